@@ -1,0 +1,44 @@
+#!/bin/sh
+# lint.sh: every linter, all of them even when one fails; called by ./dev lint, which installs them first.
+set -eu
+cd "$(dirname "$0")/.."
+PATH=$PWD/.venv/bin:$PATH
+export PATH
+logs=build/lint-logs
+mkdir -p "$logs"
+failed=
+
+check() { # check NAME COMMAND...
+    name=$1
+    shift
+    printf 'lint: %-14s ' "$name" >&2
+    if "$@" >"$logs/$name.log" 2>&1; then
+        echo ok >&2
+    else
+        echo FAILED >&2
+        tail -n 60 "$logs/$name.log" >&2
+        failed="$failed $name"
+    fi
+}
+cxx_files() { find src -name '*.cpp' -o -name '*.hpp'; }
+format() { cxx_files | xargs clang-format --dry-run -Werror; }
+build() { # the lint preset: -Wall -Wextra -Werror by the compiler, then clang-tidy on each source that changed
+    cmake --preset lint -DPython_EXECUTABLE="$PWD/.venv/bin/python" && cmake --build --preset lint
+}
+kernels() { # every extension of the generic target is on, so that no #ifdef hides a branch; includes are below kernels/
+    find kernels -name '*.cl' | while read -r file; do
+        for real in float double; do
+            clang --target=spir64-unknown-unknown -x cl -cl-std=CL1.2 -fsyntax-only -Wall -Wextra -Werror -Ikernels \
+                -DREAL=$real "$file" || { echo "in $file with REAL=$real"; exit 1; }
+        done
+    done
+}
+
+check ruff ruff check .
+check ruff-format ruff format --check .
+check clang-format format
+check kernels kernels
+check build build
+check mypy mypy
+check stubtest env MYPYPATH=python python -m mypy.stubtest gpuopt._core
+[ -z "$failed" ] || { echo "lint: failed:$failed (logs in $logs)" >&2; exit 1; }
