@@ -35,14 +35,14 @@ stage() { # stage NAME 'modules it needs' COMMAND...
     # shellcheck disable=SC2086 # a list of words
     absent=$(missing_modules $needs)
     if [ -n "$absent" ]; then leave_out "$name" "Python packages missing here: $absent"; return 0; fi
-    limit=530 start=$(date +%s)
+    limit=520 start=$(date +%s)
     if [ -n "$budget" ]; then
         left=$((began + budget - start))
         if [ "$left" -lt 20 ]; then leave_out "$name" "no time left; the same command goes on from here"; return 0; fi
         [ "$left" -ge "$limit" ] || limit=$left
     fi
     status=0
-    timeout -k 10 "$limit" "$@" >"$out/logs/$name.log" 2>&1 || status=$?
+    timeout -s INT -k 15 "$limit" "$@" >"$out/logs/$name.log" 2>&1 || status=$?
     took=$(($(date +%s) - start))
     case $status in
     0) say "$name: ok ($took s)"; : >"$done/$name" ;;
@@ -94,12 +94,15 @@ stage build "numpy pybind11 scikit_build_core" \
     "$python" -m pip install --no-index --no-build-isolation --no-deps --upgrade --target "$site" .
 if [ -e "$done/build" ]; then
     stage doctor "$lab" "$python" -m gpuopt doctor
+    stage devices "$lab" "$python" -m gpuopt devices
     stage study-spmv-quick "$lab" "$python" -m gpuopt study spmv --quick --out "$out/spmv-quick"
     for file in tests/test_*.py; do
         name=$(basename "$file" .py)
         stage "$name" "$lab pytest pytest_timeout psutil" "$python" -m pytest -p no:cacheprovider "$file"
     done
     stage study-spmv "$lab" "$python" -m gpuopt study spmv --out "$out/spmv"
+    stage study-spmv-float64 "$lab" "$python" -m gpuopt study spmv --dtype float64 --out "$out/spmv-float64"
+    stage study-spmv-cpu "$lab" "$python" -m gpuopt study spmv --quick --device cpu --out "$out/spmv-cpu"
 else
     leave_out "tests and studies" "the build did not succeed"
 fi

@@ -22,9 +22,12 @@ fail() {
     exit 1
 }
 ok() { "$@" >/dev/null 2>&1; }
-venv_ok() { # a copied or moved .venv names another folder: it is made again
-    [ "$(.venv/bin/python -c 'import pip, sys; print(sys.prefix)' 2>/dev/null)" = "$(pwd -P)/.venv" ]
+version_of() { "$1" -c 'import sys; print(*sys.version_info[:3])' 2>/dev/null; }
+venv_ok() { # a copied or moved .venv names another folder, PYTHON may ask for another version: it is made again
+    [ "$(.venv/bin/python -c 'import pip, sys; print(sys.prefix)' 2>/dev/null)" = "$(pwd -P)/.venv" ] &&
+        { [ -z "${PYTHON-}" ] || [ "$(version_of "$PYTHON")" = "$(version_of .venv/bin/python)" ]; }
 }
+python_is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))'; }
 icd_files() { ls /etc/OpenCL/vendors/*.icd 2>/dev/null; }
 a_device_is_set_up() { [ -n "${OCL_ICD_VENDORS-}${OCL_ICD_FILENAMES-}" ] || ok icd_files; }
 intel_runs_here() { [ "$(uname -sm)" = "Linux x86_64" ]; }
@@ -103,17 +106,20 @@ needs_intel() {
     intel_runs_here && { [ "$verb" = test ] || { [ "$verb" = demo ] && ! a_device_is_set_up; }; }
 }
 checksum() { LC_ALL=C sort | xargs cksum | cksum; }
-deps_key() { echo "$(cksum <pyproject.toml) $extras $("$python" -V 2>&1)"; }
+deps_key() { echo "$(cksum <pyproject.toml) $extras $(version_of .venv/bin/python)"; }
 build_key() { find pyproject.toml CMakeLists.txt cmake src kernels -type f | checksum; }
 deps_stamp=.venv/gpuopt-$verb.stamp
 build_stamp=.venv/gpuopt-build.stamp
 
-if ! { venv_ok && [ -e "$deps_stamp" ]; }; then install_packages; fi
+have_venv=no
+! venv_ok || have_venv=yes
+if [ $have_venv = no ] || [ ! -e "$deps_stamp" ]; then
+    ! ok command -v "$python" || ok python_is_new_enough "$python" ||
+        fail "$("$python" -V 2>&1) is too old: Python 3.10 or later is needed (PYTHON=python3.X ./dev $verb chooses one)"
+    install_packages
+fi
 ! needs_intel || extras=$extras,cpu
-
-ok "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
-    fail "$("$python" -V 2>&1) is too old: Python 3.10 or later is needed (PYTHON=python3.X ./dev $verb chooses one)"
-if ! venv_ok; then
+if [ $have_venv = no ]; then
     rm -rf .venv
     step "making .venv" "$python" -m venv .venv || fail "making the virtual environment failed"
 fi
@@ -121,7 +127,7 @@ if [ "$(cat "$deps_stamp" 2>/dev/null)" != "$(deps_key)" ]; then
     # shellcheck disable=SC2086 # lists of words
     { step "installing Python packages into .venv" .venv/bin/python -m pip install -q --upgrade "pip>=25.1" &&
         .venv/bin/python -m pip install $groups >>"$log" 2>&1; } || fail "installing Python packages failed"
-    step "building gpuopt (a minute or two)" \
+    step "building gpuopt with its extras $extras (minutes, the first time)" \
         .venv/bin/python -m pip install --no-build-isolation -e ".[$extras]" || fail "building gpuopt failed"
     build_key >"$build_stamp"
     deps_key >"$deps_stamp"

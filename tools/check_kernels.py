@@ -1,0 +1,63 @@
+"""Check every kernel with clang, given the macros of its table row: the standard ones, then each other level of each."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from gpuopt import _core
+
+KERNELS = Path(__file__).parents[1] / "kernels"
+# The generic target has every extension, so that no #ifdef hides a branch. Kernels of a workload share an argument list.
+CLANG = (
+    "clang --target=spir64-unknown-unknown -x cl -cl-std=CL1.2 -fsyntax-only -Wall -Wextra -Werror -Wno-unused-parameter"
+).split()
+TYPES = {
+    "float16": ["-DREAL=half"],
+    "float32": ["-DREAL=float"],
+    "float64": ["-DREAL=double", "-DREAL_IS_DOUBLE", "-DINDEX=long"],
+}
+
+Case = tuple[str, list[str]]
+
+
+def cases() -> Iterator[Case]:
+    """Kernel files below KERNELS with the options to try; helper passes, in no table, with their own defaults."""
+    in_tables = set()
+    for workload in _core.workload_names():
+        for variant in _core.variants(workload):
+            in_tables.add(variant.source)
+            standard = {parameter.name: parameter.standard for parameter in variant.parameters}
+            settings = [standard]
+            for parameter in variant.parameters:
+                others = (level for level in parameter.levels if level != parameter.standard)
+                settings += [{**standard, parameter.name: level} for level in others]
+            for dtype in variant.dtypes:
+                for macros in settings:
+                    yield variant.source, [*TYPES[dtype], *(f"-D{name}={value}" for name, value in macros.items())]
+    for file in sorted(KERNELS.rglob("*.cl")):
+        source = file.relative_to(KERNELS).as_posix()
+        if source not in in_tables and not source.startswith("common/"):
+            yield from ((source, TYPES[dtype]) for dtype in ("float32", "float64"))
+
+
+def complaint(case: Case) -> str:
+    """What clang says of one case, or nothing."""
+    source, options = case
+    run = subprocess.run([*CLANG, f"-I{KERNELS}", *options, KERNELS / source], capture_output=True, text=True)
+    return f"{source} with {' '.join(options)}:\n{run.stderr}" if run.returncode else ""
+
+
+def main() -> int:
+    """Print one complaint a file; the exit status says whether there was any."""
+    todo = list(cases())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = {source: text for (source, _), text in zip(todo, pool.map(complaint, todo), strict=True) if text}
+    print(*found.values(), f"{len(todo)} configurations, {len(found)} files with complaints", sep="\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
