@@ -1,0 +1,74 @@
+"""gpuopt: which OpenCL optimizations pay on your device, how much, and why.
+
+Importing touches no device: the first operation, or :func:`devices`, finds them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import site
+import sys
+from typing import TYPE_CHECKING, Any
+
+from gpuopt import _core
+from gpuopt._core import (
+    ArrayError,
+    Device,
+    DeviceArray,
+    DeviceMemoryError,
+    Error,
+    KernelBuildError,
+    MismatchError,
+    NoDeviceError,
+    OpenCLError,
+    ParameterError,
+    UnsupportedError,
+)
+from gpuopt.configuration import Configuration, variants
+from gpuopt.matrix import DiaMatrix
+from gpuopt.ops import spmv, to_device
+from gpuopt.selection import devices, use
+
+if TYPE_CHECKING:
+    from gpuopt import lab, problems
+
+__version__ = _core.__version__
+
+# OpenCL runtimes installed into the running Python's own prefix count as devices (wheels, conda).
+_core.set_search_prefixes(list(dict.fromkeys([sys.prefix, site.USER_BASE or sys.prefix])))
+
+__all__ = [
+    "ArrayError",
+    "Configuration",
+    "Device",
+    "DeviceArray",
+    "DeviceMemoryError",
+    "DiaMatrix",
+    "Error",
+    "KernelBuildError",
+    "MismatchError",
+    "NoDeviceError",
+    "OpenCLError",
+    "ParameterError",
+    "UnsupportedError",
+    "__version__",
+    "devices",
+    "lab",
+    "problems",
+    "spmv",
+    "to_device",
+    "use",
+    "variants",
+]
+
+_LAZY = {"lab", "problems"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"gpuopt.{name}")
+    raise AttributeError(f"module 'gpuopt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,52 @@
+"""What a sweep needs to know: inputs, a reference in double precision, a tolerance, and how a configuration is bound to a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import Device, DeviceArray, Prepared
+from gpuopt.configuration import Configuration
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A configuration built and bound to one problem's data on one device: run or sample ``prepared``, read ``output``."""
+
+    prepared: Prepared
+    output: DeviceArray
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """Declared flops, special functions and bytes by memory class of one run."""
+        return self.prepared.work
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Inputs and reference of one workload at one size.
+
+    ``reference`` is float64, ``tolerance`` the largest absolute error allowed for each of its elements. ``prepare`` puts the data on a
+    device (once) and binds a configuration to it, with an output of its own between guard zones. ``flops_counted`` says which count of
+    operations a rate uses.
+    """
+
+    workload: str
+    name: str
+    dtype: np.dtype[Any]
+    sizes: Mapping[str, int]
+    seed: int
+    inputs: Mapping[str, Any]
+    reference: np.ndarray
+    tolerance: np.ndarray
+    footprint_bytes: int
+    prepare: Callable[[Configuration, Device], Bound]
+    flops_counted: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
+        return f"<{self.workload} problem {self.name}: {sizes}, {self.dtype.name}, {self.footprint_bytes / 1e6:.1f} MB>"

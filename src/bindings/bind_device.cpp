@@ -1,0 +1,146 @@
+// Devices, discovery, device arrays.
+#include <pybind11/stl.h>
+
+#include "bindings/numpy_view.hpp"
+#include "bindings/topics.hpp"
+#include "runtime/discovery.hpp"
+#include "runtime/sha256.hpp"
+
+namespace gpuopt {
+namespace {
+
+using DevicePointer = std::shared_ptr<Device>;
+
+DevicePointer shared(const std::shared_ptr<const Device>& device) { return std::const_pointer_cast<Device>(device); }
+
+std::vector<DevicePointer> devices() {
+    std::vector<DevicePointer> list;
+    for (const auto& device : discover().devices) list.push_back(shared(device));
+    return list;
+}
+
+py::dict discovery_facts() {
+    const auto& found = [] () -> const Discovery& {
+        const py::gil_scoped_release release;
+        return discover();
+    }();
+    py::dict facts;
+    facts["loader_path"] = found.loader_path;
+    facts["loader_version"] = found.loader_version;
+    facts["user_setting"] = found.user_setting_name.empty() ? py::object(py::none()) : py::object(py::make_tuple(found.user_setting_name, found.user_setting_value));
+    facts["prefix_dir_used"] = found.prefix_dir_used;
+    facts["error"] = found.error.empty() ? py::object(py::none()) : py::object(py::str(found.error));
+    py::list files, platforms;
+    for (const auto& file : found.vendor_files) {
+        py::dict entry;
+        entry["path"] = file.path;
+        entry["library"] = file.library;
+        entry["status"] = file.status;
+        entry["prefix"] = file.prefix;
+        files.append(entry);
+    }
+    for (const auto& platform : found.platforms) {
+        py::dict entry;
+        entry["name"] = platform.name;
+        entry["vendor"] = platform.vendor;
+        entry["version"] = platform.version;
+        entry["devices"] = platform.devices;
+        platforms.append(entry);
+    }
+    facts["vendor_files"] = files;
+    facts["platforms"] = platforms;
+    return facts;
+}
+
+std::shared_ptr<Session> session_of(const Device& device) { return Session::of(discover().devices.at(static_cast<std::size_t>(device.index))); }
+
+DeviceArray to_device(const py::object& array, const Device& device, bool guarded) {
+    const auto source = operand(array, "a");
+    if (source.is_device()) throw ArrayError("a", "it is a DeviceArray already", "give a NumPy array");
+    const py::gil_scoped_release release;
+    auto made = DeviceArray::empty(session_of(device), source.dtype, source.shape, "a", guarded);
+    made.buffer->upload(source.host);
+    return made;
+}
+
+DeviceArray empty(const std::vector<std::int64_t>& shape, const py::dtype& dtype, const Device& device, bool guarded) {
+    for (const auto n : shape)
+        if (n < 0) throw ArrayError("shape", shape_text(shape) + " is negative", "give lengths of at least 0");
+    const auto type = dtype_of(dtype, "dtype");
+    const py::gil_scoped_release release;
+    return DeviceArray::empty(session_of(device), type, shape, "a DeviceArray", guarded);
+}
+
+py::array to_numpy(const DeviceArray& array) {
+    py::array host(numpy_dtype(array.dtype), std::vector<py::ssize_t>(array.shape.begin(), array.shape.end()));
+    void* target = host.mutable_data();
+    const py::gil_scoped_release release;
+    array.buffer->download(target);
+    return host;
+}
+
+void bind_device_class(py::module_& module) {
+    py::class_<Device, DevicePointer>(module, "Device", "An OpenCL device and what it says of itself; sizes in bytes.")
+        .def_readonly("index", &Device::index)
+        .def_readonly("key", &Device::key)
+        .def_readonly("name", &Device::name)
+        .def_readonly("platform", &Device::platform)
+        .def_readonly("vendor", &Device::vendor)
+        .def_readonly("version", &Device::version)
+        .def_readonly("driver", &Device::driver)
+        .def_property_readonly("type", [](const Device& device) { return name_of(device.type); })
+        .def_readonly("compute_units", &Device::compute_units)
+        .def_readonly("clock_mhz", &Device::clock_mhz)
+        .def_readonly("global_bytes", &Device::global_bytes)
+        .def_readonly("max_alloc_bytes", &Device::max_alloc_bytes)
+        .def_readonly("local_bytes", &Device::local_bytes)
+        .def_readonly("constant_bytes", &Device::constant_bytes)
+        .def_readonly("max_work_group_size", &Device::max_work_group_size)
+        .def_readonly("image_support", &Device::image_support)
+        .def_property_readonly("image2d_max", [](const Device& device) { return py::make_tuple(device.image2d_max[0], device.image2d_max[1]); })
+        .def_readonly("fp64", &Device::fp64)
+        .def_readonly("fp16", &Device::fp16)
+        .def_readonly("subgroups", &Device::subgroups)
+        .def_readonly("unified_memory", &Device::unified_memory)
+        .def_readonly("timer_ns", &Device::timer_ns)
+        .def_property_readonly("extensions", [](const Device& device) { return std::vector<std::string>(device.extensions.begin(), device.extensions.end()); })
+        .def_property_readonly("allocated_bytes", [](const Device& device) { return session_of(device)->allocated_bytes(); },
+                               "Bytes of device memory held by this process through gpuopt.")
+        .def("__repr__", [](const Device& device) { return "<gpuopt.Device " + std::to_string(device.index) + ": " + device.key + ">"; });
+}
+
+}  // namespace
+
+void bind_device(py::module_& module) {
+    bind_device_class(module);
+    module.def("set_search_prefixes", &set_search_prefixes, py::arg("prefixes"));
+    module.def("devices", &devices, py::call_guard<py::gil_scoped_release>());
+    module.def("discovery", &discovery_facts);
+    module.def("cache_dir", &cache_dir);
+    module.def("sha256", [](const py::bytes& data) { return sha256_hex(static_cast<std::string_view>(data)); }, py::arg("data"));
+    module.def("kernel_paths", &kernel_paths);
+    module.def("kernel_source", [](const std::string& path) { return load_kernel(path).expanded; }, py::arg("path"));
+
+    py::class_<DeviceArray>(module, "DeviceArray", "A C-contiguous array in device memory; operations return the kind of array they were given.")
+        .def_property_readonly("shape", [](const DeviceArray& array) { return py::tuple(py::cast(array.shape)); })
+        .def_property_readonly("ndim", [](const DeviceArray& array) { return array.shape.size(); })
+        .def_property_readonly("dtype", [](const DeviceArray& array) { return numpy_dtype(array.dtype); })
+        .def_property_readonly("nbytes", [](const DeviceArray& array) { return array.buffer->bytes(); })
+        .def_property_readonly("device", [](const DeviceArray& array) { return shared(array.buffer->session()->shared_device()); })
+        .def("to_numpy", &to_numpy, "A new NumPy array with the same shape, dtype and values.")
+        .def("fill_bytes", [](DeviceArray& array, unsigned char byte) { array.buffer->fill(byte); }, py::arg("byte"), py::call_guard<py::gil_scoped_release>(),
+             "Sets every byte, e.g. 255 to poison floats with NaN.")
+        .def("guards_intact", [](const DeviceArray& array) { return array.buffer->guards_intact(); }, py::call_guard<py::gil_scoped_release>(),
+             "False when something wrote next to a guarded array.")
+        .def("__len__", [](const DeviceArray& array) {
+            if (array.shape.empty()) throw py::type_error("len() of an array without dimensions");
+            return array.shape[0];
+        })
+        .def("__repr__", [](const DeviceArray& array) {
+            return "<gpuopt.DeviceArray " + shape_text(array.shape) + " " + facts(array.dtype).numpy_name + " on " + array.buffer->session()->device().name + ">";
+        });
+    module.def("to_device", &to_device, py::arg("a"), py::arg("device"), py::arg("guarded") = false);
+    module.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("guarded") = false);
+}
+
+}  // namespace gpuopt

@@ -1,0 +1,79 @@
+// Prepared plans and their samples.
+#include <pybind11/stl.h>
+
+#include "bindings/topics.hpp"
+#include "workloads/prepared.hpp"
+
+namespace gpuopt {
+namespace py = pybind11;
+namespace {
+
+py::dict as_dict(const Samples& samples) {
+    py::dict result;
+    result["device_ms"] = samples.device_ms;
+    result["busy_ms"] = samples.busy_ms;
+    result["queued_ms"] = samples.queued_ms;
+    result["wall_ms"] = samples.wall_ms;
+    return result;
+}
+
+py::dict as_dict(const Work& work) {
+    py::dict result;
+    result["flops"] = work.flops;
+    result["special"] = work.special;
+    result["bytes"] = work.bytes;
+    return result;
+}
+
+py::object known(int value) { return value < 0 ? py::object(py::none()) : py::object(py::int_(value)); }
+
+py::dict as_dict(const Step& step, const Device& device) {
+    const auto sizes = [&](const std::array<std::size_t, 3>& all) { return std::vector<std::size_t>(all.begin(), all.begin() + step.launch.dimensions); };
+    py::dict result;
+    result["entry_point"] = step.entry_point;
+    result["source"] = step.program->path;
+    result["source_sha256"] = step.program->source_sha256;
+    result["binary_sha256"] = step.program->binary_sha256;
+    result["options"] = step.program->options;
+    result["log"] = py::bytes(step.program->log).attr("decode")("utf-8", "replace");
+    result["build_ms"] = step.program->build_ms;
+    result["from_disk"] = step.program->from_disk;
+    result["registers"] = known(step.program->registers);
+    result["spill_bytes"] = known(step.program->spill_bytes);
+    result["local_bytes"] = checked([&] { return step.kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(device.handle); });
+    result["private_bytes"] = checked([&] { return step.kernel.getWorkGroupInfo<CL_KERNEL_PRIVATE_MEM_SIZE>(device.handle); });
+    result["global_size"] = sizes(step.launch.global);
+    result["local_size"] = sizes(step.launch.local);
+    return result;
+}
+
+}  // namespace
+
+void bind_result(py::module_& module) {
+    py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared", "A built and bound plan of kernels; run it, or take samples of it.")
+        .def("run", &Prepared::run, py::call_guard<py::gil_scoped_release>(), "Runs the plan once and waits for it.")
+        .def(
+            "sample",
+            [](Prepared& plan, std::size_t count, std::size_t batch) {
+                if (batch == 0) throw ParameterError("batch", "0 runs have no time", "use 1 or more");
+                const auto samples = [&] {
+                    const py::gil_scoped_release release;
+                    return plan.sample(count, batch);
+                }();
+                return as_dict(samples);
+            },
+            py::arg("count"), py::arg("batch") = 1,
+            "Times `count` samples of `batch` runs each; lists of milliseconds a run: device_ms (first START to last END), busy_ms (sum over "
+            "kernels), queued_ms (QUEUED to START of the first), wall_ms (host clock).")
+        .def_property_readonly("work", [](const Prepared& plan) { return as_dict(plan.work); })
+        .def_property_readonly("kernels",
+                               [](const Prepared& plan) {
+                                   py::list list;
+                                   for (const auto& step : plan.steps()) list.append(as_dict(step, plan.session()->device()));
+                                   return list;
+                               })
+        .def_readonly("main_step", &Prepared::main_step, "Index in `kernels` of the kernel that carries the variant.")
+        .def_readonly("prepare_ms", &Prepared::prepare_ms);
+}
+
+}  // namespace gpuopt

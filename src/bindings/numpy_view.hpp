@@ -1,0 +1,46 @@
+// The only check of arrays that come from Python: dtype, byte order, layout, rank, writability. Shapes and values are the workload's.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/device_array.hpp"
+
+namespace gpuopt {
+
+namespace py = pybind11;
+
+// An argument as an operation sees it: an array on the device, or one on the host that travels there and back.
+struct Operand {
+    std::string name;
+    DType dtype = DType::f32;
+    std::vector<std::int64_t> shape;
+    std::shared_ptr<Buffer> on_device;  // set for a DeviceArray
+    void* host = nullptr;               // set for a NumPy array; `owner` keeps it alive
+    py::object owner;
+
+    bool is_device() const { return static_cast<bool>(on_device); }
+    std::int64_t rank() const { return static_cast<std::int64_t>(shape.size()); }
+    // Its buffer on the session's device, uploaded if it is a host array. Call without the GIL.
+    std::shared_ptr<Buffer> buffer(const std::shared_ptr<Session>& session) const;
+};
+
+DType dtype_of(const py::dtype& dtype, const std::string& name);
+py::dtype numpy_dtype(DType dtype);
+std::string shape_text(const std::vector<std::int64_t>& shape);
+
+// Throws ArrayError naming the argument and the fix; UnsupportedError for complex numbers.
+Operand operand(py::handle object, const std::string& name, bool writable = false);
+
+// The array an operation returns: `out` if given (kind, dtype and shape must fit), else a new one of the kind that was given.
+Operand result_operand(py::handle out, bool on_device, DType dtype, const std::vector<std::int64_t>& shape, const std::shared_ptr<Session>& session);
+py::object finished(const Operand& result);
+
+void require_dtype(const Operand& operand, DType wanted, const std::string& like);
+void require_same_device(const Operand& operand, const std::shared_ptr<Session>& session);
+
+}  // namespace gpuopt

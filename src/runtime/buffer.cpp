@@ -1,0 +1,76 @@
+#include "runtime/buffer.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace gpuopt {
+namespace {
+
+constexpr unsigned char guard_pattern = 0xA5;
+
+std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::string& what, bool guarded)
+    : session_(std::move(session)), bytes_(bytes) {
+    if (guarded) guard_bytes_ = round_up(4096, session_->device().base_align_bytes);
+    // OpenCL has no empty buffers; the few bytes stand for one.
+    const auto payload = std::max<std::size_t>(bytes, 64);
+    const auto total = payload + 2 * guard_bytes_;
+    session_->reserve(total, what);
+    reserved_ = total;
+    try {
+        whole_ = checked([&] { return cl::Buffer(session_->context(), CL_MEM_READ_WRITE, total); });
+        handle_ = whole_;
+        if (guarded) {
+            cl_buffer_region region{guard_bytes_, payload};
+            handle_ = checked([&] { return whole_.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
+            const std::lock_guard<std::mutex> lock(session_->run_mutex());
+            const auto queue = session_->queue();
+            checked([&] {
+                queue.enqueueFillBuffer(whole_, guard_pattern, 0, guard_bytes_);
+                queue.enqueueFillBuffer(whole_, guard_pattern, guard_bytes_ + bytes_, total - guard_bytes_ - bytes_);
+                return queue.finish();
+            });
+        }
+    } catch (...) {
+        session_->release(total);  // the destructor of a half-made object does not run
+        throw;
+    }
+}
+
+void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
+    if (bytes == 0) return;
+    const std::lock_guard<std::mutex> lock(session_->run_mutex());
+    checked([&] { return session_->queue().enqueueWriteBuffer(handle_, CL_TRUE, at, bytes, host); });
+}
+
+void Buffer::download(void* host) const {
+    if (bytes_ == 0) return;
+    const std::lock_guard<std::mutex> lock(session_->run_mutex());
+    checked([&] { return session_->queue().enqueueReadBuffer(handle_, CL_TRUE, 0, bytes_, host); });
+}
+
+void Buffer::fill(unsigned char byte) {
+    if (bytes_ == 0) return;
+    const std::lock_guard<std::mutex> lock(session_->run_mutex());
+    const auto queue = session_->queue();
+    checked([&] {
+        queue.enqueueFillBuffer(handle_, byte, 0, bytes_);
+        return queue.finish();
+    });
+}
+
+bool Buffer::guards_intact() const {
+    if (!guarded()) return true;
+    std::vector<unsigned char> zone(guard_bytes_);
+    const std::lock_guard<std::mutex> lock(session_->run_mutex());
+    for (const auto start : {std::size_t(0), guard_bytes_ + bytes_}) {
+        checked([&] { return session_->queue().enqueueReadBuffer(whole_, CL_TRUE, start, guard_bytes_, zone.data()); });
+        if (std::any_of(zone.begin(), zone.end(), [](unsigned char byte) { return byte != guard_pattern; })) return false;
+    }
+    return true;
+}
+
+}  // namespace gpuopt

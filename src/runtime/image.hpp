@@ -1,0 +1,24 @@
+// A two-dimensional float image, for kernels that read through the texture path.
+#pragma once
+
+#include "runtime/session.hpp"
+
+namespace gpuopt {
+
+// RGBA float pixels, read and written by kernels. Throws UnsupportedError when the device has no images or allows none so large.
+class Image2D {
+public:
+    Image2D(std::shared_ptr<Session> session, std::size_t width, std::size_t height, const std::string& what);
+    ~Image2D() { session_->release(reserved_); }
+    Image2D(const Image2D&) = delete;
+    Image2D& operator=(const Image2D&) = delete;
+
+    const cl::Image2D& handle() const { return handle_; }
+
+private:
+    std::shared_ptr<Session> session_;
+    std::size_t reserved_ = 0;
+    cl::Image2D handle_;
+};
+
+}  // namespace gpuopt

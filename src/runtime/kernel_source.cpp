@@ -1,0 +1,89 @@
+#include "runtime/kernel_source.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "runtime/error.hpp"
+#include "runtime/sha256.hpp"
+
+namespace gpuopt {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path overlay() {
+    const char* directory = std::getenv("GPUOPT_KERNEL_DIR");
+    return directory ? fs::path(directory) : fs::path();
+}
+
+bool read_text(const std::string& path, std::string& text) {
+    if (!overlay().empty()) {
+        std::ifstream in(overlay() / path, std::ios::binary);
+        if (in) {
+            text.assign(std::istreambuf_iterator<char>(in), {});
+            return true;
+        }
+    }
+    const auto found = embedded_kernels().find(path);
+    if (found == embedded_kernels().end()) return false;
+    text = found->second;
+    return true;
+}
+
+// The name between the quotes of `#include "name"`, or "".
+std::string included_name(const std::string& line) {
+    const auto start = line.find_first_not_of(" \t");
+    if (start == std::string::npos || line.compare(start, 8, "#include") != 0) return "";
+    const auto open = line.find('"', start), close = line.find('"', open + 1);
+    return open == std::string::npos || close == std::string::npos ? "" : line.substr(open + 1, close - open - 1);
+}
+
+void expand(const std::string& path, const std::string& from, std::set<std::string>& open, std::set<std::string>& done, std::string& out) {
+    if (done.count(path)) return;  // every include is included once
+    if (!open.insert(path).second) throw Error("kernel file " + path + " includes itself");
+    std::string text;
+    if (!read_text(path, text))
+        throw Error("kernel file " + path + (from.empty() ? " does not exist" : " (included by " + from + ") does not exist") +
+                    "; give its path below kernels/, e.g. \"common/real.cl\"");
+    out += "#line 1 \"" + path + "\"\n";
+    std::istringstream lines(text);
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+        ++number;
+        const auto name = included_name(line);
+        if (name.empty()) {
+            out += line + "\n";
+        } else {
+            expand(name, path, open, done, out);
+            out += "#line " + std::to_string(number + 1) + " \"" + path + "\"\n";
+        }
+    }
+    open.erase(path);
+    done.insert(path);
+}
+
+}  // namespace
+
+KernelSource load_kernel(const std::string& path) {
+    KernelSource source;
+    source.path = path;
+    std::set<std::string> open, done;
+    expand(path, "", open, done, source.expanded);
+    source.sha256 = sha256_hex(source.expanded);
+    return source;
+}
+
+std::vector<std::string> kernel_paths() {
+    std::set<std::string> paths;
+    for (const auto& [path, text] : embedded_kernels()) paths.insert(path);
+    std::error_code ignored;
+    if (!overlay().empty())
+        for (const auto& entry : fs::recursive_directory_iterator(overlay(), ignored))
+            if (entry.path().extension() == ".cl") paths.insert(fs::relative(entry.path(), overlay()).generic_string());
+    return {paths.begin(), paths.end()};
+}
+
+}  // namespace gpuopt

@@ -1,0 +1,182 @@
+#include "runtime/program.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <regex>
+
+#include "runtime/sha256.hpp"
+
+namespace gpuopt {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+struct CachedBinary {
+    std::string log, binary;
+};
+
+constexpr const char* magic = "gpuopt program 1\n";
+
+fs::path cache_file(const std::string& key) { return fs::path(cache_dir()) / "programs" / (key + ".bin"); }
+
+// File: magic, key, sha256 of the rest, then "<bytes of log>\n", log, binary. Anything that does not check out counts as absent.
+std::optional<CachedBinary> read_cached(const std::string& key) {
+    std::ifstream in(cache_file(key), std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    const std::string head = magic + key + "\n";
+    if (text.size() < head.size() + 65 || text.compare(0, head.size(), head) != 0) return std::nullopt;
+    const auto digest = text.substr(head.size(), 64);
+    const auto rest = text.substr(head.size() + 65);
+    if (sha256_hex(rest) != digest) return std::nullopt;
+    const auto end = rest.find('\n');
+    const auto log_bytes = std::strtoull(rest.c_str(), nullptr, 10);
+    if (end == std::string::npos || end + 1 + log_bytes > rest.size()) return std::nullopt;
+    return CachedBinary{rest.substr(end + 1, log_bytes), rest.substr(end + 1 + log_bytes)};
+}
+
+// Written beside and renamed: a reader sees a whole file or none, and of two writers either one's file is right. A cache that
+// cannot be written (full disk, no right) costs time, never an answer.
+void write_cached(const std::string& key, const CachedBinary& entry) {
+    std::error_code failed;
+    const auto file = cache_file(key);
+    fs::create_directories(file.parent_path(), failed);
+    if (failed) return;
+    fs::permissions(file.parent_path(), fs::perms::owner_all, failed);
+    auto temporary = file.string() + ".XXXXXX";
+    const int descriptor = mkstemp(temporary.data());
+    if (descriptor < 0) return;
+    const auto rest = std::to_string(entry.log.size()) + "\n" + entry.log + entry.binary;
+    const auto text = magic + key + "\n" + sha256_hex(rest) + "\n" + rest;
+    std::size_t done = 0;
+    while (done < text.size()) {
+        const auto wrote = ::write(descriptor, text.data() + done, text.size() - done);
+        if (wrote <= 0) break;
+        done += static_cast<std::size_t>(wrote);
+    }
+    const bool whole = done == text.size() && ::close(descriptor) == 0;
+    if (whole) fs::rename(temporary, file, failed);
+    if (!whole || failed) fs::remove(temporary, failed);
+}
+
+// First place the log points to. With #line in the source every compiler seen (clang, NVIDIA's) names the real file.
+std::pair<std::string, int> first_error(const std::string& log) {
+    std::smatch match;
+    static const std::regex error_first(R"re(([\w./-]+\.cl)"?[:(](\d+)[^\n]*error)re"), any(R"re(([\w./-]+\.cl)"?[:(](\d+))re");
+    if (std::regex_search(log, match, error_first) || std::regex_search(log, match, any)) return {match[1].str(), std::stoi(match[2].str())};
+    return {"", 0};
+}
+
+[[noreturn]] void throw_build_error(const std::string& path, const std::string& device, const std::string& log) {
+    const auto [file, line] = first_error(log);
+    auto where = file.empty() ? path : file + ":" + std::to_string(line);
+    auto excerpt = log.substr(0, 600);
+    throw KernelBuildError("kernel " + where + " does not build on " + device + ":\n" + excerpt, log, file.empty() ? path : file, line);
+}
+
+int number_after(const std::string& log, const std::regex& pattern) {
+    std::smatch match;
+    return std::regex_search(log, match, pattern) ? std::stoi(match[1].str()) : -1;
+}
+
+void read_statistics(Program& program) {
+    static const std::regex registers(R"re(Used (\d+) registers)re"), spills(R"re((\d+) bytes spill stores)re");
+    program.registers = number_after(program.log, registers);
+    program.spill_bytes = number_after(program.log, spills);
+}
+
+}  // namespace
+
+std::string cache_dir() {
+    if (const char* own = std::getenv("GPUOPT_CACHE_DIR"); own && *own) return own;
+    if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return (fs::path(xdg) / "gpuopt").string();
+    const char* home = std::getenv("HOME");
+    return (home && *home ? fs::path(home) / ".cache" / "gpuopt" : fs::temp_directory_path() / "gpuopt-cache").string();
+}
+
+std::shared_ptr<Program> ProgramCache::compile(const KernelSource& source, const std::string& options) const {
+    auto program = std::make_shared<Program>();
+    program->handle = checked([&] { return cl::Program(context_, source.expanded, false); });
+    try {
+        program->handle.build({device_->handle}, options.c_str());
+    } catch (const cl::Error& error) {
+        std::string log;
+        try {
+            log = program->handle.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device_->handle);
+        } catch (const cl::Error&) {
+            log = "(the driver gives no log)";
+        }
+        if (error.err() != CL_BUILD_PROGRAM_FAILURE) log = opencl_error_name(error.err()) + "\n" + log;
+        throw_build_error(source.path, device_->name, log);
+    }
+    program->log = checked([&] { return program->handle.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device_->handle); });
+    return program;
+}
+
+std::shared_ptr<Program> ProgramCache::from_binary(const std::string& path, const std::string& binary, const std::string& options) const {
+    auto program = std::make_shared<Program>();
+    try {
+        const cl::Program::Binaries binaries{std::vector<unsigned char>(binary.begin(), binary.end())};
+        program->handle = cl::Program(context_, {device_->handle}, binaries);
+        program->handle.build({device_->handle}, options.c_str());
+    } catch (const cl::Error& error) {
+        throw_build_error(path, device_->name, "binary refused: " + opencl_error_name(error.err()));
+    }
+    return program;
+}
+
+std::shared_ptr<const Program> ProgramCache::build(const KernelSource& source, const std::string& options) {
+    const auto key = sha256_hex(source.expanded + '\0' + options + '\0' + device_->key + '\0' + device_->version + '\0' + device_->driver);
+    if (const auto found = built_.find(key); found != built_.end()) return found->second;
+
+    const auto start = Clock::now();
+    std::shared_ptr<Program> program;
+    if (auto cached = read_cached(key)) {
+        try {
+            program = from_binary(source.path, cached->binary, options);
+            program->log = cached->log;
+            program->binary_sha256 = sha256_hex(cached->binary);
+            program->from_disk = true;
+        } catch (const KernelBuildError&) {
+            program.reset();  // a driver that no longer takes its own binary: compile again
+        }
+    }
+    if (!program) {
+        program = compile(source, options);
+        const auto binaries = checked([&] { return program->handle.getInfo<CL_PROGRAM_BINARIES>(); });
+        if (!binaries.empty() && !binaries[0].empty()) {
+            const std::string binary(binaries[0].begin(), binaries[0].end());
+            program->binary_sha256 = sha256_hex(binary);
+            write_cached(key, {program->log, binary});
+        }
+    }
+    program->build_ms = ms_since(start);
+    program->path = source.path;
+    program->source_sha256 = source.sha256;
+    program->options = options;
+    read_statistics(*program);
+    return built_[key] = program;
+}
+
+std::shared_ptr<const Program> ProgramCache::load(const std::string& label, const std::string& binary, const std::string& options) {
+    const auto digest = sha256_hex(binary);
+    auto& slot = built_[digest + options];
+    if (slot) return slot;
+    const auto start = Clock::now();
+    auto program = from_binary(label, binary, options);
+    program->path = label;
+    program->source_sha256 = program->binary_sha256 = digest;
+    program->options = options;
+    program->build_ms = ms_since(start);
+    return slot = program;
+}
+
+}  // namespace gpuopt

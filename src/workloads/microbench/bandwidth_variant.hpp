@@ -1,0 +1,12 @@
+// A row of the bandwidth table.
+#pragma once
+
+#include "workloads/microbench/microbench.hpp"
+
+namespace gpuopt {
+
+struct BandwidthVariant : Variant {
+    bool writes;
+};
+
+}  // namespace gpuopt

@@ -1,0 +1,66 @@
+// A built, bound, ordered plan of kernels: run it, or take samples of it. Several plans can be sampled in turn.
+#pragma once
+
+#include <any>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/launch.hpp"
+#include "runtime/session.hpp"
+#include "runtime/timing.hpp"
+#include "workloads/workload.hpp"
+
+namespace gpuopt {
+
+// One kernel of a plan. Steps of one queue run in order; a step may also wait for earlier steps of other queues.
+struct Step {
+    cl::Kernel kernel;
+    Launch launch;
+    std::shared_ptr<const Program> program;
+    std::string entry_point;
+    std::size_t queue = 0;
+    std::vector<std::size_t> after;
+};
+
+class Prepared {
+public:
+    explicit Prepared(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+
+    // Adds a kernel; arguments follow with `arg`, in order. Steps without work-items are left out when the plan runs.
+    void add(std::shared_ptr<const Program> program, const std::string& entry_point, const Launch& launch);
+    void on_queue(std::size_t queue, std::vector<std::size_t> after);
+
+    template <class Value>
+    Prepared& arg(const Value& value) {
+        checked([&] { return steps_.back().kernel.setArg(next_argument_, value); });
+        ++next_argument_;
+        return *this;
+    }
+    Prepared& arg(const Scalar& value);
+
+    // Keeps what the kernels point to alive for as long as the plan.
+    void keep(std::any owner) { kept_.push_back(std::move(owner)); }
+
+    void run();
+    // `count` samples; each runs the plan `batch` times behind a gate, so that short kernels queue back to back.
+    Samples sample(std::size_t count, std::size_t batch);
+
+    const std::vector<Step>& steps() const { return steps_; }
+    const std::shared_ptr<Session>& session() const { return session_; }
+
+    Work work;
+    std::size_t main_step = 0;  // the step that carries the variant; others are pre- and post-passes
+    double prepare_ms = 0;      // host time to make this plan, builds included
+
+private:
+    void enqueue(std::vector<cl::Event>& events, const cl::Event* gate);
+    std::vector<cl::Event> run_once(std::size_t batch);
+
+    std::shared_ptr<Session> session_;
+    std::vector<Step> steps_;
+    std::vector<std::any> kept_;
+    cl_uint next_argument_ = 0;
+};
+
+}  // namespace gpuopt

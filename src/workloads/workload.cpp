@@ -1,0 +1,101 @@
+#include "workloads/workload.hpp"
+
+#include <algorithm>
+
+#include "workloads/microbench/microbench.hpp"
+#include "workloads/spmv/spmv.hpp"
+
+namespace gpuopt {
+namespace {
+
+template <class Items, class Name>
+std::string list_of(const Items& items, Name name) {
+    std::string text;
+    for (const auto& item : items) text += (text.empty() ? "" : ", ") + name(item);
+    return text;
+}
+
+std::string missing_feature(const std::string& feature, const Device& device) {
+    static const std::map<std::string, bool Device::*> features = {
+        {"images", &Device::image_support}, {"fp16", &Device::fp16}, {"fp64", &Device::fp64}, {"subgroups", &Device::subgroups}};
+    return device.*features.at(feature) ? "" : device.name + " has no " + feature;
+}
+
+void require(const std::string& problem, UnsupportedError::Because because, const std::string& who) {
+    if (!problem.empty()) throw UnsupportedError(because, who + ": " + problem);
+}
+
+}  // namespace
+
+const std::vector<const Workload*>& workloads() {
+    static const std::vector<const Workload*> all = {&spmv_workload(), &microbench_workload()};
+    return all;
+}
+
+const Workload& workload(const std::string& name) {
+    for (const auto* candidate : workloads())
+        if (candidate->name == name) return *candidate;
+    throw ParameterError("workload", "there is none called \"" + name + "\"",
+                         "use one of " + list_of(workloads(), [](const Workload* item) { return item->name; }));
+}
+
+const Variant& Workload::variant(const std::string& wanted) const {
+    for (const auto* candidate : variants)
+        if (candidate->name == wanted) return *candidate;
+    throw ParameterError("variant", name + " has none called \"" + wanted + "\"",
+                         "use one of " + list_of(variants, [](const Variant* item) { return item->name; }));
+}
+
+void check_configuration(const Workload& workload, const Variant& variant, const Case& configuration) {
+    const auto who = workload.name + " " + variant.name;
+    for (const auto& [name, value] : configuration.parameters) {
+        const auto declared =
+            std::find_if(variant.parameters.begin(), variant.parameters.end(), [&, &wanted = name](const Parameter& item) { return item.name == wanted; });
+        if (declared == variant.parameters.end())
+            throw ParameterError(name, who + " has no such parameter",
+                                 variant.parameters.empty() ? "it has none"
+                                                            : "it has " + list_of(variant.parameters, [](const Parameter& item) { return item.name; }));
+        if (std::find(declared->levels.begin(), declared->levels.end(), value) == declared->levels.end())
+            throw ParameterError(name, std::to_string(value) + " is not one of its levels",
+                                 "use one of " + list_of(declared->levels, [](std::int64_t level) { return std::to_string(level); }));
+    }
+    for (const auto& parameter : variant.parameters)
+        if (!configuration.parameters.count(parameter.name)) throw ParameterError(parameter.name, who + " was given no value", "name one");
+
+    using Because = UnsupportedError::Because;
+    if (std::find(workload.dtypes.begin(), workload.dtypes.end(), configuration.dtype) == workload.dtypes.end())
+        throw UnsupportedError(Because::constraint, workload.name + " has no kernels for " + facts(configuration.dtype).numpy_name + "; use " +
+                                                        list_of(workload.dtypes, [](DType dtype) { return std::string(facts(dtype).numpy_name); }));
+    if (configuration.dtype == DType::f64) require(missing_feature("fp64", configuration.device), Because::device, who);
+    for (const auto& feature : variant.needs) require(missing_feature(feature, configuration.device), Because::device, who);
+    for (const auto& rule : variant.rules) require(rule.unmet(configuration), rule.of_device ? Because::device : Because::constraint, who);
+}
+
+std::string build_options(const Case& configuration) {
+    std::string options = "-cl-std=CL1.2 -DREAL=" + std::string(facts(configuration.dtype).opencl_name);
+    if (configuration.dtype == DType::f64) options += " -DREAL_IS_DOUBLE";
+    for (const auto& [name, value] : configuration.parameters) options += " -D" + name + "=" + std::to_string(value);
+    // Registers and spills in the build log; the only way to see them through OpenCL.
+    if (configuration.device.is_nvidia()) options += " -cl-nv-verbose";
+    return options;
+}
+
+Rule needs_local_bytes(std::function<std::int64_t(const Case&)> bytes) {
+    return {true, [bytes = std::move(bytes)](const Case& at) {
+                const auto wanted = bytes(at);
+                return wanted <= static_cast<std::int64_t>(at.device.local_bytes)
+                           ? std::string()
+                           : std::to_string(wanted) + " bytes of local memory; " + at.device.name + " has " + std::to_string(at.device.local_bytes);
+            }};
+}
+
+Rule work_group_fits(const char* parameter) {
+    return {true, [name = std::string(parameter)](const Case& at) {
+                const auto wanted = at.parameter(name.c_str());
+                return wanted <= static_cast<std::int64_t>(at.device.max_work_group_size)
+                           ? std::string()
+                           : "a work-group of " + std::to_string(wanted) + "; " + at.device.name + " allows " + std::to_string(at.device.max_work_group_size);
+            }};
+}
+
+}  // namespace gpuopt
