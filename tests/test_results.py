@@ -1,0 +1,389 @@
+"""Rows, keys and the results file: damage, two writers, full disks, kill -9."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from gpuopt import Error
+from gpuopt.lab import results
+from gpuopt.lab.results import ResultsError, Store, new_row, resume_key
+
+SPEC = {
+    "source_sha256": "5f",
+    "options": "-DREAL=float",
+    "device": "A device",
+    "driver": "1.0",
+    "workload": "spmv",
+    "problem": "stencil 5",
+    "variant": "basic",
+    "params": {"ITEMS": 64, "SCALE": 0.1},
+    "sizes": {"n": 4096},
+    "dtype": "float32",
+    "local_size": [64],
+    "global_size": [4096],
+    "cache_state": "hot",
+    "clock": "event",
+    "seed": 1,
+    "protocol": "search",
+}
+
+
+def make(**fields):
+    return new_row(**{"kind": "block", "status": "ok", **SPEC, **fields})
+
+
+def test_contract_of_the_row():
+    row = make(block=3)
+    assert tuple(row) == results.FIELDS
+    assert len(set(results.FIELDS)) == len(results.FIELDS) == sum(map(len, results.GROUPS.values()))
+    assert row["schema"] == 1
+    assert row["flags"] == []
+    assert row["median_ms"] is None
+    assert row["time_utc"].endswith("Z")
+    assert row["key"] == resume_key(SPEC)
+    assert row["row_id"] == f"{row['key']}:3"
+    assert results.FIELDS[0] == "schema"  # a torn line can then be told from text that is not ours
+
+
+def test_plain_values():
+    row = make(
+        median_ms=np.float32(0.5),
+        n=np.int64(7),
+        bimodal=np.bool_(True),
+        samples_ms=np.array([1.0, np.nan, np.inf]),
+        sizes={"n": np.uint64(2**63)},
+        local_size=(8, 8),
+        ratio=math.nan,
+    )
+    line = json.dumps(row, allow_nan=False)
+    assert json.loads(line) == row
+    assert row["samples_ms"] == [1.0, None, None]
+    assert (row["n"], row["median_ms"], row["bimodal"], row["ratio"]) == (7, 0.5, True, None)
+    assert row["sizes"] == {"n": 2**63}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"median": 1.0}, r"'median'.*'median_ms'"),
+        ({"status": "fine"}, "status='fine'.*unsupported"),
+        ({"status": None}, "status=None"),
+        ({"kind": None}, "kind=None"),
+        ({"status": "compile"}, "needs a reason"),
+        ({"status": "compile", "reason": " "}, "needs a reason"),
+        ({"flags": ["noisy"]}, "flags='noisy'.*drift"),
+        ({"cache_state": "warm"}, "cache_state='warm'"),
+        ({"clock": "sun"}, "clock='sun'"),
+        ({"role": "lead"}, "role='lead'"),
+        ({"verdict": "BEST"}, "verdict='BEST'"),
+        ({"schema": 2}, "schema=2"),
+        ({"params": {"a": object()}}, "not object"),
+    ],
+)
+def test_bad_rows_are_named(fields, message):
+    with pytest.raises(ResultsError, match=message) as caught:
+        make(**fields)
+    assert isinstance(caught.value, Error)
+
+
+def test_key_counts_what_matters_and_nothing_else():
+    key = resume_key(SPEC)
+    assert key == resume_key(dict(reversed(SPEC.items()))) == resume_key(make(median_ms=3.0))
+    assert len(key) == 64
+    numpy_spec = SPEC | {"seed": np.int32(1), "local_size": (np.int64(64),), "params": {"SCALE": 0.1, "ITEMS": 64.0}}
+    assert resume_key(numpy_spec) == key
+    for field in results.KEY_FIELDS:
+        assert resume_key(SPEC | {field: "else"}) != key, field
+    assert resume_key(SPEC | {"params": {"a": math.nan}}) != resume_key(SPEC | {"params": {"a": None}})
+
+
+def test_key_is_stable_across_versions():
+    """Changing this value makes every results file unresumable."""
+    assert resume_key(SPEC) == "3718113af85eb4e527e62d1ea5235c09ff76ab8364dfcedf2cdb380bf4680515"
+
+
+def test_key_wants_every_field_and_no_other():
+    with pytest.raises(ResultsError, match="seed"):
+        resume_key({k: v for k, v in SPEC.items() if k != "seed"})
+    with pytest.raises(ResultsError, match=r"'cache'.*'cache_state'"):
+        resume_key(SPEC | {"cache": "hot"})
+
+
+def test_comparison_key_spans_drivers_and_edits():
+    other = SPEC | {"driver": "2.0", "source_sha256": "60"}
+    assert results.comparison_key(other) == results.comparison_key(SPEC)
+    assert results.comparison_key(SPEC | {"device": "Another"}) != results.comparison_key(SPEC)
+
+
+def test_store_round_trip_and_last_row_wins(tmp_path):
+    store = Store(tmp_path / "new folder" / "rows.jsonl")
+    assert store.rows() == []
+    assert not store.path.exists()  # opening writes nothing
+    key = resume_key(SPEC)
+    first = store.append(make(block=0, median_ms=1.0, device="Ω ® \udc80", params={}))
+    store.append(make(block=1))
+    store.append(make(block=1, median_ms=2.0))
+    again = Store(store.path)
+    assert again.rows() == store.rows()
+    assert again.rows()[0] == first
+    assert [row["median_ms"] for row in again.latest()] == [1.0, 2.0]
+    assert again.problems == []
+    assert again.done(key, 1)
+    assert not again.done(key, 2)
+    assert not again.done(key)
+    assert again.done(first["key"], 0)
+
+
+def test_rows_outside_blocks_and_sentinels_keep_apart(tmp_path):
+    store = Store(tmp_path / "rows.jsonl")
+    store.append(make(kind="search"))
+    store.append(make(kind="summary"))
+    for order in (0, 8, 16):
+        store.append(make(block=0, role="sentinel", order=order))
+    store.append(make(block=0, role="variant", order=3))
+    store.append(new_row(kind="environment", status="ok", env_hash="ab", environment={"cpu": {"cores": 2}}))
+    assert len(store.latest()) == 7
+    assert store.done(resume_key(SPEC))
+    assert store.done(resume_key(SPEC), kind="summary")
+
+
+def test_failures_are_repeated_only_on_request(tmp_path):
+    store = Store(tmp_path / "rows.jsonl")
+    key = store.append(make(kind="search", status="timeout", reason="10 s"))["key"]
+    assert store.done(key)
+    assert not store.done(key, retry=("timeout", "crash"))
+    store.append(make(kind="search", status="skipped", reason="time cap"))
+    assert not store.done(key)
+    store.append(make(kind="search"))
+    assert store.done(key)
+
+
+@pytest.mark.parametrize("tail", [b'{"schema": 1, "worklo', b"\0" * 4096, b'{"a": 1, "b' + b"x" * 200_000])
+def test_a_torn_last_line_is_dropped_by_the_writer_alone(tmp_path, tail):
+    path = tmp_path / "rows.jsonl"
+    Store(path).append(make(block=0))
+    whole = path.read_bytes()
+    path.write_bytes(whole + tail)
+    store = Store(path)
+    assert len(store.rows()) == 1
+    assert [problem.line for problem in store.problems] == [2]
+    assert "rows.jsonl:2: unfinished" in str(store.problems[0])
+    assert path.read_bytes() == whole + tail
+    store.append(make(block=1))
+    lines = path.read_bytes().splitlines()
+    assert [json.loads(line)["block"] for line in lines] == [0, 1]
+    assert len(store.problems) == 1
+
+
+def test_a_last_row_that_lacks_only_its_newline_is_kept(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    Store(path).append(make(block=0))
+    path.write_bytes(path.read_bytes()[:-1])
+    store = Store(path)
+    assert len(store.rows()) == 1
+    assert store.problems == []
+    store.append(make(block=1))
+    assert [row["block"] for row in Store(path).rows()] == [0, 1]
+
+
+def test_damage_in_the_middle_is_kept_and_named(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    store = Store(path)
+    store.append(make(block=0))
+    damage = b'{"schema": 1, "bl\n\n\xff\xfe\n[1, 2]\n{"workload": "spmv"}\n' + b"[" * 50_000 + b"\n"
+    with open(path, "ab") as file:
+        file.write(damage)
+    Store(path).append(make(block=1))
+    store = Store(path)
+    assert [row["block"] for row in store.rows()] == [0, 1]
+    assert [problem.line for problem in store.problems] == [2, 4, 5, 6, 7]
+    assert str(store.problems[0]) == f"{path}:2: no valid JSON"
+    assert damage in path.read_bytes()
+
+
+def test_nan_of_another_writer_is_null(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"schema": 1, "kind": "search", "status": "ok", "median_ms": NaN, "later_field": 1}\n')
+    (row,) = Store(path).rows()
+    assert row["median_ms"] is None
+    assert row["flags"] == []
+    assert row["row_id"]
+
+
+def test_a_newer_schema_is_refused(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"schema": 7}\n')
+    with pytest.raises(ResultsError, match=r"rows\.jsonl has rows of schema 7.*upgrade"):
+        Store(path)
+
+
+def test_a_file_that_is_not_ours_is_left_alone(tmp_path):
+    path = tmp_path / "thesis.txt"
+    path.write_text("The introduction\nends without a newline")
+    store = Store(path)
+    assert len(store.problems) == 2
+    with pytest.raises(ResultsError, match=r"thesis\.txt ends in text"):
+        store.append(make())
+    assert path.read_text() == "The introduction\nends without a newline"
+    with pytest.raises(ResultsError, match="cannot read"):
+        Store(tmp_path)
+
+
+def test_a_full_device_keeps_the_row():
+    store = Store("/dev/full")
+    store.problems.clear()
+    with pytest.raises(ResultsError, match=r"bytes to /dev/full: No space left.*Free some space"):
+        store.append(make(block=0))
+    assert [row["block"] for row in store.unsaved] == [0]
+    assert [row["block"] for row in store.latest()] == [0]
+
+
+def test_a_half_written_row_is_cut_off_and_written_later(tmp_path, monkeypatch):
+    store = Store(tmp_path / "rows.jsonl")
+    store.append(make(block=0))
+    before = store.path.read_bytes()
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:100]))
+    for block in (1, 2):
+        with pytest.raises(ResultsError, match="only 100 bytes fitted"):
+            store.append(make(block=block))
+        assert store.path.read_bytes() == before
+    assert len(store.unsaved) == 2
+    assert len(Store(store.path).rows()) == 1
+    monkeypatch.undo()
+    store.reload()
+    assert [row["block"] for row in store.rows()] == [0, 1, 2]
+    store.append(make(block=3))
+    assert store.unsaved == []
+    assert [row["block"] for row in Store(store.path).rows()] == [0, 1, 2, 3]
+
+
+def test_a_failed_sync_keeps_the_row(tmp_path, monkeypatch):
+    store = Store(tmp_path / "rows.jsonl")
+
+    def fail(fd):
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(ResultsError, match="quota"):
+        store.append(make(block=0))
+    monkeypatch.undo()
+    assert store.path.read_bytes() == b""
+    store.flush()
+    assert len(Store(store.path).rows()) == 1
+
+
+def python(code, *arguments, **options):
+    """A process that runs `code` after a preamble that makes `store` (argv[1]) and `make(block=...)`."""
+    preamble = """
+        import os, resource, sys
+        from gpuopt.lab.results import KEY_FIELDS, ResultsError, Store, new_row
+        store = Store(sys.argv[1])
+        def make(**fields):
+            return new_row(kind="block", status="ok", **dict.fromkeys(KEY_FIELDS), **fields)
+    """
+    source = textwrap.dedent(preamble) + textwrap.dedent(code)
+    return subprocess.Popen([sys.executable, "-c", source, *map(str, arguments)], text=True, **options)
+
+
+def test_a_real_file_size_limit(tmp_path):
+    process = python(
+        """
+        store.append(make(block=0))
+        size = os.path.getsize(store.path)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 300, resource.RLIM_INFINITY))
+        try:
+            store.append(make(block=1))
+        except ResultsError as error:
+            print(error)
+        assert os.path.getsize(store.path) == size and len(store.unsaved) == 1
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        store.flush()
+        """,
+        tmp_path / "rows.jsonl",
+        stdout=subprocess.PIPE,
+    )
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "only 300 bytes fitted" in output
+    assert [row["block"] for row in Store(tmp_path / "rows.jsonl").rows()] == [0, 1]
+
+
+def test_two_processes_and_two_threads_each_append(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    code = """
+        import threading
+        def work(name):
+            for block in range(25):
+                store.append(make(block=block, reason=f"{sys.argv[2]}{name}", samples_ms=[0.1] * 3000))
+        threads = [threading.Thread(target=work, args=(name,)) for name in "ab"]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    """
+    processes = [python(code, path, name) for name in "12"]
+    assert [process.wait(60) for process in processes] == [0, 0]
+    store = Store(path)
+    assert store.problems == []
+    assert sorted({row["reason"] for row in store.rows()}) == ["1a", "1b", "2a", "2b"]
+    assert len(store.rows()) == 100
+    assert len(store.latest()) == 25
+
+
+@pytest.mark.parametrize("after", [1, 8, 20])
+def test_kill_9_loses_at_most_the_row_in_hand(tmp_path, after):
+    path = tmp_path / "rows.jsonl"
+    process = python(
+        """
+        for block in range(100_000):
+            store.append(make(block=block, samples_ms=[0.123456789] * 20_000))
+            print(block, flush=True)
+        """,
+        path,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    for _ in range(after):
+        process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    acknowledged = after + len(process.stdout.read().splitlines())
+    process.stdout.close()
+    process.wait(60)
+    store = Store(path)
+    blocks = [row["block"] for row in store.rows()]
+    assert blocks == list(range(len(blocks)))
+    assert len(blocks) in (acknowledged, acknowledged + 1)
+    assert len(store.problems) <= 1
+    store.append(make(block=len(blocks)))
+    assert [row["block"] for row in Store(path).rows()] == list(range(len(blocks) + 1))
+    assert Store(path).problems == []
+
+
+def test_flat_table(tmp_path):
+    pytest.importorskip("pandas")
+    rows = [
+        make(block=0, median_ms=1.5, bytes={"dram": 8.0}, flags=["drift", "bimodal"], local_size=[8, 8]),
+        make(block=1, params={"SLICE": 32}),
+        new_row(kind="environment", status="ok", env_hash="ab", environment={"cpu": {}}),
+    ]
+    table = results.to_pandas(rows)
+    assert len(table) == 2
+    assert list(table["params.SLICE"].fillna(0)) == [0, 32]
+    assert list(table["params.ITEMS"].fillna(0)) == [64, 0]
+    assert table["bytes.dram"][0] == 8.0
+    assert table["median_ms"].dtype == np.float64
+    assert list(table["local_size"]) == ["8x8", "64"]
+    assert table["flags"][0] == "drift bimodal"
+    assert not {"params", "bytes", "environment"} & set(table.columns)
+    names = [name.split(".")[0] for name in table.columns]
+    assert sorted(names, key=results.FIELDS.index) == names
+    assert list(results.to_pandas([]).columns) == []
