@@ -10,7 +10,7 @@ foreach(name IN LISTS names)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" bytes "${bytes}")
   string(APPEND entries "        {\"${name}\", std::string(\"${bytes}\", ${size})},\n")
 endforeach()
-file(WRITE "${OUTPUT}" "// Generated from kernels/ by cmake/embed_kernels.cmake.
+file(WRITE "${OUTPUT}" "// Generated from kernels/ by cmake/embed_kernels.cmake. NOLINTBEGIN
 #include \"runtime/kernel_source.hpp\"
 
 #include <map>
@@ -21,4 +21,5 @@ const std::map<std::string, std::string>& gpuopt::embedded_kernels() {
 ${entries}    };
     return kernels;
 }
+// NOLINTEND
 ")
