@@ -98,7 +98,7 @@ if [ -e "$done/build" ]; then
     stage study-spmv-quick "$lab" "$python" -m gpuopt study spmv --quick --out "$out/spmv-quick"
     for file in tests/test_*.py; do
         name=$(basename "$file" .py)
-        stage "$name" "$lab pytest pytest_timeout psutil" "$python" -m pytest -p no:cacheprovider "$file"
+        stage "$name" "$lab pytest pytest_timeout" "$python" -m pytest -p no:cacheprovider "$file"
     done
     stage study-spmv "$lab" "$python" -m gpuopt study spmv --out "$out/spmv"
     stage study-spmv-float64 "$lab" "$python" -m gpuopt study spmv --dtype float64 --out "$out/spmv-float64"
