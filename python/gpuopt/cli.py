@@ -1,0 +1,257 @@
+"""The command line: `gpuopt devices | doctor | study WORKLOAD`."""
+
+from __future__ import annotations
+
+import errno
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gpuopt
+
+try:
+    import click
+except ImportError:
+    raise SystemExit(
+        "gpuopt: the command line needs click: pip install 'gpuopt[lab]'   (python -m gpuopt.doctor works without)"
+    ) from None
+
+if TYPE_CHECKING:
+    from gpuopt import Device
+    from gpuopt.lab.study import Study
+    from gpuopt.problems.problem import Problem
+
+ERROR_EXIT, INTERRUPT_EXIT = 2, 130
+ROWS_FILE = "rows.jsonl"
+OUT_HELP = "Where rows and pictures go; by default gpuopt-results/WORKLOAD-DEVICE."
+RESUME_HELP = "Keep the rows of an earlier run that still hold (the default), or measure everything anew."
+
+
+# ---------------------------------------------------------------- workloads
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One row a workload: its subcommand, and what makes its problem and its own pictures.
+
+    problem(subject, dtype, device) and pictures(problem, device, directory) -> paths import what they need when called.
+    """
+
+    name: str
+    summary: str
+    subject: str
+    default: str
+    subject_help: str
+    dtypes: tuple[str, ...]
+    problem: Callable[[str, str, Device], Problem]
+    pictures: Callable[[Problem, Device, Path], list[Path]]
+
+
+def _image_affinity(image: str, dtype: str, device: Device) -> Problem:
+    from gpuopt import problems
+
+    return problems.spmv_image_affinity(image, radius=5, dtype=dtype, device=device)
+
+
+def _image_cut(problem: Problem, device: Device, directory: Path) -> list[Path]:
+    from gpuopt.lab import segmentation
+
+    image, degrees = problem.inputs["image"], problem.inputs["degrees"]
+    operator = gpuopt.DiaMatrix(problem.inputs["A"], device=device).linear_operator()
+    found = segmentation.smallest_eigenvectors(operator, 5, degrees, image.shape)
+    path = directory / "cut.png"
+    segmentation.plot_cut(image, found, name=problem.name, device=device.name).savefig(path, dpi=130)
+    return [path]
+
+
+WORKLOADS = (
+    Workload(
+        "spmv",
+        "Sparse matrix times vector: the pixel-affinity matrix of a photograph, stored by diagonals.",
+        "IMAGE",
+        "camera",
+        "a picture file, or the name of one of scikit-image's own",
+        ("float32", "float64"),
+        _image_affinity,
+        _image_cut,
+    ),
+)
+
+
+# ---------------------------------------------------------------- commands
+
+
+class Failure(click.ClickException):
+    """What a person can mend, in one line."""
+
+    exit_code = ERROR_EXIT
+
+    def show(self, file: Any = None) -> None:
+        click.echo(click.style("gpuopt: ", fg="red") + self.message, err=True, file=file)
+
+
+class KindGroup(click.Group):
+    """Errors that a person can mend become one line and exit code 2, an interrupt code 130; bugs keep their trace."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("gpuopt: interrupted", err=True)
+            ctx.exit(INTERRUPT_EXIT)
+        except (gpuopt.Error, OSError, ModuleNotFoundError) as error:
+            if ctx.params.get("traceback") or _is_not_theirs(error):
+                raise
+            raise Failure(_kind_line(error)) from error
+
+
+def _is_not_theirs(error: Exception) -> bool:
+    """A module of our own that is missing is a bug; a closed pipe is what `| head` does, and click's to handle."""
+    if isinstance(error, ModuleNotFoundError):
+        return (error.name or "").partition(".")[0] == "gpuopt"
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
+
+
+def _kind_line(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return f"this needs {error.name}, which is not installed: pip install 'gpuopt[lab]'"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+@click.group(cls=KindGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(gpuopt.__version__, prog_name="gpuopt", message="%(prog)s %(version)s")
+@click.option("--traceback", is_flag=True, help="Show where an error comes from.")
+def app(traceback: bool) -> None:
+    """Which optimizations pay on your OpenCL device, how much, and why."""
+
+
+@app.command()
+@click.pass_context
+def devices(ctx: click.Context) -> None:
+    """List the OpenCL devices, best first."""
+    found = gpuopt.devices()
+    click.echo(str(found))
+    if not found:
+        ctx.exit(1)
+
+
+@app.command()
+@click.pass_context
+def doctor(ctx: click.Context) -> None:
+    """Explain what is found and, where nothing is, why."""
+    from gpuopt import doctor as module
+
+    ctx.exit(module.main())
+
+
+@app.group()
+def study() -> None:
+    """Run every variant of a workload: checked, timed, and held against what the device allows."""
+
+
+def study_command(workload: Workload) -> click.Command:
+    """`gpuopt study NAME`, made from the workload's row."""
+
+    @click.command(workload.name, help=f"{workload.summary}\n\n{workload.subject}: {workload.subject_help}.")
+    @click.argument("subject", metavar=f"[{workload.subject}]", default=workload.default)
+    @click.option("--quick", is_flag=True, help="One level a parameter and a fixed budget: about a minute on a CPU.")
+    @click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
+    @click.option("--dtype", type=click.Choice(workload.dtypes), default=workload.dtypes[0], show_default=True)
+    @click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP)
+    @click.option("--no-plots", is_flag=True, help="Draw nothing.")
+    @click.option("--resume/--fresh", default=True, help=RESUME_HELP)
+    @click.pass_context
+    def command(ctx: click.Context, **options: Any) -> None:
+        if not run_study(workload, **options):
+            ctx.exit(INTERRUPT_EXIT)
+
+    return command
+
+
+for _workload in WORKLOADS:
+    study.add_command(study_command(_workload))
+
+
+def run_study(
+    workload: Workload,
+    subject: str,
+    *,
+    quick: bool,
+    device: str | None,
+    dtype: str,
+    out: Path | None,
+    no_plots: bool,
+    resume: bool,
+) -> bool:
+    """The problem, its sweep, the table, the sentences, the pictures; says where they lie. False where interrupted."""
+    from gpuopt import lab
+    from gpuopt.lab.peers import default_peers
+    from gpuopt.selection import select
+
+    chosen = select(device)
+    directory = out or Path("gpuopt-results") / f"{workload.name}-{_slug(chosen.name)}"
+    rows = directory / ROWS_FILE
+    click.echo(f"{workload.name} {subject} on {chosen.name}, rows go to {rows}", err=True)
+    try:
+        problem = workload.problem(subject, dtype, chosen)
+        directory.mkdir(parents=True, exist_ok=True)
+        if not resume:
+            _set_aside(rows)
+        result = lab.sweep(
+            problem,
+            variants="all",
+            protocol="quick" if quick else "full",
+            device=chosen,
+            peers=default_peers(workload.name, chosen),
+            store=rows,
+            progress=True,
+        )
+        _show(result)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        pictures: list[Path] = []
+        if not no_plots:
+            click.echo("drawing", err=True)
+            pictures = [*result.save_plots(directory), *workload.pictures(problem, chosen, directory)]
+    except KeyboardInterrupt:
+        _tell_saved(rows)
+        return False
+    click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *pictures]))
+    return True
+
+
+def _show(result: Study) -> None:
+    from gpuopt.lab.table import terminal_width
+
+    click.echo(f"\n{result.to_text()}\n")
+    for sentence in result.sentences():
+        click.echo(textwrap.fill(sentence, terminal_width(), initial_indent="- ", subsequent_indent="  "))
+
+
+def _tell_saved(rows: Path) -> None:
+    from gpuopt.lab.results import Store
+
+    saved = len(Store(rows).latest()) if rows.exists() else 0
+    where = f"{saved} finished rows are in {rows}; the same command goes on there" if saved else "nothing was measured"
+    click.echo(f"\ngpuopt: interrupted; {where}", err=True)
+
+
+def _set_aside(rows: Path) -> None:
+    """Keeps the rows of earlier runs beside the new ones: measurements are never deleted."""
+    if rows.exists():
+        number = next(n for n in range(1, 10_000) if not rows.with_name(f"rows-{n}.jsonl").exists())
+        rows.rename(rows.with_name(f"rows-{number}.jsonl"))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:48]
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """The entry point: runs the command line and exits with its code."""
+    app.main(args=list(args) if args is not None else None, prog_name="gpuopt")

@@ -1,0 +1,290 @@
+"""One sentence a step: what its numbers show, and no more than they show.
+
+A cause is named only where the declared bytes, the bound and the interval of the ratio carry it; the words SAME and
+AMBIGUOUS of the verdict come first, and then nothing is explained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import statistics
+from .results import Row
+from .study import OURS, PAPER, PEERS, Group, Study, is_baseline, paper_figure
+from .table import byte_count, joined, significant, spread
+
+# What a bound's resource is called in a sentence; any other word is "this device's measured <word> ceiling".
+RESOURCES = {
+    "dram": "the memory bandwidth measured here",
+    "llc": "the cache bandwidth measured here",
+    "read": "the read bandwidth measured here",
+    "copy": "the copy bandwidth measured here",
+    "launch": "the time of an empty launch",
+}
+
+STATUS_PHRASES = {
+    "unsupported": "cannot run on this device",
+    "constraints": "was left out by the variant's own rule",
+    "compile": "did not build",
+    "runtime": "failed in an OpenCL call",
+    "timeout": "was stopped by the watchdog",
+    "crash": "ended its worker process",
+    "wrong": "gave a wrong result, so its time is not shown",
+    "skipped": "was skipped",
+}
+
+SAME_BYTES = 0.005  # declared bytes closer than this are called the same
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio of times (row / reference) with its interval; `verdict` is None where no 95 % interval exists."""
+
+    mid: float
+    lo: float | None
+    hi: float | None
+    verdict: str | None
+    blocks: int
+
+    @property
+    def speedup(self) -> str:
+        """`2.31x [2.25, 2.38]`, how many times faster than the reference."""
+        lo, hi = (1 / self.hi, 1 / self.lo) if self.lo and self.hi else (None, None)
+        return spread(1 / self.mid, lo, hi, "x")[0]
+
+    @property
+    def slowdown(self) -> str:
+        """`1.38x [1.30, 1.45]`, the time as a multiple of the reference's; near 1 with a digit more."""
+        return spread(self.mid, self.lo, self.hi, "x", digits=4 if 0.9 < self.mid < 1.1 else 3)[0]
+
+    def is_clear(self, band: float) -> bool:
+        """Whether the interval alone lies beyond the band: a verdict may still fall to the number of comparisons."""
+        band = max(band, statistics.BAND_FLOOR)
+        return bool(self.lo and self.hi and (self.hi < 1 - band or self.lo > 1 + band))
+
+
+def sentences(study: Study) -> list[str]:
+    """A sentence for each summary row, in reading order; with several groups each names what sets its own apart."""
+    groups = study.groups()
+    band = float(study.problem_info.get("band") or 0.0)
+    parts = [(group.device, group.problem, group.dtype, f"cache state {group.cache_state}") for group in groups]
+    apart = [index for index in range(4) if len({part[index] for part in parts}) > 1]
+    out = []
+    for group, part in zip(groups, parts, strict=True):
+        place = ", ".join(part[index] for index in apart)
+        out += [f"{place}: {text}" if place else text for text in _group(group, band)]
+    return out
+
+
+def _group(group: Group, band: float) -> list[str]:
+    out = []
+    previous: Row | None = None
+    for row in group.section(PAPER):
+        out.append(_sentence(group, row, previous, band))
+        previous = row if row["status"] == "ok" else previous
+    reference = _fastest(group.section(PAPER))
+    role = "the fastest of the paper's steps" if reference else ""
+    for row in group.section(OURS):
+        out.append(_sentence(group, row, reference, band, role))
+        if row["status"] == "ok":
+            reference, role = reference or row, ""  # the role is told once
+    best, role = _fastest([*group.section(PAPER), *group.section(OURS)]), "the fastest variant here"
+    for row in group.section(PEERS):
+        out.append(_sentence(group, row, best, band, role, peer=True))
+        role = "" if row["status"] == "ok" else role
+    return out
+
+
+def _sentence(group: Group, row: Row, reference: Row | None, band: float, role: str = "", *, peer: bool = False) -> str:
+    name = group.label(row)
+    if row["status"] != "ok":
+        reason = str(row.get("reason") or "no reason was recorded").rstrip(".")
+        return f"{name} {STATUS_PHRASES.get(row['status'], row['status'])}: {reason}."
+    if reference is None:
+        return _opening(name, row) + _over_bound(name, row)
+    ratio = ratio_between(group, row, reference, band)
+    against = group.label(reference) + (f", {role}" if role else "")
+    text = _compared(name, against, ratio, band)
+    if peer or ratio.verdict is None:
+        return f"{text}.{_over_bound(name, row)}"
+    about_bytes = _bytes(row, reference, ratio)
+    text += f"; {about_bytes}" if about_bytes else ""
+    if ratio.verdict in ("FAST", "SLOW") and (about_bound := _bound(name, row, group.label(reference), reference)):
+        text += f"{':' if about_bytes else ';'} {about_bound}"
+    return f"{text}.{_paper_gain(row, reference)}{_over_bound(name, row)}"
+
+
+# ---------------------------------------------------------------- parts of a sentence
+
+
+def _opening(name: str, row: Row) -> str:
+    time = spread(row.get("median_ms"), row.get("ci_lo_ms"), row.get("ci_hi_ms"), digits=4)[0]
+    rate = f" ({significant(row['gflop_s'])} GFLOP/s)" if row.get("gflop_s") else ""
+    text = f"{name} takes {time} ms{rate}"
+    if row.get("pct_bound") is None:
+        return f"{text}."
+    declared = row.get("bytes") or {}
+    moved = declared.get(row.get("bound_by")) or declared.get("dram")
+    task = f" for {byte_count(moved)}" if moved else ""
+    share = spread(row["pct_bound"], row.get("pct_lo"), row.get("pct_hi"))[0]
+    bound = f" of {significant(row['bound_ms'])} ms" if row.get("bound_ms") else ""
+    return f"{text}: {share} % of its bound{bound}, set by {resource(row.get('bound_by'))}{task}."
+
+
+def _compared(name: str, against: str, ratio: Ratio, band: float) -> str:
+    if ratio.verdict == "FAST":
+        return f"{name} is {ratio.speedup} faster than {against}"
+    if ratio.verdict == "SLOW":
+        return f"{name} takes {ratio.slowdown} the time of {against}"
+    if ratio.verdict == "SAME":
+        return f"{name} takes the same time as {against} (ratio of times {ratio.slowdown}: SAME)"
+    if ratio.verdict == "AMBIGUOUS" and ratio.is_clear(band):
+        return (
+            f"{name} took {ratio.slowdown} the time of {against}, but {ratio.blocks} blocks are too few for a verdict "
+            "on so many variants at once (AMBIGUOUS), so no gain or loss is claimed"
+        )
+    if ratio.verdict == "AMBIGUOUS":
+        return (
+            f"{name} cannot be told from {against} (ratio of times {ratio.slowdown}: AMBIGUOUS), "
+            "so no gain or loss is claimed"
+        )
+    found = f" ({ratio.blocks} common blocks, {statistics.MIN_BLOCKS} are needed)" if ratio.blocks else ""
+    return f"{name} took {ratio.slowdown} the time of {against}, without a 95 % interval{found}, so nothing is claimed"
+
+
+def _bytes(row: Row, reference: Row, ratio: Ratio) -> str:
+    """What happened to the declared bytes; that they are not the reason is said only where no class of them changed."""
+    mine, theirs = row.get("bytes") or {}, reference.get("bytes") or {}
+    which = _deciding_class(mine, theirs, reference.get("bound_by"), row.get("bound_by"))
+    if which is None:
+        return ""
+    before, now = float(theirs[which]), float(mine[which])
+    others = [
+        f"{name} {byte_count(theirs.get(name) or 0)} to {byte_count(mine.get(name) or 0)}"
+        for name in dict.fromkeys([*theirs, *mine])
+        if name != which and not _close(theirs.get(name) or 0, mine.get(name) or 0)
+    ]
+    aside = joined(others)
+    kind = "" if which == "dram" else f"{which} "
+    if _close(before, now):
+        moved = {"FAST": ", so the gain is not bytes", "SLOW": ", so the loss is not bytes"}.get(str(ratio.verdict), "")
+        same = f"both move the same {byte_count(now)}" + (f" of {which}" if kind else "")
+        return f"{same} ({aside})" if aside else f"{same}{moved}"
+    direction = "fewer" if now < before else "more"
+    text = (
+        f"it moves {100 * abs(1 - now / before):.0f} % {direction} {kind}bytes "
+        f"({byte_count(before)} to {byte_count(now)}{f'; {aside}' if aside else ''})"
+    )
+    if ratio.verdict not in ("FAST", "SLOW") or ratio.lo is None or ratio.hi is None:
+        return text
+    expected = now / before
+    if ratio.lo <= expected <= ratio.hi:
+        return f"{text}, which is as much as the time changed"
+    if ratio.hi < expected:
+        return f"{text}, and the time fell further than that" if expected < 1 else f"{text}, and yet it is faster"
+    if expected > 1:
+        return f"{text}, and the time rose further than that"
+    return f"{text}, and the time fell less than that" if ratio.hi < 1 else f"{text}, and yet it is slower"
+
+
+def _bound(name: str, row: Row, other: str, reference: Row) -> str:
+    mine, theirs = row.get("pct_bound"), reference.get("pct_bound")
+    if mine is None or max(mine, theirs or 0.0) > 100:
+        return ""
+    by = resource(row.get("bound_by"))
+    if theirs is None:
+        return f"{name} reaches {mine:.0f} % of its bound, set by {by}"
+    if row.get("bound_by") == reference.get("bound_by"):
+        return f"{other} reaches {theirs:.0f} % of what {by} allows, {name} {mine:.0f} %"
+    return (
+        f"{other} reaches {theirs:.0f} % of what {resource(reference.get('bound_by'))} allows, "
+        f"{name} {mine:.0f} % of what {by} allows"
+    )
+
+
+def _paper_gain(row: Row, reference: Row) -> str:
+    mine, theirs = paper_figure(row), paper_figure(reference)
+    if mine is None or theirs is None or not (mine.gflop_s and theirs.gflop_s):
+        return ""
+    gain = mine.gflop_s / theirs.gflop_s
+    pair = f"{theirs.gflop_s:g} and {mine.gflop_s:g} GFLOP/s"
+    return f" In the paper these two stand at {pair} ({gain:.2f}x, {mine.device})."
+
+
+def _over_bound(name: str, row: Row) -> str:
+    share, low = row.get("pct_bound"), row.get("pct_lo")
+    if share is None or share <= 100:
+        return ""
+    if low is not None and low <= 100:
+        return (
+            f" At {share:.1f} % of its bound {name} stands above it, though within the interval "
+            f"({low:.1f} to {row['pct_hi']:.1f} %): if that stays, the declared work or the ceiling is wrong."
+        )
+    return (
+        f" {name} shows {share:.0f} % of its bound, which cannot be: this is a bug in the declared work or in the "
+        "measured ceiling, and its share of the bound must not be quoted."
+    )
+
+
+def resource(bound_by: Any) -> str:
+    """What a `bound_by` word is called in a sentence."""
+    if not bound_by:
+        return "its bound"
+    return RESOURCES.get(str(bound_by), f"this device's measured {bound_by} ceiling")
+
+
+# ---------------------------------------------------------------- ratios between two rows
+
+
+def ratio_between(group: Group, row: Row, reference: Row, band: float = 0.0) -> Ratio:
+    """The ratio of the two rows' times: the stored one against the baseline, else paired over their common blocks.
+
+    Both ratios of a block are held against the same sentinels, so their quotient is paired. Without common blocks the
+    intervals of the rows are divided, which is wider than the truth.
+    """
+    if is_baseline(reference, row) and row.get("ratio"):
+        limits = (row.get("ratio_lo"), row.get("ratio_hi")) if row.get("verdict") else (None, None)
+        return Ratio(float(row["ratio"]), *limits, row.get("verdict"), int(row.get("blocks") or 0))
+    for key in ("ratio", "median_ms"):
+        mine, theirs = _by_block(group, row, key), _by_block(group, reference, key)
+        common = sorted(mine.keys() & theirs.keys())
+        if common:
+            ci = statistics.ratio_ci([mine[block] / theirs[block] for block in common])
+            if not ci.reached:
+                return Ratio(ci.median, None, None, None, len(common))
+            return Ratio(ci.median, ci.lo, ci.hi, statistics.verdict(ci.lo, ci.hi, band), len(common))
+    mid = float(row["median_ms"]) / float(reference["median_ms"])
+    times = [float(r[key]) for r in (row, reference) for key in ("ci_lo_ms", "ci_hi_ms") if r.get(key) is not None]
+    if row.get("kind") != "summary" or reference.get("kind") != "summary" or len(times) < 4:
+        return Ratio(mid, None, None, None, 0)
+    lo, hi = statistics.divide((times[0], times[1]), (times[2], times[3]))
+    return Ratio(mid, lo, hi, statistics.verdict(lo, hi, band), 0)
+
+
+def _by_block(group: Group, row: Row, key: str) -> dict[int, float]:
+    """The row's `key` in each of its good blocks."""
+    return {
+        int(block["block"]): float(block[key])
+        for block in group.blocks
+        if block.get("status") == "ok"
+        and block.get("block") is not None
+        and block.get("role", "variant") == row.get("role", "variant")
+        and block.get("configuration") == row.get("configuration")
+        and block.get("preset") == row.get("preset")
+        and block.get(key)
+    }
+
+
+def _fastest(rows: list[Row]) -> Row | None:
+    return min((row for row in rows if row["status"] == "ok"), key=lambda row: float(row["median_ms"]), default=None)
+
+
+def _deciding_class(mine: Mapping[str, Any], theirs: Mapping[str, Any], *bounds: Any) -> str | None:
+    """The memory class to compare: the one that sets either bound, else the first that both declare."""
+    return next((c for c in [*bounds, "dram", *theirs] if mine.get(c) and theirs.get(c)), None)
+
+
+def _close(a: float, b: float) -> bool:
+    return abs(a - b) <= SAME_BYTES * max(abs(a), abs(b))

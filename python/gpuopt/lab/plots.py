@@ -1,0 +1,278 @@
+"""Pictures of a study, drawn with matplotlib's objects alone: no pyplot, no global state, no window."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from .results import Row
+from .study import OURS, PAPER, PEERS, SECTIONS, Group, Study, paper_figure, section
+from .table import joined, significant
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import SubFigure
+
+# Okabe and Ito's palette: told apart by readers with any common colour vision, and by lightness in print.
+COLOURS = {PAPER: "#0072B2", OURS: "#E69F00", PEERS: "#009E73"}
+INK, FAINT, WARNING = "#222222", "#6b6b6b", "#8a3b00"
+BAR_HEIGHT = 0.62
+SECTION_GAP = 0.45  # empty bar slots between the sections
+NAME_WIDTH, REASON_WIDTH, REASON_LINES = 28, 56, 2
+WIDTH_INCHES, ROW_INCHES, CAPTION_INCHES = 10.0, 0.48, 0.36
+
+
+TICK: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 2.2, "linestyle": "none"}
+DOT: dict[str, Any] = {"marker": "o", "markersize": 8}
+HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 8, "mfc": "none", "mec": INK, "linestyle": "none"}
+WHISKER: dict[str, Any] = {"ecolor": INK, "elinewidth": 1.2, "capsize": 3, "zorder": 4}
+
+
+class Picture(Figure):
+    """A Figure that a notebook shows whether or not pyplot was ever imported."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=110)
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What the bars show: `value(row)` at the row's median; every rate here is inversely proportional to time."""
+
+    label: str
+    value: Callable[[Row], float]
+
+    def at(self, row: Row, time_ms: float) -> float:
+        """The rate the row would have if it took `time_ms`."""
+        return self.value(row) * float(row["median_ms"]) / time_ms
+
+
+def ladder(study: Study, ax: Axes | None = None) -> Figure:
+    """The steps of `study` as bars with their bounds, and beside them each step's share of its bound and the paper's.
+
+    Left: the rate of each configuration or peer with its 95 % interval, a black tick at the configuration's own bound;
+    what failed keeps its place, with the reason. Right: percent of bound, here (filled) and in the paper (hollow): that
+    compares across devices. Several devices or problems are drawn one under the other.
+
+    With `ax` (one group only) the bars alone are drawn into it. Returns the figure. Raises ValueError for a study
+    without rows.
+    """
+    groups = study.groups()
+    if not groups:
+        raise ValueError("study: it has no rows to draw; run lab.sweep first")
+    if ax is not None:
+        if len(groups) > 1:
+            raise ValueError(f"ax: the study has {len(groups)} groups of rows, one axes holds one; leave ax out")
+        handles = _bars(ax, groups[0])
+        ax.legend(handles=handles, fontsize="small", frameon=False, loc="best")
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        return figure
+    heights = [_height(group) for group in groups]
+    figure = Picture(figsize=(WIDTH_INCHES, sum(heights)), layout="constrained", facecolor="white")
+    parts = figure.subfigures(len(groups), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for part, group, height in zip(parts, groups, heights, strict=True):
+        _panels(part, group, height)
+    return figure
+
+
+def _panels(whole: SubFigure, group: Group, height: float) -> None:
+    # The caption has a strip of its own: the layout engine places a legend and a figure label over one another.
+    ratios = [height - CAPTION_INCHES, CAPTION_INCHES]
+    part, foot = whole.subfigures(2, 1, squeeze=False, height_ratios=ratios)[:, 0]
+    foot.text(0.012, 0.6, _caption(group), fontsize=8, color=FAINT, va="center")
+    shares = any(row.get("pct_bound") is not None or paper_figure(row) is not None for row in group.rows)
+    left, *rest = part.subplots(1, 2 if shares else 1, squeeze=False, width_ratios=[1.75, 1] if shares else [1])[0]
+    handles = _bars(left, group)
+    for right in rest:
+        handles += _shares(right, group)
+    part.suptitle(_title(group), fontsize=12, fontweight="bold", x=0.01, ha="left", color=INK)
+    part.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=8.5, frameon=False, columnspacing=1.4)
+
+
+# ---------------------------------------------------------------- the two panels
+
+
+def _bars(ax: Axes, group: Group) -> list[Artist]:
+    metric = _metric(group.rows)
+    places = _places(group.rows)
+    timed = [row for row in group.rows if row["status"] == "ok" and row.get("median_ms")]
+    reach = max([_extent(metric, row) for row in timed], default=1.0)
+    ax.set_xlim(0, reach * 1.14)
+    for row, y in zip(group.rows, places, strict=True):
+        if row not in timed:
+            _failure(ax, row, y)
+            continue
+        value = metric.value(row)
+        ax.barh(y, value, BAR_HEIGHT, color=COLOURS[section(row)], zorder=2)
+        if row.get("ci_lo_ms") and row.get("ci_hi_ms"):
+            low, high = metric.at(row, row["ci_hi_ms"]), metric.at(row, row["ci_lo_ms"])
+            ax.errorbar(value, y, xerr=_sides(low, value, high), **WHISKER)
+        if row.get("bound_ms"):
+            bound = metric.at(row, row["bound_ms"])
+            ax.vlines(bound, y - BAR_HEIGHT / 2 - 0.1, y + BAR_HEIGHT / 2 + 0.1, color=INK, linewidth=2.2, zorder=3)
+        _value_label(ax, metric, row, y, reach * 1.14)
+    ax.set_yticks(places, [_name(group, row) for row in group.rows], fontsize=9)
+    _common(ax, places)
+    ax.set_xlabel(f"{metric.label}   (more is faster)", fontsize=9)
+    handles: list[Artist] = [
+        Patch(color=COLOURS[name], label={PAPER: "the paper's steps", OURS: "ours", PEERS: "peers"}[name])
+        for name in SECTIONS
+        if group.section(name)
+    ]
+    if any(row.get("bound_ms") for row in timed):
+        handles.append(Line2D([], [], label="bound: the most this device allows the step", **TICK))
+    if any(row.get("ci_lo_ms") for row in timed):
+        handles.append(Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval"))
+    return handles
+
+
+def _shares(ax: Axes, group: Group) -> list[Artist]:
+    places = _places(group.rows)
+    quoted: set[str] = set()
+    limit = 100.0
+    side: list[tuple[float, str, str]] = []
+    for row, y in zip(group.rows, places, strict=True):
+        share = row.get("pct_bound") if row["status"] == "ok" else None
+        if share is not None:
+            colour = COLOURS[section(row)]
+            low, high = row.get("pct_lo") or share, row.get("pct_hi") or share
+            ax.errorbar(share, y, xerr=_sides(low, share, high), color=colour, clip_on=False, **DOT, **WHISKER)
+            limit = max(limit, high)
+        figure = paper_figure(row)
+        paper = figure.pct_bound if figure else None
+        if figure is not None and paper is not None:
+            quoted.add(figure.device)
+            ax.plot(paper, y, zorder=5, **HOLLOW)
+            limit = max(limit, paper)
+        if share is not None and paper is not None:
+            ax.plot([share, paper], [y, y], color=FAINT, linewidth=0.8, zorder=2)
+        side.append((y, "" if share is None else f"{share:.0f}", "" if paper is None else f"{paper:.0f}"))
+    ax.set_xlim(0, limit * 1.05)
+    ax.axvline(100, color=INK, linewidth=1, zorder=1)
+    for y, here, there in [(-0.8, "here", "paper" if quoted else ""), *side]:
+        heading = y < 0
+        style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "ha": "right", "fontsize": 8.5}
+        ax.text(1.11, y, here, color=FAINT if heading else INK, **style)
+        ax.text(1.27, y, there, color=FAINT, **style)
+    ax.set_yticks(places, [""] * len(places))
+    _common(ax, places)
+    ax.set_xlabel("percent of the step's own bound", fontsize=9)
+    handles: list[Artist] = []
+    if any(row.get("pct_bound") is not None for row in group.rows):
+        handles.append(Line2D([], [], color=FAINT, linestyle="none", label="share of bound, here", **DOT))
+    if quoted:
+        where = joined(sorted(quoted))
+        handles.append(Line2D([], [], label=f"share of bound, in the paper ({where})", **HOLLOW))
+    return handles
+
+
+def _sides(low: float, mid: float, high: float) -> list[list[float]]:
+    return [[max(0.0, mid - low)], [max(0.0, high - mid)]]
+
+
+def _common(ax: Axes, places: list[float]) -> None:
+    ax.set_ylim(places[-1] + 0.6, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.tick_params(axis="x", labelsize=8.5, color=FAINT)
+    ax.grid(axis="x", color="#dddddd", linewidth=0.8, zorder=0)
+    ax.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+
+
+def _value_label(ax: Axes, metric: Metric, row: Row, y: float, span: float) -> None:
+    """Writes the rate inside a long bar, else right of it, past the bound's tick where that would be struck through."""
+    text = significant(metric.value(row))
+    end = metric.at(row, row.get("ci_lo_ms") or row["median_ms"])
+    pad, room = 0.012 * span, 0.022 * span * (len(text) + 1)
+    bound = metric.at(row, row["bound_ms"]) if row.get("bound_ms") else None
+    start = metric.at(row, row.get("ci_hi_ms") or row["median_ms"])
+    clear = bound is None or not start - pad - room < bound < start
+    if start > 2.5 * room and clear:
+        colour = INK if section(row) == OURS else "white"
+        ax.text(start - pad, y, text, ha="right", va="center", fontsize=9, color=colour, zorder=6)
+        return
+    if bound is not None and end - pad < bound < end + pad + room:
+        end = bound
+    ax.text(end + pad, y, text, ha="left", va="center", fontsize=9, color=INK, zorder=6)
+
+
+def _failure(ax: Axes, row: Row, y: float) -> None:
+    reason = str(row.get("reason") or "no reason was recorded")
+    lines = textwrap.wrap(f"{row['status']}: {reason}", REASON_WIDTH)
+    if len(lines) > REASON_LINES:
+        rest = textwrap.shorten(" ".join(lines[REASON_LINES - 1 :]), REASON_WIDTH, placeholder=" …")
+        lines = [*lines[: REASON_LINES - 1], rest]
+    style: dict[str, Any] = {"va": "center", "fontsize": 8.5, "style": "italic", "color": WARNING}
+    ax.text(0.012, y, "\n".join(lines), transform=ax.get_yaxis_transform(), **style)
+
+
+# ---------------------------------------------------------------- what is said around them
+
+
+def _metric(rows: list[Row]) -> Metric:
+    timed = [row for row in rows if row["status"] == "ok" and row.get("median_ms")]
+    for key, label in (("gflop_s", "GFLOP/s"), ("gb_s", "GB/s")):
+        if timed and all(row.get(key) for row in timed):
+            return Metric(label, lambda row, key=key: float(row[key]))  # type: ignore[misc]
+    return Metric("runs a second", lambda row: 1000.0 / float(row["median_ms"]))
+
+
+def _extent(metric: Metric, row: Row) -> float:
+    fastest = min(filter(None, (row["median_ms"], row.get("ci_lo_ms"), row.get("bound_ms"))))
+    return metric.at(row, fastest)
+
+
+def _places(rows: list[Row]) -> list[float]:
+    out: list[float] = []
+    for index, row in enumerate(rows):
+        gap = SECTION_GAP if index and section(row) != section(rows[index - 1]) else 0.0
+        out.append(out[-1] + 1 + gap if out else 0.0)
+    return out
+
+
+def _name(group: Group, row: Row) -> str:
+    """The variant on at most two lines, with its parameters on three in all; the table holds what does not fit."""
+    name, parameters = str(row["variant"]), ""
+    if section(row) != PEERS:
+        name, bracket, parameters = str(row.get("configuration") or group.label(row)).partition("(")
+        parameters = bracket + parameters
+    # A space after each underscore lets a long identifier break there.
+    lines = [line.replace("_ ", "_") for line in textwrap.wrap(name.replace("_", "_ "), NAME_WIDTH)]
+    lines = lines if len(lines) <= 2 else [lines[0], f"{lines[1]} …"]
+    more = textwrap.wrap(parameters, NAME_WIDTH)
+    room = 3 - len(lines)
+    return "\n".join([*lines, *(more if len(more) <= room else [*more[: room - 1], f"{more[room - 1]} …"])])
+
+
+def _height(group: Group) -> float:
+    return 2.3 + ROW_INCHES * (len(group.rows) + SECTION_GAP * (len({section(row) for row in group.rows}) - 1))
+
+
+def _title(group: Group) -> str:
+    return f"{group.first.get('workload', '')}: {group.problem}, {group.dtype}".strip(": ,")
+
+
+def _caption(group: Group) -> str:
+    row = group.first
+    date = max((str(r["time_utc"])[:10] for r in group.rows if r.get("time_utc")), default="")
+    facts = [
+        group.device,
+        f"driver {row['driver']}" if row.get("driver") else "",
+        f"cache state {group.cache_state}" if group.cache_state else "",
+        f"protocol {row['protocol']}" if row.get("protocol") else "",
+        date,
+        f"gpuopt {row['gpuopt_version']}" if row.get("gpuopt_version") else "",
+    ]
+    return "\n".join(textwrap.wrap(" · ".join(filter(None, facts)), 130))

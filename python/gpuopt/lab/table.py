@@ -1,0 +1,247 @@
+"""Numbers with their intervals, and a sheet of them as plain text or HTML.
+
+A cell is a tuple of forms, the most telling first, the shortest last. A column says per layout level which form it
+shows (or `-`: none), so that one sheet fits a wide notebook and a narrow terminal without a second table.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import shutil
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Forms = tuple[str, ...]
+
+ABSENT: Forms = ("-",)
+SEPARATOR = "  "
+NARROWEST, WIDEST, FALLBACK_WIDTH = 60, 120, 110
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """`value` with at least `digits` significant digits and never an exponent, `-` for None.
+
+    >>> significant(1996.2), significant(12.04), significant(0.5)
+    ('1996', '12.0', '0.500')
+    """
+    if value is None or not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    return f"{value:.{max(0, digits - 1 - _magnitude(value))}f}"
+
+
+def spread(
+    mid: float | None, lo: float | None = None, hi: float | None = None, unit: str = "", digits: int = 3
+) -> Forms:
+    """`mid` and its interval as (`mid [lo, hi]`, `mid ± half`, `mid`), with the digits that the interval supports.
+
+    At most `digits` significant digits, one more where the interval would read as zero. The wider side of an asymmetric
+    interval stands for both in the `±` form.
+    """
+    if mid is None or not math.isfinite(mid):
+        return ABSENT
+    if lo is None or hi is None or not (math.isfinite(lo) and math.isfinite(hi)):
+        return (f"{significant(mid)}{unit}",)
+    half = max(hi - mid, mid - lo)
+    places = _places(mid, half, digits)
+    bare = f"{mid:.{places}f}{unit}"
+    return (
+        f"{bare} [{lo:.{places}f}, {hi:.{places}f}]",
+        f"{bare} ± {half:.{places}f}",
+        bare,
+    )
+
+
+def byte_count(count: float) -> str:
+    """`count` bytes with a decimal prefix: `85.9 MB`."""
+    return f"{_scaled(count)}B"
+
+
+def quantity(count: float, unit: str) -> str:
+    """`count` with a decimal prefix: `42.5 Mflop`."""
+    return f"{_scaled(count)}{unit}"
+
+
+def terminal_width() -> int:
+    """Characters a line may have: the terminal's (or COLUMNS), at most 120, 110 where there is no terminal."""
+    return min(WIDEST, shutil.get_terminal_size((FALLBACK_WIDTH, 24)).columns)
+
+
+def shortened(text: str, width: int) -> str:
+    """`text` cut to `width` characters, the last an ellipsis."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def joined(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def _scaled(count: float) -> str:
+    for prefix in ("", "k", "M", "G", "T", "P"):
+        if abs(count) < 999.5 or prefix == "P":
+            return f"{count:.0f} {prefix}" if prefix == "" else f"{significant(count)} {prefix}"
+        count /= 1000
+    raise AssertionError("unreachable")
+
+
+def _magnitude(value: float) -> int:
+    return math.floor(math.log10(abs(value)))
+
+
+def _places(mid: float, half: float, digits: int) -> int:
+    """Decimals that show two digits of the half-width within `digits` significant digits of the value."""
+    by_value = digits - 1 - _magnitude(mid) if mid else digits
+    by_half = 1 - _magnitude(half) if half > 0 else by_value
+    places = max(0, min(by_half, by_value))
+    return places + 1 if half > 0 and round(half, places) == 0 and by_half > places else places
+
+
+# ---------------------------------------------------------------- the sheet
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: `units` are the forms of its second heading, `layout` a character a level (a form's index or `-`)."""
+
+    key: str
+    title: str
+    units: Forms
+    layout: str
+    right: bool = True
+
+    def form(self, forms: Forms, level: int) -> str:
+        """The form of a cell at `level`: the last one where the cell has fewer."""
+        return forms[min(int(self.layout[level]), len(forms) - 1)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One table row: cells by column key, and the share of its bound (0 to 1) that HTML draws as a bar."""
+
+    cells: Mapping[str, Forms]
+    share: float | None = None
+
+
+@dataclass
+class Sheet:
+    """Header lines, titled sections of lines, and labelled footers (label, text) that are wrapped under the table."""
+
+    columns: Sequence[Column]
+    header: list[str] = field(default_factory=list)
+    sections: list[tuple[str, list[Line]]] = field(default_factory=list)
+    footers: list[tuple[str, str]] = field(default_factory=list)
+
+    def text(self, width: int | None = None) -> str:
+        """The sheet in `width` characters (the terminal's when None, 60 to 120), in the widest layout that fits."""
+        width = max(NARROWEST, terminal_width() if width is None else width)
+        table: list[str] = []
+        for level in range(len(self.columns[0].layout)) if self.columns else ():
+            table = self._table(level)
+            if max(map(len, table)) <= width:
+                break
+        else:
+            table = self._table(level, max(map(len, table)) - width) if table else []
+        out = [part for line in self.header for part in textwrap.wrap(line, width, subsequent_indent="    ")]
+        out += ["", *table] if self.sections else []
+        for label, text in self.footers:
+            out += textwrap.wrap(f"{label}: {text}" if label else text, width, subsequent_indent="    ")
+        return "\n".join(out)
+
+    def _table(self, level: int, excess: int = 0) -> list[str]:
+        """The table at `level`; a positive `excess` is taken from the first column, which holds names."""
+        columns = [column for column in self.columns if column.layout[level] != "-"]
+        heading = [[c.title for c in columns], [c.form(c.units, level) for c in columns]]
+        body: list[tuple[str, list[list[str]]]] = [
+            (title, [[c.form(line.cells.get(c.key, ABSENT), level) for c in columns] for line in lines])
+            for title, lines in self.sections
+            if lines
+        ]
+        indent = "  " if any(title for title, _ in body) else ""
+        for _, lines in body:
+            for cells in lines:
+                cells[0] = indent + cells[0]
+        everything = heading + [cells for _, lines in body for cells in lines]
+        widths = [max(map(len, column)) for column in zip(*everything, strict=True)]
+        if excess > 0:
+            widths[0] = max(8, widths[0] - excess)
+
+        def layout(cells: Sequence[str]) -> str:
+            cells = [shortened(cells[0], widths[0]), *cells[1:]]
+            parts = [
+                cell.rjust(width) if column.right else cell.ljust(width)
+                for column, cell, width in zip(columns, cells, widths, strict=True)
+            ]
+            return SEPARATOR.join(parts).rstrip()
+
+        rule = "-" * (sum(widths) + len(SEPARATOR) * (len(widths) - 1))
+        out = [layout(heading[0]), layout(heading[1]), rule]
+        for title, lines in body:
+            out += [title] if title else []
+            out += [layout(cells) for cells in lines]
+        return [*out, rule]
+
+    def html(self) -> str:
+        """The sheet as one HTML element; colours are inherited or translucent, so it reads on light and dark pages."""
+        out = [f'<div class="gpuopt-study"><style>{_CSS}</style>']
+        for number, text in enumerate(self.header):
+            out.append(f'<div class="gpuopt-{"facts" if number else "title"}">{_esc(text)}</div>')
+        out += self._html_table() if self.sections else []
+        for label, text in self.footers:
+            named = f"<b>{_esc(label)}</b>: " if label else ""
+            out.append(f'<div class="gpuopt-facts">{named}{_esc(text)}</div>')
+        out.append("</div>")
+        return "".join(out)
+
+    def _html_table(self) -> list[str]:
+        out = ["<table><thead><tr>"]
+        for column in self.columns:
+            unit = f"<br><small>{_esc(column.units[0])}</small>" if column.units[0] else ""
+            out.append(f"<th{_align(column)}>{_esc(column.title)}{unit}</th>")
+        out.append("</tr></thead><tbody>")
+        for title, lines in self.sections:
+            if lines and title:
+                out.append(f'<tr class="gpuopt-section"><td colspan="{len(self.columns)}">{_esc(title)}</td></tr>')
+            for line in lines:
+                out.append("<tr>")
+                out += [self._html_cell(column, line) for column in self.columns]
+                out.append("</tr>")
+        return [*out, "</tbody></table>"]
+
+    @staticmethod
+    def _html_cell(column: Column, line: Line) -> str:
+        style = ""
+        if column.key == "bound" and line.share is not None:
+            percent = f"{100 * min(max(line.share, 0.0), 1.0):.1f}%"
+            shade = f"linear-gradient(to right, rgba(60,140,210,.32) {percent}, transparent {percent})"
+            style = f' style="background:{shade}"'
+        return f"<td{_align(column)}{style}>{_esc(line.cells.get(column.key, ABSENT)[0])}</td>"
+
+
+def _align(column: Column) -> str:
+    return "" if column.right else ' class="gpuopt-left"'
+
+
+def _esc(text: str) -> str:
+    return html.escape(text, quote=True)
+
+
+_CSS = (
+    ".gpuopt-study{color:inherit;margin:.4em 0}"
+    ".gpuopt-study table{border-collapse:collapse;color:inherit;margin:.5em 0;font-variant-numeric:tabular-nums}"
+    ".gpuopt-study th,.gpuopt-study td{padding:.2em .8em;text-align:right;white-space:nowrap;color:inherit;"
+    "border:none}"
+    ".gpuopt-study th{vertical-align:bottom;border-bottom:1px solid rgba(128,128,128,.6)}"
+    ".gpuopt-study th small{font-weight:normal;opacity:.75}"
+    ".gpuopt-study tbody tr{background:transparent!important;border-bottom:1px solid rgba(128,128,128,.2)}"
+    ".gpuopt-study .gpuopt-left{text-align:left}"
+    ".gpuopt-study .gpuopt-section td{text-align:left;font-style:italic;opacity:.8;padding-top:.6em}"
+    ".gpuopt-study .gpuopt-title{font-weight:600}"
+    ".gpuopt-study .gpuopt-facts{font-size:.9em;opacity:.85;max-width:75em;white-space:normal}"
+)

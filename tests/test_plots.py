@@ -1,0 +1,160 @@
+"""The ladder picture: everything is in it, nothing lies on anything else, and no pyplot is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import study_rows
+from study_rows import row, timed
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from gpuopt.lab import plots
+from gpuopt.lab.study import Study
+
+LONG = "register_tile_with_a_rather_long_name(TILE_M=128, TILE_N=128, WORK_M=8, WORK_N=8, VECTOR=16)"
+
+
+@pytest.fixture
+def study() -> Study:
+    return Study(study_rows.rows(), study_rows.INFO)
+
+
+@pytest.fixture
+def crowded() -> Study:
+    extra = [
+        timed("summary", LONG.partition("(")[0], 4.1, configuration=LONG, params={"TILE_M": 128}),
+        timed("summary", "near_bound", 4.4, noise=0.08),
+        timed("summary", "tiny", 400.0),
+        timed("summary", "bare", 12.0, ci_lo_ms=None, ci_hi_ms=None, bound_ms=None, pct_bound=None),
+        row("summary", "broken", status="compile", reason="kernels/spmv/broken.cl:37: error: " + "no such name " * 20),
+        timed("summary", "cuSPARSE CSR (cupyx.scipy.sparse.csr_matrix @ x)", 30.0, role="peer", pct_bound=None),
+    ]
+    return Study([*study_rows.rows(), *extra])
+
+
+def texts(figure: Figure) -> list[Text]:
+    """Every non-empty text that is drawn; labels of ticks beyond an axis's end exist, but are not."""
+    FigureCanvasAgg(figure).draw()
+    beyond = set()
+    for axis in (axis for ax in figure.findobj(Axes) for axis in (ax.xaxis, ax.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        beyond |= {tick.label1 for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high}
+    return [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip() and t not in beyond]
+
+
+def words(figure: Figure) -> str:
+    return "\n".join(t.get_text() for t in texts(figure))
+
+
+def overlaps(figure: Figure) -> list[tuple[str, str]]:
+    boxes = [(t.get_text(), t.get_window_extent().shrunk(0.98, 0.8)) for t in texts(figure)]
+    return [
+        (first, second)
+        for number, (first, box) in enumerate(boxes)
+        for second, other in boxes[number + 1 :]
+        if box.overlaps(other) and box.width and other.width
+    ]
+
+
+def test_every_row_has_its_place(study: Study) -> None:
+    said = words(plots.ladder(study))
+    for name in ("basic", "vectorized", "image", "padded", "sliced", "(SLICE=64, ITEMS=64)", "SciPy dia_array"):
+        assert name in said
+    assert "unsupported: needs images" in said
+    assert "GFLOP/s" in said
+    assert study_rows.DEVICE in said
+    assert "2026-11-21" in said
+
+
+def test_texts_do_not_overlap(study: Study, crowded: Study) -> None:
+    for shown in (study, crowded):
+        assert overlaps(plots.ladder(shown)) == []
+
+
+def test_texts_stay_inside_the_figure(crowded: Study) -> None:
+    figure = plots.ladder(crowded)
+    whole = figure.bbox.padded(1)
+    for text in texts(figure):
+        box = text.get_window_extent()
+        assert whole.contains(box.x0, box.y0), text.get_text()
+        assert whole.contains(box.x1, box.y1), text.get_text()
+
+
+def test_bars_and_bounds_have_the_rows_values(study: Study) -> None:
+    left, right = plots.ladder(study).findobj(Axes)[:2]
+    assert [bar.get_width() for bar in left.patches] == pytest.approx(
+        [r["gflop_s"] for r in study.summary if r["status"] == "ok"]
+    )
+    bounds = {round(r["flops"] / r["bound_ms"] / 1e6, 6) for r in study.summary if r.get("bound_ms")}
+    ticks = {round(float(path.vertices[0, 0]), 6) for c in left.collections for path in c.get_paths()}
+    assert bounds <= ticks
+    assert right.get_xlabel() == "percent of the step's own bound"
+
+
+def test_the_papers_share_is_drawn_even_where_the_step_failed_here(study: Study) -> None:
+    right = plots.ladder(study).findobj(Axes)[1]
+    hollow = [line.get_xdata()[0] for line in right.lines if line.get_marker() == "D"]
+    assert {51, 86} <= set(hollow)
+
+
+def test_without_flops_the_bars_are_bytes_then_runs(study: Study) -> None:
+    no_flops = Study([r | {"flops": None, "gflop_s": None} for r in study.rows])
+    assert "GB/s" in words(plots.ladder(no_flops))
+    nothing = Study([r | {"gflop_s": None, "gb_s": None} for r in study.rows])
+    assert "runs a second" in words(plots.ladder(nothing))
+
+
+def test_several_devices_stand_under_each_other(study: Study) -> None:
+    both = Study([*study.rows, *[r | {"device": "NVIDIA H200"} for r in study.rows]])
+    figure = plots.ladder(both)
+    said = words(figure)
+    assert "NVIDIA H200" in said
+    assert study_rows.DEVICE in said
+    with pytest.raises(ValueError, match="2 groups"):
+        plots.ladder(both, ax=Figure().subplots())
+
+
+def test_one_axes_may_be_given(study: Study) -> None:
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    ax = figure.subplots()
+    assert plots.ladder(study, ax=ax) is figure
+    assert ax.get_xlabel().startswith("GFLOP/s")
+    assert len(figure.axes) == 1
+
+
+def test_all_failed_is_still_a_picture() -> None:
+    study = Study(
+        [row("summary", "a", status="compile", reason="no"), row("summary", "b", status="wrong", reason="so")]
+    )
+    said = words(plots.ladder(study))
+    assert "compile: no" in said
+    assert "wrong: so" in said
+
+
+def test_no_rows_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no rows to draw"):
+        plots.ladder(Study([]))
+
+
+def test_save_plots_writes_a_png(study: Study, tmp_path: Path) -> None:
+    (path,) = study.save_plots(tmp_path / "deep" / "er")
+    assert path.name == "ladder.png"
+    assert path.read_bytes().startswith(b"\x89PNG")
+    picture = plots.ladder(study)
+    assert isinstance(picture, plots.Picture)
+    assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+def test_pyplot_is_not_imported() -> None:
+    code = "import sys, gpuopt.lab.plots; assert 'matplotlib.pyplot' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

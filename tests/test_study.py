@@ -1,0 +1,334 @@
+"""A study as a person reads it: the table, its HTML, the sentences, and what is picked from the rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import study_rows
+from gpuopt.lab import results, table
+from gpuopt.lab.study import Study
+from study_rows import row, timed
+
+
+@pytest.fixture
+def study() -> Study:
+    return Study(study_rows.rows(), study_rows.INFO, ["shrunk to half of what is free"])
+
+
+def step(variant: str, median: float, *blocks: float, **values: object) -> list[study_rows.Row]:
+    """A summary row and its blocks, given by their ratios to the baseline."""
+    out = [timed("block", variant, median, block=i, ratio=ratio, baseline="basic") for i, ratio in enumerate(blocks)]
+    return [*out, timed("summary", variant, median, **({"baseline": "basic"} | values))]
+
+
+def sentence(rows: list[study_rows.Row], name: str) -> str:
+    return next(text for text in Study(rows).sentences() if text.startswith(name))
+
+
+# ---------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1996.2, "1996"),
+        (12.04, "12.0"),
+        (0.5, "0.500"),
+        (0.00123, "0.00123"),
+        (0, "0"),
+        (None, "-"),
+        (float("nan"), "-"),
+    ],
+)
+def test_significant_digits(value: float | None, text: str) -> None:
+    assert table.significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "digits", "forms"),
+    [
+        ((1.2041, 1.1979, 1.2114), 4, ("1.204 [1.198, 1.211]", "1.204 ± 0.007", "1.204")),
+        ((21.7, 15.0, 35.0), 4, ("22 [15, 35]", "22 ± 13", "22")),
+        ((2.309, 2.2973, 2.3201), 3, ("2.31 [2.30, 2.32]", "2.31 ± 0.01", "2.31")),
+        ((1.007, 1.0061, 1.0079), 3, ("1.007 [1.006, 1.008]", "1.007 ± 0.001", "1.007")),
+        ((5.0, 5.0, 5.0), 4, ("5.000 [5.000, 5.000]", "5.000 ± 0.000", "5.000")),
+        ((5.0, None, None), 4, ("5.00",)),
+        ((None, 1.0, 2.0), 4, ("-",)),
+    ],
+)
+def test_an_interval_sets_the_digits(numbers: tuple[float, float, float], digits: int, forms: tuple[str, ...]) -> None:
+    assert table.spread(*numbers, digits=digits) == forms
+
+
+def test_counts_have_prefixes() -> None:
+    assert table.byte_count(85_900_000) == "85.9 MB"
+    assert table.byte_count(12) == "12 B"
+    assert table.quantity(41_600_000, "flop") == "41.6 Mflop"
+    assert [table.joined(list(words)) for words in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
+
+
+# ---------------------------------------------------------------- what is picked
+
+
+def test_the_ladder_comes_first_then_ours_then_peers(study: Study) -> None:
+    names = [r["variant"] for r in study.summary]
+    assert [n for n in names if n in ("basic", "vectorized")] == ["basic", "vectorized"]
+    assert names.index("vectorized") < names.index("padded") < names.index("sliced") < names.index("SciPy dia_array")
+
+
+def test_the_ladder_has_the_papers_order_whatever_the_rows_order() -> None:
+    backwards = Study(study_rows.rows()[::-1])
+    assert [r["variant"] for r in backwards.summary if r["preset"] and r["status"] == "ok"] == ["basic", "vectorized"]
+
+
+def test_best_is_the_fastest_correct_row(study: Study) -> None:
+    best, peer = study.best(), study.best("peer")
+    assert best is not None
+    assert best["variant"] == "sliced"
+    assert peer is not None
+    assert peer["variant"] == "SciPy dia_array"
+    assert Study([row("summary", "a", status="wrong", reason="off by one")]).best() is None
+
+
+def test_failures_are_the_last_word_on_each_configuration() -> None:
+    mended = [row("search", "a", status="compile", reason="typo"), timed("search", "a", 1.0)]
+    broken = [row("search", "b", configuration=f"b(X={x})", status="constraints", reason="too big") for x in (1, 2)]
+    study = Study([*mended, *broken, timed("summary", "b", 2.0, configuration="b(X=3)", params={"X": 3})])
+    assert [r["configuration"] for r in study.failures()] == ["b(X=1)", "b(X=2)"]
+    assert "b 2 constraints" in study.to_text(120)
+
+
+def test_a_variant_without_comparison_shows_its_best_search_row() -> None:
+    searched = [timed("search", "late", t, configuration=f"late(X={t})", params={"X": t}) for t in (9.0, 8.0, 8.5)]
+    study = Study([*study_rows.rows(), *searched])
+    assert [r["median_ms"] for r in study.unconfirmed] == [8.0]
+    assert "not compared to the end: late (one search or one block each)" in study.to_text(120)
+    assert "nothing is claimed" in next(s for s in study.sentences() if s.startswith("late"))
+
+
+def test_an_interrupted_comparison_shows_its_middle_block() -> None:
+    blocks = [timed("block", "a", t, block=i, ratio=t / 2) for i, t in enumerate((9.0, 2.0, 3.0))]
+    sentinels = [timed("block", "a", 1.0, block=0, order=0, role="sentinel")]
+    study = Study([*sentinels, *blocks, row("summary", "b", status="compile", reason="no")])
+    assert [r["median_ms"] for r in study.summary if r["status"] == "ok"] == [3.0]
+    assert "not compared to the end: a" in study.to_text(120)
+
+
+def test_later_summary_rows_replace_earlier_ones() -> None:
+    study = Study([timed("summary", "a", 2.0), timed("summary", "a", 1.0)])
+    assert [r["median_ms"] for r in study.summary] == [1.0]
+
+
+def test_groups_keep_devices_problems_and_cache_states_apart() -> None:
+    other = [r | {"device": "NVIDIA H200"} for r in study_rows.rows()]
+    cold = [timed("summary", "basic", 30.0, cache_state="cold")]
+    study = Study([*study_rows.rows(), *other, *cold])
+    assert [(g.device, g.cache_state) for g in study.groups()] == [
+        (study_rows.DEVICE, "large"),
+        ("NVIDIA H200", "large"),
+        (study_rows.DEVICE, "cold"),
+    ]
+    assert all(len(g.rows) == 6 for g in study.groups()[:2])
+    assert study.sentences()[-1].startswith(f"{study_rows.DEVICE}, cache state cold: basic takes")
+
+
+# ---------------------------------------------------------------- the table
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 90, 100, 110, 120])
+def test_the_table_fits(study: Study, width: int) -> None:
+    text = study.to_text(width)
+    assert max(map(len, text.splitlines())) <= width
+    for name in ("basic", "vectorized", "image", "padded", "sliced"):
+        assert re.search(rf"^  {name[:8]}", text, re.MULTILINE), name
+
+
+def test_repr_follows_the_terminal(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    for width in (80, 100):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert max(map(len, repr(study).splitlines())) <= width
+
+
+def test_the_table_says_what_was_measured(study: Study) -> None:
+    text = " ".join(study.to_text(120).split())
+    assert "9.400 [9.362, 9.453] 4.43 9.14 45.0 ± 0.3" in text
+    assert "2.31x [2.30, 2.32] ok" in text
+    assert "image: unsupported: needs images" in text
+    assert "* unconverged: SciPy dia_array (" in text
+    assert "ceilings measured in this run: read 20.3 GB/s and copy 19.1 GB/s" in text
+    assert "41.6 Mflop a run (2 a true neighbour)" in text
+    assert "harness: 0.9 s of 41.0 s (2.2 %)" in text
+    assert "note: shrunk to half of what is free" in text
+    assert "sliced(SLICE=64, ITEMS=64)" in text
+
+
+def test_the_papers_figures_stand_beside_ours(study: Study) -> None:
+    text = study.to_text(120)
+    assert "13.1 (51 %)" in text
+    assert "32.9 (86 %)" in text
+
+
+def test_a_wrong_result_shows_no_time() -> None:
+    study = Study([timed("summary", "racy", 1.2345, status="wrong", reason="element 17 is 0.3")])
+    assert "1.23" not in study.to_text(120)
+    assert "racy: wrong: element 17 is 0.3" in study.to_text(120)
+
+
+def test_verdicts_are_marked_and_explained() -> None:
+    compared = {"ratio": 1.01, "ratio_lo": 0.98, "ratio_hi": 1.04, "baseline": "basic"}
+    rows = [*study_rows.rows(), timed("summary", "close", 21.9, **compared, verdict="AMBIGUOUS")]
+    text = Study(rows).to_text(120)
+    assert re.search(r"0\.990x ± 0\.030 \?", text)
+    assert "? ambiguous: the interval" in text
+
+
+def test_an_empty_study_has_a_face() -> None:
+    assert "no configuration has been measured" in repr(Study([]))
+    assert "no configuration has been measured" in Study([])._repr_html_()
+    assert Study([]).best() is None
+    assert Study([]).sentences() == []
+
+
+def test_long_names_are_cut_before_columns_are() -> None:
+    name = "a_name_that_is_rather_longer_than_what_a_table_can_hold"
+    text = Study([*study_rows.rows(), timed("summary", name, 5.0)]).to_text(110)
+    assert "a_name_that_is_rather_l…" in text
+    assert "of bound" in text
+
+
+def test_html_is_escaped_and_complete(study: Study) -> None:
+    study.rows.append(row("summary", "<b>&x", status="compile", reason="expected '<' & more"))
+    text = Study(study.rows, study.problem_info)._repr_html_()
+    assert "<b>&x" not in text
+    assert "&lt;b&gt;&amp;x" in text
+    assert "expected &#x27;&lt;&#x27; &amp; more" in text
+    for tag in ("table", "tr", "td", "th", "div", "details", "ul", "li"):
+        assert len(re.findall(rf"<{tag}[ >]", text)) == text.count(f"</{tag}>"), tag
+    assert "color:#" not in text.replace(" ", ""), "colours are the page's own"
+
+
+# ---------------------------------------------------------------- the sentences
+
+
+def test_same_bytes_are_not_the_gain(study: Study) -> None:
+    text = next(s for s in study.sentences() if s.startswith("vectorized"))
+    assert text.startswith("vectorized is 2.31x [2.30, 2.32] faster than basic; both move the same 85.9 MB, ")
+    assert "so the gain is not bytes: basic reaches 20 % of what the memory bandwidth measured here allows" in text
+    assert "In the paper these two stand at 13.1 and 32.9 GFLOP/s (2.51x" in text
+
+
+def test_every_summary_row_has_its_sentence(study: Study) -> None:
+    starts = [text.split(" ")[0] for text in study.sentences()]
+    assert sorted(starts) == sorted(str(r["variant"]).split(" ")[0] for r in study.summary)
+    assert "image cannot run on this device: needs images" in " ".join(study.sentences())
+
+
+def test_peers_are_held_against_the_fastest_variant(study: Study) -> None:
+    assert re.match(r"SciPy dia_array takes 3\.\d+x \[.*\] the time of sliced, the fastest", study.sentences()[-1])
+
+
+def test_fewer_bytes_are_set_against_the_time() -> None:
+    base = step("basic", 20.0, *[1.0] * 6)
+    half = step("half", 12.0, *[0.6] * 6, bytes={"dram": 42.95e6}, megabytes=42.95)
+    told = sentence([*base, *half], "half")
+    assert "it moves 50 % fewer bytes (85.9 MB to 43.0 MB), and the time fell less than that" in told
+    lean = step("lean", 8.0, *[0.4] * 6, bytes={"dram": 42.95e6}, megabytes=42.95)
+    assert "and the time fell further than that" in sentence([*base, *lean], "lean")
+    even = step("even", 10.0, 0.49, 0.495, 0.5, 0.5, 0.505, 0.51, bytes={"dram": 42.95e6})
+    assert "which is as much as the time changed" in sentence([*base, *even], "even")
+
+
+def test_other_classes_of_bytes_forbid_the_conclusion() -> None:
+    base = step("basic", 20.0, *[1.0] * 6, bytes={"dram": 85.9e6, "local": 0.0})
+    local = step("local", 10.0, *[0.5] * 6, bytes={"dram": 85.9e6, "local": 5e6})
+    told = sentence([*base, *local], "local is")
+    assert "both move the same 85.9 MB (local 0 B to 5.00 MB)" in told
+    assert "so the gain is not bytes" not in told
+
+
+@pytest.mark.parametrize(
+    ("ratios", "words"),
+    [
+        (
+            [1.001, 1.0, 0.999, 1.002, 0.998, 1.0],
+            "takes the same time as basic (ratio of times 1.000x [0.998, 1.002]: SAME)",
+        ),
+        ([0.95, 1.0, 1.05, 0.97, 1.02, 1.1], "cannot be told from basic"),
+        ([1.3, 1.31, 1.29, 1.3, 1.32, 1.28], "takes 1.30x [1.28, 1.32] the time of basic"),
+    ],
+)
+def test_verdicts_come_before_causes(ratios: list[float], words: str) -> None:
+    told = sentence([*step("basic", 20.0, *[1.0] * 6), *step("other", 20.0, *ratios)], "other")
+    assert words in told
+    if "time of" not in words:
+        assert "gain is" not in told
+        assert "reaches" not in told
+
+
+def test_five_blocks_claim_nothing() -> None:
+    told = sentence([*step("basic", 20.0, *[1.0] * 5), *step("other", 10.0, *[0.5] * 5)], "other")
+    assert "without a 95 % interval (5 common blocks, 6 are needed), so nothing is claimed" in told
+    assert "faster" not in told
+
+
+def test_the_stored_ratio_wins_against_the_baseline() -> None:
+    stored = {"ratio": 0.5, "ratio_lo": 0.4, "ratio_hi": 1.1, "verdict": "AMBIGUOUS", "blocks": 6}
+    rows = [*step("basic", 20.0, *[1.0] * 6), *step("other", 10.0, *[0.5] * 6, **stored)]
+    assert "AMBIGUOUS" in sentence(rows, "other")
+
+
+def test_too_few_blocks_for_many_comparisons_is_not_called_alike() -> None:
+    stored = {"ratio": 0.5, "ratio_lo": 0.4, "ratio_hi": 0.6, "verdict": "AMBIGUOUS", "blocks": 6}
+    told = sentence([*step("basic", 20.0, *[1.0] * 6), *step("other", 10.0, *[0.5] * 6, **stored)], "other")
+    assert told.startswith("other took 0.50x [0.40, 0.60] the time of basic, but 6 blocks are too few for a verdict")
+    assert "cannot be told" not in told
+
+
+def test_above_the_bound_is_reported_as_a_bug() -> None:
+    base = step("basic", 20.0, *[1.0] * 6)
+    over = step("over", 4.0, *[0.2] * 6, pct_bound=106.0, pct_lo=104.0, pct_hi=108.0)
+    told = sentence([*base, *over], "over")
+    assert "shows 106 % of its bound, which cannot be: this is a bug in the declared work or in the measured" in told
+    close = step("close", 4.0, *[0.2] * 6, pct_bound=101.0, pct_lo=99.0, pct_hi=103.0)
+    assert "within the interval (99.0 to 103.0 %)" in sentence([*base, *close], "close")
+
+
+def test_a_failed_step_does_not_break_the_ladder() -> None:
+    rows = [
+        row("summary", "basic", preset="paper:basic", status="compile", reason="no."),
+        timed("summary", "vectorized", 9.0, preset="paper:vectorized"),
+    ]
+    first, second = Study(rows).sentences()
+    assert first == "basic did not build: no."
+    assert second.startswith("vectorized takes 9.000")
+
+
+# ---------------------------------------------------------------- files and frames
+
+
+def test_load_reads_what_a_store_wrote(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    lines = [json.dumps(r | {"key": f"k{i}", "row_id": f"k{i}"}) for i, r in enumerate(study.rows)]
+    path.write_text("\n".join(lines) + '\n{"torn')
+    loaded = Study.load(path)
+    assert [r["variant"] for r in loaded.summary] == [r["variant"] for r in study.summary]
+    assert any("unfinished last line" in note for note in loaded.notes)
+    assert loaded.sentences() == study.sentences()
+
+
+def test_load_names_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(results.ResultsError, match=r"no results file at .*nowhere\.jsonl"):
+        Study.load(tmp_path / "nowhere.jsonl")
+
+
+def test_to_pandas_picks_a_kind(study: Study) -> None:
+    pytest.importorskip("pandas")
+    assert len(study.to_pandas()) == len(study.rows)
+    frame = study.to_pandas("summary")
+    assert len(frame) == 6
+    assert frame.loc[frame.variant == "sliced", "params.SLICE"].item() == 64
+    assert frame.loc[frame.variant == "basic", "bytes.dram"].item() == pytest.approx(85.9e6)
