@@ -230,7 +230,9 @@ def _show(result: Study) -> None:
 
     click.echo(f"\n{result.to_text()}\n")
     for sentence in result.sentences():
-        click.echo(textwrap.fill(sentence, terminal_width(), initial_indent="- ", subsequent_indent="  "))
+        glued = sentence.replace(" %", "\N{NO-BREAK SPACE}%")
+        lines = textwrap.fill(glued, terminal_width(), initial_indent="- ", subsequent_indent="  ")
+        click.echo(lines.replace("\N{NO-BREAK SPACE}", " "))
 
 
 def _tell_saved(rows: Path) -> None:

@@ -139,7 +139,8 @@ def _compared(name: str, against: str, ratio: Ratio, band: float) -> str:
     if ratio.verdict == "SLOW":
         return f"{name} takes {ratio.slowdown} the time of {against}"
     if ratio.verdict == "SAME":
-        return f"{name} takes the same time as {against} (ratio of times {ratio.slowdown}: SAME)"
+        noise = f"SAME within the noise of {100 * max(band, statistics.BAND_FLOOR):.2g} %"
+        return f"{name} takes the same time as {against} (ratio of times {ratio.slowdown}: {noise})"
     if ratio.verdict == "AMBIGUOUS" and ratio.is_clear(band):
         return (
             f"{name} took {ratio.slowdown} the time of {against}, but {ratio.blocks} blocks are too few for a verdict "

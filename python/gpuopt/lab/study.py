@@ -326,7 +326,7 @@ COLUMNS = (
 )
 
 VERDICT_SIGNS = {
-    "SAME": ("=", "the same as the baseline within the device's noise band"),
+    "SAME": ("=", "the same as the baseline within this run's noise"),
     "AMBIGUOUS": ("?", "ambiguous: the interval, or the number of blocks for so many comparisons, does not decide"),
 }
 
