@@ -1,4 +1,5 @@
-"""Configurations, and how a plain call finds its own: explicit, user's tuned cache, shipped record, rule of thumb by device type.
+"""Configurations, and how a plain call finds its own: explicit, user's tuned cache, shipped record, rule of thumb by
+device type.
 
 Nothing here runs a kernel: a plain call never turns into a sweep.
 """
@@ -69,10 +70,13 @@ def _table(workload: str) -> dict[str, Variant]:
 
 
 def complete(workload: str, configuration: Configuration) -> Configuration:
-    """The same with every parameter that was not given at its standard level. Raises ParameterError for an unknown variant."""
+    """The same with every parameter that was not given at its standard level. Raises ParameterError for an unknown
+    variant."""
     table = _table(workload)
     if configuration.variant not in table:
-        raise ParameterError(f"variant: {workload} has none called {configuration.variant!r}; use one of {', '.join(table)}")
+        raise ParameterError(
+            f"variant: {workload} has none called {configuration.variant!r}; use one of {', '.join(table)}"
+        )
     standard = {p.name: p.standard for p in table[configuration.variant].parameters}
     return Configuration(configuration.variant, **{**standard, **configuration.parameters})
 
@@ -110,8 +114,9 @@ def _user_records(workload: str) -> list[dict[str, Any]]:
 
 
 def resolve(workload: str, device: Device, dtype: str, variant: str | Configuration | None = None) -> Configuration:
-    """The full configuration a call uses: what the caller names (a variant, a preset such as ``"paper:vectorized"``, a Configuration),
-    else the user's tuned record, else the shipped one that fits the device best, which ends in a rule by device type."""
+    """The full configuration a call uses: what the caller names (a variant, a preset such as ``"paper:vectorized"``, a
+    Configuration), else the user's tuned record, else the shipped one that fits the device best, which ends in a rule
+    by device type."""
     if isinstance(variant, Configuration):
         return complete(workload, variant)
     if isinstance(variant, str):

@@ -25,8 +25,9 @@ class DiaMatrix:
     Parameters
     ----------
     matrix
-        A SciPy ``dia_array`` or ``dia_matrix``, or a tuple ``(data, offsets)`` as SciPy defines them: ``data`` (D, L) float32 or
-        float64, C-contiguous, with ``data[k, j] = A[j - offsets[k], j]``; ``offsets`` (D,) whole numbers, unique, in any order.
+        A SciPy ``dia_array`` or ``dia_matrix``, or a tuple ``(data, offsets)`` as SciPy defines them: ``data`` (D, L)
+        float32 or float64, C-contiguous, with ``data[k, j] = A[j - offsets[k], j]``; ``offsets`` (D,) whole numbers,
+        unique, in any order.
     shape
         (rows, columns); needed with a tuple.
     device
@@ -34,8 +35,8 @@ class DiaMatrix:
     indexed
         ``"column"`` is SciPy's convention; with ``"row"``, ``data[k, i] = A[i, i + offsets[k]]`` as in Catanzaro 2010.
 
-    Values are copied; later changes of the arrays given do not show. Raises ArrayError, UnsupportedError (complex values),
-    DeviceMemoryError.
+    Values are copied; later changes of the arrays given do not show. Raises ArrayError, UnsupportedError (complex
+    values), DeviceMemoryError.
     """
 
     __array_ufunc__ = None  # ndarray @ M and ndarray * M must not iterate over it
@@ -147,7 +148,10 @@ class DiaMatrix:
 
     def __repr__(self) -> str:
         rows, columns = self.shape
-        return f"<gpuopt.DiaMatrix {rows} x {columns}, {len(self.offsets)} diagonals, {self.dtype.name} on {self.device.name}>"
+        return (
+            f"<gpuopt.DiaMatrix {rows} x {columns}, {len(self.offsets)} diagonals, "
+            f"{self.dtype.name} on {self.device.name}>"
+        )
 
 
 def as_matrix(matrix: Any, device: Selector = None) -> DiaMatrix:

@@ -1,4 +1,5 @@
-"""Plain operations: NumPy or device arrays in, the same kind out. They adapt foreign types and resolve the configuration, no more."""
+"""Plain operations: NumPy or device arrays in, the same kind out. They adapt foreign types and resolve the
+configuration, no more."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ def spmv(
     Parameters
     ----------
     A
-        SciPy ``dia_array`` or ``dia_matrix`` (m, n), float32 or float64, uploaded for this call; or a :class:`DiaMatrix`, which
-        stays on its device and is the fast way to multiply more than once.
+        SciPy ``dia_array`` or ``dia_matrix`` (m, n), float32 or float64, uploaded for this call; or a
+        :class:`DiaMatrix`, which stays on its device and is the fast way to multiply more than once.
     x
         (n,) or (n, k), same dtype as A, C-contiguous; NumPy or DeviceArray. With ``transpose``, (m,) or (m, k).
     y
@@ -46,7 +47,8 @@ def spmv(
     out
         Receives the result and is returned; must not be ``x``.
     variant
-        A variant's name, a preset (``"paper:vectorized"``) or a Configuration; None takes the best one known for the device.
+        A variant's name, a preset (``"paper:vectorized"``) or a Configuration; None takes the best one known for the
+        device.
     device
         Where to run when A is a SciPy matrix and x a NumPy array.
 
@@ -79,7 +81,8 @@ def prepare_spmv(
     alpha: float = 1,
     beta: float = 0,
 ) -> Prepared:
-    """The same product, built and bound once: ``run()`` repeats it on whatever ``x`` holds by then, ``sample()`` times it."""
+    """The same product, built and bound once: ``run()`` repeats it on whatever ``x`` holds by then, ``sample()`` times
+    it."""
     configuration = A.resolve(variant)
     return _core.prepare_spmv(
         A._handle, x, y, float(alpha), float(beta), out, configuration.variant, configuration.parameters

@@ -44,7 +44,9 @@ class DeviceList(list[Device]):
             return "no OpenCL device found; `gpuopt doctor` (python -m gpuopt.doctor) says why"
         table = [self._COLUMNS, *self._cells()]
         widths = [max(len(row[i]) for row in table) for i in range(len(self._COLUMNS))]
-        return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in table)
+        return "\n".join(
+            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in table
+        )
 
     def _repr_html_(self) -> str:
         if not self:
@@ -64,7 +66,8 @@ def _matches(device: Device, text: str) -> bool:
 
 
 def select(device: Selector = None) -> Device:
-    """The device meant by ``device``: a Device, its index, a type (``"gpu"``, ``"cpu"``), or part of its name, platform or version.
+    """The device meant by ``device``: a Device, its index, a type (``"gpu"``, ``"cpu"``), or part of its name,
+    platform or version.
 
     Raises NoDeviceError when there is no device, ParameterError when none fits.
     """
@@ -94,7 +97,7 @@ def select(device: Selector = None) -> Device:
     raise ParameterError(f"{name}: no device fits {device!r}; there are {known}")
 
 
-class use:  # noqa: N801 - reads as a verb, `with gpuopt.use("cpu"):`
+class use:
     """Makes a device the default, at once; as a context manager, until the block ends.
 
     ``device`` is what every ``device=`` argument takes: a Device, an index, a type or part of a name.
@@ -107,7 +110,9 @@ class use:  # noqa: N801 - reads as a verb, `with gpuopt.use("cpu"):`
     def __enter__(self) -> Device:
         return self.device
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         _chosen.reset(self._token)
 
     def __repr__(self) -> str:

@@ -79,6 +79,7 @@ Operand result_operand(py::handle out, bool on_device, DType dtype, const std::v
         return given;
     }
     if (on_device) return operand(py::cast(DeviceArray::empty(session, dtype, shape, "the result")), "out");
+    session->require_room(DeviceArray::bytes_of(dtype, shape), "the result");
     return operand(py::array(numpy_dtype(dtype), std::vector<py::ssize_t>(shape.begin(), shape.end())), "out");
 }
 

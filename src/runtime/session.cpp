@@ -61,7 +61,7 @@ std::shared_ptr<const Program> Session::load_binary(const std::string& label, co
     return programs_->load(label, binary, options);
 }
 
-void Session::reserve(std::size_t bytes, const std::string& what) {
+void Session::require_room(std::size_t bytes, const std::string& what) const {
     if (bytes > device_->max_alloc_bytes)
         throw DeviceMemoryError(what + " needs " + readable_bytes(bytes) + " in one buffer; " + device_->name + " allows " +
                                 readable_bytes(device_->max_alloc_bytes) + "; use a smaller problem or another device");
@@ -72,6 +72,10 @@ void Session::reserve(std::size_t bytes, const std::string& what) {
     if (bytes > free)
         throw DeviceMemoryError(what + " needs " + readable_bytes(bytes) + "; " + device_->name + " has " + readable_bytes(free) +
                                 " left; free DeviceArrays or use a smaller problem");
+}
+
+void Session::reserve(std::size_t bytes, const std::string& what) {
+    require_room(bytes, what);
     allocated_ += bytes;
 }
 

@@ -25,8 +25,9 @@ public:
     // Held while commands are enqueued and waited for, so that one run's samples never contain another's.
     std::mutex& run_mutex() { return run_mutex_; }
 
-    // Refuses what cannot fit before a driver over-commits or the machine swaps; names the bytes. `what` is the argument's name.
-    void reserve(std::size_t bytes, const std::string& what);
+    // Throws DeviceMemoryError for what cannot fit, before a driver over-commits or the machine swaps. `what` is the argument's name.
+    void require_room(std::size_t bytes, const std::string& what) const;
+    void reserve(std::size_t bytes, const std::string& what);  // the same, and counts the bytes as taken
     void release(std::size_t bytes) { allocated_ -= bytes; }
     std::size_t allocated_bytes() const { return allocated_; }
 

@@ -29,6 +29,7 @@ class Protocol:
     visit_s: float  # samples of one visit in a block; at least `visit_samples`
     visit_samples: int
     blocks: tuple[int, ...]  # block counts at which a comparison may stop
+    block_tries: int  # a block whose baseline drifts is taken again, up to this many times in all
     target: float  # half-width at which it does
 
 
@@ -36,8 +37,8 @@ PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
         # One level a parameter, a fixed budget, intervals as obtained.
-        Protocol("quick", False, 0.05, 0.25, 0.0, 0.0, 1.0, 0.03, 3, (6,), 1.0),
-        Protocol("full", True, 0.1, 2.0, 0.2, 5.0, 0.01, 0.04, 3, statistics.BLOCK_STEPS, 0.01),
+        Protocol("quick", False, 0.05, 0.25, 0.0, 0.0, 1.0, 0.03, 3, (10,), 1, 1.0),
+        Protocol("full", True, 0.1, 2.0, 0.2, 5.0, 0.01, 0.04, 3, statistics.BLOCK_STEPS, 3, 0.01),
     )
 }
 
@@ -69,7 +70,8 @@ class Ledger:
 def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> dict[str, float]:
     """Errors of ``result`` against the float64 ``reference``; raises MismatchError naming the worst element.
 
-    Infinities and NaN must stand where the reference has them. ``max_ulp`` is in units of the last place of ``result``'s dtype.
+    Infinities and NaN must stand where the reference has them. ``max_ulp`` is in units of the last place of
+    ``result``'s dtype.
     """
     if result.shape != reference.shape:
         raise MismatchError(f"the result's shape is {result.shape}, the reference's {reference.shape}")
@@ -100,7 +102,8 @@ def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) ->
 
 
 def verify(bound: Bound, problem: Problem) -> dict[str, Any]:
-    """Poisons the output, runs once, and holds the result against the reference and the guard zones. Raises MismatchError."""
+    """Poisons the output, runs once, and holds the result against the reference and the guard zones. Raises
+    MismatchError."""
     bound.output.fill_bytes(0xFF)
     bound.prepared.run()
     errors: dict[str, Any] = compare(bound.output.to_numpy(), problem.reference, problem.tolerance)
@@ -134,7 +137,8 @@ BATCH_SPAN_S = 1e-3
 
 
 def device_sampler(prepared: Prepared, timer_ns: float, flush: Callable[[], None] | None = None) -> Sampler:
-    """Times by device events; short kernels in batches, so that neither the clock's step nor the launch is what is measured.
+    """Times by device events; short kernels in batches, so that neither the clock's step nor the launch is what is
+    measured.
 
     With ``flush``, every sample is single and follows a flush of the caches.
     """
@@ -183,7 +187,8 @@ def wall_sampler(run: Callable[[], Any]) -> Sampler:
 
 
 def warm_up(sampler: Sampler, protocol: Protocol) -> float:
-    """Runs until the median of the last ten times moves by less than 1 %, between the protocol's two times; returns milliseconds."""
+    """Runs until the median of the last ten times moves by less than 1 %, between the protocol's two times; returns
+    milliseconds."""
     begin = time.perf_counter()
     times: list[float] = []
     previous = np.inf

@@ -1,4 +1,5 @@
-"""What a sweep needs to know: inputs, a reference in double precision, a tolerance, and how a configuration is bound to a device."""
+"""What a sweep needs to know: inputs, a reference in double precision, a tolerance, and how a configuration is bound
+to a device."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from gpuopt.configuration import Configuration
 
 @dataclass(frozen=True)
 class Bound:
-    """A configuration built and bound to one problem's data on one device: run or sample ``prepared``, read ``output``."""
+    """A configuration built and bound to one problem's data on one device: run or sample ``prepared``, read
+    ``output``."""
 
     prepared: Prepared
     output: DeviceArray
@@ -29,9 +31,9 @@ class Bound:
 class Problem:
     """Inputs and reference of one workload at one size.
 
-    ``reference`` is float64, ``tolerance`` the largest absolute error allowed for each of its elements. ``prepare`` puts the data on a
-    device (once) and binds a configuration to it, with an output of its own between guard zones. ``flops_counted`` says which count of
-    operations a rate uses.
+    ``reference`` is float64, ``tolerance`` the largest absolute error allowed for each of its elements. ``prepare``
+    puts the data on a device (once) and binds a configuration to it, with an output of its own between guard zones.
+    ``flops_counted`` says which count of operations a rate uses.
     """
 
     workload: str

@@ -1,0 +1,18 @@
+"""The laboratory: sweeps, verified and timed rows, bounds, tables and pictures."""
+
+from __future__ import annotations
+
+from gpuopt.lab.peers import Peer
+from gpuopt.lab.results import Store
+from gpuopt.lab.study import Study
+from gpuopt.lab.sweep import sweep
+
+__all__ = ["Peer", "Store", "Study", "plots", "sweep"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "plots":
+        import importlib
+
+        return importlib.import_module("gpuopt.lab.plots")
+    raise AttributeError(f"module 'gpuopt.lab' has no attribute {name!r}")

@@ -1,0 +1,66 @@
+"""Where a sweep's rows go: into the study, and into a file that survives a kill, a full disk and a second run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpuopt.lab.results import ResultsError, Row, Store, new_row
+
+_HELD = "rows are held in memory"
+
+
+class Recorder:
+    """Keeps rows in memory and, given a path, in a JSON-lines file. ``notes`` are for the reader of the study."""
+
+    def __init__(self, path: str | Path | None) -> None:
+        self.store = Store(path) if path is not None else None
+        self.rows: list[Row] = []
+        self.notes: list[str] = [f"passed over: {damage}" for damage in self.store.problems] if self.store else []
+
+    def keep(self, row: Row) -> Row:
+        """Validates and keeps a row. A file that cannot be written ends nothing: its rows are held and tried again."""
+        if self.store is None:
+            made = new_row(**row)
+        else:
+            try:
+                made = self.store.append(row)
+            except ResultsError as error:
+                if not self.store.unsaved:
+                    raise  # not the file's fault: the row is invalid
+                made = self.store.unsaved[-1]
+                self._forget_held()
+                self.notes.append(f"{_HELD}: {error}")
+        self.rows.append(made)
+        return made
+
+    def found(self, key: str) -> Row | None:
+        """The stored search row of this key, if its result stands; it joins the rows of this study."""
+        if self.store is None or not self.store.done(key, kind="search"):
+            return None
+        row = next(row for row in self.store.latest() if row["key"] == key and row["kind"] == "search")
+        self.rows.append(row)
+        return row
+
+    def blocks(self, keys: set[str]) -> dict[int, list[Row]]:
+        """Stored blocks that hold a good row of each of these keys, by number."""
+        found: dict[int, list[Row]] = {}
+        for row in self.store.latest() if self.store else []:
+            if row["kind"] == "block" and row["key"] in keys and row["status"] == "ok":
+                found.setdefault(int(row["block"]), []).append(row)
+        return {
+            number: rows
+            for number, rows in found.items()
+            if keys <= {row["key"] for row in rows if row["role"] != "sentinel"}
+        }
+
+    def finish(self) -> None:
+        """Tries once more to write what the file did not take."""
+        if self.store is not None and self.store.unsaved:
+            try:
+                self.store.flush()
+                self._forget_held()
+            except ResultsError:
+                pass  # the note stands; it says which file, and why
+
+    def _forget_held(self) -> None:
+        self.notes = [note for note in self.notes if not note.startswith(_HELD)]

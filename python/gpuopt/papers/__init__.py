@@ -1,0 +1,170 @@
+"""What the papers printed: one JSON file a paper, one step for each of its measured configurations, keyed by preset.
+
+The files are read and checked at the first question.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from gpuopt._core import Error, ParameterError
+from gpuopt.configuration import Configuration
+
+SCHEMA = 1
+METRICS = ("gflop_s", "bound_gflop_s", "pct_bound", "bytes_per_2_flop")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One measured configuration of a paper; ``figures`` has every name of ``METRICS``, None where none was printed."""
+
+    workload: str
+    preset: str
+    configuration: Configuration
+    device: str
+    figures: Mapping[str, float | None]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's steps for one workload, in its own order; ``devices`` holds their facts by short name."""
+
+    key: str
+    title: str
+    citation: str
+    devices: Mapping[str, Mapping[str, str | float]]
+    notes: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+def load(workload: str) -> Paper:
+    """Return the paper that measured ``workload``. Raises ParameterError where none did."""
+    papers = _papers()
+    if workload not in papers:
+        raise ParameterError(f"workload: no paper measured {workload!r}; there are {', '.join(papers)}")
+    return papers[workload]
+
+
+def preset(workload: str, name: str) -> Configuration:
+    """Return the configuration that a preset names. Raises ParameterError for an unknown one."""
+    steps = {step.preset: step for step in load(workload).steps}
+    if name not in steps:
+        raise ParameterError(f"variant: {workload} has no preset {name!r}; use one of {', '.join(steps)}")
+    return steps[name].configuration
+
+
+def figures(workload: str) -> dict[str, dict[str, Any]]:
+    """Return the figures, the device and the variant of each preset, in the paper's order; empty without a paper."""
+    if workload not in _papers():
+        return {}
+    return {
+        step.preset: {**step.figures, "device": step.device, "variant": step.configuration.variant}
+        for step in load(workload).steps
+    }
+
+
+def figure(workload: str, variant: str, device_type: str = "gpu") -> Step | None:
+    """Return the step of a variant on the paper's GPU (or ``"cpu"``), None where nothing was printed."""
+    if workload not in _papers():
+        return None
+    paper = load(workload)
+    for step in paper.steps:
+        if step.configuration.variant == variant and paper.devices[step.device]["type"] == device_type:
+            return step
+    return None
+
+
+@functools.cache
+def _papers() -> dict[str, Paper]:
+    by_workload: dict[str, Paper] = {}
+    for file in sorted(resources.files(__name__).iterdir(), key=lambda file: file.name):
+        if not file.name.endswith(".json"):
+            continue
+        for workload, paper in parse(file.read_text(encoding="utf-8"), file.name.removesuffix(".json")).items():
+            if workload in by_workload:
+                raise Error(f"{file.name}: {workload} belongs to {by_workload[workload].key} already")
+            by_workload[workload] = paper
+    return by_workload
+
+
+def parse(text: str, key: str) -> dict[str, Paper]:
+    """Return the paper in ``text`` once for each workload it measured. Raises Error, which says what is wrong."""
+    try:
+        document = json.loads(text)
+        _keys("the file", document, {"schema", "title", "citation", "devices", "notes", "steps"})
+        if document["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA}")
+        devices = {name: _device(name, facts) for name, facts in document["devices"].items()}
+        steps = [_step(entry, devices) for entry in document["steps"]]
+        names = [(step.workload, step.preset) for step in steps]
+        if len(set(names)) != len(names):
+            raise ValueError("a preset stands there twice")
+        title, citation = _text("title", document["title"]), _text("citation", document["citation"])
+        notes = _texts("notes", document["notes"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Error(f"{key}.json: {error}") from error
+    return {
+        workload: Paper(key, title, citation, devices, notes, tuple(s for s in steps if s.workload == workload))
+        for workload in dict.fromkeys(step.workload for step in steps)
+    }
+
+
+def _step(entry: dict[str, Any], devices: Mapping[str, Any]) -> Step:
+    _keys("a step", entry, {"workload", "preset", "variant", "parameters", "device", "figures", "notes"})
+    name = _text("preset", entry["preset"])
+    if not name.startswith("paper:"):
+        raise ValueError(f"the preset {name!r} does not begin with 'paper:'")
+    if entry["device"] not in devices:
+        raise ValueError(f"{name}: the device {entry['device']!r} is not described")
+    unknown = set(entry["figures"]) - set(METRICS)
+    if unknown:
+        raise ValueError(f"{name}: unknown figures {sorted(unknown)}")
+    printed = {metric: _number(f"{name}: {metric}", value) for metric, value in entry["figures"].items()}
+    return Step(
+        workload=_text("workload", entry["workload"]),
+        preset=name,
+        configuration=Configuration(_text("variant", entry["variant"]), **entry["parameters"]),
+        device=entry["device"],
+        figures={metric: printed.get(metric) for metric in METRICS},
+        notes=_texts(f"{name}: notes", entry["notes"]),
+    )
+
+
+def _device(name: str, facts: dict[str, Any]) -> dict[str, str | float]:
+    if not {"name", "type"} <= set(facts) <= {"name", "type", "gb_s", "clock_mhz", "tflop_s"}:
+        raise ValueError(f"the device {name!r} has the facts {sorted(facts)}")
+    if facts["type"] not in ("gpu", "cpu"):
+        raise ValueError(f"the device {name!r} is a {facts['type']!r}, neither 'gpu' nor 'cpu'")
+    numbers = {key: _number(key, value) for key, value in facts.items() if key not in ("name", "type")}
+    return {"name": _text("name", facts["name"]), "type": facts["type"], **numbers}
+
+
+def _keys(what: str, value: dict[str, Any], expected: set[str]) -> None:
+    if not isinstance(value, dict) or set(value) != expected:
+        found = sorted(value) if isinstance(value, dict) else value
+        raise ValueError(f"{what} must have the keys {sorted(expected)}, not {found}")
+
+
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{what} is {value!r}, not a text")
+    return value
+
+
+def _texts(what: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f"{what} is {value!r}, not a list")
+    return tuple(_text(what, item) for item in value)
+
+
+def _number(what: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+        raise ValueError(f"{what} is {value!r}, not a positive number")
+    return value

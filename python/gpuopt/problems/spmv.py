@@ -1,0 +1,304 @@
+"""Problems for the diagonal sparse matrix-vector product: a photograph's affinity, stencils, and plain big grids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, empty
+from gpuopt.configuration import Configuration
+from gpuopt.problems import affinity, memory
+from gpuopt.problems.problem import Bound, Problem
+from gpuopt.reference import spmv as oracle
+from gpuopt.selection import Selector, select
+
+if TYPE_CHECKING:
+    from scipy.sparse import dia_array
+
+    from gpuopt.matrix import DiaMatrix
+
+_STENCILS = {3: 1, 5: 2, 7: 3, 9: 2, 27: 3}  # points: dimensions
+_FLOPS_COUNTED = "2 an entry of the diagonals inside the matrix, zeros at the grid's sides included"
+
+
+def spmv_image_affinity(
+    image: str | Path | np.ndarray = "camera",
+    radius: int = 5,
+    dtype: str | np.dtype[Any] = "float32",
+    seed: int = 0,
+    device: Selector = None,
+    max_bytes: int | None = None,
+    smoothing: float = 1.0,
+) -> Problem:
+    """Return the product with the normalised Laplacian of a photograph whose pixels are tied within ``radius``.
+
+    ``image`` is the name of a picture that scikit-image brings along, a picture file, or a grey (height, width) array;
+    ``smoothing`` (pixels) is applied before boundaries are looked for. x is seeded and uniform in [-1, 1). The image is
+    halved until the problem fits half of the free memory, or ``max_bytes``; ``notes`` says so. ``inputs`` holds A, x,
+    the grey image and the degrees. Needs the extra ``lab``. Raises ArrayError, ParameterError.
+    """
+    kind, chosen = _dtype(dtype), _device(device)
+    name, grey = _read_image(image)
+    if grey.ndim != 2 or grey.size == 0:
+        raise ArrayError(f"image: its shape is {grey.shape}; give a grey image (height, width)")
+    steps = oracle.disk_steps(radius)
+    (width, height), notes = memory.fit(
+        (grey.shape[1], grey.shape[0]),
+        lambda extents: _needs(extents, len(steps), kind),
+        lambda extents: (max(1, extents[0] // 2), max(1, extents[1] // 2)),
+        chosen,
+        max_bytes,
+    )
+    grey = grey.astype(np.float64)
+    while grey.shape != (height, width):
+        grey = _halved(grey)
+    weights, degrees = affinity.affinity_matrix(grey, radius, smoothing=smoothing, dtype=kind)
+    matrix = affinity.normalised_laplacian(weights, degrees, overwrite=True)
+    notes.append(
+        f"{name}, {width} x {height}: normalised Laplacian of pixels tied within {radius} pixels, "
+        f"boundaries by gradient after a Gaussian of {smoothing:g} px"
+    )
+    return _problem(
+        f"affinity_{name}_{width}x{height}_r{radius}",
+        matrix,
+        {"width": width, "height": height, "radius": radius},
+        oracle.neighbour_count(steps, (width, height)),
+        seed,
+        notes,
+        {"image": grey, "degrees": degrees},
+    )
+
+
+def spmv_stencil(
+    shape: Sequence[int],
+    points: int = 5,
+    dtype: str | np.dtype[Any] = "float32",
+    values: str = "laplacian",
+    seed: int = 0,
+    device: Selector = None,
+    max_bytes: int | None = None,
+) -> Problem:
+    """Return the product with a stencil on a grid ``shape`` = (nx,), (nx, ny) or (nx, ny, nz), x running fastest.
+
+    ``points`` is 3 in one dimension, 5 or 9 in two, 7 or 27 in three. ``values``: ``"laplacian"`` has points - 1 on the
+    main diagonal and -1 for every neighbour (nothing beyond the sides); ``"hpcg"`` is the HPCG benchmark's 26 and -1,
+    for 27 points; ``"random"`` is uniform in [-1, 1). The last axis is halved until the problem fits half of the free
+    memory, or ``max_bytes``. Raises ParameterError.
+    """
+    extents = _extents("shape", shape)
+    if points not in _STENCILS:
+        raise ParameterError(f"points: there is no {points}-point stencil; use one of {', '.join(map(str, _STENCILS))}")
+    if len(extents) != _STENCILS[points]:
+        raise ParameterError(
+            f"shape: {points} points need {_STENCILS[points]} axes, not {len(extents)}; give (nx, ...)"
+        )
+    if values not in ("laplacian", "hpcg", "random"):
+        raise ParameterError(f"values: {values!r} is unknown; use 'laplacian', 'hpcg' or 'random'")
+    if values == "hpcg" and points != 27:
+        raise ParameterError(f"values: 'hpcg' is a 27-point stencil, not {points}; use 'laplacian'")
+    dense = points == 3 ** len(extents)
+    reach = [step[::-1] for step in product((-1, 0, 1), repeat=len(extents))]
+    steps = np.array([step for step in reach if dense or np.abs(step).sum() <= 1], dtype=np.int64)
+    fill = None if values == "random" else _constant(points)
+    label = f"stencil{points}_{values}"
+    return _grid_problem(
+        label, extents, steps, fill, _dtype(dtype), seed, _device(device), max_bytes, {"points": points}
+    )
+
+
+def spmv_grid(
+    width: int,
+    height: int,
+    radius: int = 5,
+    dtype: str | np.dtype[Any] = "float32",
+    seed: int = 0,
+    device: Selector = None,
+    max_bytes: int | None = None,
+) -> Problem:
+    """Return the product with random values on the diagonals of :func:`spmv_image_affinity`: a size without an image.
+
+    Entries are uniform in [-1, 1), and 0 where a diagonal wraps round a side of the grid. The height is halved until
+    the problem fits half of the free memory, or ``max_bytes``. Raises ParameterError.
+    """
+    extents = _extents("width, height", (width, height))
+    if radius < 1:
+        raise ParameterError(f"radius: {radius} reaches no neighbour; give at least 1")
+    steps, sizes = oracle.disk_steps(radius), {"radius": radius}
+    return _grid_problem("grid", extents, steps, None, _dtype(dtype), seed, _device(device), max_bytes, sizes)
+
+
+def _grid_problem(
+    label: str,
+    extents: tuple[int, ...],
+    steps: np.ndarray,
+    fill: Callable[[np.ndarray], float] | None,
+    dtype: np.dtype[Any],
+    seed: int,
+    device: Device | None,
+    max_bytes: int | None,
+    sizes: dict[str, int],
+) -> Problem:
+    extents, notes = memory.fit(
+        extents,
+        lambda e: _needs(e, len(steps), dtype),
+        lambda e: (*e[:-1], max(1, e[-1] // 2)),
+        device,
+        max_bytes,
+    )
+    matrix = _grid_matrix(extents, steps, fill, dtype, np.random.default_rng(seed))
+    axes = dict(zip(("width", "height", "depth"), extents, strict=False))
+    name = f"{label}_{'x'.join(map(str, extents))}" + (f"_r{sizes['radius']}" if "radius" in sizes else "")
+    return _problem(name, matrix, {**axes, **sizes}, oracle.neighbour_count(steps, extents), seed, notes, {})
+
+
+def _grid_matrix(
+    extents: tuple[int, ...],
+    steps: np.ndarray,
+    fill: Callable[[np.ndarray], float] | None,
+    dtype: np.dtype[Any],
+    random: np.random.Generator,
+) -> dia_array:
+    from scipy.sparse import dia_array
+
+    strides = np.cumprod([1, *extents[:-1]])
+    # Two steps share a diagonal where an axis is shorter than the reach; they never share an entry.
+    offsets, diagonal = np.unique(steps @ strides, return_inverse=True)
+    rows = prod(extents)
+    data = np.zeros((len(offsets), rows), dtype=dtype)
+    for step, k in zip(steps, diagonal, strict=True):
+        # An entry is kept at its column: the window of the neighbours, slowest axis first.
+        window = tuple(slice(max(0, d), max(0, n + min(0, d))) for d, n in zip(step[::-1], extents[::-1], strict=True))
+        entries = data[k].reshape(extents[::-1])[window]
+        if fill is not None:
+            entries[...] = fill(step)
+        elif entries.size:
+            entries[...] = _uniform(random, entries.shape, dtype)
+    return dia_array((data, offsets), shape=(rows, rows))
+
+
+def _constant(points: int) -> Callable[[np.ndarray], float]:
+    return lambda step: -1.0 if step.any() else points - 1.0
+
+
+def _problem(
+    name: str,
+    matrix: dia_array,
+    sizes: dict[str, int],
+    nnz_true: int,
+    seed: int,
+    notes: list[str],
+    inputs: dict[str, Any],
+) -> Problem:
+    rows, cols = matrix.shape
+    dtype = matrix.data.dtype
+    # A stream of its own, so that x does not repeat the numbers that a random matrix starts with.
+    x = _uniform(np.random.default_rng([seed, 1]), (cols,), dtype)
+    stored = matrix.data, matrix.offsets, matrix.shape
+    diags = len(matrix.offsets)
+    nnz_range = oracle.dia_range_count(matrix.offsets, matrix.shape)
+    notes.append(f"{nnz_range:,} entries inside the diagonals, {nnz_true:,} without those wrapped round a side")
+    return Problem(
+        workload="spmv",
+        name=name,
+        dtype=dtype,
+        sizes={"rows": rows, "cols": cols, "diags": diags, "nnz_range": nnz_range, "nnz_true": nnz_true, **sizes},
+        seed=seed,
+        inputs={"A": matrix, "x": x, **inputs},
+        reference=oracle.dia_spmv(*stored, x),
+        tolerance=oracle.tolerance(oracle.dia_abs_sum(*stored, x), diags, dtype),
+        footprint_bytes=(diags * rows + rows + cols) * dtype.itemsize,
+        prepare=_OnDevices(matrix, x),
+        flops_counted=_FLOPS_COUNTED,
+        notes=notes,
+    )
+
+
+class _OnDevices:
+    """A problem's matrix and vector on the devices that have asked for them, uploaded once each."""
+
+    def __init__(self, matrix: dia_array, x: np.ndarray) -> None:
+        self._matrix, self._x = matrix, x
+        self._held: dict[int, tuple[DiaMatrix, DeviceArray]] = {}
+
+    def __call__(self, configuration: Configuration, device: Device) -> Bound:
+        from gpuopt import ops
+        from gpuopt.matrix import DiaMatrix
+
+        if device.index not in self._held:
+            self._held[device.index] = DiaMatrix(self._matrix, device=device), ops.to_device(self._x, device)
+        matrix, x = self._held[device.index]
+        out = empty((matrix.shape[0],), self._x.dtype, device, guarded=True)
+        return Bound(ops.prepare_spmv(matrix, x, out, configuration), out)
+
+
+def _needs(extents: tuple[int, ...], diags: int, dtype: np.dtype[Any]) -> memory.Needs:
+    rows = prod(extents)
+    matrix = diags * rows * dtype.itemsize
+    # Host: the matrix, and a dozen fp64 vectors while it is built and its reference computed. Device: a variant may
+    # keep the matrix in a second layout beside the one it was uploaded in.
+    return memory.Needs(host=matrix + 12 * 8 * rows, device=2 * matrix + 8 * rows * dtype.itemsize)
+
+
+def _read_image(image: str | Path | np.ndarray) -> tuple[str, np.ndarray]:
+    if isinstance(image, np.ndarray):
+        return "array", image
+    import skimage.color
+    import skimage.data
+    import skimage.io
+
+    # Read as files: skimage.data's functions may go to the network for what is not there.
+    bundled = {
+        path.stem: path
+        for path in sorted(Path(skimage.data.__file__).parent.iterdir())
+        if path.suffix in (".png", ".jpg")
+    }
+    path = bundled.get(str(image), Path(image))
+    if not path.is_file():
+        raise ParameterError(f"image: {str(image)!r} is no file; give one, or a name among {', '.join(bundled)}")
+    try:
+        pixels = skimage.io.imread(path)
+    except (OSError, ValueError, SyntaxError) as error:
+        raise ArrayError(f"image: {path} cannot be read as a picture ({error}); convert it to PNG") from error
+    if pixels.ndim == 3 and pixels.shape[2] in (3, 4):
+        pixels = skimage.color.rgb2gray(pixels[..., :3])
+    return path.stem, pixels
+
+
+def _halved(image: np.ndarray) -> np.ndarray:
+    """Return the means of 2 x 2 pixels; a last odd row or column is left out, an axis of one pixel stays."""
+    for axis in (0, 1):
+        length = image.shape[axis]
+        if length > 1:
+            first, second = (np.take(image, range(k, length // 2 * 2, 2), axis=axis) for k in (0, 1))
+            image = (first + second) / 2
+    return image
+
+
+def _uniform(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    values = random.random(shape, dtype=dtype)
+    values *= 2
+    values -= 1
+    return values
+
+
+def _extents(argument: str, given: Sequence[int]) -> tuple[int, ...]:
+    extents = tuple(int(n) for n in given)
+    if not extents or min(extents) < 1:
+        raise ParameterError(f"{argument}: {tuple(given)} is no grid; give whole numbers of at least 1")
+    return extents
+
+
+def _dtype(dtype: str | np.dtype[Any]) -> np.dtype[Any]:
+    kind = np.dtype(dtype)
+    if kind.name not in ("float32", "float64"):
+        raise ParameterError(f"dtype: {kind.name} is not offered; use float32 or float64")
+    return kind
+
+
+def _device(device: Selector) -> Device | None:
+    return None if device is None else select(device)

@@ -1,0 +1,216 @@
+"""Bad input gets a typed error that names the argument and the fix."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+
+import gpuopt
+from gpuopt import Configuration
+from gpuopt.selection import select
+
+A = sparse.dia_array((np.ones((2, 8), np.float32), [0, 1]), shape=(8, 8))
+X = np.ones(8, np.float32)
+
+
+def product(**changes: object) -> object:
+    arguments: dict[str, object] = {"A": A, "x": X} | changes
+    return gpuopt.spmv(arguments.pop("A"), arguments.pop("x"), **arguments)  # type: ignore[type-var]
+
+
+BAD_ARRAYS = {
+    "x-dtype": ({"x": X.astype(np.float64)}, "x", "astype(np.float32)"),
+    "x-integers": ({"x": np.ones(8, np.int32)}, "x", "astype(np.float32)"),
+    "x-byte-order": ({"x": X.astype(">f4")}, "x", "newbyteorder"),
+    "x-strided": ({"x": np.ones(16, np.float32)[::2]}, "x", "ascontiguousarray"),
+    "x-fortran": ({"x": np.ones((8, 3), np.float32, order="F")}, "x", "ascontiguousarray"),
+    "x-length": ({"x": np.ones(9, np.float32)}, "x", "(8,)"),
+    "x-rank": ({"x": np.ones((8, 1, 1), np.float32)}, "x", "(n, k)"),
+    "x-scalar": ({"x": np.float32(1)}, "x", "np.asarray"),
+    "x-list": ({"x": [1.0] * 8}, "x", "np.asarray"),
+    "x-objects": ({"x": np.array([None] * 8)}, "x", "astype"),
+    "y-missing": ({"beta": 1}, "y", "beta"),
+    "y-shape": ({"y": np.ones(7, np.float32), "beta": 1}, "y", "(8,)"),
+    "y-dtype": ({"y": np.ones(8), "beta": 1}, "y", "astype(np.float32)"),
+    "out-read-only": ({"out": np.frombuffer(bytes(32), np.float32)}, "out", "writable"),
+    "out-shape": ({"out": np.ones((8, 1), np.float32)}, "out", "(8,)"),
+    "out-dtype": ({"out": np.ones(8)}, "out", "astype"),
+    "matrix-kind": ({"A": np.eye(8, dtype=np.float32)}, "A", "dia_array"),
+    "matrix-integers": ({"A": A.astype(np.int32)}, "data", "astype(np.float32)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ARRAYS)
+def test_bad_arrays_name_argument_and_fix(any_device: gpuopt.Device, case: str) -> None:
+    changes, argument, fix = BAD_ARRAYS[case]
+    with pytest.raises(gpuopt.ArrayError) as caught:
+        product(**changes)
+    assert str(caught.value).startswith(f"{argument}:")
+    assert fix in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_an_out_of_the_wrong_kind(any_device: gpuopt.Device) -> None:
+    with pytest.raises(gpuopt.ArrayError, match="out: the inputs are NumPy arrays"):
+        product(out=gpuopt.to_device(X, any_device))
+    on_device = gpuopt.to_device(X, any_device)
+    with pytest.raises(gpuopt.ArrayError, match="out: it is x itself"):
+        product(x=on_device, out=on_device)
+
+
+@pytest.mark.parametrize(
+    ("data", "offsets", "message"),
+    [
+        (np.ones((2, 8), np.float32), np.array([1, 1]), "offsets: diagonal 1 is given twice"),
+        (np.ones((2, 8), np.float32), np.array([0, np.nan]), "offsets: their dtype is float64"),
+        (np.ones((2, 8), np.float32), np.array([0, 1, 2]), "data: its shape is"),
+        (np.ones((2, 8), np.float32), np.array([[0, 1]]), "offsets: its shape is"),
+        (np.ones(8, np.float32), np.array([0]), "data: its shape is"),
+    ],
+)
+def test_bad_matrices(any_device: gpuopt.Device, data: np.ndarray, offsets: np.ndarray, message: str) -> None:
+    with pytest.raises(gpuopt.ArrayError, match=message):
+        gpuopt.DiaMatrix((data, offsets), (8, 8))
+
+
+def test_a_matrix_needs_a_shape(any_device: gpuopt.Device) -> None:
+    with pytest.raises(gpuopt.ArrayError, match="shape: it is needed"):
+        gpuopt.DiaMatrix((np.ones((1, 8), np.float32), np.array([0])))
+    with pytest.raises(gpuopt.ArrayError, match=r"shape: \(-1, 8\) is negative"):
+        gpuopt.DiaMatrix((np.ones((1, 8), np.float32), np.array([0])), (-1, 8))
+
+
+def test_complex_values_are_unsupported(any_device: gpuopt.Device) -> None:
+    with pytest.raises(gpuopt.UnsupportedError, match="complex") as caught:
+        product(A=A.astype(np.complex64))
+    assert caught.value.because == "constraint"
+
+
+def test_sizes_beyond_memory_name_the_bytes(any_device: gpuopt.Device) -> None:
+    before = any_device.allocated_bytes
+    M = gpuopt.DiaMatrix((np.ones((1, 8), np.float32), np.array([0])), (2**42, 8), device=any_device)
+    with pytest.raises(gpuopt.DeviceMemoryError, match=r"the result needs \d+\.\d+ GB \(\d+ bytes\)") as caught:
+        M @ X
+    assert isinstance(caught.value, MemoryError)
+    with pytest.raises(gpuopt.DeviceMemoryError, match=r"needs \d+\.\d+ GB"):
+        gpuopt._core.empty((2**42,), np.dtype(np.float32), any_device)
+    del M, caught  # the traceback holds the matrix too
+    assert any_device.allocated_bytes == before
+
+
+def test_wrong_names_list_the_right_ones(any_device: gpuopt.Device) -> None:
+    with pytest.raises(gpuopt.ParameterError, match="spmv has none called 'nope'; use one of basic"):
+        product(variant="nope")
+    with pytest.raises(gpuopt.ParameterError, match="LOCAL: 65 is not one of its levels; use one of 64, 128"):
+        product(variant=Configuration("basic", LOCAL=65))
+    with pytest.raises(gpuopt.ParameterError, match="WIDTH: spmv basic has no such parameter"):
+        product(variant=Configuration("basic", WIDTH=4))
+    with pytest.raises(gpuopt.ParameterError, match=r"LOCAL: 64\.5 is not a whole number"):
+        Configuration("basic", LOCAL=64.5)  # type: ignore[arg-type]
+    with pytest.raises(gpuopt.ParameterError, match="workload"):
+        gpuopt.variants("nope")
+    with pytest.raises(gpuopt.ParameterError, match="variant"):
+        product(variant=3)
+
+
+def test_a_group_larger_than_the_device_allows(device: gpuopt.Device) -> None:
+    configuration = Configuration("copy", WIDTH=4, LOCAL=1024, AHEAD=1)
+    if device.max_work_group_size >= 1024:
+        return
+    with pytest.raises(gpuopt.UnsupportedError, match="work-group"):
+        gpuopt.lab.bounds.BandwidthTest(device, 1 << 20).prepare(configuration)
+
+
+def test_device_selection(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert select("0").index == 0
+    assert select(any_device.type).type == any_device.type
+    with pytest.raises(gpuopt.ParameterError, match="device: no device fits 'no such thing'; there are 0:"):
+        select("no such thing")
+    with pytest.raises(gpuopt.ParameterError, match="device: no device fits 99"):
+        select(99)
+    monkeypatch.setenv("GPUOPT_DEVICE", "no such thing")
+    with pytest.raises(gpuopt.ParameterError, match="GPUOPT_DEVICE: no device fits"):
+        select()
+    last = gpuopt.devices()[-1]
+    with gpuopt.use(last) as used:
+        assert select().index == used.index == last.index
+    monkeypatch.setenv("GPUOPT_DEVICE", str(last.index))
+    assert select().index == last.index
+
+
+def test_arrays_of_two_devices_do_not_mix() -> None:
+    found = gpuopt.devices()
+    if len(found) < 2:
+        pytest.skip("one device only")
+    M = gpuopt.DiaMatrix(A, device=found[0])
+    with pytest.raises(gpuopt.ArrayError, match="x: it lies on"):
+        M @ gpuopt.to_device(X, found[1])
+    with pytest.raises(gpuopt.UnsupportedError, match="device: A lies on"):
+        gpuopt.spmv(M, X, device=found[1])
+
+
+def test_errors_survive_pickling() -> None:
+    error = gpuopt.ArrayError("x: too long; cut it")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_no_device_is_an_error_that_points_to_the_doctor(tmp_path: Path) -> None:
+    code = (
+        "import gpuopt, numpy as np, scipy.sparse as s\nprint(gpuopt.devices())\n"
+        "A = s.dia_array((np.ones((1,4),np.float32),[0]),shape=(4,4))\n"
+        "try: gpuopt.spmv(A, np.ones(4,np.float32))\n"
+        "except gpuopt.NoDeviceError as e: print('caught', e)"
+    )
+    done = run_python(code, OCL_ICD_VENDORS=str(tmp_path), OCL_ICD_FILENAMES="")
+    assert done.returncode == 0, done.stderr
+    assert "gpuopt doctor" in done.stdout
+    assert "caught no OpenCL device found" in done.stdout
+
+
+def test_a_kernel_that_does_not_build_names_file_and_line(tmp_path: Path, device: gpuopt.Device) -> None:
+    folder = tmp_path / "kernels" / "spmv"
+    folder.mkdir(parents=True)
+    (folder / "basic.cl").write_text(
+        '#include "common/dia.cl"\n\nkernel void spmv_basic(DIA_ARGUMENTS) {\n    int a = nonsense;\n}\n'
+    )
+    code = (
+        "import gpuopt, numpy as np, scipy.sparse as s\n"
+        "A = s.dia_array((np.ones((1,4),np.float32),[0]),shape=(4,4))\n"
+        f"try: gpuopt.spmv(A, np.ones(4,np.float32), variant='basic', device={device.index})\n"
+        "except gpuopt.KernelBuildError as e: print(e.file, e.line, 'nonsense' in e.log)"
+    )
+    done = run_python(code, GPUOPT_KERNEL_DIR=str(tmp_path / "kernels"), GPUOPT_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stdout.strip() == "spmv/basic.cl 4 True", done.stdout + done.stderr
+
+
+def test_a_fork_is_refused_rather_than_hung(any_device: gpuopt.Device) -> None:
+    code = (
+        "import gpuopt, os, warnings\nwarnings.simplefilter('ignore')\ngpuopt.devices()\npid = os.fork()\n"
+        "if pid == 0:\n    try: gpuopt.devices()\n"
+        "    except gpuopt.Error as e: os.write(1, str(e).encode())\n    os._exit(0)\n"
+        "os.waitpid(pid, 0)"
+    )
+    assert "spawn" in run_python(code).stdout
+
+
+def test_an_import_touches_no_device_and_is_quick() -> None:
+    code = (
+        "import sys, time, numpy\nt = time.perf_counter()\nimport gpuopt\nprint(time.perf_counter() - t)\n"
+        "print([m for m in sys.modules if m.split('.')[0] in ('scipy', 'pandas', 'matplotlib', 'skimage')])\n"
+        "print([l for l in open('/proc/self/maps') if 'libpocl' in l or 'intelocl' in l or 'libnvidia-opencl' in l])"
+    )
+    lines = run_python(code).stdout.splitlines()
+    assert lines[1:] == ["[]", "[]"]

@@ -1,0 +1,68 @@
+"""Data flows one way: a lower layer never includes a higher one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+INCLUDE = re.compile(r'#include\s+[<"]([^>"]+)[>"]')
+
+
+def sources(folder: Path, *suffixes: str) -> list[Path]:
+    found = [path for path in folder.rglob("*") if path.suffix in suffixes]
+    assert found, folder
+    return found
+
+
+def includes(path: Path) -> list[str]:
+    return INCLUDE.findall(path.read_text())
+
+
+def imports(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def test_the_runtime_knows_no_workload_and_no_python(root: Path) -> None:
+    for path in sources(root / "src" / "runtime", ".cpp", ".hpp"):
+        assert not [name for name in includes(path) if name.startswith(("workloads/", "bindings/", "pybind11"))], path
+
+
+def test_workloads_know_python_in_their_bind_files_only(root: Path) -> None:
+    for path in sources(root / "src" / "workloads", ".cpp", ".hpp"):
+        if path.name != "bind.cpp":
+            assert not [name for name in includes(path) if name.startswith(("bindings/", "pybind11"))], path
+
+
+def test_clhpp_is_included_once(root: Path) -> None:
+    direct = [p for p in sources(root / "src", ".cpp", ".hpp") if any(n.startswith("CL/") for n in includes(p))]
+    assert [path.name for path in direct] == ["opencl.hpp"]
+
+
+def test_operations_do_not_reach_into_the_lab(root: Path) -> None:
+    package = root / "python" / "gpuopt"
+    for name in ("ops.py", "matrix.py", "configuration.py", "selection.py", "reference/spmv.py"):
+        assert not [n for n in imports(package / name) if n.startswith(("gpuopt.lab", "gpuopt.problems"))], name
+
+
+def test_reference_is_numpy_alone(root: Path) -> None:
+    for path in sources(root / "python" / "gpuopt" / "reference", ".py"):
+        outside = {name.split(".")[0] for name in imports(path)} - {
+            "__future__",
+            "numpy",
+            "collections",
+            "typing",
+            "gpuopt",
+        }
+        assert not outside, path
+
+
+def test_no_pickle_and_no_code_from_data(root: Path) -> None:
+    for path in sources(root / "python", ".py"):
+        assert not {"pickle", "marshal", "shelve"} & {name.split(".")[0] for name in imports(path)}, path

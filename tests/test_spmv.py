@@ -1,0 +1,150 @@
+"""The operation as its users call it."""
+
+from __future__ import annotations
+
+import concurrent.futures
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+
+import gpuopt
+from gpuopt.ops import prepare_spmv
+
+
+def laplacian(n: int = 200, dtype: str = "float32") -> sparse.dia_array:
+    main, side = np.full(n, 2.0), np.full(n, -1.0)
+    return sparse.dia_array((np.array([side, main, side], dtype=dtype), [-1, 0, 1]), shape=(n, n))
+
+
+def vector(*shape: int, dtype: str = "float32", seed: int = 3) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("columns", [None, 1, 4])
+@pytest.mark.parametrize("variant", [None, *(v.name for v in gpuopt.variants("spmv"))])
+def test_alpha_beta_addend_and_columns(device: gpuopt.Device, variant: str | None, columns: int | None) -> None:
+    A = laplacian()
+    shape = (200,) if columns is None else (200, columns)
+    x, y = vector(*shape), vector(*shape, seed=4)
+    kept = y.copy()
+    result = gpuopt.spmv(A, x, y, alpha=-0.5, beta=2, variant=variant, device=device)
+    np.testing.assert_allclose(result, -0.5 * (A @ x) + 2 * y, atol=1e-5)
+    np.testing.assert_array_equal(y, kept)
+    assert result.shape == shape
+    assert result.dtype == np.float32
+
+
+def test_beta_zero_does_not_read_the_addend(device: gpuopt.Device) -> None:
+    result = gpuopt.spmv(laplacian(), vector(200), np.full(200, np.nan, np.float32), beta=0, device=device)
+    assert np.isfinite(result).all()
+
+
+def test_out_receives_the_result(device: gpuopt.Device) -> None:
+    A, x, out = laplacian(), vector(200), np.empty(200, np.float32)
+    assert gpuopt.spmv(A, x, out=out, device=device) is out
+    np.testing.assert_allclose(out, A @ x, atol=1e-6)
+
+
+def test_out_may_be_the_addend(device: gpuopt.Device) -> None:
+    A, x, y = laplacian(), vector(200), vector(200, seed=5)
+    expected = A @ x + y
+    assert gpuopt.spmv(A, x, y, beta=1, out=y, device=device) is y
+    np.testing.assert_allclose(y, expected, atol=1e-6)
+
+
+def test_transposes(device: gpuopt.Device) -> None:
+    data = vector(3, 90, seed=6)
+    A = sparse.dia_array((data, [-7, 0, 30]), shape=(60, 90))
+    M = gpuopt.DiaMatrix(A, device=device)
+    x = vector(60)
+    np.testing.assert_allclose(M.T @ x, A.T @ x, atol=1e-6)
+    np.testing.assert_allclose(gpuopt.spmv(A, x, transpose=True, device=device), A.T @ x, atol=1e-6)
+    np.testing.assert_allclose(M.T.T @ vector(90), A @ vector(90), atol=1e-6)
+    assert M.T.shape == (90, 60)
+
+
+def test_row_indexed_data_may_hold_anything_outside_the_matrix(device: gpuopt.Device) -> None:
+    values = np.array([[np.nan, 1, 2], [3, 4, 5], [6, 7, np.inf]], np.float32)
+    M = gpuopt.DiaMatrix((values, np.array([-1, 0, 1])), (3, 3), device=device, indexed="row")
+    dense = np.array([[3, 6, 0], [1, 4, 7], [0, 2, 5]], np.float32)
+    for variant in gpuopt.variants("spmv"):
+        np.testing.assert_allclose(gpuopt.spmv(M, np.ones(3, np.float32), variant=variant.name), dense.sum(axis=1))
+
+
+def test_infinities_stay_in_their_rows(device: gpuopt.Device) -> None:
+    """A padded vector must not turn an infinity at the edge into NaN elsewhere: 0 * inf."""
+    A = laplacian(150)
+    x = vector(150)
+    x[0], x[-1] = np.inf, -np.inf
+    expected = A.tocsr() @ x
+    for variant in gpuopt.variants("spmv"):
+        result = gpuopt.spmv(A, x, variant=variant.name, device=device)
+        np.testing.assert_array_equal(np.isfinite(result), np.isfinite(expected), err_msg=variant.name)
+
+
+def test_device_arrays_stay_on_the_device(device: gpuopt.Device) -> None:
+    A, x = laplacian(), vector(200)
+    M = gpuopt.DiaMatrix(A, device=device)
+    on_device = gpuopt.to_device(x, device)
+    once = M @ on_device
+    assert isinstance(once, gpuopt.DeviceArray)
+    twice = M @ once
+    np.testing.assert_allclose(twice.to_numpy(), A @ (A @ x), atol=1e-5)
+    into = gpuopt.to_device(np.zeros(200, np.float32), device)
+    assert gpuopt.spmv(M, on_device, out=into) is into
+    np.testing.assert_array_equal(into.to_numpy(), once.to_numpy())
+
+
+def test_plain_and_prepared_agree(device: gpuopt.Device) -> None:
+    A, x = laplacian(), vector(200)
+    M = gpuopt.DiaMatrix(A, device=device)
+    for variant in gpuopt.variants("spmv"):
+        plain = gpuopt.spmv(A, x, variant=variant.name, device=device)
+        out = gpuopt.to_device(np.empty(200, np.float32), device)
+        plan = prepare_spmv(M, gpuopt.to_device(x, device), out, variant.name)
+        plan.run()
+        np.testing.assert_array_equal(out.to_numpy(), plain)
+        samples = plan.sample(3, batch=4)
+        assert len(samples["device_ms"]) == len(samples["wall_ms"]) == 3
+        np.testing.assert_array_equal(out.to_numpy(), plain)
+
+
+def test_scipy_solves_with_the_operator(device: gpuopt.Device) -> None:
+    from scipy.sparse.linalg import cg
+
+    A = laplacian(60, "float64")
+    if not device.fp64:
+        pytest.skip(f"{device.name} has no fp64")
+    right = vector(60, dtype="float64")
+    solution, failed = cg(gpuopt.DiaMatrix(A, device=device).linear_operator(), right, rtol=1e-10)
+    assert failed == 0
+    np.testing.assert_allclose(A @ solution, right, atol=1e-8)
+
+
+def test_eight_threads_share_a_session(device: gpuopt.Device) -> None:
+    A = laplacian(1000)
+    M = gpuopt.DiaMatrix(A, device=device)
+    names = [v.name for v in gpuopt.variants("spmv")]
+
+    def work(seed: int) -> float:
+        x = vector(1000, seed=seed)
+        worst = 0.0
+        for i in range(12):
+            worst = max(worst, float(np.abs(gpuopt.spmv(M, x, variant=names[(seed + i) % len(names)]) - A @ x).max()))
+        return worst
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert max(pool.map(work, range(8))) < 1e-5
+
+
+def test_the_golden_image_product(device: gpuopt.Device) -> None:
+    """x_j = cos j on the 24 x 20 affinity matrix: sum -20.8690969, norm 16.5050198 (computed in fp64)."""
+    from gpuopt.problems import affinity
+
+    y_axis, x_axis = np.mgrid[0:20, 0:24]
+    image = ((x_axis - 9) ** 2 + (y_axis - 10) ** 2 <= 36) + 0.02 * ((7 * x_axis + 13 * y_axis) % 11)
+    W, _ = affinity.affinity_matrix(image, 5, smoothing=0)
+    product = gpuopt.DiaMatrix(W.astype(np.float32), device=device) @ np.cos(np.arange(480)).astype(np.float32)
+    assert product.sum(dtype=np.float64) == pytest.approx(-20.8690969, abs=2e-5)
+    assert np.linalg.norm(product.astype(np.float64)) == pytest.approx(16.5050198, rel=1e-6)
