@@ -23,8 +23,8 @@ fail() {
 }
 ok() { "$@" >/dev/null 2>&1; }
 version_of() { "$1" -c 'import sys; print(*sys.version_info[:3])' 2>/dev/null; }
-venv_ok() { # a copied or moved .venv names another folder, PYTHON may ask for another version: it is made again
-    [ "$(.venv/bin/python -c 'import pip, sys; print(sys.prefix)' 2>/dev/null)" = "$(pwd -P)/.venv" ] &&
+venv_ok() { # the scripts of a copied or moved .venv name another folder, PYTHON may ask for another version: make it again
+    ok .venv/bin/python -c 'import pip' && head -n 2 .venv/bin/pip | grep -qF "$(pwd -P)/.venv/" &&
         { [ -z "${PYTHON-}" ] || [ "$(version_of "$PYTHON")" = "$(version_of .venv/bin/python)" ]; }
 }
 python_is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))'; }
