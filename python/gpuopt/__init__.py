@@ -10,7 +10,14 @@ import site
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gpuopt import _core
+try:
+    from gpuopt import _core
+except ImportError as error:
+    if "libOpenCL" in str(error):
+        raise ImportError(
+            f"gpuopt needs the OpenCL ICD loader ({error}); install it with: apt-get install ocl-icd-libopencl1"
+        ) from error
+    raise
 from gpuopt._core import (
     ArrayError,
     Device,

@@ -20,14 +20,16 @@ std::vector<DevicePointer> devices() {
 }
 
 py::dict discovery_facts() {
-    const auto& found = [] () -> const Discovery& {
+    const auto& found = []() -> const Discovery& {
         const py::gil_scoped_release release;
         return discover();
     }();
     py::dict facts;
     facts["loader_path"] = found.loader_path;
     facts["loader_version"] = found.loader_version;
-    facts["user_setting"] = found.user_setting_name.empty() ? py::object(py::none()) : py::object(py::make_tuple(found.user_setting_name, found.user_setting_value));
+    facts["user_setting"] = found.user_setting_name.empty()
+                                ? py::object(py::none())
+                                : py::object(py::make_tuple(found.user_setting_name, found.user_setting_value));
     facts["prefix_dir_used"] = found.prefix_dir_used;
     facts["error"] = found.error.empty() ? py::object(py::none()) : py::object(py::str(found.error));
     py::list files, platforms;
@@ -52,7 +54,9 @@ py::dict discovery_facts() {
     return facts;
 }
 
-std::shared_ptr<Session> session_of(const Device& device) { return Session::of(discover().devices.at(static_cast<std::size_t>(device.index))); }
+std::shared_ptr<Session> session_of(const Device& device) {
+    return Session::of(discover().devices.at(static_cast<std::size_t>(device.index)));
+}
 
 DeviceArray to_device(const py::object& array, const Device& device, bool guarded) {
     const auto source = operand(array, "a");
@@ -97,16 +101,24 @@ void bind_device_class(py::module_& module) {
         .def_readonly("constant_bytes", &Device::constant_bytes)
         .def_readonly("max_work_group_size", &Device::max_work_group_size)
         .def_readonly("image_support", &Device::image_support)
-        .def_property_readonly("image2d_max", [](const Device& device) { return py::make_tuple(device.image2d_max[0], device.image2d_max[1]); })
+        .def_property_readonly(
+            "image2d_max",
+            [](const Device& device) { return py::make_tuple(device.image2d_max[0], device.image2d_max[1]); })
         .def_readonly("fp64", &Device::fp64)
         .def_readonly("fp16", &Device::fp16)
         .def_readonly("subgroups", &Device::subgroups)
         .def_readonly("unified_memory", &Device::unified_memory)
         .def_readonly("timer_ns", &Device::timer_ns)
-        .def_property_readonly("extensions", [](const Device& device) { return std::vector<std::string>(device.extensions.begin(), device.extensions.end()); })
-        .def_property_readonly("allocated_bytes", [](const Device& device) { return session_of(device)->allocated_bytes(); },
-                               "Bytes of device memory held by this process through gpuopt.")
-        .def("__repr__", [](const Device& device) { return "<gpuopt.Device " + std::to_string(device.index) + ": " + device.key + ">"; });
+        .def_property_readonly("extensions",
+                               [](const Device& device) {
+                                   return std::vector<std::string>(device.extensions.begin(), device.extensions.end());
+                               })
+        .def_property_readonly(
+            "allocated_bytes", [](const Device& device) { return session_of(device)->allocated_bytes(); },
+            "Bytes of device memory held by this process through gpuopt.")
+        .def("__repr__", [](const Device& device) {
+            return "<gpuopt.Device " + std::to_string(device.index) + ": " + device.key + ">";
+        });
 }
 
 }  // namespace
@@ -117,27 +129,37 @@ void bind_device(py::module_& module) {
     module.def("devices", &devices, py::call_guard<py::gil_scoped_release>());
     module.def("discovery", &discovery_facts);
     module.def("cache_dir", &cache_dir);
-    module.def("sha256", [](const py::bytes& data) { return sha256_hex(static_cast<std::string_view>(data)); }, py::arg("data"));
+    module.def(
+        "sha256", [](const py::bytes& data) { return sha256_hex(static_cast<std::string_view>(data)); },
+        py::arg("data"));
     module.def("kernel_paths", &kernel_paths);
-    module.def("kernel_source", [](const std::string& path) { return load_kernel(path).expanded; }, py::arg("path"));
+    module.def(
+        "kernel_source", [](const std::string& path) { return load_kernel(path).expanded; }, py::arg("path"));
 
-    py::class_<DeviceArray>(module, "DeviceArray", "A C-contiguous array in device memory; operations return the kind of array they were given.")
+    py::class_<DeviceArray>(
+        module, "DeviceArray",
+        "A C-contiguous array in device memory; operations return the kind of array they were given.")
         .def_property_readonly("shape", [](const DeviceArray& array) { return py::tuple(py::cast(array.shape)); })
         .def_property_readonly("ndim", [](const DeviceArray& array) { return array.shape.size(); })
         .def_property_readonly("dtype", [](const DeviceArray& array) { return numpy_dtype(array.dtype); })
         .def_property_readonly("nbytes", [](const DeviceArray& array) { return array.buffer->bytes(); })
-        .def_property_readonly("device", [](const DeviceArray& array) { return shared(array.buffer->session()->shared_device()); })
+        .def_property_readonly(
+            "device", [](const DeviceArray& array) { return shared(array.buffer->session()->shared_device()); })
         .def("to_numpy", &to_numpy, "A new NumPy array with the same shape, dtype and values.")
-        .def("fill_bytes", [](DeviceArray& array, unsigned char byte) { array.buffer->fill(byte); }, py::arg("byte"), py::call_guard<py::gil_scoped_release>(),
-             "Sets every byte, e.g. 255 to poison floats with NaN.")
-        .def("guards_intact", [](const DeviceArray& array) { return array.buffer->guards_intact(); }, py::call_guard<py::gil_scoped_release>(),
-             "False when something wrote next to a guarded array.")
-        .def("__len__", [](const DeviceArray& array) {
-            if (array.shape.empty()) throw py::type_error("len() of an array without dimensions");
-            return array.shape[0];
-        })
+        .def(
+            "fill_bytes", [](DeviceArray& array, unsigned char byte) { array.buffer->fill(byte); }, py::arg("byte"),
+            py::call_guard<py::gil_scoped_release>(), "Sets every byte, e.g. 255 to poison floats with NaN.")
+        .def(
+            "guards_intact", [](const DeviceArray& array) { return array.buffer->guards_intact(); },
+            py::call_guard<py::gil_scoped_release>(), "False when something wrote next to a guarded array.")
+        .def("__len__",
+             [](const DeviceArray& array) {
+                 if (array.shape.empty()) throw py::type_error("len() of an array without dimensions");
+                 return array.shape[0];
+             })
         .def("__repr__", [](const DeviceArray& array) {
-            return "<gpuopt.DeviceArray " + shape_text(array.shape) + " " + facts(array.dtype).numpy_name + " on " + array.buffer->session()->device().name + ">";
+            return "<gpuopt.DeviceArray " + shape_text(array.shape) + " " + facts(array.dtype).numpy_name + " on " +
+                   array.buffer->session()->device().name + ">";
         });
     module.def("to_device", &to_device, py::arg("a"), py::arg("device"), py::arg("guarded") = false);
     module.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("guarded") = false);

@@ -70,14 +70,25 @@ void translate(std::exception_ptr pending) {
 void bind_errors(py::module_& module) {
     const auto base = [](const char* name) { return py::reinterpret_borrow<py::object>(types().at(name)); };
     add(module, "Error", "Base of every error gpuopt raises.", py::reinterpret_borrow<py::object>(PyExc_Exception));
-    const auto builtin = [&](PyObject* also) { return py::make_tuple(base("Error"), py::reinterpret_borrow<py::object>(also)); };
-    add(module, "NoDeviceError", "No OpenCL device was found, or none fits the selection; `gpuopt doctor` says why.", base("Error"));
-    add(module, "UnsupportedError", "The device (`because` is 'device') or the variant's own rule ('constraint') forbids this configuration.", base("Error"));
-    add(module, "KernelBuildError", "A kernel does not build: `log`, and `file` and `line` of the first error where the log names them.", base("Error"));
+    const auto builtin = [&](PyObject* also) {
+        return py::make_tuple(base("Error"), py::reinterpret_borrow<py::object>(also));
+    };
+    add(module, "NoDeviceError", "No OpenCL device was found, or none fits the selection; `gpuopt doctor` says why.",
+        base("Error"));
+    add(module, "UnsupportedError",
+        "The device (`because` is 'device') or the variant's own rule ('constraint') forbids this configuration.",
+        base("Error"));
+    add(module, "KernelBuildError",
+        "A kernel does not build: `log`, and `file` and `line` of the first error where the log names them.",
+        base("Error"));
     add(module, "OpenCLError", "An OpenCL call failed: `call`, `code`, `name`.", base("Error"));
-    add(module, "DeviceMemoryError", "The device cannot hold this; the message names the bytes.", builtin(PyExc_MemoryError));
-    add(module, "ArrayError", "An array does not fit: `argument` names it, the message says the fix.", builtin(PyExc_ValueError));
-    add(module, "ParameterError", "A parameter or selection is wrong: `argument` names it, the message lists what is allowed.", builtin(PyExc_ValueError));
+    add(module, "DeviceMemoryError", "The device cannot hold this; the message names the bytes.",
+        builtin(PyExc_MemoryError));
+    add(module, "ArrayError", "An array does not fit: `argument` names it, the message says the fix.",
+        builtin(PyExc_ValueError));
+    add(module, "ParameterError",
+        "A parameter or selection is wrong: `argument` names it, the message lists what is allowed.",
+        builtin(PyExc_ValueError));
     add(module, "MismatchError", "A result differs from its reference by more than its tolerance.", base("Error"));
     py::register_exception_translator(&translate);
 }

@@ -28,7 +28,9 @@ py::dict as_dict(const Work& work) {
 py::object known(int value) { return value < 0 ? py::object(py::none()) : py::object(py::int_(value)); }
 
 py::dict as_dict(const Step& step, const Device& device) {
-    const auto sizes = [&](const std::array<std::size_t, 3>& all) { return std::vector<std::size_t>(all.begin(), all.begin() + step.launch.dimensions); };
+    const auto sizes = [&](const std::array<std::size_t, 3>& all) {
+        return std::vector<std::size_t>(all.begin(), all.begin() + step.launch.dimensions);
+    };
     py::dict result;
     result["entry_point"] = step.entry_point;
     result["source"] = step.program->path;
@@ -40,8 +42,10 @@ py::dict as_dict(const Step& step, const Device& device) {
     result["from_disk"] = step.program->from_disk;
     result["registers"] = known(step.program->registers);
     result["spill_bytes"] = known(step.program->spill_bytes);
-    result["local_bytes"] = checked([&] { return step.kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(device.handle); });
-    result["private_bytes"] = checked([&] { return step.kernel.getWorkGroupInfo<CL_KERNEL_PRIVATE_MEM_SIZE>(device.handle); });
+    result["local_bytes"] =
+        checked([&] { return step.kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(device.handle); });
+    result["private_bytes"] =
+        checked([&] { return step.kernel.getWorkGroupInfo<CL_KERNEL_PRIVATE_MEM_SIZE>(device.handle); });
     result["global_size"] = sizes(step.launch.global);
     result["local_size"] = sizes(step.launch.local);
     return result;
@@ -50,7 +54,8 @@ py::dict as_dict(const Step& step, const Device& device) {
 }  // namespace
 
 void bind_result(py::module_& module) {
-    py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared", "A built and bound plan of kernels; run it, or take samples of it.")
+    py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared",
+                                                    "A built and bound plan of kernels; run it, or take samples of it.")
         .def("run", &Prepared::run, py::call_guard<py::gil_scoped_release>(), "Runs the plan once and waits for it.")
         .def(
             "sample",
@@ -63,13 +68,15 @@ void bind_result(py::module_& module) {
                 return as_dict(samples);
             },
             py::arg("count"), py::arg("batch") = 1,
-            "Times `count` samples of `batch` runs each; lists of milliseconds a run: device_ms (first START to last END), busy_ms (sum over "
+            "Times `count` samples of `batch` runs each; lists of milliseconds a run: device_ms (first START to last "
+            "END), busy_ms (sum over "
             "kernels), queued_ms (QUEUED to START of the first), wall_ms (host clock).")
         .def_property_readonly("work", [](const Prepared& plan) { return as_dict(plan.work); })
         .def_property_readonly("kernels",
                                [](const Prepared& plan) {
                                    py::list list;
-                                   for (const auto& step : plan.steps()) list.append(as_dict(step, plan.session()->device()));
+                                   for (const auto& step : plan.steps())
+                                       list.append(as_dict(step, plan.session()->device()));
                                    return list;
                                })
         .def_readonly("main_step", &Prepared::main_step, "Index in `kernels` of the kernel that carries the variant.")

@@ -21,7 +21,8 @@ std::vector<VariantView> variants(const std::string& name) {
     std::vector<std::string> dtypes;
     for (const auto dtype : table.dtypes) dtypes.emplace_back(facts(dtype).numpy_name);
     for (const auto* row : table.variants)
-        list.push_back({table.name, row->name, row->summary, table.source_path(*row), table.entry_point(*row), row->parameters, row->needs, dtypes});
+        list.push_back({table.name, row->name, row->summary, table.source_path(*row), table.entry_point(*row),
+                        row->parameters, row->needs, dtypes});
     return list;
 }
 
@@ -43,7 +44,9 @@ void bind_tables(py::module_& module) {
         .def_readonly("parameters", &VariantView::parameters)
         .def_readonly("needs", &VariantView::needs)
         .def_readonly("dtypes", &VariantView::dtypes)
-        .def("__repr__", [](const VariantView& variant) { return "<gpuopt.Variant " + variant.workload + " " + variant.name + ": " + variant.summary + ">"; });
+        .def("__repr__", [](const VariantView& variant) {
+            return "<gpuopt.Variant " + variant.workload + " " + variant.name + ": " + variant.summary + ">";
+        });
     module.def("variants", &variants, py::arg("workload"));
     module.def("workload_names", [] {
         std::vector<std::string> names;

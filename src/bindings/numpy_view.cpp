@@ -4,15 +4,22 @@ namespace gpuopt {
 
 DType dtype_of(const py::dtype& dtype, const std::string& name) {
     static const std::map<std::pair<char, py::ssize_t>, DType> known = {
-        {{'i', 1}, DType::i8},  {{'u', 1}, DType::u8},  {{'i', 2}, DType::i16}, {{'u', 2}, DType::u16}, {{'i', 4}, DType::i32}, {{'u', 4}, DType::u32},
-        {{'i', 8}, DType::i64}, {{'u', 8}, DType::u64}, {{'f', 2}, DType::f16}, {{'f', 4}, DType::f32}, {{'f', 8}, DType::f64},
+        {{'i', 1}, DType::i8},  {{'u', 1}, DType::u8},  {{'i', 2}, DType::i16}, {{'u', 2}, DType::u16},
+        {{'i', 4}, DType::i32}, {{'u', 4}, DType::u32}, {{'i', 8}, DType::i64}, {{'u', 8}, DType::u64},
+        {{'f', 2}, DType::f16}, {{'f', 4}, DType::f32}, {{'f', 8}, DType::f64},
     };
     const auto text = py::str(dtype).cast<std::string>();
     if (dtype.kind() == 'c')
-        throw UnsupportedError(UnsupportedError::Because::constraint, name + ": complex numbers (" + text + ") are not supported; use real and imaginary parts");
+        throw UnsupportedError(
+            UnsupportedError::Because::constraint,
+            name + ": complex numbers (" + text + ") are not supported; use real and imaginary parts");
     const auto found = known.find({dtype.kind(), dtype.itemsize()});
-    if (found == known.end()) throw ArrayError(name, "its dtype " + text + " has no OpenCL type", "convert it, e.g. " + name + ".astype(np.float32)");
-    if (!dtype.attr("isnative").cast<bool>()) throw ArrayError(name, "its byte order is not the machine's", "use " + name + ".astype(" + name + ".dtype.newbyteorder('='))");
+    if (found == known.end())
+        throw ArrayError(name, "its dtype " + text + " has no OpenCL type",
+                         "convert it, e.g. " + name + ".astype(np.float32)");
+    if (!dtype.attr("isnative").cast<bool>())
+        throw ArrayError(name, "its byte order is not the machine's",
+                         "use " + name + ".astype(" + name + ".dtype.newbyteorder('='))");
     return found->second;
 }
 
@@ -43,12 +50,15 @@ Operand operand(py::handle object, const std::string& name, bool writable) {
         return result;
     }
     if (!py::isinstance<py::array>(object))
-        throw ArrayError(name, "expected a NumPy array or DeviceArray, got " + py::type::of(object).attr("__name__").cast<std::string>(),
-                         "use np.asarray(" + name + ", dtype=np.float32)");
+        throw ArrayError(
+            name,
+            "expected a NumPy array or DeviceArray, got " + py::type::of(object).attr("__name__").cast<std::string>(),
+            "use np.asarray(" + name + ", dtype=np.float32)");
     const auto array = py::reinterpret_borrow<py::array>(object);
     result.dtype = dtype_of(array.dtype(), name);
     result.shape.assign(array.shape(), array.shape() + array.ndim());
-    if (!(array.flags() & py::array::c_style)) throw ArrayError(name, "it is not C-contiguous", "use np.ascontiguousarray(" + name + ")");
+    if (!(array.flags() & py::array::c_style))
+        throw ArrayError(name, "it is not C-contiguous", "use np.ascontiguousarray(" + name + ")");
     if (writable && !array.writeable()) throw ArrayError(name, "it is read-only", "give a writable array");
     result.host = const_cast<void*>(array.data());
     return result;
@@ -56,24 +66,33 @@ Operand operand(py::handle object, const std::string& name, bool writable) {
 
 void require_dtype(const Operand& operand, DType wanted, const std::string& like) {
     if (operand.dtype != wanted)
-        throw ArrayError(operand.name, std::string("its dtype is ") + facts(operand.dtype).numpy_name + ", " + like + " is " + facts(wanted).numpy_name,
+        throw ArrayError(operand.name,
+                         std::string("its dtype is ") + facts(operand.dtype).numpy_name + ", " + like + " is " +
+                             facts(wanted).numpy_name,
                          "use " + operand.name + ".astype(np." + facts(wanted).numpy_name + ")");
 }
 
 void require_same_device(const Operand& operand, const std::shared_ptr<Session>& session) {
     if (operand.on_device && operand.on_device->session() != session)
-        throw ArrayError(operand.name, "it lies on " + operand.on_device->session()->device().name + ", the operation runs on " + session->device().name,
+        throw ArrayError(operand.name,
+                         "it lies on " + operand.on_device->session()->device().name + ", the operation runs on " +
+                             session->device().name,
                          "move it with gpuopt.to_device(" + operand.name + ".to_numpy(), device)");
 }
 
-Operand result_operand(py::handle out, bool on_device, DType dtype, const std::vector<std::int64_t>& shape, const std::shared_ptr<Session>& session) {
+Operand result_operand(py::handle out, bool on_device, DType dtype, const std::vector<std::int64_t>& shape,
+                       const std::shared_ptr<Session>& session) {
     if (!out.is_none()) {
         auto given = operand(out, "out", true);
         require_dtype(given, dtype, "the result");
         if (given.shape != shape)
-            throw ArrayError("out", "its shape is " + shape_text(given.shape) + ", the result's is " + shape_text(shape), "give an array of the result's shape");
+            throw ArrayError("out",
+                             "its shape is " + shape_text(given.shape) + ", the result's is " + shape_text(shape),
+                             "give an array of the result's shape");
         if (given.is_device() != on_device)
-            throw ArrayError("out", on_device ? "the inputs are DeviceArrays, it is a NumPy array" : "the inputs are NumPy arrays, it is a DeviceArray",
+            throw ArrayError("out",
+                             on_device ? "the inputs are DeviceArrays, it is a NumPy array"
+                                       : "the inputs are NumPy arrays, it is a DeviceArray",
                              "give the kind of array that the inputs are");
         require_same_device(given, session);
         return given;

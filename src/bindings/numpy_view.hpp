@@ -1,4 +1,5 @@
-// The only check of arrays that come from Python: dtype, byte order, layout, rank, writability. Shapes and values are the workload's.
+// The only check of arrays that come from Python: dtype, byte order, layout, rank, writability. Shapes and values are
+// the workload's.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -36,8 +37,10 @@ std::string shape_text(const std::vector<std::int64_t>& shape);
 // Throws ArrayError naming the argument and the fix; UnsupportedError for complex numbers.
 Operand operand(py::handle object, const std::string& name, bool writable = false);
 
-// The array an operation returns: `out` if given (kind, dtype and shape must fit), else a new one of the kind that was given.
-Operand result_operand(py::handle out, bool on_device, DType dtype, const std::vector<std::int64_t>& shape, const std::shared_ptr<Session>& session);
+// The array an operation returns: `out` if given (kind, dtype and shape must fit), else a new one of the kind that was
+// given.
+Operand result_operand(py::handle out, bool on_device, DType dtype, const std::vector<std::int64_t>& shape,
+                       const std::shared_ptr<Session>& session);
 py::object finished(const Operand& result);
 
 void require_dtype(const Operand& operand, DType wanted, const std::string& like);

@@ -25,7 +25,8 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
         handle_ = whole_;
         if (guarded) {
             cl_buffer_region region{guard_bytes_, payload};
-            handle_ = checked([&] { return whole_.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
+            handle_ = checked(
+                [&] { return whole_.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
             const std::lock_guard<std::mutex> lock(session_->run_mutex());
             const auto queue = session_->queue();
             checked([&] {
@@ -68,7 +69,8 @@ bool Buffer::guards_intact() const {
     const std::lock_guard<std::mutex> lock(session_->run_mutex());
     for (const auto start : {std::size_t(0), guard_bytes_ + bytes_}) {
         checked([&] { return session_->queue().enqueueReadBuffer(whole_, CL_TRUE, start, guard_bytes_, zone.data()); });
-        if (std::any_of(zone.begin(), zone.end(), [](unsigned char byte) { return byte != guard_pattern; })) return false;
+        if (std::any_of(zone.begin(), zone.end(), [](unsigned char byte) { return byte != guard_pattern; }))
+            return false;
     }
     return true;
 }

@@ -14,7 +14,7 @@ const char* name_of(DeviceType type);
 
 struct Device {
     cl::Device handle;
-    int index = 0;  // place in the list, best device first
+    int index = 0;    // place in the list, best device first
     std::string key;  // stable identity: "platform / name", with #n for a twin
     std::string name, platform, vendor, version, driver;
     DeviceType type = DeviceType::custom;

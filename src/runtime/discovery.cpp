@@ -77,15 +77,16 @@ void look_at_vendor_files(Discovery& found) {
             else if (library.empty()) status = "library not found";
             for (const auto& other : found.vendor_files) {
                 std::error_code ignored;
-                if (status == "used" && fs::equivalent(other.library, library, ignored)) status = "left out: listed already";
+                if (status == "used" && fs::equivalent(other.library, library, ignored))
+                    status = "left out: listed already";
             }
             found.vendor_files.push_back({file.string(), library.empty() ? named : library, status, prefix});
         }
 }
 
-// Debian 12's loader knows OCL_ICD_VENDORS (a directory) and nothing else that could add a runtime, so a private directory
-// repeats the system's files and adds the prefix's. It is named to the loader for its one read only and then taken away again:
-// child processes inherit nothing.
+// Debian 12's loader knows OCL_ICD_VENDORS (a directory) and nothing else that could add a runtime, so a private
+// directory repeats the system's files and adds the prefix's. It is named to the loader for its one read only and then
+// taken away again: child processes inherit nothing.
 class PrivateVendorDir {
 public:
     explicit PrivateVendorDir(const Discovery& found) {
@@ -123,14 +124,15 @@ std::string loader_version(const std::string& loader_path) {
     std::string text;
     for (const cl_uint what : {3u, 2u}) {
         char part[128] = {};
-        if (info(what, sizeof part - 1, part, nullptr) == CL_SUCCESS && part[0]) text += (text.empty() ? "" : " ") + std::string(part);
+        if (info(what, sizeof part - 1, part, nullptr) == CL_SUCCESS && part[0])
+            text += (text.empty() ? "" : " ") + std::string(part);
     }
     return text.empty() ? "unknown" : text;
 }
 
 int rank(const Device& device) {
-    // Two CPU runtimes on one machine: Intel's compiler vectorises across work-items, PoCL 3.1's hardly (11x on scalar all-pairs
-    // code, 2-core AVX-512 CPU, 2026-11), so it comes first.
+    // Two CPU runtimes on one machine: Intel's compiler vectorises across work-items, PoCL 3.1's hardly (11x on scalar
+    // all-pairs code, 2-core AVX-512 CPU, 2026-11), so it comes first.
     const bool pocl = device.platform.find("Portable Computing Language") != std::string::npos;
     return 2 * static_cast<int>(device.type) + (pocl ? 1 : 0);
 }
@@ -147,8 +149,9 @@ Discovery run_discovery() {
     look_at_vendor_files(found);
     std::vector<cl::Platform> platforms;
     {
-        const bool prefix_adds = std::any_of(found.vendor_files.begin(), found.vendor_files.end(),
-                                             [](const VendorFile& file) { return !file.prefix.empty() && file.status == "used"; });
+        const bool prefix_adds =
+            std::any_of(found.vendor_files.begin(), found.vendor_files.end(),
+                        [](const VendorFile& file) { return !file.prefix.empty() && file.status == "used"; });
         std::unique_ptr<PrivateVendorDir> extra;
         if (found.user_setting_name.empty() && prefix_adds) extra = std::make_unique<PrivateVendorDir>(found);
         found.prefix_dir_used = extra && extra->used();
@@ -163,20 +166,26 @@ Discovery run_discovery() {
     for (const auto& platform : platforms) {
         PlatformFacts facts;
         try {
-            facts = {platform.getInfo<CL_PLATFORM_NAME>(), platform.getInfo<CL_PLATFORM_VENDOR>(), platform.getInfo<CL_PLATFORM_VERSION>(), {}};
+            facts = {platform.getInfo<CL_PLATFORM_NAME>(),
+                     platform.getInfo<CL_PLATFORM_VENDOR>(),
+                     platform.getInfo<CL_PLATFORM_VERSION>(),
+                     {}};
             std::vector<cl::Device> handles;
             if (!is_fpga_emulator(facts.name)) platform.getDevices(CL_DEVICE_TYPE_ALL, &handles);
             for (const auto& handle : handles) {
                 auto device = describe(handle);
                 facts.devices.push_back(device.name);
-                if (handle.getInfo<CL_DEVICE_AVAILABLE>() && handle.getInfo<CL_DEVICE_COMPILER_AVAILABLE>()) devices.push_back(std::move(device));
+                if (handle.getInfo<CL_DEVICE_AVAILABLE>() && handle.getInfo<CL_DEVICE_COMPILER_AVAILABLE>())
+                    devices.push_back(std::move(device));
             }
-        } catch (const std::exception& error) {  // a platform without devices throws; one bad driver must not hide the others
+        } catch (const std::exception&
+                     error) {  // a platform without devices throws; one bad driver must not hide the others
             if (facts.devices.empty()) facts.devices.push_back(std::string("none (") + error.what() + ")");
         }
         found.platforms.push_back(std::move(facts));
     }
-    std::stable_sort(devices.begin(), devices.end(), [](const Device& a, const Device& b) { return rank(a) < rank(b); });
+    std::stable_sort(devices.begin(), devices.end(),
+                     [](const Device& a, const Device& b) { return rank(a) < rank(b); });
     std::map<std::string, int> twins;
     for (auto& device : devices) {
         device.index = static_cast<int>(found.devices.size());
@@ -207,7 +216,9 @@ const Discovery& discover() {
         owner = getpid();
     }
     if (owner != getpid())
-        throw Error("OpenCL was first used in a parent process and does not survive a fork; start workers with multiprocessing's 'spawn' method");
+        throw Error(
+            "OpenCL was first used in a parent process and does not survive a fork; start workers with "
+            "multiprocessing's 'spawn' method");
     return *found;
 }
 

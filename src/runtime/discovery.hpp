@@ -1,4 +1,5 @@
-// Finds every OpenCL device, once, at the first use: the system loader's, plus runtimes installed into the running Python's prefix.
+// Finds every OpenCL device, once, at the first use: the system loader's, plus runtimes installed into the running
+// Python's prefix.
 #pragma once
 
 #include <memory>
@@ -21,7 +22,8 @@ struct PlatformFacts {
 
 struct Discovery {
     std::string loader_path, loader_version;
-    std::string user_setting_name, user_setting_value;  // OCL_ICD_VENDORS or OCL_ICD_FILENAMES of the user, which always wins
+    std::string user_setting_name,
+        user_setting_value;  // OCL_ICD_VENDORS or OCL_ICD_FILENAMES of the user, which always wins
     std::vector<VendorFile> vendor_files;
     std::vector<PlatformFacts> platforms;
     std::vector<std::shared_ptr<const Device>> devices;

@@ -8,8 +8,9 @@ namespace gpuopt {
 
 const DTypeFacts& facts(DType dtype) {
     static const DTypeFacts table[] = {
-        {"int8", "char", 1}, {"uint8", "uchar", 1}, {"int16", "short", 2}, {"uint16", "ushort", 2}, {"int32", "int", 4},    {"uint32", "uint", 4},
-        {"int64", "long", 8}, {"uint64", "ulong", 8}, {"float16", "half", 2}, {"float32", "float", 4}, {"float64", "double", 8},
+        {"int8", "char", 1},    {"uint8", "uchar", 1},   {"int16", "short", 2},    {"uint16", "ushort", 2},
+        {"int32", "int", 4},    {"uint32", "uint", 4},   {"int64", "long", 8},     {"uint64", "ulong", 8},
+        {"float16", "half", 2}, {"float32", "float", 4}, {"float64", "double", 8},
     };
     return table[static_cast<int>(dtype)];
 }

@@ -65,7 +65,8 @@ std::string opencl_error_name(int code) {
 
 void rethrow_opencl(const char* call, int code) {
     if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE)
-        throw DeviceMemoryError(std::string(call) + ": the device is out of memory; free DeviceArrays or use a smaller problem");
+        throw DeviceMemoryError(std::string(call) +
+                                ": the device is out of memory; free DeviceArrays or use a smaller problem");
     std::string hint;
     if (code == CL_OUT_OF_RESOURCES) hint = "the device ran out of registers, local memory or memory";
     if (code == CL_OUT_OF_HOST_MEMORY) hint = "the driver could not allocate host memory";

@@ -1,4 +1,5 @@
-// The one family of errors. A message names the argument and the fix; Python never parses it, so facts travel as fields.
+// The one family of errors. A message names the argument and the fix; Python never parses it, so facts travel as
+// fields.
 #pragma once
 
 #include <stdexcept>

@@ -5,7 +5,8 @@
 
 namespace gpuopt {
 
-// RGBA float pixels, read and written by kernels. Throws UnsupportedError when the device has no images or allows none so large.
+// RGBA float pixels, read and written by kernels. Throws UnsupportedError when the device has no images or allows none
+// so large.
 class Image2D {
 public:
     Image2D(std::shared_ptr<Session> session, std::size_t width, std::size_t height, const std::string& what);

@@ -41,12 +41,14 @@ std::string included_name(const std::string& line) {
     return open == std::string::npos || close == std::string::npos ? "" : line.substr(open + 1, close - open - 1);
 }
 
-void expand(const std::string& path, const std::string& from, std::set<std::string>& open, std::set<std::string>& done, std::string& out) {
+void expand(const std::string& path, const std::string& from, std::set<std::string>& open, std::set<std::string>& done,
+            std::string& out) {
     if (done.count(path)) return;  // every include is included once
     if (!open.insert(path).second) throw Error("kernel file " + path + " includes itself");
     std::string text;
     if (!read_text(path, text))
-        throw Error("kernel file " + path + (from.empty() ? " does not exist" : " (included by " + from + ") does not exist") +
+        throw Error("kernel file " + path +
+                    (from.empty() ? " does not exist" : " (included by " + from + ") does not exist") +
                     "; give its path below kernels/, e.g. \"common/real.cl\"");
     out += "#line 1 \"" + path + "\"\n";
     std::istringstream lines(text);

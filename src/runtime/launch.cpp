@@ -6,12 +6,14 @@ void check_launch(const Launch& launch, const Device& device, const cl::Kernel& 
     const auto items = launch.local[0] * launch.local[1] * launch.local[2];
     const auto allowed = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device.handle); });
     if (items > allowed)
-        throw UnsupportedError(UnsupportedError::Because::device, "a work-group of " + std::to_string(items) + " items; " + device.name +
-                                                                      " runs this kernel with at most " + std::to_string(allowed));
+        throw UnsupportedError(UnsupportedError::Because::device,
+                               "a work-group of " + std::to_string(items) + " items; " + device.name +
+                                   " runs this kernel with at most " + std::to_string(allowed));
     const auto local_bytes = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(device.handle); });
     if (local_bytes > device.local_bytes)
-        throw UnsupportedError(UnsupportedError::Because::device, std::to_string(local_bytes) + " bytes of local memory; " + device.name + " has " +
-                                                                      std::to_string(device.local_bytes));
+        throw UnsupportedError(UnsupportedError::Because::device, std::to_string(local_bytes) +
+                                                                      " bytes of local memory; " + device.name +
+                                                                      " has " + std::to_string(device.local_bytes));
 }
 
 }  // namespace gpuopt

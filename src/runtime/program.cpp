@@ -3,12 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <regex>
 
 #include "runtime/sha256.hpp"
 
@@ -18,7 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double ms_since(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 struct CachedBinary {
     std::string log, binary;
@@ -28,7 +31,8 @@ constexpr const char* magic = "gpuopt program 1\n";
 
 fs::path cache_file(const std::string& key) { return fs::path(cache_dir()) / "programs" / (key + ".bin"); }
 
-// File: magic, key, sha256 of the rest, then "<bytes of log>\n", log, binary. Anything that does not check out counts as absent.
+// File: magic, key, sha256 of the rest, then "<bytes of log>\n", log, binary. Anything that does not check out counts
+// as absent.
 std::optional<CachedBinary> read_cached(const std::string& key) {
     std::ifstream in(cache_file(key), std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(in), {});
@@ -43,8 +47,8 @@ std::optional<CachedBinary> read_cached(const std::string& key) {
     return CachedBinary{rest.substr(end + 1, log_bytes), rest.substr(end + 1 + log_bytes)};
 }
 
-// Written beside and renamed: a reader sees a whole file or none, and of two writers either one's file is right. A cache that
-// cannot be written (full disk, no right) costs time, never an answer.
+// Written beside and renamed: a reader sees a whole file or none, and of two writers either one's file is right. A
+// cache that cannot be written (full disk, no right) costs time, never an answer.
 void write_cached(const std::string& key, const CachedBinary& entry) {
     std::error_code failed;
     const auto file = cache_file(key);
@@ -67,30 +71,60 @@ void write_cached(const std::string& key, const CachedBinary& entry) {
     if (!whole || failed) fs::remove(temporary, failed);
 }
 
-// First place the log points to. With #line in the source every compiler seen (clang, NVIDIA's) names the real file.
-std::pair<std::string, int> first_error(const std::string& log) {
-    std::smatch match;
-    static const std::regex error_first(R"re(([\w./-]+\.cl)"?[:(](\d+)[^\n]*error)re"), any(R"re(([\w./-]+\.cl)"?[:(](\d+))re");
-    if (std::regex_search(log, match, error_first) || std::regex_search(log, match, any)) return {match[1].str(), std::stoi(match[2].str())};
+bool is_path_character(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '/' || c == '-';
+}
+
+// "dir/file.cl", then perhaps a quote, then ':' or '(' and a line number; {"", 0} when this line of the log has none.
+std::pair<std::string, int> place_in(const std::string& line) {
+    for (auto dot = line.find(".cl"); dot != std::string::npos; dot = line.find(".cl", dot + 1)) {
+        auto after = dot + 3;
+        if (after < line.size() && line[after] == '"') ++after;
+        if (after + 1 >= line.size() || (line[after] != ':' && line[after] != '(') ||
+            !std::isdigit(static_cast<unsigned char>(line[after + 1])))
+            continue;
+        auto start = dot;
+        while (start > 0 && is_path_character(line[start - 1])) --start;
+        return {line.substr(start, dot + 3 - start), std::atoi(line.c_str() + after + 1)};
+    }
     return {"", 0};
+}
+
+// The place of the first error, else the first place at all. With #line in the source every compiler seen names the
+// real file. No std::regex: where libstdc++ is linked in statically beside another copy, its locale facets crash (seen
+// with GCC 13).
+std::pair<std::string, int> first_error(const std::string& log) {
+    std::pair<std::string, int> first{"", 0};
+    for (std::size_t begin = 0; begin < log.size();) {
+        const auto end = std::min(log.find('\n', begin), log.size());
+        const auto line = log.substr(begin, end - begin);
+        const auto place = place_in(line);
+        if (place.second > 0 && line.find("error") != std::string::npos) return place;
+        if (first.second == 0) first = place;
+        begin = end + 1;
+    }
+    return first;
 }
 
 [[noreturn]] void throw_build_error(const std::string& path, const std::string& device, const std::string& log) {
     const auto [file, line] = first_error(log);
     auto where = file.empty() ? path : file + ":" + std::to_string(line);
     auto excerpt = log.substr(0, 600);
-    throw KernelBuildError("kernel " + where + " does not build on " + device + ":\n" + excerpt, log, file.empty() ? path : file, line);
+    throw KernelBuildError("kernel " + where + " does not build on " + device + ":\n" + excerpt, log,
+                           file.empty() ? path : file, line);
 }
 
-int number_after(const std::string& log, const std::regex& pattern) {
-    std::smatch match;
-    return std::regex_search(log, match, pattern) ? std::stoi(match[1].str()) : -1;
-}
-
+// NVIDIA's ptxas in the log: "Used 24 registers", "0 bytes spill stores".
 void read_statistics(Program& program) {
-    static const std::regex registers(R"re(Used (\d+) registers)re"), spills(R"re((\d+) bytes spill stores)re");
-    program.registers = number_after(program.log, registers);
-    program.spill_bytes = number_after(program.log, spills);
+    const auto& log = program.log;
+    if (const auto used = log.find("Used ");
+        used != std::string::npos && log.find(" registers", used) != std::string::npos)
+        program.registers = std::atoi(log.c_str() + used + 5);
+    if (const auto spill = log.find(" bytes spill stores"); spill != std::string::npos) {
+        auto digits = spill;
+        while (digits > 0 && std::isdigit(static_cast<unsigned char>(log[digits - 1]))) --digits;
+        program.spill_bytes = std::atoi(log.c_str() + digits);
+    }
 }
 
 }  // namespace
@@ -121,7 +155,8 @@ std::shared_ptr<Program> ProgramCache::compile(const KernelSource& source, const
     return program;
 }
 
-std::shared_ptr<Program> ProgramCache::from_binary(const std::string& path, const std::string& binary, const std::string& options) const {
+std::shared_ptr<Program> ProgramCache::from_binary(const std::string& path, const std::string& binary,
+                                                   const std::string& options) const {
     auto program = std::make_shared<Program>();
     try {
         const cl::Program::Binaries binaries{std::vector<unsigned char>(binary.begin(), binary.end())};
@@ -134,7 +169,8 @@ std::shared_ptr<Program> ProgramCache::from_binary(const std::string& path, cons
 }
 
 std::shared_ptr<const Program> ProgramCache::build(const KernelSource& source, const std::string& options) {
-    const auto key = sha256_hex(source.expanded + '\0' + options + '\0' + device_->key + '\0' + device_->version + '\0' + device_->driver);
+    const auto key = sha256_hex(source.expanded + '\0' + options + '\0' + device_->key + '\0' + device_->version +
+                                '\0' + device_->driver);
     if (const auto found = built_.find(key); found != built_.end()) return found->second;
 
     const auto start = Clock::now();
@@ -166,7 +202,8 @@ std::shared_ptr<const Program> ProgramCache::build(const KernelSource& source, c
     return built_[key] = program;
 }
 
-std::shared_ptr<const Program> ProgramCache::load(const std::string& label, const std::string& binary, const std::string& options) {
+std::shared_ptr<const Program> ProgramCache::load(const std::string& label, const std::string& binary,
+                                                  const std::string& options) {
     const auto digest = sha256_hex(binary);
     auto& slot = built_[digest + options];
     if (slot) return slot;

@@ -1,4 +1,5 @@
-// Built programs, kept in memory and on disk. The key is everything that decides the binary: expanded source, options, device, driver.
+// Built programs, kept in memory and on disk. The key is everything that decides the binary: expanded source, options,
+// device, driver.
 #pragma once
 
 #include <map>
@@ -18,22 +19,27 @@ struct Program {
     int registers = -1, spill_bytes = -1;  // what the build log says, -1 when it says nothing
 };
 
-// Where the user's cached binaries and tuned records live: GPUOPT_CACHE_DIR, else XDG_CACHE_HOME/gpuopt, else ~/.cache/gpuopt.
+// Where the user's cached binaries and tuned records live: GPUOPT_CACHE_DIR, else XDG_CACHE_HOME/gpuopt, else
+// ~/.cache/gpuopt.
 std::string cache_dir();
 
 class ProgramCache {
 public:
-    ProgramCache(cl::Context context, std::shared_ptr<const Device> device) : context_(std::move(context)), device_(std::move(device)) {}
+    ProgramCache(cl::Context context, std::shared_ptr<const Device> device)
+        : context_(std::move(context)), device_(std::move(device)) {}
 
-    // Throws KernelBuildError with the log, and the kernel file and line where the log names one. Not thread-safe: the session locks.
+    // Throws KernelBuildError with the log, and the kernel file and line where the log names one. Not thread-safe: the
+    // session locks.
     std::shared_ptr<const Program> build(const KernelSource& source, const std::string& options);
 
     // A program from a binary made elsewhere (PTX re-targeted by hand, say). `label` names it in errors and rows.
-    std::shared_ptr<const Program> load(const std::string& label, const std::string& binary, const std::string& options);
+    std::shared_ptr<const Program> load(const std::string& label, const std::string& binary,
+                                        const std::string& options);
 
 private:
     std::shared_ptr<Program> compile(const KernelSource& source, const std::string& options) const;
-    std::shared_ptr<Program> from_binary(const std::string& path, const std::string& binary, const std::string& options) const;
+    std::shared_ptr<Program> from_binary(const std::string& path, const std::string& binary,
+                                         const std::string& options) const;
 
     cl::Context context_;
     std::shared_ptr<const Device> device_;

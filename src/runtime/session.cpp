@@ -1,22 +1,22 @@
 #include "runtime/session.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 
 namespace gpuopt {
 namespace {
 
-// What the host can still give, in bytes; a CPU device's memory is the host's, and its own figure counts what others use.
+// What the host can still give, in bytes; a CPU device's memory is the host's, and its own figure counts what others
+// use.
 std::size_t host_available_bytes() {
     std::ifstream in("/proc/meminfo");
-    std::string word;
-    while (in >> word)
-        if (word == "MemAvailable:") {
-            std::size_t kib = 0;
-            in >> kib;
-            return kib * 1024;
-        }
+    const std::string label = "MemAvailable:";
+    for (std::string line; std::getline(in, line);)
+        if (line.compare(0, label.size(), label) == 0)
+            return std::strtoull(line.c_str() + label.size(), nullptr, 10) * 1024;
     return SIZE_MAX;
 }
 
@@ -36,7 +36,8 @@ Session::Session(std::shared_ptr<const Device> device) : device_(std::move(devic
 
 std::shared_ptr<Session> Session::of(const std::shared_ptr<const Device>& device) {
     static std::mutex mutex;
-    static auto& sessions = *new std::map<int, std::shared_ptr<Session>>();  // never destroyed: drivers may go before statics do
+    static auto& sessions =
+        *new std::map<int, std::shared_ptr<Session>>();  // never destroyed: drivers may go before statics do
     const std::lock_guard<std::mutex> lock(mutex);
     auto& session = sessions[device->index];
     if (!session) session.reset(new Session(device));
@@ -46,7 +47,8 @@ std::shared_ptr<Session> Session::of(const std::shared_ptr<const Device>& device
 cl::CommandQueue Session::queue(std::size_t index) {
     const std::lock_guard<std::mutex> lock(queue_mutex_);
     while (queues_.size() <= index)
-        queues_.push_back(checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); }));
+        queues_.push_back(
+            checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); }));
     return queues_[index];
 }
 
@@ -56,22 +58,24 @@ std::shared_ptr<const Program> Session::build(const std::string& kernel_path, co
     return programs_->build(source, options);
 }
 
-std::shared_ptr<const Program> Session::load_binary(const std::string& label, const std::string& binary, const std::string& options) {
+std::shared_ptr<const Program> Session::load_binary(const std::string& label, const std::string& binary,
+                                                    const std::string& options) {
     const std::lock_guard<std::mutex> lock(build_mutex_);
     return programs_->load(label, binary, options);
 }
 
 void Session::require_room(std::size_t bytes, const std::string& what) const {
     if (bytes > device_->max_alloc_bytes)
-        throw DeviceMemoryError(what + " needs " + readable_bytes(bytes) + " in one buffer; " + device_->name + " allows " +
-                                readable_bytes(device_->max_alloc_bytes) + "; use a smaller problem or another device");
+        throw DeviceMemoryError(what + " needs " + readable_bytes(bytes) + " in one buffer; " + device_->name +
+                                " allows " + readable_bytes(device_->max_alloc_bytes) +
+                                "; use a smaller problem or another device");
     auto limit = device_->global_bytes;
     std::size_t free = limit > allocated_ ? limit - allocated_ : 0;
     constexpr std::size_t worth_asking = std::size_t(64) << 20;  // reading /proc/meminfo takes tens of microseconds
     if (device_->type == DeviceType::cpu && bytes >= worth_asking) free = std::min(free, host_available_bytes());
     if (bytes > free)
-        throw DeviceMemoryError(what + " needs " + readable_bytes(bytes) + "; " + device_->name + " has " + readable_bytes(free) +
-                                " left; free DeviceArrays or use a smaller problem");
+        throw DeviceMemoryError(what + " needs " + readable_bytes(bytes) + "; " + device_->name + " has " +
+                                readable_bytes(free) + " left; free DeviceArrays or use a smaller problem");
 }
 
 void Session::reserve(std::size_t bytes, const std::string& what) {

@@ -1,4 +1,5 @@
-// One session a device, made on first use: context, in-order profiling queues, built programs, and the lock that makes them safe to share.
+// One session a device, made on first use: context, in-order profiling queues, built programs, and the lock that makes
+// them safe to share.
 #pragma once
 
 #include <atomic>
@@ -20,12 +21,14 @@ public:
     const cl::Context& context() const { return context_; }
     cl::CommandQueue queue(std::size_t index = 0);
     std::shared_ptr<const Program> build(const std::string& kernel_path, const std::string& options);
-    std::shared_ptr<const Program> load_binary(const std::string& label, const std::string& binary, const std::string& options);
+    std::shared_ptr<const Program> load_binary(const std::string& label, const std::string& binary,
+                                               const std::string& options);
 
     // Held while commands are enqueued and waited for, so that one run's samples never contain another's.
     std::mutex& run_mutex() { return run_mutex_; }
 
-    // Throws DeviceMemoryError for what cannot fit, before a driver over-commits or the machine swaps. `what` is the argument's name.
+    // Throws DeviceMemoryError for what cannot fit, before a driver over-commits or the machine swaps. `what` is the
+    // argument's name.
     void require_room(std::size_t bytes, const std::string& what) const;
     void reserve(std::size_t bytes, const std::string& what);  // the same, and counts the bytes as taken
     void release(std::size_t bytes) { allocated_ -= bytes; }

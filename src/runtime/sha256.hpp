@@ -1,4 +1,5 @@
-// FIPS 180-4 SHA-256: identity of sources and binaries, in rows and in the program cache. Checked against hashlib by a test.
+// FIPS 180-4 SHA-256: identity of sources and binaries, in rows and in the program cache. Checked against hashlib by a
+// test.
 #pragma once
 
 #include <string>

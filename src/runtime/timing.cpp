@@ -20,7 +20,12 @@ void add_sample(Samples& samples, const std::vector<cl::Event>& events, std::siz
     samples.device_ms.push_back(double(last - first) * scale);
     samples.busy_ms.push_back(double(busy) * scale);
     samples.queued_ms.push_back(
-        events.empty() ? 0.0 : double(first - std::min(first, checked([&] { return events.front().getProfilingInfo<CL_PROFILING_COMMAND_QUEUED>(); }))) * 1e-6);
+        events.empty()
+            ? 0.0
+            : double(first - std::min(first, checked([&] {
+                                          return events.front().getProfilingInfo<CL_PROFILING_COMMAND_QUEUED>();
+                                      }))) *
+                  1e-6);
     samples.wall_ms.push_back(wall_ms / double(runs));
 }
 

@@ -39,12 +39,15 @@ void Prepared::enqueue(std::vector<cl::Event>& events, const cl::Event* gate) {
             if (event_of[earlier] != SIZE_MAX) wait.push_back(events[event_of[earlier]]);
         const auto& launch = step.launch;
         const auto range = [&](const std::array<std::size_t, 3>& size) {
-            return launch.dimensions == 1 ? cl::NDRange(size[0]) : launch.dimensions == 2 ? cl::NDRange(size[0], size[1]) : cl::NDRange(size[0], size[1], size[2]);
+            return launch.dimensions == 1   ? cl::NDRange(size[0])
+                   : launch.dimensions == 2 ? cl::NDRange(size[0], size[1])
+                                            : cl::NDRange(size[0], size[1], size[2]);
         };
         cl::Event event;
         checked([&] {
-            return session_->queue(step.queue).enqueueNDRangeKernel(step.kernel, cl::NullRange, range(launch.global), range(launch.local),
-                                                                    wait.empty() ? nullptr : &wait, &event);
+            return session_->queue(step.queue)
+                .enqueueNDRangeKernel(step.kernel, cl::NullRange, range(launch.global), range(launch.local),
+                                      wait.empty() ? nullptr : &wait, &event);
         });
         event_of[i] = events.size();
         events.push_back(event);
@@ -84,7 +87,8 @@ Samples Prepared::sample(std::size_t count, std::size_t batch) {
     for (std::size_t i = 0; i < count; ++i) {
         const auto start = std::chrono::steady_clock::now();
         const auto events = run_once(batch);
-        const auto wall_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+        const auto wall_ms =
+            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
         add_sample(samples, events, batch, wall_ms);
     }
     return samples;

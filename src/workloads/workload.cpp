@@ -16,8 +16,10 @@ std::string list_of(const Items& items, Name name) {
 }
 
 std::string missing_feature(const std::string& feature, const Device& device) {
-    static const std::map<std::string, bool Device::*> features = {
-        {"images", &Device::image_support}, {"fp16", &Device::fp16}, {"fp64", &Device::fp64}, {"subgroups", &Device::subgroups}};
+    static const std::map<std::string, bool Device::*> features = {{"images", &Device::image_support},
+                                                                   {"fp16", &Device::fp16},
+                                                                   {"fp64", &Device::fp64},
+                                                                   {"subgroups", &Device::subgroups}};
     return device.*features.at(feature) ? "" : device.name + " has no " + feature;
 }
 
@@ -49,26 +51,34 @@ const Variant& Workload::variant(const std::string& wanted) const {
 void check_configuration(const Workload& workload, const Variant& variant, const Case& configuration) {
     const auto who = workload.name + " " + variant.name;
     for (const auto& [name, value] : configuration.parameters) {
-        const auto declared =
-            std::find_if(variant.parameters.begin(), variant.parameters.end(), [&, &wanted = name](const Parameter& item) { return item.name == wanted; });
+        const auto declared = std::find_if(variant.parameters.begin(), variant.parameters.end(),
+                                           [&, &wanted = name](const Parameter& item) { return item.name == wanted; });
         if (declared == variant.parameters.end())
-            throw ParameterError(name, who + " has no such parameter",
-                                 variant.parameters.empty() ? "it has none"
-                                                            : "it has " + list_of(variant.parameters, [](const Parameter& item) { return item.name; }));
+            throw ParameterError(
+                name, who + " has no such parameter",
+                variant.parameters.empty()
+                    ? "it has none"
+                    : "it has " + list_of(variant.parameters, [](const Parameter& item) { return item.name; }));
         if (std::find(declared->levels.begin(), declared->levels.end(), value) == declared->levels.end())
-            throw ParameterError(name, std::to_string(value) + " is not one of its levels",
-                                 "use one of " + list_of(declared->levels, [](std::int64_t level) { return std::to_string(level); }));
+            throw ParameterError(
+                name, std::to_string(value) + " is not one of its levels",
+                "use one of " + list_of(declared->levels, [](std::int64_t level) { return std::to_string(level); }));
     }
     for (const auto& parameter : variant.parameters)
-        if (!configuration.parameters.count(parameter.name)) throw ParameterError(parameter.name, who + " was given no value", "name one");
+        if (!configuration.parameters.count(parameter.name))
+            throw ParameterError(parameter.name, who + " was given no value", "name one");
 
     using Because = UnsupportedError::Because;
     if (std::find(workload.dtypes.begin(), workload.dtypes.end(), configuration.dtype) == workload.dtypes.end())
-        throw UnsupportedError(Because::constraint, workload.name + " has no kernels for " + facts(configuration.dtype).numpy_name + "; use " +
-                                                        list_of(workload.dtypes, [](DType dtype) { return std::string(facts(dtype).numpy_name); }));
+        throw UnsupportedError(
+            Because::constraint,
+            workload.name + " has no kernels for " + facts(configuration.dtype).numpy_name + "; use " +
+                list_of(workload.dtypes, [](DType dtype) { return std::string(facts(dtype).numpy_name); }));
     if (configuration.dtype == DType::f64) require(missing_feature("fp64", configuration.device), Because::device, who);
-    for (const auto& feature : variant.needs) require(missing_feature(feature, configuration.device), Because::device, who);
-    for (const auto& rule : variant.rules) require(rule.unmet(configuration), rule.of_device ? Because::device : Because::constraint, who);
+    for (const auto& feature : variant.needs)
+        require(missing_feature(feature, configuration.device), Because::device, who);
+    for (const auto& rule : variant.rules)
+        require(rule.unmet(configuration), rule.of_device ? Because::device : Because::constraint, who);
 }
 
 std::string build_options(const Case& configuration) {
@@ -85,7 +95,8 @@ Rule needs_local_bytes(std::function<std::int64_t(const Case&)> bytes) {
                 const auto wanted = bytes(at);
                 return wanted <= static_cast<std::int64_t>(at.device.local_bytes)
                            ? std::string()
-                           : std::to_string(wanted) + " bytes of local memory; " + at.device.name + " has " + std::to_string(at.device.local_bytes);
+                           : std::to_string(wanted) + " bytes of local memory; " + at.device.name + " has " +
+                                 std::to_string(at.device.local_bytes);
             }};
 }
 
@@ -94,7 +105,8 @@ Rule work_group_fits(const char* parameter) {
                 const auto wanted = at.parameter(name.c_str());
                 return wanted <= static_cast<std::int64_t>(at.device.max_work_group_size)
                            ? std::string()
-                           : "a work-group of " + std::to_string(wanted) + "; " + at.device.name + " allows " + std::to_string(at.device.max_work_group_size);
+                           : "a work-group of " + std::to_string(wanted) + "; " + at.device.name + " allows " +
+                                 std::to_string(at.device.max_work_group_size);
             }};
 }
 

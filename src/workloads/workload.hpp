@@ -1,5 +1,5 @@
-// The tables every workload is made of. Adding a variant is one .cl file and one row; source path, entry point, build options, test
-// ids, sweep, labels and documentation derive from the row.
+// The tables every workload is made of. Adding a variant is one .cl file and one row; source path, entry point, build
+// options, test ids, sweep, labels and documentation derive from the row.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,8 @@ struct Workload {
 const std::vector<const Workload*>& workloads();
 const Workload& workload(const std::string& name);
 
-// Throws ParameterError for unknown, missing or undeclared values, UnsupportedError for a dtype, feature or rule that is not met.
+// Throws ParameterError for unknown, missing or undeclared values, UnsupportedError for a dtype, feature or rule that
+// is not met.
 void check_configuration(const Workload& workload, const Variant& variant, const Case& configuration);
 
 // -D options of a configuration: REAL and each parameter.

@@ -189,7 +189,7 @@ def plot_cut(image: ArrayLike, eigenvectors: Eigenvectors, name: str = "image", 
         axes.set_title(title, fontsize=9)
     _bare(cut_axes)
     _bare(contour_axes)
-    caption = "\n".join(textwrap.wrap(_caption(eigenvectors, device), 125))
+    caption = "\n".join(textwrap.wrap(_caption(eigenvectors, device), 150))
     figure.supxlabel(caption, fontsize=9, color="0.25")
     return figure
 

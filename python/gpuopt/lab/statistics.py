@@ -22,6 +22,7 @@ AUTOCORRELATION_LIMIT = 0.3  # above it samples are not exchangeable: the interv
 SENTINEL_LIMIT = 0.05  # sentinels of a block further apart than this: repeat the block, then flag `drift`
 DRIFT_LIMIT_PCT = 5.0  # change over one set of samples that earns the flag `drift`
 BAND_FLOOR = 0.01  # no verdict claims a difference below 1 %
+SAME_LIMIT = 0.05  # a device noisier than this tells nobody that two times are the same
 MIN_BLOCKS = 6  # five values give no distribution-free 95 % interval
 BLOCK_STEPS = (6, 10, 16, 25, 40)  # the only block counts at which stopping may be tested
 
@@ -324,7 +325,10 @@ def ratio_ci(ratios: Samples, confidence: float = 0.95) -> MedianCI:
 
 
 def verdict(lo: float, hi: float, band: float = BAND_FLOOR) -> str:
-    """FAST, SLOW, SAME or AMBIGUOUS for an interval [lo, hi] of a ratio of times against 1 +- max(1 %, ``band``)."""
+    """FAST, SLOW, SAME or AMBIGUOUS for an interval [lo, hi] of a ratio of times against 1 +- max(1 %, ``band``).
+
+    Where the band is above 5 %, nothing is SAME: noise is no equality.
+    """
     if not lo <= hi:
         raise ParameterError(f"lo={lo}, hi={hi}: expected an interval with lo <= hi")
     band = max(band, BAND_FLOOR)
@@ -332,7 +336,7 @@ def verdict(lo: float, hi: float, band: float = BAND_FLOOR) -> str:
         return "FAST"
     if lo > 1.0 + band:
         return "SLOW"
-    return "SAME" if lo >= 1.0 - band and hi <= 1.0 + band else "AMBIGUOUS"
+    return "SAME" if band <= SAME_LIMIT and lo >= 1.0 - band and hi <= 1.0 + band else "AMBIGUOUS"
 
 
 def sign_test(ratios: Samples, band: float = BAND_FLOOR) -> tuple[str, float]:
@@ -347,6 +351,7 @@ def sign_test(ratios: Samples, band: float = BAND_FLOOR) -> tuple[str, float]:
     fast = cdf[np.count_nonzero(values >= 1.0 - band)]
     slow = cdf[np.count_nonzero(values <= 1.0 + band)]
     same = cdf[max(np.count_nonzero(values < 1.0 - band), np.count_nonzero(values > 1.0 + band))]
+    same = same if band <= SAME_LIMIT else 1.0
     word, p = min((("FAST", fast), ("SLOW", slow), ("SAME", same)), key=lambda item: float(item[1]))
     return word, min(1.0, 2.0 * float(p))
 

@@ -9,13 +9,16 @@ namespace gpuopt {
 void bind_microbench(py::module_& module) {
     module.def(
         "prepare_bandwidth",
-        [](const DeviceArray& from, const DeviceArray& to, bool store, const std::string& variant, const Parameters& parameters) {
+        [](const DeviceArray& from, const DeviceArray& to, bool store, const std::string& variant,
+           const Parameters& parameters) {
             return prepare_bandwidth(from.buffer, to.buffer, from.dtype, store, variant, parameters);
         },
-        py::arg("from_"), py::arg("to"), py::arg("store"), py::arg("variant"), py::arg("parameters"), py::call_guard<py::gil_scoped_release>());
+        py::arg("from_"), py::arg("to"), py::arg("store"), py::arg("variant"), py::arg("parameters"),
+        py::call_guard<py::gil_scoped_release>());
     module.def(
         "read_sums",
-        [](const Device& device, std::int64_t elements, const py::dtype& dtype, const std::string& variant, const Parameters& parameters) {
+        [](const Device& device, std::int64_t elements, const py::dtype& dtype, const std::string& variant,
+           const Parameters& parameters) {
             return read_sums(device, elements, dtype_of(dtype, "dtype"), variant, parameters);
         },
         py::arg("device"), py::arg("elements"), py::arg("dtype"), py::arg("variant"), py::arg("parameters"));

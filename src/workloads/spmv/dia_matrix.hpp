@@ -1,4 +1,5 @@
-// A diagonal matrix on a device, kept in whatever storage form was asked for last; forms still in use by a plan live on with it.
+// A diagonal matrix on a device, kept in whatever storage form was asked for last; forms still in use by a plan live on
+// with it.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,14 @@ namespace gpuopt {
 
 class DiaMatrix {
 public:
-    // Index convention of given data: row-indexed val[k,i] = A[i, i+o_k], or SciPy's column-indexed data[k,j] = A[j-o_k, j].
+    // Index convention of given data: row-indexed val[k,i] = A[i, i+o_k], or SciPy's column-indexed data[k,j] =
+    // A[j-o_k, j].
     enum class Indexed { by_row, by_column };
 
-    // `data` is (offsets.size(), width) in host memory, uploaded once. Throws ArrayError for duplicate offsets, a negative shape.
-    DiaMatrix(std::shared_ptr<Session> session, DType dtype, std::int64_t rows, std::int64_t cols, const std::vector<std::int64_t>& offsets,
-              const void* data, std::int64_t width, Indexed indexed);
+    // `data` is (offsets.size(), width) in host memory, uploaded once. Throws ArrayError for duplicate offsets, a
+    // negative shape.
+    DiaMatrix(std::shared_ptr<Session> session, DType dtype, std::int64_t rows, std::int64_t cols,
+              const std::vector<std::int64_t>& offsets, const void* data, std::int64_t width, Indexed indexed);
 
     std::shared_ptr<DiaMatrix> transposed();
 
@@ -40,7 +43,8 @@ public:
     std::shared_ptr<Buffer> offset_buffer();  // int, or long where needs_long_index()
 
 private:
-    // Where values stand: slices of `slice` positions, `width` of them given, entry k of a row at position row + shift*offset_k.
+    // Where values stand: slices of `slice` positions, `width` of them given, entry k of a row at position row +
+    // shift*offset_k.
     struct Form {
         std::int64_t slice = 1, width = 0, shift = 0;
         std::shared_ptr<Buffer> buffer;

@@ -6,7 +6,9 @@
 namespace gpuopt {
 namespace {
 
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
 
 std::int64_t slice_of(MatrixForm form, const Case& at) {
     constexpr std::int64_t alignment = 128;  // bytes; the pitch of the paper
@@ -25,11 +27,13 @@ Work work_of(const SpmvArguments& arguments, std::int64_t stored_values) {
     Work work;
     work.flops = 2.0 * double(matrix.stored_entries()) * vectors;
     work.bytes["dram"] =
-        element * (double(stored_values) + vectors * (double(matrix.cols()) + double(matrix.rows()) * (arguments.beta == 0 ? 1 : 2)));
+        element * (double(stored_values) +
+                   vectors * (double(matrix.cols()) + double(matrix.rows()) * (arguments.beta == 0 ? 1 : 2)));
     return work;
 }
 
-// Builds the plan of one product. Vectors of a matrix X are taken one after the other, each packed into scratch and back.
+// Builds the plan of one product. Vectors of a matrix X are taken one after the other, each packed into scratch and
+// back.
 class Planner {
 public:
     Planner(const SpmvArguments& arguments, const SpmvVariant& variant, const Parameters& parameters)
@@ -37,7 +41,10 @@ public:
           matrix_(*arguments.matrix),
           variant_(variant),
           session_(matrix_.session()),
-          sizes_({{"rows", matrix_.rows()}, {"cols", matrix_.cols()}, {"diags", matrix_.diagonals()}, {"vectors", arguments.vectors}}),
+          sizes_({{"rows", matrix_.rows()},
+                  {"cols", matrix_.cols()},
+                  {"diags", matrix_.diagonals()},
+                  {"vectors", arguments.vectors}}),
           parameters_(parameters),
           case_{session_->device(), matrix_.dtype(), sizes_, parameters_},
           plan_(std::make_shared<Prepared>(session_)) {}
@@ -65,12 +72,14 @@ public:
 
 private:
     std::shared_ptr<Buffer> scratch(std::int64_t elements, const std::string& what) {
-        auto buffer = std::make_shared<Buffer>(session_, static_cast<std::size_t>(elements) * facts(matrix_.dtype()).bytes, what);
+        auto buffer =
+            std::make_shared<Buffer>(session_, static_cast<std::size_t>(elements) * facts(matrix_.dtype()).bytes, what);
         plan_->keep(buffer);
         return buffer;
     }
 
-    // x between zeros: as many before as the lowest diagonal reaches back, as many behind as the last rounded-up row reaches out.
+    // x between zeros: as many before as the lowest diagonal reaches back, as many behind as the last rounded-up row
+    // reaches out.
     std::shared_ptr<Buffer> scratch_x() {
         if (variant_.home != VectorHome::padded) return scratch(matrix_.cols(), "a column of x");
         x_origin_ = -matrix_.min_offset();
@@ -80,8 +89,8 @@ private:
         return buffer;
     }
 
-    void pack(const std::shared_ptr<Buffer>& from, std::int64_t from_origin, std::int64_t from_stride, const std::shared_ptr<Buffer>& to,
-              std::int64_t to_origin, std::int64_t to_stride, std::int64_t count) {
+    void pack(const std::shared_ptr<Buffer>& from, std::int64_t from_origin, std::int64_t from_stride,
+              const std::shared_ptr<Buffer>& to, std::int64_t to_origin, std::int64_t to_stride, std::int64_t count) {
         const auto program = session_->build("spmv/passes/pack.cl", build_options({case_.device, case_.dtype, {}, {}}));
         plan_->add(program, "spmv_pack", launch_1d(count, 64));
         plan_->arg(from->handle()).arg(cl_long(from_origin)).arg(cl_long(from_stride));
@@ -129,17 +138,23 @@ private:
 
 }  // namespace
 
-std::vector<std::int64_t> check_spmv(const DiaMatrix& matrix, const std::vector<std::int64_t>& x_shape, double beta, bool has_addend) {
+std::vector<std::int64_t> check_spmv(const DiaMatrix& matrix, const std::vector<std::int64_t>& x_shape, double beta,
+                                     bool has_addend) {
     if (x_shape.empty() || x_shape[0] != matrix.cols())
-        throw ArrayError("x", "its first length is " + std::to_string(x_shape.empty() ? 0 : x_shape[0]) + ", A has " + std::to_string(matrix.cols()) + " columns",
-                         "give x of shape (" + std::to_string(matrix.cols()) + ",) or (" + std::to_string(matrix.cols()) + ", k)");
-    if (beta != 0 && !has_addend) throw ArrayError("y", "beta is not 0 and there is no addend", "give y, or leave beta at 0");
+        throw ArrayError(
+            "x",
+            "its first length is " + std::to_string(x_shape.empty() ? 0 : x_shape[0]) + ", A has " +
+                std::to_string(matrix.cols()) + " columns",
+            "give x of shape (" + std::to_string(matrix.cols()) + ",) or (" + std::to_string(matrix.cols()) + ", k)");
+    if (beta != 0 && !has_addend)
+        throw ArrayError("y", "beta is not 0 and there is no addend", "give y, or leave beta at 0");
     auto shape = x_shape;
     shape[0] = matrix.rows();
     return shape;
 }
 
-std::shared_ptr<Prepared> prepare_spmv(const SpmvArguments& arguments, const std::string& variant, const Parameters& parameters) {
+std::shared_ptr<Prepared> prepare_spmv(const SpmvArguments& arguments, const std::string& variant,
+                                       const Parameters& parameters) {
     const auto start = std::chrono::steady_clock::now();
     auto plan = Planner(arguments, spmv_variant(variant), parameters).plan();
     plan->prepare_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();

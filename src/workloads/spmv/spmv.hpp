@@ -29,10 +29,13 @@ struct SpmvArguments {
     double alpha = 1, beta = 0;
 };
 
-// The shape of the result for an x of this shape; throws ArrayError when x or beta without an addend does not fit the matrix.
-std::vector<std::int64_t> check_spmv(const DiaMatrix& matrix, const std::vector<std::int64_t>& x_shape, double beta, bool has_addend);
+// The shape of the result for an x of this shape; throws ArrayError when x or beta without an addend does not fit the
+// matrix.
+std::vector<std::int64_t> check_spmv(const DiaMatrix& matrix, const std::vector<std::int64_t>& x_shape, double beta,
+                                     bool has_addend);
 
 // Throws ParameterError, UnsupportedError, KernelBuildError, DeviceMemoryError. Shapes were checked by check_spmv.
-std::shared_ptr<Prepared> prepare_spmv(const SpmvArguments& arguments, const std::string& variant, const Parameters& parameters);
+std::shared_ptr<Prepared> prepare_spmv(const SpmvArguments& arguments, const std::string& variant,
+                                       const Parameters& parameters);
 
 }  // namespace gpuopt

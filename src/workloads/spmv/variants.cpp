@@ -14,13 +14,20 @@ std::int64_t offset_bytes(const Case&) { return 256 * 8; }
 
 Rule vectors_fit_slice() {
     return {false, [](const Case& at) {
-                return at.parameter("SLICE") % at.parameter("WIDTH") == 0 ? std::string() : std::string("SLICE must be a multiple of WIDTH");
+                return at.parameter("SLICE") % at.parameter("WIDTH") == 0
+                           ? std::string()
+                           : std::string("SLICE must be a multiple of WIDTH");
             }};
 }
 
 const std::vector<SpmvVariant>& table() {
     static const std::vector<SpmvVariant> rows = {
-        {{"basic", "one row a work-item, offsets in global memory, a bounds test an entry", {local_size}, row_a_work_item, {work_group_fits("LOCAL")}, {}},
+        {{"basic",
+          "one row a work-item, offsets in global memory, a bounds test an entry",
+          {local_size},
+          row_a_work_item,
+          {work_group_fits("LOCAL")},
+          {}},
          MatrixForm::exact,
          VectorHome::plain},
         {{"vectorized",
@@ -64,6 +71,8 @@ const Workload& spmv_workload() {
     return workload;
 }
 
-const SpmvVariant& spmv_variant(const std::string& name) { return static_cast<const SpmvVariant&>(spmv_workload().variant(name)); }
+const SpmvVariant& spmv_variant(const std::string& name) {
+    return static_cast<const SpmvVariant&>(spmv_workload().variant(name));
+}
 
 }  // namespace gpuopt

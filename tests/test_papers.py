@@ -1,0 +1,80 @@
+"""The papers' figures: complete, consistent with themselves, and refused when damaged."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+
+import pytest
+
+from gpuopt import Configuration, Error, ParameterError, papers
+
+SPMV = ["basic", "aligned", "local_offsets", "vectorized", "image", "cpu"]
+
+
+def text():
+    return (resources.files("gpuopt.papers") / "catanzaro2010.json").read_text(encoding="utf-8")
+
+
+def test_ladder_of_the_article():
+    paper = papers.load("spmv")
+    assert [step.preset for step in paper.steps] == [f"paper:{name}" for name in SPMV]
+    assert [step.figures["gflop_s"] for step in paper.steps] == [13.1, 13.9, 24.5, 32.9, 49.2, 2.9]
+    for step in paper.steps:
+        bandwidth = paper.devices[step.device]["gb_s"]
+        bound = 2 / step.figures["bytes_per_2_flop"] * bandwidth
+        assert step.figures["bound_gflop_s"] == pytest.approx(bound, abs=0.051)
+        share = 100 * step.figures["gflop_s"] / bound
+        assert step.figures["pct_bound"] == pytest.approx(share, abs=0.6)
+
+
+def test_presets_and_figures():
+    assert papers.preset("spmv", "paper:cpu") == Configuration("vectorized")
+    assert list(papers.figures("spmv")) == [f"paper:{name}" for name in SPMV]
+    assert papers.figures("spmv")["paper:image"]["device"] == "HD 5870"
+    assert papers.figure("spmv", "vectorized").preset == "paper:vectorized"
+    assert papers.figure("spmv", "vectorized", "cpu").preset == "paper:cpu"
+    assert papers.figure("spmv", "sliced") is None
+    assert papers.figure("nothing", "sliced") is None
+    assert papers.figures("nothing") == {}
+    with pytest.raises(ParameterError, match="paper:image"):
+        papers.preset("spmv", "paper:images")
+    with pytest.raises(ParameterError, match="spmv"):
+        papers.load("nothing")
+
+
+def test_parsed_text_is_the_shipped_one():
+    assert papers.parse(text(), "catanzaro2010") == {"spmv": papers.load("spmv")}
+
+
+@pytest.mark.parametrize(
+    ("damage", "word"),
+    [
+        (lambda d: d.update(schema=2), "schema"),
+        (lambda d: d.pop("title"), "keys"),
+        (lambda d: d.update(extra=1), "keys"),
+        (lambda d: d["steps"][0].update(device="HD 4870"), "not described"),
+        (lambda d: d["steps"][0].update(preset="basic"), "paper:"),
+        (lambda d: d["steps"][0]["figures"].update(gflops=1), "unknown figures"),
+        (lambda d: d["steps"][0]["figures"].update(gflop_s="13.1"), "positive number"),
+        (lambda d: d["steps"][0]["figures"].update(gflop_s=float("nan")), "positive number"),
+        (lambda d: d["steps"][0]["parameters"].update(SLICE="64"), "SLICE"),
+        (lambda d: d["steps"].append(d["steps"][0]), "twice"),
+        (lambda d: d["devices"]["HD 5870"].update(colour="red"), "facts"),
+        (lambda d: d["devices"]["HD 5870"].update(type="tpu"), "neither"),
+        (lambda d: d.update(notes="one"), "notes"),
+    ],
+)
+def test_damage_is_named(damage, word):
+    document = json.loads(text())
+    damage(document)
+    with pytest.raises(Error, match=word) as caught:
+        papers.parse(json.dumps(document), "catanzaro2010")
+    assert "catanzaro2010.json" in str(caught.value)
+
+
+def test_what_is_not_json_is_named():
+    with pytest.raises(Error, match=r"torn\.json"):
+        papers.parse("{", "torn")
+    with pytest.raises(Error, match="keys"):
+        papers.parse("[]", "list")
