@@ -1,10 +1,13 @@
-"""SpMV problems: the golden image, invariants of the Laplacian, stencils, sizes that shrink. Products by SciPy and NumPy."""
+"""SpMV problems: the golden image, invariants of the Laplacian, stencils, sizes that shrink."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.linalg import eigh
+from scipy.sparse import dia_array
 
 import gpuopt
 from gpuopt import ArrayError, ParameterError, problems
@@ -73,7 +76,7 @@ def plain_affinity(image, radius):
     def one_way(x, y, dx, dy):
         crossing = 0.0
         pixels = affinity.walk(dx, dy)
-        for (x0, y0), (x1, y1) in zip(pixels, pixels[1:], strict=False):
+        for (x0, y0), (x1, y1) in pairwise(pixels):
             a, b = x + min(x0, x1), y + min(y0, y1)
             crossed = [(a, b)]
             if x0 != x1 and y0 != y1:
@@ -139,7 +142,9 @@ def check(problem):
     sizes = problem.sizes
     assert (sizes["rows"], sizes["cols"]) == matrix.shape
     assert sizes["diags"] == len(matrix.offsets)
-    assert sizes["nnz_range"] == matrix.nnz
+    # Older versions of SciPy miscount `nnz` where offsets lie beyond the edge.
+    inside = dia_array((np.ones_like(matrix.data), matrix.offsets), shape=matrix.shape).tocoo().nnz
+    assert sizes["nnz_range"] == inside
     assert sizes["nnz_true"] == np.count_nonzero(matrix.data) == matrix.tocsr().count_nonzero()
     assert x.dtype == matrix.dtype == problem.dtype
     assert problem.reference.dtype == problem.tolerance.dtype == np.float64
@@ -148,7 +153,7 @@ def check(problem):
     np.testing.assert_allclose(problem.reference, exact, rtol=0, atol=1e-12)
     assert (problem.tolerance > 0).all()
     assert problem.workload == "spmv"
-    assert problem.footprint_bytes >= matrix.nnz * problem.dtype.itemsize
+    assert problem.footprint_bytes >= inside * problem.dtype.itemsize
     assert problem.notes[0].startswith("memory needed")
 
 

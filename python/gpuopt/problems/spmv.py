@@ -249,7 +249,7 @@ def _read_image(image: str | Path | np.ndarray) -> tuple[str, np.ndarray]:
         return "array", image
     import skimage.color
     import skimage.data
-    import skimage.io
+    from PIL import Image
 
     # Read as files: skimage.data's functions may go to the network for what is not there.
     bundled = {
@@ -261,12 +261,12 @@ def _read_image(image: str | Path | np.ndarray) -> tuple[str, np.ndarray]:
     if not path.is_file():
         raise ParameterError(f"image: {str(image)!r} is no file; give one, or a name among {', '.join(bundled)}")
     try:
-        pixels = skimage.io.imread(path)
-    except (OSError, ValueError, SyntaxError) as error:
+        with Image.open(path) as picture:
+            if picture.mode in ("1", "L", "I", "I;16", "F"):
+                return path.stem, np.asarray(picture)
+            return path.stem, skimage.color.rgb2gray(np.asarray(picture.convert("RGB")))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise ArrayError(f"image: {path} cannot be read as a picture ({error}); convert it to PNG") from error
-    if pixels.ndim == 3 and pixels.shape[2] in (3, 4):
-        pixels = skimage.color.rgb2gray(pixels[..., :3])
-    return path.stem, pixels
 
 
 def _halved(image: np.ndarray) -> np.ndarray:
