@@ -6,6 +6,7 @@ import getpass
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -234,6 +235,7 @@ def test_throttling():
     assert env.is_throttled([*states, {"throttle": "hw_slowdown"}])
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_commit_of_the_tree_that_the_package_runs_from(tmp_path, monkeypatch):
     package = tmp_path / "python" / "gpuopt"
     package.mkdir(parents=True)

@@ -89,7 +89,7 @@ PYTHONUNBUFFERED=1
 GPUOPT_REQUIRE_DEVICE=1
 export PYTHONPATH PYTHONUNBUFFERED GPUOPT_REQUIRE_DEVICE
 
-lab="click matplotlib numpy pandas rich scipy skimage tqdm"
+lab="click matplotlib numpy pandas scipy skimage tqdm"
 stage build "numpy pybind11 scikit_build_core" \
     "$python" -m pip install --no-index --no-build-isolation --no-deps --upgrade --target "$site" .
 if [ -e "$done/build" ]; then

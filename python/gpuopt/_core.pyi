@@ -33,7 +33,15 @@ class ParameterError(Error, ValueError):
 
 class MismatchError(Error): ...
 
-class Device:
+class _Type(type):
+    """pybind11's metaclass."""
+
+class _NotConstructible(metaclass=_Type):
+    """Made by the core alone: pybind11 gives such classes an __init__ that raises TypeError."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+class Device(_NotConstructible):
     @property
     def index(self) -> int: ...
     @property
@@ -83,7 +91,7 @@ class Device:
     @property
     def allocated_bytes(self) -> int: ...
 
-class DeviceArray:
+class DeviceArray(_NotConstructible):
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property
@@ -99,7 +107,7 @@ class DeviceArray:
     def guards_intact(self) -> bool: ...
     def __len__(self) -> int: ...
 
-class Parameter:
+class Parameter(_NotConstructible):
     @property
     def name(self) -> str: ...
     @property
@@ -109,7 +117,7 @@ class Parameter:
     @property
     def meaning(self) -> str: ...
 
-class Variant:
+class Variant(_NotConstructible):
     @property
     def workload(self) -> str: ...
     @property
@@ -127,7 +135,7 @@ class Variant:
     @property
     def dtypes(self) -> list[str]: ...
 
-class Prepared:
+class Prepared(_NotConstructible):
     def run(self) -> None: ...
     def sample(self, count: int, batch: int = 1) -> dict[str, list[float]]: ...
     @property
@@ -139,7 +147,7 @@ class Prepared:
     @property
     def prepare_ms(self) -> float: ...
 
-class DiaMatrix:
+class DiaMatrix(metaclass=_Type):
     def __init__(
         self, data: np.ndarray, offsets: np.ndarray, shape: tuple[int, int], device: Device, indexed: str = "column"
     ) -> None: ...

@@ -23,6 +23,7 @@ class Configuration:
 
     __slots__ = ("_items", "variant")
     variant: str
+    _items: tuple[tuple[str, int], ...]
 
     def __init__(self, variant: str, **parameters: int) -> None:
         for name, value in parameters.items():

@@ -75,18 +75,21 @@ bool is_path_character(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '/' || c == '-';
 }
 
-// "dir/file.cl", then perhaps a quote, then ':' or '(' and a line number; {"", 0} when this line of the log has none.
+// "dir/file.cl", then perhaps a quote, then ':' or '(' and a line number. NVIDIA's compiler follows #line in the number but calls
+// every file "<kernel>": then the file is not known. {"", 0} when this line of the log has no place.
 std::pair<std::string, int> place_in(const std::string& line) {
-    for (auto dot = line.find(".cl"); dot != std::string::npos; dot = line.find(".cl", dot + 1)) {
-        auto after = dot + 3;
-        if (after < line.size() && line[after] == '"') ++after;
-        if (after + 1 >= line.size() || (line[after] != ':' && line[after] != '(') ||
-            !std::isdigit(static_cast<unsigned char>(line[after + 1])))
-            continue;
-        auto start = dot;
-        while (start > 0 && is_path_character(line[start - 1])) --start;
-        return {line.substr(start, dot + 3 - start), std::atoi(line.c_str() + after + 1)};
-    }
+    for (const std::string& ending : {std::string(".cl"), std::string("<kernel>")})
+        for (auto at = line.find(ending); at != std::string::npos; at = line.find(ending, at + 1)) {
+            const auto end = at + ending.size();
+            auto after = end;
+            if (after < line.size() && line[after] == '"') ++after;
+            if (after + 1 >= line.size() || (line[after] != ':' && line[after] != '(')) continue;
+            if (!std::isdigit(static_cast<unsigned char>(line[after + 1]))) continue;
+            auto start = at;
+            while (start > 0 && is_path_character(line[start - 1])) --start;
+            const int number = std::atoi(line.c_str() + after + 1);
+            return {ending == ".cl" ? line.substr(start, end - start) : "", number};
+        }
     return {"", 0};
 }
 
@@ -98,7 +101,7 @@ std::pair<std::string, int> first_error(const std::string& log) {
     for (std::size_t begin = 0; begin < log.size();) {
         const auto end = std::min(log.find('\n', begin), log.size());
         const auto line = log.substr(begin, end - begin);
-        const auto place = place_in(line);
+        auto place = place_in(line);
         if (place.second > 0 && line.find("error") != std::string::npos) return place;
         if (first.second == 0) first = place;
         begin = end + 1;
@@ -107,11 +110,10 @@ std::pair<std::string, int> first_error(const std::string& log) {
 }
 
 [[noreturn]] void throw_build_error(const std::string& path, const std::string& device, const std::string& log) {
-    const auto [file, line] = first_error(log);
-    auto where = file.empty() ? path : file + ":" + std::to_string(line);
-    auto excerpt = log.substr(0, 600);
-    throw KernelBuildError("kernel " + where + " does not build on " + device + ":\n" + excerpt, log,
-                           file.empty() ? path : file, line);
+    auto [file, line] = first_error(log);
+    if (file.empty()) file = path;
+    const auto where = line > 0 ? file + ":" + std::to_string(line) : file;
+    throw KernelBuildError("kernel " + where + " does not build on " + device + ":\n" + log.substr(0, 600), log, file, line);
 }
 
 // NVIDIA's ptxas in the log: "Used 24 registers", "0 bytes spill stores".

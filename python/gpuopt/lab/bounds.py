@@ -11,6 +11,7 @@ from gpuopt import _core
 from gpuopt._core import Device, Error, MismatchError, Prepared
 from gpuopt.configuration import Configuration, complete
 from gpuopt.lab.environment import llc_bytes
+from gpuopt.lab.measure import batch_for
 
 MIB = 1 << 20
 
@@ -82,8 +83,8 @@ class BandwidthTest:
         for configuration in family(self.device):
             try:
                 prepared = self.prepare(configuration)
-                prepared.sample(2)
-                best_ms = min(prepared.sample(5)["device_ms"])
+                batch = batch_for(prepared, self.device.timer_ns)
+                best_ms = min(prepared.sample(5, batch)["device_ms"])
             except Error:  # a shape this device refuses is no ceiling; the others stand
                 continue
             if best_ms > 0:

@@ -1,4 +1,4 @@
-"""A progress bar where one is wanted and tqdm is installed."""
+"""A progress bar where one is wanted, tqdm is installed and somebody is at the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Bar:
                 from tqdm.auto import tqdm
             except ImportError:
                 return
-            self._bar = tqdm(total=total, leave=False, unit="step", dynamic_ncols=True)
+            self._bar = tqdm(total=total, leave=False, unit="step", dynamic_ncols=True, disable=None)
 
     def say(self, text: str) -> None:
         """Names what comes next."""

@@ -217,7 +217,7 @@ class _Sweep:
                 target = self.variant(named)
                 row = self.recorder.found(resume_key(target.fields)) or self.searched(target)
                 if row["status"] == "ok":
-                    times[named.configuration] = float(row["median_ms"])
+                    times[named.configuration] = float(row["median_ms"])  # type: ignore[arg-type]
             except Error as error:
                 self.failed("search", error, named.configuration.variant, named)
             bar.step()

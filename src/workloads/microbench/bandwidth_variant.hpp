@@ -6,7 +6,7 @@
 namespace gpuopt {
 
 struct BandwidthVariant : Variant {
-    bool writes;
+    bool writes = false;
 };
 
 }  // namespace gpuopt

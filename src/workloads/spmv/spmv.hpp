@@ -15,8 +15,8 @@ enum class MatrixForm { exact, pitched, sliced };  // S = rows, rows rounded up 
 enum class VectorHome { plain, padded, image };
 
 struct SpmvVariant : Variant {
-    MatrixForm form;
-    VectorHome home;
+    MatrixForm form{};
+    VectorHome home{};
 };
 
 const Workload& spmv_workload();

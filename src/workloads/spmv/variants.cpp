@@ -10,7 +10,7 @@ Launch row_a_work_item(const Case& at) { return launch_1d(at.size("rows"), at.pa
 Launch four_rows_a_work_item(const Case& at) { return launch_1d((at.size("rows") + 3) / 4, at.parameter("LOCAL")); }
 Launch items(const Case& at) { return launch_1d(at.parameter("ITEMS"), 1); }
 
-std::int64_t offset_bytes(const Case&) { return 256 * 8; }
+std::int64_t offset_bytes(const Case&) { return std::int64_t{256} * 8; }
 
 Rule vectors_fit_slice() {
     return {false, [](const Case& at) {
