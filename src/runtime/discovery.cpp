@@ -115,11 +115,20 @@ private:
     fs::path directory_;
 };
 
+// Asked after the platforms: the question alone makes a loader read its vendor files.
 std::string loader_version(const std::string& loader_path) {
-    // An extension of both loaders: 2 = CL_ICDL_VERSION, 3 = CL_ICDL_NAME (ocl_icd.h).
+    // An extension of both loaders: 2 = CL_ICDL_VERSION, 3 = CL_ICDL_NAME (ocl_icd.h). ocl-icd hands it out by name
+    // only.
     using LoaderInfo = cl_int (*)(cl_uint, size_t, void*, size_t*);
+    using Lookup = void* (*)(const char*);
     void* loader = dlopen(loader_path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    const auto info = loader ? reinterpret_cast<LoaderInfo>(dlsym(loader, "clGetICDLoaderInfoOCLICD")) : nullptr;
+    if (!loader) return "unknown";
+    constexpr const char* name = "clGetICDLoaderInfoOCLICD";
+    void* address = dlsym(loader, name);
+    if (const auto look_up = reinterpret_cast<Lookup>(dlsym(loader, "clGetExtensionFunctionAddress"));
+        !address && look_up)
+        address = look_up(name);
+    const auto info = reinterpret_cast<LoaderInfo>(address);
     if (!info) return "unknown";
     std::string text;
     for (const cl_uint what : {3u, 2u}) {
@@ -142,7 +151,6 @@ Discovery run_discovery() {
     Dl_info loader;
     if (dladdr(reinterpret_cast<void*>(&clGetPlatformIDs), &loader) && loader.dli_fname)
         found.loader_path = fs::weakly_canonical(loader.dli_fname).string();
-    found.loader_version = loader_version(found.loader_path);
     for (const char* name : {"OCL_ICD_FILENAMES", "OCL_ICD_VENDORS"})
         if (const char* value = getenv(name)) found.user_setting_name = name, found.user_setting_value = value;
 
@@ -161,6 +169,8 @@ Discovery run_discovery() {
             found.error = opencl_error_name(error.err());
         }
     }
+
+    found.loader_version = loader_version(found.loader_path);
 
     std::vector<Device> devices;
     for (const auto& platform : platforms) {

@@ -75,8 +75,8 @@ bool is_path_character(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '/' || c == '-';
 }
 
-// "dir/file.cl", then perhaps a quote, then ':' or '(' and a line number. NVIDIA's compiler follows #line in the number but calls
-// every file "<kernel>": then the file is not known. {"", 0} when this line of the log has no place.
+// "dir/file.cl", then perhaps a quote, then ':' or '(' and a line number. NVIDIA's compiler follows #line in the number
+// but calls every file "<kernel>": then the file is not known. {"", 0} when this line of the log has no place.
 std::pair<std::string, int> place_in(const std::string& line) {
     for (const std::string& ending : {std::string(".cl"), std::string("<kernel>")})
         for (auto at = line.find(ending); at != std::string::npos; at = line.find(ending, at + 1)) {
@@ -113,7 +113,8 @@ std::pair<std::string, int> first_error(const std::string& log) {
     auto [file, line] = first_error(log);
     if (file.empty()) file = path;
     const auto where = line > 0 ? file + ":" + std::to_string(line) : file;
-    throw KernelBuildError("kernel " + where + " does not build on " + device + ":\n" + log.substr(0, 600), log, file, line);
+    throw KernelBuildError("kernel " + where + " does not build on " + device + ":\n" + log.substr(0, 600), log, file,
+                           line);
 }
 
 // NVIDIA's ptxas in the log: "Used 24 registers", "0 bytes spill stores".

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuopt._core import Device, MismatchError
 from gpuopt.lab import measure, statistics
-from gpuopt.lab.environment import device_state
+from gpuopt.lab.environment import device_state, is_throttled
 from gpuopt.lab.measure import Ledger, Protocol
 from gpuopt.lab.progress import Bar
 from gpuopt.lab.recorder import Recorder
@@ -124,7 +124,8 @@ class Comparison:
         for i, visit in enumerate(visits):
             before = visits[max(s for s in sentinels if s <= i)].median_ms
             after = visits[min(s for s in sentinels if s >= i)].median_ms
-            row = timed(visit.target, visit.samples, ["drift"] if drifting else [], self.device) | visit.state
+            flags = ["drift"] * drifting + ["throttled"] * is_throttled([visit.state])
+            row = timed(visit.target, visit.samples, flags, self.device) | visit.state
             row |= {
                 "kind": "block",
                 "block": number,

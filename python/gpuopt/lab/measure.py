@@ -136,22 +136,27 @@ SHORT_S = 50e-6  # below this, or 100 clock steps, runs are queued behind a gate
 BATCH_SPAN_S = 1e-3
 
 
-def batch_for(prepared: Prepared, timer_ns: float) -> int:
-    """Runs to time together: 1, or for a short plan as many as span a millisecond."""
-    once = float(np.median(prepared.sample(3)["device_ms"])) * 1e-3
-    if once >= max(SHORT_S, 100 * timer_ns * 1e-9):
+def batch_for(prepared: Prepared, timer_ns: float, clock: str | None = None) -> int:
+    """Runs to time together: 1, or for a short plan (or the clock "batch") as many as span a millisecond."""
+    if clock == "event":
         return 1
-    return min(int(np.ceil(BATCH_SPAN_S / max(once, 1e-6))), 1000)
+    once = float(np.median(prepared.sample(3)["device_ms"])) * 1e-3
+    if clock is None and once >= max(SHORT_S, 100 * timer_ns * 1e-9):
+        return 1
+    return max(2, min(int(np.ceil(BATCH_SPAN_S / max(once, 1e-6))), 1000))
 
 
-def device_sampler(prepared: Prepared, timer_ns: float, flush: Callable[[], None] | None = None) -> Sampler:
+def device_sampler(
+    prepared: Prepared, timer_ns: float, flush: Callable[[], None] | None = None, clock: str | None = None
+) -> Sampler:
     """Times by device events; short kernels in batches, so that neither the clock's step nor the launch is what is
     measured.
 
-    With ``flush``, every sample is single and follows a flush of the caches.
+    With ``flush``, every sample is single and follows a flush of the caches. ``clock`` ("event" or "batch") repeats an
+    earlier decision: a time near the limit may fall on either side of it.
     """
     sampler = Sampler(lambda count: [], "event")
-    batch = batch_for(prepared, timer_ns) if flush is None else 1
+    batch = batch_for(prepared, timer_ns, clock) if flush is None else 1
     if batch > 1:
         sampler.clock, sampler.batch_n = "batch", batch
 

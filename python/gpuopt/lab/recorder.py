@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuopt.lab.results import ResultsError, Row, Store, new_row
+from gpuopt.lab.results import ResultsError, Row, Store, new_row, resume_key
 
 _HELD = "rows are held in memory"
 
@@ -32,6 +32,12 @@ class Recorder:
                 self.notes.append(f"{_HELD}: {error}")
         self.rows.append(made)
         return made
+
+    def clock_of(self, fields: Row) -> str | None:
+        """The clock of stored rows that are these fields' but for it; None without any."""
+        keys = {resume_key(fields | {"clock": clock}): clock for clock in ("event", "batch")}
+        rows = self.store.latest() if self.store else []
+        return next((keys[row["key"]] for row in rows if row["key"] in keys), None)
 
     def found(self, key: str) -> Row | None:
         """The stored search row of this key, if its result stands; it joins the rows of this study."""

@@ -174,7 +174,14 @@ class _Sweep:
 
     def variant(self, named: _Named) -> Target:
         return variant_target(
-            self.problem, named.configuration, named.preset, self.device, self.common, self.ledger, self.flush
+            self.problem,
+            named.configuration,
+            named.preset,
+            self.device,
+            self.common,
+            self.ledger,
+            self.flush,
+            self.recorder.clock_of,
         )
 
     def peer(self, peer: Peer) -> Target:

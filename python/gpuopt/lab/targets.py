@@ -100,14 +100,16 @@ def variant_target(
     common: Row,
     ledger: Ledger,
     flush: Callable[[], None] | None,
+    clock_of: Callable[[Row], str | None],
 ) -> Target:
-    """A configuration, built, bound and verified. Raises what forbids it."""
+    """A configuration, built, bound and verified; ``clock_of`` its fields is the clock of rows to go on from, if any.
+
+    Raises what forbids it.
+    """
     with ledger("build and upload"):
         bound: Bound = problem.prepare(configuration, device)
     with ledger("verify"):
         errors = measure.verify(bound, problem)
-    with ledger("warm-up"):
-        sampler = measure.device_sampler(bound.prepared, device.timer_ns, flush)
     work = bound.work
     fields = common | kernel_fields(bound.prepared) | errors
     fields |= {
@@ -116,10 +118,12 @@ def variant_target(
         "params": configuration.parameters,
         "preset": preset,
         "vector_width": configuration.parameters.get("WIDTH"),
-        "clock": sampler.clock,
         "flops": work["flops"],
         "bytes": work["bytes"],
     }
+    with ledger("warm-up"):
+        sampler = measure.device_sampler(bound.prepared, device.timer_ns, flush, clock_of(fields))
+    fields["clock"] = sampler.clock
 
     def check() -> None:
         measure.check_again(bound, problem)

@@ -1,0 +1,210 @@
+"""Sweeps end to end on a small problem: rows, failures as data, resume, interrupts, a wrong kernel, a full disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import lab, problems
+from gpuopt.lab import comparison, measure
+from gpuopt.lab.measure import PROTOCOLS
+from gpuopt.problems.problem import Problem
+
+
+@pytest.fixture
+def problem() -> Problem:
+    return problems.spmv_grid(96, 64, radius=2, seed=1)
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A protocol that takes a moment."""
+    quick = dataclasses.replace(PROTOCOLS["quick"], name="brief", warm_up_s=0.0, warm_up_cap_s=0.0, visit_s=1e-4)
+    monkeypatch.setitem(PROTOCOLS, "brief", quick)
+    return "brief"
+
+
+def kinds(study: lab.Study, kind: str, role: str | None = None) -> list[dict]:
+    return [row for row in study.rows if row["kind"] == kind and role in (None, row["role"])]
+
+
+def test_every_variant_and_peer_becomes_a_verified_row(device: gpuopt.Device, problem: Problem, brief: str) -> None:
+    study = lab.sweep(problem, protocol=brief, device=device)
+    names = {variant.name for variant in gpuopt.variants("spmv")}
+    ours = {row["variant"]: row for row in kinds(study, "summary", "variant")}
+    assert set(ours) == names
+    for row in ours.values():
+        assert row["status"] == "ok", row["reason"]
+        assert row["canary_ok"] is True
+        assert 0 < row["ci_lo_ms"] <= row["median_ms"] <= row["ci_hi_ms"]
+        assert 0 < row["pct_lo"] <= row["pct_bound"] <= row["pct_hi"]
+        assert row["bytes"]["dram"] > 0
+        assert row["blocks"] == 10
+        assert len(row["source_sha256"]) == 64
+    assert {row["variant"] for row in kinds(study, "summary", "peer")} >= {"SciPy dia_array", "SciPy csr_array"}
+    assert kinds(study, "summary", "ceiling")
+    assert ours["basic"]["preset"] == "paper:basic"
+    assert len(kinds(study, "environment")) == 1
+    assert study.sentences()
+    assert len(study.to_pandas("summary")) == len(kinds(study, "summary"))
+
+
+def test_a_full_protocol_searches_every_level(
+    any_device: gpuopt.Device, problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = dataclasses.replace(
+        PROTOCOLS["full"],
+        warm_up_s=0.0,
+        warm_up_cap_s=0.0,
+        search_min_s=0.0,
+        search_cap_s=0.0,
+        visit_s=1e-4,
+        target=9.0,
+    )
+    monkeypatch.setitem(PROTOCOLS, "full", full)
+    study = lab.sweep(problem, ["basic", "vectorized"], device=any_device, peers=())
+    looked_at = {row["configuration"] for row in kinds(study, "search")}
+    assert looked_at == {f"{name}(LOCAL={size})" for name in ("basic", "vectorized") for size in (64, 128, 256, 512)}
+    compared = {row["configuration"] for row in kinds(study, "summary", "variant")}
+    assert {"basic(LOCAL=256)", "vectorized(LOCAL=256)"} <= compared  # presets are compared whatever the search found
+
+
+def test_what_is_finished_is_not_measured_again(
+    any_device: gpuopt.Device, problem: Problem, brief: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    first = lab.sweep(problem, protocol=brief, device=any_device, peers=(), store=path)
+    monkeypatch.setattr(
+        comparison.Comparison, "block", lambda self, number: pytest.fail("a finished block was repeated")
+    )
+    again = lab.sweep(problem, protocol=brief, device=any_device, peers=(), store=path)
+    times = [{row["configuration"]: row["median_ms"] for row in kinds(s, "summary", "variant")} for s in (first, again)]
+    assert times[0] == times[1]
+
+
+def test_an_interrupt_keeps_finished_blocks(
+    any_device: gpuopt.Device, problem: Problem, brief: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, measured = tmp_path / "rows.jsonl", comparison.Comparison.block
+
+    def until_the_third(self: comparison.Comparison, number: int) -> None:
+        if number == 2:
+            raise KeyboardInterrupt
+        measured(self, number)
+
+    monkeypatch.setattr(comparison.Comparison, "block", until_the_third)
+    study = lab.sweep(problem, protocol=brief, device=any_device, peers=(), store=path)
+    assert study.interrupted
+    assert {row["block"] for row in kinds(study, "block")} == {0, 1}
+    assert {row["block"] for row in lab.Store(path).latest() if row["kind"] == "block"} == {0, 1}
+    numbers: list[int] = []
+    monkeypatch.setattr(comparison.Comparison, "block", lambda self, n: (numbers.append(n), measured(self, n)))
+    assert not lab.sweep(problem, protocol=brief, device=any_device, peers=(), store=path).interrupted
+    assert numbers == list(range(2, 10))
+
+
+KILLED = """
+import dataclasses, sys
+from gpuopt import lab, problems
+from gpuopt.lab.measure import PROTOCOLS
+PROTOCOLS["brief"] = dataclasses.replace(PROTOCOLS["quick"], name="brief", warm_up_s=0.0, warm_up_cap_s=0.0)
+lab.sweep(problems.spmv_grid(96, 64, radius=2, seed=1), protocol="brief", device=0, peers=(), store=sys.argv[1])
+"""
+
+
+def test_kill_9_loses_no_finished_block(
+    any_device: gpuopt.Device, problem: Problem, brief: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], env=os.environ)
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and process.poll() is None:
+        if path.exists() and path.read_bytes().count(b'"kind": "block"') >= 30:
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = {row["row_id"]: row["time_utc"] for row in lab.Store(path).latest() if row["kind"] == "block"}
+    blocks = {int(row_id.split(":")[1]) for row_id in before}
+    assert len(before) >= 30
+    study = lab.sweep(problem, protocol=brief, device=0, peers=(), store=path)
+    assert all(row["blocks"] == 10 for row in kinds(study, "summary", "variant"))
+    after = {row["row_id"]: row["time_utc"] for row in lab.Store(path).latest() if row["kind"] == "block"}
+    last = max(blocks)  # only the block under way may be repeated
+    kept = [row_id for row_id in before if int(row_id.split(":")[1]) < last]
+    assert kept
+    assert all(after[row_id] == before[row_id] for row_id in kept)
+
+
+def test_a_wrong_kernel_is_a_row_that_says_so(any_device: gpuopt.Device, problem: Problem, tmp_path: Path) -> None:
+    folder = tmp_path / "kernels" / "spmv"
+    folder.mkdir(parents=True)
+    right = (Path(__file__).parents[1] / "kernels" / "spmv" / "basic.cl").read_text()
+    (folder / "basic.cl").write_text(right.replace("REAL sum = 0;", "REAL sum = (REAL)0.25f;"))
+    code = (
+        "from gpuopt import lab, problems\n"
+        "p = problems.spmv_grid(96, 64, radius=2, seed=1)\n"
+        "s = lab.sweep(p, ['basic', 'padded'], protocol='quick', device=0, peers=())\n"
+        "print([(r['variant'], r['status'], 'elements are off' in (r['reason'] or '')) for r in s.summary])"
+    )
+    environment = os.environ | {"GPUOPT_KERNEL_DIR": str(tmp_path / "kernels"), "GPUOPT_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=200)
+    assert done.stdout.strip() == "[('basic', 'wrong', True), ('padded', 'ok', False)]", done.stdout + done.stderr
+
+
+def test_a_full_disk_ends_nothing(any_device: gpuopt.Device, problem: Problem, brief: str) -> None:
+    study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), store="/dev/full")
+    assert [row["status"] for row in study.summary] == ["ok"]
+    assert any("rows are held in memory" in note and "/dev/full" in note for note in study.notes)
+
+
+def test_a_cold_sweep_is_labelled_and_slower_or_equal_in_clock(
+    any_device: gpuopt.Device, problem: Problem, brief: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpuopt.lab.bounds.last_level_cache_bytes", lambda index: 1 << 22)
+    study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), cache="cold")
+    (row,) = kinds(study, "summary", "variant")
+    assert row["cache_state"] == "cold"
+    assert row["clock"] == "event"
+    assert row["batch_n"] == 1
+
+
+def test_wrong_arguments_name_themselves(any_device: gpuopt.Device, problem: Problem) -> None:
+    for arguments, name in (
+        ({"protocol": "slow"}, "protocol"),
+        ({"cache": "warm"}, "cache"),
+        ({"variants": []}, "variants"),
+        ({"variants": ["nope"]}, "variant"),
+    ):
+        with pytest.raises(gpuopt.ParameterError, match=f"^{name}: "):
+            lab.sweep(problem, device=any_device, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("got", "good"),
+    [
+        ([1.0, 2.0, np.nan, np.inf], True),
+        ([1.0, 2.0 + 1e-7, np.nan, np.inf], True),
+        ([1.0, 2.1, np.nan, np.inf], False),
+        ([np.nan, 2.0, np.nan, np.inf], False),
+        ([1.0, 2.0, 0.0, np.inf], False),
+        ([1.0, 2.0, np.nan, -np.inf], False),
+    ],
+)
+def test_results_are_compared_element_by_element(got: list[float], good: bool) -> None:
+    reference = np.array([1.0, 2.0, np.nan, np.inf])
+    result = np.array(got, dtype=np.float32)
+    if good:
+        assert measure.compare(result, reference, np.full(4, 1e-6))["max_abs"] <= 1e-6
+    else:
+        with pytest.raises(gpuopt.MismatchError, match="1 of 4 elements are off"):
+            measure.compare(result, reference, np.full(4, 1e-6))
