@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <sstream>
 
 #include "runtime/sha256.hpp"
 
@@ -75,9 +76,24 @@ bool is_path_character(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '/' || c == '-';
 }
 
-// "dir/file.cl", then perhaps a quote, then ':' or '(' and a line number. NVIDIA's compiler follows #line in the number
-// but calls every file "<kernel>": then the file is not known. {"", 0} when this line of the log has no place.
-std::pair<std::string, int> place_in(const std::string& line) {
+// Where line `number` of the expanded text came from, by its #line directives.
+std::pair<std::string, int> origin_of(const std::string& expanded, int number) {
+    std::pair<std::string, int> origin{"", 0};
+    std::istringstream lines(expanded);
+    int at = 0;
+    for (std::string line; at < number && std::getline(lines, line);) {
+        ++at;
+        ++origin.second;
+        if (line.compare(0, 6, "#line ") != 0) continue;
+        const auto open = line.find('"'), close = line.rfind('"');
+        origin = {line.substr(open + 1, close - open - 1), std::atoi(line.c_str() + 6) - 1};
+    }
+    return origin;
+}
+
+// "dir/file.cl", then perhaps a quote, then ':' or '(' and a line number; {"", 0} when this line of the log has no
+// place. NVIDIA's compiler passes over #line: it calls every file "<kernel>" and counts the lines of the expanded text.
+std::pair<std::string, int> place_in(const std::string& line, const std::string& expanded) {
     for (const std::string& ending : {std::string(".cl"), std::string("<kernel>")})
         for (auto at = line.find(ending); at != std::string::npos; at = line.find(ending, at + 1)) {
             const auto end = at + ending.size();
@@ -88,20 +104,21 @@ std::pair<std::string, int> place_in(const std::string& line) {
             auto start = at;
             while (start > 0 && is_path_character(line[start - 1])) --start;
             const int number = std::atoi(line.c_str() + after + 1);
-            return {ending == ".cl" ? line.substr(start, end - start) : "", number};
+            if (ending != ".cl") return origin_of(expanded, number);
+            return {line.substr(start, end - start), number};
         }
     return {"", 0};
 }
 
-// The place of the first error, else the first place at all. With #line in the source every compiler seen names the
-// real file. No std::regex: where libstdc++ is linked in statically beside another copy, its locale facets crash (seen
+// The place of the first error, else the first place at all.
+// No std::regex: where libstdc++ is linked in statically beside another copy, its locale facets crash (seen
 // with GCC 13).
-std::pair<std::string, int> first_error(const std::string& log) {
+std::pair<std::string, int> first_error(const std::string& log, const std::string& expanded) {
     std::pair<std::string, int> first{"", 0};
     for (std::size_t begin = 0; begin < log.size();) {
         const auto end = std::min(log.find('\n', begin), log.size());
         const auto line = log.substr(begin, end - begin);
-        auto place = place_in(line);
+        auto place = place_in(line, expanded);
         if (place.second > 0 && line.find("error") != std::string::npos) return place;
         if (first.second == 0) first = place;
         begin = end + 1;
@@ -109,8 +126,9 @@ std::pair<std::string, int> first_error(const std::string& log) {
     return first;
 }
 
-[[noreturn]] void throw_build_error(const std::string& path, const std::string& device, const std::string& log) {
-    auto [file, line] = first_error(log);
+[[noreturn]] void throw_build_error(const std::string& path, const std::string& device, const std::string& log,
+                                    const std::string& expanded) {
+    auto [file, line] = first_error(log, expanded);
     if (file.empty()) file = path;
     const auto where = line > 0 ? file + ":" + std::to_string(line) : file;
     throw KernelBuildError("kernel " + where + " does not build on " + device + ":\n" + log.substr(0, 600), log, file,
@@ -152,7 +170,7 @@ std::shared_ptr<Program> ProgramCache::compile(const KernelSource& source, const
             log = "(the driver gives no log)";
         }
         if (error.err() != CL_BUILD_PROGRAM_FAILURE) log = opencl_error_name(error.err()) + "\n" + log;
-        throw_build_error(source.path, device_->name, log);
+        throw_build_error(source.path, device_->name, log, source.expanded);
     }
     program->log = checked([&] { return program->handle.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device_->handle); });
     return program;
@@ -166,7 +184,7 @@ std::shared_ptr<Program> ProgramCache::from_binary(const std::string& path, cons
         program->handle = cl::Program(context_, {device_->handle}, binaries);
         program->handle.build({device_->handle}, options.c_str());
     } catch (const cl::Error& error) {
-        throw_build_error(path, device_->name, "binary refused: " + opencl_error_name(error.err()));
+        throw_build_error(path, device_->name, "binary refused: " + opencl_error_name(error.err()), "");
     }
     return program;
 }
