@@ -96,7 +96,8 @@ def last_level_cache_bytes(device_index: int) -> int:
     """Size of the device's last-level cache, 0 where none shows.
 
     A CPU's operating system knows it. A GPU's is found by reading ever larger working sets: the OpenCL query is not it
-    (on an H200 it says 4.1 MiB, the cache is 50-60 MB). It is the largest one read more than 15 % faster than memory.
+    (on an H200 it says 4.1 MiB, the cache is 50-60 MB). It is the largest one read more than 15 % faster than memory,
+    which over-estimates: working sets that are partly held count too (128 MiB on that H200, 2026-11).
     """
     device = _core.devices()[device_index]
     if device.type == "cpu":

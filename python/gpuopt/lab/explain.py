@@ -18,7 +18,7 @@ from .table import byte_count, joined, significant, spread
 # What a bound's resource is called in a sentence; any other word is "this device's measured <word> ceiling".
 RESOURCES = {
     "dram": "the memory bandwidth measured here",
-    "llc": "the cache bandwidth measured here",
+    "llc": "the bandwidth of caches and memory measured here",
     "read": "the read bandwidth measured here",
     "copy": "the copy bandwidth measured here",
     "launch": "the time of an empty launch",
