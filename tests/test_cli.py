@@ -315,7 +315,7 @@ def test_an_nvidia_gpu_without_its_icd_file(installed: bool, words: str) -> None
 
 def test_closed_device_files_and_caches_are_named() -> None:
     closed = {"name": "/dev/dri/renderD128", "closed": True}
-    cache = {"path": "/root/.cache", "exists": False, "writable": False, "files": 0, "bytes": 0}
+    cache = {"path": "/home/someone/.cache", "exists": False, "writable": False, "files": 0, "bytes": 0}
     told = doctor.advice(facts(hardware=[closed], cache=cache))
     assert "groups render and video" in told[0]
     assert "set GPUOPT_CACHE_DIR" in told[1]
