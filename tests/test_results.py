@@ -115,8 +115,8 @@ def test_key_is_stable_across_versions():
 def test_key_wants_every_field_and_no_other():
     with pytest.raises(ResultsError, match="seed"):
         resume_key({k: v for k, v in SPEC.items() if k != "seed"})
-    with pytest.raises(ResultsError, match=r"'cache'.*'cache_state'"):
-        resume_key(SPEC | {"cache": "hot"})
+    with pytest.raises(ResultsError, match=r"'cache_stat'.*'cache_state'"):
+        resume_key(SPEC | {"cache_stat": "hot"})
 
 
 def test_comparison_key_spans_drivers_and_edits():

@@ -1,17 +1,23 @@
 // What all diagonal products share: one argument list, and the store y = alpha sum + beta addend.
-// val[k*pitch + row], offsets ascending, x[x_origin + column]; INDEX is long only for matrices that need it.
-#include "common/real.cl"
+// val[k*pitch + row], offsets ascending, x[x_origin + column]; INDEX is long only for matrices that need it. `grid` is the width
+// of the grid whose points the rows are, `vectors` the columns of x.
+#include "common/stored.cl"
 #ifndef INDEX
 #define INDEX int
 #endif
 #ifndef DIA_VECTOR
 #define DIA_VECTOR global const REAL* restrict x
 #endif
+#if defined(OFFSETS) && OFFSETS == 1
+#define OFFSET_SPACE constant
+#else
+#define OFFSET_SPACE global
+#endif
 
-#define DIA_ARGUMENTS                                                                                                       \
-    global const REAL *restrict val, const long pitch, const INDEX rows, const INDEX cols, const int diags,                 \
-        global const INDEX *restrict offsets, DIA_VECTOR, const INDEX x_origin, global const REAL *addend, global REAL *y, \
-        const REAL alpha, const REAL beta
+#define DIA_ARGUMENTS                                                                                                   \
+    global const VALUE *restrict val, const long pitch, const INDEX rows, const INDEX cols, const int diags,            \
+        OFFSET_SPACE const INDEX *restrict offsets, DIA_VECTOR, const INDEX x_origin, const INDEX grid, const int vectors, \
+        global const REAL *addend, global REAL *y, const REAL alpha, const REAL beta
 
 // beta = 0 must not read the addend: it may be absent, or NaN.
 #define DIA_STORE(row, sum) y[row] = beta == 0 ? alpha * (sum) : fma(beta, addend[row], alpha * (sum))

@@ -1,9 +1,8 @@
-"""The command line: `gpuopt devices | doctor | study WORKLOAD`."""
+"""The command line: `gpuopt devices | doctor | study WORKLOAD | tune WORKLOAD`."""
 
 from __future__ import annotations
 
 import errno
-import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -154,27 +153,51 @@ def study() -> None:
     """Run every variant of a workload: checked, timed, and held against what the device allows."""
 
 
-def study_command(workload: Workload) -> click.Command:
-    """`gpuopt study NAME`, made from the workload's row."""
+@app.group()
+def tune() -> None:
+    """Find the best configuration for this device, and make it what plain calls use."""
 
-    @click.command(workload.name, help=f"{workload.summary}\n\n{workload.subject}: {workload.subject_help}.")
-    @click.argument("subject", metavar=f"[{workload.subject}]", default=workload.default)
-    @click.option("--quick", is_flag=True, help="One level a parameter and a fixed budget: about a minute on a CPU.")
-    @click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
-    @click.option("--dtype", type=click.Choice(workload.dtypes), default=workload.dtypes[0], show_default=True)
-    @click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP)
-    @click.option("--no-plots", is_flag=True, help="Draw nothing.")
-    @click.option("--resume/--fresh", default=True, help=RESUME_HELP)
+
+def _subcommand(workload: Workload, run: Callable[..., bool], *options: Callable[[Any], Any]) -> click.Command:
+    """The subcommand of a workload's row, with what all of them take; ``run`` returns False where interrupted."""
+    common = (
+        click.argument("subject", metavar=f"[{workload.subject}]", default=workload.default),
+        click.option(
+            "--quick", is_flag=True, help="One level a parameter and a fixed budget: about a minute on a CPU."
+        ),
+        click.option(
+            "--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`."
+        ),
+        click.option("--dtype", type=click.Choice(workload.dtypes), default=workload.dtypes[0], show_default=True),
+        *options,
+        click.option("--resume/--fresh", default=True, help=RESUME_HELP),
+    )
+
     @click.pass_context
-    def command(ctx: click.Context, **options: Any) -> None:
-        if not run_study(workload, **options):
+    def command(ctx: click.Context, **given: Any) -> None:
+        if not run(workload, **given):
             ctx.exit(INTERRUPT_EXIT)
 
-    return command
+    for decorate in reversed(common):
+        command = decorate(command)
+    return click.command(workload.name, help=f"{workload.summary}\n\n{workload.subject}: {workload.subject_help}.")(
+        command
+    )
 
 
-for _workload in WORKLOADS:
-    study.add_command(study_command(_workload))
+def study_command(workload: Workload) -> click.Command:
+    """`gpuopt study NAME`, made from the workload's row."""
+    return _subcommand(
+        workload,
+        run_study,
+        click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP),
+        click.option("--no-plots", is_flag=True, help="Draw nothing."),
+    )
+
+
+def tune_command(workload: Workload) -> click.Command:
+    """`gpuopt tune NAME`, made from the workload's row."""
+    return _subcommand(workload, run_tune)
 
 
 def run_study(
@@ -191,10 +214,11 @@ def run_study(
     """The problem, its sweep, the table, the sentences, the pictures; says where they lie. False where interrupted."""
     from gpuopt import lab
     from gpuopt.lab.peers import default_peers
+    from gpuopt.lab.tune import slug
     from gpuopt.selection import select
 
     chosen = select(device)
-    directory = out or Path("gpuopt-results") / f"{workload.name}-{_slug(chosen.name)}"
+    directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(chosen.name)}"
     rows = directory / ROWS_FILE
     click.echo(f"{workload.name} {subject} on {chosen.name}, rows go to {rows}", err=True)
     try:
@@ -225,11 +249,42 @@ def run_study(
     return True
 
 
+def run_tune(workload: Workload, subject: str, *, quick: bool, device: str | None, dtype: str, resume: bool) -> bool:
+    """The problem and its tuning; says what won, by how much, and where it is kept. False where interrupted."""
+    from gpuopt import lab
+    from gpuopt.lab.tune import rows_path
+    from gpuopt.selection import select
+
+    chosen = select(device)
+    rows = rows_path(workload.name, chosen)
+    click.echo(f"tuning {workload.name} {subject} {dtype} on {chosen.name}, rows go to {rows}", err=True)
+    try:
+        problem = workload.problem(subject, dtype, chosen)
+        if not resume:
+            _set_aside(rows)
+        result = lab.tune(problem, device=chosen, protocol="quick" if quick else "full", store=rows, progress=True)
+        if result.interrupted:
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        _tell_saved(rows)
+        click.echo("gpuopt: no configuration was stored", err=True)
+        return False
+    _list([str(choice) for choice in result.choices])
+    if result.reason:
+        raise Failure(f"not stored: {result.reason}")
+    click.echo("\n" + "\n".join(f"written: {path}" for path in (rows, result.path)))
+    return True
+
+
 def _show(result: Study) -> None:
+    click.echo(f"\n{result.to_text()}\n")
+    _list(result.sentences())
+
+
+def _list(sentences: Sequence[str]) -> None:
     from gpuopt.lab.table import terminal_width
 
-    click.echo(f"\n{result.to_text()}\n")
-    for sentence in result.sentences():
+    for sentence in sentences:
         glued = sentence.replace(" %", "\N{NO-BREAK SPACE}%")
         lines = textwrap.fill(glued, terminal_width(), initial_indent="- ", subsequent_indent="  ")
         click.echo(lines.replace("\N{NO-BREAK SPACE}", " "))
@@ -246,12 +301,13 @@ def _tell_saved(rows: Path) -> None:
 def _set_aside(rows: Path) -> None:
     """Keeps the rows of earlier runs beside the new ones: measurements are never deleted."""
     if rows.exists():
-        number = next(n for n in range(1, 10_000) if not rows.with_name(f"rows-{n}.jsonl").exists())
-        rows.rename(rows.with_name(f"rows-{number}.jsonl"))
+        numbered = (rows.with_name(f"{rows.stem}-{number}{rows.suffix}") for number in range(1, 10_000))
+        rows.rename(next(path for path in numbered if not path.exists()))
 
 
-def _slug(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:48]
+for _workload in WORKLOADS:
+    study.add_command(study_command(_workload))
+    tune.add_command(tune_command(_workload))
 
 
 def main(args: Sequence[str] | None = None) -> None:

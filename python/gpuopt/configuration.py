@@ -6,16 +6,22 @@ Nothing here runs a kernel: a plain call never turns into a sweep.
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import json
+import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from gpuopt import _core
-from gpuopt._core import Device, ParameterError, Variant
+from gpuopt._core import Device, Error, ParameterError, Variant
+
+Record = dict[str, Any]
+Traits = Mapping[str, Callable[[], object]]
 
 
 class Configuration:
@@ -82,42 +88,34 @@ def complete(workload: str, configuration: Configuration) -> Configuration:
     return Configuration(configuration.variant, **{**standard, **configuration.parameters})
 
 
-def _matches(record: Mapping[str, Any], device: Device, dtype: str) -> bool:
-    facts = {"name": device.name, "platform": device.platform, "type": device.type, "dtype": dtype}
-    return all(facts.get(key) == value for key, value in record["match"].items())
+def accuracy(workload: str, configuration: Configuration) -> str:
+    """The accuracy class: "" where every parameter that rounds inputs is at its standard level, else those that are
+    not, such as ``"HALF=1"``."""
+    parameters = _table(workload)[configuration.variant].parameters
+    levels = complete(workload, configuration).parameters
+    altered = [p.name for p in parameters if p.alters_accuracy and levels[p.name] != p.standard]
+    return ", ".join(f"{name}={levels[name]}" for name in altered)
 
 
-def _read_records(text: str) -> list[dict[str, Any]]:
-    records = json.loads(text)
-    if not isinstance(records, list):
-        raise ValueError("not a list of records")
-    for record in records:
-        if not (isinstance(record["match"], dict) and isinstance(record["variant"], str)):
-            raise ValueError("a record without match or variant")
-        Configuration(record["variant"], **record.get("parameters", {}))
-    return records
+# ---------------------------------------------------------------- choosing
 
 
-@functools.cache
-def _shipped_records(workload: str) -> list[dict[str, Any]]:
-    return _read_records((resources.files("gpuopt") / "tuned" / f"{workload}.json").read_text(encoding="utf-8"))
-
-
-def _user_records(workload: str) -> list[dict[str, Any]]:
-    path = Path(_core.cache_dir()) / "tuned" / f"{workload}.json"
-    try:
-        return _read_records(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, KeyError, TypeError, ParameterError) as error:
-        warnings.warn(f"tuned records in {path} are ignored: {error}; delete the file or tune again", stacklevel=4)
-        return []
-
-
-def resolve(workload: str, device: Device, dtype: str, variant: str | Configuration | None = None) -> Configuration:
+def resolve(
+    workload: str,
+    device: Device,
+    dtype: str,
+    variant: str | Configuration | None = None,
+    traits: Traits | None = None,
+) -> Configuration:
     """The full configuration a call uses: what the caller names (a variant, a preset such as ``"paper:vectorized"``, a
     Configuration), else the user's tuned record, else the shipped one that fits the device best, which ends in a rule
-    by device type."""
+    by device type.
+
+    ``traits`` are facts of the input by name. Each is asked at most once, and only for a record that fits the device
+    and needs it: in its ``match``, or because its variant runs on such inputs alone. A trait that is not given fits no
+    record that needs it. Records that alter the accuracy count only where their ``match`` names what is ``stored``. A
+    record's driver does not count: what was tuned before an update is still the best guess.
+    """
     if isinstance(variant, Configuration):
         return complete(workload, variant)
     if isinstance(variant, str):
@@ -128,12 +126,137 @@ def resolve(workload: str, device: Device, dtype: str, variant: str | Configurat
         return complete(workload, Configuration(variant))
     if variant is not None:
         raise ParameterError(f"variant: {variant!r} is no variant; give a name, a preset or a Configuration")
-    table = _table(workload)
+    facts = {"name": device.name, "platform": device.platform, "type": device.type, "dtype": dtype}
+    known = {name: functools.cache(ask) for name, ask in (traits or {}).items()}
     for record in [*_user_records(workload), *_shipped_records(workload)]:
-        # A record of another version of the tables is passed over rather than failing a plain call.
-        if _matches(record, device, dtype) and record["variant"] in table:
-            levels = {p.name: p.levels for p in table[record["variant"]].parameters}
-            parameters = record.get("parameters", {})
-            if all(value in levels.get(name, ()) for name, value in parameters.items()):
-                return complete(workload, Configuration(record["variant"], **parameters))
+        chosen = _choice(workload, record)
+        if chosen is not None and _agrees(_demands(workload, record), facts, known):
+            return chosen
     raise ParameterError(f"variant: no record of {workload} fits {device.key}; name a variant")
+
+
+def _choice(workload: str, record: Record) -> Configuration | None:
+    """What a record chooses. None for one of another version of the tables, passed over rather than failing a plain
+    call, and for one that would alter the accuracy unasked."""
+    variant = _table(workload).get(record["variant"])
+    parameters = record.get("parameters", {})
+    levels = {p.name: p.levels for p in variant.parameters} if variant else {}
+    if variant is None or any(value not in levels.get(name, ()) for name, value in parameters.items()):
+        return None
+    chosen = complete(workload, Configuration(variant.name, **parameters))
+    return chosen if "stored" in record["match"] or not accuracy(workload, chosen) else None
+
+
+def _demands(workload: str, record: Record) -> dict[str, Any]:
+    return record["match"] | dict.fromkeys(_table(workload)[record["variant"]].traits, True)
+
+
+def _agrees(demands: Mapping[str, Any], facts: Mapping[str, str], traits: Traits) -> bool:
+    """The device's facts first: asking a trait may cost a pass over a matrix."""
+    if any(facts[key] != value for key, value in demands.items() if key in facts):
+        return False
+    asked = {key: value for key, value in demands.items() if key not in facts}
+    return asked.keys() <= traits.keys() and all(traits[key]() == value for key, value in asked.items())
+
+
+# ---------------------------------------------------------------- records
+
+
+def _read_records(text: str) -> list[Record]:
+    records = json.loads(text)
+    if not isinstance(records, list):
+        raise ValueError("not a list of records")
+    for record in records:
+        if not (isinstance(record, dict) and isinstance(record.get("match"), dict)):
+            raise ValueError("a record without match")
+        if not (isinstance(record.get("variant"), str) and isinstance(record.get("parameters", {}), dict)):
+            raise ValueError("a record without variant, or whose parameters are no mapping")
+        Configuration(record["variant"], **record.get("parameters", {}))
+    return records
+
+
+_DAMAGED = (ValueError, TypeError, RecursionError)  # what `_read_records` raises
+
+
+@functools.cache
+def _shipped_records(workload: str) -> list[Record]:
+    return _read_records((resources.files("gpuopt") / "tuned" / f"{workload}.json").read_text(encoding="utf-8"))
+
+
+def tuned_dir() -> Path:
+    """Where the user's tuned records lie, a file a workload."""
+    return Path(_core.cache_dir()) / "tuned"
+
+
+def _user_records(workload: str) -> list[Record]:
+    path = tuned_dir() / f"{workload}.json"
+    try:
+        return _read_records(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except (OSError, *_DAMAGED) as error:
+        warnings.warn(f"tuned records in {path} are ignored: {error}; delete the file or tune again", stacklevel=4)
+        return []
+
+
+def store_records(workload: str, records: Iterable[Record]) -> Path:
+    """Merges records into the user's file and returns its path; the next plain call, in any process, uses them.
+
+    A record has ``match``, ``variant`` and ``parameters``, and says where it comes from: ``evidence``, ``date``,
+    ``driver``. It replaces the one with an equal ``match``; those with more keys in ``match`` come first, then newer
+    ones. The file is replaced in one step, so readers, other writers and a full disk find it whole; a damaged one is
+    set aside under a number. Raises ParameterError for an invalid record, Error where the file cannot be written: what
+    it held then stands.
+    """
+    try:
+        fresh = _read_records(json.dumps(list(records)))
+    except _DAMAGED as error:
+        raise ParameterError(f"records: {error}; each needs match, variant and parameters") from error
+    path = tuned_dir() / f"{workload}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path.parent) as folder:
+            try:
+                stored, damaged = _read_records(path.read_text(encoding="utf-8")), False
+            except FileNotFoundError:
+                stored, damaged = [], False
+            except _DAMAGED:
+                stored, damaged = [], True
+            kept = [record for record in stored if all(record["match"] != new["match"] for new in fresh)]
+            merged = sorted([*fresh, *kept], key=lambda record: -len(record["match"]))
+            _replace(path, "[\n" + ",\n".join(f"  {json.dumps(record)}" for record in merged) + "\n]\n", damaged)
+            with suppress(OSError):  # it is in place already; this only makes it outlive a power cut
+                os.fsync(folder)
+    except OSError as error:
+        raise Error(
+            f"the tuned records cannot be written to {path}: {error.strerror or error}; what it held stands. Free some "
+            "space, or set GPUOPT_CACHE_DIR to another folder"
+        ) from error
+    return path
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # some cluster file systems have no locks: one writer at a time is safe there
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, text: str, set_aside: bool) -> None:
+    """Writes beside and renames; the damaged file goes aside only once the new one is safe on the disk."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if set_aside:
+            numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(1, 10_000))
+            path.rename(next(other for other in numbered if not other.exists()))
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -65,7 +65,9 @@ def spmv(
     matrix = as_matrix(A, device)
     if transpose:
         matrix = matrix.T
-    configuration = matrix.resolve(variant)
+    if isinstance(x, np.ndarray):
+        return matrix.multiply(x, y, float(alpha), float(beta), out, variant)
+    configuration = matrix.resolve(variant, columns=len(getattr(x, "shape", ())) == 2 and x.shape[1] > 1)
     return _core.spmv(
         matrix._handle, x, y, float(alpha), float(beta), out, configuration.variant, configuration.parameters
     )
@@ -83,7 +85,7 @@ def prepare_spmv(
 ) -> Prepared:
     """The same product, built and bound once: ``run()`` repeats it on whatever ``x`` holds by then, ``sample()`` times
     it."""
-    configuration = A.resolve(variant)
+    configuration = A.resolve(variant, columns=len(x.shape) == 2 and x.shape[1] > 1)
     return _core.prepare_spmv(
         A._handle, x, y, float(alpha), float(beta), out, configuration.variant, configuration.parameters
     )

@@ -12,7 +12,7 @@ namespace {
 struct VariantView {
     std::string workload, name, summary, source, entry_point;
     std::vector<Parameter> parameters;
-    std::vector<std::string> needs, dtypes;
+    std::vector<std::string> needs, traits, dtypes;
 };
 
 std::vector<VariantView> variants(const std::string& name) {
@@ -22,7 +22,7 @@ std::vector<VariantView> variants(const std::string& name) {
     for (const auto dtype : table.dtypes) dtypes.emplace_back(facts(dtype).numpy_name);
     for (const auto* row : table.variants)
         list.push_back({table.name, row->name, row->summary, table.source_path(*row), table.entry_point(*row),
-                        row->parameters, row->needs, dtypes});
+                        row->parameters, row->needs, row->traits, dtypes});
     return list;
 }
 
@@ -34,6 +34,7 @@ void bind_tables(py::module_& module) {
         .def_readonly("levels", &Parameter::levels)
         .def_readonly("standard", &Parameter::standard)
         .def_readonly("meaning", &Parameter::meaning)
+        .def_readonly("alters_accuracy", &Parameter::alters_accuracy)
         .def("__repr__", [](const Parameter& parameter) { return "<gpuopt.Parameter " + parameter.name + ">"; });
     py::class_<VariantView>(module, "Variant", "One kernel idea: a row of a workload's table.")
         .def_readonly("workload", &VariantView::workload)
@@ -43,6 +44,7 @@ void bind_tables(py::module_& module) {
         .def_readonly("entry_point", &VariantView::entry_point)
         .def_readonly("parameters", &VariantView::parameters)
         .def_readonly("needs", &VariantView::needs)
+        .def_readonly("traits", &VariantView::traits)
         .def_readonly("dtypes", &VariantView::dtypes)
         .def("__repr__", [](const VariantView& variant) {
             return "<gpuopt.Variant " + variant.workload + " " + variant.name + ": " + variant.summary + ">";

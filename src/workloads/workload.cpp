@@ -110,4 +110,20 @@ Rule work_group_fits(const char* parameter) {
             }};
 }
 
+Rule multiple_of(const char* parameter, const char* divisor) {
+    return {false, [parameter = std::string(parameter), divisor = std::string(divisor)](const Case& at) {
+                return at.parameter(parameter.c_str()) % at.parameter(divisor.c_str()) == 0
+                           ? std::string()
+                           : parameter + " must be a multiple of " + divisor;
+            }};
+}
+
+Rule loads_past_l1() {
+    return {true, [](const Case& at) {
+                return at.parameter("LOAD") == 0 || at.device.is_nvidia()
+                           ? std::string()
+                           : "LOAD=1 is written in PTX; " + at.device.name + " does not read it";
+            }};
+}
+
 }  // namespace gpuopt

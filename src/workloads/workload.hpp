@@ -23,13 +23,16 @@ struct Parameter {
     std::vector<std::int64_t> levels;
     std::int64_t standard;  // the level used when nothing better is known
     std::string meaning;
+    bool alters_accuracy = false;  // a level other than the standard one rounds inputs: only taken when asked for
 };
 
 // What one run does, in numbers that do not depend on time.
 struct Work {
     double flops = 0;
     std::map<std::string, double> special;  // results of special functions, by name
-    std::map<std::string, double> bytes;    // by memory class; "dram" is the compulsory traffic
+    // By memory class; "dram" is the compulsory traffic, "requested" what the inner loop asks global memory for, which
+    // is the traffic of a device without caches.
+    std::map<std::string, double> bytes;
 };
 
 // A configuration meets a device and a problem.
@@ -56,7 +59,8 @@ struct Variant {
     std::vector<Parameter> parameters;
     std::function<Launch(const Case&)> launch;
     std::vector<Rule> rules;
-    std::vector<std::string> needs;  // device features in words: "images", "fp16"; each has a rule by `feature_rules`
+    std::vector<std::string> needs{};   // device features in words: "images", "fp16"
+    std::vector<std::string> traits{};  // what the input must be, in the workload's words: "symmetric", "grid"
 };
 
 struct Workload {
@@ -82,5 +86,7 @@ std::string build_options(const Case& configuration);
 // Rules several workloads share.
 Rule needs_local_bytes(std::function<std::int64_t(const Case&)> bytes);
 Rule work_group_fits(const char* parameter);
+Rule multiple_of(const char* parameter, const char* divisor);
+Rule loads_past_l1();  // parameter LOAD=1 is PTX
 
 }  // namespace gpuopt

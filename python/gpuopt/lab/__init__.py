@@ -6,8 +6,9 @@ from gpuopt.lab.peers import Peer
 from gpuopt.lab.results import Store
 from gpuopt.lab.study import Study
 from gpuopt.lab.sweep import sweep
+from gpuopt.lab.tune import tune
 
-__all__ = ["Peer", "Store", "Study", "plots", "sweep"]
+__all__ = ["Peer", "Store", "Study", "plots", "sweep", "tune"]
 
 
 def __getattr__(name: str) -> object:

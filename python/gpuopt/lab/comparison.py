@@ -23,6 +23,7 @@ from gpuopt.lab.results import Row, resume_key
 from gpuopt.lab.targets import Target
 
 SENTINEL_EVERY = 8  # visits between two of the baseline's
+COMPARED = ("variant", "call", "peer")  # the roles whose ratios to the baseline are verdicts
 
 
 @dataclass
@@ -62,8 +63,8 @@ def rates(target: Target, median_ms: float) -> Row:
 
 
 class Comparison:
-    """The blocks of one sweep. ``targets`` are variants, peers and ceilings, warmed up; ``bound_by`` names the
-    ceilings' memory."""
+    """The blocks of one sweep. ``targets`` are variants, calls, peers, ceilings and a launch, warmed up; ``bound_by``
+    names the ceilings' memory."""
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class Comparison:
             if not drifting:
                 break
         rate = max(
-            sum(visit.target.bytes.values()) / visit.median_ms
+            visit.target.bytes["dram"] / visit.median_ms
             for visit in visits
             if visit.target.role == "ceiling" and visit.median_ms > 0
         )
@@ -138,6 +139,9 @@ class Comparison:
                 bound_ms = visit.target.bytes["dram"] / rate
                 row |= {"bound_ms": bound_ms, "bound_by": self.bound_by}
                 row |= {"pct_bound": 100 * bound_ms / visit.median_ms}
+                if requested := visit.target.bytes.get("requested"):
+                    uncached_ms = requested / rate
+                    row |= {"uncached_ms": uncached_ms, "pct_uncached": 100 * uncached_ms / visit.median_ms}
             self.recorder.keep(row)
 
     def take_block(self, order: list[Target]) -> tuple[list[_Visit], list[int]]:
@@ -160,7 +164,7 @@ class Comparison:
 
     def narrow_enough(self) -> bool:
         """Whether every ratio's interval is as narrow as asked, with blocks enough for so many verdicts."""
-        ratios = [[row["ratio"] for row in self.rows_of(t)] for t in self.targets if t.role != "ceiling"]
+        ratios = [[row["ratio"] for row in self.rows_of(t)] for t in self.targets if t.role in COMPARED]
         if min(len(values) for values in ratios) < statistics.blocks_for(len(ratios) - 1):
             return False
         return all(statistics.ratio_ci(values).half_width <= self.protocol.target for values in ratios)
@@ -182,7 +186,7 @@ class Comparison:
         ratios = {
             target.label: values
             for target in self.targets
-            if target.role != "ceiling" and (values := [row["ratio"] for row in self.rows_of(target)])
+            if target.role in COMPARED and (values := [row["ratio"] for row in self.rows_of(target)])
         }
         # The baseline is visited as a variant too: its ratio to itself is the A/A test of this very run.
         aa = ratios.pop(self.baseline.label, [])
@@ -216,7 +220,7 @@ class Comparison:
             "ratio_lo": ratio.lo,
             "ratio_hi": ratio.hi,
             "blocks": len(blocks),
-            "verdict": None if target.role == "ceiling" else verdict,
+            "verdict": verdict,
         }
         if target.role == "variant":
             share = statistics.ratio_ci([row["pct_bound"] for row in blocks])
@@ -224,4 +228,7 @@ class Comparison:
             row |= {"pct_bound": share.median, "pct_lo": share.lo, "pct_hi": share.hi}
             if share.lo > 100:
                 flags.append("over_bound")
+            modelled = [block for block in blocks if block.get("uncached_ms")]  # older blocks have no such count
+            if modelled:
+                row |= {key: float(np.median([b[key] for b in modelled])) for key in ("uncached_ms", "pct_uncached")}
         return target.fields | rates(target, time.median) | row | {"flags": flags}

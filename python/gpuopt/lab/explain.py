@@ -7,12 +7,12 @@ AMBIGUOUS of the verdict come first, and then nothing is explained.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from . import statistics
+from .ratios import Ratio, ratio_between
 from .results import Row
-from .study import OURS, PAPER, PEERS, Group, Study, is_baseline, paper_figure
+from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, Study, paper_figure, uncached_gflop_s
 from .table import byte_count, joined, significant, spread
 
 # What a bound's resource is called in a sentence; any other word is "this device's measured <word> ceiling".
@@ -23,6 +23,8 @@ RESOURCES = {
     "copy": "the copy bandwidth measured here",
     "launch": "the time of an empty launch",
 }
+
+BYTES = {"requested": "asked for by the inner loop"}  # what else a declared count of bytes is called
 
 STATUS_PHRASES = {
     "unsupported": "cannot run on this device",
@@ -36,33 +38,6 @@ STATUS_PHRASES = {
 }
 
 SAME_BYTES = 0.005  # declared bytes closer than this are called the same
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A ratio of times (row / reference) with its interval; `verdict` is None where no 95 % interval exists."""
-
-    mid: float
-    lo: float | None
-    hi: float | None
-    verdict: str | None
-    blocks: int
-
-    @property
-    def speedup(self) -> str:
-        """`2.31x [2.25, 2.38]`, how many times faster than the reference."""
-        lo, hi = (1 / self.hi, 1 / self.lo) if self.lo and self.hi else (None, None)
-        return spread(1 / self.mid, lo, hi, "x")[0]
-
-    @property
-    def slowdown(self) -> str:
-        """`1.38x [1.30, 1.45]`, the time as a multiple of the reference's; near 1 with a digit more."""
-        return spread(self.mid, self.lo, self.hi, "x", digits=4 if 0.9 < self.mid < 1.1 else 3)[0]
-
-    def is_clear(self, band: float) -> bool:
-        """Whether the interval alone lies beyond the band: a verdict may still fall to the number of comparisons."""
-        band = max(band, statistics.BAND_FLOOR)
-        return bool(self.lo and self.hi and (self.hi < 1 - band or self.lo > 1 + band))
 
 
 def sentences(study: Study) -> list[str]:
@@ -91,29 +66,34 @@ def _group(group: Group, band: float) -> list[str]:
         if row["status"] == "ok":
             reference, role = reference or row, ""  # the role is told once
     best, role = _fastest([*group.section(PAPER), *group.section(OURS)]), "the fastest variant here"
-    for row in group.section(PEERS):
-        out.append(_sentence(group, row, best, band, role, peer=True))
+    for row in group.section(ROUNDED):
+        out.append(_sentence(group, row, best, band, role) + _rounding(row))
+        role = "" if row["status"] == "ok" else role
+    for row in [*group.section(CALLS), *group.section(PEERS)]:
+        out.append(_sentence(group, row, best, band, role, outside=True) + _against_peers(group, row, band))
         role = "" if row["status"] == "ok" else role
     return out
 
 
-def _sentence(group: Group, row: Row, reference: Row | None, band: float, role: str = "", *, peer: bool = False) -> str:
+def _sentence(
+    group: Group, row: Row, reference: Row | None, band: float, role: str = "", *, outside: bool = False
+) -> str:
     name = group.label(row)
     if row["status"] != "ok":
         reason = str(row.get("reason") or "no reason was recorded").rstrip(".")
         return f"{name} {STATUS_PHRASES.get(row['status'], row['status'])}: {reason}."
     if reference is None:
-        return _opening(name, row) + _over_bound(name, row)
+        return _opening(name, row) + _counted(name, row, None) + _over_bound(name, row)
     ratio = ratio_between(group, row, reference, band)
     against = group.label(reference) + (f", {role}" if role else "")
     text = _compared(name, against, ratio, band)
-    if peer or ratio.verdict is None:
-        return f"{text}.{_over_bound(name, row)}"
+    if outside or ratio.verdict is None:
+        return f"{text}.{'' if outside else _counted(name, row, reference)}{_over_bound(name, row)}"
     about_bytes = _bytes(row, reference, ratio)
     text += f"; {about_bytes}" if about_bytes else ""
     if ratio.verdict in ("FAST", "SLOW") and (about_bound := _bound(name, row, group.label(reference), reference)):
         text += f"{':' if about_bytes else ';'} {about_bound}"
-    return f"{text}.{_paper_gain(row, reference)}{_over_bound(name, row)}"
+    return f"{text}.{_paper_gain(row, reference)}{_counted(name, row, reference)}{_over_bound(name, row)}"
 
 
 # ---------------------------------------------------------------- parts of a sentence
@@ -163,7 +143,7 @@ def _bytes(row: Row, reference: Row, ratio: Ratio) -> str:
         return ""
     before, now = float(theirs[which]), float(mine[which])
     others = [
-        f"{name} {byte_count(theirs.get(name) or 0)} to {byte_count(mine.get(name) or 0)}"
+        f"{BYTES.get(name, name)} {byte_count(theirs.get(name) or 0)} to {byte_count(mine.get(name) or 0)}"
         for name in dict.fromkeys([*theirs, *mine])
         if name != which and not _close(theirs.get(name) or 0, mine.get(name) or 0)
     ]
@@ -207,11 +187,66 @@ def _bound(name: str, row: Row, other: str, reference: Row) -> str:
 
 def _paper_gain(row: Row, reference: Row) -> str:
     mine, theirs = paper_figure(row), paper_figure(reference)
-    if mine is None or theirs is None or not (mine.gflop_s and theirs.gflop_s):
+    if mine is None or theirs is None or mine.device != theirs.device or not (mine.gflop_s and theirs.gflop_s):
         return ""
     gain = mine.gflop_s / theirs.gflop_s
     pair = f"{theirs.gflop_s:g} and {mine.gflop_s:g} GFLOP/s"
     return f" In the paper these two stand at {pair} ({gain:.2f}x, {mine.device})."
+
+
+def _counted(name: str, row: Row, reference: Row | None) -> str:
+    """What the bound without caches did from step to step, in the paper and here; empty for what is no paper's step."""
+    figure, before = paper_figure(row), paper_figure(reference) if reference else None
+    if figure is None or figure.bound_gflop_s is None or figure.bytes_per_2_flop is None:
+        return ""
+    if before is not None and (before.device != figure.device or before.bound_gflop_s is None):
+        before = None
+    then = before.bytes_per_2_flop if before else None
+    instead = f" instead of {then:g}" if then not in (None, figure.bytes_per_2_flop) else ""
+    counts = f"{figure.bytes_per_2_flop:g} bytes an entry{instead}"
+    bound = _moved(figure.bound_gflop_s, before.bound_gflop_s if before else None)
+    text = f" The paper counts {counts}, each from memory, and its bound {bound} GFLOP/s ({figure.device})"
+    text += _reached(name, figure.pct_bound, before.pct_bound if before else None)
+    here, share = uncached_gflop_s(row), row.get("pct_uncached")
+    if here is None or share is None:
+        return f"{text}."
+    earlier = reference if before else None
+    now = _moved(here, uncached_gflop_s(earlier) if earlier else None)
+    text += f"; here the bound by what the inner loop asks for {now} GFLOP/s"
+    text += _reached("it", share, earlier.get("pct_uncached") if earlier else None)
+    surely = share * row["median_ms"] / (row.get("ci_hi_ms") or row["median_ms"])
+    if surely > 100:
+        source = "memory" if row.get("bound_by") == "dram" else "what the ceiling measures"
+        text += f", so that at least {100 - 1e4 / surely:.0f} % of these bytes did not come from {source}"
+    return f"{text}."
+
+
+def _reached(name: str, share: float | None, before: float | None) -> str:
+    if share is None:
+        return ""
+    return f", of which {name} reaches {share:.0f} %" + (f" after {before:.0f} %" if before is not None else "")
+
+
+def _moved(now: float, before: float | None) -> str:
+    """`rises from 25.6 to 38.4`, `stays at 25.6`, `is 25.6`."""
+    if before is None or _close(now, before):
+        return f"{'is' if before is None else 'stays at'} {significant(now)}"
+    return f"{'rises' if now > before else 'falls'} from {significant(before)} to {significant(now)}"
+
+
+def _rounding(row: Row) -> str:
+    return f" Its matrix values are rounded to 16 bits ({row['accuracy']})." if row["status"] == "ok" else ""
+
+
+def _against_peers(group: Group, row: Row, band: float) -> str:
+    """How a whole call compares with each peer that is timed by the same clock."""
+    if row.get("role") != "call" or row["status"] != "ok":
+        return ""
+    told = []
+    for peer in group.section(PEERS):
+        if peer["status"] == "ok" and peer.get("clock") == row.get("clock"):
+            told.append(_compared("it", group.label(peer), ratio_between(group, row, peer, band), band))
+    return f" As a whole call, NumPy in and out, {joined(told)}." if told else ""
 
 
 def _over_bound(name: str, row: Row) -> str:
@@ -234,48 +269,6 @@ def resource(bound_by: Any) -> str:
     if not bound_by:
         return "its bound"
     return RESOURCES.get(str(bound_by), f"this device's measured {bound_by} ceiling")
-
-
-# ---------------------------------------------------------------- ratios between two rows
-
-
-def ratio_between(group: Group, row: Row, reference: Row, band: float = 0.0) -> Ratio:
-    """The ratio of the two rows' times: the stored one against the baseline, else paired over their common blocks.
-
-    Both ratios of a block are held against the same sentinels, so their quotient is paired. Without common blocks the
-    intervals of the rows are divided, which is wider than the truth.
-    """
-    if is_baseline(reference, row) and row.get("ratio"):
-        limits = (row.get("ratio_lo"), row.get("ratio_hi")) if row.get("verdict") else (None, None)
-        return Ratio(float(row["ratio"]), *limits, row.get("verdict"), int(row.get("blocks") or 0))
-    for key in ("ratio", "median_ms"):
-        mine, theirs = _by_block(group, row, key), _by_block(group, reference, key)
-        common = sorted(mine.keys() & theirs.keys())
-        if common:
-            ci = statistics.ratio_ci([mine[block] / theirs[block] for block in common])
-            if not ci.reached:
-                return Ratio(ci.median, None, None, None, len(common))
-            return Ratio(ci.median, ci.lo, ci.hi, statistics.verdict(ci.lo, ci.hi, band), len(common))
-    mid = float(row["median_ms"]) / float(reference["median_ms"])
-    times = [float(r[key]) for r in (row, reference) for key in ("ci_lo_ms", "ci_hi_ms") if r.get(key) is not None]
-    if row.get("kind") != "summary" or reference.get("kind") != "summary" or len(times) < 4:
-        return Ratio(mid, None, None, None, 0)
-    lo, hi = statistics.divide((times[0], times[1]), (times[2], times[3]))
-    return Ratio(mid, lo, hi, statistics.verdict(lo, hi, band), 0)
-
-
-def _by_block(group: Group, row: Row, key: str) -> dict[int, float]:
-    """The row's `key` in each of its good blocks."""
-    return {
-        int(block["block"]): float(block[key])
-        for block in group.blocks
-        if block.get("status") == "ok"
-        and block.get("block") is not None
-        and block.get("role", "variant") == row.get("role", "variant")
-        and block.get("configuration") == row.get("configuration")
-        and block.get("preset") == row.get("preset")
-        and block.get(key)
-    }
 
 
 def _fastest(rows: list[Row]) -> Row | None:

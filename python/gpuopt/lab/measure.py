@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import MismatchError, Prepared
+from gpuopt.configuration import Configuration
 from gpuopt.lab import statistics
 from gpuopt.problems.problem import Bound, Problem
 
@@ -101,21 +102,22 @@ def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) ->
     }
 
 
-def verify(bound: Bound, problem: Problem) -> dict[str, Any]:
+def verify(bound: Bound, problem: Problem, configuration: Configuration) -> dict[str, Any]:
     """Poisons the output, runs once, and holds the result against the reference and the guard zones. Raises
     MismatchError."""
+    tolerance = problem.tolerance_for(configuration)
     bound.output.fill_bytes(0xFF)
     bound.prepared.run()
-    errors: dict[str, Any] = compare(bound.output.to_numpy(), problem.reference, problem.tolerance)
+    errors: dict[str, Any] = compare(bound.output.to_numpy(), problem.reference, tolerance)
     if not bound.output.guards_intact():
         raise MismatchError("the kernel wrote outside its output")
     errors["canary_ok"] = True
     return errors
 
 
-def check_again(bound: Bound, problem: Problem) -> None:
+def check_again(bound: Bound, problem: Problem, configuration: Configuration) -> None:
     """After timing: the output of the last sample must still be right, so accumulation and races show."""
-    compare(bound.output.to_numpy(), problem.reference, problem.tolerance)
+    compare(bound.output.to_numpy(), problem.reference, problem.tolerance_for(configuration))
     if not bound.output.guards_intact():
         raise MismatchError("the kernel wrote outside its output while it was timed")
 
@@ -143,7 +145,12 @@ def batch_for(prepared: Prepared, timer_ns: float, clock: str | None = None) -> 
     once = float(np.median(prepared.sample(3)["device_ms"])) * 1e-3
     if clock is None and once >= max(SHORT_S, 100 * timer_ns * 1e-9):
         return 1
-    return max(2, min(int(np.ceil(BATCH_SPAN_S / max(once, 1e-6))), 1000))
+    return max(2, batch_spanning(once))
+
+
+def batch_spanning(once_s: float) -> int:
+    """How many runs of ``once_s`` seconds span a millisecond; 1000 at most."""
+    return max(1, min(int(np.ceil(BATCH_SPAN_S / max(once_s, 1e-6))), 1000))
 
 
 def device_sampler(
@@ -180,18 +187,45 @@ def device_sampler(
     return sampler
 
 
-def wall_sampler(run: Callable[[], Any]) -> Sampler:
-    """Times by the host's clock around ``run``."""
+def wall_sampler(run: Callable[[], Any], flush: Callable[[], None] | None = None) -> Sampler:
+    """Times by the host's clock around ``run``, each after a ``flush`` of the caches if there is one."""
 
     def take(count: int) -> list[float]:
         times = []
         for _ in range(count):
+            if flush is not None:
+                flush()
             begin = time.perf_counter()
             run()
             times.append((time.perf_counter() - begin) * 1e3)
         return times
 
     return Sampler(take, "wall")
+
+
+def queued_sampler(
+    sample: Callable[[int, int], list[float]],
+    flush: Callable[[], None] | None = None,
+    clock: str | None = None,
+) -> Sampler:
+    """Times by somebody else's device clock: ``sample(count, batch)`` gives ms a run of ``batch`` runs queued together.
+
+    A single run between two of its events holds the host's way to the launch as well, so that whatever is shorter than
+    a millisecond is taken in batches. ``flush`` and ``clock`` as in :func:`device_sampler`.
+    """
+    if flush is not None:
+
+        def take(count: int) -> list[float]:
+            times = []
+            for _ in range(count):
+                flush()
+                times += sample(1, 1)
+            return times
+
+        return Sampler(take, "event")
+    batch = 1 if clock == "event" else batch_spanning(float(np.median(sample(3, 1))) * 1e-3)
+    batch = max(batch, 2) if clock == "batch" else batch
+    return Sampler(lambda count: sample(count, batch), "batch" if batch > 1 else "event", batch)
 
 
 def warm_up(sampler: Sampler, protocol: Protocol) -> float:

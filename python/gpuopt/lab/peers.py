@@ -22,15 +22,16 @@ class Peer:
     """A competitor in a sweep.
 
     ``prepare(problem)`` makes its state (uploads, conversions: not timed). ``run(state)`` is one product, which returns
-    only when it is done, unless ``sample(state, count)`` gives times in ms from a clock of its own. ``fetch(result)``
-    turns its result into NumPy. ``platform`` says whose code it is.
+    only when it is done, unless ``sample(state, count, batch)`` gives ``count`` times in ms a product from a clock of
+    its own, each of ``batch`` products queued one behind the other. ``fetch(result)`` turns its result into NumPy.
+    ``platform`` says whose code it is.
     """
 
     name: str
     prepare: Callable[[Problem], Any]
     run: Callable[[Any], Any]
     fetch: Callable[[Any], np.ndarray] = _identity
-    sample: Callable[[Any, int], list[float]] | None = None
+    sample: Callable[[Any, int, int], list[float]] | None = None
     platform: str = "host"
 
 
@@ -72,7 +73,7 @@ def _to_cupy(form: str) -> Callable[[Problem], Any]:
     return prepare
 
 
-def _cupy_sample(state: Any, count: int) -> list[float]:
+def _cupy_sample(state: Any, count: int, batch: int) -> list[float]:
     import cupy
 
     matrix, x = state
@@ -80,10 +81,11 @@ def _cupy_sample(state: Any, count: int) -> list[float]:
     for _ in range(count):
         start, stop = cupy.cuda.Event(), cupy.cuda.Event()
         start.record()
-        matrix @ x
+        for _ in range(batch):
+            matrix @ x
         stop.record()
         stop.synchronize()
-        times.append(float(cupy.cuda.get_elapsed_time(start, stop)))
+        times.append(float(cupy.cuda.get_elapsed_time(start, stop)) / batch)
     return times
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from matplotlib.patches import Patch
 
 from .results import Row
-from .study import OURS, PAPER, PEERS, SECTIONS, Group, Study, paper_figure, section
+from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, SECTIONS, Group, Study, paper_figure, section
 from .table import joined, significant
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 # Okabe and Ito's palette: told apart by readers with any common colour vision, and by lightness in print.
-COLOURS = {PAPER: "#0072B2", OURS: "#E69F00", PEERS: "#009E73"}
-INK, FAINT, WARNING = "#222222", "#6b6b6b", "#8a3b00"
+COLOURS = {PAPER: "#0072B2", OURS: "#E69F00", ROUNDED: "#F0E442", CALLS: "#56B4E9", PEERS: "#009E73"}
+INK, FAINT, WARNING, MODEL = "#222222", "#6b6b6b", "#8a3b00", "#D55E00"
 BAR_HEIGHT = 0.62
 SECTION_GAP = 0.45  # empty bar slots between the sections
 NAME_WIDTH, REASON_WIDTH, REASON_LINES = 28, 56, 2
@@ -32,6 +33,8 @@ WIDTH_INCHES, ROW_INCHES, CAPTION_INCHES = 10.0, 0.48, 0.36
 
 TICK: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 2.2, "linestyle": "none"}
 DOT: dict[str, Any] = {"marker": "o", "markersize": 8}
+STAIRS: dict[str, Any] = {"color": MODEL, "linewidth": 1.8}
+FLAT: dict[str, Any] = {"marker": "|", "markersize": 12, "markeredgewidth": 2.2, "color": MODEL, "linestyle": "none"}
 HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 8, "mfc": "none", "mec": INK, "linestyle": "none"}
 WHISKER: dict[str, Any] = {"ecolor": INK, "elinewidth": 1.2, "capsize": 3, "zorder": 4}
 
@@ -60,9 +63,10 @@ class Metric:
 def ladder(study: Study, ax: Axes | None = None) -> Figure:
     """The steps of `study` as bars with their bounds, and beside them each step's share of its bound and the paper's.
 
-    Left: the rate of each configuration or peer with its 95 % interval, a black tick at the configuration's own bound;
-    what failed keeps its place, with the reason. Right: percent of bound, here (filled) and in the paper (hollow): that
-    compares across devices. Several devices or problems are drawn one under the other.
+    Left: the rate of each configuration, call or peer with its 95 % interval, a black tick at the configuration's own
+    bound, and as stairs the bound that moves with what the inner loop asks for, as if there were no cache; what failed
+    keeps its place, with the reason. Right: percent of bound, here (filled) and in the paper (hollow), whose bound is
+    the one without caches: that compares across devices. Several devices or problems are drawn one under the other.
 
     With `ax` (one group only) the bars alone are drawn into it. Returns the figure. Raises ValueError for a study
     without rows.

@@ -38,18 +38,18 @@ def _lists(**words: str) -> dict[str, tuple[str, ...]]:
 
 
 GROUPS = _lists(
-    what="""schema workload problem variant configuration preset dtype vector_width params sizes global_size local_size
-            options seed cache_state clock role""",
+    what="""schema workload problem variant configuration preset accuracy dtype vector_width params sizes global_size
+            local_size options seed cache_state clock role""",
     where="device driver platform env_hash environment source_sha256 binary_sha256 protocol gpuopt_version time_utc",
     outcome="kind status reason flags block order",
     time="n batch_n min_ms q1_ms median_ms q3_ms p95_ms max_ms mad_ms ci_lo_ms ci_hi_ms samples_ms",
     overheads="build_ms upload_ms download_ms verify_ms queued_start_ms wall_ms warmup_ms harness_ms",
     quality="autocorr1 drift_pct_s bimodal timer_ns",
-    rates="flops bytes gflop_s gb_s bound_ms bound_by pct_bound pct_lo pct_hi",
+    rates="flops bytes gflop_s gb_s bound_ms bound_by pct_bound pct_lo pct_hi uncached_ms pct_uncached",
     correctness="max_abs max_rel max_ulp l2_rel tol canary_ok",
-    code="registers spill_bytes local_bytes private_bytes op_counts",
+    code="launches registers spill_bytes local_bytes private_bytes op_counts",
     device_state="core_mhz mem_mhz temp_c power_w throttle",
-    energy="gross_j net_j idle_w mean_w loop_s launches coverage source",
+    energy="gross_j net_j idle_w mean_w loop_s loop_launches coverage source",
     comparison="baseline ratio ratio_lo ratio_hi blocks verdict",
     identity="key row_id comparison_key",
 )
@@ -58,7 +58,7 @@ WORDS = _lists(
     status="ok unsupported constraints compile runtime timeout crash wrong skipped",
     flags="unconverged drift timer_suspect throttled autocorrelated bimodal over_bound suspicious optimised_away",
     kind="search block summary environment",
-    role="variant peer ceiling sentinel",
+    role="variant call peer ceiling overhead sentinel",
     cache_state="hot cold large",
     clock="event batch wall",
     verdict="FAST SLOW SAME AMBIGUOUS",

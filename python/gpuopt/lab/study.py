@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import html
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from gpuopt._core import ParameterError
+
 from .results import ResultsError, Row, Store, to_pandas
-from .table import ABSENT, Column, Forms, Line, Sheet, byte_count, joined, quantity, shortened, significant, spread
+from .table import Forms, Sheet
 
 if TYPE_CHECKING:
     import pandas
 
+    from .ratios import Ratio
+
 PAPER, OURS, PEERS = "the paper's steps", "ours", "peers"
-SECTIONS = (PAPER, OURS, PEERS)
-
-NAME_WIDTH = 24  # of a name where the columns have to be saved
-
-FLAG_MEANINGS = {
-    "unconverged": "the budget ended before the interval was as narrow as the protocol asks",
-    "drift": "the device's speed changed between the sentinels of a block",
-    "timer_suspect": "event times and wall time disagree by more than 5 %",
-    "throttled": "the device lowered its clocks during some samples",
-    "autocorrelated": "neighbouring samples depend on each other, so the interval is a block bootstrap",
-    "bimodal": "the samples fall into two groups",
-    "over_bound": "faster than its bound: the declared work or the ceiling is wrong",
-    "suspicious": "beyond what the device's data sheet allows",
-    "optimised_away": "no time at all: the compiler removed the work",
-}
+ROUNDED, CALLS = "ours, 16-bit values", "whole calls"
+SECTIONS = (PAPER, OURS, ROUNDED, CALLS, PEERS)
+PLACE = ("device", "problem", "dtype", "cache_state")  # a table, a picture and a ratio are of one such place
 
 
 @dataclass(frozen=True)
@@ -44,6 +37,7 @@ class Group:
     rows: list[Row] = field(repr=False)
     blocks: list[Row] = field(repr=False)
     ceilings: list[Row] = field(repr=False)
+    overheads: list[Row] = field(repr=False)
 
     @property
     def first(self) -> Row:
@@ -60,6 +54,13 @@ class Group:
         names = dict.fromkeys(str(c["variant"]) for c in final)
         return {name: max(float(c["gb_s"]) for c in final if c["variant"] == name) for name in names}
 
+    @property
+    def launch_ms(self) -> float | None:
+        """What one launch takes where launches are queued back to back, None where it was not measured."""
+        times = [r for r in self.overheads if r.get("median_ms")]
+        final = [r for r in times if r.get("kind") == "summary"] or times
+        return median(float(r["median_ms"]) for r in final) if final else None
+
     def label(self, row: Row) -> str:
         """The row's variant, or its whole configuration where the variant alone is not unique here."""
         twins = [other for other in self.rows if other["variant"] == row["variant"]]
@@ -68,16 +69,21 @@ class Group:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """What a paper printed for a preset: its rate, its share of its own bound, and the device's short name."""
+    """What a paper printed for a preset: its rate, its bound and the share of it, and the device's short name."""
 
     gflop_s: float | None
+    bound_gflop_s: float | None
     pct_bound: float | None
+    bytes_per_2_flop: float | None
     device: str
 
     def forms(self) -> Forms:
-        """`13.1 (51 %)`, `13.1`."""
+        """`13.1 of 25.6 (51 %)`, `13.1 (51 %)`, `13.1`."""
         rate = "-" if self.gflop_s is None else f"{self.gflop_s:g}"
-        return (rate if self.pct_bound is None else f"{rate} ({self.pct_bound:.0f} %)", rate)
+        short = rate if self.pct_bound is None else f"{rate} ({self.pct_bound:.0f} %)"
+        if self.bound_gflop_s is None:
+            return (short, rate)
+        return (short.replace(rate, f"{rate} of {self.bound_gflop_s:g}", 1), short, rate)
 
 
 @cache
@@ -85,12 +91,18 @@ def _paper_figures(workload: str) -> dict[str, PaperFigure]:
     """The printed figures of a workload by preset, in the order of the paper's ladder."""
     from gpuopt import papers
 
-    return {k: PaperFigure(v["gflop_s"], v["pct_bound"], v["device"]) for k, v in papers.figures(workload).items()}
+    names = [field.name for field in fields(PaperFigure)]
+    return {preset: PaperFigure(**{n: f[n] for n in names}) for preset, f in papers.figures(workload).items()}
 
 
 def paper_figure(row: Row) -> PaperFigure | None:
     """The paper's figure for the row's preset, None for what is not from a paper."""
     return _paper_figures(str(row.get("workload") or "")).get(str(row.get("preset") or ""))
+
+
+def uncached_gflop_s(row: Row) -> float | None:
+    """The rate that the row's no-cache bound allows, None where none is declared."""
+    return row["flops"] / row["uncached_ms"] * 1e-6 if row.get("flops") and row.get("uncached_ms") else None
 
 
 def _paper_rank(row: Row) -> int:
@@ -101,8 +113,10 @@ def _paper_rank(row: Row) -> int:
 
 def section(row: Row) -> str:
     """Which of `SECTIONS` a row belongs to."""
-    if row.get("role") == "peer":
-        return PEERS
+    if row.get("role") in ("peer", "call"):
+        return PEERS if row["role"] == "peer" else CALLS
+    if row.get("accuracy"):
+        return ROUNDED
     return PAPER if str(row.get("preset") or "").startswith("paper:") else OURS
 
 
@@ -138,7 +152,7 @@ class Study:
 
     @cached_property
     def summary(self) -> list[Row]:
-        """One row per configuration or peer, in reading order: the paper's ladder, ours, peers.
+        """One row per configuration, call or peer, in reading order: the paper's ladder, ours, calls, peers.
 
         A variant whose comparison never finished is represented by its middle block so far, or its best search row.
         """
@@ -154,21 +168,21 @@ class Study:
         shown: dict[Hashable, Row] = {}
         for row in self.rows:
             if row.get("kind") == "summary" and _is_entry(row):
-                shown[_identity(row)] = row
-        have = {(_where(row), row["variant"]) for row in shown.values()}
+                shown[identity(row)] = row
+        have = {(where(row), row["variant"]) for row in shown.values()}
         unfinished: dict[Hashable, list[Row]] = {}
         for row in self.rows:
-            key = (_where(row), row.get("variant"))
+            key = (where(row), row.get("variant"))
             if row.get("kind") in ("search", "block") and _is_entry(row) and key not in have:
                 unfinished.setdefault(key, []).append(row)
         shown |= {key: _representative(rows) for key, rows in unfinished.items()}
-        places = {_where(row) for row in shown.values()}
-        in_order = dict.fromkeys(_where(row) for row in self.rows)
+        places = {where(row) for row in shown.values()}
+        in_order = dict.fromkeys(where(row) for row in self.rows)
         return [self._group(place, list(shown.values())) for place in in_order if place in places]
 
     def _group(self, place: tuple[str, ...], shown: list[Row]) -> Group:
-        here = [row for row in self.rows if _where(row) == place]
-        rows = [row for row in shown if _where(row) == place]
+        here = [row for row in self.rows if where(row) == place]
+        rows = [row for row in shown if where(row) == place]
         seen = {id(row): index for index, row in enumerate(rows)}
         rows.sort(key=lambda row: (SECTIONS.index(section(row)), _paper_rank(row), seen[id(row)]))
         return Group(
@@ -179,19 +193,52 @@ class Study:
             rows=rows,
             blocks=[row for row in here if row.get("kind") == "block"],
             ceilings=[row for row in self.rows if row.get("role") == "ceiling" and row.get("device") == place[0]],
+            overheads=[row for row in self.rows if row.get("role") == "overhead" and _is_overhead_at(row, place)],
         )
 
-    def best(self, role: str = "variant") -> Row | None:
-        """The fastest correct summary row of `role`, or None where nothing is correct."""
-        rows = [row for row in self.summary if row.get("role", "variant") == role and row.get("status") == "ok"]
+    def best(self, role: str = "variant", accuracy: str = "") -> Row | None:
+        """The fastest correct summary row of `role`, or None where nothing is correct.
+
+        Rows that round their inputs (`accuracy` "HALF=1") count only where `accuracy` names theirs, or is "any".
+        """
+        rows = [
+            row
+            for row in self.summary
+            if row.get("role", "variant") == role
+            and row.get("status") == "ok"
+            and accuracy in ("any", row.get("accuracy") or "")
+        ]
         return min(rows, key=_seconds, default=None)
+
+    def speedup(self, name: str, reference: str) -> Ratio:
+        """How many times faster `name` is than `reference`: variants, configurations, presets, calls or peers.
+
+        Paired over their common blocks. Raises ParameterError for a name without a good row, and where several
+        devices, problems, dtypes or cache states have both.
+        """
+        from .ratios import ratio_between
+
+        pairs = []
+        for group in self.groups():
+            found = [_named(group, wanted) for wanted in (name, reference)]
+            if found[0] is not None and found[1] is not None:
+                pairs.append((group, found[0], found[1]))
+        if len(pairs) == 1:
+            return ratio_between(*pairs[0], float(self.problem_info.get("band") or 0.0))
+        if pairs:
+            raise ParameterError(f"name: {len(pairs)} groups of rows have both; make a Study of one group's rows")
+        known = {group.label(row): None for group in self.groups() for row in group.rows if row["status"] == "ok"}
+        for argument, wanted in (("name", name), ("reference", reference)):
+            if not any(_named(group, wanted) for group in self.groups()):
+                raise ParameterError(f"{argument}: no good row is called {wanted!r}; use one of {', '.join(known)}")
+        raise ParameterError(f"reference: {reference!r} was never measured beside {name!r}; sweep both together")
 
     def failures(self) -> list[Row]:
         """Every configuration that is not ok, with its status and reason; the last row of each stands."""
         last: dict[Hashable, Row] = {}
         for row in self.rows:
             if _is_entry(row):
-                last[_identity(row)] = row
+                last[identity(row)] = row
         return [row for row in last.values() if row.get("status") != "ok"]
 
     def sentences(self) -> list[str]:
@@ -239,127 +286,15 @@ class Study:
         if not groups:
             notes = self.notes or ["no configuration has been measured"]
             return [Sheet([], ["an empty study"], footers=[("", note) for note in notes])]
-        sheets = [self._sheet(group) for group in groups]
-        sheets[-1].footers += [("note", note) for note in self.notes]
+        from . import sheets
+
+        made = [sheets.sheet(self, group) for group in groups]
+        made[-1].footers += [("note", note) for note in self.notes]
         if self.harness:
             spent, wall = self.harness
             share = f"{spent:.1f} s of {wall:.1f} s ({100 * spent / wall:.1f} %)"
-            sheets[-1].footers.append(("harness", f"{share}, the rest was builds, transfers, runs and checks"))
-        return sheets
-
-    def _sheet(self, group: Group) -> Sheet:
-        against = dict.fromkeys(group.label(row) for row in group.rows if is_baseline(row, row))
-        quoted = {figure.device for figure in map(paper_figure, group.rows) if figure is not None}
-        titles = {"speedup": f"vs {joined(list(against)) or 'baseline'}", "paper": f"paper, {joined(sorted(quoted))}"}
-        sections = [(name, [_line(group, row) for row in group.section(name)]) for name in SECTIONS]
-        cells = [cell for _, lines in sections for line in lines for cell in line.cells.items()]
-        filled = {key for key, forms in cells if forms != ABSENT}
-        columns = [replace(c, title=titles.get(c.key, c.title)) for c in COLUMNS if c.key in filled]
-        return Sheet(columns, self._header(group), sections, self._footers(group))
-
-    def _header(self, group: Group) -> list[str]:
-        row, info = group.first, self.problem_info
-        sizes = row.get("sizes") or info.get("sizes") or {}
-        work = row.get("flops") or next((r["flops"] for r in group.rows if r.get("flops")), None)
-        counted = info.get("flops_counted")
-        footprint = info.get("footprint_bytes")
-        date = max((str(r["time_utc"])[:10] for r in group.rows if r.get("time_utc")), default="")
-        facts = [
-            f"cache state {group.cache_state}" if group.cache_state else "",
-            f"protocol {row.get('protocol')}" if row.get("protocol") else "",
-            f"{row.get('clock')} clock" if row.get("clock") else "",
-            (quantity(work, "flop") + " a run" + (f" ({counted})" if counted else "")) if work else "",
-            f"{byte_count(footprint)} of data" if footprint else "",
-            f"gpuopt {row.get('gpuopt_version')}" if row.get("gpuopt_version") else "",
-            date,
-        ]
-        measured = joined([f"{name} {significant(rate)} GB/s" for name, rate in group.ceiling_rates().items()])
-        return [
-            _dotted([row.get("workload"), group.problem, group.dtype, " ".join(f"{k}={v}" for k, v in sizes.items())]),
-            _dotted([group.device, f"driver {row['driver']}" if row.get("driver") else "", row.get("platform")]),
-            _dotted(facts),
-            *([f"ceilings measured in this run: {measured}"] if measured else []),
-        ]
-
-    def _footers(self, group: Group) -> list[tuple[str, str]]:
-        out = [
-            (f"{group.label(row)}: {row['status']}", str(row.get("reason") or "no reason was recorded"))
-            for row in group.rows
-            if row["status"] != "ok"
-        ]
-        shown = {_identity(row) for row in group.rows}
-        hidden: dict[tuple[str, str], int] = {}
-        for row in self.failures():
-            if _where(row) == _where(group.first) and _identity(row) not in shown:
-                key = (str(row["variant"]), str(row["status"]))
-                hidden[key] = hidden.get(key, 0) + 1
-        if hidden:
-            counts = joined([f"{variant} {count} {status}" for (variant, status), count in hidden.items()])
-            out.append(("other configurations that failed in the search", f"{counts} (study.failures() says why)"))
-        for flag in dict.fromkeys(flag for row in group.rows for flag in row.get("flags") or []):
-            names = [group.label(row) for row in group.rows if flag in (row.get("flags") or [])]
-            run = sum(row["status"] == "ok" for row in group.rows)
-            told = "every row" if len(names) == run > 2 else joined(names)
-            out.append((f"* {flag}", f"{told} ({FLAG_MEANINGS.get(flag, 'no meaning is on record')})"))
-        verdicts = {row.get("verdict") for row in group.rows if not is_baseline(row, row)}
-        signs = [f"{sign} {text}" for word, (sign, text) in VERDICT_SIGNS.items() if word in verdicts]
-        out += [("", "; ".join(signs))] if signs else []
-        configured = [row for row in group.rows if row.get("params") and row["status"] == "ok"]
-        out += [("configurations", joined([str(row["configuration"]) for row in configured]))] if configured else []
-        waiting = [group.label(row) for row in self.unconfirmed if row in group.rows]
-        if waiting:
-            out.append(("not compared to the end", f"{joined(waiting)} (one search or one block each)"))
-        return out
-
-
-# One character a level, widest layout first: which form of the cell is shown, `-` for none.
-COLUMNS = (
-    Column("name", "variant", ("",), "01122222222", right=False),
-    Column("time", "time", ("ms [95 % CI]", "ms ± CI", "ms"), "00000111122"),
-    Column("flops", "rate", ("GFLOP/s",), "00000000000"),
-    Column("bytes", "traffic", ("GB/s",), "000000-----"),
-    Column("bound", "of bound", ("% [CI]", "% ± CI", "%"), "00011112222"),
-    Column("by", "bound by", ("",), "00---------", right=False),
-    Column("paper", "the paper", ("GFLOP/s (bound)", "GFLOP/s"), "00000000---"),
-    Column("speedup", "speed-up", ("speed-up [95 % CI]", "speed-up ± CI", "speed-up"), "00001111112"),
-    Column("status", "status", ("",), "00000000000", right=False),
-)
-
-VERDICT_SIGNS = {
-    "SAME": ("=", "the same as the baseline within this run's noise"),
-    "AMBIGUOUS": ("?", "ambiguous: the interval, or the number of blocks for so many comparisons, does not decide"),
-}
-
-
-def _line(group: Group, row: Row) -> Line:
-    label = group.label(row)
-    name: Forms = (str(row.get("configuration") or label), label, shortened(label, NAME_WIDTH))
-    flags = " *" if row.get("flags") else ""
-    cells: dict[str, Forms] = {"name": name, "status": (f"{row['status']}{flags}",)}
-    figure = paper_figure(row)
-    if figure is not None:
-        cells["paper"] = figure.forms()
-    if row["status"] != "ok":
-        return Line(cells)
-    cells["time"] = spread(row.get("median_ms"), row.get("ci_lo_ms"), row.get("ci_hi_ms"), digits=4)
-    cells["flops"] = (significant(row.get("gflop_s")),)
-    cells["bytes"] = (significant(row.get("gb_s")),)
-    cells["bound"] = spread(row.get("pct_bound"), row.get("pct_lo"), row.get("pct_hi"))
-    cells["by"] = (str(row.get("bound_by") or "-"),)
-    cells["speedup"] = _speedup(row)
-    share = row.get("pct_bound")
-    return Line(cells, None if share is None else share / 100)
-
-
-def _speedup(row: Row) -> Forms:
-    if is_baseline(row, row):
-        return ("baseline",)
-    if not row.get("ratio"):
-        return ABSENT
-    lo, hi = row.get("ratio_lo"), row.get("ratio_hi")
-    forms = spread(1 / row["ratio"], 1 / hi if hi else None, 1 / lo if lo else None, "x")
-    sign = VERDICT_SIGNS.get(str(row.get("verdict")))
-    return tuple(f"{form} {sign[0]}" for form in forms) if sign else forms
+            made[-1].footers.append(("harness", f"{share}, the rest was builds, transfers, runs and checks"))
+        return made
 
 
 def is_baseline(row: Row, of: Row) -> bool:
@@ -368,20 +303,29 @@ def is_baseline(row: Row, of: Row) -> bool:
     return bool(of.get("baseline")) and of["baseline"] in names
 
 
-def _dotted(parts: Iterable[object]) -> str:
-    return " · ".join(str(part) for part in parts if part)
-
-
 def _is_entry(row: Row) -> bool:
-    return row.get("role", "variant") in ("variant", "peer") and row.get("variant") is not None
+    return row.get("role", "variant") in ("variant", "call", "peer") and row.get("variant") is not None
 
 
-def _where(row: Row) -> tuple[str, ...]:
-    return tuple(str(row.get(key) or "") for key in ("device", "problem", "dtype", "cache_state"))
+def _named(group: Group, name: str) -> Row | None:
+    good = [row for row in group.rows if row["status"] == "ok"]
+    by = (group.label, lambda row: row.get("configuration"), lambda row: row.get("preset"))
+    return next((row for key in by for row in good if key(row) == name), None)
 
 
-def _identity(row: Row) -> Hashable:
-    return (_where(row), row.get("role"), row.get("configuration") or row.get("variant"), row.get("preset"))
+def _is_overhead_at(row: Row, place: tuple[str, ...]) -> bool:
+    """Whether a launch was timed beside the rows of this place, whatever its own dtype."""
+    return row.get("role") == "overhead" and where(row | {"dtype": place[2]}) == place
+
+
+def where(row: Row) -> tuple[str, ...]:
+    """What rows must share to stand beside each other."""
+    return tuple(str(row.get(key) or "") for key in PLACE)
+
+
+def identity(row: Row) -> Hashable:
+    """What the last row of replaces the earlier ones in a study."""
+    return (where(row), row.get("role"), row.get("configuration") or row.get("variant"), row.get("preset"))
 
 
 def _representative(rows: list[Row]) -> Row:

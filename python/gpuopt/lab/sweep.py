@@ -3,14 +3,13 @@ kill."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpuopt import configuration as tables
 from gpuopt import papers
-from gpuopt._core import Device, Error, ParameterError
+from gpuopt._core import Device, Error, ParameterError, Variant
 from gpuopt.configuration import Configuration
 from gpuopt.lab import bounds, measure
 from gpuopt.lab.comparison import Comparison, timed
@@ -20,6 +19,7 @@ from gpuopt.lab.peers import Peer, default_peers
 from gpuopt.lab.progress import Bar
 from gpuopt.lab.recorder import Recorder
 from gpuopt.lab.results import resume_key
+from gpuopt.lab.search import search
 from gpuopt.lab.study import Study
 from gpuopt.lab.targets import Target, ceiling_targets, peer_target, problem_fields, status_of, variant_target
 from gpuopt.problems.problem import Problem
@@ -44,8 +44,8 @@ def sweep(
     Parameters
     ----------
     variants
-        ``"all"``, or names, presets and Configurations. Unless the protocol is quick, a bare name stands for all its
-        levels.
+        ``"all"``, or names, presets and Configurations. Unless the protocol is quick, a bare name stands for the best
+        of its levels, one for each accuracy; presets and Configurations are compared as given.
     protocol
         ``"quick"`` (one level a parameter, fixed budget, intervals as obtained) or ``"full"`` (search, then interleaved
         blocks until the intervals are narrow).
@@ -67,13 +67,13 @@ def sweep(
     if cache not in (None, "cold"):
         raise ParameterError(f"cache: {cache!r} is no cache state; use None or 'cold'")
     chosen = select(device)
-    configurations = _configurations(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
+    wanted = _wanted(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
     competitors = default_peers(problem.workload, chosen) if peers is None else list(peers)
     run = _Sweep(problem, chosen, PROTOCOLS[protocol], Recorder(store))
-    bar = Bar(progress, len(configurations) + len(competitors))
+    bar = Bar(progress, len(competitors))
     try:
         run.start(cache)
-        run.measure(configurations, competitors, bar)
+        run.measure(wanted, competitors, bar)
     except KeyboardInterrupt:
         run.interrupted = True
     finally:
@@ -85,12 +85,22 @@ def sweep(
 class _Named:
     configuration: Configuration
     preset: str | None
+    given: bool  # by the caller, as it is; else found by a search
 
 
-def _configurations(
-    problem: Problem, device: Device, wanted: str | Iterable[str | Configuration], all_levels: bool
-) -> list[_Named]:
-    """Every configuration to look at, once each, in the order of the tables; presets are known by name."""
+@dataclass(frozen=True)
+class _Wanted:
+    """What to look at, in the order asked for: configurations as given, and variants (by their row) to search."""
+
+    items: list[Configuration | Variant]
+    presets: dict[Configuration, str]
+
+    def named(self, configuration: Configuration) -> _Named:
+        preset = self.presets.get(configuration)
+        return _Named(configuration, preset, bool(preset) or configuration in self.items)
+
+
+def _wanted(problem: Problem, device: Device, names: str | Iterable[str | Configuration], all_levels: bool) -> _Wanted:
     workload = problem.workload
     table = {variant.name: variant for variant in tables.variants(workload)}
     quoted = {name: papers.preset(workload, name) for name in papers.figures(workload)}
@@ -98,34 +108,38 @@ def _configurations(
     presets = {
         tables.complete(workload, quoted[name]): name for name in reversed(quoted) if quoted[name].variant in table
     }
-    names: list[str | Configuration]
-    if isinstance(wanted, str):
-        names = list(table) if wanted == "all" else [wanted]
-    else:
-        names = list(wanted)
-    if not names:
-        raise ParameterError("variants: none is given; use 'all' or names of gpuopt.variants")
-    found: dict[Configuration, None] = {}
+    if isinstance(names, str):
+        names = list(table) if names == "all" else [names]
+    items: dict[Configuration | Variant, None] = {}
     for name in names:
         exact = tables.resolve(workload, device, problem.dtype.name, name)
-        found[exact] = None
         if all_levels and isinstance(name, str) and ":" not in name:
-            parameters = table[exact.variant].parameters
-            for levels in itertools.product(*(parameter.levels for parameter in parameters)):
-                named = dict(zip((parameter.name for parameter in parameters), levels, strict=True))
-                found[Configuration(exact.variant, **named)] = None
-    return [_Named(configuration, presets.get(configuration)) for configuration in found]
+            items[table[exact.variant]] = None
+            items.update(dict.fromkeys(preset for preset in presets if preset.variant == exact.variant))
+        else:
+            items[exact] = None
+    if not items:
+        raise ParameterError("variants: none is given; use 'all' or names of gpuopt.variants")
+    return _Wanted(list(items), presets)
 
 
-def _finalists(configurations: Sequence[_Named], times: dict[Configuration, float]) -> list[_Named]:
-    """Presets, the best of each variant, the best few of all; of a variant that never ran, one, so that it shows."""
-    chosen = {named.configuration for named in configurations if named.preset}
+def _finalists(workload: str, looked_at: Sequence[_Named], times: dict[Configuration, float]) -> list[_Named]:
+    """What was given and presets, the best of each variant and accuracy, the best few of standard accuracy; of a
+    variant that never ran, one, so that it shows."""
+    chosen = {named.configuration for named in looked_at if named.given}
     ranked = sorted(times, key=lambda configuration: times[configuration])
-    chosen.update(ranked[:REMEASURED])
-    for variant in dict.fromkeys(named.configuration.variant for named in configurations):
-        best = next((c for c in ranked if c.variant == variant), None)
-        chosen.add(best or next(n.configuration for n in configurations if n.configuration.variant == variant))
-    return [named for named in configurations if named.configuration in chosen]
+    classes = {configuration: tables.accuracy(workload, configuration) for configuration in ranked}
+    chosen.update([configuration for configuration in ranked if not classes[configuration]][:REMEASURED])
+    best: dict[tuple[str, str], Configuration] = {}
+    for configuration in ranked:
+        best.setdefault((configuration.variant, classes[configuration]), configuration)
+    chosen.update(best.values())
+    ran = {configuration.variant for configuration in ranked}
+    for named in looked_at:
+        if named.configuration.variant not in ran:
+            chosen.add(named.configuration)
+            ran.add(named.configuration.variant)
+    return [named for named in looked_at if named.configuration in chosen]
 
 
 class _Sweep:
@@ -151,9 +165,10 @@ class _Sweep:
         row = {"kind": "environment", "status": "ok", "environment": facts, "env_hash": facts["env_hash"]}
         self.recorder.keep(row | {"device": self.device.name})
 
-    def measure(self, configurations: Sequence[_Named], peers: Sequence[Peer], bar: Bar) -> None:
+    def measure(self, wanted: _Wanted, peers: Sequence[Peer], bar: Bar) -> None:
         """Search where the protocol asks for one, then the comparison in blocks."""
-        finalists = self.search(configurations, bar) if self.protocol.all_levels else configurations
+        finalists = self.finalists(wanted, bar)
+        bar.more(len(finalists))
         for named in finalists:
             self.add(named.configuration.variant, named, lambda named=named: self.variant(named), bar)  # type: ignore[misc]
         for peer in peers:
@@ -215,22 +230,42 @@ class _Sweep:
         }
         self.recorder.keep(self.common | row)
 
-    def search(self, configurations: Sequence[_Named], bar: Bar) -> list[_Named]:
-        """Each configuration alone; returns those worth a comparison."""
+    def finalists(self, wanted: _Wanted, bar: Bar) -> list[_Named]:
+        """What is worth a comparison: where the protocol asks for a search, each is measured alone first."""
+        if not self.protocol.all_levels:
+            return [wanted.named(item) for item in wanted.items if isinstance(item, Configuration)]
+        looked_at: dict[Configuration, _Named] = {}
         times: dict[Configuration, float] = {}
-        for named in configurations:
-            bar.say(str(named.configuration))
-            try:
-                target = self.variant(named)
-                row = self.recorder.found(resume_key(target.fields)) or self.searched(target)
-                if row["status"] == "ok":
-                    times[named.configuration] = float(row["median_ms"])  # type: ignore[arg-type]
-            except Error as error:
-                self.failed("search", error, named.configuration.variant, named)
+
+        def measure(configurations: Sequence[Configuration]) -> dict[Configuration, float]:
+            fresh = [configuration for configuration in configurations if configuration not in looked_at]
+            bar.more(len(fresh))
+            for configuration in fresh:
+                looked_at[configuration] = wanted.named(configuration)
+                time = self.time_alone(looked_at[configuration], bar)
+                if time is not None:
+                    times[configuration] = time
+            return {configuration: times[configuration] for configuration in configurations if configuration in times}
+
+        for item in wanted.items:
+            if isinstance(item, Configuration):
+                measure([item])
+            else:
+                search(item, measure)
+        return _finalists(self.problem.workload, list(looked_at.values()), times)
+
+    def time_alone(self, named: _Named, bar: Bar) -> float | None:
+        """Milliseconds of one configuration by itself, kept as a row; None where it cannot run."""
+        bar.say(str(named.configuration))
+        try:
+            target = self.variant(named)
+            row = self.recorder.found(resume_key(target.fields)) or self.searched(target)
+            return float(row["median_ms"]) if row["status"] == "ok" else None  # type: ignore[arg-type]
+        except Error as error:
+            self.failed("search", error, named.configuration.variant, named)
+            return None
+        finally:
             bar.step()
-        finalists = _finalists(configurations, times)
-        bar.more(len(finalists))
-        return finalists
 
     def searched(self, target: Target) -> dict[str, object]:
         """Samples of one configuration, checked again afterwards, as a kept row."""

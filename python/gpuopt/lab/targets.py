@@ -1,14 +1,16 @@
-"""What is visited in a block: a configuration of ours, a peer, or a ceiling; each verified, each with the fields of
-its row."""
+"""What is visited in a block: a configuration of ours, a whole call, a peer, a ceiling, a launch; each verified, each
+with the fields of its row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+import gpuopt
 from gpuopt._core import (
     Device,
     DeviceMemoryError,
@@ -19,7 +21,7 @@ from gpuopt._core import (
     Prepared,
     UnsupportedError,
 )
-from gpuopt.configuration import Configuration
+from gpuopt.configuration import Configuration, accuracy
 from gpuopt.lab import measure
 from gpuopt.lab.bounds import BandwidthTest
 from gpuopt.lab.measure import Ledger, Sampler
@@ -75,7 +77,7 @@ def problem_fields(
 
 
 def kernel_fields(prepared: Prepared) -> Row:
-    """What is known of a plan's main kernel, and the build times of all."""
+    """What is known of a plan's main kernel, and the build times and number of all that are launched."""
     kernels = prepared.kernels
     main = kernels[prepared.main_step]
     return {
@@ -89,6 +91,7 @@ def kernel_fields(prepared: Prepared) -> Row:
         "local_bytes": main["local_bytes"],
         "private_bytes": main["private_bytes"],
         "build_ms": sum(kernel["build_ms"] for kernel in kernels),
+        "launches": sum(all(kernel["global_size"]) for kernel in kernels),
     }
 
 
@@ -109,13 +112,14 @@ def variant_target(
     with ledger("build and upload"):
         bound: Bound = problem.prepare(configuration, device)
     with ledger("verify"):
-        errors = measure.verify(bound, problem)
+        errors = measure.verify(bound, problem, configuration)
     work = bound.work
     fields = common | kernel_fields(bound.prepared) | errors
     fields |= {
         "variant": configuration.variant,
         "configuration": str(configuration),
         "params": configuration.parameters,
+        "accuracy": accuracy(problem.workload, configuration),
         "preset": preset,
         "vector_width": configuration.parameters.get("WIDTH"),
         "flops": work["flops"],
@@ -126,44 +130,84 @@ def variant_target(
     fields["clock"] = sampler.clock
 
     def check() -> None:
-        measure.check_again(bound, problem)
+        measure.check_again(bound, problem, configuration)
 
     return Target(str(configuration), "variant", fields, sampler, check, work["bytes"], work["flops"])
 
 
-def peer_target(problem: Problem, peer: Peer, common: Row, ledger: Ledger) -> Target:
-    """A peer with its state made and its result verified. Raises whatever the peer raises."""
+def peer_target(
+    problem: Problem,
+    peer: Peer,
+    common: Row,
+    ledger: Ledger,
+    flush: Callable[[], None] | None = None,
+    clock_of: Callable[[Row], str | None] = lambda fields: None,
+) -> Target:
+    """A peer with its state made and its result verified; ``clock_of`` as in :func:`variant_target`.
+
+    Raises whatever the peer raises.
+    """
     with ledger("build and upload"):
         state = peer.prepare(problem)
+    own_clock = peer.sample
+
+    def sampler_of(fields: Row) -> Sampler:
+        if own_clock is None:
+            return measure.wall_sampler(lambda: peer.run(state), flush)
+        return measure.queued_sampler(partial(own_clock, state), flush, clock_of(fields))
+
+    common = common | {"platform": peer.platform, "options": peer.platform}
+    return _checked(problem, "peer", peer.name, lambda: peer.fetch(peer.run(state)), sampler_of, common, ledger)
+
+
+def call_target(
+    problem: Problem, name: str, device: Device, common: Row, ledger: Ledger, flush: Callable[[], None] | None = None
+) -> Target:
+    """One of the problem's whole calls, verified, by the host's clock. Raises what the call raises."""
+    with ledger("build and upload"):
+        run = problem.calls[name](device)
+    common = common | {"options": f"gpuopt {gpuopt.__version__}"}
+    return _checked(problem, "call", name, run, lambda _: measure.wall_sampler(run, flush), common, ledger)
+
+
+def _checked(
+    problem: Problem,
+    role: str,
+    name: str,
+    result: Callable[[], Any],
+    sampler_of: Callable[[Row], Sampler],
+    common: Row,
+    ledger: Ledger,
+) -> Target:
+    """The target of what is no kernel of ours to look into; ``result`` is held against the reference."""
 
     def check() -> dict[str, float]:
-        return measure.compare(np.asarray(peer.fetch(peer.run(state))), problem.reference, problem.tolerance)
+        return measure.compare(np.asarray(result()), problem.reference, problem.tolerance)
 
     with ledger("verify"):
         errors = check()
-    own_clock = peer.sample
-    if own_clock is None:
-        sampler = measure.wall_sampler(lambda: peer.run(state))
-    else:
-        sampler = Sampler(lambda count: own_clock(state, count), "event")
     flops = 2.0 * problem.sizes["nnz_range"] if "nnz_range" in problem.sizes else None
-    fields = (
-        common
-        | errors
-        | {
-            "variant": peer.name,
-            "configuration": peer.name,
-            "params": {},
-            "options": peer.platform,
-            "platform": peer.platform,
-            "source_sha256": None,
-            "local_size": None,
-            "global_size": None,
-            "clock": sampler.clock,
-            "flops": flops,
-        }
-    )
-    return Target(peer.name, "peer", fields, sampler, check, {}, flops)
+    fields = common | errors | {"variant": name, "configuration": name, "params": {}, "flops": flops}
+    fields |= {"source_sha256": None, "local_size": None, "global_size": None}
+    with ledger("warm-up"):
+        sampler = sampler_of(fields)
+    fields["clock"] = sampler.clock
+    return Target(name, role, fields, sampler, check, {}, flops)
+
+
+def overhead_target(device: Device, common: Row, ledger: Ledger) -> Target:
+    """The smallest read there is, queued back to back: what a launch costs whatever it does."""
+    with ledger("ceilings"):
+        reads = (found for found in BandwidthTest(device, 0).candidates() if found[0].variant.startswith("read"))
+        found = next(reads, None)  # not the fastest: which one that is may differ from run to run
+        if found is None:
+            raise Error(f"no read kernel runs on {device.name}: the time of a launch cannot be told")
+        configuration, prepared, _ = found
+        sampler = measure.device_sampler(prepared, device.timer_ns, None, "batch")
+    moved = prepared.work["bytes"]
+    fields = _microbench_fields(configuration, prepared, sampler, common, moved["dram"])
+    fields |= {"variant": "launch", "configuration": "launch"}
+    return Target("launch", "overhead", fields, sampler, lambda: None, moved)
 
 
 def ceiling_targets(
@@ -178,19 +222,25 @@ def ceiling_targets(
         for configuration, prepared, _ in [item for item in found if item[0].variant.startswith(kind)][:keep]:
             with ledger("ceilings"):
                 sampler = measure.device_sampler(prepared, device.timer_ns, flush)
-            fields = common | kernel_fields(prepared)
-            fields |= {
-                "workload": "microbench",
-                "dtype": "float32",
-                "variant": configuration.variant,
-                "configuration": str(configuration),
-                "params": configuration.parameters,
-                "vector_width": configuration.parameters.get("WIDTH"),
-                "sizes": {"bytes": footprint_bytes},
-                "clock": sampler.clock,
-                "bytes": prepared.work["bytes"],
-            }
+            fields = _microbench_fields(configuration, prepared, sampler, common, footprint_bytes)
             targets.append(Target(str(configuration), "ceiling", fields, sampler, lambda: None, prepared.work["bytes"]))
     if not targets:
         raise Error(f"no bandwidth kernel runs on {device.name}: there is no ceiling to hold a bound against")
     return targets
+
+
+def _microbench_fields(
+    configuration: Configuration, prepared: Prepared, sampler: Sampler, common: Row, footprint_bytes: float
+) -> Row:
+    fields = common | kernel_fields(prepared)
+    return fields | {
+        "workload": "microbench",
+        "dtype": "float32",
+        "variant": configuration.variant,
+        "configuration": str(configuration),
+        "params": configuration.parameters,
+        "vector_width": configuration.parameters.get("WIDTH"),
+        "sizes": {"bytes": int(footprint_bytes)},
+        "clock": sampler.clock,
+        "bytes": prepared.work["bytes"],
+    }

@@ -33,7 +33,9 @@ class Problem:
 
     ``reference`` is float64, ``tolerance`` the largest absolute error allowed for each of its elements. ``prepare``
     puts the data on a device (once) and binds a configuration to it, with an output of its own between guard zones.
-    ``flops_counted`` says which count of operations a rate uses.
+    ``flops_counted`` says which count of operations a rate uses. ``tolerance_of`` is asked instead of ``tolerance``
+    where configurations may round their inputs. ``calls`` are whole calls as a user makes them, by what the user
+    writes: each makes, for a device, a function that returns the result as NumPy.
     """
 
     workload: str
@@ -48,6 +50,12 @@ class Problem:
     prepare: Callable[[Configuration, Device], Bound]
     flops_counted: str = ""
     notes: list[str] = field(default_factory=list)
+    tolerance_of: Callable[[Configuration], np.ndarray] | None = None
+    calls: Mapping[str, Callable[[Device], Callable[[], np.ndarray]]] = field(default_factory=dict)
+
+    def tolerance_for(self, configuration: Configuration) -> np.ndarray:
+        """The largest absolute error allowed for each element where ``configuration`` computed it."""
+        return self.tolerance if self.tolerance_of is None else self.tolerance_of(configuration)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={value}" for name, value in self.sizes.items())

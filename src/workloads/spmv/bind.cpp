@@ -84,6 +84,21 @@ struct Call {
     }
 };
 
+// The product of host arrays by a plan that was made before; what is checked is what a plain product checks.
+py::object multiply(HostProduct& product, const MatrixPointer& matrix, const py::object& x, const py::object& y,
+                    double alpha, const py::object& out) {
+    Call call(matrix, x, y, alpha, product.beta(), out);
+    if (call.x.is_device()) throw ArrayError("x", "it is a DeviceArray", "give a NumPy array");
+    if (call.arguments.vectors != product.vectors())
+        throw ArrayError("x", "its shape is " + shape_text(call.x.shape),
+                         "this product was planned for " + std::to_string(product.vectors()) + " columns");
+    {
+        const py::gil_scoped_release release;
+        product.multiply(call.x.host, call.addend ? call.addend->host : nullptr, call.result.host);
+    }
+    return finished(call.result);
+}
+
 py::object spmv(const MatrixPointer& matrix, const py::object& x, const py::object& y, double alpha, double beta,
                 const py::object& out, const std::string& variant, const Parameters& parameters) {
     Call call(matrix, x, y, alpha, beta, out);
@@ -118,9 +133,18 @@ void bind_spmv(py::module_& module) {
         .def_property_readonly(
             "offsets", [](const DiaMatrix& matrix) { return py::array_t<std::int64_t>(py::cast(matrix.offsets())); })
         .def_property_readonly("stored_entries", &DiaMatrix::stored_entries)
+        .def_property_readonly("symmetric",
+                               py::cpp_function(&DiaMatrix::symmetric, py::call_guard<py::gil_scoped_release>()))
+        .def_property_readonly("grid_width", &DiaMatrix::grid_width)
         .def_property_readonly("device", [](const DiaMatrix& matrix) {
             return std::const_pointer_cast<Device>(matrix.session()->shared_device());
         });
+    py::class_<HostProduct, std::shared_ptr<HostProduct>>(module, "HostProduct",
+                                                          "A product of NumPy arrays, planned once.")
+        .def(py::init<const MatrixPointer&, std::int64_t, double, double, const std::string&, const Parameters&>(),
+             py::arg("matrix"), py::arg("vectors"), py::arg("alpha"), py::arg("beta"), py::arg("variant"),
+             py::arg("parameters"), py::call_guard<py::gil_scoped_release>())
+        .def("multiply", &multiply, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("alpha"), py::arg("out"));
     module.def("spmv", &spmv, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("alpha"), py::arg("beta"),
                py::arg("out"), py::arg("variant"), py::arg("parameters"));
     module.def("prepare_spmv", &prepare, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("alpha"),

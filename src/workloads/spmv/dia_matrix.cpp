@@ -1,6 +1,7 @@
 #include "workloads/spmv/dia_matrix.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "workloads/prepared.hpp"
@@ -11,6 +12,26 @@ namespace {
 // Entries of the diagonal at `offset` that lie inside a rows x cols matrix.
 std::int64_t length_inside(std::int64_t offset, std::int64_t rows, std::int64_t cols) {
     return std::max<std::int64_t>(0, std::min(rows, cols - offset) - std::max<std::int64_t>(0, -offset));
+}
+
+template <class Value>
+std::shared_ptr<Buffer> uploaded(const std::shared_ptr<Session>& session, const std::vector<Value>& list,
+                                 const char* what) {
+    auto buffer = std::make_shared<Buffer>(session, list.size() * sizeof(Value), what);
+    buffer->upload(list.data());
+    return buffer;
+}
+
+std::int64_t place_of(const std::vector<std::int64_t>& list, std::int64_t value) {
+    const auto found = std::find(list.begin(), list.end(), value);
+    return found == list.end() ? -1 : found - list.begin();
+}
+
+Launch over_entries(std::int64_t rows, std::size_t diagonals) {
+    auto launch = launch_1d(rows, 64);
+    launch.dimensions = 2;
+    launch.global[1] = diagonals;
+    return launch;
 }
 
 }  // namespace
@@ -37,7 +58,7 @@ DiaMatrix::DiaMatrix(std::shared_ptr<Session> session, DType dtype, std::int64_t
     auto raw = std::make_shared<Buffer>(session_, row_bytes * order.size(), "the matrix");
     for (std::size_t k = 0; k < order.size(); ++k)
         raw->upload(static_cast<const unsigned char*>(data) + order[k] * row_bytes, k * row_bytes, row_bytes);
-    current_ = {std::max<std::int64_t>(width, 1), width, indexed == Indexed::by_column ? 1 : 0, std::move(raw)};
+    whole_ = {std::max<std::int64_t>(width, 1), width, indexed == Indexed::by_column ? 1 : 0, offsets_, std::move(raw)};
 }
 
 std::shared_ptr<DiaMatrix> DiaMatrix::transposed() {
@@ -48,46 +69,145 @@ std::shared_ptr<DiaMatrix> DiaMatrix::transposed() {
     result->rows_ = cols_;
     result->cols_ = rows_;
     // Row-indexed values of A are column-indexed values of its transpose and the other way round: the buffer is shared.
-    // Negated offsets descend; the order of diagonals in the buffer is what counts, so it stays.
-    for (const auto offset : offsets_) result->offsets_.push_back(-offset);
-    result->current_ = {current_.slice, current_.width, 1 - current_.shift, current_.buffer};
+    result->whole_ = whole_;
+    result->whole_.shift = 1 - whole_.shift;
+    for (auto& offset : result->whole_.offsets) offset = -offset;
+    result->offsets_ = result->whole_.offsets;
+    std::sort(result->offsets_.begin(), result->offsets_.end());
+    result->symmetric_ = symmetric_;
+    result->half_scale_ = half_scale_;
     return result;
 }
 
-std::shared_ptr<Buffer> DiaMatrix::values(std::int64_t slice) {
-    slice = std::max<std::int64_t>(slice, 1);
+// The first arguments of a pass that reads the whole matrix.
+void DiaMatrix::add_whole(Prepared& plan) const {
+    plan.arg(whole_.buffer->handle())
+        .arg(cl_long(whole_.slice))
+        .arg(cl_long(whole_.width))
+        .arg(cl_long(whole_.shift))
+        .arg(cl_int(whole_.offsets.size()));
+}
+
+std::shared_ptr<Buffer> DiaMatrix::whole_offsets() const { return uploaded(session_, whole_.offsets, "offsets"); }
+
+std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
+    const auto slice = std::max<std::int64_t>(form.slice, 1);
+    const StoredForm key{slice, form.upper, form.half};
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (current_.packed && current_.slice == slice) return current_.buffer;
-    if (auto alive = in_use_[slice].lock()) return alive;
+    if (auto alive = in_use_[key].lock()) return alive;
+
+    auto stored = std::make_shared<StoredValues>();
+    std::vector<std::int32_t> source;
+    for (const auto offset : offsets_)
+        if (!form.upper || offset >= 0) {
+            stored->offset_list.push_back(offset);
+            source.push_back(static_cast<std::int32_t>(place_of(whole_.offsets, offset)));
+        }
+    if (form.half) stored->scale = half_scale();
     const auto slices = (rows_ + slice - 1) / slice;
-    const auto bytes = static_cast<std::size_t>(slices * slice * diagonals()) * facts(dtype_).bytes;
-    auto packed =
-        std::make_shared<Buffer>(session_, bytes, "the matrix in slices of " + std::to_string(slice) + " rows");
+    const auto value_bytes = form.half ? std::size_t(2) : facts(dtype_).bytes;
+    stored->values =
+        std::make_shared<Buffer>(session_, static_cast<std::size_t>(slices * slice * stored->diagonals()) * value_bytes,
+                                 "the matrix in slices of " + std::to_string(slice) + " rows");
+    if (needs_long_index()) {
+        stored->offsets = uploaded(session_, stored->offset_list, "offsets");
+    } else {
+        const std::vector<std::int32_t> narrow(stored->offset_list.begin(), stored->offset_list.end());
+        stored->offsets = uploaded(session_, narrow, "offsets");
+    }
 
     Prepared plan(session_);
-    const auto offsets = std::make_shared<Buffer>(session_, offsets_.size() * sizeof(std::int64_t), "offsets");
-    offsets->upload(offsets_.data());
-    Launch launch;
-    launch.dimensions = 2;
-    launch.local = {64, 1, 1};
-    launch.global = {static_cast<std::size_t>((slices * slice + 63) / 64 * 64), offsets_.size(), 1};
-    plan.add(session_->build("spmv/passes/repack.cl", build_options({session_->device(), dtype_, {}, {}})),
-             "spmv_repack", launch);
-    plan.arg(current_.buffer->handle())
-        .arg(cl_long(current_.slice))
-        .arg(cl_long(current_.width))
-        .arg(cl_long(current_.shift));
-    plan.arg(packed->handle())
+    const auto offsets = uploaded(session_, stored->offset_list, "offsets");
+    const auto sources = uploaded(session_, source, "the order of diagonals");
+    const auto options = build_options({session_->device(), dtype_, {}, {}}) + (form.half ? " -DHALF=1" : "");
+    plan.add(session_->build("spmv/passes/repack.cl", options), "spmv_repack",
+             over_entries(slices * slice, stored->offset_list.size()));
+    add_whole(plan);
+    plan.arg(stored->values->handle())
         .arg(cl_long(slice))
         .arg(cl_long(rows_))
         .arg(cl_long(cols_))
-        .arg(cl_int(diagonals()))
-        .arg(offsets->handle());
+        .arg(cl_int(stored->diagonals()))
+        .arg(offsets->handle())
+        .arg(sources->handle())
+        .arg(real_scalar(dtype_, stored->scale));
     plan.run();
 
-    in_use_[slice] = packed;
-    current_ = {slice, rows_, 0, packed, true};
-    return packed;
+    in_use_[key] = stored;
+    if (!form.upper && !form.half) {  // it holds all there is: what was given need not be kept beside it
+        whole_ = {slice, rows_, 0, offsets_, stored->values};
+        own_ = stored;
+    }
+    return stored;
+}
+
+bool DiaMatrix::symmetric() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (symmetric_) return *symmetric_;
+    std::vector<std::int32_t> partner;
+    for (const auto offset : whole_.offsets)
+        partner.push_back(static_cast<std::int32_t>(place_of(whole_.offsets, -offset)));
+    if (rows_ != cols_ || std::count(partner.begin(), partner.end(), -1) > 0) {
+        symmetric_ = false;
+        return false;
+    }
+    const auto offsets = whole_offsets(), partners = uploaded(session_, partner, "mirrored diagonals");
+    const auto found = std::make_shared<Buffer>(session_, sizeof(std::int32_t), "a flag");
+    found->fill(0);
+    Prepared plan(session_);
+    plan.add(session_->build("spmv/passes/inspect.cl", build_options({session_->device(), dtype_, {}, {}})),
+             "spmv_asymmetry", over_entries(rows_, whole_.offsets.size()));
+    add_whole(plan);
+    plan.arg(cl_long(rows_)).arg(offsets->handle()).arg(partners->handle()).arg(found->handle());
+    plan.run();
+    std::int32_t asymmetric = 0;
+    found->download(&asymmetric);
+    symmetric_ = asymmetric == 0;
+    return *symmetric_;
+}
+
+// The power of two that brings the largest finite value just below 2^15, in the middle of what 16 bits hold.
+double DiaMatrix::half_scale() {
+    if (half_scale_) return *half_scale_;
+    constexpr std::int64_t lanes = 1024;
+    const auto count = static_cast<std::size_t>(lanes) * whole_.offsets.size();
+    const auto offsets = whole_offsets();
+    const auto largest = std::make_shared<Buffer>(session_, count * facts(dtype_).bytes, "magnitudes");
+    Prepared plan(session_);
+    plan.add(session_->build("spmv/passes/inspect.cl", build_options({session_->device(), dtype_, {}, {}})),
+             "spmv_magnitude", over_entries(lanes, whole_.offsets.size()));
+    add_whole(plan);
+    plan.arg(cl_long(rows_)).arg(cl_long(cols_)).arg(offsets->handle()).arg(largest->handle());
+    plan.run();
+    double maximum = 0;
+    if (dtype_ == DType::f64) {
+        std::vector<double> found(count);
+        largest->download(found.data());
+        for (const auto value : found) maximum = std::max(maximum, value);
+    } else {
+        std::vector<float> found(count);
+        largest->download(found.data());
+        for (const auto value : found) maximum = std::max(maximum, double(value));
+    }
+    half_scale_ = maximum > 0 ? std::ldexp(1.0, std::clamp(14 - std::ilogb(maximum), -120, 120)) : 1.0;
+    return *half_scale_;
+}
+
+std::int64_t DiaMatrix::grid_width() const {
+    // Bands: runs of neighbouring offsets. A centre is half of first + last, so all is counted twice.
+    std::vector<std::int64_t> twice_centres;
+    for (std::size_t k = 0; k < offsets_.size();) {
+        auto end = k + 1;
+        while (end < offsets_.size() && offsets_[end] == offsets_[end - 1] + 1) ++end;
+        twice_centres.push_back(offsets_[k] + offsets_[end - 1]);
+        k = end;
+    }
+    std::int64_t width = 0;
+    for (const auto centre : twice_centres)
+        if (centre > 0 && centre % 2 == 0 && (width == 0 || centre / 2 < width)) width = centre / 2;
+    if (width < 2) return 0;
+    const auto fits = [&](std::int64_t centre) { return centre % (2 * width) == 0; };
+    return std::all_of(twice_centres.begin(), twice_centres.end(), fits) ? width : 0;
 }
 
 std::int64_t DiaMatrix::stored_entries() const {
@@ -105,17 +225,5 @@ std::int64_t DiaMatrix::max_offset() const {
 }
 
 bool DiaMatrix::needs_long_index() const { return rows_ + cols_ > (std::int64_t(1) << 30); }
-
-std::shared_ptr<Buffer> DiaMatrix::offset_buffer() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!offset_buffer_) {
-        const bool wide = needs_long_index();
-        auto buffer = std::make_shared<Buffer>(session_, offsets_.size() * (wide ? 8 : 4), "offsets");
-        const std::vector<std::int32_t> narrow(offsets_.begin(), offsets_.end());
-        buffer->upload(wide ? static_cast<const void*>(offsets_.data()) : narrow.data());
-        offset_buffer_ = std::move(buffer);
-    }
-    return offset_buffer_;
-}
 
 }  // namespace gpuopt

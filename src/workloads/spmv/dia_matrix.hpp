@@ -1,11 +1,12 @@
-// A diagonal matrix on a device, kept in whatever storage form was asked for last; forms still in use by a plan live on
-// with it.
+// A diagonal matrix on a device: one whole stored form, from which others are packed on demand and shared while in use.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <tuple>
 #include <vector>
 
 #include "runtime/buffer.hpp"
@@ -13,6 +14,27 @@
 #include "runtime/program.hpp"
 
 namespace gpuopt {
+
+class Prepared;
+
+// Values in slices of `slice` rows, val[(i div S)*D*S + k*S + (i mod S)], zero where the matrix has none; diagonals by
+// ascending offset, of `upper` only those with offsets of at least 0; `half` in 16 bits.
+struct StoredForm {
+    std::int64_t slice = 1;
+    bool upper = false, half = false;
+
+    bool operator<(const StoredForm& other) const {
+        return std::tie(slice, upper, half) < std::tie(other.slice, other.upper, other.half);
+    }
+};
+
+struct StoredValues {
+    std::shared_ptr<Buffer> values, offsets;  // offsets int, or long where needs_long_index()
+    std::vector<std::int64_t> offset_list;
+    double scale = 1;  // a power of two: what is stored is scale times the value
+
+    std::int64_t diagonals() const { return static_cast<std::int64_t>(offset_list.size()); }
+};
 
 class DiaMatrix {
 public:
@@ -27,39 +49,51 @@ public:
 
     std::shared_ptr<DiaMatrix> transposed();
 
-    // Values in slices of `slice` rows, zero where the matrix has none, packed on the device on first demand.
-    std::shared_ptr<Buffer> values(std::int64_t slice);
+    // Packed on the device on first demand.
+    std::shared_ptr<const StoredValues> values(const StoredForm& form);
+
+    // Whether every entry equals its mirrored one exactly; asked of the device once.
+    bool symmetric();
+    // Width of the grid whose points the rows are, 0 where the offsets show none: all bands of neighbouring diagonals
+    // have centres that are multiples of it.
+    std::int64_t grid_width() const;
 
     const std::shared_ptr<Session>& session() const { return session_; }
     DType dtype() const { return dtype_; }
     std::int64_t rows() const { return rows_; }
     std::int64_t cols() const { return cols_; }
     std::int64_t diagonals() const { return static_cast<std::int64_t>(offsets_.size()); }
-    const std::vector<std::int64_t>& offsets() const { return offsets_; }  // only diagonals that touch the matrix
-    std::int64_t stored_entries() const;                                   // sum of their lengths inside the matrix
-    std::int64_t min_offset() const;                                       // at most 0
-    std::int64_t max_offset() const;                                       // at least 0
+    const std::vector<std::int64_t>& offsets() const {
+        return offsets_;
+    }                                     // ascending; only those that touch the matrix
+    std::int64_t stored_entries() const;  // sum of their lengths inside the matrix
+    std::int64_t min_offset() const;      // at most 0
+    std::int64_t max_offset() const;      // at least 0
     bool needs_long_index() const;
-    std::shared_ptr<Buffer> offset_buffer();  // int, or long where needs_long_index()
 
 private:
-    // Where values stand: slices of `slice` positions, `width` of them given, entry k of a row at position row +
-    // shift*offset_k.
-    struct Form {
+    // Where the whole matrix stands: slices of `slice` positions, `width` of them given, entry k of a row at position
+    // row + shift*offset, diagonals in the order of `offsets`.
+    struct Whole {
         std::int64_t slice = 1, width = 0, shift = 0;
+        std::vector<std::int64_t> offsets;
         std::shared_ptr<Buffer> buffer;
-        bool packed = false;  // made here: zero outside the matrix, where given data may hold anything
     };
     DiaMatrix() = default;
+    void add_whole(Prepared& plan) const;
+    std::shared_ptr<Buffer> whole_offsets() const;
+    double half_scale();
 
     std::shared_ptr<Session> session_;
     DType dtype_ = DType::f32;
     std::int64_t rows_ = 0, cols_ = 0;
     std::vector<std::int64_t> offsets_;
     std::mutex mutex_;
-    Form current_;
-    std::map<std::int64_t, std::weak_ptr<Buffer>> in_use_;
-    std::shared_ptr<Buffer> offset_buffer_;
+    Whole whole_;
+    std::map<StoredForm, std::weak_ptr<const StoredValues>> in_use_;
+    std::shared_ptr<const StoredValues> own_;  // the form that whole_ is in, once it was packed
+    std::optional<bool> symmetric_;
+    std::optional<double> half_scale_;
 };
 
 }  // namespace gpuopt

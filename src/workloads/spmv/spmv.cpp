@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/image.hpp"
+
 namespace gpuopt {
 namespace {
 
@@ -12,28 +14,19 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 
 std::int64_t slice_of(MatrixForm form, const Case& at) {
     constexpr std::int64_t alignment = 128;  // bytes; the pitch of the paper
+    const auto block = at.parameters.find("BLOCK");
     switch (form) {
         case MatrixForm::exact: return at.size("rows");
-        case MatrixForm::pitched: return round_up(at.size("rows"), alignment / at.element_bytes());
+        case MatrixForm::pitched:
+            return round_up(at.size("rows"),
+                            std::max(alignment / at.element_bytes(), block == at.parameters.end() ? 1 : block->second));
         case MatrixForm::sliced: break;
     }
     return at.parameter("SLICE");
 }
 
-// Compulsory traffic: every stored value and x and y once, whatever the vectors.
-Work work_of(const SpmvArguments& arguments, std::int64_t stored_values) {
-    const auto& matrix = *arguments.matrix;
-    const auto element = double(facts(matrix.dtype()).bytes), vectors = double(arguments.vectors);
-    Work work;
-    work.flops = 2.0 * double(matrix.stored_entries()) * vectors;
-    work.bytes["dram"] =
-        element * (double(stored_values) +
-                   vectors * (double(matrix.cols()) + double(matrix.rows()) * (arguments.beta == 0 ? 1 : 2)));
-    return work;
-}
-
-// Builds the plan of one product. Vectors of a matrix X are taken one after the other, each packed into scratch and
-// back.
+// Builds the plan of one product. A variant that takes one vector at a time gets the columns of x one after the other,
+// each packed into scratch and back.
 class Planner {
 public:
     Planner(const SpmvArguments& arguments, const SpmvVariant& variant, const Parameters& parameters)
@@ -41,34 +34,57 @@ public:
           matrix_(*arguments.matrix),
           variant_(variant),
           session_(matrix_.session()),
+          bands_(bands_of(matrix_.offsets(), matrix_.grid_width())),
           sizes_({{"rows", matrix_.rows()},
                   {"cols", matrix_.cols()},
                   {"diags", matrix_.diagonals()},
-                  {"vectors", arguments.vectors}}),
+                  {"vectors", arguments.vectors},
+                  {"grid", matrix_.grid_width()},
+                  {"bands", static_cast<std::int64_t>(bands_.size())}}),
           parameters_(parameters),
           case_{session_->device(), matrix_.dtype(), sizes_, parameters_},
-          plan_(std::make_shared<Prepared>(session_)) {}
+          plan_(std::make_shared<Prepared>(session_)) {
+        auto &across = sizes_["reach_x"], &down = sizes_["reach_y"];
+        for (const auto& band : bands_) {
+            across = std::max({across, -band.dx, band.dx + band.count - 1});
+            down = std::max({down, -band.dy, band.dy});
+        }
+    }
 
     std::shared_ptr<Prepared> plan() {
         check_configuration(spmv_workload(), variant_, case_);
+        if (variant_.upper() && !matrix_.symmetric())
+            throw UnsupportedError(UnsupportedError::Because::constraint,
+                                   "spmv " + variant_.name + ": A is not symmetric");
+        const bool half = parameters_.count("HALF") && parameters_.at("HALF") == 1;
         slice_ = slice_of(variant_.form, case_);
-        values_ = matrix_.values(slice_);
-        const bool columns = arguments_.vectors > 1;
-        if (variant_.home == VectorHome::padded || columns) x_home_ = scratch_x();
-        if (columns) {
+        values_ = matrix_.values({slice_, variant_.upper(), half});
+        // A grid that does not show is one line.
+        if (sizes_["grid"] == 0) sizes_["grid"] = std::max<std::int64_t>(matrix_.rows(), 1);
+
+        const bool one_by_one = arguments_.vectors > 1 && !variant_.all_columns;  // no columns at all: no steps
+        if (variant_.home == VectorHome::padded || one_by_one || !arguments_.x) make_x_home(one_by_one);
+        if (variant_.home == VectorHome::image) make_image();
+        if (one_by_one || (variant_.sums_in_y && arguments_.beta != 0)) {
             y_home_ = scratch(matrix_.rows(), "a column of y");
-            if (arguments_.beta != 0) addend_home_ = scratch(matrix_.rows(), "a column of the addend");
+            if (one_by_one && arguments_.beta != 0) addend_home_ = scratch(matrix_.rows(), "a column of the addend");
         }
-        for (std::int64_t column = 0; column < arguments_.vectors; ++column) {
-            if (x_home_) pack(arguments_.x, column, arguments_.vectors, x_home_, x_origin_, 1, matrix_.cols());
-            if (addend_home_) pack(arguments_.addend, column, arguments_.vectors, addend_home_, 0, 1, matrix_.rows());
+        const auto turns = one_by_one ? arguments_.vectors : std::min<std::int64_t>(arguments_.vectors, 1);
+        for (std::int64_t column = 0; column < turns; ++column) {
+            if (x_home_ && arguments_.x) pack(arguments_.x, column, turns, x_home_, x_origin_, 1, matrix_.cols());
+            if (addend_home_) pack(arguments_.addend, column, turns, addend_home_, 0, 1, matrix_.rows());
+            if (image_) fill_image();
             product();
-            if (y_home_) pack(y_home_, 0, 1, arguments_.y, column, arguments_.vectors, matrix_.rows());
+            if (y_home_) pack(y_home_, 0, 1, arguments_.y, column, turns, matrix_.rows());
         }
-        plan_->work = work_of(arguments_, static_cast<std::int64_t>(values_->bytes() / facts(matrix_.dtype()).bytes));
-        plan_->keep(arguments_);
+        plan_->work = work();
+        plan_->keep(std::vector<std::shared_ptr<Buffer>>{arguments_.x, arguments_.addend, arguments_.y});
         return plan_;
     }
+
+    // Where x is expected when the arguments held none: its buffer, and the elements before it there.
+    const std::shared_ptr<Buffer>& x_target() const { return whole_x_ ? whole_x_ : x_home_; }
+    std::int64_t x_origin() const { return whole_x_ ? 0 : x_origin_; }
 
 private:
     std::shared_ptr<Buffer> scratch(std::int64_t elements, const std::string& what) {
@@ -78,15 +94,43 @@ private:
         return buffer;
     }
 
-    // x between zeros: as many before as the lowest diagonal reaches back, as many behind as the last rounded-up row
-    // reaches out.
-    std::shared_ptr<Buffer> scratch_x() {
-        if (variant_.home != VectorHome::padded) return scratch(matrix_.cols(), "a column of x");
+    // x, or one column of it, where the kernel wants it. Padded: as many zeros before as the lowest diagonal reaches
+    // back, as many behind as the last rounded-up row reaches out.
+    void make_x_home(bool one_by_one) {
+        if (!arguments_.x && one_by_one) {  // the caller's columns come first, then one of them
+            whole_x_ = scratch(matrix_.cols() * arguments_.vectors, "x");
+            arguments_.x = whole_x_;
+        }
+        if (variant_.home != VectorHome::padded) {
+            x_home_ = scratch(matrix_.cols() * (one_by_one ? 1 : arguments_.vectors), "x");
+            return;
+        }
         x_origin_ = -matrix_.min_offset();
-        const auto rows = variant_.form == MatrixForm::sliced ? round_up(matrix_.rows(), slice_) : matrix_.rows();
-        auto buffer = scratch(x_origin_ + std::max(matrix_.cols(), rows + matrix_.max_offset()), "padded x");
-        buffer->fill(0);
-        return buffer;
+        const auto rows = round_up(matrix_.rows(), std::max<std::int64_t>(slice_, 1));
+        x_home_ = scratch(x_origin_ + std::max(matrix_.cols(), rows + matrix_.max_offset()), "padded x");
+        x_home_->fill(0);
+    }
+
+    void make_image() {
+        const auto pixels = std::max<std::int64_t>((matrix_.cols() + 3) / 4, 1);
+        log_width_ = 0;
+        while ((std::int64_t(1) << log_width_) * (std::int64_t(1) << log_width_) < pixels) ++log_width_;
+        image_width_ = std::int64_t(1) << log_width_;
+        image_height_ = (pixels + image_width_ - 1) / image_width_;
+        image_ = std::make_shared<Image2D>(session_, static_cast<std::size_t>(image_width_),
+                                           static_cast<std::size_t>(image_height_), "x");
+        plan_->keep(image_);
+    }
+
+    void fill_image() {
+        const auto pixels = image_width_ * image_height_;
+        plan_->add(session_->build("spmv/passes/to_image.cl", build_options({case_.device, case_.dtype, {}, {}})),
+                   "spmv_to_image", launch_1d(pixels, 64));
+        plan_->arg((x_home_ ? x_home_ : arguments_.x)->handle())
+            .arg(cl_long(matrix_.cols()))
+            .arg(image_->handle())
+            .arg(cl_int(log_width_))
+            .arg(cl_long(pixels));
     }
 
     void pack(const std::shared_ptr<Buffer>& from, std::int64_t from_origin, std::int64_t from_stride,
@@ -102,41 +146,87 @@ private:
         else plan_->arg(cl_int(value));
     }
 
-    void product() {
-        const auto& workload = spmv_workload();
-        const auto options = build_options(case_) + (matrix_.needs_long_index() ? " -DINDEX=long" : " -DINDEX=int");
-        plan_->main_step = plan_->steps().size();
-        // A matrix without rows has no work-items; OpenCL wants the step left out, which the plan does.
-        plan_->add(session_->build(workload.source_path(variant_), options), workload.entry_point(variant_),
-                   matrix_.rows() == 0 ? launch_1d(0, 1) : variant_.launch(case_));
-        const auto offsets = matrix_.offset_buffer();
-        plan_->keep(offsets);
-        plan_->keep(values_);
-        const auto& x = x_home_ ? x_home_ : arguments_.x;
-        const auto& y = y_home_ ? y_home_ : arguments_.y;
-        const auto& addend = addend_home_ ? addend_home_ : arguments_.addend ? arguments_.addend : y;
-        plan_->arg(values_->handle()).arg(cl_long(slice_));
-        index_arg(matrix_.rows());
-        index_arg(matrix_.cols());
-        plan_->arg(cl_int(matrix_.diagonals())).arg(offsets->handle()).arg(x->handle());
-        index_arg(x_origin_);
-        plan_->arg(addend->handle()).arg(y->handle());
-        plan_->arg(real_scalar(matrix_.dtype(), arguments_.alpha)).arg(real_scalar(matrix_.dtype(), arguments_.beta));
+    std::string options() const {
+        auto text = build_options(case_) + (matrix_.needs_long_index() ? " -DINDEX=long" : " -DINDEX=int");
+        if (!variant_.bands) return text;
+        text += " -DFIRST_OFFSET=" + std::to_string(matrix_.min_offset()) +
+                " -DLAST_OFFSET=" + std::to_string(matrix_.max_offset()) +
+                " -DREACH_X=" + std::to_string(sizes_.at("reach_x")) +
+                " -DREACH_Y=" + std::to_string(sizes_.at("reach_y")) + " -DBANDS=";
+        for (const auto& band : bands_)
+            text += "BAND(" + std::to_string(band.first) + "," + std::to_string(band.count) + "," +
+                    std::to_string(band.dx) + "," + std::to_string(band.dy) + ")";
+        return text;
     }
 
-    const SpmvArguments& arguments_;
+    void product() {
+        const auto& workload = spmv_workload();
+        plan_->main_step = plan_->steps().size();
+        // A matrix without rows has no work-items; OpenCL wants the step left out, which the plan does.
+        plan_->add(session_->build(workload.source_path(variant_), options()), workload.entry_point(variant_),
+                   matrix_.rows() == 0 ? launch_1d(0, 1) : variant_.launch(case_));
+        plan_->keep(values_);
+        const auto& y = y_home_ ? y_home_ : arguments_.y;
+        const auto& addend = addend_home_ ? addend_home_ : arguments_.addend ? arguments_.addend : y;
+        plan_->arg(values_->values->handle()).arg(cl_long(slice_));
+        index_arg(matrix_.rows());
+        index_arg(matrix_.cols());
+        plan_->arg(cl_int(values_->diagonals())).arg(values_->offsets->handle());
+        if (image_) plan_->arg(image_->handle());
+        else plan_->arg((x_home_ ? x_home_ : arguments_.x)->handle());
+        index_arg(image_ ? log_width_ : x_origin_);
+        index_arg(sizes_.at("grid"));
+        plan_->arg(cl_int(arguments_.vectors)).arg(addend->handle()).arg(y->handle());
+        plan_->arg(real_scalar(matrix_.dtype(), arguments_.alpha / values_->scale))
+            .arg(real_scalar(matrix_.dtype(), arguments_.beta));
+    }
+
+    // Compulsory traffic: every stored value and x and y once, whatever the vectors.
+    Work work() const {
+        const auto element = double(facts(matrix_.dtype()).bytes), vectors = double(arguments_.vectors);
+        const auto rows = double(matrix_.rows()), cols = double(matrix_.cols());
+        Work work;
+        work.flops = 2.0 * double(matrix_.stored_entries()) * vectors;
+        work.bytes["dram"] =
+            double(values_->values->bytes()) + element * vectors * (cols + rows * (arguments_.beta == 0 ? 1 : 2));
+        work.bytes["requested"] = variant_.requested(case_) * double(matrix_.stored_entries()) * vectors;
+        return work;
+    }
+
+    SpmvArguments arguments_;
     DiaMatrix& matrix_;
     const SpmvVariant& variant_;
     std::shared_ptr<Session> session_;
+    std::vector<Band> bands_;
     Sizes sizes_;
     Parameters parameters_;
     Case case_;
     std::shared_ptr<Prepared> plan_;
-    std::int64_t slice_ = 0, x_origin_ = 0;
-    std::shared_ptr<Buffer> values_, x_home_, y_home_, addend_home_;
+    std::int64_t slice_ = 0, x_origin_ = 0, log_width_ = 0, image_width_ = 0, image_height_ = 0;
+    std::shared_ptr<const StoredValues> values_;
+    std::shared_ptr<Buffer> x_home_, y_home_, addend_home_, whole_x_;
+    std::shared_ptr<Image2D> image_;
 };
 
 }  // namespace
+
+std::vector<Band> bands_of(const std::vector<std::int64_t>& offsets, std::int64_t width) {
+    constexpr std::int64_t longest = 16;  // elements of x that a work-item keeps
+    std::vector<Band> bands;
+    for (const auto offset : offsets) {
+        const auto dy = width > 0 ? (offset >= 0 ? (offset + width / 2) / width : -((-offset + width / 2) / width)) : 0;
+        const auto dx = offset - dy * width;
+        if (!bands.empty()) {
+            auto& last = bands.back();
+            if (last.first + last.count == offset && last.dy == dy && last.count < longest) {
+                ++last.count;
+                continue;
+            }
+        }
+        bands.push_back({offset, 1, dx, dy});
+    }
+    return bands;
+}
 
 std::vector<std::int64_t> check_spmv(const DiaMatrix& matrix, const std::vector<std::int64_t>& x_shape, double beta,
                                      bool has_addend) {
@@ -159,6 +249,28 @@ std::shared_ptr<Prepared> prepare_spmv(const SpmvArguments& arguments, const std
     auto plan = Planner(arguments, spmv_variant(variant), parameters).plan();
     plan->prepare_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     return plan;
+}
+
+HostProduct::HostProduct(const std::shared_ptr<DiaMatrix>& matrix, std::int64_t vectors, double alpha, double beta,
+                         const std::string& variant, const Parameters& parameters)
+    : rows_(matrix->rows()), cols_(matrix->cols()), vectors_(vectors), dtype_(matrix->dtype()), beta_(beta) {
+    const auto bytes = facts(dtype_).bytes * static_cast<std::size_t>(vectors);
+    const auto& session = matrix->session();
+    y_ = std::make_shared<Buffer>(session, static_cast<std::size_t>(rows_) * bytes, "the result");
+    if (beta != 0) addend_ = std::make_shared<Buffer>(session, static_cast<std::size_t>(rows_) * bytes, "y");
+    Planner planner({matrix, nullptr, addend_, y_, vectors, alpha, beta}, spmv_variant(variant), parameters);
+    plan_ = planner.plan();
+    x_ = planner.x_target();
+    x_at_ = static_cast<std::size_t>(planner.x_origin()) * facts(dtype_).bytes;
+}
+
+void HostProduct::multiply(const void* x, const void* addend, void* y) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto bytes = facts(dtype_).bytes * static_cast<std::size_t>(vectors_);
+    x_->upload(x, x_at_, static_cast<std::size_t>(cols_) * bytes);
+    if (addend_) addend_->upload(addend);
+    plan_->run();
+    y_->download(y);
 }
 
 }  // namespace gpuopt

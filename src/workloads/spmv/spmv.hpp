@@ -7,8 +7,8 @@
 
 namespace gpuopt {
 
-// How a variant wants the matrix stored: slices of `slice` rows, one diagonal after the other inside a slice,
-// val[(i div S)*D*S + k*S + (i mod S)]. The paper's pitched form is the single slice S = pitch.
+// How a variant wants the matrix stored: slices of `slice` rows, one diagonal after the other inside a slice. The
+// paper's pitched form is the single slice S = pitch.
 enum class MatrixForm { exact, pitched, sliced };  // S = rows, rows rounded up to 128 bytes, parameter SLICE
 
 // Where a variant reads x from: the caller's vector, a copy with zeros on either side, or an RGBA image.
@@ -17,14 +17,28 @@ enum class VectorHome { plain, padded, image };
 struct SpmvVariant : Variant {
     MatrixForm form{};
     VectorHome home{};
+    // Bytes an entry of the matrix that the inner loop asks global memory for.
+    std::function<double(const Case&)> requested;
+    bool bands = false;        // diagonals compiled in, as BANDS
+    bool all_columns = false;  // takes the columns of x all at once; others take them one by one
+    bool sums_in_y = false;    // y holds partial sums while the kernel runs
+
+    bool upper() const;  // reads the upper diagonals alone
 };
 
 const Workload& spmv_workload();
 const SpmvVariant& spmv_variant(const std::string& name);
 
+// A run of neighbouring diagonals: offsets first .. first + count - 1, which on a grid of `width` are dy lines down and
+// dx .. dx + count - 1 across.
+struct Band {
+    std::int64_t first, count, dx, dy;
+};
+std::vector<Band> bands_of(const std::vector<std::int64_t>& offsets, std::int64_t width);
+
 struct SpmvArguments {
     std::shared_ptr<DiaMatrix> matrix;
-    std::shared_ptr<Buffer> x, addend, y;  // addend may be empty when beta is 0
+    std::shared_ptr<Buffer> x, addend, y;  // x may be empty for a HostProduct, addend when beta is 0
     std::int64_t vectors = 1;              // x is (cols, vectors), y (rows, vectors), row-major
     double alpha = 1, beta = 0;
 };
@@ -37,5 +51,30 @@ std::vector<std::int64_t> check_spmv(const DiaMatrix& matrix, const std::vector<
 // Throws ParameterError, UnsupportedError, KernelBuildError, DeviceMemoryError. Shapes were checked by check_spmv.
 std::shared_ptr<Prepared> prepare_spmv(const SpmvArguments& arguments, const std::string& variant,
                                        const Parameters& parameters);
+
+// A product of vectors in host memory, planned once and run by one thread at a time: upload, run, download. x goes
+// straight to where the kernel wants it. It does not keep the matrix, only its values.
+class HostProduct {
+public:
+    HostProduct(const std::shared_ptr<DiaMatrix>& matrix, std::int64_t vectors, double alpha, double beta,
+                const std::string& variant, const Parameters& parameters);
+    void multiply(const void* x, const void* addend, void* y);  // addend is not read when beta is 0
+
+    std::int64_t vectors() const { return vectors_; }
+    double beta() const { return beta_; }
+    DType dtype() const { return dtype_; }
+    std::int64_t rows() const { return rows_; }
+    std::int64_t cols() const { return cols_; }
+    const std::shared_ptr<Session>& session() const { return plan_->session(); }
+
+private:
+    std::mutex mutex_;
+    std::int64_t rows_, cols_, vectors_;
+    DType dtype_;
+    double beta_;
+    std::shared_ptr<Buffer> x_, addend_, y_;
+    std::size_t x_at_ = 0;  // bytes before the first element of x
+    std::shared_ptr<Prepared> plan_;
+};
 
 }  // namespace gpuopt

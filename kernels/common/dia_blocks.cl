@@ -1,0 +1,21 @@
+// Sums of BLOCK neighbouring rows in explicit WIDTH-wide vectors, for one work-item; x padded, no bounds test.
+// Values of one diagonal are neighbours; the next diagonal's begin `stride` further on.
+#include "common/dia.cl"
+
+#define VECTORS (BLOCK / WIDTH)
+
+inline void dia_block(global const VALUE* entry, const long stride, const int diags, OFFSET_SPACE const INDEX* restrict offsets,
+                      global const REAL* restrict vector, REAL* result) {
+    REALV sum[VECTORS];
+#pragma unroll
+    for (int j = 0; j < VECTORS; ++j) sum[j] = (REALV)(0);
+    for (int k = 0; k < diags; ++k) {
+        const INDEX offset = offsets[k];
+#pragma unroll
+        for (int j = 0; j < VECTORS; ++j)
+            sum[j] = fma(LOAD_VALUES(entry + j * WIDTH), VLOAD(vector + offset + j * WIDTH), sum[j]);
+        entry += stride;
+    }
+#pragma unroll
+    for (int j = 0; j < VECTORS; ++j) VSTORE(sum[j], result + j * WIDTH);
+}

@@ -1,0 +1,66 @@
+// For CPUs and A = A^T, upper diagonals only, in slices: each of ITEMS work-items owns a run of rows, adds entry o of row i to row i and,
+// from the same load, to row i + o. What lower rows owe to its first rows it computes anew: no atomics. y holds the sums meanwhile.
+#include "common/dia.cl"
+
+// y[i] += a[i] x[i] for i < count, tails one by one. Separate passes for the two sides: in one, a row stored through one pointer is
+// soon loaded through the other at another alignment, and the load waits for the store.
+inline void add_product(global REAL* y, global const VALUE* a, global const REAL* x, const INDEX count) {
+    INDEX i = 0;
+    for (; i + WIDTH <= count; i += WIDTH) VSTORE(fma(LOAD_VALUES(a + i), VLOAD(x + i), VLOAD(y + i)), y + i);
+    for (; i < count; ++i) y[i] = fma(LOAD_VALUE(a + i), x[i], y[i]);
+}
+
+// The same for four diagonals, SLICE values apart: y is loaded and stored once.
+inline void add_four_products(global REAL* y, global const VALUE* a, global const REAL* x0, global const REAL* x1,
+                              global const REAL* x2, global const REAL* x3, const INDEX count) {
+    INDEX i = 0;
+    for (; i + WIDTH <= count; i += WIDTH) {
+        REALV sum = fma(LOAD_VALUES(a + i), VLOAD(x0 + i), VLOAD(y + i));
+        sum = fma(LOAD_VALUES(a + SLICE + i), VLOAD(x1 + i), sum);
+        sum = fma(LOAD_VALUES(a + 2 * SLICE + i), VLOAD(x2 + i), sum);
+        VSTORE(fma(LOAD_VALUES(a + 3 * SLICE + i), VLOAD(x3 + i), sum), y + i);
+    }
+    for (; i < count; ++i) {
+        REAL sum = fma(LOAD_VALUE(a + i), x0[i], y[i]);
+        sum = fma(LOAD_VALUE(a + SLICE + i), x1[i], sum);
+        sum = fma(LOAD_VALUE(a + 2 * SLICE + i), x2[i], sum);
+        y[i] = fma(LOAD_VALUE(a + 3 * SLICE + i), x3[i], sum);
+    }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_symmetric_sliced(DIA_ARGUMENTS) {
+    const long slices = ((long)rows + SLICE - 1) / SLICE;
+    const long first = slices * (long)get_global_id(0) / ITEMS, last = slices * ((long)get_global_id(0) + 1) / ITEMS;
+    const INDEX begin = (INDEX)(first * SLICE), end = (INDEX)min((long)rows, last * SLICE);
+    if (begin >= end) return;
+    global const REAL* vector = x + x_origin;
+    INDEX zeroed = begin;
+    const INDEX reach = diags > 0 ? offsets[diags - 1] : 0;
+
+    for (; zeroed < min(end, begin + reach); ++zeroed) y[zeroed] = 0;
+    for (int k = 0; k < diags; ++k) {
+        const INDEX o = offsets[k];
+        const INDEX until = min(begin, end - o);
+        for (INDEX j = max((INDEX)0, begin - o); j < until;) {
+            const long slice = j / SLICE;
+            const INDEX next = min(until, (INDEX)((slice + 1) * SLICE));
+            add_product(y + (j + o), val + (slice * diags + k) * SLICE + j % SLICE, vector + j, next - j);
+            j = next;
+        }
+    }
+    for (long slice = first; slice < last; ++slice) {
+        const INDEX row = (INDEX)(slice * SLICE), count = min((INDEX)SLICE, (INDEX)(rows - row));
+        for (const INDEX until = (INDEX)min((long)end, (long)row + SLICE + reach); zeroed < until; ++zeroed) y[zeroed] = 0;
+        global const VALUE* entry = val + slice * diags * SLICE;
+        int k = 0;
+        for (; k + 4 <= diags; k += 4)
+            add_four_products(y + row, entry + (long)k * SLICE, vector + row + offsets[k], vector + row + offsets[k + 1],
+                              vector + row + offsets[k + 2], vector + row + offsets[k + 3], count);
+        for (; k < diags; ++k) add_product(y + row, entry + (long)k * SLICE, vector + row + offsets[k], count);
+        for (k = diags > 0 && offsets[0] == 0; k < diags; ++k)
+            add_product(y + row + offsets[k], entry + (long)k * SLICE, vector + row, min(count, (INDEX)(end - row - offsets[k])));
+        // No later row reaches back here: o > 0.
+        if (alpha != 1 || beta != 0)
+            for (INDEX i = row; i < row + count; ++i) DIA_STORE(i, y[i]);
+    }
+}

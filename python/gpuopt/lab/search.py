@@ -1,0 +1,75 @@
+"""Which configurations of a variant to try: all of a small table, else one parameter at a time from the best so far."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+
+from gpuopt._core import Parameter, Variant
+from gpuopt.configuration import Configuration
+
+EXHAUSTIVE = 64  # configurations of one accuracy class up to which all are tried
+GAIN = 0.01  # what a round must bring for another to follow
+ROUNDS = 3
+
+Levels = dict[str, int]
+Times = Mapping[Configuration, float]
+
+
+def search(variant: Variant, measure: Callable[[list[Configuration]], Times]) -> dict[Configuration, float]:
+    """The times of the configurations tried, in the order of trying.
+
+    ``measure`` takes configurations, none of them twice, and returns the times of those that ran. The levels of
+    parameters that alter the accuracy are searched each by itself, the standard ones first; the others start at the
+    best found there.
+    """
+    free = [p for p in variant.parameters if not p.alters_accuracy]
+    altering = [p for p in variant.parameters if p.alters_accuracy]
+    trials = _Trials(variant.name, measure)
+    start = {p.name: p.standard for p in free}
+    # The standard level of each first, so that the first class is the one of standard accuracy.
+    for levels in itertools.product(*([p.standard, *(x for x in p.levels if x != p.standard)] for p in altering)):
+        fixed = dict(zip((p.name for p in altering), levels, strict=True))
+        if prod(len(p.levels) for p in free) <= EXHAUSTIVE:
+            names = [p.name for p in free]
+            trials.best(
+                [fixed | dict(zip(names, x, strict=True)) for x in itertools.product(*(p.levels for p in free))]
+            )
+            continue
+        found = _by_coordinates(free, start | fixed, trials)
+        if all(fixed[p.name] == p.standard for p in altering):
+            start = {p.name: found[p.name] for p in free}
+    return trials.times
+
+
+def _by_coordinates(parameters: Sequence[Parameter], levels: Levels, trials: _Trials) -> Levels:
+    """The best levels found by varying one parameter after the other, in rounds; a start that does not run is left as
+    soon as something does."""
+    time = trials.best([levels])[1]
+    for _ in range(ROUNDS):
+        before = time
+        for parameter in parameters:
+            levels, time = trials.best([levels, *(levels | {parameter.name: level} for level in parameter.levels)])
+        if not time < (1 - GAIN) * before:
+            break
+    return levels
+
+
+class _Trials:
+    """What was tried of one variant, and its times."""
+
+    def __init__(self, variant: str, measure: Callable[[list[Configuration]], Times]) -> None:
+        self.variant, self.measure = variant, measure
+        self.times: dict[Configuration, float] = {}
+        self.tried: set[Configuration] = set()
+
+    def best(self, choices: Sequence[Levels]) -> tuple[Levels, float]:
+        """The fastest of the choices, the first one where none runs, and its time (infinite then)."""
+        named = {Configuration(self.variant, **levels): levels for levels in choices}
+        fresh = [configuration for configuration in named if configuration not in self.tried]
+        self.tried.update(fresh)
+        if fresh:
+            self.times.update(self.measure(fresh))
+        fastest = min(named, key=lambda configuration: self.times.get(configuration, float("inf")))
+        return named[fastest], self.times.get(fastest, float("inf"))

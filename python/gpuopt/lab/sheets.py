@@ -1,0 +1,205 @@
+"""The table of one group of a study's rows: its header, columns, sections and footers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from .results import Row
+from .study import (
+    CALLS,
+    ROUNDED,
+    SECTIONS,
+    Group,
+    Study,
+    identity,
+    is_baseline,
+    paper_figure,
+    uncached_gflop_s,
+    where,
+)
+from .table import ABSENT, Column, Forms, Line, Sheet, byte_count, joined, quantity, shortened, significant, spread
+
+NAME_WIDTH = 24  # of a name where the columns have to be saved
+SHORT_LAUNCHES = 50  # a plan of fewer launches' time is told what share of it they are
+
+FLAG_MEANINGS = {
+    "unconverged": "the budget ended before the interval was as narrow as the protocol asks",
+    "drift": "the device's speed changed between the sentinels of a block",
+    "timer_suspect": "event times and wall time disagree by more than 5 %",
+    "throttled": "the device lowered its clocks during some samples",
+    "autocorrelated": "neighbouring samples depend on each other, so the interval is a block bootstrap",
+    "bimodal": "the samples fall into two groups",
+    "over_bound": "faster than its bound: the declared work or the ceiling is wrong",
+    "suspicious": "beyond what the device's data sheet allows",
+    "optimised_away": "no time at all: the compiler removed the work",
+}
+
+SECTION_MEANINGS = {
+    ROUNDED: "matrix values rounded to 16 bits, checked within that rounding; no plain call takes these unless asked",
+    CALLS: "NumPy in and out, transfers included, by the host's clock",
+}
+
+UNCACHED_MEANING = (
+    "the rate if each byte that the inner loop asks for came from memory, as the paper counts; a model, no limit: "
+    "above 100 % the caches serve the rest"
+)
+
+# One character a level, widest layout first: which form of the cell is shown, `-` for none.
+COLUMNS = (
+    Column("name", "variant", ("",), "011222222222", right=False),
+    Column("time", "time", ("ms [95 % CI]", "ms ± CI", "ms"), "000001111122"),
+    Column("flops", "rate", ("GFLOP/s",), "000000000000"),
+    Column("bytes", "traffic", ("GB/s",), "000000------"),
+    Column("bound", "of bound", ("% [CI]", "% ± CI", "%"), "000111112222"),
+    Column("by", "bound by", ("",), "00----------", right=False),
+    Column("uncached", "no-cache bound", ("GFLOP/s (share)", "GFLOP/s"), "000000001---"),
+    Column("paper", "the paper", ("GFLOP/s of bound", "GFLOP/s (bound)", "GFLOP/s"), "000011112---"),
+    Column("speedup", "speed-up", ("speed-up [95 % CI]", "speed-up ± CI", "speed-up"), "000011111112"),
+    Column("status", "status", ("",), "000000000000", right=False),
+)
+
+VERDICT_SIGNS = {
+    "SAME": ("=", "the same as the baseline within this run's noise"),
+    "AMBIGUOUS": ("?", "ambiguous: the interval, or the number of blocks for so many comparisons, does not decide"),
+}
+
+
+def sheet(study: Study, group: Group) -> Sheet:
+    """The table of `group`, one of the study's groups."""
+    against = dict.fromkeys(group.label(row) for row in group.rows if is_baseline(row, row))
+    quoted = {figure.device for figure in map(paper_figure, group.rows) if figure is not None}
+    titles = {"speedup": f"vs {joined(list(against)) or 'baseline'}", "paper": f"paper, {joined(sorted(quoted))}"}
+    sections = [(name, [_line(group, row) for row in group.section(name)]) for name in SECTIONS]
+    cells = [cell for _, lines in sections for line in lines for cell in line.cells.items()]
+    filled = {key for key, forms in cells if forms != ABSENT}
+    columns = [replace(c, title=titles.get(c.key, c.title)) for c in COLUMNS if c.key in filled]
+    return Sheet(columns, _header(study, group), sections, _footers(study, group))
+
+
+def cache_words(group: Group) -> str:
+    """Where the data of repeated runs are found, in words, with the rows' own word for it."""
+    state = group.cache_state
+    if state != "hot":
+        meaning = {"large": "from memory", "cold": "from memory, caches flushed before every sample"}
+        return f"{meaning[state]} ({state})" if state in meaning else state
+    in_cache = all(row.get("bound_by") in (None, "llc") for row in group.rows)
+    return "cache-resident (hot)" if in_cache else "from memory and caches, which hold a part (hot)"
+
+
+def _header(study: Study, group: Group) -> list[str]:
+    row, info = group.first, study.problem_info
+    sizes = row.get("sizes") or info.get("sizes") or {}
+    work = row.get("flops") or next((r["flops"] for r in group.rows if r.get("flops")), None)
+    counted = info.get("flops_counted")
+    footprint = info.get("footprint_bytes")
+    date = max((str(r["time_utc"])[:10] for r in group.rows if r.get("time_utc")), default="")
+    facts = [
+        cache_words(group),
+        f"protocol {row.get('protocol')}" if row.get("protocol") else "",
+        f"{row.get('clock')} clock" if row.get("clock") else "",
+        (quantity(work, "flop") + " a run" + (f" ({counted})" if counted else "")) if work else "",
+        f"{byte_count(footprint)} of data" if footprint else "",
+        f"gpuopt {row.get('gpuopt_version')}" if row.get("gpuopt_version") else "",
+        date,
+    ]
+    measured = joined([f"{name} {significant(rate)} GB/s" for name, rate in group.ceiling_rates().items()])
+    launch = f"one launch, queued back to back: {significant(1e3 * group.launch_ms)} us" if group.launch_ms else ""
+    ceilings = f"ceilings measured in this run: {measured}" if measured else ""
+    return [
+        _dotted([row.get("workload"), group.problem, group.dtype, " ".join(f"{k}={v}" for k, v in sizes.items())]),
+        _dotted([group.device, f"driver {row['driver']}" if row.get("driver") else "", row.get("platform")]),
+        _dotted(facts),
+        *filter(None, [_dotted([ceilings, launch])]),
+    ]
+
+
+def _footers(study: Study, group: Group) -> list[tuple[str, str]]:
+    out = [
+        (f"{group.label(row)}: {row['status']}", str(row.get("reason") or "no reason was recorded"))
+        for row in group.rows
+        if row["status"] != "ok"
+    ]
+    shown = {identity(row) for row in group.rows}
+    hidden: dict[tuple[str, str], int] = {}
+    for row in study.failures():
+        if where(row) == where(group.first) and identity(row) not in shown:
+            key = (str(row["variant"]), str(row["status"]))
+            hidden[key] = hidden.get(key, 0) + 1
+    if hidden:
+        counts = joined([f"{variant} {count} {status}" for (variant, status), count in hidden.items()])
+        out.append(("other configurations that failed in the search", f"{counts} (study.failures() says why)"))
+    for flag in dict.fromkeys(flag for row in group.rows for flag in row.get("flags") or []):
+        names = [group.label(row) for row in group.rows if flag in (row.get("flags") or [])]
+        run = sum(row["status"] == "ok" for row in group.rows)
+        told = "every row" if len(names) == run > 2 else joined(names)
+        out.append((f"* {flag}", f"{told} ({FLAG_MEANINGS.get(flag, 'no meaning is on record')})"))
+    verdicts = {row.get("verdict") for row in group.rows if not is_baseline(row, row)}
+    signs = [f"{sign} {text}" for word, (sign, text) in VERDICT_SIGNS.items() if word in verdicts]
+    out += [("", "; ".join(signs))] if signs else []
+    out += [(name, text) for name, text in SECTION_MEANINGS.items() if group.section(name)]
+    if any(row.get("uncached_ms") for row in group.rows):
+        out.append(("no-cache bound", UNCACHED_MEANING))
+    out += _launch_shares(group)
+    configured = [row for row in group.rows if row.get("params") and row["status"] == "ok"]
+    out += [("configurations", joined([str(row["configuration"]) for row in configured]))] if configured else []
+    waiting = [group.label(row) for row in study.unconfirmed if row in group.rows]
+    if waiting:
+        out.append(("not compared to the end", f"{joined(waiting)} (one search or one block each)"))
+    return out
+
+
+def _launch_shares(group: Group) -> list[tuple[str, str]]:
+    """What part of each short plan's time its launches are."""
+    launch_ms = group.launch_ms
+    if not launch_ms:
+        return []
+    shares = []
+    for row in group.rows:
+        count, time_ms = row.get("launches"), row.get("median_ms")
+        if row["status"] == "ok" and count and time_ms and time_ms < SHORT_LAUNCHES * launch_ms:
+            several = f" ({count} launches)" if count > 1 else ""
+            shares.append(f"{group.label(row)} {100 * count * launch_ms / time_ms:.2g} %{several}")
+    return [("launches' share of the time", joined(shares))] if shares else []
+
+
+def _line(group: Group, row: Row) -> Line:
+    label = group.label(row)
+    name: Forms = (str(row.get("configuration") or label), label, shortened(label, NAME_WIDTH))
+    flags = " *" if row.get("flags") else ""
+    cells: dict[str, Forms] = {"name": name, "status": (f"{row['status']}{flags}",)}
+    figure = paper_figure(row)
+    if figure is not None:
+        cells["paper"] = figure.forms()
+    if row["status"] != "ok":
+        return Line(cells)
+    cells["time"] = spread(row.get("median_ms"), row.get("ci_lo_ms"), row.get("ci_hi_ms"), digits=4)
+    cells["flops"] = (significant(row.get("gflop_s")),)
+    cells["bytes"] = (significant(row.get("gb_s")),)
+    cells["bound"] = spread(row.get("pct_bound"), row.get("pct_lo"), row.get("pct_hi"))
+    cells["by"] = (str(row.get("bound_by") or "-"),)
+    cells["uncached"] = _uncached(row)
+    cells["speedup"] = _speedup(row)
+    share = row.get("pct_bound")
+    return Line(cells, None if share is None else share / 100)
+
+
+def _uncached(row: Row) -> Forms:
+    """`9.8 (224 %)`, `9.8`."""
+    rate = uncached_gflop_s(row)
+    return ABSENT if rate is None else (f"{significant(rate)} ({row['pct_uncached']:.0f} %)", significant(rate))
+
+
+def _speedup(row: Row) -> Forms:
+    if is_baseline(row, row):
+        return ("baseline",)
+    if not row.get("ratio"):
+        return ABSENT
+    lo, hi = row.get("ratio_lo"), row.get("ratio_hi")
+    forms = spread(1 / row["ratio"], 1 / hi if hi else None, 1 / lo if lo else None, "x")
+    sign = VERDICT_SIGNS.get(str(row.get("verdict")))
+    return tuple(f"{form} {sign[0]}" for form in forms) if sign else forms
+
+
+def _dotted(parts: Iterable[object]) -> str:
+    return " · ".join(str(part) for part in parts if part)
