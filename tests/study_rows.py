@@ -136,3 +136,48 @@ INFO: Row = {
     "wall_s": 41.0,
     "harness_s": 0.9,
 }
+
+
+BYTES_ASKED_FOR = {"basic": 12, "vectorized": 8, "padded": 8, "sliced": 4, "sliced_half": 2}  # an entry
+LAUNCH_MS = 0.1
+
+
+def modelled(made: Row) -> Row:
+    """A row of a variant as newer sweeps write it: with the bound without caches, its launches and its accuracy."""
+    if made["role"] != "variant" or made["status"] != "ok":
+        return made
+    requested = BYTES_ASKED_FOR[made["variant"]] * ENTRIES
+    uncached = requested / READ_GB_S * 1e-6
+    return (
+        {"accuracy": ""}
+        | made
+        | {
+            "bytes": made["bytes"] | {"requested": requested},
+            "uncached_ms": uncached,
+            "pct_uncached": 100 * uncached / made["median_ms"],
+            "launches": 2 if made["variant"] == "sliced" else 1,
+        }
+    )
+
+
+def full_rows(blocks: int = 6) -> list[Row]:
+    """`rows` as newer sweeps write them, with a variant of 16-bit values, two whole calls and the time of a launch."""
+    out = [modelled(made) for made in rows(blocks)]
+    base = STEPS[0][3]
+    half: Row = {"configuration": "sliced_half(HALF=1)", "params": {"HALF": 1}, "accuracy": "HALF=1"}
+    call: Row = {"role": "call", "clock": "wall", "bytes": None}
+    call |= dict.fromkeys(("bound_ms", "bound_by", "pct_bound", "pct_lo", "pct_hi", "gb_s"))
+    for variant, median, fields in (
+        ("sliced_half", 2.6, half | {"megabytes": 43.0}),
+        ("gpuopt.spmv(A, x)", 60.0, call),
+        ("M @ x", 5.3, call),
+    ):
+        ratio = median / base
+        compared: Row = {"ratio_lo": ratio * 0.995, "ratio_hi": ratio * 1.005, "verdict": "FAST", "blocks": blocks}
+        same = {"baseline": "basic", "ratio": ratio, **fields}
+        out += [modelled(timed("block", variant, median, block=block, **same)) for block in range(blocks)]
+        out.append(modelled(timed("summary", variant, median, **same, **compared)))
+    for block in range(blocks):
+        out.append(row("block", "launch", role="overhead", median_ms=2 * LAUNCH_MS, block=block))
+    out.append(row("summary", "launch", role="overhead", median_ms=LAUNCH_MS, workload="microbench"))
+    return out

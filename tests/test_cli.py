@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gpuopt
 import study_rows
 from gpuopt import doctor
+from gpuopt.lab.measure import PROTOCOLS
 from gpuopt.lab.results import Store
 from gpuopt.lab.study import Study
 
@@ -34,9 +37,13 @@ class Bench:
         self.subjects: list[str] = []
         workload = dataclasses.replace(cli.WORKLOADS[0], name="made-up", problem=self.problem, pictures=self.pictures)
         monkeypatch.setitem(cli.study.commands, workload.name, cli.study_command(workload))
+        monkeypatch.setitem(cli.tune.commands, workload.name, cli.tune_command(workload))
+        monkeypatch.setenv("GPUOPT_CACHE_DIR", str(directory))
+        self.tuned: Any = SimpleNamespace(interrupted=False, choices=["for any input: basic"], reason="", path="a file")
         monkeypatch.setattr("gpuopt.selection.select", lambda device=None: SimpleNamespace(name="Fake (R) CPU"))
         monkeypatch.setattr("gpuopt.lab.peers.default_peers", lambda workload, device: [])
         monkeypatch.setattr("gpuopt.lab.sweep", lambda problem, **asked: self.sweep(**asked), raising=False)
+        monkeypatch.setattr("gpuopt.lab.tune", lambda problem, **asked: self.tune(**asked), raising=False)
 
     def problem(self, subject: str, dtype: str, device: object) -> SimpleNamespace:
         self.subjects.append(subject)
@@ -50,6 +57,10 @@ class Bench:
         self.asked = asked
         Path(asked["store"]).write_text("")
         return self.study
+
+    def tune(self, **asked: Any) -> Any:
+        self.asked = asked
+        return self.tuned
 
     def run(self, *words: str) -> Result:
         return CliRunner().invoke(cli.app, words)
@@ -167,11 +178,64 @@ def test_bugs_keep_their_trace(bench: Bench, monkeypatch: pytest.MonkeyPatch, er
     assert bench.run_study().exception is error
 
 
-def test_every_workload_has_a_subcommand(bench: Bench) -> None:
-    shown = bench.run("study", "--help").output
+@pytest.mark.parametrize("group", ["study", "tune"])
+def test_every_workload_has_a_subcommand(bench: Bench, group: str) -> None:
+    shown = bench.run(group, "--help").output
     for workload in cli.WORKLOADS:
         assert workload.name in shown
-        assert workload.subject in bench.run("study", workload.name, "--help").output
+        assert workload.subject in bench.run(group, workload.name, "--help").output
+
+
+# ---------------------------------------------------------------- tuning
+
+
+def test_tune_says_what_won_and_where_it_is_kept(bench: Bench) -> None:
+    result = bench.run("tune", "made-up", "coins", "--dtype", "float64", "--quick")
+    assert result.exit_code == 0, result.output
+    rows = bench.directory / "tuned" / "made-up-fake-r-cpu.jsonl"
+    assert result.stdout == f"- for any input: basic\n\nwritten: {rows}\nwritten: a file\n"
+    assert bench.subjects == ["coins"]
+    assert (bench.asked["protocol"], bench.asked["store"]) == ("quick", rows)
+    bench.run("tune", "made-up")
+    assert bench.asked["protocol"] == "full"
+
+
+def test_a_fresh_tuning_keeps_the_old_rows_aside(bench: Bench) -> None:
+    rows = bench.directory / "tuned" / "made-up-fake-r-cpu.jsonl"
+    rows.parent.mkdir(parents=True)
+    rows.write_text("old\n")
+    assert bench.run("tune", "made-up", "--fresh").exit_code == 0
+    assert rows.with_name("made-up-fake-r-cpu-1.jsonl").read_text() == "old\n"
+
+
+def test_a_tuning_that_was_not_stored_says_why(bench: Bench) -> None:
+    bench.tuned.reason = "the disk is full"
+    result = bench.run("tune", "made-up")
+    assert result.exit_code == 2
+    assert "for any input: basic" in result.stdout
+    assert "gpuopt: not stored: the disk is full" in result.stderr
+    bench.tuned.interrupted = True
+    result = bench.run("tune", "made-up")
+    assert result.exit_code == 130
+    assert "no configuration was stored" in result.stderr
+    assert "written" not in result.output
+
+
+def test_tune_on_a_device(any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    io = pytest.importorskip("skimage.io")
+    picture = tmp_path / "tiny.png"
+    io.imsave(picture, np.arange(24 * 20, dtype=np.uint8).reshape(20, 24), check_contrast=False)
+    short = {"warm_up_s": 0.0, "warm_up_cap_s": 0.0, "visit_s": 1e-4}
+    monkeypatch.setitem(PROTOCOLS, "quick", dataclasses.replace(PROTOCOLS["quick"], **short))
+    monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path))
+    command = ["tune", "spmv", str(picture), "--quick", "--device", str(any_device.index)]
+    result = CliRunner().invoke(cli.app, command)
+    assert result.exit_code == 0, result.output
+    records = json.loads((tmp_path / "tuned" / "spmv.json").read_text())
+    assert {record["match"]["name"] for record in records} == {any_device.name}
+    assert records[-1]["variant"] in " ".join(result.stdout.split())
+    assert f"written: {tmp_path / 'tuned' / 'spmv.json'}" in result.stdout
+    assert "which a plain call used until now" in " ".join(result.stdout.split()) or "used it before" in result.stdout
 
 
 # ---------------------------------------------------------------- the small commands

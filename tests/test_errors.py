@@ -6,6 +6,9 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +16,8 @@ import pytest
 import scipy.sparse as sparse
 
 import gpuopt
-from gpuopt import Configuration
+from gpuopt import Configuration, selection
+from gpuopt.configuration import complete
 from gpuopt.selection import select
 
 A = sparse.dia_array((np.ones((2, 8), np.float32), [0, 1]), shape=(8, 8))
@@ -105,6 +109,37 @@ def test_sizes_beyond_memory_name_the_bytes(any_device: gpuopt.Device) -> None:
     assert any_device.allocated_bytes == before
 
 
+@pytest.mark.parametrize("shape", [(2**32, 2**32), (2**62,), (2**61, 2), (2**63 - 1, 2**63 - 1)])
+def test_sizes_beyond_64_bits_are_refused(any_device: gpuopt.Device, shape: tuple[int, ...]) -> None:
+    for guarded in (False, True):
+        with pytest.raises(gpuopt.DeviceMemoryError, match="a DeviceArray needs"):
+            gpuopt._core.empty(shape, np.dtype(np.float32), any_device, guarded)
+    assert gpuopt._core.empty((2**62, 2**62, 0), np.dtype(np.float32), any_device).nbytes == 0
+
+
+def test_bandwidth_checks_where_it_writes(any_device: gpuopt.Device) -> None:
+    def array(elements: int, dtype: type = np.float32, device: gpuopt.Device = any_device) -> gpuopt.DeviceArray:
+        return gpuopt._core.empty((elements,), np.dtype(dtype), device)
+
+    def prepare(source: gpuopt.DeviceArray, to: gpuopt.DeviceArray, variant: str, store: bool = False) -> None:
+        shape = complete("microbench", Configuration(variant))
+        gpuopt._core.prepare_bandwidth(source, to, store, shape.variant, shape.parameters)
+
+    source = array(4096)
+    with pytest.raises(gpuopt.ArrayError, match=r"^to: it holds 4080 elements, 4096 are written; give"):
+        prepare(source, array(4080), "copy_chunks")
+    with pytest.raises(gpuopt.ArrayError, match=r"^to: it holds 8 elements, 64 are written"):
+        prepare(source, array(8), "read_chunks", store=True)
+    with pytest.raises(gpuopt.ArrayError, match=r"^to: its dtype is int32, from's is float32"):
+        prepare(source, array(4096, np.int32), "copy_chunks")
+    with pytest.raises(gpuopt.ArrayError, match=r"^to: it is from itself"):
+        prepare(source, source, "copy_chunks")
+    prepare(source, array(8), "read_chunks")
+    for other in gpuopt.devices()[1:]:
+        with pytest.raises(gpuopt.ArrayError, match=r"^to: it lies on another device"):
+            prepare(source, array(4096, device=other), "copy_chunks")
+
+
 def test_wrong_names_list_the_right_ones(any_device: gpuopt.Device) -> None:
     with pytest.raises(gpuopt.ParameterError, match="spmv has none called 'nope'; use one of basic"):
         product(variant="nope")
@@ -143,6 +178,81 @@ def test_device_selection(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyP
         assert select().index == used.index == last.index
     monkeypatch.setenv("GPUOPT_DEVICE", str(last.index))
     assert select().index == last.index
+
+
+class Named:
+    """A device as far as its selection goes."""
+
+    def __init__(self, index: int, name: str) -> None:
+        self.index, self.key, self.type = index, f"NVIDIA CUDA / {name}", "gpu"
+        self.vendor, self.version, self.name = "NVIDIA Corporation", "OpenCL 3.0 CUDA", name
+
+
+@pytest.fixture
+def named(monkeypatch: pytest.MonkeyPatch) -> list[Named]:
+    found = [Named(i, name) for i, name in enumerate(["GeForce RTX 4090", "GeForce RTX 3080", "Tesla V100"])]
+    monkeypatch.setattr(selection._core, "devices", lambda: found)
+    monkeypatch.setattr(selection, "_statements", [])
+    monkeypatch.delenv("GPUOPT_DEVICE", raising=False)
+    return found
+
+
+def test_digits_are_an_index_or_part_of_a_name(named: list[Named]) -> None:
+    assert select("2").name == "Tesla V100"
+    assert select("4090").index == 0
+    assert select(" 3080 ").index == 1
+    for nothing in ("5", 5, 4090, "²"):  # a number is an index alone; "5" is in no name
+        with pytest.raises(gpuopt.ParameterError, match="no device fits"):
+            select(nothing)
+
+
+def in_thread(task: Callable[[], object]) -> object:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(task).result()
+
+
+def test_use_as_a_statement_is_for_all_threads(named: list[Named]) -> None:
+    used = gpuopt.use(1)
+    assert (select().index, in_thread(lambda: select().index)) == (1, 1)
+    gpuopt.use("v100")
+    assert in_thread(lambda: select().index) == 2
+    with used:  # made above, entered now
+        assert select().index == 1
+        assert in_thread(lambda: select().index) == 2
+    assert select().index == 2
+
+
+def test_use_as_a_block_nests_and_is_used_again(named: list[Named]) -> None:
+    used = gpuopt.use("3080")
+    for _ in range(2):
+        with used as device:
+            assert device.index == select().index == 1
+            with gpuopt.use(2), used, gpuopt.use(2):
+                assert select().index == 2
+                with used:
+                    assert select().index == 1
+                assert select().index == 2
+                assert in_thread(lambda: select().index) == 0
+            assert select().index == 1
+        assert select().index == 0
+    with pytest.raises(KeyError), used:
+        raise KeyError
+    assert select().index == 0
+
+
+def test_one_use_in_two_threads(named: list[Named]) -> None:
+    used, both = gpuopt.use(1), threading.Barrier(2)
+
+    def inside() -> tuple[int, int]:
+        with used:
+            both.wait(10)
+            here = select().index
+            both.wait(10)
+        return here, select().index
+
+    with ThreadPoolExecutor(2) as pool:
+        tasks = [pool.submit(inside), pool.submit(inside)]
+        assert [task.result() for task in tasks] == [(1, 0), (1, 0)]
 
 
 def test_arrays_of_two_devices_do_not_mix() -> None:
@@ -194,6 +304,40 @@ def test_a_kernel_that_does_not_build_names_file_and_line(tmp_path: Path, device
     )
     done = run_python(code, GPUOPT_KERNEL_DIR=str(tmp_path / "kernels"), GPUOPT_CACHE_DIR=str(tmp_path / "cache"))
     assert done.stdout.strip() == "spmv/basic.cl 4 True", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("text", ["é", "\N{GRINNING FACE}"])
+def test_messages_are_cut_between_characters(tmp_path: Path, device: gpuopt.Device, text: str) -> None:
+    """A compiler quotes the line that it refuses; wherever the message ends, it stays text."""
+    (tmp_path / "spmv").mkdir()
+    code = (
+        "import gpuopt, numpy as np, scipy.sparse as s\n"
+        "A = s.dia_array((np.ones((1,4),np.float32),[0]),shape=(4,4))\n"
+        "for shift in range(4):\n"
+        f"    line = 'int a = nonsense; // ' + 'x' * shift + {text!r} * 400\n"
+        f"    open({str(tmp_path / 'spmv' / 'basic.cl')!r}, 'w', encoding='utf-8').write("
+        "'#include \"common/dia.cl\"\\nkernel void spmv_basic(DIA_ARGUMENTS) {\\n' + line + '\\n}\\n')\n"
+        f"    try: gpuopt.spmv(A, np.ones(4,np.float32), variant='basic', device={device.index})\n"
+        "    except gpuopt.KernelBuildError as e: print(e.line, 'nonsense' in str(e), '\\ufffd' in str(e))"
+    )
+    done = run_python(code, GPUOPT_KERNEL_DIR=str(tmp_path), GPUOPT_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stdout.splitlines() == ["3 True False"] * 4, done.stdout + done.stderr
+
+
+def test_a_message_that_is_no_utf8_is_still_a_message(tmp_path: Path, device: gpuopt.Device) -> None:
+    (tmp_path / "spmv").mkdir()
+    (tmp_path / "spmv" / "basic.cl").write_bytes(
+        b'#include "common/dia.cl"\nkernel void spmv_basic(DIA_ARGUMENTS) {\nint a = nonsense; // \xe9\n}\n'
+    )
+    code = (
+        "import gpuopt, numpy as np, scipy.sparse as s\n"
+        "A = s.dia_array((np.ones((1,4),np.float32),[0]),shape=(4,4))\n"
+        f"try: gpuopt.spmv(A, np.ones(4,np.float32), variant='basic', device={device.index})\n"
+        "except gpuopt.KernelBuildError as e: print(e.line)\n"
+        "print('nonsense' in gpuopt._core.kernel_source('spmv/basic.cl'))"
+    )
+    done = run_python(code, GPUOPT_KERNEL_DIR=str(tmp_path), GPUOPT_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stdout.splitlines() == ["3", "True"], done.stdout + done.stderr
 
 
 def test_a_fork_is_refused_rather_than_hung(any_device: gpuopt.Device) -> None:

@@ -42,6 +42,27 @@ def crowded() -> Study:
     return Study([*study_rows.rows(), *extra])
 
 
+@pytest.fixture
+def full() -> Study:
+    return Study(study_rows.full_rows(), study_rows.INFO)
+
+
+@pytest.fixture
+def many(full: Study) -> Study:
+    """25 bars and more, with caches that carry some of them far beyond the bound without caches."""
+    extra = []
+    for number in range(20):
+        params = {"HALF": number % 2, "ITEMS": 8, "LOAD": 0, "SLICE": 64 * 4 ** (number % 5), "TILE_X": 64, "UNROLL": 9}
+        inside = ", ".join(f"{name}={level}" for name, level in params.items())
+        name, time = f"symmetric_sliced_{number}", 4.3 + number
+        extra.append(
+            timed("summary", name, time, configuration=f"{name}({inside})", params=params, preset=None)
+            | {"uncached_ms": 3.0 * number, "pct_uncached": 300.0 * number / time}
+            | {"accuracy": "HALF=1" if number % 2 else ""}
+        )
+    return Study([*full.rows, *extra])
+
+
 def texts(figure: Figure) -> list[Text]:
     """Every non-empty text that is drawn; labels of ticks beyond an axis's end exist, but are not."""
     FigureCanvasAgg(figure).draw()
@@ -76,18 +97,74 @@ def test_every_row_has_its_place(study: Study) -> None:
     assert "2026-11-21" in said
 
 
-def test_texts_do_not_overlap(study: Study, crowded: Study) -> None:
-    for shown in (study, crowded):
+def test_texts_do_not_overlap(study: Study, crowded: Study, full: Study, many: Study) -> None:
+    for shown in (study, crowded, full, many):
         assert overlaps(plots.ladder(shown)) == []
 
 
-def test_texts_stay_inside_the_figure(crowded: Study) -> None:
-    figure = plots.ladder(crowded)
-    whole = figure.bbox.padded(1)
-    for text in texts(figure):
-        box = text.get_window_extent()
-        assert whole.contains(box.x0, box.y0), text.get_text()
-        assert whole.contains(box.x1, box.y1), text.get_text()
+def test_texts_stay_inside_the_figure(crowded: Study, many: Study) -> None:
+    for figure in map(plots.ladder, (crowded, many)):
+        whole = figure.bbox.padded(1)
+        for text in texts(figure):
+            box = text.get_window_extent()
+            assert whole.contains(box.x0, box.y0), text.get_text()
+            assert whole.contains(box.x1, box.y1), text.get_text()
+
+
+def stairs(ax: Axes) -> list[tuple[list[float], list[float]]]:
+    lines = [line for line in ax.lines if line.get_color() == plots.MODEL]
+    return [(list(line.get_xdata()), list(line.get_ydata())) for line in lines]
+
+
+def test_the_bound_without_caches_moves_from_bar_to_bar(full: Study) -> None:
+    left = plots.ladder(full).findobj(Axes)[0]
+    rates = {r["variant"]: r["flops"] / r["uncached_ms"] * 1e-6 for r in full.summary if r.get("uncached_ms")}
+    first, second, third = stairs(left)  # broken by the failed step, and between the sections
+    assert first[0] == pytest.approx([rates["basic"]] * 2 + [rates["vectorized"]] * 2)
+    assert first[1] == pytest.approx([-0.5, 0.5, 0.5, 1.5])
+    assert second[0] == pytest.approx([rates["padded"]] * 2 + [rates["sliced"]] * 2)
+    assert third[0] == pytest.approx([rates["sliced_half"]] * 2)
+    said = words(plots.ladder(full))
+    assert "bound if there were no cache" in said
+    assert "bound: the most this device allows" in said
+
+
+def test_old_rows_have_no_stairs(study: Study) -> None:
+    assert stairs(plots.ladder(study).findobj(Axes)[0]) == []
+    assert "no cache" not in words(plots.ladder(study))
+
+
+def test_values_stand_clear_of_both_bounds(full: Study, many: Study) -> None:
+    for shown in (full, many):
+        figure = plots.ladder(shown)
+        drawn = texts(figure)  # draws the figure, so that extents are known
+        ax = figure.findobj(Axes)[0]
+        boxes = [t.get_window_extent() for t in drawn if t.axes is ax and t.get_text().replace(".", "").isdigit()]
+        boxes = [box for box in boxes if box.y0 > ax.bbox.y0]
+        assert len(boxes) >= len([r for r in shown.summary if r["status"] == "ok"])
+        for xs, ys in stairs(ax):
+            for x, low, high in zip(xs[::2], ys[::2], ys[1::2], strict=True):
+                (at, top), (_, bottom) = ax.transData.transform([(x, low), (x, high)])
+                crossed = [b for b in boxes if b.x0 < at < b.x1 and bottom < (b.y0 + b.y1) / 2 < top]
+                assert crossed == []
+
+
+def test_a_share_far_beyond_the_axis_is_an_arrow_with_its_number(many: Study) -> None:
+    figure = plots.ladder(many)
+    right = figure.findobj(Axes)[1]
+    arrows = [line.get_xdata()[0] for line in right.lines if line.get_marker() == ">"]
+    far = [r for r in many.summary if (r.get("pct_uncached") or 0) > plots.FARTHEST]
+    assert arrows == [plots.FARTHEST] * len(far)
+    assert len(far) > 1
+    assert f"{far[0]['pct_uncached']:.0f}" in words(figure).split("\n")
+
+
+def test_levels_that_most_share_are_told_once(many: Study) -> None:
+    said = words(plots.ladder(many))
+    assert "where a label does not say otherwise HALF=0, ITEMS=8, LOAD=0" in said.replace("\n", " ")
+    assert "SLICE=16384" in said
+    assert said.count("LOAD=0") == 1
+    assert "HALF=1" in said
 
 
 def test_bars_and_bounds_have_the_rows_values(study: Study) -> None:

@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from scipy.sparse import dia_array
 
 import gpuopt
-from gpuopt import ArrayError, ParameterError, problems
+from gpuopt import ArrayError, Configuration, ParameterError, problems
 from gpuopt.problems import affinity, memory
 from gpuopt.reference import spmv as oracle
 
@@ -303,3 +303,37 @@ def test_a_problem_is_bound_once_a_device(device):
     assert (np.abs(bound.output.to_numpy() - problem.reference) <= problem.tolerance).all()
     assert bound.output.guards_intact()
     assert bound.work["flops"] == 2 * problem.sizes["nnz_range"]
+
+
+def test_the_tolerance_follows_the_accuracy():
+    problem = problems.spmv_grid(24, 16, radius=2)
+    standard, half = Configuration("padded", HALF=0), Configuration("padded", HALF=1)
+    assert problem.tolerance_for(standard) is problem.tolerance
+    assert problem.tolerance_for(Configuration("basic")) is problem.tolerance
+    matrix, x = problem.inputs["A"], problem.inputs["x"]
+    dense, magnitude = np.abs(matrix.toarray()).astype(np.float64), np.abs(x).astype(np.float64)
+    stored = dia_array((np.ones_like(matrix.data), matrix.offsets), shape=matrix.shape).toarray()
+    more = 2.0**-11 * dense @ magnitude + 2.0**-25 * dense.max() * stored @ magnitude
+    np.testing.assert_allclose(problem.tolerance_for(half) - problem.tolerance, more, rtol=1e-9)
+    assert problem.tolerance_for(half) is problem.tolerance_for(half)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_rounding_to_16_bits_stays_within_its_tolerance(scale):
+    problem = problems.spmv_grid(24, 16, radius=2)
+    matrix = problem.inputs["A"].astype(np.float64) * scale
+    matrix.data[0, ::2] *= 1e-7  # subnormal in 16 bits once the largest is just below 2^15
+    scaled = problems.spmv._problem("scaled", matrix.astype(np.float32), {}, 1, 0, [], {})
+    power = 2.0 ** (14 - np.floor(np.log2(np.abs(scaled.inputs["A"].data).max())))
+    assert 2**14 <= np.abs(scaled.inputs["A"].data).max() * power < 2**15
+    rounded = (scaled.inputs["A"].data * power).astype(np.float16).astype(np.float64) / power
+    product = dia_array((rounded, matrix.offsets), shape=matrix.shape) @ scaled.inputs["x"].astype(np.float64)
+    error, allowed = np.abs(product - scaled.reference), scaled.tolerance_for(Configuration("padded", HALF=1))
+    assert (error <= allowed).all()
+    assert (error > scaled.tolerance).any()
+
+
+def test_a_problem_in_double_precision_allows_for_sums_in_single():
+    problem = problems.spmv_grid(24, 16, radius=2, dtype="float64")
+    allowed = problem.tolerance_for(Configuration("padded", HALF=1))
+    assert (allowed > 1e5 * problem.tolerance).all()

@@ -55,6 +55,31 @@ def test_contract_of_the_row():
     assert results.FIELDS[0] == "schema"  # a torn line can then be told from text that is not ours
 
 
+def test_what_newer_sweeps_say_of_a_row():
+    row = make(
+        accuracy="HALF=1",
+        uncached_ms=3.0,
+        pct_uncached=240.0,
+        launches=2,
+        bytes={"dram": 1e6, "requested": 3e6},
+        role="call",
+    )
+    assert (row["accuracy"], row["uncached_ms"], row["pct_uncached"], row["launches"]) == ("HALF=1", 3.0, 240.0, 2)
+    assert row["key"] == make()["key"]  # stored rows of the same configuration still count
+    assert make(role="overhead")["role"] == "overhead"
+
+
+def test_rows_written_before_these_fields_are_read(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    new = ("accuracy", "uncached_ms", "pct_uncached", "launches", "loop_launches")
+    path.write_text(
+        json.dumps({field: value for field, value in make(median_ms=1.0).items() if field not in new}) + "\n"
+    )
+    (row,) = Store(path).latest()
+    assert tuple(row[field] for field in new) == (None,) * 5
+    assert row["median_ms"] == 1.0
+
+
 def test_plain_values():
     row = make(
         median_ms=np.float32(0.5),

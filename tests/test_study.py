@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import gpuopt
 import study_rows
 from gpuopt.lab import results, table
 from gpuopt.lab.study import Study
@@ -17,6 +18,11 @@ from study_rows import row, timed
 @pytest.fixture
 def study() -> Study:
     return Study(study_rows.rows(), study_rows.INFO, ["shrunk to half of what is free"])
+
+
+@pytest.fixture
+def full() -> Study:
+    return Study(study_rows.full_rows(), study_rows.INFO)
 
 
 def step(variant: str, median: float, *blocks: float, **values: object) -> list[study_rows.Row]:
@@ -94,6 +100,39 @@ def test_best_is_the_fastest_correct_row(study: Study) -> None:
     assert Study([row("summary", "a", status="wrong", reason="off by one")]).best() is None
 
 
+def test_best_leaves_rounded_values_out_unless_asked(full: Study) -> None:
+    picked = [full.best(accuracy=accuracy) for accuracy in ("", "any", "HALF=1", "HALF=2")]
+    assert [row and row["variant"] for row in picked] == ["sliced", "sliced_half", "sliced_half", None]
+    call = full.best("call")
+    assert call is not None
+    assert call["variant"] == "M @ x"
+
+
+def test_speedup_is_paired_and_printable(full: Study) -> None:
+    ratio = full.speedup("M @ x", "SciPy dia_array")
+    assert ratio.blocks == 6
+    assert ratio.verdict == "FAST"
+    assert 1 / ratio.mid == pytest.approx(15.9 / 5.3, rel=0.02)
+    assert re.fullmatch(r"[23]\.\d+x \[2\.\d+, 3\.\d+\]", str(ratio))
+    assert full.speedup("sliced(SLICE=64, ITEMS=64)", "paper:basic").mid == pytest.approx(4.35 / 21.7)
+    assert full.speedup("SciPy dia_array", "M @ x").verdict == "SLOW"
+
+
+def test_speedup_names_what_is_missing(full: Study) -> None:
+    for names, message in (
+        (("nobody", "basic"), "^name: no good row is called 'nobody'; use one of basic, vectorized"),
+        (("basic", "image"), "^reference: no good row is called 'image'"),
+    ):
+        with pytest.raises(gpuopt.ParameterError, match=message):
+            full.speedup(*names)
+    elsewhere = [timed("summary", "alone", 1.0, device="another")]
+    with pytest.raises(gpuopt.ParameterError, match=r"^reference: 'alone' was never measured beside 'basic'"):
+        Study([*full.rows, *elsewhere]).speedup("basic", "alone")
+    twice = Study([*full.rows, *[r | {"cache_state": "cold"} for r in full.rows]])
+    with pytest.raises(gpuopt.ParameterError, match="2 groups of rows have both"):
+        twice.speedup("M @ x", "basic")
+
+
 def test_failures_are_the_last_word_on_each_configuration() -> None:
     mended = [row("search", "a", status="compile", reason="typo"), timed("search", "a", 1.0)]
     broken = [row("search", "b", configuration=f"b(X={x})", status="constraints", reason="too big") for x in (1, 2)]
@@ -140,7 +179,8 @@ def test_groups_keep_devices_problems_and_cache_states_apart() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 90, 100, 110, 120])
-def test_the_table_fits(study: Study, width: int) -> None:
+def test_the_table_fits(study: Study, full: Study, width: int) -> None:
+    assert max(map(len, full.to_text(width).splitlines())) <= width
     text = study.to_text(width)
     assert max(map(len, text.splitlines())) <= width
     for name in ("basic", "vectorized", "image", "padded", "sliced"):
@@ -156,7 +196,7 @@ def test_repr_follows_the_terminal(study: Study, monkeypatch: pytest.MonkeyPatch
 def test_the_table_says_what_was_measured(study: Study) -> None:
     text = " ".join(study.to_text(120).split())
     assert "9.400 [9.362, 9.453] 4.43 9.14 45.0 ± 0.3" in text
-    assert "2.31x [2.30, 2.32] ok" in text
+    assert "2.31x ± 0.01 ok" in text
     assert "image: unsupported: needs images" in text
     assert "* unconverged: SciPy dia_array (" in text
     assert "ceilings measured in this run: read 20.3 GB/s and copy 19.1 GB/s" in text
@@ -168,8 +208,8 @@ def test_the_table_says_what_was_measured(study: Study) -> None:
 
 def test_the_papers_figures_stand_beside_ours(study: Study) -> None:
     text = study.to_text(120)
-    assert "13.1 (51 %)" in text
-    assert "32.9 (86 %)" in text
+    assert "13.1 of 25.6 (51 %)" in text
+    assert "32.9 of 38.4 (86 %)" in text
 
 
 def test_a_wrong_result_shows_no_time() -> None:
@@ -211,7 +251,95 @@ def test_html_is_escaped_and_complete(study: Study) -> None:
     assert "color:#" not in text.replace(" ", ""), "colours are the page's own"
 
 
+def test_the_bound_without_caches_stands_beside_the_papers(full: Study) -> None:
+    text = full.to_text(120)
+    assert re.search(r"basic +21\.70.* 3\.38 \(57 %\) +13\.1 of 25\.6 \(51 %\)", text)
+    assert re.search(r"vectorized +9\.4.* 5\.08 \(87 %\) +32\.9 of 38\.4 \(86 %\)", text)
+    assert "no cache: the bound if each byte that the inner loop asks for" in text
+    assert "no cache" not in Study(study_rows.rows()).to_text(120)
+
+
+def test_sections_tell_rounded_values_and_whole_calls_apart(full: Study) -> None:
+    lines = [line.strip() for line in full.to_text(120).splitlines()]
+    heads = ["the paper's steps", "ours", "ours, 16-bit values", "whole calls", "peers"]
+    assert [line for line in lines if line in heads] == heads
+    after = {line: lines[lines.index(line) + 1].split("  ")[0] for line in heads}
+    assert after["ours, 16-bit values"] == "sliced_half"
+    assert after["whole calls"] == "gpuopt.spmv(A, x)"
+
+
+def test_launches_are_told_of_short_plans(full: Study) -> None:
+    text = " ".join(full.to_text(120).split())
+    assert "one launch, queued back to back: 100 us" in text
+    # Two launches of 0.1 ms in 4.35 ms, one in 2.6 ms; the others take 50 launches and more.
+    assert "launches' share of the time: sliced 4.6 % (2 launches) and sliced_half 3.8 % configurations" in text
+    untimed = Study([r for r in full.rows if r["role"] != "overhead"]).to_text(120)
+    assert "launch" not in untimed
+    blocks = Study([r for r in full.rows if r["role"] != "overhead" or r["kind"] == "block"]).to_text(120)
+    assert "one launch, queued back to back: 200 us" in blocks
+
+
+@pytest.mark.parametrize(
+    ("state", "bound_by", "words"),
+    [
+        ("hot", "llc", "cache-resident (hot)"),
+        ("hot", "dram", "from memory and caches, which hold a part (hot)"),
+        ("large", "dram", "from memory (large)"),
+        ("cold", "dram", "from memory, caches flushed before every sample (cold)"),
+    ],
+)
+def test_the_header_says_where_the_data_are(state: str, bound_by: str, words: str) -> None:
+    study = Study([timed("summary", "basic", 2.0, cache_state=state, bound_by=bound_by)])
+    assert words in " ".join(study.to_text(120).split())
+
+
 # ---------------------------------------------------------------- the sentences
+
+
+def test_the_papers_moving_bound_is_told_with_ours(full: Study) -> None:
+    first, second = (next(s for s in full.sentences() if s.startswith(name)) for name in ("basic", "vectorized"))
+    assert (
+        "counts 12 bytes an entry, each from memory, and its bound is 25.6 GFLOP/s (HD 5870), of which basic" in first
+    )
+    assert "of which basic reaches 51 %; here the bound by what the inner loop asks for is 3.38 GFLOP/s" in first
+    assert "8 bytes an entry instead of 12, each from memory, and its bound rises from 25.6 to 38.4 GFLOP/s" in second
+    assert "of which vectorized reaches 86 % after 51 %; here" in second
+    assert "rises from 3.38 to 5.08 GFLOP/s, of which it reaches 87 % after 57 %." in second
+    assert "did not come from" not in first + second
+    # Fewer bytes asked for: the gain may be theirs, whatever comes from memory.
+    assert "asked for by the inner loop 250 MB to 166 MB" in second
+    assert "so the gain is not bytes" not in second
+
+
+def test_what_caches_serve_is_said_where_the_interval_shows_it() -> None:
+    row_of = {"preset": "paper:basic", "uncached_ms": 4.0, "pct_uncached": 200.0}
+    told = sentence(step("basic", 2.0, *[1.0] * 6, **row_of), "basic")
+    assert "of which it reaches 200 %, so that at least 50 % of these bytes did not come from memory." in told
+    close = step("basic", 2.0, *[1.0] * 6, **row_of | {"pct_uncached": 101.0, "ci_hi_ms": 2.1})
+    assert "did not come from" not in sentence(close, "basic")
+
+
+def test_steps_of_two_paper_devices_are_not_set_against_each_other() -> None:
+    rows = [*step("image", 9.0, *[1.0] * 6, preset="paper:image", baseline="image")]
+    rows += step("coarse", 8.0, *[0.9] * 6, preset="paper:cpu", baseline="image")
+    told = sentence(rows, "coarse")
+    assert "In the paper these two stand" not in told
+    assert "its bound is 10.6 GFLOP/s (Phenom II X4), of which coarse reaches 27 %." in told
+
+
+def test_rounded_values_are_named_and_are_not_what_others_are_held_against(full: Study) -> None:
+    told = [s for s in full.sentences() if s.startswith(("sliced_half", "M @ x", "SciPy"))]
+    assert told[0].endswith("Its matrix values are rounded to 16 bits (HALF=1).")
+    assert "faster than sliced, the fastest variant here at full accuracy;" in told[0]
+    assert all("the time of sliced." in text for text in told[1:])
+
+
+def test_a_call_is_held_against_peers_of_its_own_clock(full: Study) -> None:
+    device_clock = timed("summary", "cuSPARSE CSR", 1.0, role="peer", clock="batch", pct_bound=None)
+    told = next(s for s in Study([*full.rows, device_clock]).sentences() if s.startswith("M @ x"))
+    assert re.search(r"As a whole call, NumPy in and out, it is 2\.\d+x \[.*\] faster than SciPy dia_array\.$", told)
+    slow = next(s for s in full.sentences() if s.startswith("gpuopt.spmv"))
+    assert "it takes 3.8" in slow
 
 
 def test_same_bytes_are_not_the_gain(study: Study) -> None:

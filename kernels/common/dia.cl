@@ -1,5 +1,5 @@
 // What all diagonal products share: one argument list, and the store y = alpha sum + beta addend.
-// val[k*pitch + row], offsets ascending, x[x_origin + column]; INDEX is long only for matrices that need it. `grid` is the width
+// Offsets ascend; column c of x stands at x[x_origin + c]; INDEX is long only for matrices that need it. `grid` is the width
 // of the grid whose points the rows are, `vectors` the columns of x.
 #include "common/stored.cl"
 #ifndef INDEX
@@ -21,3 +21,12 @@
 
 // beta = 0 must not read the addend: it may be absent, or NaN.
 #define DIA_STORE(row, sum) y[row] = beta == 0 ? alpha * (sum) : fma(beta, addend[row], alpha * (sum))
+
+// Entry k of a row stands k*STRIDE behind ENTRY(row): SLICE=0 is the pitched form, whose slice is the whole matrix.
+#if !defined(SLICE) || SLICE == 0
+#define STRIDE pitch
+#define ENTRY(row) (val + (row))
+#else
+#define STRIDE SLICE
+#define ENTRY(row) (val + (long)((row) / SLICE) * ((long)diags * SLICE) + (row) % SLICE)
+#endif

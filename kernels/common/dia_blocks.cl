@@ -3,19 +3,22 @@
 #include "common/dia.cl"
 
 #define VECTORS (BLOCK / WIDTH)
+// Sums that fit registers want a straight line; more of them, kept in the first cache, a loop.
+#if VECTORS <= 16
+#define EACH_VECTOR _Pragma("unroll") for (int j = 0; j < VECTORS; ++j)
+#else
+#define EACH_VECTOR _Pragma("nounroll") for (int j = 0; j < VECTORS; ++j)
+#endif
 
 inline void dia_block(global const VALUE* entry, const long stride, const int diags, OFFSET_SPACE const INDEX* restrict offsets,
                       global const REAL* restrict vector, REAL* result) {
     REALV sum[VECTORS];
-#pragma unroll
-    for (int j = 0; j < VECTORS; ++j) sum[j] = (REALV)(0);
+    EACH_VECTOR sum[j] = (REALV)(0);
     for (int k = 0; k < diags; ++k) {
         const INDEX offset = offsets[k];
-#pragma unroll
-        for (int j = 0; j < VECTORS; ++j)
+        EACH_VECTOR
             sum[j] = fma(LOAD_VALUES(entry + j * WIDTH), VLOAD(vector + offset + j * WIDTH), sum[j]);
         entry += stride;
     }
-#pragma unroll
-    for (int j = 0; j < VECTORS; ++j) VSTORE(sum[j], result + j * WIDTH);
+    EACH_VECTOR VSTORE(sum[j], result + j * WIDTH);
 }

@@ -10,6 +10,7 @@
 #endif
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
+#define REAL2 PASTE(REAL, 2)
 #define REAL4 PASTE(REAL, 4)
 #if WIDTH == 1
 #define REALV REAL

@@ -7,11 +7,11 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void spmv_interior(DIA
     const INDEX first = (INDEX)get_group_id(0) * (LOCAL * ROWS), end = first + LOCAL * ROWS;
     REAL sum[ROWS];
     if (diags > 0 && end <= rows && first + offsets[0] >= 0 && end + offsets[diags - 1] <= cols) {
-        VSTORE(dia_sum_inside(val + row, pitch, diags, offsets, x + row), sum);
+        VSTORE(dia_sum_inside(ENTRY(row), STRIDE, diags, offsets, x + row), sum);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) DIA_STORE(row + r, sum[r]);
     } else {
         for (int r = 0; r < ROWS && row + r < rows; ++r)
-            DIA_STORE(row + r, dia_sum_tested(val + row + r, pitch, diags, offsets, x, row + r, cols));
+            DIA_STORE(row + r, dia_sum_tested(ENTRY(row + r), STRIDE, diags, offsets, x, row + r, cols));
     }
 }

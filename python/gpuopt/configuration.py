@@ -144,7 +144,7 @@ def _choice(workload: str, record: Record) -> Configuration | None:
     if variant is None or any(value not in levels.get(name, ()) for name, value in parameters.items()):
         return None
     chosen = complete(workload, Configuration(variant.name, **parameters))
-    return chosen if "stored" in record["match"] or not accuracy(workload, chosen) else None
+    return chosen if record["match"].get("stored") or not accuracy(workload, chosen) else None
 
 
 def _demands(workload: str, record: Record) -> dict[str, Any]:

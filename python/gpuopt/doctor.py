@@ -231,6 +231,11 @@ def advice(facts: Mapping[str, Any]) -> list[str]:
                 f"{file['path']} names {file['library']}, which is not there: reinstall the package that owns the "
                 "file, or remove the file"
             )
+    if found.get("prefix_dir_error"):
+        out.append(
+            "give this user a directory for temporary files, with room: free some, or set TMPDIR to another; the "
+            "runtimes installed beside this Python are shown to the loader through it"
+        )
     if not devices:
         out.append(f"install a CPU device, either\n        {DEBIAN_LINE}\n        {PIP_LINE}")
     cache = facts.get("cache")
@@ -272,6 +277,8 @@ def _loader(found: Mapping[str, Any] | None) -> list[str]:
         lines.append(f"--  {setting[0]}={setting[1]}: your own setting wins, nothing is added to it")
     elif found.get("prefix_dir_used"):
         lines.append("ok  the runtimes installed beside this Python are added to the system's")
+    elif found.get("prefix_dir_error"):
+        lines.append(f"!!  the runtimes installed beside this Python are not added: {found['prefix_dir_error']}")
     if found.get("error"):
         lines.append(f"!!  the loader answers {found['error']}")
     return lines
@@ -298,11 +305,13 @@ def _platforms(found: Mapping[str, Any] | None) -> list[str]:
     platforms = found.get("platforms") or []
     if not platforms:
         return ["!!  none: no library that an ICD file names could be loaded"]
-    return [
-        f"{'ok' if entry['devices'] else '!!'}  {entry['name']}, {entry['version']}: "
-        f"{', '.join(entry['devices']) or 'no devices'}"
-        for entry in platforms
-    ]
+    lines = []
+    for entry in platforms:
+        mark = "ok" if entry["devices"] else "!!"
+        told = ", ".join(entry["devices"]) or entry.get("error") or "no devices"
+        lines.append(f"{mark}  {entry['name']}, {entry['version']}: {told}")
+        lines += [f"!!  {name} is left out: {reason}" for name, reason in entry.get("left_out", ())]
+    return lines
 
 
 def device_lines(devices: Sequence[Mapping[str, Any]]) -> list[str]:

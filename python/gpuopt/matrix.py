@@ -136,8 +136,10 @@ class DiaMatrix:
         return self.resolve(None)
 
     def resolve(self, variant: str | Configuration | None, columns: bool = False) -> Configuration:
-        """The full configuration that ``variant=`` means for this matrix and a vector, or ``columns``; tuned records are
-        read once a matrix."""
+        """The full configuration that ``variant=`` means for this matrix and a vector, or ``columns``.
+
+        Tuned records are read once a matrix.
+        """
         if isinstance(variant, Configuration):
             return resolve("spmv", self.device, self.dtype.name, variant)
         key = (variant or "", columns)

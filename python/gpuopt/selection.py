@@ -1,10 +1,11 @@
-"""Which device: the argument, then ``use(...)``, then GPUOPT_DEVICE, then the best one there is."""
+"""Which device: the argument, then ``with use(...)``, then ``use(...)``, then GPUOPT_DEVICE, then the best one."""
 
 from __future__ import annotations
 
 import contextvars
 import html
 import os
+import threading
 from types import TracebackType
 from typing import TypeAlias
 
@@ -13,7 +14,17 @@ from gpuopt._core import Device, NoDeviceError, ParameterError
 
 Selector: TypeAlias = Device | int | str | None
 
-_chosen: contextvars.ContextVar[Device | None] = contextvars.ContextVar("gpuopt_device", default=None)
+# Of the blocks that this thread (or task) is inside of; and of the process, in the order of the calls.
+_blocks: contextvars.ContextVar[tuple[Device, ...]] = contextvars.ContextVar("gpuopt_blocks", default=())
+_statements: list[use] = []
+_lock = threading.Lock()
+
+
+def _chosen() -> Device | None:
+    if blocks := _blocks.get():
+        return blocks[-1]
+    with _lock:
+        return _statements[-1].device if _statements else None
 
 
 class DeviceList(list[Device]):
@@ -67,7 +78,7 @@ def _matches(device: Device, text: str) -> bool:
 
 def select(device: Selector = None) -> Device:
     """The device meant by ``device``: a Device, its index, a type (``"gpu"``, ``"cpu"``), or part of its name,
-    platform or version.
+    platform or version. Digits that are no index are part of a name: ``"4090"``.
 
     Raises NoDeviceError when there is no device, ParameterError when none fits.
     """
@@ -75,7 +86,7 @@ def select(device: Selector = None) -> Device:
         return device
     name = "device"
     if device is None:
-        if (chosen := _chosen.get()) is not None:
+        if (chosen := _chosen()) is not None:
             return chosen
         if environment := os.environ.get("GPUOPT_DEVICE"):
             device, name = environment, "GPUOPT_DEVICE"
@@ -85,10 +96,9 @@ def select(device: Selector = None) -> Device:
     if device is None:
         return found[0]
     text = str(device).strip().lower()
-    if text.isdigit():
-        if int(text) < len(found):
-            return found[int(text)]
-    elif isinstance(device, str):
+    if text.isdecimal() and int(text) < len(found):
+        return found[int(text)]
+    if isinstance(device, str):
         by_type = [d for d in found if d.type == text]
         fitting = by_type or [d for d in found if _matches(d, text)]
         if fitting:
@@ -98,22 +108,27 @@ def select(device: Selector = None) -> Device:
 
 
 class use:
-    """Makes a device the default, at once; as a context manager, until the block ends.
+    """Makes a device the default. As a statement: of the whole process, at once, until the next such statement. As a
+    context manager: of this thread or task alone, until the block ends; it can be entered again, and nested.
 
     ``device`` is what every ``device=`` argument takes: a Device, an index, a type or part of a name.
     """
 
     def __init__(self, device: Selector) -> None:
         self.device = select(device)
-        self._token = _chosen.set(self.device)
+        with _lock:
+            _statements.append(self)
 
     def __enter__(self) -> Device:
+        with _lock:  # it turns out to be no statement
+            _statements[:] = [other for other in _statements if other is not self]
+        _blocks.set((*_blocks.get(), self.device))
         return self.device
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _chosen.reset(self._token)
+        _blocks.set(_blocks.get()[:-1])
 
     def __repr__(self) -> str:
         return f"<gpuopt.use {self.device.key}>"

@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/numpy_view.hpp"
+#include "bindings/text.hpp"
 #include "bindings/topics.hpp"
 #include "runtime/discovery.hpp"
 #include "runtime/sha256.hpp"
@@ -30,23 +31,34 @@ py::dict discovery_facts() {
     facts["user_setting"] = found.user_setting_name.empty()
                                 ? py::object(py::none())
                                 : py::object(py::make_tuple(found.user_setting_name, found.user_setting_value));
+    const auto text_or_none = [](const std::string& text) -> py::object {
+        if (text.empty()) return py::none();
+        return decoded(text);
+    };
     facts["prefix_dir_used"] = found.prefix_dir_used;
-    facts["error"] = found.error.empty() ? py::object(py::none()) : py::object(py::str(found.error));
+    facts["prefix_dir_error"] = text_or_none(found.prefix_dir_error);
+    facts["error"] = text_or_none(found.error);
     py::list files, platforms;
     for (const auto& file : found.vendor_files) {
         py::dict entry;
-        entry["path"] = file.path;
-        entry["library"] = file.library;
+        entry["path"] = decoded(file.path);
+        entry["library"] = decoded(file.library);
         entry["status"] = file.status;
-        entry["prefix"] = file.prefix;
+        entry["prefix"] = decoded(file.prefix);
         files.append(entry);
     }
     for (const auto& platform : found.platforms) {
         py::dict entry;
-        entry["name"] = platform.name;
-        entry["vendor"] = platform.vendor;
-        entry["version"] = platform.version;
-        entry["devices"] = platform.devices;
+        entry["name"] = decoded(platform.name);
+        entry["vendor"] = decoded(platform.vendor);
+        entry["version"] = decoded(platform.version);
+        py::list used, left_out;
+        for (const auto& name : platform.devices) used.append(decoded(name));
+        for (const auto& device : platform.left_out)
+            left_out.append(py::make_tuple(decoded(device.name), decoded(device.reason)));
+        entry["devices"] = used;
+        entry["left_out"] = left_out;
+        entry["error"] = text_or_none(platform.error);
         platforms.append(entry);
     }
     facts["vendor_files"] = files;
@@ -134,7 +146,7 @@ void bind_device(py::module_& module) {
         py::arg("data"));
     module.def("kernel_paths", &kernel_paths);
     module.def(
-        "kernel_source", [](const std::string& path) { return load_kernel(path).expanded; }, py::arg("path"));
+        "kernel_source", [](const std::string& path) { return decoded(load_kernel(path).expanded); }, py::arg("path"));
 
     py::class_<DeviceArray>(
         module, "DeviceArray",

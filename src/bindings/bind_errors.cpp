@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 
+#include "bindings/text.hpp"
 #include "bindings/topics.hpp"
 #include "runtime/error.hpp"
 
@@ -24,7 +25,7 @@ void add(py::module_& module, const std::string& name, const char* doc, const py
 }
 
 py::object error_of(const std::string& name, const std::exception& error) {
-    return py::reinterpret_borrow<py::object>(types().at(name))(error.what());
+    return py::reinterpret_borrow<py::object>(types().at(name))(decoded(error.what()));
 }
 
 void raise(const py::object& error) { PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr()); }
@@ -34,8 +35,8 @@ void translate(std::exception_ptr pending) {
         if (pending) std::rethrow_exception(pending);
     } catch (const KernelBuildError& error) {
         auto object = error_of("KernelBuildError", error);
-        object.attr("log") = py::str(py::bytes(error.log).attr("decode")("utf-8", "replace"));
-        object.attr("file") = error.file;
+        object.attr("log") = decoded(error.log);
+        object.attr("file") = decoded(error.file);
         object.attr("line") = error.line;
         raise(object);
     } catch (const OpenCLError& error) {
@@ -46,11 +47,11 @@ void translate(std::exception_ptr pending) {
         raise(object);
     } catch (const ArrayError& error) {
         auto object = error_of("ArrayError", error);
-        object.attr("argument") = error.argument;
+        object.attr("argument") = decoded(error.argument);
         raise(object);
     } catch (const ParameterError& error) {
         auto object = error_of("ParameterError", error);
-        object.attr("argument") = error.argument;
+        object.attr("argument") = decoded(error.argument);
         raise(object);
     } catch (const UnsupportedError& error) {
         auto object = error_of("UnsupportedError", error);

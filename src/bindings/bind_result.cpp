@@ -1,6 +1,7 @@
 // Prepared plans and their samples.
 #include <pybind11/stl.h>
 
+#include "bindings/text.hpp"
 #include "bindings/topics.hpp"
 #include "workloads/prepared.hpp"
 
@@ -37,7 +38,7 @@ py::dict as_dict(const Step& step, const Device& device) {
     result["source_sha256"] = step.program->source_sha256;
     result["binary_sha256"] = step.program->binary_sha256;
     result["options"] = step.program->options;
-    result["log"] = py::bytes(step.program->log).attr("decode")("utf-8", "replace");
+    result["log"] = decoded(step.program->log);
     result["build_ms"] = step.program->build_ms;
     result["from_disk"] = step.program->from_disk;
     result["registers"] = known(step.program->registers);
@@ -68,9 +69,10 @@ void bind_result(py::module_& module) {
                 return as_dict(samples);
             },
             py::arg("count"), py::arg("batch") = 1,
-            "Times `count` samples of `batch` runs each; lists of milliseconds a run: device_ms (first START to last "
-            "END), busy_ms (sum over "
-            "kernels), queued_ms (QUEUED to START of the first), wall_ms (host clock).")
+            "Times `count` samples of `batch` runs each, at most 1024 commands enqueued at a time; lists of "
+            "milliseconds "
+            "a run: device_ms (first START to last END), busy_ms (sum over kernels), queued_ms (QUEUED to START of the "
+            "first), wall_ms (host clock).")
         .def_property_readonly("work", [](const Prepared& plan) { return as_dict(plan.work); })
         .def_property_readonly("kernels",
                                [](const Prepared& plan) {

@@ -33,7 +33,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 
 std::shared_ptr<Buffer> Operand::buffer(const std::shared_ptr<Session>& session) const {
     if (on_device) return on_device;
-    auto made = std::make_shared<Buffer>(session, DeviceArray::bytes_of(dtype, shape), name);
+    auto made = std::make_shared<Buffer>(session, DeviceArray::bytes_of(dtype, shape, name), name);
     made->upload(host);
     return made;
 }
@@ -98,7 +98,7 @@ Operand result_operand(py::handle out, bool on_device, DType dtype, const std::v
         return given;
     }
     if (on_device) return operand(py::cast(DeviceArray::empty(session, dtype, shape, "the result")), "out");
-    session->require_room(DeviceArray::bytes_of(dtype, shape), "the result");
+    session->require_room(DeviceArray::bytes_of(dtype, shape, "the result"), "the result");
     return operand(py::array(numpy_dtype(dtype), std::vector<py::ssize_t>(shape.begin(), shape.end())), "out");
 }
 

@@ -27,8 +27,8 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
             cl_buffer_region region{guard_bytes_, payload};
             handle_ = checked(
                 [&] { return whole_.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
-            const std::lock_guard<std::mutex> lock(session_->run_mutex());
-            const auto queue = session_->queue();
+            const auto lock = session_->lock_runs();
+            const auto& queue = session_->queue();
             checked([&] {
                 queue.enqueueFillBuffer(whole_, guard_pattern, 0, guard_bytes_);
                 queue.enqueueFillBuffer(whole_, guard_pattern, guard_bytes_ + bytes_, total - guard_bytes_ - bytes_);
@@ -43,20 +43,20 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
 
 void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
     if (bytes == 0) return;
-    const std::lock_guard<std::mutex> lock(session_->run_mutex());
+    const auto lock = session_->lock_runs();
     checked([&] { return session_->queue().enqueueWriteBuffer(handle_, CL_TRUE, at, bytes, host); });
 }
 
 void Buffer::download(void* host) const {
     if (bytes_ == 0) return;
-    const std::lock_guard<std::mutex> lock(session_->run_mutex());
+    const auto lock = session_->lock_runs();
     checked([&] { return session_->queue().enqueueReadBuffer(handle_, CL_TRUE, 0, bytes_, host); });
 }
 
 void Buffer::fill(unsigned char byte) {
     if (bytes_ == 0) return;
-    const std::lock_guard<std::mutex> lock(session_->run_mutex());
-    const auto queue = session_->queue();
+    const auto lock = session_->lock_runs();
+    const auto& queue = session_->queue();
     checked([&] {
         queue.enqueueFillBuffer(handle_, byte, 0, bytes_);
         return queue.finish();
@@ -66,7 +66,7 @@ void Buffer::fill(unsigned char byte) {
 bool Buffer::guards_intact() const {
     if (!guarded()) return true;
     std::vector<unsigned char> zone(guard_bytes_);
-    const std::lock_guard<std::mutex> lock(session_->run_mutex());
+    const auto lock = session_->lock_runs();
     for (const auto start : {std::size_t(0), guard_bytes_ + bytes_}) {
         checked([&] { return session_->queue().enqueueReadBuffer(whole_, CL_TRUE, start, guard_bytes_, zone.data()); });
         if (std::any_of(zone.begin(), zone.end(), [](unsigned char byte) { return byte != guard_pattern; }))

@@ -24,11 +24,15 @@ const char* name_of(DeviceType type) {
     return "custom";
 }
 
+std::string device_name(const cl::Device& handle) {
+    return checked([&] { return trimmed(handle.getInfo<CL_DEVICE_NAME>()); });
+}
+
 Device describe(const cl::Device& handle) {
     return checked([&] {
         Device device;
         device.handle = handle;
-        device.name = trimmed(handle.getInfo<CL_DEVICE_NAME>());
+        device.name = device_name(handle);
         const cl::Platform platform(handle.getInfo<CL_DEVICE_PLATFORM>());
         device.platform = trimmed(platform.getInfo<CL_PLATFORM_NAME>());
         device.vendor = trimmed(handle.getInfo<CL_DEVICE_VENDOR>());

@@ -29,6 +29,7 @@ struct Device {
     bool is_nvidia() const { return extensions.count("cl_nv_device_attribute_query") > 0; }
 };
 
+std::string device_name(const cl::Device& handle);
 Device describe(const cl::Device& handle);
 
 }  // namespace gpuopt

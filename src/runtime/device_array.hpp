@@ -1,8 +1,9 @@
 // An n-dimensional, C-contiguous array in device memory.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "runtime/buffer.hpp"
@@ -15,13 +16,20 @@ struct DeviceArray {
     DType dtype = DType::f32;
     std::vector<std::int64_t> shape;
 
-    static std::size_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
-        return std::accumulate(shape.begin(), shape.end(), facts(dtype).bytes,
-                               [](std::size_t bytes, std::int64_t n) { return bytes * std::size_t(n); });
+    // Throws DeviceMemoryError for what no address can reach.
+    static std::size_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape, const std::string& what) {
+        if (std::count(shape.begin(), shape.end(), 0) > 0) return 0;
+        std::size_t bytes = facts(dtype).bytes;
+        for (const auto n : shape) {
+            if (std::size_t(n) > std::size_t(PTRDIFF_MAX) / bytes)
+                throw DeviceMemoryError(what + " needs more bytes than an address can count; use a smaller problem");
+            bytes *= std::size_t(n);
+        }
+        return bytes;
     }
     static DeviceArray empty(const std::shared_ptr<Session>& session, DType dtype, std::vector<std::int64_t> shape,
                              const std::string& what, bool guarded = false) {
-        auto buffer = std::make_shared<Buffer>(session, bytes_of(dtype, shape), what, guarded);
+        auto buffer = std::make_shared<Buffer>(session, bytes_of(dtype, shape, what), what, guarded);
         return {std::move(buffer), dtype, std::move(shape)};
     }
 };

@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -43,8 +46,13 @@ std::vector<fs::path> vendor_files_in(const fs::path& directory) {
     return files;
 }
 
+bool is_there(const fs::path& path) {
+    std::error_code ignored;  // a folder that may not be looked into holds nothing for us
+    return fs::exists(path, ignored);
+}
+
 bool can_load(const std::string& library) {
-    if (library.find('/') != std::string::npos) return fs::exists(library);
+    if (library.find('/') != std::string::npos) return is_there(library);
     // A bare name is resolved by the dynamic linker; asking it is the only honest test.
     if (void* handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL)) {
         dlclose(handle);
@@ -55,10 +63,10 @@ bool can_load(const std::string& library) {
 
 // Wheels carry a placeholder path inside their .icd: only its base name is meant, and it lies in the prefix's lib.
 std::string library_in_prefix(const fs::path& prefix, const std::string& named) {
-    if (fs::path(named).is_absolute() && fs::exists(named)) return named;
+    if (fs::path(named).is_absolute() && is_there(named)) return named;
     for (const char* lib : {"lib", "lib64"}) {
         const auto candidate = prefix / lib / fs::path(named).filename();
-        if (fs::exists(candidate)) return candidate.string();
+        if (is_there(candidate)) return candidate.string();
     }
     return "";
 }
@@ -90,29 +98,42 @@ void look_at_vendor_files(Discovery& found) {
 class PrivateVendorDir {
 public:
     explicit PrivateVendorDir(const Discovery& found) {
-        auto pattern = (fs::temp_directory_path() / "gpuopt-icd-XXXXXX").string();
-        if (!mkdtemp(pattern.data())) return;
+        std::error_code failed;
+        const auto temporary = fs::temp_directory_path(failed);
+        if (failed) {
+            error_ = "no directory for temporary files; set TMPDIR to one that exists";
+            return;
+        }
+        auto pattern = (temporary / "gpuopt-icd-XXXXXX").string();
+        if (!mkdtemp(pattern.data())) {
+            error_ = "no directory can be made in " + temporary.string() + ": " + std::strerror(errno);
+            return;
+        }
         directory_ = pattern;
         int count = 0;
         for (const auto& file : found.vendor_files)
-            if (file.status == "used") {
-                std::ofstream out(directory_ / (std::to_string(count++) + ".icd"));
+            if (file.status == "used" && error_.empty()) {
+                const auto copy = directory_ / (std::to_string(count++) + ".icd");
+                std::ofstream out(copy);
                 out << file.library << "\n";
+                out.close();  // a full disk may show only here
+                if (!out) error_ = copy.string() + " cannot be written: " + std::strerror(errno);
             }
-        setenv("OCL_ICD_VENDORS", directory_.c_str(), 1);
+        if (error_.empty()) setenv("OCL_ICD_VENDORS", directory_.c_str(), 1);
     }
     ~PrivateVendorDir() {
+        if (error_.empty()) unsetenv("OCL_ICD_VENDORS");
         if (directory_.empty()) return;
-        unsetenv("OCL_ICD_VENDORS");
         std::error_code ignored;
         fs::remove_all(directory_, ignored);
     }
     PrivateVendorDir(const PrivateVendorDir&) = delete;
     PrivateVendorDir& operator=(const PrivateVendorDir&) = delete;
-    bool used() const { return !directory_.empty(); }
+    const std::string& error() const { return error_; }  // "" when the loader is shown the directory
 
 private:
     fs::path directory_;
+    std::string error_;
 };
 
 // Asked after the platforms: the question alone makes a loader read its vendor files.
@@ -139,6 +160,12 @@ std::string loader_version(const std::string& loader_path) {
     return text.empty() ? "unknown" : text;
 }
 
+std::string canonical_or_same(const fs::path& path) {
+    std::error_code failed;
+    const auto canonical = fs::weakly_canonical(path, failed);
+    return (failed ? path : canonical).string();
+}
+
 int rank(const Device& device) {
     // Two CPU runtimes on one machine: Intel's compiler vectorises across work-items, PoCL 3.1's hardly (11x on scalar
     // all-pairs code, 2-core AVX-512 CPU, 2026-11), so it comes first.
@@ -146,11 +173,52 @@ int rank(const Device& device) {
     return 2 * static_cast<int>(device.type) + (pocl ? 1 : 0);
 }
 
+// Why a device that was described cannot be used, or "".
+std::string lack_of(const Device& device) {
+    if (!checked([&] { return device.handle.getInfo<CL_DEVICE_AVAILABLE>(); }))
+        return "its driver calls it unavailable";
+    if (!checked([&] { return device.handle.getInfo<CL_DEVICE_COMPILER_AVAILABLE>(); })) return "it has no compiler";
+    return "";
+}
+
+// One bad device must not hide its neighbours, one bad driver no other platform.
+PlatformFacts look_at_platform(const cl::Platform& platform, std::vector<Device>& devices) {
+    PlatformFacts facts;
+    std::vector<cl::Device> handles;
+    try {
+        checked([&] {
+            facts.name = platform.getInfo<CL_PLATFORM_NAME>();
+            facts.vendor = platform.getInfo<CL_PLATFORM_VENDOR>();
+            facts.version = platform.getInfo<CL_PLATFORM_VERSION>();
+        });
+        if (is_fpga_emulator(facts.name)) facts.error = "left out: an FPGA emulator";
+        else checked([&] { return platform.getDevices(CL_DEVICE_TYPE_ALL, &handles); });
+    } catch (const std::exception& error) {
+        facts.error = error.what();
+    }
+    for (const auto& handle : handles) {
+        std::string name = "a device without a name", reason;
+        try {
+            name = device_name(handle);
+            auto device = describe(handle);
+            reason = lack_of(device);
+            if (reason.empty()) {
+                facts.devices.push_back(name);
+                devices.push_back(std::move(device));
+            }
+        } catch (const std::exception& error) {
+            reason = error.what();
+        }
+        if (!reason.empty()) facts.left_out.push_back({name, reason});
+    }
+    return facts;
+}
+
 Discovery run_discovery() {
     Discovery found;
     Dl_info loader;
     if (dladdr(reinterpret_cast<void*>(&clGetPlatformIDs), &loader) && loader.dli_fname)
-        found.loader_path = fs::weakly_canonical(loader.dli_fname).string();
+        found.loader_path = canonical_or_same(loader.dli_fname);
     for (const char* name : {"OCL_ICD_FILENAMES", "OCL_ICD_VENDORS"})
         if (const char* value = getenv(name)) found.user_setting_name = name, found.user_setting_value = value;
 
@@ -161,8 +229,14 @@ Discovery run_discovery() {
             std::any_of(found.vendor_files.begin(), found.vendor_files.end(),
                         [](const VendorFile& file) { return !file.prefix.empty() && file.status == "used"; });
         std::unique_ptr<PrivateVendorDir> extra;
-        if (found.user_setting_name.empty() && prefix_adds) extra = std::make_unique<PrivateVendorDir>(found);
-        found.prefix_dir_used = extra && extra->used();
+        if (found.user_setting_name.empty() && prefix_adds) {
+            extra = std::make_unique<PrivateVendorDir>(found);
+            found.prefix_dir_error = extra->error();
+            found.prefix_dir_used = found.prefix_dir_error.empty();
+            for (auto& file : found.vendor_files)
+                if (!found.prefix_dir_used && !file.prefix.empty() && file.status == "used")
+                    file.status = "left out: the loader could not be shown it";
+        }
         try {
             cl::Platform::get(&platforms);
         } catch (const cl::Error& error) {
@@ -173,27 +247,7 @@ Discovery run_discovery() {
     found.loader_version = loader_version(found.loader_path);
 
     std::vector<Device> devices;
-    for (const auto& platform : platforms) {
-        PlatformFacts facts;
-        try {
-            facts = {platform.getInfo<CL_PLATFORM_NAME>(),
-                     platform.getInfo<CL_PLATFORM_VENDOR>(),
-                     platform.getInfo<CL_PLATFORM_VERSION>(),
-                     {}};
-            std::vector<cl::Device> handles;
-            if (!is_fpga_emulator(facts.name)) platform.getDevices(CL_DEVICE_TYPE_ALL, &handles);
-            for (const auto& handle : handles) {
-                auto device = describe(handle);
-                facts.devices.push_back(device.name);
-                if (handle.getInfo<CL_DEVICE_AVAILABLE>() && handle.getInfo<CL_DEVICE_COMPILER_AVAILABLE>())
-                    devices.push_back(std::move(device));
-            }
-        } catch (const std::exception&
-                     error) {  // a platform without devices throws; one bad driver must not hide the others
-            if (facts.devices.empty()) facts.devices.push_back(std::string("none (") + error.what() + ")");
-        }
-        found.platforms.push_back(std::move(facts));
-    }
+    for (const auto& platform : platforms) found.platforms.push_back(look_at_platform(platform, devices));
     std::stable_sort(devices.begin(), devices.end(),
                      [](const Device& a, const Device& b) { return rank(a) < rank(b); });
     std::map<std::string, int> twins;
@@ -219,16 +273,17 @@ void set_search_prefixes(std::vector<std::string> list) {
 
 const Discovery& discover() {
     static const Discovery* found = nullptr;  // never destroyed: drivers may be gone by the time statics are
-    static pid_t owner = 0;
-    const std::lock_guard<std::mutex> lock(discovery_mutex());
-    if (!found) {
-        found = new Discovery(run_discovery());
-        owner = getpid();
-    }
-    if (owner != getpid())
+    static std::atomic<pid_t> owner{0};
+    // Before the lock: a forked child may have it held by a thread that it does not have.
+    if (owner != 0 && owner != getpid())
         throw Error(
             "OpenCL was first used in a parent process and does not survive a fork; start workers with "
             "multiprocessing's 'spawn' method");
+    const std::lock_guard<std::mutex> lock(discovery_mutex());
+    if (!found) {
+        owner = getpid();
+        found = new Discovery(run_discovery());
+    }
     return *found;
 }
 

@@ -15,9 +15,15 @@ struct VendorFile {
     std::string path, library, status, prefix;  // prefix is "" for the system's own
 };
 
+struct LeftOutDevice {
+    std::string name, reason;
+};
+
 struct PlatformFacts {
     std::string name, vendor, version;
-    std::vector<std::string> devices;
+    std::vector<std::string> devices;  // names of those that can be used
+    std::vector<LeftOutDevice> left_out;
+    std::string error;  // why the platform was not asked to the end, "" where it was
 };
 
 struct Discovery {
@@ -28,6 +34,7 @@ struct Discovery {
     std::vector<PlatformFacts> platforms;
     std::vector<std::shared_ptr<const Device>> devices;
     bool prefix_dir_used = false;
+    std::string prefix_dir_error;  // why the prefixes' runtimes could not be shown to the loader
     std::string error;
 };
 

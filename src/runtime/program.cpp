@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -48,6 +49,16 @@ std::optional<CachedBinary> read_cached(const std::string& key) {
     return CachedBinary{rest.substr(end + 1, log_bytes), rest.substr(end + 1 + log_bytes)};
 }
 
+bool write_all(int descriptor, std::string_view text) {
+    while (!text.empty()) {
+        const auto wrote = ::write(descriptor, text.data(), text.size());
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) return false;
+        text.remove_prefix(static_cast<std::size_t>(wrote));
+    }
+    return true;
+}
+
 // Written beside and renamed: a reader sees a whole file or none, and of two writers either one's file is right. A
 // cache that cannot be written (full disk, no right) costs time, never an answer.
 void write_cached(const std::string& key, const CachedBinary& entry) {
@@ -60,14 +71,8 @@ void write_cached(const std::string& key, const CachedBinary& entry) {
     const int descriptor = mkstemp(temporary.data());
     if (descriptor < 0) return;
     const auto rest = std::to_string(entry.log.size()) + "\n" + entry.log + entry.binary;
-    const auto text = magic + key + "\n" + sha256_hex(rest) + "\n" + rest;
-    std::size_t done = 0;
-    while (done < text.size()) {
-        const auto wrote = ::write(descriptor, text.data() + done, text.size() - done);
-        if (wrote <= 0) break;
-        done += static_cast<std::size_t>(wrote);
-    }
-    const bool whole = done == text.size() && ::close(descriptor) == 0;
+    const bool written = write_all(descriptor, magic + key + "\n" + sha256_hex(rest) + "\n" + rest);
+    const bool whole = ::close(descriptor) == 0 && written;
     if (whole) fs::rename(temporary, file, failed);
     if (!whole || failed) fs::remove(temporary, failed);
 }
@@ -126,12 +131,19 @@ std::pair<std::string, int> first_error(const std::string& log, const std::strin
     return first;
 }
 
+// At most `bytes` of UTF-8 text, cut between two characters.
+std::string beginning(const std::string& text, std::size_t bytes) {
+    if (text.size() <= bytes) return text;
+    while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+    return text.substr(0, bytes);
+}
+
 [[noreturn]] void throw_build_error(const std::string& path, const std::string& device, const std::string& log,
                                     const std::string& expanded) {
     auto [file, line] = first_error(log, expanded);
     if (file.empty()) file = path;
     const auto where = line > 0 ? file + ":" + std::to_string(line) : file;
-    throw KernelBuildError("kernel " + where + " does not build on " + device + ":\n" + log.substr(0, 600), log, file,
+    throw KernelBuildError("kernel " + where + " does not build on " + device + ":\n" + beginning(log, 600), log, file,
                            line);
 }
 
@@ -153,8 +165,10 @@ void read_statistics(Program& program) {
 std::string cache_dir() {
     if (const char* own = std::getenv("GPUOPT_CACHE_DIR"); own && *own) return own;
     if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return (fs::path(xdg) / "gpuopt").string();
-    const char* home = std::getenv("HOME");
-    return (home && *home ? fs::path(home) / ".cache" / "gpuopt" : fs::temp_directory_path() / "gpuopt-cache").string();
+    if (const char* home = std::getenv("HOME"); home && *home) return (fs::path(home) / ".cache" / "gpuopt").string();
+    std::error_code none;
+    const auto temporary = fs::temp_directory_path(none);
+    return ((none ? fs::path("/tmp") : temporary) / "gpuopt-cache").string();
 }
 
 std::shared_ptr<Program> ProgramCache::compile(const KernelSource& source, const std::string& options) const {
@@ -221,20 +235,6 @@ std::shared_ptr<const Program> ProgramCache::build(const KernelSource& source, c
     program->options = options;
     read_statistics(*program);
     return built_[key] = program;
-}
-
-std::shared_ptr<const Program> ProgramCache::load(const std::string& label, const std::string& binary,
-                                                  const std::string& options) {
-    const auto digest = sha256_hex(binary);
-    auto& slot = built_[digest + options];
-    if (slot) return slot;
-    const auto start = Clock::now();
-    auto program = from_binary(label, binary, options);
-    program->path = label;
-    program->source_sha256 = program->binary_sha256 = digest;
-    program->options = options;
-    program->build_ms = ms_since(start);
-    return slot = program;
 }
 
 }  // namespace gpuopt

@@ -32,10 +32,6 @@ public:
     // session locks.
     std::shared_ptr<const Program> build(const KernelSource& source, const std::string& options);
 
-    // A program from a binary made elsewhere (PTX re-targeted by hand, say). `label` names it in errors and rows.
-    std::shared_ptr<const Program> load(const std::string& label, const std::string& binary,
-                                        const std::string& options);
-
 private:
     std::shared_ptr<Program> compile(const KernelSource& source, const std::string& options) const;
     std::shared_ptr<Program> from_binary(const std::string& path, const std::string& binary,

@@ -1,5 +1,7 @@
 #include "runtime/session.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -29,8 +31,9 @@ std::string readable_bytes(std::size_t bytes) {
     return text;
 }
 
-Session::Session(std::shared_ptr<const Device> device) : device_(std::move(device)) {
+Session::Session(std::shared_ptr<const Device> device) : device_(std::move(device)), pid_(getpid()) {
     context_ = checked([&] { return cl::Context(device_->handle); });
+    queue_ = checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); });
     programs_ = std::make_unique<ProgramCache>(context_, device_);
 }
 
@@ -44,24 +47,22 @@ std::shared_ptr<Session> Session::of(const std::shared_ptr<const Device>& device
     return session;
 }
 
-cl::CommandQueue Session::queue(std::size_t index) {
-    const std::lock_guard<std::mutex> lock(queue_mutex_);
-    while (queues_.size() <= index)
-        queues_.push_back(
-            checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); }));
-    return queues_[index];
+void Session::require_own_process() const {
+    if (pid_ != getpid())
+        throw Error("this array, matrix or plan on " + device_->name +
+                    " was made before a fork; start processes by spawn, e.g. multiprocessing.get_context(\"spawn\")");
+}
+
+std::unique_lock<std::mutex> Session::lock_runs() {
+    require_own_process();  // first: the mutex of a forked child may be held by a thread that it does not have
+    return std::unique_lock<std::mutex>(run_mutex_);
 }
 
 std::shared_ptr<const Program> Session::build(const std::string& kernel_path, const std::string& options) {
+    require_own_process();
     const auto source = load_kernel(kernel_path);
     const std::lock_guard<std::mutex> lock(build_mutex_);
     return programs_->build(source, options);
-}
-
-std::shared_ptr<const Program> Session::load_binary(const std::string& label, const std::string& binary,
-                                                    const std::string& options) {
-    const std::lock_guard<std::mutex> lock(build_mutex_);
-    return programs_->load(label, binary, options);
 }
 
 void Session::require_room(std::size_t bytes, const std::string& what) const {
@@ -79,6 +80,7 @@ void Session::require_room(std::size_t bytes, const std::string& what) const {
 }
 
 void Session::reserve(std::size_t bytes, const std::string& what) {
+    require_own_process();
     require_room(bytes, what);
     allocated_ += bytes;
 }

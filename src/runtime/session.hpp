@@ -1,11 +1,10 @@
-// One session a device, made on first use: context, in-order profiling queues, built programs, and the lock that makes
-// them safe to share.
+// One session a device, made on first use: context, in-order profiling queue, built programs, and the locks that make
+// them safe to share. It belongs to the process that made it: drivers' threads do not survive a fork.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "runtime/device.hpp"
 #include "runtime/program.hpp"
@@ -19,13 +18,12 @@ public:
     const Device& device() const { return *device_; }
     const std::shared_ptr<const Device>& shared_device() const { return device_; }
     const cl::Context& context() const { return context_; }
-    cl::CommandQueue queue(std::size_t index = 0);
+    const cl::CommandQueue& queue() const { return queue_; }
     std::shared_ptr<const Program> build(const std::string& kernel_path, const std::string& options);
-    std::shared_ptr<const Program> load_binary(const std::string& label, const std::string& binary,
-                                               const std::string& options);
 
-    // Held while commands are enqueued and waited for, so that one run's samples never contain another's.
-    std::mutex& run_mutex() { return run_mutex_; }
+    // Held while commands are enqueued and waited for, so that one run's samples never contain another's. Throws Error
+    // in a forked child, where a wait would never end.
+    std::unique_lock<std::mutex> lock_runs();
 
     // Throws DeviceMemoryError for what cannot fit, before a driver over-commits or the machine swaps. `what` is the
     // argument's name.
@@ -36,13 +34,15 @@ public:
 
 private:
     explicit Session(std::shared_ptr<const Device> device);
+    void require_own_process() const;
 
     std::shared_ptr<const Device> device_;
     cl::Context context_;
-    std::vector<cl::CommandQueue> queues_;
+    cl::CommandQueue queue_;
     std::unique_ptr<ProgramCache> programs_;
-    std::mutex build_mutex_, run_mutex_, queue_mutex_;
+    std::mutex build_mutex_, run_mutex_;
     std::atomic<std::size_t> allocated_{0};
+    int pid_;
 };
 
 std::string readable_bytes(std::size_t bytes);

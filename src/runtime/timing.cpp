@@ -4,7 +4,10 @@
 
 namespace gpuopt {
 
-void add_sample(Samples& samples, const std::vector<cl::Event>& events, std::size_t runs, double wall_ms) {
+Span span_of(const std::vector<cl::Event>& events, double wall_ms) {
+    Span span;
+    span.wall_ms = wall_ms;
+    if (events.empty()) return span;
     cl_ulong first = ~cl_ulong(0), last = 0, busy = 0;
     for (const auto& event : events) {
         const auto status = checked([&] { return event.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>(); });
@@ -15,18 +18,18 @@ void add_sample(Samples& samples, const std::vector<cl::Event>& events, std::siz
         last = std::max(last, end);
         busy += end - start;
     }
-    const double scale = 1e-6 / double(runs);
-    if (events.empty()) first = last;
-    samples.device_ms.push_back(double(last - first) * scale);
-    samples.busy_ms.push_back(double(busy) * scale);
-    samples.queued_ms.push_back(
-        events.empty()
-            ? 0.0
-            : double(first - std::min(first, checked([&] {
-                                          return events.front().getProfilingInfo<CL_PROFILING_COMMAND_QUEUED>();
-                                      }))) *
-                  1e-6);
-    samples.wall_ms.push_back(wall_ms / double(runs));
+    const auto queued = checked([&] { return events.front().getProfilingInfo<CL_PROFILING_COMMAND_QUEUED>(); });
+    span.device_ms = double(last - first) * 1e-6;
+    span.busy_ms = double(busy) * 1e-6;
+    span.queued_ms = double(first - std::min(first, queued)) * 1e-6;
+    return span;
+}
+
+void add_sample(Samples& samples, const Span& span, std::size_t runs) {
+    samples.device_ms.push_back(span.device_ms / double(runs));
+    samples.busy_ms.push_back(span.busy_ms / double(runs));
+    samples.queued_ms.push_back(span.queued_ms);
+    samples.wall_ms.push_back(span.wall_ms / double(runs));
 }
 
 }  // namespace gpuopt

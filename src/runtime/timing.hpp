@@ -7,14 +7,21 @@
 
 namespace gpuopt {
 
+// What commands that were enqueued together took.
+struct Span {
+    double device_ms = 0;  // first START to last END
+    double busy_ms = 0;    // sum of END - START
+    double queued_ms = 0;  // QUEUED of the first command to its START
+    double wall_ms = 0;    // enqueue to completion, host clock
+};
+
 struct Samples {
-    std::vector<double> device_ms;  // first START to last END of the plan; in a batch, divided by its runs
-    std::vector<double> busy_ms;    // sum of END - START over the plan's kernels; in a batch, divided by its runs
-    std::vector<double> queued_ms;  // QUEUED of the first command to its START
-    std::vector<double> wall_ms;    // enqueue to completion, host clock; in a batch, divided by its runs
+    std::vector<double> device_ms, busy_ms, wall_ms;  // as in Span, in ms a run
+    std::vector<double> queued_ms;                    // of the first command of the sample
 };
 
 // All commands must have completed; an event whose command failed throws OpenCLError.
-void add_sample(Samples& samples, const std::vector<cl::Event>& events, std::size_t runs, double wall_ms);
+Span span_of(const std::vector<cl::Event>& events, double wall_ms);
+void add_sample(Samples& samples, const Span& span, std::size_t runs);
 
 }  // namespace gpuopt

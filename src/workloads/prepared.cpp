@@ -1,7 +1,7 @@
 #include "workloads/prepared.hpp"
 
+#include <algorithm>
 #include <chrono>
-#include <set>
 
 namespace gpuopt {
 
@@ -16,80 +16,79 @@ void Prepared::add(std::shared_ptr<const Program> program, const std::string& en
     next_argument_ = 0;
 }
 
-void Prepared::on_queue(std::size_t queue, std::vector<std::size_t> after) {
-    steps_.back().queue = queue;
-    steps_.back().after = std::move(after);
-}
-
 Prepared& Prepared::arg(const Scalar& value) {
     checked([&] { return steps_.back().kernel.setArg(next_argument_, value.size, value.bytes); });
     ++next_argument_;
     return *this;
 }
 
+std::size_t Prepared::runs_behind_a_gate() const {
+    constexpr std::size_t most_commands = 1024;
+    const auto commands =
+        std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return !step.launch.empty(); });
+    return std::max<std::size_t>(1, most_commands / std::max<std::size_t>(1, static_cast<std::size_t>(commands)));
+}
+
 void Prepared::enqueue(std::vector<cl::Event>& events, const cl::Event* gate) {
-    const auto base = events.size();
-    std::vector<std::size_t> event_of(steps_.size(), SIZE_MAX);
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-        const auto& step = steps_[i];
-        if (step.launch.empty()) continue;
-        std::vector<cl::Event> wait;
-        if (gate && events.size() == base) wait.push_back(*gate);
-        for (const auto earlier : step.after)
-            if (event_of[earlier] != SIZE_MAX) wait.push_back(events[event_of[earlier]]);
+    for (const auto& step : steps_) {
         const auto& launch = step.launch;
+        if (launch.empty()) continue;
         const auto range = [&](const std::array<std::size_t, 3>& size) {
             return launch.dimensions == 1   ? cl::NDRange(size[0])
                    : launch.dimensions == 2 ? cl::NDRange(size[0], size[1])
                                             : cl::NDRange(size[0], size[1], size[2]);
         };
+        std::vector<cl::Event> wait;
+        if (gate && events.empty()) wait.push_back(*gate);
         cl::Event event;
         checked([&] {
-            return session_->queue(step.queue)
-                .enqueueNDRangeKernel(step.kernel, cl::NullRange, range(launch.global), range(launch.local),
-                                      wait.empty() ? nullptr : &wait, &event);
+            return session_->queue().enqueueNDRangeKernel(step.kernel, cl::NullRange, range(launch.global),
+                                                          range(launch.local), wait.empty() ? nullptr : &wait, &event);
         });
-        event_of[i] = events.size();
         events.push_back(event);
     }
 }
 
-std::vector<cl::Event> Prepared::run_once(std::size_t batch) {
+Span Prepared::run_group(std::size_t runs) {
+    const auto start = std::chrono::steady_clock::now();
     std::vector<cl::Event> events;
-    if (batch == 1) {
+    if (runs == 1) {
         enqueue(events, nullptr);
     } else {
         cl::UserEvent gate = checked([&] { return cl::UserEvent(session_->context()); });
         try {
-            for (std::size_t i = 0; i < batch; ++i) enqueue(events, i == 0 ? &gate : nullptr);
+            for (std::size_t i = 0; i < runs; ++i) enqueue(events, &gate);
         } catch (...) {
             gate.setStatus(-1);  // an unset gate would leave the queue blocked for good
             throw;
         }
         checked([&] { return gate.setStatus(CL_COMPLETE); });
     }
-    std::set<std::size_t> queues;
-    for (const auto& step : steps_) queues.insert(step.queue);
-    for (const auto queue : queues) checked([&] { return session_->queue(queue).finish(); });
-    return events;
+    checked([&] { return session_->queue().finish(); });
+    const std::chrono::duration<double, std::milli> wall_ms = std::chrono::steady_clock::now() - start;
+    return span_of(events, wall_ms.count());
 }
 
 void Prepared::run() {
-    const std::lock_guard<std::mutex> lock(session_->run_mutex());
-    const auto events = run_once(1);
-    Samples checked_only;
-    add_sample(checked_only, events, 1, 0.0);
+    const auto lock = session_->lock_runs();
+    run_group(1);
 }
 
 Samples Prepared::sample(std::size_t count, std::size_t batch) {
     Samples samples;
-    const std::lock_guard<std::mutex> lock(session_->run_mutex());
+    const auto most_runs = runs_behind_a_gate();
+    const auto lock = session_->lock_runs();
     for (std::size_t i = 0; i < count; ++i) {
-        const auto start = std::chrono::steady_clock::now();
-        const auto events = run_once(batch);
-        const auto wall_ms =
-            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-        add_sample(samples, events, batch, wall_ms);
+        Span whole;
+        for (std::size_t left = batch, runs; left > 0; left -= runs) {
+            runs = std::min(left, most_runs);
+            const auto span = run_group(runs);
+            if (left == batch) whole.queued_ms = span.queued_ms;
+            whole.device_ms += span.device_ms;
+            whole.busy_ms += span.busy_ms;
+            whole.wall_ms += span.wall_ms;
+        }
+        add_sample(samples, whole, batch);
     }
     return samples;
 }

@@ -13,14 +13,12 @@
 
 namespace gpuopt {
 
-// One kernel of a plan. Steps of one queue run in order; a step may also wait for earlier steps of other queues.
+// One kernel of a plan; steps run in order.
 struct Step {
     cl::Kernel kernel;
     Launch launch;
     std::shared_ptr<const Program> program;
     std::string entry_point;
-    std::size_t queue = 0;
-    std::vector<std::size_t> after;
 };
 
 class Prepared {
@@ -29,7 +27,6 @@ public:
 
     // Adds a kernel; arguments follow with `arg`, in order. Steps without work-items are left out when the plan runs.
     void add(std::shared_ptr<const Program> program, const std::string& entry_point, const Launch& launch);
-    void on_queue(std::size_t queue, std::vector<std::size_t> after);
 
     template <class Value>
     Prepared& arg(const Value& value) {
@@ -43,7 +40,9 @@ public:
     void keep(std::any owner) { kept_.push_back(std::move(owner)); }
 
     void run();
-    // `count` samples; each runs the plan `batch` times behind a gate, so that short kernels queue back to back.
+    // `count` samples of `batch` runs each. The runs stand behind a gate, so that short kernels queue back to back; no
+    // more of them than make 1024 commands (but at least one run), since a driver's queue may be bounded and block. A
+    // batch that is longer is made of several such groups, and its time is the sum of theirs.
     Samples sample(std::size_t count, std::size_t batch);
 
     const std::vector<Step>& steps() const { return steps_; }
@@ -54,8 +53,9 @@ public:
     double prepare_ms = 0;      // host time to make this plan, builds included
 
 private:
+    std::size_t runs_behind_a_gate() const;
     void enqueue(std::vector<cl::Event>& events, const cl::Event* gate);
-    std::vector<cl::Event> run_once(std::size_t batch);
+    Span run_group(std::size_t runs);
 
     std::shared_ptr<Session> session_;
     std::vector<Step> steps_;

@@ -66,6 +66,7 @@ def _group(group: Group, band: float) -> list[str]:
         if row["status"] == "ok":
             reference, role = reference or row, ""  # the role is told once
     best, role = _fastest([*group.section(PAPER), *group.section(OURS)]), "the fastest variant here"
+    role += " at full accuracy" if group.section(ROUNDED) else ""
     for row in group.section(ROUNDED):
         out.append(_sentence(group, row, best, band, role) + _rounding(row))
         role = "" if row["status"] == "ok" else role

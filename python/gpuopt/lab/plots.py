@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import textwrap
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 
 from .results import Row
+from .sheets import cache_words
 from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, SECTIONS, Group, Study, paper_figure, section
 from .table import joined, significant
 
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure
 
 # Okabe and Ito's palette: told apart by readers with any common colour vision, and by lightness in print.
-COLOURS = {PAPER: "#0072B2", OURS: "#E69F00", ROUNDED: "#F0E442", CALLS: "#56B4E9", PEERS: "#009E73"}
+COLOURS = {PAPER: "#0072B2", OURS: "#E69F00", ROUNDED: "#CC79A7", CALLS: "#56B4E9", PEERS: "#009E73"}
 INK, FAINT, WARNING, MODEL = "#222222", "#6b6b6b", "#8a3b00", "#D55E00"
 BAR_HEIGHT = 0.62
+FARTHEST = 150.0  # percent of the bound without caches that the shares' axis shows
 SECTION_GAP = 0.45  # empty bar slots between the sections
 NAME_WIDTH, REASON_WIDTH, REASON_LINES = 28, 56, 2
+CAPTION_WIDTH, USUAL_ROWS = 150, 3
 WIDTH_INCHES, ROW_INCHES, CAPTION_INCHES = 10.0, 0.48, 0.36
 
 
@@ -35,6 +39,7 @@ TICK: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 11, "markered
 DOT: dict[str, Any] = {"marker": "o", "markersize": 8}
 STAIRS: dict[str, Any] = {"color": MODEL, "linewidth": 1.8}
 FLAT: dict[str, Any] = {"marker": "|", "markersize": 12, "markeredgewidth": 2.2, "color": MODEL, "linestyle": "none"}
+BEYOND: dict[str, Any] = {"marker": ">", "markersize": 7}
 HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 8, "mfc": "none", "mec": INK, "linestyle": "none"}
 WHISKER: dict[str, Any] = {"ecolor": INK, "elinewidth": 1.2, "capsize": 3, "zorder": 4}
 
@@ -126,26 +131,46 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
             bound = metric.at(row, row["bound_ms"])
             ax.vlines(bound, y - BAR_HEIGHT / 2 - 0.1, y + BAR_HEIGHT / 2 + 0.1, color=INK, linewidth=2.2, zorder=3)
         _value_label(ax, metric, row, y, reach * 1.14)
-    ax.set_yticks(places, [_name(group, row) for row in group.rows], fontsize=9)
+    for stairs in _stairs(metric, group.rows, places):
+        ax.plot(*stairs, zorder=5, path_effects=[withStroke(linewidth=3.8, foreground="white")], **STAIRS)
+    usual = set(_usual(group))
+    ax.set_yticks(places, [_name(group, row, usual) for row in group.rows], fontsize=9)
     _common(ax, places)
     ax.set_xlabel(f"{metric.label}   (more is faster)", fontsize=9)
-    handles: list[Artist] = [
-        Patch(color=COLOURS[name], label={PAPER: "the paper's steps", OURS: "ours", PEERS: "peers"}[name])
-        for name in SECTIONS
-        if group.section(name)
-    ]
+    handles: list[Artist] = [Patch(color=COLOURS[name], label=name) for name in SECTIONS if group.section(name)]
     if any(row.get("bound_ms") for row in timed):
-        handles.append(Line2D([], [], label="bound: the most this device allows the step", **TICK))
+        handles.append(Line2D([], [], label="bound: the most this device allows", **TICK))
+    if any(row.get("uncached_ms") for row in timed):
+        handles.append(Line2D([], [], label="bound if there were no cache", **STAIRS))
     if any(row.get("ci_lo_ms") for row in timed):
         handles.append(Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval"))
     return handles
 
 
+def _stairs(metric: Metric, rows: list[Row], places: list[float]) -> list[tuple[list[float], list[float]]]:
+    """The bound without caches from bar to bar, as lines (x, y) that break where a row has none."""
+    lines: list[tuple[list[float], list[float]]] = []
+    last = None
+    for row, y in zip(rows, places, strict=True):
+        if row["status"] != "ok" or not row.get("uncached_ms") or not row.get("median_ms"):
+            continue
+        if last is None or y - last > 1:
+            lines.append(([], []))
+        x = metric.at(row, row["uncached_ms"])
+        lines[-1][0].extend([x, x])
+        lines[-1][1].extend([y - 0.5, y + 0.5])
+        last = y
+    return lines
+
+
 def _shares(ax: Axes, group: Group) -> list[Artist]:
     places = _places(group.rows)
     quoted: set[str] = set()
-    limit = 100.0
-    side: list[tuple[float, str, str]] = []
+    measured = [row for row in group.rows if row["status"] == "ok"]
+    modelled = [float(row["pct_uncached"]) for row in measured if row.get("pct_uncached")]
+    # Caches may carry a step far beyond that bound: what lies past the axis is an arrow at its end.
+    limit = max(100.0, min(max(modelled, default=0.0), FARTHEST))
+    side: list[tuple[float, str, str, str]] = []
     for row, y in zip(group.rows, places, strict=True):
         share = row.get("pct_bound") if row["status"] == "ok" else None
         if share is not None:
@@ -159,26 +184,53 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
             quoted.add(figure.device)
             ax.plot(paper, y, zorder=5, **HOLLOW)
             limit = max(limit, paper)
-        if share is not None and paper is not None:
-            ax.plot([share, paper], [y, y], color=FAINT, linewidth=0.8, zorder=2)
-        side.append((y, "" if share is None else f"{share:.0f}", "" if paper is None else f"{paper:.0f}"))
+        uncached = row.get("pct_uncached") if share is not None else None
+        if uncached is not None:
+            style = FLAT | BEYOND if uncached > FARTHEST else FLAT
+            ax.plot(min(uncached, FARTHEST), y, zorder=3, **style)
+        alike = share if uncached is None else min(uncached, FARTHEST)
+        if alike is not None and paper is not None:
+            ax.plot([alike, paper], [y, y], color=FAINT, linewidth=0.8, zorder=2)
+        here, model, there = ("" if value is None else f"{value:.0f}" for value in (share, uncached, paper))
+        side.append((y, here, model, there))
     ax.set_xlim(0, limit * 1.05)
     ax.axvline(100, color=INK, linewidth=1, zorder=1)
-    for y, here, there in [(-0.8, "here", "paper" if quoted else ""), *side]:
-        heading = y < 0
-        style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "ha": "right", "fontsize": 8.5}
-        ax.text(1.11, y, here, color=FAINT if heading else INK, **style)
-        ax.text(1.27, y, there, color=FAINT, **style)
+    _columns(ax, side, modelled=bool(modelled), quoted=bool(quoted))
     ax.set_yticks(places, [""] * len(places))
     _common(ax, places)
     ax.set_xlabel("percent of the step's own bound", fontsize=9)
     handles: list[Artist] = []
     if any(row.get("pct_bound") is not None for row in group.rows):
         handles.append(Line2D([], [], color=FAINT, linestyle="none", label="share of bound, here", **DOT))
+    if modelled:
+        handles.append(Line2D([], [], label="share of the no-cache bound, here", **FLAT))
     if quoted:
-        where = joined(sorted(quoted))
-        handles.append(Line2D([], [], label=f"share of bound, in the paper ({where})", **HOLLOW))
+        what = "the same" if modelled else "share of bound,"
+        handles.append(Line2D([], [], label=f"{what} in the paper ({joined(sorted(quoted))})", **HOLLOW))
     return handles
+
+
+def _columns(ax: Axes, side: list[tuple[float, str, str, str]], *, modelled: bool, quoted: bool) -> None:
+    """The shares as numbers, right of the axes: a column a bound."""
+    columns = [("here", INK, True, 22.0), ("no cache", MODEL, modelled, 52.0), ("paper", FAINT, quoted, 38.0)]
+    points = 0.0
+    for number, (heading, colour, drawn, gap) in enumerate(columns):
+        if not drawn:
+            continue
+        points += gap
+        for y, *texts in [(-0.8, heading, heading, heading), *side]:
+            ax.annotate(
+                texts[number],
+                (1, y),
+                (points, 0),
+                ax.get_yaxis_transform(),
+                "offset points",
+                color=FAINT if y < 0 and colour == INK else colour,
+                va="center",
+                ha="right",
+                fontsize=8.5,
+                annotation_clip=False,
+            )
 
 
 def _sides(low: float, mid: float, high: float) -> list[list[float]]:
@@ -196,19 +248,20 @@ def _common(ax: Axes, places: list[float]) -> None:
 
 
 def _value_label(ax: Axes, metric: Metric, row: Row, y: float, span: float) -> None:
-    """Writes the rate inside a long bar, else right of it, past the bound's tick where that would be struck through."""
+    """Writes the rate inside a long bar, else right of it, past the bounds where one would strike through it."""
     text = significant(metric.value(row))
     end = metric.at(row, row.get("ci_lo_ms") or row["median_ms"])
     pad, room = 0.012 * span, 0.022 * span * (len(text) + 1)
-    bound = metric.at(row, row["bound_ms"]) if row.get("bound_ms") else None
+    lines = sorted(metric.at(row, row[key]) for key in ("bound_ms", "uncached_ms") if row.get(key))
     start = metric.at(row, row.get("ci_hi_ms") or row["median_ms"])
-    clear = bound is None or not start - pad - room < bound < start
+    clear = not any(start - pad - room < line < start for line in lines)
     if start > 2.5 * room and clear:
-        colour = INK if section(row) == OURS else "white"
+        colour = "white" if section(row) in (PAPER, PEERS) else INK
         ax.text(start - pad, y, text, ha="right", va="center", fontsize=9, color=colour, zorder=6)
         return
-    if bound is not None and end - pad < bound < end + pad + room:
-        end = bound
+    for line in lines:
+        if end - pad < line < end + pad + room:
+            end = line
     ax.text(end + pad, y, text, ha="left", va="center", fontsize=9, color=INK, zorder=6)
 
 
@@ -234,7 +287,7 @@ def _metric(rows: list[Row]) -> Metric:
 
 
 def _extent(metric: Metric, row: Row) -> float:
-    fastest = min(filter(None, (row["median_ms"], row.get("ci_lo_ms"), row.get("bound_ms"))))
+    fastest = min(filter(None, (row.get(key) for key in ("median_ms", "ci_lo_ms", "bound_ms", "uncached_ms"))))
     return metric.at(row, fastest)
 
 
@@ -246,12 +299,14 @@ def _places(rows: list[Row]) -> list[float]:
     return out
 
 
-def _name(group: Group, row: Row) -> str:
-    """The variant on at most two lines, with its parameters on three in all; the table holds what does not fit."""
+def _name(group: Group, row: Row, usual: set[str]) -> str:
+    """The variant on at most two lines, with its unusual parameters on three in all; the table holds what does not
+    fit."""
     name, parameters = str(row["variant"]), ""
-    if section(row) != PEERS:
-        name, bracket, parameters = str(row.get("configuration") or group.label(row)).partition("(")
-        parameters = bracket + parameters
+    if section(row) not in (CALLS, PEERS):
+        name, _, inside = str(row.get("configuration") or group.label(row)).partition("(")
+        told = [given for given in inside.rstrip(")").split(", ") if given and given not in usual]
+        parameters = f"({', '.join(told)})" if told else ""
     # A space after each underscore lets a long identifier break there.
     lines = [line.replace("_ ", "_") for line in textwrap.wrap(name.replace("_", "_ "), NAME_WIDTH)]
     lines = lines if len(lines) <= 2 else [lines[0], f"{lines[1]} …"]
@@ -260,8 +315,19 @@ def _name(group: Group, row: Row) -> str:
     return "\n".join([*lines, *(more if len(more) <= room else [*more[: room - 1], f"{more[room - 1]} …"])])
 
 
+def _usual(group: Group) -> list[str]:
+    """The levels, as `LOCAL=256`, that most rows of full accuracy with that parameter share: told once, in the
+    caption."""
+    levels: dict[str, Counter[str]] = {}
+    for row in group.rows:
+        for name, level in ({} if row.get("accuracy") else row.get("params") or {}).items():
+            levels.setdefault(name, Counter())[f"{name}={level}"] += 1
+    common = [(count.most_common(1)[0], count.total()) for count in levels.values()]
+    return sorted(level for (level, held), total in common if held >= USUAL_ROWS and 2 * held > total)
+
+
 def _height(group: Group) -> float:
-    return 2.3 + ROW_INCHES * (len(group.rows) + SECTION_GAP * (len({section(row) for row in group.rows}) - 1))
+    return 2.5 + ROW_INCHES * (len(group.rows) + SECTION_GAP * (len({section(row) for row in group.rows}) - 1))
 
 
 def _title(group: Group) -> str:
@@ -274,9 +340,11 @@ def _caption(group: Group) -> str:
     facts = [
         group.device,
         f"driver {row['driver']}" if row.get("driver") else "",
-        f"cache state {group.cache_state}" if group.cache_state else "",
+        cache_words(group),
         f"protocol {row['protocol']}" if row.get("protocol") else "",
         date,
         f"gpuopt {row['gpuopt_version']}" if row.get("gpuopt_version") else "",
     ]
-    return "\n".join(textwrap.wrap(" · ".join(filter(None, facts)), 130))
+    usual = ", ".join(_usual(group))
+    facts.append(f"where a label does not say otherwise {usual}" if usual else "")
+    return "\n".join(textwrap.wrap(" · ".join(filter(None, facts)), CAPTION_WIDTH))

@@ -41,8 +41,8 @@ SECTION_MEANINGS = {
 }
 
 UNCACHED_MEANING = (
-    "the rate if each byte that the inner loop asks for came from memory, as the paper counts; a model, no limit: "
-    "above 100 % the caches serve the rest"
+    "the bound if each byte that the inner loop asks for came from memory, as the paper counts, and the share of it "
+    "reached; a model, no limit: above 100 % the caches serve the rest"
 )
 
 # One character a level, widest layout first: which form of the cell is shown, `-` for none.
@@ -53,9 +53,9 @@ COLUMNS = (
     Column("bytes", "traffic", ("GB/s",), "000000------"),
     Column("bound", "of bound", ("% [CI]", "% ± CI", "%"), "000111112222"),
     Column("by", "bound by", ("",), "00----------", right=False),
-    Column("uncached", "no-cache bound", ("GFLOP/s (share)", "GFLOP/s"), "000000001---"),
-    Column("paper", "the paper", ("GFLOP/s of bound", "GFLOP/s (bound)", "GFLOP/s"), "000011112---"),
-    Column("speedup", "speed-up", ("speed-up [95 % CI]", "speed-up ± CI", "speed-up"), "000011111112"),
+    Column("uncached", "no cache", ("GFLOP/s (%)",), "000000000---"),
+    Column("paper", "the paper", ("GFLOP/s of bound", "GFLOP/s (bound)", "GFLOP/s"), "000000011---"),
+    Column("speedup", "speed-up", ("speed-up [95 % CI]", "speed-up ± CI", "speed-up"), "000011112112"),
     Column("status", "status", ("",), "000000000000", right=False),
 )
 
@@ -139,7 +139,7 @@ def _footers(study: Study, group: Group) -> list[tuple[str, str]]:
     out += [("", "; ".join(signs))] if signs else []
     out += [(name, text) for name, text in SECTION_MEANINGS.items() if group.section(name)]
     if any(row.get("uncached_ms") for row in group.rows):
-        out.append(("no-cache bound", UNCACHED_MEANING))
+        out.append(("no cache", UNCACHED_MEANING))
     out += _launch_shares(group)
     configured = [row for row in group.rows if row.get("params") and row["status"] == "ok"]
     out += [("configurations", joined([str(row["configuration"]) for row in configured]))] if configured else []
@@ -185,9 +185,9 @@ def _line(group: Group, row: Row) -> Line:
 
 
 def _uncached(row: Row) -> Forms:
-    """`9.8 (224 %)`, `9.8`."""
+    """`9.8 (224 %)`."""
     rate = uncached_gflop_s(row)
-    return ABSENT if rate is None else (f"{significant(rate)} ({row['pct_uncached']:.0f} %)", significant(rate))
+    return ABSENT if rate is None else (f"{significant(rate)} ({row['pct_uncached']:.0f} %)",)
 
 
 def _speedup(row: Row) -> Forms:

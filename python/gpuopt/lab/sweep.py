@@ -21,7 +21,16 @@ from gpuopt.lab.recorder import Recorder
 from gpuopt.lab.results import resume_key
 from gpuopt.lab.search import search
 from gpuopt.lab.study import Study
-from gpuopt.lab.targets import Target, ceiling_targets, peer_target, problem_fields, status_of, variant_target
+from gpuopt.lab.targets import (
+    Target,
+    call_target,
+    ceiling_targets,
+    overhead_target,
+    peer_target,
+    problem_fields,
+    status_of,
+    variant_target,
+)
 from gpuopt.problems.problem import Problem
 from gpuopt.selection import Selector, select
 
@@ -35,6 +44,7 @@ def sweep(
     protocol: str = "full",
     device: Selector = None,
     peers: Sequence[Peer] | None = None,
+    calls: bool = True,
     cache: str | None = None,
     store: str | Path | None = None,
     progress: bool = False,
@@ -51,6 +61,8 @@ def sweep(
         blocks until the intervals are narrow).
     peers
         Competitors to visit in the same blocks; None takes the installed ones, ``()`` none.
+    calls
+        Whether the problem's whole calls, NumPy in and out, are visited in the same blocks too.
     cache
         None leaves the caches as repeated runs find them (rows say ``hot`` or ``large``); ``"cold"`` flushes them
         before every sample.
@@ -70,10 +82,11 @@ def sweep(
     wanted = _wanted(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
     competitors = default_peers(problem.workload, chosen) if peers is None else list(peers)
     run = _Sweep(problem, chosen, PROTOCOLS[protocol], Recorder(store))
-    bar = Bar(progress, len(competitors))
+    whole = list(problem.calls) if calls else []
+    bar = Bar(progress, len(competitors) + len(whole))
     try:
         run.start(cache)
-        run.measure(wanted, competitors, bar)
+        run.measure(wanted, whole, competitors, bar)
     except KeyboardInterrupt:
         run.interrupted = True
     finally:
@@ -165,20 +178,23 @@ class _Sweep:
         row = {"kind": "environment", "status": "ok", "environment": facts, "env_hash": facts["env_hash"]}
         self.recorder.keep(row | {"device": self.device.name})
 
-    def measure(self, wanted: _Wanted, peers: Sequence[Peer], bar: Bar) -> None:
+    def measure(self, wanted: _Wanted, calls: Sequence[str], peers: Sequence[Peer], bar: Bar) -> None:
         """Search where the protocol asks for one, then the comparison in blocks."""
         finalists = self.finalists(wanted, bar)
         bar.more(len(finalists))
         for named in finalists:
             self.add(named.configuration.variant, named, lambda named=named: self.variant(named), bar)  # type: ignore[misc]
+        for call in calls:
+            self.add(call, None, lambda call=call: self.call(call), bar, "call")  # type: ignore[misc]
         for peer in peers:
-            self.add(peer.name, None, lambda peer=peer: self.peer(peer), bar)  # type: ignore[misc]
+            self.add(peer.name, None, lambda peer=peer: self.peer(peer), bar, "peer")  # type: ignore[misc]
         if not any(target.role == "variant" for target in self.targets):
             self.recorder.notes.append("no variant of this workload runs here; the rows say why")
             return
         bar.say("ceilings")
         footprint = self.problem.footprint_bytes
         self.targets += ceiling_targets(self.device, footprint, self.common, self.ledger, self.flush)
+        self.targets.append(overhead_target(self.device, self.common, self.ledger))
         comparison = Comparison(
             self.targets, self.bound_by, self.device, self.protocol, self.recorder, self.ledger, self.problem.seed
         )
@@ -200,9 +216,12 @@ class _Sweep:
         )
 
     def peer(self, peer: Peer) -> Target:
-        return peer_target(self.problem, peer, self.common, self.ledger)
+        return peer_target(self.problem, peer, self.common, self.ledger, self.flush, self.recorder.clock_of)
 
-    def add(self, name: str, named: _Named | None, make: Callable[[], Target], bar: Bar) -> None:
+    def call(self, name: str) -> Target:
+        return call_target(self.problem, name, self.device, self.common, self.ledger, self.flush)
+
+    def add(self, name: str, named: _Named | None, make: Callable[[], Target], bar: Bar, role: str = "variant") -> None:
         """A target for the comparison, warmed up; or its failure as a row."""
         bar.say(str(named.configuration) if named else name)
         try:
@@ -211,19 +230,20 @@ class _Sweep:
                 target.fields["warmup_ms"] = measure.warm_up(target.sampler, self.protocol)
             self.targets.append(target)
         except Exception as error:
-            if named is not None and not isinstance(error, Error):
+            if role != "peer" and not isinstance(error, Error):
                 raise  # a bug of ours; a peer may fail in any way it likes
-            self.failed("summary", error, name, named)
+            self.failed("summary", error, name, named, role)
         bar.step()
 
-    def failed(self, kind: str, error: Exception, name: str, named: _Named | None) -> None:
-        """The row of a configuration or a peer that raised."""
+    def failed(self, kind: str, error: Exception, name: str, named: _Named | None, role: str = "variant") -> None:
+        """The row of a configuration, a call or a peer that raised."""
         row = {
             "kind": kind,
-            "role": "variant" if named else "peer",
+            "role": role,
             "variant": name,
             "configuration": str(named.configuration) if named else name,
             "params": named.configuration.parameters if named else {},
+            "accuracy": tables.accuracy(self.problem.workload, named.configuration) if named else None,
             "preset": named.preset if named else None,
             "status": status_of(error),
             "reason": " ".join(str(error).split())[:600] or type(error).__name__,

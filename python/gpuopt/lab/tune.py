@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +21,12 @@ from gpuopt.lab.table import spread
 from gpuopt.problems.problem import Problem
 from gpuopt.selection import Selector, select
 
-Traits = frozenset[str]
+Traits = frozenset[str]  # those that an input has
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The configuration chosen for inputs with certain ``traits``; ``row`` is its summary.
+    """The configuration chosen for inputs that have ``traits``; ``row`` is its summary.
 
     ``before`` is the summary of what a plain call used until now, ``ratio`` that of their times (new / old).
     """
@@ -85,22 +86,23 @@ def tune(
     """Sweeps a problem and makes the winners what plain calls use for its dtype on this device.
 
     The fastest correct configuration that leaves the accuracy alone is stored for inputs of its own kind (a symmetric
-    matrix, where its variant needs one), and the fastest among variants that run on any input for the others. What a
-    plain call used until now is measured in the same blocks. Rows go to ``store``, by default a file beside the
-    records, and the same call goes on where an interrupted one stopped. After an interrupt, or where nothing ran,
-    nothing is stored. The other parameters are those of :func:`sweep`.
+    matrix, where its variant needs one), and the fastest among variants that run on any input for the others; the
+    problem's own ``traits`` limit both. What a plain call used until now is measured in the same blocks. Rows go to
+    ``store``, by default a file beside the records, and the same call goes on where an interrupted one stopped. After
+    an interrupt, or where nothing ran, nothing is stored. The other parameters are those of :func:`sweep`.
     """
     chosen = select(device)
-    workload, dtype = problem.workload, problem.dtype.name
+    workload = problem.workload
     names = [v.name for v in tables.variants(workload)] if variants == "all" else variants
     rows_file = Path(store) if store is not None else rows_path(workload, chosen)
-    used = _used_until_now(workload, chosen, dtype)
+    used = _used_until_now(problem, chosen)
     study = sweep(
         problem,
         [*dict.fromkeys(used.values()), *([names] if isinstance(names, str) else names)],
         protocol=protocol,
         device=chosen,
         peers=(),
+        calls=False,
         store=rows_file,
         progress=progress,
     )
@@ -111,7 +113,7 @@ def tune(
     if not choices:
         return Tuned(study, [], "nothing ran that leaves the accuracy alone")
     tuned = Tuned(study, choices)
-    match = {"name": chosen.name, "platform": chosen.platform, "type": chosen.type, "dtype": dtype}
+    match = {"name": chosen.name, "platform": chosen.platform, "type": chosen.type, "dtype": problem.dtype.name}
     source = {
         "evidence": str(rows_file.absolute()),
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
@@ -121,7 +123,7 @@ def tune(
     def keep(wanted: Iterable[tuple[Configuration, Traits]]) -> None:
         records: list[Record] = [
             {
-                "match": match | dict.fromkeys(sorted(traits), True),
+                "match": match | dict(problem.traits) | dict.fromkeys(sorted(traits), True),
                 "variant": configuration.variant,
                 "parameters": configuration.parameters,
             }
@@ -133,7 +135,7 @@ def tune(
 
     try:
         keep((choice.configuration, choice.traits) for choice in choices)
-        if _resolved(workload, chosen, dtype, held) != choices[0].configuration:
+        if _resolved(problem, chosen, held) != choices[0].configuration:
             keep([(choices[0].configuration, held)])  # an older record of more traits stood before it
     except Error as error:
         tuned.not_stored(str(error))
@@ -150,15 +152,18 @@ def slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:48]
 
 
-def _resolved(workload: str, device: Device, dtype: str, traits: Traits) -> Configuration:
-    return tables.resolve(workload, device, dtype, traits={trait: lambda: True for trait in traits})
+def _resolved(problem: Problem, device: Device, traits: Traits) -> Configuration:
+    """What a plain call uses for the problem, were ``traits`` those that its input has."""
+    known: Mapping[str, object] = dict(problem.traits) | dict.fromkeys(traits, True)
+    asked = {name: functools.partial(known.get, name) for name in known}
+    return tables.resolve(problem.workload, device, problem.dtype.name, traits=asked)
 
 
-def _used_until_now(workload: str, device: Device, dtype: str) -> dict[Traits, Configuration]:
-    """What a plain call would use, for every set of traits that an input may have."""
-    names = sorted({trait for variant in tables.variants(workload) for trait in variant.traits})
+def _used_until_now(problem: Problem, device: Device) -> dict[Traits, Configuration]:
+    """What a plain call uses, for every set of traits that the input may turn out to have."""
+    names = sorted({trait for variant in tables.variants(problem.workload) for trait in variant.traits})
     sets = [frozenset(some) for count in range(len(names) + 1) for some in itertools.combinations(names, count)]
-    return {traits: _resolved(workload, device, dtype, traits) for traits in sets}
+    return {traits: _resolved(problem, device, traits) for traits in sets}
 
 
 def _held(workload: str, study: Study) -> Traits:

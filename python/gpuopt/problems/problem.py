@@ -35,7 +35,8 @@ class Problem:
     puts the data on a device (once) and binds a configuration to it, with an output of its own between guard zones.
     ``flops_counted`` says which count of operations a rate uses. ``tolerance_of`` is asked instead of ``tolerance``
     where configurations may round their inputs. ``calls`` are whole calls as a user makes them, by what the user
-    writes: each makes, for a device, a function that returns the result as NumPy.
+    writes: each makes, for a device, a function that returns the result as NumPy. ``traits`` are facts of the input
+    that cost nothing to know, in the words of tuned records: what is tuned here is kept for such inputs alone.
     """
 
     workload: str
@@ -52,6 +53,7 @@ class Problem:
     notes: list[str] = field(default_factory=list)
     tolerance_of: Callable[[Configuration], np.ndarray] | None = None
     calls: Mapping[str, Callable[[Device], Callable[[], np.ndarray]]] = field(default_factory=dict)
+    traits: Mapping[str, object] = field(default_factory=dict)
 
     def tolerance_for(self, configuration: Configuration) -> np.ndarray:
         """The largest absolute error allowed for each element where ``configuration`` computed it."""

@@ -220,6 +220,7 @@ def _problem(
         notes=notes,
         tolerance_of=_Tolerance(matrix, x, tolerance),
         calls={"gpuopt.spmv(A, x)": on_devices.upload_and_multiply, "M @ x": on_devices.multiply},
+        traits={"columns": False, "stored": None},
     )
 
 

@@ -10,9 +10,7 @@ void bind_microbench(py::module_& module) {
     module.def(
         "prepare_bandwidth",
         [](const DeviceArray& from, const DeviceArray& to, bool store, const std::string& variant,
-           const Parameters& parameters) {
-            return prepare_bandwidth(from.buffer, to.buffer, from.dtype, store, variant, parameters);
-        },
+           const Parameters& parameters) { return prepare_bandwidth(from, to, store, variant, parameters); },
         py::arg("from_"), py::arg("to"), py::arg("store"), py::arg("variant"), py::arg("parameters"),
         py::call_guard<py::gil_scoped_release>());
     module.def(

@@ -1,7 +1,7 @@
 // Bandwidth kernels: the ceilings that every percentage of a bound divides by.
 #pragma once
 
-#include "runtime/buffer.hpp"
+#include "runtime/device_array.hpp"
 #include "workloads/prepared.hpp"
 #include "workloads/workload.hpp"
 
@@ -9,12 +9,11 @@ namespace gpuopt {
 
 const Workload& microbench_workload();
 
-// Streams `from` (elements of `dtype`); copies also write `to`, of the same size. A read keeps one sum a work-item and
+// Streams `from`; copies also write `to`, which holds at least as much. A read keeps one sum a work-item and
 // stores it into `to` only when `store` is set at run time: the compiler cannot drop the loads, and a timed read writes
 // nothing. The number of sums a read leaves is `read_sums`.
-std::shared_ptr<Prepared> prepare_bandwidth(const std::shared_ptr<Buffer>& from, const std::shared_ptr<Buffer>& to,
-                                            DType dtype, bool store, const std::string& variant,
-                                            const Parameters& parameters);
+std::shared_ptr<Prepared> prepare_bandwidth(const DeviceArray& from, const DeviceArray& to, bool store,
+                                            const std::string& variant, const Parameters& parameters);
 std::int64_t read_sums(const Device& device, std::int64_t elements, DType dtype, const std::string& variant,
                        const Parameters& parameters);
 

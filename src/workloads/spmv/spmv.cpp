@@ -14,15 +14,13 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 
 std::int64_t slice_of(MatrixForm form, const Case& at) {
     constexpr std::int64_t alignment = 128;  // bytes; the pitch of the paper
-    const auto block = at.parameters.find("BLOCK");
-    switch (form) {
-        case MatrixForm::exact: return at.size("rows");
-        case MatrixForm::pitched:
-            return round_up(at.size("rows"),
-                            std::max(alignment / at.element_bytes(), block == at.parameters.end() ? 1 : block->second));
-        case MatrixForm::sliced: break;
-    }
-    return at.parameter("SLICE");
+    const auto given = [&](const char* name) {
+        const auto found = at.parameters.find(name);
+        return found == at.parameters.end() ? std::int64_t(0) : found->second;
+    };
+    if (form == MatrixForm::exact) return at.size("rows");
+    if (form == MatrixForm::sliced && given("SLICE") > 0) return given("SLICE");
+    return round_up(at.size("rows"), std::max(alignment / at.element_bytes(), given("BLOCK")));
 }
 
 // Builds the plan of one product. A variant that takes one vector at a time gets the columns of x one after the other,

@@ -9,7 +9,11 @@ namespace gpuopt {
 
 // How a variant wants the matrix stored: slices of `slice` rows, one diagonal after the other inside a slice. The
 // paper's pitched form is the single slice S = pitch.
-enum class MatrixForm { exact, pitched, sliced };  // S = rows, rows rounded up to 128 bytes, parameter SLICE
+enum class MatrixForm {
+    exact,
+    pitched,
+    sliced
+};  // S = rows; rows rounded up to 128 bytes; SLICE, or pitched where it is 0
 
 // Where a variant reads x from: the caller's vector, a copy with zeros on either side, or an RGBA image.
 enum class VectorHome { plain, padded, image };

@@ -13,6 +13,7 @@ const Parameter unroll{"UNROLL", {1, 3, 9, 27}, 9, "entries of a row loaded befo
 const Parameter offset_home{"OFFSETS", {0, 1}, 0, "offsets in global (0) or constant (1) memory"};
 const Parameter load_kind{"LOAD", {0, 1}, 0, "values through the L1 cache (0) or past it (1)"};
 const Parameter half{"HALF", {0, 1}, 0, "values stored in 16 bits, scaled by a power of two", true};
+const Parameter slice{"SLICE", {0, 256, 1024, 4096}, 0, "rows stored together, diagonal after diagonal; 0: all"};
 const Parameter tile_x{"TILE_X", {32, 64, 128}, 64, "tile width in grid points"};
 const Parameter tile_y{"TILE_Y", {1, 2, 4, 8}, 4, "tile height in work-items"};
 const Parameter items{"ITEMS", {2, 8, 64, 512}, 8, "work-items, each of its own work-group"};
@@ -182,18 +183,18 @@ const std::vector<SpmvVariant>& table() {
          an_offset_for_some_rows},
         {{"interior",
           "ROWS rows a work-item, bounds tests only in work-groups near the matrix's rim",
-          {local_size, rows_each, unroll, offset_home, load_kind, half},
+          {local_size, rows_each, unroll, slice, offset_home, load_kind, half},
           some_rows_a_work_item,
           {work_group_fits("LOCAL"), offsets_fit_constant_memory(), loads_past_l1()}},
-         MatrixForm::pitched,
+         MatrixForm::sliced,
          VectorHome::plain,
          an_offset_for_some_rows},
         {{"banded",
           "diagonals compiled in as bands, x of a band loaded once for ROWS rows",
-          {local_size, rows_each, load_kind, half},
+          {local_size, rows_each, slice, load_kind, half},
           some_rows_a_work_item,
           {work_group_fits("LOCAL"), few_bands(), loads_past_l1()}},
-         MatrixForm::pitched,
+         MatrixForm::sliced,
          VectorHome::plain,
          a_window_a_band,
          true},
@@ -211,12 +212,12 @@ const std::vector<SpmvVariant>& table() {
          true},
         {{"symmetric",
           "upper diagonals alone; each value is read for its own row and, from a cache, for the mirrored one",
-          {tile_x, tile_y, rows_each, {"UNROLL", {1, 2, 5, 10}, 2, unroll.meaning}, offset_home, half},
+          {tile_x, tile_y, rows_each, {"UNROLL", {1, 2, 5, 10}, 1, unroll.meaning}, slice, offset_home, half},
           tiles_of_the_grid,
           {shows_a_grid_or_is_a_line(), tile_fits_work_group(), at_least_a_warp_wide(), offsets_fit_constant_memory()},
           {},
           {"symmetric"}},
-         MatrixForm::pitched,
+         MatrixForm::sliced,
          VectorHome::plain,
          no_offsets},
         {{"row_blocks",

@@ -1,0 +1,174 @@
+"""What drivers, disks and forks may do to a process: made-up ones, compiled from ``drivers/``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpuopt
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
+    """A folder of shared libraries, one for each file of ``drivers/``."""
+    folder = tmp_path_factory.mktemp("drivers")
+    for source in (root / "tests" / "drivers").glob("*.c"):
+        library = folder / f"{source.stem}.so"
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return folder
+
+
+def run_python(code: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OCL_ICD_")} | changes
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+
+
+def told(code: str, **changes: str) -> list[str]:
+    done = run_python(code, **changes)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+# ---------------------------------------------------------------- discovery
+
+DISCOVER = """
+import resource, gpuopt
+from gpuopt import _core, doctor
+_core.set_search_prefixes([{prefix!r}])
+{before}
+print([d.key for d in gpuopt.devices() if d.platform == "Made-up platform"])
+found = _core.discovery()
+print(found["prefix_dir_used"], found["prefix_dir_error"])
+facts = {{"discovery": found, "devices": [{{}}]}}
+print("\\n".join([*doctor._loader(found), *doctor._platforms(found), *doctor.advice(facts)]))
+"""
+
+
+@pytest.fixture
+def prefix(built: Path, tmp_path: Path) -> Path:
+    """A Python prefix with the made-up runtime in it."""
+    vendors = tmp_path / "prefix" / "etc" / "OpenCL" / "vendors"
+    vendors.mkdir(parents=True)
+    (vendors / "made_up.icd").write_text(f"{built / 'platform.so'}\n")
+    return tmp_path / "prefix"
+
+
+def test_each_device_that_is_left_out_has_its_reason(prefix: Path) -> None:
+    lines = told(DISCOVER.format(prefix=str(prefix), before=""))
+    assert lines[:2] == ["['Made-up platform / fine']", "True None"]
+    text = "\n".join(lines)
+    assert "ok  Made-up platform, OpenCL 1.1 made up: fine" in text
+    assert "!!  dumb is left out: clGetDeviceInfo failed: CL_OUT_OF_HOST_MEMORY" in text
+    assert "!!  asleep is left out: its driver calls it unavailable" in text
+    assert "!!  no compiler is left out: it has no compiler" in text
+
+
+def test_a_temporary_folder_that_does_not_exist_costs_the_prefix_alone(prefix: Path) -> None:
+    lines = told(DISCOVER.format(prefix=str(prefix), before=""), TMPDIR="/does/not/exist")
+    assert lines[:2] == ["[]", "False no directory for temporary files; set TMPDIR to one that exists"]
+    assert "!!  the runtimes installed beside this Python are not added: no directory" in "\n".join(lines)
+    assert "set TMPDIR to another" in lines[-1]
+
+
+def test_a_full_temporary_folder_hides_no_system_runtime(prefix: Path, tmp_path: Path) -> None:
+    full = "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"  # no file may get longer
+    lines = told(DISCOVER.format(prefix=str(prefix), before=full), TMPDIR=str(tmp_path))
+    assert lines[0] == "[]"
+    assert lines[1].startswith("False ")
+    assert "cannot be written" in lines[1]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["prefix"]
+    system = "import gpuopt\ngpuopt._core.set_search_prefixes([])\nprint(*(d.platform for d in gpuopt.devices()))"
+    for platform in told(system)[0].split():
+        assert platform in "\n".join(lines)
+
+
+# ---------------------------------------------------------------- the cache of programs
+
+BUILD = """
+import os, gpuopt, numpy as np
+d = gpuopt.devices()[{index}]
+def build(elements):
+    a = gpuopt._core.empty((elements,), np.dtype(np.float32), d)
+    b = gpuopt._core.empty((elements,), np.dtype(np.float32), d)
+    c = gpuopt.Configuration("copy_chunks", WIDTH=4, ITEMS=8)
+    return gpuopt._core.prepare_bandwidth(a, b, False, c.variant, c.parameters)
+"""
+
+
+def test_a_full_disk_leaks_no_file(device: gpuopt.Device, built: Path, tmp_path: Path) -> None:
+    code = BUILD + (
+        "build(64)\nheld = [os.readlink(e.path) for e in os.scandir('/proc/self/fd') if os.path.islink(e.path)"
+        " and os.path.lexists(e.path)]\nprint([path for path in held if '/programs/' in path])"
+    )
+    preloaded = {"LD_PRELOAD": str(built / "disk.so"), "FULL_DISK": "1", "GPUOPT_CACHE_DIR": str(tmp_path)}
+    assert told(code.format(index=device.index), **preloaded) == ["[]"]
+    assert list((tmp_path / "programs").iterdir()) == []
+
+
+def test_an_interrupted_write_goes_on(device: gpuopt.Device, built: Path, tmp_path: Path) -> None:
+    code = BUILD.format(index=device.index) + "print(build(64).kernels[0]['from_disk'])"
+    own = {"GPUOPT_CACHE_DIR": str(tmp_path)}
+    assert told(code, LD_PRELOAD=str(built / "disk.so"), **own) == ["False"]
+    assert told(code, **own) == ["True"]
+
+
+# ---------------------------------------------------------------- queues
+
+SAMPLE = BUILD + (
+    "plan = build(64)\nplan.run()\n"
+    "for batch in (1, 8, 1024, 3000):\n    s = plan.sample(2, batch)\n"
+    "    print(len(s['device_ms']), all(0 < x < 50 for x in s['wall_ms'] + s['device_ms']))"
+)
+
+
+def test_a_gate_holds_back_a_bounded_number_of_commands(device: gpuopt.Device, built: Path) -> None:
+    if "libOpenCL" not in gpuopt._core.discovery()["loader_path"]:
+        pytest.skip("the loader is linked in statically: nothing can stand between")
+    done = run_python(SAMPLE.format(index=device.index), LD_PRELOAD=str(built / "queue.so"))
+    assert done.stdout.splitlines() == ["2 True"] * 4, done.stderr
+    held = [int(line) for line in done.stderr.split()]
+    assert held[:2] == [8, 8]
+    assert max(held) == 1024
+    assert len(held) == 2 * (1 + 1 + 3)
+
+
+# ---------------------------------------------------------------- forks
+
+FORK = """
+import os, signal, warnings, gpuopt, numpy as np
+warnings.simplefilter("ignore")
+from gpuopt.ops import prepare_spmv
+d = gpuopt.devices()[{index}]
+M = gpuopt.DiaMatrix((np.ones((1, 64), np.float32), np.array([0])), (64, 64), device=d)
+host = np.ones(64, np.float32)
+x, y = gpuopt.to_device(host, d), gpuopt.to_device(host, d)
+plan = prepare_spmv(M, x, y, "basic")
+M @ host
+plan.run()
+if os.fork() == 0:
+    signal.alarm(20)
+    tries = {{
+        "host": lambda: M @ host, "device": lambda: M @ x, "run": plan.run, "sample": lambda: plan.sample(2, 8),
+        "to_numpy": x.to_numpy, "fill": lambda: x.fill_bytes(0), "to_device": lambda: gpuopt.to_device(host, d),
+        "prepare": lambda: prepare_spmv(M, x, y, "basic"),
+    }}
+    for name, attempt in tries.items():
+        try:
+            attempt()
+        except gpuopt.Error as error:
+            print(name, "fork" in str(error) and "spawn" in str(error), flush=True)
+    os._exit(0)
+_, status = os.wait()
+print(status, bool((M @ host == host).all()))
+"""
+
+
+def test_what_was_made_before_a_fork_is_refused_after_it(device: gpuopt.Device) -> None:
+    lines = told(FORK.format(index=device.index))
+    assert lines[-1] == "0 True"
+    names = ("host", "device", "run", "sample", "to_numpy", "fill", "to_device", "prepare")
+    assert lines[:-1] == [f"{name} True" for name in names]

@@ -1,0 +1,347 @@
+"""What a search tries, what a tuning chooses and stores, and what a plain call uses from then on."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt
+import study_rows
+from gpuopt import configuration as tables
+from gpuopt import lab, problems
+from gpuopt.configuration import Configuration
+from gpuopt.lab.measure import PROTOCOLS
+from gpuopt.lab.search import EXHAUSTIVE, ROUNDS, search
+from gpuopt.lab.study import Study
+from gpuopt.lab.sweep import _finalists, _Named
+
+# ---------------------------------------------------------------- the search
+
+
+def variant(*parameters: tuple[str, Sequence[int], int], half: bool = False, name: str = "made_up") -> Any:
+    rows = [SimpleNamespace(name=n, levels=list(x), standard=s, alters_accuracy=False) for n, x, s in parameters]
+    rows += [SimpleNamespace(name="HALF", levels=[0, 1], standard=0, alters_accuracy=True)] if half else []
+    return SimpleNamespace(name=name, parameters=rows, traits=[])
+
+
+class Clock:
+    """Times made up from levels; None is what cannot run. Fails where anything is measured twice."""
+
+    def __init__(self, time: Callable[[dict[str, int]], float | None]) -> None:
+        self.time = time
+        self.seen: list[Configuration] = []
+
+    def __call__(self, configurations: list[Configuration]) -> dict[Configuration, float]:
+        assert configurations
+        assert len(set(configurations)) == len(configurations)
+        assert not set(configurations) & set(self.seen)
+        self.seen += configurations
+        times = {configuration: self.time(configuration.parameters) for configuration in configurations}
+        return {configuration: time for configuration, time in times.items() if time is not None}
+
+
+LEVELS = (1, 2, 4, 8)
+BIG = (("A", LEVELS, 1), ("B", LEVELS, 8), ("C", LEVELS, 1), ("D", LEVELS, 2))
+BEST = {"A": 4, "B": 1, "C": 8, "D": 2}
+
+
+def separable(levels: dict[str, int]) -> float:
+    return 1 + sum(abs(np.log2(levels[name] / best)) for name, best in BEST.items())
+
+
+def fastest(times: dict[Configuration, float]) -> dict[str, int]:
+    return min(times, key=lambda configuration: times[configuration]).parameters
+
+
+def test_a_small_table_is_tried_out_whole() -> None:
+    clock = Clock(separable)
+    found = search(variant(*BIG[:3], ("D", [2], 2)), clock)
+    assert len(found) == len(clock.seen) == EXHAUSTIVE
+    assert fastest(found) == BEST
+
+
+def test_coordinates_find_the_best_of_what_does_not_interact() -> None:
+    clock = Clock(separable)
+    found = search(variant(*BIG), clock)
+    assert fastest(found) == BEST
+    assert clock.seen[0].parameters == {"A": 1, "B": 8, "C": 1, "D": 2}
+    assert len(clock.seen) <= 1 + 2 * 3 * len(BIG)  # of 256: one round finds it, another finds no more
+
+
+def test_a_round_without_gain_is_the_last() -> None:
+    clock = Clock(lambda levels: 1 - 0.002 * levels["A"] / 8)
+    search(variant(*BIG), clock)
+    assert len(clock.seen) == 1 + 3 * len(BIG)
+
+
+def test_rounds_are_limited() -> None:
+    """A staircase that each round climbs by one step only: B may follow A, and A then B."""
+    steps = range(12)
+
+    def stairs(levels: dict[str, int]) -> float:
+        a, b = levels["A"], levels["B"]
+        return 100.0 - 4 * (a + b) if b in (a, a + 1) else 1000.0
+
+    clock = Clock(stairs)
+    found = search(variant(("B", steps, 0), ("A", steps, 0)), clock)
+    assert fastest(found) == {"A": ROUNDS, "B": ROUNDS}
+
+
+def test_what_breaks_a_constraint_is_left_behind() -> None:
+    def constrained(levels: dict[str, int]) -> float | None:
+        return separable(levels) if levels["A"] >= levels["C"] else None
+
+    found = search(variant(*BIG), Clock(constrained))
+    assert all(configuration.parameters["A"] >= configuration.parameters["C"] for configuration in found)
+    assert fastest(found)["A"] >= fastest(found)["C"]
+    # A start that cannot run is left as soon as a neighbour can.
+    found = search(variant(*BIG), Clock(lambda levels: separable(levels) if levels["B"] < 8 else None))
+    assert fastest(found) == BEST
+    clock = Clock(lambda levels: None)
+    assert search(variant(*BIG), clock) == {}
+    assert len(clock.seen) == 1 + 3 * len(BIG)
+
+
+def test_each_accuracy_is_searched_by_itself_from_the_best_of_the_standard_one() -> None:
+    def time(levels: dict[str, int]) -> float:
+        return separable(levels) * (0.5 if levels["HALF"] else 1)
+
+    clock = Clock(time)
+    found = search(variant(*BIG, half=True), clock)
+    assert fastest(found) == BEST | {"HALF": 1}
+    first = next(index for index, seen in enumerate(clock.seen) if seen.parameters["HALF"] == 1)
+    assert clock.seen[first].parameters == BEST | {"HALF": 1}
+    assert all(seen.parameters["HALF"] == 1 for seen in clock.seen[first:])
+    assert fastest({c: t for c, t in found.items() if c.parameters["HALF"] == 0}) == BEST | {"HALF": 0}
+
+
+def test_a_level_of_accuracy_does_not_make_a_table_big() -> None:
+    clock = Clock(lambda levels: 1.0)
+    search(variant(*BIG[:3], half=True), clock)
+    assert len(clock.seen) == 2 * EXHAUSTIVE
+
+
+# ---------------------------------------------------------------- finalists
+
+
+def test_finalists_keep_each_accuracy_but_the_best_few_are_of_the_standard_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        variant(("A", range(9), 0), half=True, name="one"),
+        variant(("A", range(9), 0), name="two"),
+        variant(name="3"),
+    ]
+    monkeypatch.setattr(tables, "_table", lambda workload: {row.name: row for row in rows})
+    times = {Configuration("one", A=a, HALF=half): 1 + a - 0.9 * half for a in range(9) for half in (0, 1)}
+    times |= {Configuration("two", A=a): 1.5 + a for a in range(9)}
+    given, failed = Configuration("two", A=8), Configuration("3")
+    looked_at = [_Named(c, None, c == given) for c in [*times, failed, Configuration("3", A=1)]]
+    finalists = {named.configuration for named in _finalists("made-up", looked_at, times)}
+    standard = {Configuration("one", A=a, HALF=0) for a in range(3)} | {Configuration("two", A=a) for a in range(2)}
+    assert finalists == standard | {Configuration("one", A=0, HALF=1), given, failed}
+
+
+# ---------------------------------------------------------------- choosing, from made-up rows
+
+DEVICE: Any = SimpleNamespace(
+    name="Made Up 1", platform="Made Up", type="gpu", key="Made Up / Made Up 1", driver="7", timer_ns=1, index=0
+)
+MATCH = {"name": "Made Up 1", "platform": "Made Up", "type": "gpu", "dtype": "float32"}
+
+
+class Bench:
+    """`lab.tune` with a made-up workload and device; `times` of configurations stand for a sweep."""
+
+    def __init__(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path = cache / "tuned" / "made-up.json"
+        self.problem: Any = SimpleNamespace(workload="made-up", dtype=np.dtype("float32"), traits={})
+        self.times: dict[Configuration, float] = {}
+        self.status: dict[Configuration, str] = {}
+        self.interrupted = False
+        self.asked: dict[str, Any] = {}
+        table = {
+            "plain": variant(("LOCAL", (64, 128), 64), half=True, name="plain"),
+            "other": variant(name="other"),
+            "mirrored": variant(name="mirrored"),
+        }
+        table["mirrored"].traits = ["symmetric"]
+        monkeypatch.setenv("GPUOPT_CACHE_DIR", str(cache))
+        monkeypatch.setattr(tables, "_table", lambda workload: table)
+        monkeypatch.setattr(tables, "variants", lambda workload: list(table.values()))
+        monkeypatch.setattr(tables, "_shipped_records", lambda workload: [{"match": {}, "variant": "other"}])
+        monkeypatch.setitem(lab.tune.__globals__, "sweep", self.sweep)
+        monkeypatch.setitem(lab.tune.__globals__, "select", lambda device: DEVICE)
+
+    def sweep(self, problem: Any, variants: Sequence[str | Configuration], **asked: Any) -> Study:
+        self.asked = asked | {"variants": list(variants)}
+        rows = []
+        baseline = next(iter(self.times))
+        for configuration, time in self.times.items():
+            status = self.status.get(configuration, "ok")
+            named = {
+                "configuration": str(configuration),
+                "params": configuration.parameters,
+                "status": status,
+                "reason": None if status == "ok" else "for a reason",
+                "baseline": str(baseline),
+                "ratio": time / self.times[baseline],
+            }
+            for block in range(8):
+                rows.append(study_rows.timed("block", configuration.variant, time, **named, block=block))
+            sure = {"ratio_lo": named["ratio"], "ratio_hi": named["ratio"], "verdict": "FAST", "blocks": 8}
+            kind = "search" if status == "search" else "summary"
+            rows.append(study_rows.timed(kind, configuration.variant, time, **named, **sure))
+        study = Study(rows, {"workload": "made-up"})
+        study.interrupted = self.interrupted
+        return study
+
+    def tune(self) -> Any:
+        return lab.tune(self.problem)
+
+    def resolved(self, **traits: object) -> Configuration:
+        return tables.resolve(
+            "made-up", DEVICE, "float32", traits={name: lambda value=value: value for name, value in traits.items()}
+        )
+
+
+PLAIN, PLAIN_128, HALVED = (Configuration("plain", HALF=h, LOCAL=n) for h, n in ((0, 64), (0, 128), (1, 128)))
+OTHER, MIRRORED = Configuration("other"), Configuration("mirrored")
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(tmp_path, monkeypatch)
+
+
+def test_the_fastest_is_stored_and_used(bench: Bench) -> None:
+    bench.times = {OTHER: 2.0, PLAIN: 1.5, PLAIN_128: 1.0}
+    tuned = bench.tune()
+    assert bench.resolved() == PLAIN_128
+    assert tuned.path == bench.path
+    (record,) = json.loads(bench.path.read_text())
+    assert record == tuned.records[0]
+    assert record["match"] == MATCH
+    assert record["driver"] == "7"
+    assert record["evidence"] == str(bench.path.with_name("made-up-made-up-1.jsonl"))
+    assert len(record["date"]) == 10
+    (told,) = map(str, tuned.choices)
+    assert told.startswith("for any input: plain(HALF=0, LOCAL=128), 1.0")
+    assert "2.00x [2.00, 2.00] faster than other, 2.0" in told
+    assert told in tuned.notes
+
+
+def test_what_a_plain_call_used_is_measured_too(bench: Bench) -> None:
+    bench.times = {OTHER: 1.0}
+    tuned = bench.tune()
+    assert bench.asked["variants"] == [OTHER, "plain", "other", "mirrored"]
+    assert (bench.asked["peers"], bench.asked["calls"]) == ((), False)
+    assert "a plain call used it before, too" in str(tuned.choices[0])
+
+
+def test_altered_accuracy_is_never_chosen(bench: Bench) -> None:
+    bench.times = {OTHER: 2.0, PLAIN: 1.5, HALVED: 0.1}
+    bench.tune()
+    assert bench.resolved() == PLAIN
+    assert bench.resolved(stored="float16") == PLAIN
+
+
+@pytest.mark.parametrize("status", ["wrong", "search"])
+def test_only_what_is_right_to_the_end_is_chosen(bench: Bench, status: str) -> None:
+    bench.times = {OTHER: 2.0, PLAIN: 1.5, PLAIN_128: 0.1}
+    bench.status = {PLAIN_128: status}
+    bench.tune()
+    assert bench.resolved() == PLAIN
+
+
+def test_variants_for_some_inputs_are_stored_for_those(bench: Bench) -> None:
+    bench.times = {OTHER: 2.0, PLAIN: 1.5, MIRRORED: 1.0}
+    tuned = bench.tune()
+    assert bench.resolved(symmetric=True) == MIRRORED
+    assert bench.resolved(symmetric=False) == bench.resolved() == PLAIN
+    assert [record["match"] for record in tuned.records] == [MATCH | {"symmetric": True}, MATCH]
+    assert str(tuned.choices[0]).startswith("for symmetric inputs: mirrored, 1.0")
+    assert str(tuned.choices[1]).startswith("for any input: plain(HALF=0, LOCAL=64), 1.5")
+
+
+def test_an_older_record_for_such_inputs_does_not_stand_before_the_winner(bench: Bench) -> None:
+    bench.times = {OTHER: 2.0, PLAIN: 1.5, MIRRORED: 1.0}
+    bench.tune()
+    bench.times = {OTHER: 2.0, PLAIN: 1.5, MIRRORED: 1.7}
+    tuned = bench.tune()
+    assert MIRRORED in bench.asked["variants"]
+    assert bench.resolved(symmetric=True) == bench.resolved() == PLAIN
+    assert tuned.choices[0].previous == MIRRORED
+
+
+def test_the_problems_own_traits_limit_its_records(bench: Bench) -> None:
+    bench.times = {OTHER: 2.0, PLAIN: 1.5}
+    bench.problem.traits = {"columns": False}
+    bench.tune()
+    assert bench.resolved(columns=False) == PLAIN
+    assert bench.resolved(columns=True) == bench.resolved() == OTHER
+    bench.tune()
+    assert PLAIN in bench.asked["variants"]
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_nothing_is_stored_after_an_interrupt_or_where_nothing_ran(bench: Bench, interrupted: bool) -> None:
+    bench.times = {OTHER: 2.0, PLAIN: 1.5} if interrupted else {HALVED: 1.0}
+    bench.interrupted = interrupted
+    tuned = bench.tune()
+    assert (tuned.path, tuned.records, tuned.interrupted) == (None, [], interrupted)
+    assert not bench.path.exists()
+    reason = "the tuning was interrupted" if interrupted else "nothing ran that leaves the accuracy alone"
+    assert tuned.reason == reason
+    assert f"not stored: {reason}" in tuned.to_text()
+
+
+def test_a_full_disk_costs_no_result(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    bench.times = {OTHER: 2.0, PLAIN: 1.5}
+    monkeypatch.setattr(tables.os, "replace", full)
+    tuned = bench.tune()
+    assert tuned.path is None
+    assert "No space left on device" in tuned.reason
+    assert [choice.configuration for choice in tuned.choices] == [PLAIN]
+
+
+# ---------------------------------------------------------------- on a device
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Protocols that take a moment, and a cache of their own."""
+    for name in ("quick", "full"):
+        short = {"warm_up_s": 0.0, "warm_up_cap_s": 0.0, "search_min_s": 0.0, "search_cap_s": 0.0, "visit_s": 1e-4}
+        monkeypatch.setitem(PROTOCOLS, name, dataclasses.replace(PROTOCOLS[name], **short, target=9.0))
+    monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_a_plain_call_uses_what_was_tuned(device: gpuopt.Device, brief: Path) -> None:
+    problem = problems.spmv_grid(64, 48, radius=1, seed=1)
+    before = gpuopt.DiaMatrix(problem.inputs["A"], device=device).configuration
+    tuned = lab.tune(problem, device=device, variants=["basic", "coarse"])
+    assert {row["variant"] for row in tuned.rows if row["kind"] == "search"} >= {"basic", "coarse", before.variant}
+    assert str(before) in {row["configuration"] for row in tuned.summary}
+    assert tuned.path == brief / "tuned" / "spmv.json"
+    (row,) = [r for r in tuned.summary if r["configuration"] == str(tuned.choices[0].configuration)]
+    assert row["canary_ok"]
+    matrix = gpuopt.DiaMatrix(problem.inputs["A"], device=device)
+    assert matrix.configuration == tuned.choices[0].configuration
+    np.testing.assert_allclose(matrix @ problem.inputs["x"], problem.reference, rtol=0, atol=problem.tolerance.max())
+    rows = Path(tuned.records[0]["evidence"])
+    assert rows.exists()
+    count = len(lab.Store(rows).rows())
+    again = lab.tune(problem, device=device, variants=["basic", "coarse"])
+    assert again.choices[0].configuration == tuned.choices[0].configuration
+    kept = [r["row_id"] for r in lab.Store(rows).rows()[count:] if r["kind"] == "search" and r["status"] == "ok"]
+    assert kept == []  # nothing that was searched is searched again
