@@ -30,3 +30,11 @@
 #define STRIDE SLICE
 #define ENTRY(row) (val + (long)((row) / SLICE) * ((long)diags * SLICE) + (row) % SLICE)
 #endif
+
+// WIDTH sums of rows from an aligned one on, as one store.
+#define DIA_STORE_ALIGNED(row, sum)                                             \
+    if (beta == 0) {                                                            \
+        *(global REALV*)(y + (row)) = alpha * VLOAD(sum);                       \
+    } else {                                                                    \
+        for (int r_ = 0; r_ < WIDTH; ++r_) DIA_STORE((row) + r_, (sum)[r_]); \
+    }

@@ -1,5 +1,6 @@
-// How stored values are read: VALUE is their type in memory, LOAD_VALUE(p) one, LOAD_VALUES(p) WIDTH of them, as REAL.
-// HALF=1: 16 bits a value (storage only, no half arithmetic needed). LOAD=1: past the L1 cache, for values that are used once (PTX).
+// How stored values are read: VALUE is their type in memory, LOAD_VALUE(p) one of them as REAL, LOAD_VALUES(p) WIDTH of them,
+// LOAD_ALIGNED(p) the same where p is aligned to all WIDTH: one wide load. HALF=1: 16 bits a value, storage only, no half arithmetic
+// needed. LOAD=1: past the L1 cache, for values that are used once (PTX).
 #include "common/real.cl"
 #ifndef HALF
 #define HALF 0
@@ -14,7 +15,15 @@
 #define VALUE REAL
 #endif
 
-#if LOAD == 1 && HALF
+#if LOAD == 1
+#define PTX_LOAD "ld.global.nc.L1::no_allocate"
+#else
+#define PTX_LOAD "ld.global.nc"
+#endif
+// NVIDIA's compiler splits vload_half and vloada_half of vectors into loads of 16 bits (driver 580, SASS): PTX there.
+#define HALF_BY_PTX (HALF && (LOAD == 1 || defined(__NV_CL_C_VERSION)))
+
+#if HALF_BY_PTX
 inline REAL of_half(const ushort bits) {
     float value;
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
@@ -22,73 +31,76 @@ inline REAL of_half(const ushort bits) {
 }
 inline REAL load_value(global const half* p) {
     ushort bits;
-    asm("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(bits) : "l"(p));
+    asm(PTX_LOAD ".u16 %0, [%1];" : "=h"(bits) : "l"(p));
     return of_half(bits);
 }
+#define LOAD_VALUE(p) load_value(p)
 #elif LOAD == 1 && defined(REAL_IS_DOUBLE)
 inline double load_value(global const double* p) {
     double value;
-    asm("ld.global.nc.L1::no_allocate.f64 %0, [%1];" : "=d"(value) : "l"(p));
+    asm(PTX_LOAD ".f64 %0, [%1];" : "=d"(value) : "l"(p));
     return value;
 }
+#define LOAD_VALUE(p) load_value(p)
 #elif LOAD == 1
 inline float load_value(global const float* p) {
     float value;
-    asm("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(value) : "l"(p));
+    asm(PTX_LOAD ".f32 %0, [%1];" : "=f"(value) : "l"(p));
     return value;
 }
-#elif HALF
-#define load_value(p) ((REAL)vload_half(0, p))
-#else
-#define load_value(p) (*(p))
-#endif
 #define LOAD_VALUE(p) load_value(p)
+#elif HALF
+#define LOAD_VALUE(p) ((REAL)vload_half(0, p))
+#else
+#define LOAD_VALUE(p) (*(p))
+#endif
 
-// LOAD_VALUES(p) needs the alignment of one value, LOAD_ALIGNED(p) that of all WIDTH: one wide load where the device has it.
 #if WIDTH == 1
-#define LOAD_VALUES(p) load_value(p)
-#define LOAD_ALIGNED(p) load_value(p)
+#define LOAD_VALUES(p) LOAD_VALUE(p)
+#define LOAD_ALIGNED(p) LOAD_VALUE(p)
 #elif HALF
 #define LOAD_VALUES(p) PASTE(convert_, REALV)(PASTE(vload_half, WIDTH)(0, p))
-#define LOAD_ALIGNED(p) PASTE(convert_, REALV)(PASTE(vloada_half, WIDTH)(0, p))
+#if HALF_BY_PTX && WIDTH <= 8
+inline REALV load_aligned(global const half* p) {
+    uint bits[WIDTH / 2];
+#if WIDTH == 2
+    asm(PTX_LOAD ".u32 %0, [%1];" : "=r"(bits[0]) : "l"(p));
+#elif WIDTH == 4
+    asm(PTX_LOAD ".v2.u32 {%0, %1}, [%2];" : "=r"(bits[0]), "=r"(bits[1]) : "l"(p));
 #else
-#define LOAD_VALUES(p) VLOAD(p)
-#define LOAD_ALIGNED(p) (*(global const REALV*)(p))
+    asm(PTX_LOAD ".v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(bits[0]), "=r"(bits[1]), "=r"(bits[2]), "=r"(bits[3]) : "l"(p));
 #endif
-
-#if LOAD == 1 && WIDTH > 1
-#undef LOAD_ALIGNED
-#define LOAD_ALIGNED(p) load_aligned(p)
-#if HALF && WIDTH == 2
-inline REAL2 load_aligned(global const half* p) {
-    uint bits;
-    asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(bits) : "l"(p));
-    return (REAL2)(of_half((ushort)bits), of_half((ushort)(bits >> 16)));
-}
-#elif HALF && WIDTH == 4
-inline REAL4 load_aligned(global const half* p) {
-    uint low, high;
-    asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(p));
-    return (REAL4)(of_half((ushort)low), of_half((ushort)(low >> 16)), of_half((ushort)high), of_half((ushort)(high >> 16)));
-}
-#elif WIDTH == 2 && !defined(REAL_IS_DOUBLE)
-inline float2 load_aligned(global const float* p) {
-    float2 v;
-    asm("ld.global.nc.L1::no_allocate.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "l"(p));
-    return v;
-}
-#elif WIDTH == 4 && !defined(REAL_IS_DOUBLE)
-inline float4 load_aligned(global const float* p) {
-    float4 v;
-    asm("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(p));
-    return v;
-}
-#else
-inline REALV load_aligned(global const VALUE* p) {
     REAL lanes[WIDTH];
 #pragma unroll
-    for (int i = 0; i < WIDTH; ++i) lanes[i] = load_value(p + i);
+    for (int i = 0; i < WIDTH; ++i) lanes[i] = of_half((ushort)(bits[i / 2] >> (i % 2 * 16)));
     return VLOAD(lanes);
 }
+#define LOAD_ALIGNED(p) load_aligned(p)
+#else
+#define LOAD_ALIGNED(p) PASTE(convert_, REALV)(PASTE(vloada_half, WIDTH)(0, p))
+#endif
+#else
+#define LOAD_VALUES(p) VLOAD(p)
+#if LOAD == 1
+inline REALV load_aligned(global const REAL* p) {
+    REAL lanes[WIDTH];
+#if !defined(REAL_IS_DOUBLE) && WIDTH == 2
+    asm(PTX_LOAD ".v2.f32 {%0, %1}, [%2];" : "=f"(lanes[0]), "=f"(lanes[1]) : "l"(p));
+#elif !defined(REAL_IS_DOUBLE)
+#pragma unroll
+    for (int i = 0; i < WIDTH; i += 4)
+        asm(PTX_LOAD ".v4.f32 {%0, %1, %2, %3}, [%4];"
+            : "=f"(lanes[i]), "=f"(lanes[i + 1]), "=f"(lanes[i + 2]), "=f"(lanes[i + 3])
+            : "l"(p + i));
+#else
+#pragma unroll
+    for (int i = 0; i < WIDTH; i += 2)
+        asm(PTX_LOAD ".v2.f64 {%0, %1}, [%2];" : "=d"(lanes[i]), "=d"(lanes[i + 1]) : "l"(p + i));
+#endif
+    return VLOAD(lanes);
+}
+#define LOAD_ALIGNED(p) load_aligned(p)
+#else
+#define LOAD_ALIGNED(p) (*(global const REALV*)(p))
 #endif
 #endif

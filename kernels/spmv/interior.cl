@@ -8,8 +8,7 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void spmv_interior(DIA
     REAL sum[ROWS];
     if (diags > 0 && end <= rows && first + offsets[0] >= 0 && end + offsets[diags - 1] <= cols) {
         VSTORE(dia_sum_inside(ENTRY(row), STRIDE, diags, offsets, x + row), sum);
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) DIA_STORE(row + r, sum[r]);
+        DIA_STORE_ALIGNED(row, sum)
     } else {
         for (int r = 0; r < ROWS && row + r < rows; ++r)
             DIA_STORE(row + r, dia_sum_tested(ENTRY(row + r), STRIDE, diags, offsets, x, row + r, cols));

@@ -213,12 +213,12 @@ def run_study(
 ) -> bool:
     """The problem, its sweep, the table, the sentences, the pictures; says where they lie. False where interrupted."""
     from gpuopt import lab
-    from gpuopt.lab.peers import default_peers
+    from gpuopt.lab.environment import device_label
     from gpuopt.lab.tune import slug
     from gpuopt.selection import select
 
     chosen = select(device)
-    directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(chosen.name)}"
+    directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
     click.echo(f"{workload.name} {subject} on {chosen.name}, rows go to {rows}", err=True)
     try:
@@ -231,7 +231,6 @@ def run_study(
             variants="all",
             protocol="quick" if quick else "full",
             device=chosen,
-            peers=default_peers(workload.name, chosen),
             store=rows,
             progress=True,
         )

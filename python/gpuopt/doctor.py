@@ -29,7 +29,11 @@ DEVICE_FACTS = (
     *("timer_ns", "fp64", "fp16", "image_support", "subgroups"),
 )
 ABILITIES = (("fp64", "fp64"), ("fp16", "fp16"), ("image_support", "images"), ("subgroups", "sub-groups"))
-ENVIRONMENT_PREFIXES = ("GPUOPT_", "OCL_ICD_", "OPENCL_", "POCL_", "CL_CONFIG_")
+# What steers OpenCL and thread pools: beginnings of names, and whole ones.
+VARIABLES = (
+    *("POCL_", "OCL_", "OPENCL_", "CL_", "GPUOPT_"),
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def gather() -> Facts:
         "discovery": ask("discovery", _discovery),
         "devices": ask("devices", _devices) or [],
         "cache": ask("cache", _cache),
-        "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith(ENVIRONMENT_PREFIXES)},
+        "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith(VARIABLES)},
         "extras": ask("extras", _extras),
         "hardware": ask("hardware", _hardware) or [],
         "errors": errors,

@@ -5,7 +5,11 @@ namespace gpuopt {
 void check_launch(const Launch& launch, const Device& device, const cl::Kernel& kernel) {
     const auto items = launch.local[0] * launch.local[1] * launch.local[2];
     const auto allowed = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device.handle); });
-    if (items > allowed)
+    // A kernel compiled for just this size runs with it, whatever a driver says of kernels in general.
+    const auto compiled =
+        checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_COMPILE_WORK_GROUP_SIZE>(device.handle); });
+    const bool made_for_it = compiled[0] * compiled[1] * compiled[2] == items && items <= device.max_work_group_size;
+    if (items > allowed && !made_for_it)
         throw UnsupportedError(UnsupportedError::Because::device,
                                "a work-group of " + std::to_string(items) + " items; " + device.name +
                                    " runs this kernel with at most " + std::to_string(allowed));

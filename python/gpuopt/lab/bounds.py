@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, Error, MismatchError, Prepared
+from gpuopt._core import Device, DeviceMemoryError, Error, MismatchError, OpenCLError, Prepared
 from gpuopt.configuration import Configuration, complete
 from gpuopt.lab.environment import llc_bytes
 from gpuopt.lab.measure import batch_for
+from gpuopt.problems.memory import host_free_bytes
 
 MIB = 1 << 20
 
@@ -39,12 +41,27 @@ def family(device: Device) -> tuple[Configuration, ...]:
     return tuple(complete("microbench", shape) for shape in shapes)
 
 
-class BandwidthTest:
-    """Read and copy kernels over one footprint: a read streams all of it, a copy half of it into the other half."""
+def affordable_bytes(device: Device) -> int:
+    """The largest footprint that a :class:`BandwidthTest` can have here now, a fifth of what is free left alone."""
+    free = int(0.8 * (device.global_bytes - device.allocated_bytes))
+    largest = min(device.max_alloc_bytes, free // 2)
+    host = host_free_bytes()
+    if host is not None:  # the data are made there: as much again beside a device that shares the host's memory
+        largest = min(largest, int(0.8 * host) // (4 if device.unified_memory or device.type == "cpu" else 2))
+    return max(largest, 0)
 
-    def __init__(self, device: Device, footprint_bytes: int, seed: int = 0) -> None:
+
+class BandwidthTest:
+    """Read and copy kernels over one footprint: a read streams all of it, a copy half of it into the other half.
+
+    Takes twice the footprint. ``notes`` receives what a kernel computed wrongly.
+    """
+
+    def __init__(self, device: Device, footprint_bytes: int, notes: list[str] | None = None, seed: int = 0) -> None:
         self.device = device
+        self.notes = notes if notes is not None else []
         half = max(footprint_bytes // 2 // 64 * 64, 4096)
+        self.footprint_bytes = footprint_bytes
         elements = half // 4
         # One random block, repeated: memory cannot compress it, and the host makes it in no time.
         block = np.random.default_rng(seed).uniform(0.5, 1.5, min(elements, MIB)).astype(np.float32)
@@ -52,6 +69,25 @@ class BandwidthTest:
         self.whole = _core.to_device(np.resize(block, 2 * elements), device)
         self.half = _core.to_device(self.host_half, device)
         self.target = _core.empty((elements,), np.dtype(np.float32), device, True)
+
+    @classmethod
+    def fitting(cls, device: Device, footprint_bytes: int, notes: list[str]) -> BandwidthTest:
+        """The test of this footprint, or of the largest that the memory has room for; ``notes`` says so."""
+        size = min(footprint_bytes, affordable_bytes(device))
+        while True:
+            try:
+                test = cls(device, size, notes)
+                break
+            except (DeviceMemoryError, OpenCLError):  # drivers keep some of what they call free
+                if size < MIB:
+                    raise
+                size //= 2
+        if size < footprint_bytes:
+            notes.append(
+                f"bandwidth was measured over {size / 1e6:.4g} MB instead of "
+                f"{footprint_bytes / 1e6:.4g} MB: no more fits beside what is in the memory"
+            )
+        return test
 
     def prepare(self, configuration: Configuration) -> Prepared:
         """A timed plan; checked first, with the same kernel storing what it read. Raises MismatchError."""
@@ -85,6 +121,9 @@ class BandwidthTest:
                 prepared = self.prepare(configuration)
                 batch = batch_for(prepared, self.device.timer_ns)
                 best_ms = min(prepared.sample(5, batch)["device_ms"])
+            except MismatchError as error:
+                self.notes.append(f"the bandwidth kernel {configuration} is wrong here and was left out: {error}")
+                continue
             except Error:  # a shape this device refuses is no ceiling; the others stand
                 continue
             if best_ms > 0:
@@ -92,8 +131,37 @@ class BandwidthTest:
 
 
 @cache
-def last_level_cache_bytes(device_index: int) -> int:
-    """Size of the device's last-level cache, 0 where none shows.
+def clock_step_ns(device_index: int) -> float:
+    """The step of the device's event clock in ns: the least distance between the times of many equal short kernels.
+
+    What the driver says may be far off (an H200 says 1000 ns and steps by 32, 2026-11); it stands where no two times
+    differ.
+    """
+    device = _core.devices()[device_index]
+    try:
+        plans = (found[1] for found in BandwidthTest(device, 0).candidates())
+        plan = next(plans, None)
+        times = plan.sample(200)["device_ms"] if plan else []
+    except Error:
+        times = []
+    steps = np.diff(np.unique(np.rint(np.array(times) * 1e6)))
+    return float(steps.min()) if steps.size else float(device.timer_ns)
+
+
+@dataclass(frozen=True)
+class CacheSize:
+    """The size of a last-level cache, None where nothing tells it; ``notes`` say what stood in the way."""
+
+    bytes: int | None
+    notes: tuple[str, ...] = ()
+
+
+SMALLEST = 8 * MIB  # the least working set that a GPU's cache is looked for with
+
+
+@cache
+def last_level_cache(device_index: int) -> CacheSize:
+    """The device's last-level cache; of 0 bytes where none shows.
 
     A CPU's operating system knows it. A GPU's is found by reading ever larger working sets: the OpenCL query is not it
     (on an H200 it says 4.1 MiB, the cache is 50-60 MB). It is the largest one read more than 15 % faster than memory,
@@ -101,37 +169,51 @@ def last_level_cache_bytes(device_index: int) -> int:
     """
     device = _core.devices()[device_index]
     if device.type == "cpu":
-        return llc_bytes() or 0
-    wanted = [size * MIB for size in (8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)]
-    sizes = [size for size in wanted if 3 * size < device.global_bytes]
-
-    def best_ms(size: int) -> float:
-        """The fastest read of this size; a launch is a good part of it where the cache is fast."""
-        rates = [
-            rate for shape, _, rate in BandwidthTest(device, size).candidates() if shape.variant.startswith("read")
-        ]
-        return size / max(rates) * 1e-6 if rates else 0.0
-
-    launch_ms = best_ms(MIB // 16)
-    times = {size: best_ms(size) - launch_ms for size in sizes}
-    memory = sizes[-1] / times[sizes[-1]] if times[sizes[-1]] > 0 else 0.0
-    return max((size for size in sizes if times[size] * 1.15 * memory < size), default=0) if memory else 0
+        return CacheSize(llc_bytes())
+    notes: list[str] = []
+    launch_ms = _read_ms(device, MIB // 16, notes) or 0.0
+    times: dict[int, float] = {}
+    for size in (SMALLEST, *(size * MIB for size in (16, 24, 32, 48, 64, 96, 128, 256, 512, 1024))):
+        if size <= affordable_bytes(device) and (read_ms := _read_ms(device, size, notes)) is not None:
+            times[size] = read_ms - launch_ms
+    largest = max(times, default=0)
+    if not largest or times[largest] <= 0:
+        return CacheSize(None, tuple(notes))
+    memory = largest / times[largest]
+    return CacheSize(max((size for size in times if times[size] * 1.15 * memory < size), default=0), tuple(notes))
 
 
-def cache_state(device: Device, footprint_bytes: int) -> str:
+def _read_ms(device: Device, size: int, notes: list[str]) -> float | None:
+    """The fastest read of this size, None where nothing reads it; a launch is a good part of it in a fast cache."""
+    try:
+        found = BandwidthTest(device, size, notes).candidates()
+        rates = [rate for shape, _, rate in found if shape.variant.startswith("read")]
+    except Error as error:
+        notes.append(f"the cache was not looked for with {size // MIB} MiB: {error}")
+        return None
+    return size / max(rates) * 1e-6 if rates else None
+
+
+def cache_state(device: Device, footprint_bytes: int, notes: list[str]) -> str:
     """``"large"`` when repeated runs cannot live in the cache (8 times its size), else ``"hot"``."""
-    return "large" if footprint_bytes >= 8 * last_level_cache_bytes(device.index) else "hot"
+    found = last_level_cache(device.index)
+    notes += [note for note in found.notes if note not in notes]
+    if found.bytes is None:
+        notes.append(f"the size of {device.name}'s last-level cache is unknown: rows say hot, whatever their footprint")
+        return "hot"
+    return "large" if footprint_bytes >= 8 * max(found.bytes, SMALLEST * (device.type != "cpu")) else "hot"
 
 
 def bounding_memory(device: Device, footprint_bytes: int, state: str) -> str:
     """What the ceilings measured at this footprint are ceilings of: ``"llc"`` (the last-level cache) or ``"dram"``."""
-    return "llc" if state == "hot" and footprint_bytes <= last_level_cache_bytes(device.index) else "dram"
+    size = last_level_cache(device.index).bytes
+    return "llc" if state == "hot" and size is not None and footprint_bytes <= size else "dram"
 
 
-def flusher(device: Device) -> Callable[[], None]:
+def flusher(device: Device, notes: list[str]) -> Callable[[], None]:
     """A function that empties the caches of anything useful: it copies, then reads twice the last-level cache, so that
     no dirty line is left for the next sample to pay for."""
-    test = BandwidthTest(device, 4 * (last_level_cache_bytes(device.index) or 64 * MIB))
+    test = BandwidthTest.fitting(device, 4 * (last_level_cache(device.index).bytes or 64 * MIB), notes)
     plans: dict[str, Prepared] = {}
     for configuration, prepared, _ in test.candidates():
         plans.setdefault(configuration.variant.split("_")[0], prepared)

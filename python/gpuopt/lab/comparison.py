@@ -13,41 +13,50 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import Device, MismatchError
+from gpuopt._core import Device, Error
 from gpuopt.lab import measure, statistics
 from gpuopt.lab.environment import device_state, is_throttled
-from gpuopt.lab.measure import Ledger, Protocol
+from gpuopt.lab.measure import Ledger, Protocol, Taken
 from gpuopt.lab.progress import Bar
 from gpuopt.lab.recorder import Recorder
 from gpuopt.lab.results import Row, resume_key
-from gpuopt.lab.targets import Target
+from gpuopt.lab.targets import Target, failure
 
 SENTINEL_EVERY = 8  # visits between two of the baseline's
 COMPARED = ("variant", "call", "peer")  # the roles whose ratios to the baseline are verdicts
+DECISIVE = ("variant", "call")  # those whose intervals decide when to stop
+PEER_TARGET = 0.05  # half-width that is narrow enough for what others wrote: a noisy host must not hold up a study
 
 
 @dataclass
 class _Visit:
     target: Target
-    samples: list[float]
+    taken: Taken
     state: Row
 
     @property
     def median_ms(self) -> float:
-        return float(np.median(self.samples))
+        return self.taken.median_ms
 
 
-def timed(target: Target, samples: list[float], flags: list[str], device: Device) -> Row:
-    """The fields of a row of ``samples``: the target's own, times, quality, rates, flags."""
+class _Failed(Exception):
+    """A target that failed while it was visited; the error is the cause."""
+
+    def __init__(self, target: Target, error: Exception) -> None:
+        self.target, self.error = target, error
+
+
+class _NoBaseline(Exception):
+    """The baseline failed: there is nothing to hold a time against."""
+
+
+def timed(target: Target, taken: Taken, flags: list[str]) -> Row:
+    """The fields of a row of one visit: the target's own, times, quality, rates, flags."""
     sampler = target.sampler
-    summary = statistics.summarise(samples, batch_n=sampler.batch_n, timer_ns=device.timer_ns)
+    summary = statistics.summarise(taken.samples, batch_n=sampler.batch_n, timer_ns=sampler.step_ns or None)
     row = target.fields | summary | rates(target, summary["median_ms"]) | {"status": "ok"}
-    if sampler.queued_ms:
-        row |= {
-            "queued_start_ms": float(np.median(sampler.queued_ms)),
-            "wall_ms": float(np.median(sampler.wall_ms)),
-        }
-    row["flags"] = list(dict.fromkeys([*flags, *statistics.quality_flags(summary), *sampler.flags]))
+    row |= {"queued_start_ms": taken.queued_ms, "wall_ms": taken.wall_ms}
+    row["flags"] = list(dict.fromkeys([*flags, *statistics.quality_flags(summary), *taken.flags]))
     return row
 
 
@@ -84,7 +93,9 @@ class Comparison:
 
     def run(self, bar: Bar) -> None:
         """Blocks until the protocol is satisfied, a last check of every result, a summary row a target."""
-        stored = self.recorder.blocks({resume_key(t.fields) for t in self.targets if t.role != "ceiling"})
+        keys = {resume_key(target.fields) for target in self.targets if target.role != "ceiling"}
+        sizes = next((target.fields["sizes"] for target in self.targets if target.role == "ceiling"), None)
+        stored = self.recorder.blocks(keys, self.baseline.fields, sizes)
         steps = self.protocol.blocks
         bar.more(steps[0])
         try:
@@ -99,34 +110,58 @@ class Comparison:
                 bar.step()
             with self.ledger("verify"):
                 self.check_all()
+        except _NoBaseline:
+            self.recorder.notes.append(
+                f"the comparison ended: its baseline {self.baseline.label} failed, so that no further ratio can be taken"
+            )
         finally:  # an interrupted comparison still says what its finished blocks show
             self.summarise()
 
     def visit(self, target: Target) -> _Visit:
-        with self.ledger("samples"):
-            samples = measure.visit(target.sampler, self.protocol)
-        return _Visit(target, samples, device_state(self.device))
+        """Samples of the target. Raises _Failed where it gives none."""
+        try:
+            with self.ledger("samples"):
+                taken = measure.visit(target.sampler, self.protocol)
+        except Exception as error:
+            if not _may_fail(target, error):
+                raise
+            raise _Failed(target, error) from error
+        return _Visit(target, taken, device_state(self.device))
+
+    def drop(self, target: Target, error: Exception, when: str) -> None:
+        """Leaves out a target that failed, with a row that says so."""
+        self.targets.remove(target)
+        row = failure(error) | {"kind": "summary", "role": target.role}
+        self.recorder.keep(target.fields | row | {"reason": f"{when}: {row['reason']}"})
+        if target.role not in COMPARED:
+            self.recorder.notes.append(f"{target.role} {target.label} failed {when}: {row['reason']}")
 
     def block(self, number: int) -> None:
         """One block, kept as rows. Repeated (in full protocols twice at most) while the baseline drifts by more than 5
-        %."""
+        %, and without whatever fails."""
         order = list(self.targets)
         random.Random(f"{self.seed}:{number}").shuffle(order)
-        for _ in range(self.protocol.block_tries):
-            visits, sentinels = self.take_block(order)
+        tries = self.protocol.block_tries
+        while True:
+            try:
+                visits, sentinels = self.take_block(order)
+            except _Failed as failed:
+                order.remove(failed.target)
+                self.drop(failed.target, failed.error, "while it was timed")
+                if failed.target is self.baseline:
+                    raise _NoBaseline from failed
+                continue
+            tries -= 1
             drifting = statistics.sentinel_spread([visits[i].median_ms for i in sentinels]) > statistics.SENTINEL_LIMIT
-            if not drifting:
+            if not drifting or tries <= 0:
                 break
-        rate = max(
-            visit.target.bytes["dram"] / visit.median_ms
-            for visit in visits
-            if visit.target.role == "ceiling" and visit.median_ms > 0
-        )
+        ceilings = [visit for visit in visits if visit.target.role == "ceiling"]
+        rate = max((visit.target.bytes["dram"] / visit.median_ms for visit in ceilings), default=None)
         for i, visit in enumerate(visits):
             before = visits[max(s for s in sentinels if s <= i)].median_ms
             after = visits[min(s for s in sentinels if s >= i)].median_ms
             flags = ["drift"] * drifting + ["throttled"] * is_throttled([visit.state])
-            row = timed(visit.target, visit.samples, flags, self.device) | visit.state
+            row = timed(visit.target, visit.taken, flags) | visit.state
             row |= {
                 "kind": "block",
                 "block": number,
@@ -135,7 +170,7 @@ class Comparison:
                 "baseline": self.baseline.label,
                 "ratio": float(statistics.block_ratio([visit.median_ms], [before], [after])[0]),
             }
-            if visit.target.role == "variant":
+            if visit.target.role == "variant" and rate is not None:
                 bound_ms = visit.target.bytes["dram"] / rate
                 row |= {"bound_ms": bound_ms, "bound_by": self.bound_by}
                 row |= {"pct_bound": 100 * bound_ms / visit.median_ms}
@@ -163,11 +198,13 @@ class Comparison:
         ]
 
     def narrow_enough(self) -> bool:
-        """Whether every ratio's interval is as narrow as asked, with blocks enough for so many verdicts."""
-        ratios = [[row["ratio"] for row in self.rows_of(t)] for t in self.targets if t.role in COMPARED]
-        if min(len(values) for values in ratios) < statistics.blocks_for(len(ratios) - 1):
+        """Whether the ratios of variants and calls have intervals as narrow as asked, with blocks enough for the verdicts
+        on all that is compared."""
+        compared = {t.label: [row["ratio"] for row in self.rows_of(t)] for t in self.targets if t.role in COMPARED}
+        if min(map(len, compared.values())) < statistics.blocks_for(len(compared) - 1):
             return False
-        return all(statistics.ratio_ci(values).half_width <= self.protocol.target for values in ratios)
+        decisive = [compared[target.label] for target in self.targets if target.role in DECISIVE]
+        return all(statistics.ratio_ci(values).half_width <= self.protocol.target for values in decisive)
 
     def check_all(self) -> None:
         """Once more after timing: what is wrong now was never right, whatever its time."""
@@ -176,10 +213,12 @@ class Comparison:
                 if target.role == "variant":
                     target.sampler.take(1)
                 target.check()
-            except MismatchError as error:
-                self.targets.remove(target)
-                row: Row = {"kind": "summary", "role": target.role, "status": "wrong"}
-                self.recorder.keep(target.fields | row | {"reason": f"after timing: {error}"})
+            except Exception as error:
+                if not _may_fail(target, error):
+                    raise
+                self.drop(target, error, "after timing")
+                if target is self.baseline:
+                    self.recorder.notes.append(f"all ratios are to {target.label}, which failed after timing")
 
     def summarise(self) -> None:
         """A summary row for each target that has blocks."""
@@ -190,8 +229,7 @@ class Comparison:
         }
         # The baseline is visited as a variant too: its ratio to itself is the A/A test of this very run.
         aa = ratios.pop(self.baseline.label, [])
-        if len(aa) >= statistics.MIN_BLOCKS:
-            self.band = max(statistics.BAND_FLOOR, float(np.quantile(np.abs(np.subtract(aa, 1)), 0.95)))
+        self.band = statistics.aa_band(aa) or self.band
         verdicts = statistics.verdicts(ratios, self.band)
         for target in self.targets:
             if blocks := self.rows_of(target):
@@ -199,36 +237,50 @@ class Comparison:
 
     def summary(self, target: Target, blocks: list[Row], verdict: str | None) -> Row:
         """The median over blocks of what each block found, with its interval over blocks."""
-        time = statistics.median_ci([row["median_ms"] for row in blocks], resolution=self.device.timer_ns * 1e-6)
+        sampler = target.sampler
+        times = [row["median_ms"] for row in blocks]
+        time = statistics.median_ci(times, resolution=sampler.step_ns * 1e-6, batch=sampler.batch_n)
         ratio = statistics.ratio_ci([row["ratio"] for row in blocks])
+        asked = max(self.protocol.target, 0.0 if target.role in DECISIVE else PEER_TARGET)
         seen = [flag for row in blocks for flag in row["flags"]]
         flags = [flag for flag in dict.fromkeys(seen) if seen.count(flag) > len(blocks) / 2]
+        if target.role in COMPARED and ratio.reached and ratio.half_width > asked:
+            flags.append("unconverged")
         row: dict[str, Any] = {
             "kind": "summary",
             "role": target.role,
             "status": "ok",
             "n": sum(row["n"] for row in blocks),
-            "batch_n": target.sampler.batch_n,
+            "batch_n": sampler.batch_n,
             "median_ms": time.median,
-            "ci_lo_ms": time.lo,
-            "ci_hi_ms": time.hi,
+            "ci_lo_ms": time.lo if time.reached else None,
+            "ci_hi_ms": time.hi if time.reached else None,
             "min_ms": min(row["min_ms"] for row in blocks),
             "max_ms": max(row["max_ms"] for row in blocks),
-            "timer_ns": self.device.timer_ns,
+            "timer_ns": sampler.step_ns or None,
             "baseline": self.baseline.label,
             "ratio": ratio.median,
-            "ratio_lo": ratio.lo,
-            "ratio_hi": ratio.hi,
+            "ratio_lo": ratio.lo if ratio.reached else None,
+            "ratio_hi": ratio.hi if ratio.reached else None,
             "blocks": len(blocks),
-            "verdict": verdict,
+            "verdict": verdict if ratio.reached else None,
         }
-        if target.role == "variant":
-            share = statistics.ratio_ci([row["pct_bound"] for row in blocks])
-            row |= {"bound_ms": float(np.median([row["bound_ms"] for row in blocks])), "bound_by": self.bound_by}
+        bounded = [block for block in blocks if block["pct_bound"] is not None]
+        if bounded:
+            share = statistics.ratio_ci([row["pct_bound"] for row in bounded])
+            row |= {"bound_ms": float(np.median([row["bound_ms"] for row in bounded])), "bound_by": self.bound_by}
             row |= {"pct_bound": share.median, "pct_lo": share.lo, "pct_hi": share.hi}
-            if share.lo > 100:
+            if not share.reached:
+                row |= {"pct_lo": None, "pct_hi": None}
+            elif share.lo > 100:
                 flags.append("over_bound")
             modelled = [block for block in blocks if block.get("uncached_ms")]  # older blocks have no such count
             if modelled:
                 row |= {key: float(np.median([b[key] for b in modelled])) for key in ("uncached_ms", "pct_uncached")}
         return target.fields | rates(target, time.median) | row | {"flags": flags}
+
+
+def _may_fail(target: Target, error: Exception) -> bool:
+    """Whether ``error`` is a result: OpenCL, the memory and wrong values may end any target, a peer may fail in any way
+    it likes; all else is a bug of ours."""
+    return target.role == "peer" or isinstance(error, (Error, MemoryError))

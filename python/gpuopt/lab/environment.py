@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import gpuopt
+from gpuopt.doctor import VARIABLES
 
 from .results import plain, sha256
 
 _ROOT = Path("/")  # tests put a made-up /proc and /sys here
-
-VARIABLES = ("POCL_", "OCL_", "CL_", "GPUOPT_", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 # NVML's reasons for a clock below the highest; an idle GPU and clocks that somebody set are no throttling.
 _THROTTLE_BITS = {
@@ -94,15 +93,28 @@ def is_throttled(states: Iterable[Mapping[str, Any]]) -> bool:
     return any(state["throttle"] not in (None, "none") for state in states)
 
 
+def device_label(device: Any) -> str:
+    """What rows call a device: its name, with the number that tells it from others of that name on its platform."""
+    label: str = device.key.removeprefix(f"{device.platform} / ")
+    return label
+
+
 def llc_bytes() -> int | None:
-    """Bytes of one last-level data cache of the host, as sysfs or else /proc/cpuinfo says."""
+    """Bytes of the host's last-level data caches together, as sysfs or else /proc/cpuinfo says."""
     caches = [
         (int(_read(f"{index}/level") or 0), index)
-        for index in _glob("sys/devices/system/cpu/cpu0/cache/index*")
+        for index in _glob("sys/devices/system/cpu/cpu[0-9]*/cache/index*")
         if _read(f"{index}/type") != "Instruction"
     ]
-    size = _read(f"{max(caches)[1]}/size") if caches else _cpuinfo("cache size")
-    match = re.fullmatch(r"(\d+)\s*([KMG]?)B?", size or "", re.IGNORECASE)
+    last = max(caches, default=(0, ""))[0]
+    # Cores that share a cache each show it.
+    sizes = {_read(f"{at}/shared_cpu_list") or at: _bytes(_read(f"{at}/size")) for level, at in caches if level == last}
+    known = [size for size in sizes.values() if size]
+    return sum(known) if known else _bytes(_cpuinfo("cache size"))
+
+
+def _bytes(text: str | None) -> int | None:
+    match = re.fullmatch(r"(\d+)\s*([KMG]?)B?", text or "", re.IGNORECASE)
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()] if match else None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import MismatchError, Prepared
+from gpuopt._core import Error, MismatchError, Prepared
 from gpuopt.configuration import Configuration
 from gpuopt.lab import statistics
 from gpuopt.problems.problem import Bound, Problem
@@ -124,26 +124,60 @@ def check_again(bound: Bound, problem: Problem, configuration: Configuration) ->
 
 @dataclass
 class Sampler:
-    """A source of times in milliseconds a run, with the clock that they come from."""
+    """A source of times in milliseconds a run, with the clock that they come from and its step (0 for the host's).
+
+    ``queued_ms``, ``wall_ms`` and ``flags`` tell of what was taken since :meth:`begin`. ``flushed``: the caches are
+    flushed before each sample, which the samples do not show.
+    """
 
     take: Callable[[int], list[float]]
     clock: str
     batch_n: int = 1
+    step_ns: float = 0.0
+    flushed: bool = False
     queued_ms: list[float] = field(default_factory=list)
     wall_ms: list[float] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
 
+    def begin(self) -> None:
+        """Forgets what was told of earlier samples."""
+        self.queued_ms, self.wall_ms, self.flags = [], [], []
+
+    def taken(self, samples: list[float], *flags: str) -> Taken:
+        """``samples``, with what was told of them. Raises Error where their median is no time at all."""
+        if float(np.median(samples)) <= 0:
+            raise Error("no time at all: the compiler removed the work, or the clock does not run")
+        queued, wall = (float(np.median(told)) if told else None for told in (self.queued_ms, self.wall_ms))
+        return Taken(samples, queued, wall, [*flags, *self.flags])
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The samples of one visit in ms a run, the medians of what the queue and the host's clock say, and flags."""
+
+    samples: list[float]
+    queued_ms: float | None = None
+    wall_ms: float | None = None
+    flags: list[str] = field(default_factory=list)
+
+    @property
+    def median_ms(self) -> float:
+        return float(np.median(self.samples))
+
 
 SHORT_S = 50e-6  # below this, or 100 clock steps, runs are queued behind a gate and timed together
 BATCH_SPAN_S = 1e-3
+CUDA_STEP_NS = 500.0  # of CUDA's events, as its manual says
+CLOCKS_APART = 0.05  # what event times and the host's clock may differ by
+GATED_COMMANDS = 1024  # the most that stand behind one gate: of a longer batch the first wait alone is known
 
 
-def batch_for(prepared: Prepared, timer_ns: float, clock: str | None = None) -> int:
+def batch_for(prepared: Prepared, step_ns: float, clock: str | None = None) -> int:
     """Runs to time together: 1, or for a short plan (or the clock "batch") as many as span a millisecond."""
     if clock == "event":
         return 1
     once = float(np.median(prepared.sample(3)["device_ms"])) * 1e-3
-    if clock is None and once >= max(SHORT_S, 100 * timer_ns * 1e-9):
+    if clock is None and once >= max(SHORT_S, 100 * step_ns * 1e-9):
         return 1
     return max(2, batch_spanning(once))
 
@@ -154,7 +188,7 @@ def batch_spanning(once_s: float) -> int:
 
 
 def device_sampler(
-    prepared: Prepared, timer_ns: float, flush: Callable[[], None] | None = None, clock: str | None = None
+    prepared: Prepared, step_ns: float, flush: Callable[[], None] | None = None, clock: str | None = None
 ) -> Sampler:
     """Times by device events; short kernels in batches, so that neither the clock's step nor the launch is what is
     measured.
@@ -162,10 +196,11 @@ def device_sampler(
     With ``flush``, every sample is single and follows a flush of the caches. ``clock`` ("event" or "batch") repeats an
     earlier decision: a time near the limit may fall on either side of it.
     """
-    sampler = Sampler(lambda count: [], "event")
-    batch = batch_for(prepared, timer_ns, clock) if flush is None else 1
+    sampler = Sampler(lambda count: [], "event", step_ns=step_ns, flushed=flush is not None)
+    batch = batch_for(prepared, step_ns, clock) if flush is None else 1
     if batch > 1:
         sampler.clock, sampler.batch_n = "batch", batch
+    whole = batch == 1 or batch * len(prepared.kernels) <= GATED_COMMANDS
 
     def take(count: int) -> list[float]:
         if flush is None:
@@ -179,12 +214,27 @@ def device_sampler(
         sampler.queued_ms.extend(got["queued_ms"])
         sampler.wall_ms.extend(got["wall_ms"])
         times: list[float] = got["device_ms"]
-        if count and min(times) <= 0 and "optimised_away" not in sampler.flags:
-            sampler.flags.append("optimised_away")
+        doubts = {
+            "optimised_away": bool(count) and min(times) <= 0,
+            "timer_suspect": bool(count) and whole and clocks_differ(times, got["queued_ms"], got["wall_ms"], batch),
+        }
+        sampler.flags += [flag for flag, seen in doubts.items() if seen and flag not in sampler.flags]
         return times
 
     sampler.take = take
     return sampler
+
+
+def clocks_differ(
+    device_ms: Sequence[float], queued_ms: Sequence[float], wall_ms: Sequence[float], batch: int
+) -> bool:
+    """Whether the wait in the queue and the runs, by events, add up to something else than the host's clock shows.
+
+    Only what the events say takes a millisecond counts: below that the host's own way to the queue is much of it.
+    """
+    spans = float(np.median(device_ms)) * batch
+    wall = float(np.median(wall_ms)) * batch
+    return spans >= BATCH_SPAN_S * 1e3 and abs(spans + float(np.median(queued_ms)) - wall) > CLOCKS_APART * wall
 
 
 def wall_sampler(run: Callable[[], Any], flush: Callable[[], None] | None = None) -> Sampler:
@@ -200,7 +250,7 @@ def wall_sampler(run: Callable[[], Any], flush: Callable[[], None] | None = None
             times.append((time.perf_counter() - begin) * 1e3)
         return times
 
-    return Sampler(take, "wall")
+    return Sampler(take, "wall", flushed=flush is not None)
 
 
 def queued_sampler(
@@ -222,15 +272,19 @@ def queued_sampler(
                 times += sample(1, 1)
             return times
 
-        return Sampler(take, "event")
+        return Sampler(take, "event", step_ns=CUDA_STEP_NS, flushed=True)
     batch = 1 if clock == "event" else batch_spanning(float(np.median(sample(3, 1))) * 1e-3)
     batch = max(batch, 2) if clock == "batch" else batch
-    return Sampler(lambda count: sample(count, batch), "batch" if batch > 1 else "event", batch)
+    return Sampler(lambda count: sample(count, batch), "batch" if batch > 1 else "event", batch, CUDA_STEP_NS)
 
 
-def warm_up(sampler: Sampler, protocol: Protocol) -> float:
-    """Runs until the median of the last ten times moves by less than 1 %, between the protocol's two times; returns
-    milliseconds."""
+HOPELESS = 4  # times the best so far: what is slower in all of its first samples is not searched any further
+HOPELESS_SAMPLES = 3
+
+
+def warm_up(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -> float:
+    """Runs until the median of the last ten times moves by less than 1 %, between the protocol's two times; three
+    times where all of these take more than ``hopeless_ms``. Returns milliseconds."""
     begin = time.perf_counter()
     times: list[float] = []
     previous = np.inf
@@ -239,15 +293,22 @@ def warm_up(sampler: Sampler, protocol: Protocol) -> float:
         spent = time.perf_counter() - begin
         median = float(np.median(times[-10:]))
         settled = len(times) >= 10 and abs(median - previous) < 0.01 * median
+        if len(times) == HOPELESS_SAMPLES and min(times) > hopeless_ms:
+            return spent * 1e3
         if spent >= protocol.warm_up_cap_s or (settled and spent >= protocol.warm_up_s):
             return spent * 1e3
         previous = median
 
 
-def search_samples(sampler: Sampler, protocol: Protocol, timer_ns: float) -> tuple[list[float], list[str]]:
-    """Samples until the protocol's target or cap; the flag ``unconverged`` says it was the cap."""
+def search_samples(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -> Taken:
+    """Samples until the protocol's target or cap; the flag ``unconverged`` says it was the cap, ``cut_short`` that the
+    first three all took more than ``hopeless_ms``."""
+    sampler.begin()
     begin = time.perf_counter()
-    times = sampler.take(10)
+    times = sampler.take(HOPELESS_SAMPLES)
+    if min(times) > hopeless_ms:
+        return sampler.taken(times, "cut_short")
+    times += sampler.take(10 - HOPELESS_SAMPLES)
     while True:
         spent = time.perf_counter() - begin
         enough = statistics.converged(
@@ -255,23 +316,32 @@ def search_samples(sampler: Sampler, protocol: Protocol, timer_ns: float) -> tup
             protocol.search_target,
             spent_s=spent,
             min_spent_s=protocol.search_min_s,
-            resolution=timer_ns * 1e-6,
+            resolution=sampler.step_ns * 1e-6,
             batch=sampler.batch_n,
         )
         if enough:
-            return times, []
+            return sampler.taken(times)
         if spent >= protocol.search_cap_s:
-            return times, ["unconverged"]
-        times += sampler.take(visit_count(times, 0.05, 3))
+            return sampler.taken(times, "unconverged")
+        times += sampler.take(visit_count(sampler, times, spent / len(times), 0.05, 3))
 
 
-def visit_count(times: Sequence[float], seconds: float, least: int) -> int:
-    """How many samples fill ``seconds``, judged by times in ms taken before."""
-    typical = float(np.median(times)) * 1e-3
+COLD_SAMPLES = 10  # the most of one visit where a flush precedes each
+
+
+def visit_count(sampler: Sampler, times: Sequence[float], wall_s: float, seconds: float, least: int) -> int:
+    """How many samples fill ``seconds``, judged by times in ms taken before; where each follows a flush, by ``wall_s``,
+    the host's seconds a sample."""
+    if sampler.flushed:
+        return max(least, min(int(seconds / max(wall_s, 1e-6)), COLD_SAMPLES))
+    typical = float(np.median(times)) * sampler.batch_n * 1e-3
     return max(least, min(int(np.ceil(seconds / max(typical, 1e-6))), 2000))
 
 
-def visit(sampler: Sampler, protocol: Protocol) -> list[float]:
-    """One visit in a block: a discarded run, then the samples."""
+def visit(sampler: Sampler, protocol: Protocol) -> Taken:
+    """One visit in a block: a discarded run, then the samples. Raises Error where they show no time at all."""
+    begin = time.perf_counter()
     first = sampler.take(1)
-    return sampler.take(visit_count([first[0] * sampler.batch_n], protocol.visit_s, protocol.visit_samples))
+    wall_s = time.perf_counter() - begin
+    sampler.begin()
+    return sampler.taken(sampler.take(visit_count(sampler, first, wall_s, protocol.visit_s, protocol.visit_samples)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,38 +55,54 @@ def _multiply(state: Any) -> Any:
     return matrix @ x
 
 
-def _to_cupy(form: str) -> Callable[[Problem], Any]:
+def _to_cupy(form: str, gpu: int) -> Callable[[Problem], Any]:
     def prepare(problem: Problem) -> Any:
         import cupy
         import cupyx.scipy.sparse as sparse
         from scipy.sparse import csr_matrix, dia_matrix
 
-        if form == "csr":
-            matrix = csr_matrix(problem.inputs["A"].tocsr())
-            # Wrap entries and zeros of the diagonals are no entries of a general format: a CSR user would not store
-            # them.
-            matrix.eliminate_zeros()
-            on_device = sparse.csr_matrix(matrix)
-        else:
-            on_device = sparse.dia_matrix(dia_matrix(problem.inputs["A"]))
-        return on_device, cupy.asarray(problem.inputs["x"])
+        with _on(gpu):
+            if form == "csr":
+                matrix = csr_matrix(problem.inputs["A"].tocsr())
+                # Wrap entries and zeros of the diagonals are no entries of a general format: a CSR user would not
+                # store them.
+                matrix.eliminate_zeros()
+                on_device = sparse.csr_matrix(matrix)
+            else:
+                on_device = sparse.dia_matrix(dia_matrix(problem.inputs["A"]))
+            return on_device, cupy.asarray(problem.inputs["x"]), gpu
 
     return prepare
+
+
+def _on(gpu: int) -> AbstractContextManager[Any]:
+    """CuPy works on its current device, whatever holds the arrays."""
+    import cupy
+
+    context: AbstractContextManager[Any] = cupy.cuda.Device(gpu)
+    return context
+
+
+def _cupy_run(state: Any) -> Any:
+    matrix, x, gpu = state
+    with _on(gpu):
+        return matrix @ x
 
 
 def _cupy_sample(state: Any, count: int, batch: int) -> list[float]:
     import cupy
 
-    matrix, x = state
+    matrix, x, gpu = state
     times = []
-    for _ in range(count):
-        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        for _ in range(batch):
-            matrix @ x
-        stop.record()
-        stop.synchronize()
-        times.append(float(cupy.cuda.get_elapsed_time(start, stop)) / batch)
+    with _on(gpu):
+        for _ in range(count):
+            start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+            start.record()
+            for _ in range(batch):
+                matrix @ x
+            stop.record()
+            stop.synchronize()
+            times.append(float(cupy.cuda.get_elapsed_time(start, stop)) / batch)
     return times
 
 
@@ -96,34 +113,47 @@ def _cupy_fetch(result: Any) -> np.ndarray:
     return fetched
 
 
-def _cupy_works() -> bool:
+def _cupy_device(device: Device, notes: list[str]) -> int | None:
+    """The number that CUDA gives to this OpenCL device; None where CuPy cannot be held against it, which ``notes`` say
+    if it is installed."""
     if importlib.util.find_spec("cupy") is None:
-        return False
-    import cupy
-
+        return None
     try:
-        return bool(cupy.cuda.runtime.getDeviceCount() > 0)
-    except cupy.cuda.runtime.CUDARuntimeError:
-        return False
+        import cupy
+
+        runtime = cupy.cuda.runtime
+        count, pci = int(runtime.getDeviceCount()), getattr(device, "pci", None)
+        if count == 1:
+            return 0
+        if count and pci:
+            return int(runtime.deviceGetByPCIBusId(pci))
+        why = f"it sees {count} GPUs, and which of them is {device.name} cannot be told"
+    except Exception as error:  # a half-installed package may fail in any way it likes
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    notes.append(f"CuPy and cuSPARSE are left out: {why}")
+    return None
 
 
-def _spmv_peers(device: Device) -> list[Peer]:
+def _spmv_peers(device: Device, notes: list[str]) -> list[Peer]:
     peers = [
         Peer("SciPy dia_array", _scipy("dia"), _multiply, platform=_scipy_version()),
         Peer("SciPy csr_array", _scipy("csr"), _multiply, platform=_scipy_version()),
     ]
-    if "nvidia" in device.vendor.lower() and _cupy_works():
+    gpu = _cupy_device(device, notes) if "nvidia" in device.vendor.lower() else None
+    if gpu is not None:
+        import cupy
+
         peers += [
-            Peer("cuSPARSE CSR", _to_cupy("csr"), _multiply, _cupy_fetch, _cupy_sample, "CuPy"),
-            Peer("CuPy dia_matrix", _to_cupy("dia"), _multiply, _cupy_fetch, _cupy_sample, "CuPy"),
+            Peer(name, _to_cupy(form, gpu), _cupy_run, _cupy_fetch, _cupy_sample, f"CuPy {cupy.__version__}")
+            for name, form in (("cuSPARSE CSR", "csr"), ("CuPy dia_matrix", "dia"))
         ]
     return peers
 
 
-_PEERS: dict[str, Callable[[Device], list[Peer]]] = {"spmv": _spmv_peers}
+_PEERS: dict[str, Callable[[Device, list[str]], list[Peer]]] = {"spmv": _spmv_peers}
 
 
-def default_peers(workload: str, device: Device) -> list[Peer]:
-    """The peers that are installed and fit the device."""
+def default_peers(workload: str, device: Device, notes: list[str]) -> list[Peer]:
+    """The peers that are installed and fit the device; ``notes`` receive what an installed one was left out for."""
     make = _PEERS.get(workload)
-    return make(device) if make else []
+    return make(device, notes) if make else []

@@ -19,15 +19,11 @@ class Recorder:
 
     def keep(self, row: Row) -> Row:
         """Validates and keeps a row. A file that cannot be written ends nothing: its rows are held and tried again."""
-        if self.store is None:
-            made = new_row(**row)
-        else:
+        made = new_row(**row)  # raises for an invalid row, whatever the file does
+        if self.store is not None:
             try:
-                made = self.store.append(row)
+                self.store.append(made)
             except ResultsError as error:
-                if not self.store.unsaved:
-                    raise  # not the file's fault: the row is invalid
-                made = self.store.unsaved[-1]
                 self._forget_held()
                 self.notes.append(f"{_HELD}: {error}")
         self.rows.append(made)
@@ -47,22 +43,41 @@ class Recorder:
         self.rows.append(row)
         return row
 
-    def blocks(self, keys: set[str]) -> dict[int, list[Row]]:
-        """Stored blocks, by number, that hold a good row of each of these keys; their ceilings come along.
+    def blocks(self, keys: set[str], baseline: Row, ceiling_sizes: Row | None) -> dict[int, list[Row]]:
+        """Stored blocks, by number, that hold a good row of each of these keys, all of them taken against ``baseline``
+        (its fields); the ceilings of these sizes come along.
 
-        Which ceilings were the fastest may differ from run to run; a block's shares of its bound are in its rows.
+        A block with another baseline holds other ratios. Which ceilings were the fastest may differ from run to run; a
+        block's shares of its bound are in its rows.
         """
-        good = [r for r in (self.store.latest() if self.store else []) if r["kind"] == "block" and r["status"] == "ok"]
+        good = [
+            row
+            for row in (self.store.latest() if self.store else [])
+            if (row["kind"], row["status"], row["baseline"]) == ("block", "ok", baseline["configuration"])
+        ]
         alike = {_where(row) for row in good if row["key"] in keys}
         found: dict[int, list[Row]] = {}
         for row in good:
-            if row["key"] in keys or (row["role"] == "ceiling" and _where(row) in alike):
+            beside = row["role"] == "ceiling" and row["sizes"] == ceiling_sizes and _where(row) in alike
+            if row["key"] in keys or beside:
                 found.setdefault(int(row["block"]), []).append(row)
-        return {
-            number: rows
-            for number, rows in found.items()
-            if keys <= {row["key"] for row in rows if row["role"] != "sentinel"}
-        }
+        sentinel = resume_key(baseline)
+
+        def whole(rows: list[Row]) -> bool:
+            visited = {row["key"] for row in rows if row["role"] != "sentinel"}
+            return keys <= visited and any(row["key"] == sentinel for row in rows if row["role"] == "sentinel")
+
+        return {number: rows for number, rows in found.items() if whole(rows)}
+
+    def note_other_environments(self, present: str | None) -> None:
+        """Says how many rows of this study were measured in another environment than the ``present`` one."""
+        measured = [row for row in self.rows if row["kind"] in ("search", "block") and row["env_hash"]]
+        others = [row for row in measured if row["env_hash"] != present]
+        if others:
+            self.notes.append(
+                f"{len(others)} of {len(measured)} measured rows are stored ones from another environment (software, "
+                "settings or machine; the rows of kind environment tell them apart): use a fresh file to measure anew"
+            )
 
     def finish(self) -> None:
         """Tries once more to write what the file did not take."""

@@ -38,25 +38,24 @@ def _lists(**words: str) -> dict[str, tuple[str, ...]]:
 
 
 GROUPS = _lists(
-    what="""schema workload problem variant configuration preset accuracy dtype vector_width params sizes global_size
-            local_size options seed cache_state clock role""",
-    where="device driver platform env_hash environment source_sha256 binary_sha256 protocol gpuopt_version time_utc",
+    what="""schema workload problem footprint_bytes variant configuration preset accuracy dtype vector_width params
+            sizes global_size local_size options seed cache_state clock role""",
+    where="device device_type driver platform env_hash environment source_sha256 binary_sha256 protocol gpuopt_version time_utc",
     outcome="kind status reason flags block order",
     time="n batch_n min_ms q1_ms median_ms q3_ms p95_ms max_ms mad_ms ci_lo_ms ci_hi_ms samples_ms",
-    overheads="build_ms upload_ms download_ms verify_ms queued_start_ms wall_ms warmup_ms harness_ms",
+    overheads="build_ms queued_start_ms wall_ms warmup_ms",
     quality="autocorr1 drift_pct_s bimodal timer_ns",
     rates="flops bytes gflop_s gb_s bound_ms bound_by pct_bound pct_lo pct_hi uncached_ms pct_uncached",
     correctness="max_abs max_rel max_ulp l2_rel tol canary_ok",
-    code="launches registers spill_bytes local_bytes private_bytes op_counts",
+    code="launches registers spill_bytes local_bytes private_bytes",
     device_state="core_mhz mem_mhz temp_c power_w throttle",
-    energy="gross_j net_j idle_w mean_w loop_s loop_launches coverage source",
     comparison="baseline ratio ratio_lo ratio_hi blocks verdict",
     identity="key row_id comparison_key",
 )
 FIELDS = tuple(field for fields in GROUPS.values() for field in fields)
 WORDS = _lists(
-    status="ok unsupported constraints compile runtime timeout crash wrong skipped",
-    flags="unconverged drift timer_suspect throttled autocorrelated bimodal over_bound suspicious optimised_away",
+    status="ok unsupported constraints compile runtime wrong",
+    flags="unconverged cut_short drift timer_suspect throttled autocorrelated bimodal over_bound optimised_away",
     kind="search block summary environment",
     role="variant call peer ceiling overhead sentinel",
     cache_state="hot cold large",
@@ -266,15 +265,9 @@ class Store:
         with self._mutex:
             return list(self._latest.values())
 
-    def done(
-        self, key: str, block: int | None = None, *, kind: str = "search", retry: Iterable[str] = ("skipped",)
-    ) -> bool:
-        """Whether the latest row of (key, block), or of (key, kind), stands. Statuses in ``retry`` count as not done.
-
-        A time-out or a crash is a result: it is repeated only if ``retry`` names it.
-        """
-        row = self._latest.get(row_id(key, block, kind))
-        return row is not None and row["status"] not in tuple(retry)
+    def done(self, key: str, block: int | None = None, *, kind: str = "search") -> bool:
+        """Whether there is a row of (key, block), or of (key, kind)."""
+        return row_id(key, block, kind) in self._latest
 
     def append(self, row: Mapping[str, Any]) -> Row:
         """Validates a row (as ``new_row``), keeps it in memory and writes it; returns the row as stored.
@@ -389,7 +382,7 @@ def to_pandas(rows: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
                 line[field] = None if value is None else "x".join(str(size) for size in value)
             elif field == "flags":
                 line[field] = " ".join(value or [])
-            elif field not in ("params", "sizes", "bytes", "op_counts", "environment"):
+            elif field not in ("params", "sizes", "bytes", "environment"):
                 line[field] = value
         flat.append(line)
     columns = list(dict.fromkeys(name for line in flat for name in line))

@@ -9,7 +9,7 @@ from math import prod
 from gpuopt._core import Parameter, Variant
 from gpuopt.configuration import Configuration
 
-EXHAUSTIVE = 64  # configurations of one accuracy class up to which all are tried
+EXHAUSTIVE = 24  # configurations of one accuracy class up to which all are tried
 GAIN = 0.01  # what a round must bring for another to follow
 ROUNDS = 3
 

@@ -379,6 +379,13 @@ def verdicts(ratios: Mapping[str, Sequence[float]], band: float = BAND_FLOOR, al
     return {name: w if p <= alpha else "AMBIGUOUS" for name, w, p in zip(ratios, words, adjusted, strict=True)}
 
 
+def aa_band(ratios: Sequence[float]) -> float | None:
+    """How far a baseline's ratios to itself stray from 1 (95 %), at least ``BAND_FLOOR``; None below 6 blocks."""
+    if len(ratios) < MIN_BLOCKS:
+        return None
+    return max(BAND_FLOOR, float(np.quantile(np.abs(np.subtract(ratios, 1)), 0.95)))
+
+
 def blocks_for(comparisons: int, alpha: float = 0.05) -> int:
     """The least of 6, 10, 16, 25, 40 blocks at which Holm over this many comparisons can reach any verdict."""
     return next((n for n in BLOCK_STEPS if max(comparisons, 1) * 2.0 ** (1 - n) <= alpha), BLOCK_STEPS[-1])
@@ -389,11 +396,3 @@ def divide(numerator: tuple[float, float], denominator: tuple[float, float]) -> 
     if not (0.0 <= numerator[0] <= numerator[1] and 0.0 < denominator[0] <= denominator[1]):
         raise ParameterError(f"intervals {numerator} / {denominator}: expected 0 <= lo <= hi over 0 < lo <= hi")
     return numerator[0] / denominator[1], numerator[1] / denominator[0]
-
-
-def percent_of_bound(
-    bound_ms: float, time_ms: float, bound_ci_ms: tuple[float, float], time_ci_ms: tuple[float, float]
-) -> dict[str, float]:
-    """100 * bound / time with its interval, as the row's pct_bound, pct_lo, pct_hi; pct_lo > 100 is `over_bound`."""
-    lo, hi = divide(bound_ci_ms, time_ci_ms)
-    return {"pct_bound": 100.0 * bound_ms / time_ms, "pct_lo": 100.0 * lo, "pct_hi": 100.0 * hi}

@@ -3,6 +3,7 @@ kill."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,8 @@ from gpuopt._core import Device, Error, ParameterError, Variant
 from gpuopt.configuration import Configuration
 from gpuopt.lab import bounds, measure
 from gpuopt.lab.comparison import Comparison, timed
-from gpuopt.lab.environment import environment
-from gpuopt.lab.measure import PROTOCOLS, Ledger, Protocol
+from gpuopt.lab.environment import device_label, environment
+from gpuopt.lab.measure import HOPELESS, PROTOCOLS, Ledger, Protocol
 from gpuopt.lab.peers import Peer, default_peers
 from gpuopt.lab.progress import Bar
 from gpuopt.lab.recorder import Recorder
@@ -25,10 +26,10 @@ from gpuopt.lab.targets import (
     Target,
     call_target,
     ceiling_targets,
+    failure,
     overhead_target,
     peer_target,
     problem_fields,
-    status_of,
     variant_target,
 )
 from gpuopt.problems.problem import Problem
@@ -80,8 +81,8 @@ def sweep(
         raise ParameterError(f"cache: {cache!r} is no cache state; use None or 'cold'")
     chosen = select(device)
     wanted = _wanted(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
-    competitors = default_peers(problem.workload, chosen) if peers is None else list(peers)
     run = _Sweep(problem, chosen, PROTOCOLS[protocol], Recorder(store))
+    competitors = default_peers(problem.workload, chosen, run.recorder.notes) if peers is None else list(peers)
     whole = list(problem.calls) if calls else []
     bar = Bar(progress, len(competitors) + len(whole))
     try:
@@ -91,6 +92,7 @@ def sweep(
         run.interrupted = True
     finally:
         bar.close()
+        run.recorder.finish()
     return run.study()
 
 
@@ -117,9 +119,13 @@ def _wanted(problem: Problem, device: Device, names: str | Iterable[str | Config
     workload = problem.workload
     table = {variant.name: variant for variant in tables.variants(workload)}
     quoted = {name: papers.preset(workload, name) for name in papers.figures(workload)}
-    # Two presets may name one kernel (a paper's GPU and CPU form): the first is the one a row is called by.
+    # Two presets may name one kernel (a paper's GPU and CPU form): a row is called by that of its own type of device,
+    # else by the first.
+    own = papers.presets_of_type(workload, device.type)
     presets = {
-        tables.complete(workload, quoted[name]): name for name in reversed(quoted) if quoted[name].variant in table
+        tables.complete(workload, quoted[name]): name
+        for name in sorted(reversed(quoted), key=lambda name: name in own)
+        if quoted[name].variant in table
     }
     if isinstance(names, str):
         names = list(table) if names == "all" else [names]
@@ -165,18 +171,20 @@ class _Sweep:
         self.ledger = Ledger()
         self.targets: list[Target] = []
         self.band: float | None = None
+        self.common: dict[str, object] = {}
 
     def start(self, cache: str | None) -> None:
         """Environment, cache state, and the flush of a cold sweep."""
         facts = environment(self.device)
         with self.ledger("ceilings"):
             footprint = self.problem.footprint_bytes
-            state = "cold" if cache == "cold" else bounds.cache_state(self.device, footprint)
-            self.flush = bounds.flusher(self.device) if cache == "cold" else None
+            notes = self.recorder.notes
+            state = "cold" if cache == "cold" else bounds.cache_state(self.device, footprint, notes)
+            self.flush = bounds.flusher(self.device, notes) if cache == "cold" else None
             self.bound_by = bounds.bounding_memory(self.device, footprint, state)
         self.common = problem_fields(self.problem, self.device, self.protocol.name, state, facts["env_hash"])
         row = {"kind": "environment", "status": "ok", "environment": facts, "env_hash": facts["env_hash"]}
-        self.recorder.keep(row | {"device": self.device.name})
+        self.recorder.keep(row | {"device": device_label(self.device)})
 
     def measure(self, wanted: _Wanted, calls: Sequence[str], peers: Sequence[Peer], bar: Bar) -> None:
         """Search where the protocol asks for one, then the comparison in blocks."""
@@ -192,9 +200,7 @@ class _Sweep:
             self.recorder.notes.append("no variant of this workload runs here; the rows say why")
             return
         bar.say("ceilings")
-        footprint = self.problem.footprint_bytes
-        self.targets += ceiling_targets(self.device, footprint, self.common, self.ledger, self.flush)
-        self.targets.append(overhead_target(self.device, self.common, self.ledger))
+        self.add_ceilings()
         comparison = Comparison(
             self.targets, self.bound_by, self.device, self.protocol, self.recorder, self.ledger, self.problem.seed
         )
@@ -202,6 +208,18 @@ class _Sweep:
             comparison.run(bar)
         finally:
             self.band = comparison.band
+
+    def add_ceilings(self) -> None:
+        """What bounds and launches are held against; without them the comparison goes on."""
+        notes, footprint = self.recorder.notes, self.problem.footprint_bytes
+        try:
+            self.targets += ceiling_targets(self.device, footprint, self.common, self.ledger, self.flush, notes)
+        except Error as error:
+            notes.append(f"no share of a bound is told, for no ceiling could be measured: {error}")
+        try:
+            self.targets.append(overhead_target(self.device, self.common, self.ledger, notes))
+        except Error as error:
+            notes.append(f"the time of a launch could not be measured: {error}")
 
     def variant(self, named: _Named) -> Target:
         return variant_target(
@@ -245,10 +263,8 @@ class _Sweep:
             "params": named.configuration.parameters if named else {},
             "accuracy": tables.accuracy(self.problem.workload, named.configuration) if named else None,
             "preset": named.preset if named else None,
-            "status": status_of(error),
-            "reason": " ".join(str(error).split())[:600] or type(error).__name__,
         }
-        self.recorder.keep(self.common | row)
+        self.recorder.keep(self.common | row | failure(error))
 
     def finalists(self, wanted: _Wanted, bar: Bar) -> list[_Named]:
         """What is worth a comparison: where the protocol asks for a search, each is measured alone first."""
@@ -262,7 +278,8 @@ class _Sweep:
             bar.more(len(fresh))
             for configuration in fresh:
                 looked_at[configuration] = wanted.named(configuration)
-                time = self.time_alone(looked_at[configuration], bar)
+                hopeless_ms = HOPELESS * min(times.values(), default=math.inf)
+                time = self.time_alone(looked_at[configuration], bar, hopeless_ms)
                 if time is not None:
                     times[configuration] = time
             return {configuration: times[configuration] for configuration in configurations if configuration in times}
@@ -274,12 +291,13 @@ class _Sweep:
                 search(item, measure)
         return _finalists(self.problem.workload, list(looked_at.values()), times)
 
-    def time_alone(self, named: _Named, bar: Bar) -> float | None:
-        """Milliseconds of one configuration by itself, kept as a row; None where it cannot run."""
+    def time_alone(self, named: _Named, bar: Bar, hopeless_ms: float) -> float | None:
+        """Milliseconds of one configuration by itself, kept as a row; None where it cannot run. No more than a few
+        samples are spent on what takes more than ``hopeless_ms``."""
         bar.say(str(named.configuration))
         try:
             target = self.variant(named)
-            row = self.recorder.found(resume_key(target.fields)) or self.searched(target)
+            row = self.recorder.found(resume_key(target.fields)) or self.searched(target, hopeless_ms)
             return float(row["median_ms"]) if row["status"] == "ok" else None  # type: ignore[arg-type]
         except Error as error:
             self.failed("search", error, named.configuration.variant, named)
@@ -287,20 +305,20 @@ class _Sweep:
         finally:
             bar.step()
 
-    def searched(self, target: Target) -> dict[str, object]:
+    def searched(self, target: Target, hopeless_ms: float) -> dict[str, object]:
         """Samples of one configuration, checked again afterwards, as a kept row."""
         with self.ledger("warm-up"):
-            warmed = measure.warm_up(target.sampler, self.protocol)
+            warmed = measure.warm_up(target.sampler, self.protocol, hopeless_ms)
         with self.ledger("samples"):
-            samples, flags = measure.search_samples(target.sampler, self.protocol, self.device.timer_ns)
+            taken = measure.search_samples(target.sampler, self.protocol, hopeless_ms)
         with self.ledger("verify"):
             target.check()
-        row = timed(target, samples, flags, self.device)
+        row = timed(target, taken, [])
         return self.recorder.keep(row | {"kind": "search", "role": "variant", "warmup_ms": warmed})
 
     def study(self) -> Study:
         """What was found, told with the problem's own facts."""
-        self.recorder.finish()
+        self.recorder.note_other_environments(self.common["env_hash"] if self.common else None)
         info = {
             "name": self.problem.name,
             "workload": self.problem.workload,

@@ -23,9 +23,11 @@ from gpuopt._core import (
 )
 from gpuopt.configuration import Configuration, accuracy
 from gpuopt.lab import measure
-from gpuopt.lab.bounds import BandwidthTest
+from gpuopt.lab.bounds import BandwidthTest, clock_step_ns
+from gpuopt.lab.environment import device_label
 from gpuopt.lab.measure import Ledger, Sampler
 from gpuopt.lab.peers import Peer
+from gpuopt.lab.results import sha256
 from gpuopt.problems.problem import Bound, Problem
 
 Row = dict[str, Any]
@@ -42,6 +44,11 @@ def status_of(error: Exception) -> str:
         DeviceMemoryError: "runtime",
     }
     return next((word for kind, word in words.items() if isinstance(error, kind)), "runtime")
+
+
+def failure(error: Exception) -> Row:
+    """The status and the reason that the row of what raised ``error`` has."""
+    return {"status": status_of(error), "reason": " ".join(str(error).split())[:600] or type(error).__name__}
 
 
 @dataclass
@@ -64,11 +71,13 @@ def problem_fields(
     return {
         "workload": problem.workload,
         "problem": problem.name,
+        "footprint_bytes": problem.footprint_bytes,
         "dtype": problem.dtype.name,
         "sizes": dict(problem.sizes),
         "seed": problem.seed,
         "cache_state": cache_state,
-        "device": device.name,
+        "device": device_label(device),
+        "device_type": device.type,
         "driver": device.driver,
         "platform": device.platform,
         "protocol": protocol,
@@ -77,14 +86,18 @@ def problem_fields(
 
 
 def kernel_fields(prepared: Prepared) -> Row:
-    """What is known of a plan's main kernel, and the build times and number of all that are launched."""
+    """What is known of a plan's main kernel, and the build times and number of all that are launched.
+
+    The hash of a plan of several kernels is of all their sources and options.
+    """
     kernels = prepared.kernels
     main = kernels[prepared.main_step]
+    sources = [[kernel["source_sha256"], kernel["options"]] for kernel in kernels]
     return {
         "global_size": main["global_size"],
         "local_size": main["local_size"],
         "options": main["options"],
-        "source_sha256": main["source_sha256"],
+        "source_sha256": main["source_sha256"] if len(kernels) == 1 else sha256(sources),
         "binary_sha256": main["binary_sha256"],
         "registers": main["registers"],
         "spill_bytes": main["spill_bytes"],
@@ -126,7 +139,7 @@ def variant_target(
         "bytes": work["bytes"],
     }
     with ledger("warm-up"):
-        sampler = measure.device_sampler(bound.prepared, device.timer_ns, flush, clock_of(fields))
+        sampler = measure.device_sampler(bound.prepared, clock_step_ns(device.index), flush, clock_of(fields))
     fields["clock"] = sampler.clock
 
     def check() -> None:
@@ -195,15 +208,16 @@ def _checked(
     return Target(name, role, fields, sampler, check, {}, flops)
 
 
-def overhead_target(device: Device, common: Row, ledger: Ledger) -> Target:
+def overhead_target(device: Device, common: Row, ledger: Ledger, notes: list[str]) -> Target:
     """The smallest read there is, queued back to back: what a launch costs whatever it does."""
     with ledger("ceilings"):
-        reads = (found for found in BandwidthTest(device, 0).candidates() if found[0].variant.startswith("read"))
+        tests = BandwidthTest(device, 0, notes).candidates()
+        reads = (found for found in tests if found[0].variant.startswith("read"))
         found = next(reads, None)  # not the fastest: which one that is may differ from run to run
         if found is None:
             raise Error(f"no read kernel runs on {device.name}: the time of a launch cannot be told")
         configuration, prepared, _ = found
-        sampler = measure.device_sampler(prepared, device.timer_ns, None, "batch")
+        sampler = measure.device_sampler(prepared, clock_step_ns(device.index), None, "batch")
     moved = prepared.work["bytes"]
     fields = _microbench_fields(configuration, prepared, sampler, common, moved["dram"])
     fields |= {"variant": "launch", "configuration": "launch"}
@@ -211,18 +225,25 @@ def overhead_target(device: Device, common: Row, ledger: Ledger) -> Target:
 
 
 def ceiling_targets(
-    device: Device, footprint_bytes: int, common: Row, ledger: Ledger, flush: Callable[[], None] | None, keep: int = 2
+    device: Device,
+    footprint_bytes: int,
+    common: Row,
+    ledger: Ledger,
+    flush: Callable[[], None] | None,
+    notes: list[str],
+    keep: int = 2,
 ) -> list[Target]:
-    """The fastest read and the fastest copy at this footprint (``keep`` of each), out of the whole family."""
+    """The fastest read and the fastest copy at this footprint (``keep`` of each), out of the whole family; at a smaller
+    one where the memory has no room, which ``notes`` then say."""
     with ledger("ceilings"):
-        test = BandwidthTest(device, footprint_bytes)
+        test = BandwidthTest.fitting(device, footprint_bytes, notes)
         found = sorted(test.candidates(), key=lambda item: -item[2])
     targets = []
     for kind in ("read", "copy"):
         for configuration, prepared, _ in [item for item in found if item[0].variant.startswith(kind)][:keep]:
             with ledger("ceilings"):
-                sampler = measure.device_sampler(prepared, device.timer_ns, flush)
-            fields = _microbench_fields(configuration, prepared, sampler, common, footprint_bytes)
+                sampler = measure.device_sampler(prepared, clock_step_ns(device.index), flush)
+            fields = _microbench_fields(configuration, prepared, sampler, common, test.footprint_bytes)
             targets.append(Target(str(configuration), "ceiling", fields, sampler, lambda: None, prepared.work["bytes"]))
     if not targets:
         raise Error(f"no bandwidth kernel runs on {device.name}: there is no ceiling to hold a bound against")

@@ -13,6 +13,7 @@ from pathlib import Path
 from gpuopt import configuration as tables
 from gpuopt._core import Device, Error
 from gpuopt.configuration import Configuration, Record
+from gpuopt.lab.environment import device_label
 from gpuopt.lab.ratios import Ratio, ratio_between
 from gpuopt.lab.results import Row
 from gpuopt.lab.study import Study
@@ -144,7 +145,7 @@ def tune(
 
 def rows_path(workload: str, device: Device) -> Path:
     """Where the rows of a tuning lie by default: beside the records, a file a device."""
-    return tables.tuned_dir() / f"{workload}-{slug(device.name)}.jsonl"
+    return tables.tuned_dir() / f"{workload}-{slug(device_label(device))}.jsonl"
 
 
 def slug(name: str) -> str:

@@ -34,11 +34,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper's steps for one workload, in its own order; ``devices`` holds their facts by short name."""
+    """A paper's steps for one workload, in its own order, all of one dtype; ``devices`` holds their facts by short
+    name."""
 
     key: str
     title: str
     citation: str
+    dtype: str
     devices: Mapping[str, Mapping[str, str | float]]
     notes: tuple[str, ...]
     steps: tuple[Step, ...]
@@ -61,13 +63,29 @@ def preset(workload: str, name: str) -> Configuration:
 
 
 def figures(workload: str) -> dict[str, dict[str, Any]]:
-    """Return the figures, the device and the variant of each preset, in the paper's order; empty without a paper."""
+    """Return the figures of each preset, with device, device_type, dtype and variant, in the paper's order; empty
+    without a paper."""
     if workload not in _papers():
         return {}
+    paper = load(workload)
     return {
-        step.preset: {**step.figures, "device": step.device, "variant": step.configuration.variant}
-        for step in load(workload).steps
+        step.preset: {
+            **step.figures,
+            "device": step.device,
+            "device_type": paper.devices[step.device]["type"],
+            "dtype": paper.dtype,
+            "variant": step.configuration.variant,
+        }
+        for step in paper.steps
     }
+
+
+def presets_of_type(workload: str, device_type: str) -> set[str]:
+    """Return the presets that the paper measured on this type of device; empty without a paper."""
+    if workload not in _papers():
+        return set()
+    paper = load(workload)
+    return {step.preset for step in paper.steps if paper.devices[step.device]["type"] == device_type}
 
 
 def figure(workload: str, variant: str, device_type: str = "gpu") -> Step | None:
@@ -98,7 +116,7 @@ def parse(text: str, key: str) -> dict[str, Paper]:
     """Return the paper in ``text`` once for each workload it measured. Raises Error, which says what is wrong."""
     try:
         document = json.loads(text)
-        _keys("the file", document, {"schema", "title", "citation", "devices", "notes", "steps"})
+        _keys("the file", document, {"schema", "title", "citation", "dtype", "devices", "notes", "steps"})
         if document["schema"] != SCHEMA:
             raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA}")
         devices = {name: _device(name, facts) for name, facts in document["devices"].items()}
@@ -106,12 +124,12 @@ def parse(text: str, key: str) -> dict[str, Paper]:
         names = [(step.workload, step.preset) for step in steps]
         if len(set(names)) != len(names):
             raise ValueError("a preset stands there twice")
-        title, citation = _text("title", document["title"]), _text("citation", document["citation"])
+        title, citation, dtype = (_text(name, document[name]) for name in ("title", "citation", "dtype"))
         notes = _texts("notes", document["notes"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Error(f"{key}.json: {error}") from error
     return {
-        workload: Paper(key, title, citation, devices, notes, tuple(s for s in steps if s.workload == workload))
+        workload: Paper(key, title, citation, dtype, devices, notes, tuple(s for s in steps if s.workload == workload))
         for workload in dict.fromkeys(step.workload for step in steps)
     }
 

@@ -7,15 +7,16 @@
 namespace gpuopt {
 namespace {
 
-const Parameter local_size{"LOCAL", {64, 128, 256, 512}, 256, "work-items in a work-group"};
+const Parameter local_size{"LOCAL", {64, 128, 256, 512, 1024}, 256, "work-items in a work-group"};
 const Parameter rows_each{"ROWS", {1, 2, 4}, 1, "rows a work-item"};
-const Parameter unroll{"UNROLL", {1, 3, 9, 27}, 9, "entries of a row loaded before the first is used"};
+const Parameter unroll{"UNROLL", {1, 3, 5, 7, 9, 13, 27}, 9, "entries of a row loaded before the first is used"};
 const Parameter offset_home{"OFFSETS", {0, 1}, 0, "offsets in global (0) or constant (1) memory"};
 const Parameter load_kind{"LOAD", {0, 1}, 0, "values through the L1 cache (0) or past it (1)"};
 const Parameter half{"HALF", {0, 1}, 0, "values stored in 16 bits, scaled by a power of two", true};
 const Parameter slice{"SLICE", {0, 256, 1024, 4096}, 0, "rows stored together, diagonal after diagonal; 0: all"};
-const Parameter tile_x{"TILE_X", {32, 64, 128}, 64, "tile width in grid points"};
-const Parameter tile_y{"TILE_Y", {1, 2, 4, 8}, 4, "tile height in work-items"};
+const Parameter tile_x{"TILE_X", {32, 64, 128}, 64, "work-items across a tile"};
+const Parameter tile_y{"TILE_Y", {1, 2, 4, 8}, 4, "work-items down a tile"};
+const Parameter wide{"WIDE", {1, 2, 4, 8}, 1, "neighbouring points a work-item"};
 const Parameter items{"ITEMS", {2, 8, 64, 512}, 8, "work-items, each of its own work-group"};
 const Parameter vector_width{"WIDTH", {4, 8, 16}, 16, "elements in an explicit vector"};
 
@@ -29,10 +30,18 @@ Launch columns_of_a_row(const Case& at) {
     const auto chunks = (at.size("vectors") + at.parameter("WIDTH") - 1) / at.parameter("WIDTH");
     return launch_1d(at.size("rows") * chunks, at.parameter("LOCAL"));
 }
+Launch groups_that_stay(const Case& at) {
+    const auto wanted = some_rows_a_work_item(at).global[0];
+    auto launch = launch_1d(std::int64_t(at.device.compute_units) * at.parameter("GROUPS") * at.parameter("LOCAL"),
+                            at.parameter("LOCAL"));
+    launch.global[0] = std::min(launch.global[0], wanted);
+    return launch;
+}
+std::int64_t points_each(const Case& at) { return at.parameters.count("WIDE") ? at.parameter("WIDE") : 1; }
 Launch tiles_of_the_grid(const Case& at) {
-    const auto grid = std::max<std::int64_t>(at.size("grid"), 1);
+    const auto grid = std::max<std::int64_t>(at.size("grid"), 1), across = points_each(at);
     const auto lines = (at.size("rows") + grid - 1) / grid, rows = at.parameter("ROWS");
-    auto launch = launch_1d(grid, at.parameter("TILE_X"));
+    auto launch = launch_1d((grid + across - 1) / across, at.parameter("TILE_X"));
     const auto down = launch_1d((lines + rows - 1) / rows, at.parameter("TILE_Y"));
     launch.dimensions = 2;
     launch.local[1] = down.local[0];
@@ -42,8 +51,14 @@ Launch tiles_of_the_grid(const Case& at) {
 
 std::int64_t offset_bytes(const Case&) { return std::int64_t{256} * 8; }
 std::int64_t tile_bytes(const Case& at) {
-    return (at.parameter("TILE_X") + 2 * at.size("reach_x")) *
+    const auto quad = std::min<std::int64_t>(points_each(at), 4),
+               margin = (at.size("reach_x") + quad - 1) / quad * quad;
+    return (at.parameter("TILE_X") * points_each(at) + 2 * margin) *
            (at.parameter("TILE_Y") * at.parameter("ROWS") + 2 * at.size("reach_y")) * at.element_bytes();
+}
+
+std::int64_t kept_bytes(const Case& at) {
+    return at.parameter("KEEP") * at.parameter("LOCAL") * at.parameter("ROWS") * at.element_bytes();
 }
 
 Rule fp32_images() {
@@ -88,6 +103,13 @@ Rule shows_a_grid() {
                 return at.size("grid") > 0 ? std::string() : std::string("the offsets show no grid");
             }};
 }
+Rule grid_is_a_multiple_of_wide() {
+    return {false, [](const Case& at) {
+                return at.size("grid") % at.parameter("WIDE") == 0
+                           ? std::string()
+                           : "a grid " + std::to_string(at.size("grid")) + " wide is no multiple of WIDE";
+            }};
+}
 // A tile of one line needs no grid.
 Rule shows_a_grid_or_is_a_line() {
     return {false, [](const Case& at) {
@@ -115,7 +137,7 @@ double a_window_a_band(const Case& at) {
     return value(at) + element(at) * (diags + double(at.size("bands")) * (rows - 1)) / (rows * diags);
 }
 double x_of_a_tile(const Case& at) {
-    const auto tile = double(at.parameter("TILE_X") * at.parameter("TILE_Y") * at.parameter("ROWS"));
+    const auto tile = double(at.parameter("TILE_X") * points_each(at) * at.parameter("TILE_Y") * at.parameter("ROWS"));
     const auto diags = double(std::max<std::int64_t>(at.size("diags"), 1));
     return value(at) + double(tile_bytes(at)) / (tile * diags);
 }
@@ -189,9 +211,24 @@ const std::vector<SpmvVariant>& table() {
          MatrixForm::sliced,
          VectorHome::plain,
          an_offset_for_some_rows},
+        {{"resident",
+          "as interior, by work-groups that stay; sums wait in local memory and leave in bursts",
+          {local_size,
+           rows_each,
+           unroll,
+           {"GROUPS", {2, 4, 8}, 8, "work-groups a compute unit"},
+           {"KEEP", {1, 4, 8, 16}, 8, "blocks of rows whose sums wait"},
+           slice,
+           offset_home,
+           half},
+          groups_that_stay,
+          {work_group_fits("LOCAL"), offsets_fit_constant_memory(), needs_local_bytes(kept_bytes)}},
+         MatrixForm::sliced,
+         VectorHome::plain,
+         an_offset_for_some_rows},
         {{"banded",
           "diagonals compiled in as bands, x of a band loaded once for ROWS rows",
-          {local_size, rows_each, slice, load_kind, half},
+          {local_size, {"ROWS", {1, 2, 4, 8}, 1, rows_each.meaning}, slice, load_kind, half},
           some_rows_a_work_item,
           {work_group_fits("LOCAL"), few_bands(), loads_past_l1()}},
          MatrixForm::sliced,
@@ -200,10 +237,10 @@ const std::vector<SpmvVariant>& table() {
          true},
         {{"tiles",
           "work-groups are tiles of the grid, x of a tile and its surroundings in local memory",
-          {tile_x, tile_y, rows_each, load_kind, half},
+          {tile_x, tile_y, wide, {"ROWS", {1, 2, 4}, 1, "lines a work-item"}, load_kind, half},
           tiles_of_the_grid,
-          {shows_a_grid(), tile_fits_work_group(), at_least_a_warp_wide(), needs_local_bytes(tile_bytes), few_bands(),
-           loads_past_l1()},
+          {shows_a_grid(), grid_is_a_multiple_of_wide(), tile_fits_work_group(), at_least_a_warp_wide(),
+           needs_local_bytes(tile_bytes), few_bands(), loads_past_l1()},
           {},
           {"grid"}},
          MatrixForm::pitched,
