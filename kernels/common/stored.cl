@@ -21,7 +21,11 @@
 #define PTX_LOAD "ld.global.nc"
 #endif
 // NVIDIA's compiler splits vload_half and vloada_half of vectors into loads of 16 bits (driver 580, SASS): PTX there.
-#define HALF_BY_PTX (HALF && (LOAD == 1 || defined(__NV_CL_C_VERSION)))
+#if HALF && (LOAD == 1 || defined(__NV_CL_C_VERSION))
+#define HALF_BY_PTX 1
+#else
+#define HALF_BY_PTX 0
+#endif
 
 #if HALF_BY_PTX
 inline REAL of_half(const ushort bits) {

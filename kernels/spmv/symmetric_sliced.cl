@@ -28,6 +28,23 @@ inline void add_four_products(global REAL* y, global const VALUE* a, global cons
     }
 }
 
+// The mirrored side of four neighbouring diagonals: y[i + d] += a_d[i] x[i] for i < count and i + d < room, by targets, so that y is loaded
+// and stored once and no load waits for a store at another alignment.
+inline void add_four_mirrored(global REAL* y, global const VALUE* a, global const REAL* x, const INDEX count, const INDEX room) {
+    const INDEX joint = min(count, room) - 3;  // targets 3 .. 3 + joint have all four
+    INDEX i = 0;
+    for (; i + WIDTH <= joint; i += WIDTH) {
+        REALV sum = fma(LOAD_VALUES(a + i + 3), VLOAD(x + i + 3), VLOAD(y + 3 + i));
+        sum = fma(LOAD_VALUES(a + SLICE + i + 2), VLOAD(x + i + 2), sum);
+        sum = fma(LOAD_VALUES(a + 2 * SLICE + i + 1), VLOAD(x + i + 1), sum);
+        VSTORE(fma(LOAD_VALUES(a + 3 * SLICE + i), VLOAD(x + i), sum), y + 3 + i);
+    }
+    for (int d = 0; d < 4; ++d) {
+        for (INDEX j = 0; j < 3 - d; ++j) y[j + d] = fma(LOAD_VALUE(a + d * SLICE + j), x[j], y[j + d]);
+        for (INDEX j = i + 3 - d; j < min(count, room - d); ++j) y[j + d] = fma(LOAD_VALUE(a + d * SLICE + j), x[j], y[j + d]);
+    }
+}
+
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_symmetric_sliced(DIA_ARGUMENTS) {
     const long slices = ((long)rows + SLICE - 1) / SLICE;
     const long first = slices * (long)get_global_id(0) / ITEMS, last = slices * ((long)get_global_id(0) + 1) / ITEMS;
@@ -57,8 +74,17 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_symmetric_sliced
             add_four_products(y + row, entry + (long)k * SLICE, vector + row + offsets[k], vector + row + offsets[k + 1],
                               vector + row + offsets[k + 2], vector + row + offsets[k + 3], count);
         for (; k < diags; ++k) add_product(y + row, entry + (long)k * SLICE, vector + row + offsets[k], count);
-        for (k = diags > 0 && offsets[0] == 0; k < diags; ++k)
-            add_product(y + row + offsets[k], entry + (long)k * SLICE, vector + row, min(count, (INDEX)(end - row - offsets[k])));
+        for (k = diags > 0 && offsets[0] == 0; k < diags;) {
+            const INDEX o = offsets[k], room = (INDEX)(end - row - o);
+            global const VALUE* a = entry + (long)k * SLICE;
+            if (k + 4 <= diags && offsets[k + 3] == o + 3 && min(count, room) > 3 + WIDTH) {
+                add_four_mirrored(y + row + o, a, vector + row, count, room);
+                k += 4;
+            } else {
+                add_product(y + row + o, a, vector + row, min(count, room));
+                ++k;
+            }
+        }
         // No later row reaches back here: o > 0.
         if (alpha != 1 || beta != 0)
             for (INDEX i = row; i < row + count; ++i) DIA_STORE(i, y[i]);

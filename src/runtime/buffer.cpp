@@ -21,7 +21,13 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
     session_->reserve(total, what);
     reserved_ = total;
     try {
-        whole_ = checked([&] { return cl::Buffer(session_->context(), CL_MEM_READ_WRITE, total); });
+        if (session_->device().type == DeviceType::cpu && total >= 2 * LargePages::page_bytes)
+            memory_ = LargePages(total);
+        whole_ = checked([&] {
+            return memory_.data()
+                       ? cl::Buffer(session_->context(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, total, memory_.data())
+                       : cl::Buffer(session_->context(), CL_MEM_READ_WRITE, total);
+        });
         handle_ = whole_;
         if (guarded) {
             cl_buffer_region region{guard_bytes_, payload};

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/large_pages.hpp"
 #include "runtime/session.hpp"
 
 namespace gpuopt {
@@ -30,6 +31,7 @@ public:
 private:
     std::shared_ptr<Session> session_;
     std::size_t bytes_, reserved_ = 0, guard_bytes_ = 0;
+    LargePages memory_;          // of a big buffer of a CPU device; outlives the handles
     cl::Buffer whole_, handle_;  // the same unless guarded
 };
 

@@ -119,9 +119,13 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
     Prepared plan(session_);
     const auto offsets = uploaded(session_, stored->offset_list, "offsets");
     const auto sources = uploaded(session_, source, "the order of diagonals");
-    const auto options = build_options({session_->device(), dtype_, {}, {}}) + (form.half ? " -DHALF=1" : "");
-    plan.add(session_->build("spmv/passes/repack.cl", options), "spmv_repack",
-             over_entries(slices * slice, stored->offset_list.size()));
+    const auto options = build_options({session_->device(), dtype_, {}, {}}) + (form.half ? " -DHALF=1" : "") +
+                         (whole_.width <= whole_.slice ? " -DONE_SLICE=1" : "");
+    auto launch = launch_1d(slice, std::min<std::int64_t>(slice, 64));
+    launch.dimensions = 3;
+    launch.global[1] = static_cast<std::size_t>(slices);
+    launch.global[2] = stored->offset_list.size();
+    plan.add(session_->build("spmv/passes/repack.cl", options), "spmv_repack", launch);
     add_whole(plan);
     plan.arg(stored->values->handle())
         .arg(cl_long(slice))

@@ -17,7 +17,7 @@ const Parameter slice{"SLICE", {0, 256, 1024, 4096}, 0, "rows stored together, d
 const Parameter tile_x{"TILE_X", {32, 64, 128}, 64, "work-items across a tile"};
 const Parameter tile_y{"TILE_Y", {1, 2, 4, 8}, 4, "work-items down a tile"};
 const Parameter wide{"WIDE", {1, 2, 4, 8}, 1, "neighbouring points a work-item"};
-const Parameter items{"ITEMS", {2, 8, 64, 512}, 8, "work-items, each of its own work-group"};
+const Parameter items{"ITEMS", {2, 8, 64, 512}, 64, "work-items, each of its own work-group"};
 const Parameter vector_width{"WIDTH", {4, 8, 16}, 16, "elements in an explicit vector"};
 
 Launch row_a_work_item(const Case& at) { return launch_1d(at.size("rows"), at.parameter("LOCAL")); }
@@ -275,9 +275,9 @@ const std::vector<SpmvVariant>& table() {
          no_offsets},
         {{"symmetric_sliced",
           "few work-items, upper diagonals alone; each value is added to its row and to the mirrored one",
-          {{"SLICE", {1024, 4096, 16384}, 4096, "rows stored together, diagonal after diagonal"},
+          {{"SLICE", {1024, 4096, 16384}, 1024, "rows stored together, diagonal after diagonal"},
            vector_width,
-           items,
+           {"ITEMS", {2, 4, 8, 16, 32}, 16, items.meaning},
            half},
           few_items,
           {},
