@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import gpuopt
 from gpuopt.lab import comparison
 from gpuopt.lab.comparison import Comparison
-from gpuopt.lab.measure import PROTOCOLS, Ledger, Sampler
+from gpuopt.lab.measure import PROTOCOLS, Ledger, Protocol, Sampler
 from gpuopt.lab.progress import Bar
 from gpuopt.lab.recorder import Recorder
 from gpuopt.lab.results import KEY_FIELDS, Row
+from gpuopt.lab.study import Study
 from gpuopt.lab.targets import Target
 
 MB = 1e6
@@ -25,6 +31,7 @@ class Card:
 
 def target(label: str, role: str, time_ms: float, bytes_: dict[str, float] | None = None, **fields: Any) -> Target:
     row: Row = dict.fromkeys(KEY_FIELDS) | {"variant": label, "configuration": label, "workload": "spmv", **fields}
+    row |= {"sizes": {"bytes": 1}} if role == "ceiling" else {}
     return Target(label, role, row, Sampler(lambda count: [time_ms] * count, "event"), lambda: None, bytes_ or {}, 2e6)
 
 
@@ -41,10 +48,15 @@ def targets() -> list[Target]:
     ]
 
 
-def compare(made: list[Target], monkeypatch: pytest.MonkeyPatch, recorder: Recorder | None = None) -> list[Row]:
+def compare(
+    made: list[Target],
+    monkeypatch: pytest.MonkeyPatch,
+    recorder: Recorder | None = None,
+    protocol: Protocol = PROTOCOLS["quick"],
+) -> list[Row]:
     monkeypatch.setattr(comparison, "device_state", lambda device: {"throttle": None})
     recorder = recorder or Recorder(None)
-    run = Comparison(made, "dram", Card(), PROTOCOLS["quick"], recorder, Ledger(), 1)  # type: ignore[arg-type]
+    run = Comparison(made, "dram", Card(), protocol, recorder, Ledger(), 1)  # type: ignore[arg-type]
     run.run(Bar(False, 0))
     return recorder.rows
 
@@ -100,8 +112,182 @@ def test_older_blocks_without_the_model_still_count(monkeypatch: pytest.MonkeyPa
     old = {r["block"]: [] for r in recorder.rows if r["kind"] == "block"}
     for row in (row for row in recorder.rows if row["kind"] == "block"):
         old[row["block"]].append(row | {"uncached_ms": None, "pct_uncached": None} if row["block"] < 9 else row)
-    monkeypatch.setattr(recorder, "blocks", lambda keys: old)
+    monkeypatch.setattr(recorder, "blocks", lambda keys, baseline, sizes: old)
     recorder.rows.clear()
     found = summaries(compare(targets(), monkeypatch, recorder))
     assert found["basic"]["blocks"] == 10
     assert found["basic"]["uncached_ms"] == pytest.approx(3.0)
+
+
+# ---------------------------------------------------------------- failures
+
+
+def failing(made: Target, when: int, error: Exception | None) -> Target:
+    """The target, which from the given sample on raises ``error``, or shows no time for None."""
+    taken, good = itertools.count(), made.sampler.take
+
+    def take(count: int) -> list[float]:
+        if next(taken) < when:
+            return good(count)
+        if error is None:
+            return [0.0] * count
+        raise error
+
+    made.sampler.take = take
+    return made
+
+
+def named(made: list[Target], label: str) -> Target:
+    return next(target for target in made if target.label == label)
+
+
+NO_ROOM = gpuopt.DeviceMemoryError("out of resources")
+
+
+@pytest.mark.parametrize(
+    ("label", "error", "status", "reason"),
+    [
+        ("cached", NO_ROOM, "runtime", "while it was timed: out of resources"),
+        ("cached", None, "runtime", "while it was timed: no time at all"),
+        ("M @ x", MemoryError("no room"), "runtime", "while it was timed: no room"),
+        ("SciPy", RuntimeError("cudaErrorMemoryAllocation"), "runtime", "while it was timed: cudaError"),
+    ],
+)
+def test_what_fails_in_a_block_is_a_row_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch, label: str, error: Exception | None, status: str, reason: str
+) -> None:
+    made = targets()
+    failing(named(made, label), 5, error)
+    found = summaries(compare(made, monkeypatch))
+    assert found[label]["status"] == status
+    assert found[label]["reason"].startswith(reason)
+    assert {row["status"] for name, row in found.items() if name != label} == {"ok"}
+    assert {row["blocks"] for name, row in found.items() if name != label} == {10}
+
+
+def test_without_ceilings_there_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, recorder = targets(), Recorder(None)
+    failing(named(made, "read"), 5, NO_ROOM)
+    found = summaries(compare(made, monkeypatch, recorder))
+    assert found["basic"]["blocks"] == 10
+    assert found["basic"]["bound_ms"] == pytest.approx(1.0)  # of the blocks before
+    assert recorder.notes == ["ceiling read failed while it was timed: out of resources"]
+    bare = summaries(compare([t for t in targets() if t.role != "ceiling"], monkeypatch))
+    assert (bare["basic"]["status"], bare["basic"]["pct_bound"]) == ("ok", None)
+
+
+def test_a_failed_baseline_ends_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, recorder = targets(), Recorder(None)
+    failing(named(made, "basic"), 3 * 2 * 3, NO_ROOM)
+    found = summaries(compare(made, monkeypatch, recorder))
+    assert found["basic"]["status"] == "runtime"
+    assert found["cached"]["blocks"] == 3
+    assert "the comparison ended: its baseline basic failed" in recorder.notes[0]
+
+
+def test_a_bug_of_ours_is_none_of_a_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = targets()
+    failing(named(made, "cached"), 5, ZeroDivisionError("ours"))
+    with pytest.raises(ZeroDivisionError):
+        compare(made, monkeypatch)
+
+
+def test_what_fails_after_timing_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, recorder = targets(), Recorder(None)
+
+    def raising(error: Exception) -> Callable[[], None]:
+        def check() -> None:
+            raise error
+
+        return check
+
+    named(made, "cached").check = raising(gpuopt.MismatchError("3 elements are off"))
+    named(made, "basic").check = raising(NO_ROOM)
+    found = summaries(compare(made, monkeypatch, recorder))
+    assert (found["cached"]["status"], found["basic"]["status"]) == ("wrong", "runtime")
+    assert found["cached"]["reason"] == "after timing: 3 elements are off"
+    assert recorder.notes == ["all ratios are to basic, which failed after timing"]
+
+
+# ---------------------------------------------------------------- intervals, and when to stop
+
+
+def test_an_interrupted_comparison_has_no_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder(None)
+    take = Comparison.block
+
+    def until_the_third(self: Comparison, number: int) -> None:
+        if number == 2:
+            raise KeyboardInterrupt
+        take(self, number)
+
+    monkeypatch.setattr(Comparison, "block", until_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        compare(targets(), monkeypatch, recorder)
+    found = summaries(recorder.rows)
+    assert found["cached"]["ratio"] == pytest.approx(0.625)
+    for key in ("ci_lo_ms", "ci_hi_ms", "ratio_lo", "ratio_hi", "pct_lo", "pct_hi", "verdict"):
+        assert found["cached"][key] is None, key
+    assert "unconverged" not in found["cached"]["flags"]
+    study = Study(recorder.rows)
+    assert {row["variant"] for row in study.unconfirmed} == {"basic", "cached", "uncounted", "M @ x", "SciPy"}
+    assert "not compared to the end: basic" in study.to_text(120)
+
+
+def test_a_batch_divides_the_clocks_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = targets()
+    named(made, "cached").sampler.step_ns = named(made, "basic").sampler.step_ns = 1e6
+    named(made, "cached").sampler.batch_n = 100
+    found = summaries(compare(made, monkeypatch))
+    assert found["basic"]["ci_hi_ms"] - found["basic"]["median_ms"] == pytest.approx(0.5)
+    assert found["cached"]["ci_hi_ms"] - found["cached"]["median_ms"] == pytest.approx(0.005)
+    assert found["SciPy"]["ci_hi_ms"] == found["SciPy"]["median_ms"]
+    assert (found["basic"]["timer_ns"], found["SciPy"]["timer_ns"]) == (1e6, None)
+
+
+SIX_OR_TEN = dataclasses.replace(PROTOCOLS["quick"], blocks=(6, 10), target=0.01)
+
+
+def noisy(made: Target, share: float) -> Target:
+    """Every other visit takes longer by this share."""
+    visits, good = itertools.count(), made.sampler.take
+
+    def take(count: int) -> list[float]:
+        slow = next(visits) // 2 % 2  # a visit is a discarded run and its samples
+        return [time * (1 + share * slow) for time in good(count)]
+
+    made.sampler.take = take
+    return made
+
+
+@pytest.mark.parametrize(
+    ("label", "share", "blocks", "flagged"),
+    [
+        ("SciPy", 0.5, 6, {"SciPy"}),
+        ("SciPy", 0.03, 6, set()),
+        ("cached", 0.5, 10, {"cached"}),
+        ("M @ x", 0.03, 10, {"M @ x"}),
+    ],
+)
+def test_variants_and_calls_decide_when_to_stop(
+    monkeypatch: pytest.MonkeyPatch, label: str, share: float, blocks: int, flagged: set[str]
+) -> None:
+    made = [target for target in targets() if target.label != "uncounted"]
+    noisy(named(made, label), share)
+    monkeypatch.setattr(comparison.statistics, "blocks_for", lambda comparisons: 6)
+    found = summaries(compare(made, monkeypatch, protocol=SIX_OR_TEN))
+    assert {row["blocks"] for row in found.values()} == {blocks}
+    assert {name for name, row in found.items() if "unconverged" in row["flags"]} == flagged
+
+
+def test_another_baseline_measures_its_own_blocks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    compare(targets(), monkeypatch, Recorder(path))
+    preset_elsewhere = targets()
+    named(preset_elsewhere, "basic").fields["preset"] = None
+    named(preset_elsewhere, "cached").fields["preset"] = "paper:cached"
+    run = compare(preset_elsewhere, monkeypatch, recorder := Recorder(path))
+    found = summaries(run)
+    assert found["basic"]["ratio"] == pytest.approx(1.6)
+    assert found["cached"]["ratio"] == pytest.approx(1.0)
+    assert {row["baseline"] for row in recorder.rows} == {"cached"}

@@ -141,9 +141,18 @@ def test_a_trait_is_asked_only_for_a_record_that_fits_the_device(records: Record
         record(128, moon=1, symmetric=True),
         record(96, symmetric=True),
         record(64),
-        record(128, symmetric=True),
     )
     assert chosen(symmetric=never) == "plain(HALF=0, LOCAL=64)"
+
+
+def test_records_that_ask_for_more_of_the_input_come_first_then_the_users(records: Records) -> None:
+    records.write(record(64, name="Made Up 1", columns=False, stored=None))
+    records.ship(record(64), record(128, symmetric=True))
+    usual: dict[str, Any] = {"columns": lambda: False, "stored": lambda: None}
+    assert chosen(**usual, symmetric=lambda: True) == "plain(HALF=0, LOCAL=128)"
+    assert chosen(**usual, symmetric=lambda: False) == "plain(HALF=0, LOCAL=64)"
+    records.write(record(64, symmetric=True))
+    assert chosen(**usual, symmetric=lambda: True) == "plain(HALF=0, LOCAL=64)"
 
 
 def test_a_trait_is_asked_once(records: Records) -> None:

@@ -15,6 +15,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import gpuopt
+from gpuopt import doctor
 from gpuopt.lab import environment as env
 from gpuopt.lab import results
 
@@ -109,6 +110,13 @@ def test_hash_holds_facts_and_not_the_moment(monkeypatch):
     assert third["env_hash"] != first["env_hash"]
 
 
+def test_the_doctor_shows_what_is_recorded(monkeypatch):
+    names = ("OPENCL_VENDOR_PATH", "CL_CONFIG_USE_VECTORIZER", "OMP_NUM_THREADS")
+    for name in names:
+        monkeypatch.setenv(name, "1")
+    assert set(names) <= set(env.environment()["variables"]) <= set(doctor.gather()["environment"])
+
+
 def test_nothing_private_is_recorded(monkeypatch):
     for name, value in {
         "POCL_CACHE_DIR": "/home/somebody/cache",
@@ -155,15 +163,17 @@ def test_a_machine_with_everything(tree):
         files[f"sys/devices/system/cpu/cpu{cpu}/topology/core_id"] = "0"
         files[f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"] = "1500000\n"
         files[f"sys/devices/system/node/node{cpu}/cpulist"] = str(cpu)
-    for name, (level, kind, size) in caches.items():
-        at = f"sys/devices/system/cpu/cpu0/cache/{name}"
-        files |= {f"{at}/level": str(level), f"{at}/type": kind, f"{at}/size": size}
+        for name, (level, kind, size) in caches.items():
+            at = f"sys/devices/system/cpu/cpu{cpu}/cache/{name}"
+            shared = f"{cpu // 2 * 2}-{cpu // 2 * 2 + 1}" if level == 3 else str(cpu)
+            files |= {f"{at}/level": str(level), f"{at}/type": kind, f"{at}/size": size}
+            files[f"{at}/shared_cpu_list"] = shared
     tree(files)
     facts = env.environment()
     cpu = facts["cpu"]
     assert (cpu["model"], cpu["sockets"], cpu["cores"], cpu["numa_nodes"]) == ("A CPU", 2, 2, 4)
     assert (cpu["quota_cpus"], cpu["governor"], cpu["max_mhz"]) == (1.5, "powersave", 3500.0)
-    assert (cpu["llc_bytes"], cpu["huge_pages"]) == (32 << 20, "madvise")
+    assert (cpu["llc_bytes"], cpu["huge_pages"]) == (64 << 20, "madvise")
     assert facts["memory"] == {"total_bytes": 1024_000, "limit_bytes": 4096}
     assert facts["state"]["available_bytes"] == 409_600
     assert (facts["state"]["core_mhz"], facts["state"]["temp_c"]) == (1500.0, 45.5)

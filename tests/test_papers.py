@@ -29,14 +29,18 @@ def test_ladder_of_the_article():
 
 
 def test_presets_and_figures():
-    assert papers.preset("spmv", "paper:cpu") == Configuration("vectorized")
+    assert papers.preset("spmv", "paper:cpu") == Configuration("coarse")
     assert list(papers.figures("spmv")) == [f"paper:{name}" for name in SPMV]
     assert papers.figures("spmv")["paper:image"]["device"] == "HD 5870"
     assert papers.figure("spmv", "vectorized").preset == "paper:vectorized"
-    assert papers.figure("spmv", "vectorized", "cpu").preset == "paper:cpu"
+    assert papers.figure("spmv", "coarse", "cpu").preset == "paper:cpu"
     assert papers.figure("spmv", "sliced") is None
     assert papers.figure("nothing", "sliced") is None
     assert papers.figures("nothing") == {}
+    assert papers.figures("spmv")["paper:cpu"]["device_type"] == "cpu"
+    assert {figures["dtype"] for figures in papers.figures("spmv").values()} == {"float32"}
+    assert papers.presets_of_type("spmv", "cpu") == {"paper:cpu"}
+    assert papers.presets_of_type("nothing", "cpu") == set()
     with pytest.raises(ParameterError, match="paper:image"):
         papers.preset("spmv", "paper:images")
     with pytest.raises(ParameterError, match="spmv"):

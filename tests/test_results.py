@@ -71,12 +71,12 @@ def test_what_newer_sweeps_say_of_a_row():
 
 def test_rows_written_before_these_fields_are_read(tmp_path):
     path = tmp_path / "rows.jsonl"
-    new = ("accuracy", "uncached_ms", "pct_uncached", "launches", "loop_launches")
+    new = ("accuracy", "uncached_ms", "pct_uncached", "launches", "device_type", "footprint_bytes")
     path.write_text(
         json.dumps({field: value for field, value in make(median_ms=1.0).items() if field not in new}) + "\n"
     )
     (row,) = Store(path).latest()
-    assert tuple(row[field] for field in new) == (None,) * 5
+    assert tuple(row[field] for field in new) == (None,) * 6
     assert row["median_ms"] == 1.0
 
 
@@ -182,15 +182,14 @@ def test_rows_outside_blocks_and_sentinels_keep_apart(tmp_path):
     assert store.done(resume_key(SPEC), kind="summary")
 
 
-def test_failures_are_repeated_only_on_request(tmp_path):
-    store = Store(tmp_path / "rows.jsonl")
-    key = store.append(make(kind="search", status="timeout", reason="10 s"))["key"]
-    assert store.done(key)
-    assert not store.done(key, retry=("timeout", "crash"))
-    store.append(make(kind="search", status="skipped", reason="time cap"))
-    assert not store.done(key)
-    store.append(make(kind="search"))
-    assert store.done(key)
+def test_rows_with_words_and_fields_of_earlier_versions_are_read(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    old = make(kind="search", status="runtime", reason="10 s") | {"status": "timeout", "net_j": None, "flags": ["odd"]}
+    path.write_text(json.dumps(old) + "\n")
+    store = Store(path)
+    assert store.problems == []
+    assert (store.latest()[0]["status"], store.latest()[0]["flags"]) == ("timeout", ["odd"])
+    assert store.done(old["key"])
 
 
 @pytest.mark.parametrize("tail", [b'{"schema": 1, "worklo', b"\0" * 4096, b'{"a": 1, "b' + b"x" * 200_000])

@@ -155,3 +155,94 @@ def test_the_golden_image_product(device: gpuopt.Device) -> None:
     product = gpuopt.DiaMatrix(W.astype(np.float32), device=device) @ np.cos(np.arange(480)).astype(np.float32)
     assert product.sum(dtype=np.float64) == pytest.approx(-20.8690969, abs=2e-5)
     assert np.linalg.norm(product.astype(np.float64)) == pytest.approx(16.5050198, rel=1e-6)
+
+
+def test_a_matrix_says_what_it_runs(device: gpuopt.Device) -> None:
+    symmetric, general = gpuopt.DiaMatrix(laplacian(), device=device), laplacian()
+    general.data[0, 3] += 1
+    unsymmetric = gpuopt.DiaMatrix(general, device=device)
+    assert symmetric.symmetric
+    assert not unsymmetric.symmetric
+    assert symmetric.grid_width == unsymmetric.grid_width == 10
+    table = {v.name: v for v in gpuopt.variants("spmv")}
+    for matrix in (symmetric, unsymmetric):
+        chosen = matrix.configuration
+        assert set(chosen.parameters) == {p.name for p in table[chosen.variant].parameters}
+        assert chosen.parameters.get("HALF", 0) == 0  # never less accurate unasked
+        assert table[matrix.resolve(None, columns=True).variant].traits == []
+    assert "symmetric" not in table[unsymmetric.configuration.variant].traits
+    assert symmetric.resolve("basic").variant == "basic"
+    if device.type == "cpu":
+        assert symmetric.configuration.variant == "symmetric_sliced"
+        assert unsymmetric.configuration.variant == "sliced"
+        assert symmetric.resolve(None, columns=True).variant == "columns_sliced"
+
+
+def test_sixteen_bit_values_only_when_asked_for(device: gpuopt.Device) -> None:
+    random = np.random.default_rng(8)
+    data = (random.uniform(1, 2, (3, 400)) * 10.0 ** random.uniform(-3, 6, (3, 400))).astype(np.float32)
+    A = sparse.dia_array((data, [-20, 0, 20]), shape=(400, 400))
+    x = vector(400)
+    rounded = gpuopt.DiaMatrix(A, device=device, stored="float16")
+    assert rounded.stored == rounded.T.stored == "float16"
+    assert rounded.configuration.parameters["HALF"] == 1
+    magnitude = abs(A) @ abs(x)
+    exact_error = np.abs(gpuopt.DiaMatrix(A, device=device) @ x - A @ x)
+    error = np.abs(rounded @ x - A @ x)
+    assert (exact_error <= 1e-5 * magnitude).all()
+    # Half a unit in the last of 11 bits, or of the smallest subnormal: 2^-39 of the largest value.
+    assert (error <= 2.0**-11 * magnitude + 3 * 2.0**-39 * data.max() + 1e-5 * magnitude).all()
+    assert (error > exact_error).any()
+    with pytest.raises(gpuopt.ParameterError, match="stored"):
+        gpuopt.DiaMatrix(A, device=device, stored="bfloat8")
+
+
+def test_repeated_products_read_the_vector_of_the_call(device: gpuopt.Device) -> None:
+    """The plan of a product is kept; nothing of an earlier call may show in a later one."""
+    A = laplacian(300)
+    M = gpuopt.DiaMatrix(A, device=device)
+    for seed in range(4):
+        for columns in ((), (3,), (1,)):
+            x, y = vector(300, *columns, seed=seed), vector(300, *columns, seed=seed + 10)
+            np.testing.assert_allclose(M @ x, A @ x, atol=1e-5)
+            np.testing.assert_allclose(gpuopt.spmv(M, x, y, alpha=3, beta=2), 3 * (A @ x) + 2 * y, atol=1e-5)
+            np.testing.assert_allclose(gpuopt.spmv(M, x, y, alpha=seed, beta=1), seed * (A @ x) + y, atol=1e-5)
+
+
+def test_transposes_of_matrices_that_were_packed(device: gpuopt.Device) -> None:
+    """A packed form orders the diagonals anew; a transpose made afterwards must know."""
+    data = vector(4, 120, seed=9)
+    A = sparse.dia_array((data, [30, -7, 0, 12]), shape=(90, 120))
+    M = gpuopt.DiaMatrix(A, device=device)
+    for variant in variants_for(M):
+        np.testing.assert_allclose(gpuopt.spmv(M, vector(120), variant=variant), A @ vector(120), atol=1e-5)
+        np.testing.assert_allclose(gpuopt.spmv(M.T, vector(90), variant=variant), A.T @ vector(90), atol=1e-5)
+        fresh = gpuopt.DiaMatrix(A, device=device).T
+        np.testing.assert_allclose(gpuopt.spmv(fresh, vector(90), variant=variant), A.T @ vector(90), atol=1e-5)
+
+
+def test_no_columns_at_all(device: gpuopt.Device) -> None:
+    for variant in (None, "basic", "columns"):
+        result = gpuopt.spmv(laplacian(), np.empty((200, 0), np.float32), variant=variant, device=device)
+        assert result.shape == (200, 0)
+
+
+def test_big_arrays_go_there_and_back(device: gpuopt.Device) -> None:
+    """Buffers of megabytes lie in memory of another kind on CPU devices."""
+    x = vector(3_000_001)
+    there = gpuopt.to_device(x, device)
+    np.testing.assert_array_equal(there.to_numpy(), x)
+    n = 1_000_000
+    A = sparse.dia_array((vector(3, n, seed=2), [-1, 0, 1]), shape=(n, n))
+    np.testing.assert_allclose(gpuopt.spmv(A, x[:n], device=device), A @ x[:n], atol=1e-5)
+
+
+def test_preparing_says_what_a_variant_needs(device: gpuopt.Device) -> None:
+    general = laplacian()
+    general.data[0, 3] += 1
+    with pytest.raises(gpuopt.UnsupportedError, match="not symmetric") as caught:
+        gpuopt.spmv(general, vector(200), variant="symmetric", device=device)
+    assert caught.value.because == "constraint"
+    line = sparse.dia_array((np.ones((1, 50), np.float32), [0]), shape=(50, 50))
+    with pytest.raises(gpuopt.UnsupportedError, match="no grid"):
+        gpuopt.spmv(line, vector(50), variant="tiles", device=device)

@@ -261,9 +261,7 @@ def test_intervals_divide(random):
         st.divide((1.0, 2.0), (0.0, 1.0))
 
 
-def test_percent_of_bound_of_the_paper():
-    """Catanzaro: 13.1 of 25.6 GFLOP/s is 51 % of the bound."""
-    share = st.percent_of_bound(1 / 25.6, 1 / 13.1, (1 / 26.0, 1 / 25.0), (1 / 13.2, 1 / 13.0))
-    assert round(share["pct_bound"]) == 51
-    assert share["pct_lo"] == pytest.approx(100 * 13.0 / 26.0)
-    assert share["pct_hi"] == pytest.approx(100 * 13.2 / 25.0)
+def test_the_band_of_a_baseline_against_itself():
+    assert st.aa_band([1.0, 1.001, 0.999, 1.0, 1.002, 0.998]) == st.BAND_FLOOR
+    assert st.aa_band([1.0, 1.2, 0.8, 1.2, 0.8, 1.2]) == pytest.approx(0.2)
+    assert st.aa_band([1.0] * 5) is None

@@ -10,7 +10,7 @@ import pytest
 
 import gpuopt
 import study_rows
-from gpuopt.lab import results, table
+from gpuopt.lab import explain, results, sheets, table
 from gpuopt.lab.study import Study
 from study_rows import row, timed
 
@@ -145,7 +145,7 @@ def test_a_variant_without_comparison_shows_its_best_search_row() -> None:
     searched = [timed("search", "late", t, configuration=f"late(X={t})", params={"X": t}) for t in (9.0, 8.0, 8.5)]
     study = Study([*study_rows.rows(), *searched])
     assert [r["median_ms"] for r in study.unconfirmed] == [8.0]
-    assert "not compared to the end: late (one search or one block each)" in study.to_text(120)
+    assert "not compared to the end: late (a search or fewer than 6 blocks each)" in study.to_text(120)
     assert "nothing is claimed" in next(s for s in study.sentences() if s.startswith("late"))
 
 
@@ -173,6 +173,52 @@ def test_groups_keep_devices_problems_and_cache_states_apart() -> None:
     ]
     assert all(len(g.rows) == 6 for g in study.groups()[:2])
     assert study.sentences()[-1].startswith(f"{study_rows.DEVICE}, cache state cold: basic takes")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"driver": "1999"}, {"protocol": "full"}, {"sizes": {"rows": 7}}, {"dtype": "float64"}, {"footprint_bytes": 7}],
+)
+def test_what_was_measured_otherwise_is_another_group(other: dict[str, object]) -> None:
+    study = Study([*study_rows.rows(), *[r | other for r in study_rows.rows()]])
+    assert [len(group.rows) for group in study.groups()] == [6, 6]
+    told = study.sentences()
+    assert len(set(told)) == len(told) == 12 or "footprint_bytes" in other
+
+
+def test_ceilings_and_launches_are_of_the_groups_own_footprint(full: Study) -> None:
+    own = [r | {"footprint_bytes": 1000} for r in full.rows]
+    other = row("summary", "read", role="ceiling", gb_s=99.0, footprint_bytes=2000, sizes={"bytes": 2000})
+    launch = row("summary", "launch", role="overhead", median_ms=9.0, footprint_bytes=2000, dtype="float32")
+    (group,) = Study([*own, other, launch]).groups()
+    assert group.ceiling_rates() == {"read": study_rows.READ_GB_S, "copy": study_rows.COPY_GB_S}
+    assert group.launch_ms == study_rows.LAUNCH_MS
+    ceiling = row("summary", "read", role="ceiling", gb_s=30.0, footprint_bytes=1000, sizes={"bytes": 900})
+    (group,) = Study([*own, ceiling]).groups()
+    assert group.ceiling_rates()["read"] == 30.0
+
+
+def test_the_band_is_told_by_the_blocks_of_the_baseline() -> None:
+    noisy = step("basic", 20.0, 1.0, 1.2, 0.8, 1.2, 0.8, 1.2)
+    (group,) = Study([*noisy, *step("other", 22.0, *[1.1] * 6)]).groups()
+    assert group.band == pytest.approx(0.2)
+    assert "AMBIGUOUS" in Study([*noisy, *step("other", 22.0, *[1.1] * 6)]).sentences()[1]
+    assert Study(step("basic", 20.0, 1.0), {"band": 0.07}).groups()[0].band == 0.07
+
+
+def test_blocks_against_another_baseline_are_not_paired() -> None:
+    first = [*step("basic", 20.0, *[1.0] * 6), *step("other", 10.0, *[0.5] * 6)]
+    third = step("third", 10.0, *[2.0] * 6)
+    ratio = Study([*first, *[r | {"baseline": "quick"} for r in third]]).speedup("third", "other")
+    assert ratio.mid == pytest.approx(1.0)
+
+
+def test_rows_of_one_kernel_are_one_row_whatever_preset_names_it() -> None:
+    old = step("vectorized", 9.0, *[0.5] * 6, preset="paper:vectorized")
+    new = timed("summary", "vectorized", 9.0, preset="paper:cpu", baseline="basic")
+    study = Study([*step("basic", 20.0, *[1.0] * 6), *old, new])
+    assert [r["preset"] for r in study.summary if r["variant"] == "vectorized"] == ["paper:cpu"]
+    assert study.speedup("vectorized", "basic").blocks == 6
 
 
 # ---------------------------------------------------------------- the table
@@ -210,6 +256,47 @@ def test_the_papers_figures_stand_beside_ours(study: Study) -> None:
     text = study.to_text(120)
     assert "13.1 of 25.6 (51 %)" in text
     assert "32.9 of 38.4 (86 %)" in text
+
+
+def test_figures_are_of_the_papers_dtype_and_device_type() -> None:
+    rows = study_rows.rows()
+    assert "13.1" not in Study([r | {"dtype": "float64"} for r in rows]).to_text(120)
+    on_gpu = Study([r | {"device_type": "gpu"} for r in rows]).to_text(120)
+    assert "paper, HD 5870" in on_gpu
+    cpu = [r | {"device_type": "cpu"} for r in rows]
+    assert "paper, GPU HD 5870" in Study(cpu).to_text(120)
+    own = [r | {"preset": "paper:cpu"} if r["variant"] == "vectorized" else r for r in cpu]
+    text = " ".join(Study(own).to_text(120).split())
+    assert "2.9 of 10.6 (27 %)" in text
+    assert "no cache" in Study([study_rows.modelled(r) for r in own]).to_text(120)  # there is room for the column
+    assert "the paper's figures: GPU HD 5870: basic and image; Phenom II X4: vectorized" in text
+
+
+def test_older_rows_learn_their_device_type_from_the_environment() -> None:
+    facts = {"kind": "environment", "environment": {"device": {"type": "cpu"}}, "env_hash": "e"}
+    study = Study([facts, timed("summary", "basic", 2.0, preset="paper:basic", env_hash="e")])
+    assert "GPU HD 5870" in study.to_text(120)
+
+
+def test_the_header_names_every_clock(study: Study) -> None:
+    assert "clocks event and wall" in study.to_text(120)
+    assert "event clock" in Study([timed("summary", "basic", 2.0)]).to_text(120)
+
+
+def test_flags_of_blocks_are_told_as_such() -> None:
+    flags = {"flags": ["autocorrelated", "drift", "over_bound"]}
+    text = " ".join(Study([timed("summary", "basic", 2.0, **flags)]).to_text(120).split())
+    assert "* autocorrelated: basic (in most blocks, neighbouring samples of a visit depend on each other)" in text
+    assert "* drift: basic (in most blocks, the device's speed changed by more than 5 %" in text
+    assert "* over_bound: basic (faster than its bound" in text
+    alone = " ".join(Study([timed("search", "basic", 2.0, flags=["bimodal", "cut_short"])]).to_text(120).split())
+    assert "* bimodal: basic (the samples of a visit" in alone
+    assert "* cut_short: basic (its first samples all took over 4 times the best time so far" in alone
+
+
+def test_every_flag_and_status_has_a_meaning() -> None:
+    assert set(sheets.FLAG_MEANINGS) == set(results.WORDS["flags"])
+    assert {"ok", *explain.STATUS_PHRASES} == set(results.WORDS["status"])
 
 
 def test_a_wrong_result_shows_no_time() -> None:

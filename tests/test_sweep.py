@@ -9,13 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import gpuopt
 from gpuopt import lab, problems
-from gpuopt.lab import comparison, measure
+from gpuopt.lab import bounds, comparison, measure
 from gpuopt.lab.measure import PROTOCOLS
 from gpuopt.lab.progress import Bar
 from gpuopt.problems.problem import Problem
@@ -76,7 +77,8 @@ def test_a_full_protocol_searches_every_level(
     monkeypatch.setitem(PROTOCOLS, "full", full)
     study = lab.sweep(problem, ["basic", "vectorized"], device=any_device, peers=())
     looked_at = {row["configuration"] for row in kinds(study, "search")}
-    assert looked_at == {f"{name}(LOCAL={size})" for name in ("basic", "vectorized") for size in (64, 128, 256, 512)}
+    sizes = next(v for v in gpuopt.variants("spmv") if v.name == "basic").parameters[0].levels
+    assert looked_at == {f"{name}(LOCAL={size})" for name in ("basic", "vectorized") for size in sizes}
     compared = {row["configuration"] for row in kinds(study, "summary", "variant")}
     assert {"basic(LOCAL=256)", "vectorized(LOCAL=256)"} <= compared  # presets are compared whatever the search found
 
@@ -212,12 +214,72 @@ def test_a_full_disk_ends_nothing(any_device: gpuopt.Device, problem: Problem, b
 def test_a_cold_sweep_is_labelled_and_slower_or_equal_in_clock(
     any_device: gpuopt.Device, problem: Problem, brief: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gpuopt.lab.bounds.last_level_cache_bytes", lambda index: 1 << 22)
+    monkeypatch.setattr(bounds, "last_level_cache", lambda index: bounds.CacheSize(1 << 22))
     study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), cache="cold")
     (row,) = kinds(study, "summary", "variant")
     assert row["cache_state"] == "cold"
     assert row["clock"] == "event"
     assert row["batch_n"] == 1
+
+
+def test_a_sweep_without_room_for_ceilings_goes_on(
+    any_device: gpuopt.Device, problem: Problem, brief: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise gpuopt.DeviceMemoryError("no room")
+
+    monkeypatch.setattr(bounds.BandwidthTest, "fitting", full)
+    study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), calls=False)
+    (row,) = study.summary
+    assert (row["status"], row["blocks"], row["pct_bound"]) == ("ok", 10, None)
+    assert "no share of a bound is told, for no ceiling could be measured: no room" in study.notes
+
+
+def test_held_rows_are_written_however_a_sweep_ends(
+    any_device: gpuopt.Device, problem: Problem, brief: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, write = tmp_path / "rows.jsonl", lab.Store._write
+
+    def full(self: lab.Store, line: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    def bug(*arguments: object) -> None:
+        monkeypatch.setattr(lab.Store, "_write", write)  # there is room again
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(lab.Store, "_write", full)
+    monkeypatch.setattr(comparison.Comparison, "check_all", bug)
+    with pytest.raises(ZeroDivisionError):
+        lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), calls=False, store=path)
+    assert {row["block"] for row in lab.Store(path).latest() if row["kind"] == "block"} == set(range(10))
+
+
+def test_the_hopeless_are_searched_with_few_samples(
+    any_device: gpuopt.Device, problem: Problem, brief: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROTOCOLS, brief, dataclasses.replace(PROTOCOLS[brief], all_levels=True))
+    limits: list[float] = []
+    samples = measure.search_samples
+
+    def told(sampler: measure.Sampler, protocol: measure.Protocol, hopeless_ms: float) -> measure.Taken:
+        limits.append(hopeless_ms)
+        return samples(sampler, protocol, -1.0 if len(limits) == 2 else np.inf)
+
+    monkeypatch.setattr(measure, "search_samples", told)
+    study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), calls=False)
+    first, second, *others = kinds(study, "search", "variant")
+    assert limits[:2] == [np.inf, 4 * first["median_ms"]]
+    assert (second["n"], second["flags"][0]) == (3, "cut_short")
+    assert all("cut_short" not in row["flags"] for row in others)
+
+
+def test_a_cpu_quotes_the_papers_cpu(problem: Problem) -> None:
+    from gpuopt.lab.sweep import _wanted
+
+    for device_type, quoted in (("cpu", "paper:cpu"), ("gpu", "paper:vectorized")):
+        device = SimpleNamespace(type=device_type)
+        wanted = _wanted(problem, device, ["paper:vectorized"], False)  # type: ignore[arg-type]
+        assert [wanted.presets[item] for item in wanted.items] == [quoted]  # type: ignore[index]
 
 
 def test_wrong_arguments_name_themselves(any_device: gpuopt.Device, problem: Problem) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
+from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -14,7 +16,14 @@ import gpuopt
 from gpuopt import Configuration, MismatchError, lab, problems
 from gpuopt.lab import measure, peers
 from gpuopt.lab.measure import PROTOCOLS, Ledger
-from gpuopt.lab.targets import call_target, overhead_target, peer_target, problem_fields, variant_target
+from gpuopt.lab.targets import (
+    call_target,
+    kernel_fields,
+    overhead_target,
+    peer_target,
+    problem_fields,
+    variant_target,
+)
 from gpuopt.problems.problem import Problem
 
 
@@ -97,11 +106,88 @@ def test_cupy_products_share_a_pair_of_events(monkeypatch: pytest.MonkeyPatch) -
 
     cupy: Any = ModuleType("cupy")
     cupy.cuda = SimpleNamespace(Event=Event, get_elapsed_time=lambda start, stop: stop.at - start.at)
+    cupy.cuda.Device = lambda number: contextlib.nullcontext()
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    state = Product(clock), None
+    state = Product(clock), None, 0
     assert peers._cupy_sample(state, 2, 1) == pytest.approx([1.0, 1.0])
     assert peers._cupy_sample(state, 3, 100) == pytest.approx([0.2575] * 3)
     assert len(events) == 2 * 5
+
+
+class Cupy:
+    """Stands for CuPy on a machine with GPUs at these PCI addresses."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *addresses: str, broken: Exception | None = None) -> None:
+        def count() -> int:
+            if broken is not None:
+                raise broken
+            return len(addresses)
+
+        runtime = SimpleNamespace(getDeviceCount=count, deviceGetByPCIBusId=addresses.index)
+        module: Any = ModuleType("cupy")
+        module.cuda = SimpleNamespace(runtime=runtime)
+        module.__version__ = "14.0"
+        module.__spec__ = SimpleNamespace(name="cupy")
+        monkeypatch.setitem(sys.modules, "cupy", module)
+
+
+def nvidia(**facts: str) -> Any:
+    return SimpleNamespace(name="Made Up 1", vendor="NVIDIA Corporation", **facts)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "facts", "number"),
+    [
+        (["0000:01:00.0"], {}, 0),
+        (["0000:01:00.0", "0000:02:00.0"], {"pci": "0000:02:00.0"}, 1),
+        (["0000:01:00.0", "0000:02:00.0"], {}, None),
+        ([], {}, None),
+    ],
+)
+def test_cupy_runs_on_the_gpu_that_is_the_opencl_device(
+    monkeypatch: pytest.MonkeyPatch, addresses: list[str], facts: dict[str, str], number: int | None
+) -> None:
+    Cupy(monkeypatch, *addresses)
+    notes: list[str] = []
+    assert peers._cupy_device(nvidia(**facts), notes) == number
+    assert len(notes) == (number is None)
+    found = {peer.name: peer.platform for peer in peers.default_peers("spmv", nvidia(**facts), [])}
+    assert ("cuSPARSE CSR" in found) is (number is not None)
+    if number is not None:
+        assert found["cuSPARSE CSR"] == "CuPy 14.0"
+    else:
+        assert f"it sees {len(addresses)} GPUs, and which of them is Made Up 1 cannot be told" in notes[0]
+
+
+def test_cupy_works_on_the_chosen_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    Cupy(monkeypatch, "a", "b")
+    current = [0]
+
+    @contextlib.contextmanager
+    def on(number: int) -> Iterator[None]:
+        current.append(number)
+        yield
+        current.pop()
+
+    class Matrix:
+        def __matmul__(self, x: object) -> int:
+            return current[-1]
+
+    sys.modules["cupy"].cuda.Device = on
+    assert peers._cupy_run((Matrix(), None, 1)) == 1
+
+
+def test_a_broken_cupy_is_left_out_with_a_note(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    Cupy(monkeypatch, "a", broken=RuntimeError("driver too old"))
+    notes: list[str] = []
+    assert len(peers.default_peers("spmv", nvidia(), notes)) == 2
+    monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setitem(sys.modules, "cupy", None)  # found, and not to be imported
+    assert len(peers.default_peers("spmv", nvidia(), notes)) == 2
+    assert notes[0] == "CuPy and cuSPARSE are left out: RuntimeError: driver too old"
+    assert notes[1].startswith("CuPy and cuSPARSE are left out: ModuleNotFoundError: ")
+    assert peers.default_peers("spmv", any_device, notes)
+    assert len(notes) == 2
 
 
 def test_a_stored_clock_is_kept(any_device: gpuopt.Device, problem: Problem) -> None:
@@ -176,7 +262,7 @@ def test_a_failed_call_is_a_row(any_device: gpuopt.Device, problem: Problem, mon
 
 
 def test_a_launch_is_the_same_kernel_each_time(any_device: gpuopt.Device, problem: Problem) -> None:
-    first, second = (overhead_target(any_device, common(problem, any_device), Ledger()) for _ in range(2))
+    first, second = (overhead_target(any_device, common(problem, any_device), Ledger(), []) for _ in range(2))
     assert (first.role, first.sampler.clock) == ("overhead", "batch")
     assert first.sampler.batch_n > 1
     assert first.bytes["dram"] <= 16384
@@ -195,3 +281,42 @@ def test_a_rounded_configuration_is_held_to_its_own_tolerance(device: gpuopt.Dev
     strict = dataclasses.replace(problem, tolerance_of=None)
     with pytest.raises(MismatchError):
         variant_target(strict, half, None, device, fields, Ledger(), None, lambda fields: None)
+
+
+# ---------------------------------------------------------------- what rows are keyed by
+
+
+def test_twins_have_rows_of_their_own(any_device: gpuopt.Device, problem: Problem) -> None:
+    assert common(problem, any_device)["device"] == any_device.name
+    assert common(problem, any_device)["device_type"] == any_device.type
+    facts = {"name": "Card", "platform": "Maker", "driver": "1", "type": "gpu"}
+    labels = [
+        problem_fields(problem, SimpleNamespace(**facts, key=key), "quick", "hot", None)["device"]  # type: ignore[arg-type]
+        for key in ("Maker / Card", "Maker / Card #2")
+    ]
+    assert labels == ["Card", "Card #2"]
+
+
+def test_a_plan_is_known_by_all_its_kernels() -> None:
+    def kernel(source: str, options: str = "-DX") -> dict[str, Any]:
+        names = ("global_size", "local_size", "binary_sha256", "registers", "spill_bytes", "local_bytes")
+        return dict.fromkeys((*names, "private_bytes"), None) | {
+            "source_sha256": source,
+            "options": options,
+            "build_ms": 1.0,
+            "global_size": [1],
+        }
+
+    def known(*kernels: dict[str, Any]) -> str:
+        plan: Any = SimpleNamespace(kernels=list(kernels), main_step=0)
+        fields = kernel_fields(plan)
+        assert fields["options"] == "-DX"
+        return str(fields["source_sha256"])
+
+    assert known(kernel("a")) == "a"  # as rows have it that are stored already
+    hashes = {
+        known(kernel("a"), kernel("b")),
+        known(kernel("a"), kernel("c")),
+        known(kernel("a"), kernel("b", "-DY")),
+    }
+    assert len(hashes) == 3

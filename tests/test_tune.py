@@ -17,7 +17,8 @@ import study_rows
 from gpuopt import configuration as tables
 from gpuopt import lab, problems
 from gpuopt.configuration import Configuration
-from gpuopt.lab.measure import PROTOCOLS
+from gpuopt.lab.comparison import Comparison
+from gpuopt.lab.measure import PROTOCOLS, Taken
 from gpuopt.lab.search import EXHAUSTIVE, ROUNDS, search
 from gpuopt.lab.study import Study
 from gpuopt.lab.sweep import _finalists, _Named
@@ -50,10 +51,11 @@ class Clock:
 LEVELS = (1, 2, 4, 8)
 BIG = (("A", LEVELS, 1), ("B", LEVELS, 8), ("C", LEVELS, 1), ("D", LEVELS, 2))
 BEST = {"A": 4, "B": 1, "C": 8, "D": 2}
+SMALL = (("A", LEVELS, 1), ("B", (1, 2, 4), 4), ("C", (1, 2), 1))
 
 
 def separable(levels: dict[str, int]) -> float:
-    return 1 + sum(abs(np.log2(levels[name] / best)) for name, best in BEST.items())
+    return 1 + sum(abs(np.log2(level / BEST[name])) for name, level in levels.items() if name in BEST)
 
 
 def fastest(times: dict[Configuration, float]) -> dict[str, int]:
@@ -62,9 +64,9 @@ def fastest(times: dict[Configuration, float]) -> dict[str, int]:
 
 def test_a_small_table_is_tried_out_whole() -> None:
     clock = Clock(separable)
-    found = search(variant(*BIG[:3], ("D", [2], 2)), clock)
-    assert len(found) == len(clock.seen) == EXHAUSTIVE
-    assert fastest(found) == BEST
+    found = search(variant(*SMALL), clock)
+    assert len(found) == len(clock.seen) == EXHAUSTIVE == 24
+    assert fastest(found) == {"A": 4, "B": 1, "C": 2}
 
 
 def test_coordinates_find_the_best_of_what_does_not_interact() -> None:
@@ -124,7 +126,7 @@ def test_each_accuracy_is_searched_by_itself_from_the_best_of_the_standard_one()
 
 def test_a_level_of_accuracy_does_not_make_a_table_big() -> None:
     clock = Clock(lambda levels: 1.0)
-    search(variant(*BIG[:3], half=True), clock)
+    search(variant(*SMALL, half=True), clock)
     assert len(clock.seen) == 2 * EXHAUSTIVE
 
 
@@ -326,7 +328,21 @@ def brief(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_plain_call_uses_what_was_tuned(device: gpuopt.Device, brief: Path) -> None:
+PRESET = "basic(LOCAL=256)"  # compared whatever a search found
+
+
+def made_up_ms(target: Any) -> float:
+    """A time that depends on the configuration alone, so that both tunings find the same winner."""
+    return 1.0 if target.label == PRESET else 2.0
+
+
+def test_a_plain_call_uses_what_was_tuned(device: gpuopt.Device, brief: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    visit = Comparison.visit
+    monkeypatch.setattr(
+        Comparison,
+        "visit",
+        lambda self, target: dataclasses.replace(visit(self, target), taken=Taken([made_up_ms(target)] * 3)),
+    )
     problem = problems.spmv_grid(64, 48, radius=1, seed=1)
     before = gpuopt.DiaMatrix(problem.inputs["A"], device=device).configuration
     tuned = lab.tune(problem, device=device, variants=["basic", "coarse"])
@@ -341,6 +357,7 @@ def test_a_plain_call_uses_what_was_tuned(device: gpuopt.Device, brief: Path) ->
     rows = Path(tuned.records[0]["evidence"])
     assert rows.exists()
     count = len(lab.Store(rows).rows())
+    assert str(tuned.choices[0].configuration) == PRESET
     again = lab.tune(problem, device=device, variants=["basic", "coarse"])
     assert again.choices[0].configuration == tuned.choices[0].configuration
     kept = [r["row_id"] for r in lab.Store(rows).rows()[count:] if r["kind"] == "search" and r["status"] == "ok"]

@@ -11,13 +11,17 @@ from gpuopt import _core
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 # The generic target has every extension: no #ifdef hides a branch. Kernels of a workload share one argument list.
-CLANG = ["clang", "--target=spir64-unknown-unknown", "-x", "cl", "-cl-std=CL1.2", "-fsyntax-only"]
+CLANG = ["clang", "-x", "cl", "-cl-std=CL1.2", "-fsyntax-only"]
+GENERIC, PTX = ["--target=spir64-unknown-unknown"], ["--target=nvptx64-nvidia-cuda", "-Dasm=__asm__"]
 CLANG += ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", f"-I{KERNELS}"]
 TYPES = {
     "float16": ["-DREAL=half"],
     "float32": ["-DREAL=float"],
     "float64": ["-DREAL=double", "-DREAL_IS_DOUBLE", "-DINDEX=long"],
 }
+# What a plan adds for kernels that take the matrix's diagonals compiled in: three bands of a grid.
+BANDS = ["-DBANDS=BAND(-9,1,0,-1)BAND(-1,3,-1,0)BAND(9,1,0,1)", "-DFIRST_OFFSET=-9", "-DLAST_OFFSET=9"]
+BANDS += ["-DREACH_X=1", "-DREACH_Y=1"]
 
 Case = tuple[str, list[str]]
 
@@ -45,7 +49,9 @@ def cases() -> Iterator[Case]:
 def complaint(case: Case) -> str:
     """What clang says of one case, or nothing."""
     source, options = case
-    run = subprocess.run([*CLANG, *options, KERNELS / source], capture_output=True, text=True)
+    target = PTX if "-DLOAD=1" in options else GENERIC
+    command = [*CLANG, *target, *options, *BANDS, KERNELS / source]
+    run = subprocess.run(command, capture_output=True, text=True)
     return f"{source} with {' '.join(options)}:\n{run.stderr}" if run.returncode else ""
 
 

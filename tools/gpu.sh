@@ -96,12 +96,14 @@ if [ -e "$done/build" ]; then
     stage doctor "$lab" "$python" -m gpuopt doctor
     stage devices "$lab" "$python" -m gpuopt devices
     stage study-spmv-quick "$lab" "$python" -m gpuopt study spmv --quick --out "$out/spmv-quick"
+    for size in 2048x2048 321x481; do
+        stage "study-spmv-$size" "$lab" "$python" -m gpuopt study spmv "$size" --out "$out/spmv-$size"
+    done
     for file in tests/test_*.py; do
         name=$(basename "$file" .py)
         stage "$name" "$lab pytest pytest_timeout" "$python" -m pytest -p no:cacheprovider "$file"
     done
-    stage study-spmv "$lab" "$python" -m gpuopt study spmv --out "$out/spmv"
-    stage study-spmv-float64 "$lab" "$python" -m gpuopt study spmv --dtype float64 --out "$out/spmv-float64"
+    stage study-spmv-float64 "$lab" "$python" -m gpuopt study spmv --quick --dtype float64 --out "$out/spmv-float64"
     stage study-spmv-cpu "$lab" "$python" -m gpuopt study spmv --quick --device cpu --out "$out/spmv-cpu"
 else
     leave_out "tests and studies" "the build did not succeed"

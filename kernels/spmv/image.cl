@@ -29,7 +29,7 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void spmv_image(DIA_AR
         if (row >= rows) continue;
         const int count = min(OFFSET_BLOCK, diags - first);
         for (int k = 0; k < count; ++k) {
-            sum = fma(vload4(0, entry), four_of_image(x, row + local_offsets[k], (int)x_origin), sum);
+            sum = fma(convert_float4(vload4(0, entry)), four_of_image(x, row + local_offsets[k], (int)x_origin), sum);
             entry += pitch;
         }
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -49,15 +50,20 @@ class Workload:
     pictures: Callable[[Problem, Device, Path], list[Path]]
 
 
-def _image_affinity(image: str, dtype: str, device: Device) -> Problem:
+def _affinity(subject: str, dtype: str, device: Device) -> Problem:
     from gpuopt import problems
 
-    return problems.spmv_image_affinity(image, radius=5, dtype=dtype, device=device)
+    if size := re.fullmatch(r"(\d+)x(\d+)", subject):
+        width, height = int(size[1]), int(size[2])
+        return problems.spmv_grid(width, height, radius=5, dtype=dtype, device=device, symmetric=True)
+    return problems.spmv_image_affinity(subject, radius=5, dtype=dtype, device=device)
 
 
 def _image_cut(problem: Problem, device: Device, directory: Path) -> list[Path]:
     from gpuopt.lab import segmentation
 
+    if "image" not in problem.inputs:
+        return []
     image, degrees = problem.inputs["image"], problem.inputs["degrees"]
     operator = gpuopt.DiaMatrix(problem.inputs["A"], device=device).linear_operator()
     found = segmentation.smallest_eigenvectors(operator, 5, degrees, image.shape)
@@ -72,9 +78,9 @@ WORKLOADS = (
         "Sparse matrix times vector: the pixel-affinity matrix of a photograph, stored by diagonals.",
         "IMAGE",
         "camera",
-        "a picture file, or the name of one of scikit-image's own",
+        "a picture file, the name of one of scikit-image's own, or WIDTHxHEIGHT for random values without a picture",
         ("float32", "float64"),
-        _image_affinity,
+        _affinity,
         _image_cut,
     ),
 )

@@ -108,8 +108,8 @@ def resolve(
     traits: Traits | None = None,
 ) -> Configuration:
     """The full configuration a call uses: what the caller names (a variant, a preset such as ``"paper:vectorized"``, a
-    Configuration), else the user's tuned record, else the shipped one that fits the device best, which ends in a rule
-    by device type.
+    Configuration), else the tuned record that asks for the most traits of the input, the user's before shipped ones,
+    the last of which are rules by device type.
 
     ``traits`` are facts of the input by name. Each is asked at most once, and only for a record that fits the device
     and needs it: in its ``match``, or because its variant runs on such inputs alone. A trait that is not given fits no
@@ -128,9 +128,14 @@ def resolve(
         raise ParameterError(f"variant: {variant!r} is no variant; give a name, a preset or a Configuration")
     facts = {"name": device.name, "platform": device.platform, "type": device.type, "dtype": dtype}
     known = {name: functools.cache(ask) for name, ask in (traits or {}).items()}
-    for record in [*_user_records(workload), *_shipped_records(workload)]:
-        chosen = _choice(workload, record)
-        if chosen is not None and _agrees(_demands(workload, record), facts, known):
+    fitting = [
+        (_demands(workload, record), chosen)
+        for record in [*_user_records(workload), *_shipped_records(workload)]
+        if (chosen := _choice(workload, record)) is not None
+    ]
+    fitting.sort(key=lambda item: -sum(bool(value) for key, value in item[0].items() if key not in facts))
+    for demands, chosen in fitting:
+        if _agrees(demands, facts, known):
             return chosen
     raise ParameterError(f"variant: no record of {workload} fits {device.key}; name a variant")
 

@@ -24,6 +24,9 @@ public:
     // Held while commands are enqueued and waited for, so that one run's samples never contain another's. Throws Error
     // in a forked child, where a wait would never end.
     std::unique_lock<std::mutex> lock_runs();
+    // Throws Error in a forked child, whose copy of a lock may be held by a thread that it does not have: call it
+    // before any.
+    void require_own_process() const;
 
     // Throws DeviceMemoryError for what cannot fit, before a driver over-commits or the machine swaps. `what` is the
     // argument's name.
@@ -34,7 +37,6 @@ public:
 
 private:
     explicit Session(std::shared_ptr<const Device> device);
-    void require_own_process() const;
 
     std::shared_ptr<const Device> device_;
     cl::Context context_;

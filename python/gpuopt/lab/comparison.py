@@ -112,7 +112,7 @@ class Comparison:
                 self.check_all()
         except _NoBaseline:
             self.recorder.notes.append(
-                f"the comparison ended: its baseline {self.baseline.label} failed, so that no further ratio can be taken"
+                f"the comparison ended: its baseline {self.baseline.label} failed, and ratios are taken against it"
             )
         finally:  # an interrupted comparison still says what its finished blocks show
             self.summarise()
@@ -198,8 +198,8 @@ class Comparison:
         ]
 
     def narrow_enough(self) -> bool:
-        """Whether the ratios of variants and calls have intervals as narrow as asked, with blocks enough for the verdicts
-        on all that is compared."""
+        """Whether the ratios of variants and calls have intervals as narrow as asked, with blocks enough for the
+        verdicts on all that is compared."""
         compared = {t.label: [row["ratio"] for row in self.rows_of(t)] for t in self.targets if t.role in COMPARED}
         if min(map(len, compared.values())) < statistics.blocks_for(len(compared) - 1):
             return False

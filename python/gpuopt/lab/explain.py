@@ -31,10 +31,7 @@ STATUS_PHRASES = {
     "constraints": "was left out by the variant's own rule",
     "compile": "did not build",
     "runtime": "failed in an OpenCL call",
-    "timeout": "was stopped by the watchdog",
-    "crash": "ended its worker process",
     "wrong": "gave a wrong result, so its time is not shown",
-    "skipped": "was skipped",
 }
 
 SAME_BYTES = 0.005  # declared bytes closer than this are called the same
@@ -43,51 +40,62 @@ SAME_BYTES = 0.005  # declared bytes closer than this are called the same
 def sentences(study: Study) -> list[str]:
     """A sentence for each summary row, in reading order; with several groups each names what sets its own apart."""
     groups = study.groups()
-    band = float(study.problem_info.get("band") or 0.0)
-    parts = [(group.device, group.problem, group.dtype, f"cache state {group.cache_state}") for group in groups]
-    apart = [index for index in range(4) if len({part[index] for part in parts}) > 1]
+    parts = [_facts(group) for group in groups]
+    apart = [index for index, values in enumerate(zip(*parts, strict=True)) if len(set(values)) > 1]
     out = []
     for group, part in zip(groups, parts, strict=True):
         place = ", ".join(part[index] for index in apart)
-        out += [f"{place}: {text}" if place else text for text in _group(group, band)]
+        out += [f"{place}: {text}" if place else text for text in _group(group)]
     return out
 
 
-def _group(group: Group, band: float) -> list[str]:
+def _facts(group: Group) -> tuple[str, ...]:
+    """What may set a group apart from others."""
+    row = group.first
+    return (
+        group.device,
+        f"driver {row.get('driver')}",
+        group.problem,
+        group.sizes,
+        group.dtype,
+        f"cache state {group.cache_state}",
+        f"protocol {row.get('protocol')}",
+    )
+
+
+def _group(group: Group) -> list[str]:
     out = []
     previous: Row | None = None
     for row in group.section(PAPER):
-        out.append(_sentence(group, row, previous, band))
+        out.append(_sentence(group, row, previous))
         previous = row if row["status"] == "ok" else previous
     reference = _fastest(group.section(PAPER))
     role = "the fastest of the paper's steps" if reference else ""
     for row in group.section(OURS):
-        out.append(_sentence(group, row, reference, band, role))
+        out.append(_sentence(group, row, reference, role))
         if row["status"] == "ok":
             reference, role = reference or row, ""  # the role is told once
     best, role = _fastest([*group.section(PAPER), *group.section(OURS)]), "the fastest variant here"
     role += " at full accuracy" if group.section(ROUNDED) else ""
     for row in group.section(ROUNDED):
-        out.append(_sentence(group, row, best, band, role) + _rounding(row))
+        out.append(_sentence(group, row, best, role) + _rounding(row))
         role = "" if row["status"] == "ok" else role
     for row in [*group.section(CALLS), *group.section(PEERS)]:
-        out.append(_sentence(group, row, best, band, role, outside=True) + _against_peers(group, row, band))
+        out.append(_sentence(group, row, best, role, outside=True) + _against_peers(group, row))
         role = "" if row["status"] == "ok" else role
     return out
 
 
-def _sentence(
-    group: Group, row: Row, reference: Row | None, band: float, role: str = "", *, outside: bool = False
-) -> str:
+def _sentence(group: Group, row: Row, reference: Row | None, role: str = "", *, outside: bool = False) -> str:
     name = group.label(row)
     if row["status"] != "ok":
         reason = str(row.get("reason") or "no reason was recorded").rstrip(".")
         return f"{name} {STATUS_PHRASES.get(row['status'], row['status'])}: {reason}."
     if reference is None:
         return _opening(name, row) + _counted(name, row, None) + _over_bound(name, row)
-    ratio = ratio_between(group, row, reference, band)
+    ratio = ratio_between(group, row, reference)
     against = group.label(reference) + (f", {role}" if role else "")
-    text = _compared(name, against, ratio, band)
+    text = _compared(name, against, ratio, group.band)
     if outside or ratio.verdict is None:
         return f"{text}.{'' if outside else _counted(name, row, reference)}{_over_bound(name, row)}"
     about_bytes = _bytes(row, reference, ratio)
@@ -239,14 +247,14 @@ def _rounding(row: Row) -> str:
     return f" Its matrix values are rounded to 16 bits ({row['accuracy']})." if row["status"] == "ok" else ""
 
 
-def _against_peers(group: Group, row: Row, band: float) -> str:
+def _against_peers(group: Group, row: Row) -> str:
     """How a whole call compares with each peer that is timed by the same clock."""
     if row.get("role") != "call" or row["status"] != "ok":
         return ""
     told = []
     for peer in group.section(PEERS):
         if peer["status"] == "ok" and peer.get("clock") == row.get("clock"):
-            told.append(_compared("it", group.label(peer), ratio_between(group, row, peer, band), band))
+            told.append(_compared("it", group.label(peer), ratio_between(group, row, peer), group.band))
     return f" As a whole call, NumPy in and out, {joined(told)}." if told else ""
 
 

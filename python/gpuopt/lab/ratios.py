@@ -40,7 +40,7 @@ class Ratio:
         return bool(self.lo and self.hi and (self.hi < 1 - band or self.lo > 1 + band))
 
 
-def ratio_between(group: Group, row: Row, reference: Row, band: float = 0.0) -> Ratio:
+def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
     """The ratio of the two rows' times: the stored one against the baseline, else paired over their common blocks.
 
     Both ratios of a block are held against the same sentinels, so their quotient is paired. Without common blocks the
@@ -56,24 +56,23 @@ def ratio_between(group: Group, row: Row, reference: Row, band: float = 0.0) -> 
             ci = statistics.ratio_ci([mine[block] / theirs[block] for block in common])
             if not ci.reached:
                 return Ratio(ci.median, None, None, None, len(common))
-            return Ratio(ci.median, ci.lo, ci.hi, statistics.verdict(ci.lo, ci.hi, band), len(common))
+            return Ratio(ci.median, ci.lo, ci.hi, statistics.verdict(ci.lo, ci.hi, group.band), len(common))
     mid = float(row["median_ms"]) / float(reference["median_ms"])
     times = [float(r[key]) for r in (row, reference) for key in ("ci_lo_ms", "ci_hi_ms") if r.get(key) is not None]
     if row.get("kind") != "summary" or reference.get("kind") != "summary" or len(times) < 4:
         return Ratio(mid, None, None, None, 0)
     lo, hi = statistics.divide((times[0], times[1]), (times[2], times[3]))
-    return Ratio(mid, lo, hi, statistics.verdict(lo, hi, band), 0)
+    return Ratio(mid, lo, hi, statistics.verdict(lo, hi, group.band), 0)
 
 
-def _by_block(group: Group, row: Row, key: str) -> dict[int, float]:
-    """The row's `key` in each of its good blocks."""
+def _by_block(group: Group, row: Row, key: str) -> dict[tuple[int, str], float]:
+    """The row's `key` in each of its good blocks, which the baseline tells apart as well."""
     return {
-        int(block["block"]): float(block[key])
+        (int(block["block"]), str(block.get("baseline"))): float(block[key])
         for block in group.blocks
         if block.get("status") == "ok"
         and block.get("block") is not None
         and block.get("role", "variant") == row.get("role", "variant")
         and block.get("configuration") == row.get("configuration")
-        and block.get("preset") == row.get("preset")
         and block.get(key)
     }

@@ -25,15 +25,16 @@ SHORT_LAUNCHES = 50  # a plan of fewer launches' time is told what share of it t
 
 FLAG_MEANINGS = {
     "unconverged": "the budget ended before the interval was as narrow as the protocol asks",
-    "drift": "the device's speed changed between the sentinels of a block",
+    "cut_short": "its first samples all took over 4 times the best time so far, so that it was given no more",
+    "drift": "the device's speed changed by more than 5 %, within a visit or from sentinel to sentinel",
     "timer_suspect": "event times and wall time disagree by more than 5 %",
-    "throttled": "the device lowered its clocks during some samples",
-    "autocorrelated": "neighbouring samples depend on each other, so the interval is a block bootstrap",
-    "bimodal": "the samples fall into two groups",
+    "throttled": "the device held its clocks down at the end of a visit",
+    "autocorrelated": "neighbouring samples of a visit depend on each other",
+    "bimodal": "the samples of a visit fall into two groups",
     "over_bound": "faster than its bound: the declared work or the ceiling is wrong",
-    "suspicious": "beyond what the device's data sheet allows",
-    "optimised_away": "no time at all: the compiler removed the work",
+    "optimised_away": "some samples took no time at all: the compiler removed the work, or the clock stood still",
 }
+SUMMARY_FLAGS = ("unconverged", "over_bound")  # of all blocks together; a summary's others are those of most blocks
 
 SECTION_MEANINGS = {
     ROUNDED: "matrix values rounded to 16 bits, checked within that rounding; no plain call takes these unless asked",
@@ -69,7 +70,8 @@ def sheet(study: Study, group: Group) -> Sheet:
     """The table of `group`, one of the study's groups."""
     against = dict.fromkeys(group.label(row) for row in group.rows if is_baseline(row, row))
     quoted = {figure.device for figure in map(paper_figure, group.rows) if figure is not None}
-    titles = {"speedup": f"vs {joined(list(against)) or 'baseline'}", "paper": f"paper, {joined(sorted(quoted))}"}
+    paper = f"paper, {quoted.pop()}" if len(quoted) == 1 else "the paper"  # of several, a footer tells
+    titles = {"speedup": f"vs {joined(list(against)) or 'baseline'}", "paper": paper}
     sections = [(name, [_line(group, row) for row in group.section(name)]) for name in SECTIONS]
     cells = [cell for _, lines in sections for line in lines for cell in line.cells.items()]
     filled = {key for key, forms in cells if forms != ABSENT}
@@ -89,15 +91,15 @@ def cache_words(group: Group) -> str:
 
 def _header(study: Study, group: Group) -> list[str]:
     row, info = group.first, study.problem_info
-    sizes = row.get("sizes") or info.get("sizes") or {}
+    sizes = group.sizes or " ".join(f"{name}={size}" for name, size in (info.get("sizes") or {}).items())
     work = row.get("flops") or next((r["flops"] for r in group.rows if r.get("flops")), None)
     counted = info.get("flops_counted")
-    footprint = info.get("footprint_bytes")
+    footprint = row.get("footprint_bytes") or info.get("footprint_bytes")
     date = max((str(r["time_utc"])[:10] for r in group.rows if r.get("time_utc")), default="")
     facts = [
         cache_words(group),
         f"protocol {row.get('protocol')}" if row.get("protocol") else "",
-        f"{row.get('clock')} clock" if row.get("clock") else "",
+        _clocks(group),
         (quantity(work, "flop") + " a run" + (f" ({counted})" if counted else "")) if work else "",
         f"{byte_count(footprint)} of data" if footprint else "",
         f"gpuopt {row.get('gpuopt_version')}" if row.get("gpuopt_version") else "",
@@ -107,7 +109,7 @@ def _header(study: Study, group: Group) -> list[str]:
     launch = f"one launch, queued back to back: {significant(1e3 * group.launch_ms)} us" if group.launch_ms else ""
     ceilings = f"ceilings measured in this run: {measured}" if measured else ""
     return [
-        _dotted([row.get("workload"), group.problem, group.dtype, " ".join(f"{k}={v}" for k, v in sizes.items())]),
+        _dotted([row.get("workload"), group.problem, group.dtype, sizes]),
         _dotted([group.device, f"driver {row['driver']}" if row.get("driver") else "", row.get("platform")]),
         _dotted(facts),
         *filter(None, [_dotted([ceilings, launch])]),
@@ -130,23 +132,43 @@ def _footers(study: Study, group: Group) -> list[tuple[str, str]]:
         counts = joined([f"{variant} {count} {status}" for (variant, status), count in hidden.items()])
         out.append(("other configurations that failed in the search", f"{counts} (study.failures() says why)"))
     for flag in dict.fromkeys(flag for row in group.rows for flag in row.get("flags") or []):
-        names = [group.label(row) for row in group.rows if flag in (row.get("flags") or [])]
+        flagged = [row for row in group.rows if flag in (row.get("flags") or [])]
+        names = [group.label(row) for row in flagged]
         run = sum(row["status"] == "ok" for row in group.rows)
         told = "every row" if len(names) == run > 2 else joined(names)
-        out.append((f"* {flag}", f"{told} ({FLAG_MEANINGS.get(flag, 'no meaning is on record')})"))
+        meaning = FLAG_MEANINGS.get(flag, "no meaning is on record")
+        of_blocks = flag not in SUMMARY_FLAGS and all(row.get("kind") == "summary" for row in flagged)
+        out.append((f"* {flag}", f"{told} ({'in most blocks, ' if of_blocks else ''}{meaning})"))
     verdicts = {row.get("verdict") for row in group.rows if not is_baseline(row, row)}
     signs = [f"{sign} {text}" for word, (sign, text) in VERDICT_SIGNS.items() if word in verdicts]
     out += [("", "; ".join(signs))] if signs else []
     out += [(name, text) for name, text in SECTION_MEANINGS.items() if group.section(name)]
     if any(row.get("uncached_ms") for row in group.rows):
         out.append(("no cache", UNCACHED_MEANING))
+    out += _papers_devices(group)
     out += _launch_shares(group)
     configured = [row for row in group.rows if row.get("params") and row["status"] == "ok"]
     out += [("configurations", joined([str(row["configuration"]) for row in configured]))] if configured else []
     waiting = [group.label(row) for row in study.unconfirmed if row in group.rows]
     if waiting:
-        out.append(("not compared to the end", f"{joined(waiting)} (one search or one block each)"))
+        out.append(("not compared to the end", f"{joined(waiting)} (a search or fewer than 6 blocks each)"))
     return out
+
+
+def _clocks(group: Group) -> str:
+    """`event clock`, or the clocks that the rows mix."""
+    clocks = list(dict.fromkeys(str(row["clock"]) for row in group.rows if row.get("clock")))
+    return f"clocks {joined(clocks)}" if len(clocks) > 1 else "".join(f"{clock} clock" for clock in clocks)
+
+
+def _papers_devices(group: Group) -> list[tuple[str, str]]:
+    """Which rows' figures are of which of the paper's devices, where it is not one device alone."""
+    rows: dict[str, list[str]] = {}
+    for row in group.rows:
+        if (figure := paper_figure(row)) is not None:
+            rows.setdefault(figure.device, []).append(group.label(row))
+    told = [f"{device}: {joined(names)}" for device, names in rows.items()]
+    return [("the paper's figures", "; ".join(told))] if len(told) > 1 else []
 
 
 def _launch_shares(group: Group) -> list[tuple[str, str]]:

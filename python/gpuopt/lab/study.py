@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from statistics import median
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuopt._core import ParameterError
 
+from . import statistics
 from .results import ResultsError, Row, Store, to_pandas
 from .table import Forms, Sheet
 
@@ -23,33 +24,57 @@ if TYPE_CHECKING:
 PAPER, OURS, PEERS = "the paper's steps", "ours", "peers"
 ROUNDED, CALLS = "ours, 16-bit values", "whole calls"
 SECTIONS = (PAPER, OURS, ROUNDED, CALLS, PEERS)
-PLACE = ("device", "problem", "dtype", "cache_state")  # a table, a picture and a ratio are of one such place
+
+# A table, a picture and a ratio are of one such place. Ceilings and launches have a dtype and sizes of their own.
+BESIDE = ("device", "driver", "problem", "footprint_bytes", "cache_state", "protocol")
+PLACE = (*BESIDE, "dtype", "sizes")
 
 
 @dataclass(frozen=True)
 class Group:
-    """The summary rows that may stand beside each other: one device, problem, dtype and cache state."""
+    """The summary rows that may stand beside each other: one device, problem, dtype, cache state and protocol.
 
-    device: str
-    problem: str
-    dtype: str
-    cache_state: str
+    ``band`` is the noise of its baseline against itself, as a fraction; 0 where nothing tells it.
+    """
+
     rows: list[Row] = field(repr=False)
     blocks: list[Row] = field(repr=False)
     ceilings: list[Row] = field(repr=False)
     overheads: list[Row] = field(repr=False)
+    band: float = 0.0
 
     @property
     def first(self) -> Row:
         return self.rows[0]
+
+    @property
+    def device(self) -> str:
+        return str(self.first.get("device") or "")
+
+    @property
+    def problem(self) -> str:
+        return str(self.first.get("problem") or "")
+
+    @property
+    def dtype(self) -> str:
+        return str(self.first.get("dtype") or "")
+
+    @property
+    def cache_state(self) -> str:
+        return str(self.first.get("cache_state") or "")
+
+    @property
+    def sizes(self) -> str:
+        """`rows=4096 diags=81`."""
+        return " ".join(f"{name}={size}" for name, size in (self.first.get("sizes") or {}).items())
 
     def section(self, name: str) -> list[Row]:
         """The rows of one of `SECTIONS`, in reading order."""
         return [row for row in self.rows if section(row) == name]
 
     def ceiling_rates(self) -> dict[str, float]:
-        """The best rate in GB/s of each ceiling kernel at this cache state; summaries count more than single blocks."""
-        here = [c for c in self.ceilings if c.get("gb_s") and c.get("cache_state") in (None, self.cache_state)]
+        """The best rate in GB/s of each ceiling kernel; summaries count more than single blocks."""
+        here = [c for c in self.ceilings if c.get("gb_s")]
         final = [c for c in here if c.get("kind") == "summary"] or here
         names = dict.fromkeys(str(c["variant"]) for c in final)
         return {name: max(float(c["gb_s"]) for c in final if c["variant"] == name) for name in names}
@@ -69,13 +94,16 @@ class Group:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """What a paper printed for a preset: its rate, its bound and the share of it, and the device's short name."""
+    """What a paper printed for a preset: its rate, its bound and the share of it, of values of ``dtype``, and the
+    device's short name, led by its type beside rows of another."""
 
     gflop_s: float | None
     bound_gflop_s: float | None
     pct_bound: float | None
     bytes_per_2_flop: float | None
     device: str
+    device_type: str
+    dtype: str
 
     def forms(self) -> Forms:
         """`13.1 of 25.6 (51 %)`, `13.1 (51 %)`, `13.1`."""
@@ -96,8 +124,13 @@ def _paper_figures(workload: str) -> dict[str, PaperFigure]:
 
 
 def paper_figure(row: Row) -> PaperFigure | None:
-    """The paper's figure for the row's preset, None for what is not from a paper."""
-    return _paper_figures(str(row.get("workload") or "")).get(str(row.get("preset") or ""))
+    """The paper's figure for the row's preset; None for what is not from a paper, and for another dtype than its."""
+    figure = _paper_figures(str(row.get("workload") or "")).get(str(row.get("preset") or ""))
+    if figure is None or row.get("dtype") not in (None, figure.dtype):
+        return None
+    if row.get("device_type") in (None, figure.device_type):
+        return figure
+    return replace(figure, device=f"{figure.device_type.upper()} {figure.device}")
 
 
 def uncached_gflop_s(row: Row) -> float | None:
@@ -125,7 +158,8 @@ class Study:
 
     rows: mappings of the row schema. problem_info: what the rows do not say, every key optional: `name`, `workload`,
     `dtype`, `sizes` (mapping), `seed`, `footprint_bytes`, `flops_counted` (a phrase: which entries count as work),
-    `band` (the device's A/A band as a fraction, 0.01 when absent), `wall_s` and `harness_s` (of the whole sweep).
+    `band` (the A/A band as a fraction, where there are too few blocks to tell it), `wall_s` and `harness_s` (of the
+    whole sweep).
     notes: sentences for the reader, printed under the table. `interrupted` is True where Ctrl-C ended the sweep early.
     """
 
@@ -136,6 +170,7 @@ class Study:
         notes: Sequence[str] = (),
     ) -> None:
         self.rows: list[Row] = [dict(row) for row in rows]
+        _tell_device_types(self.rows)
         self.problem_info: dict[str, Any] = dict(problem_info or {})
         self.notes: list[str] = list(notes)
         self.interrupted = False
@@ -160,11 +195,11 @@ class Study:
 
     @cached_property
     def unconfirmed(self) -> list[Row]:
-        """The rows of `summary` whose comparison did not finish: one block or one search stands behind each."""
-        return [row for row in self.summary if row.get("kind") != "summary" and row.get("status") == "ok"]
+        """The rows of `summary` whose comparison did not finish: a search or too few blocks stand behind each."""
+        return [row for row in self.summary if row.get("status") == "ok" and not _is_confirmed(row)]
 
     def groups(self) -> list[Group]:
-        """The summary rows by device, problem, dtype and cache state, in order of appearance."""
+        """The summary rows by what `PLACE` names, in order of appearance."""
         shown: dict[Hashable, Row] = {}
         for row in self.rows:
             if row.get("kind") == "summary" and _is_entry(row):
@@ -180,20 +215,19 @@ class Study:
         in_order = dict.fromkeys(where(row) for row in self.rows)
         return [self._group(place, list(shown.values())) for place in in_order if place in places]
 
-    def _group(self, place: tuple[str, ...], shown: list[Row]) -> Group:
-        here = [row for row in self.rows if where(row) == place]
+    def _group(self, place: Hashable, shown: list[Row]) -> Group:
+        blocks = [row for row in self.rows if row.get("kind") == "block" and where(row) == place]
         rows = [row for row in shown if where(row) == place]
+        beside = [row for row in self.rows if where(row, BESIDE) == where(rows[0], BESIDE)]
+        own = [row["ratio"] for row in blocks if row.get("role") == "variant" and is_baseline(row, row)]
         seen = {id(row): index for index, row in enumerate(rows)}
         rows.sort(key=lambda row: (SECTIONS.index(section(row)), _paper_rank(row), seen[id(row)]))
         return Group(
-            device=place[0],
-            problem=place[1],
-            dtype=place[2],
-            cache_state=place[3],
             rows=rows,
-            blocks=[row for row in here if row.get("kind") == "block"],
-            ceilings=[row for row in self.rows if row.get("role") == "ceiling" and row.get("device") == place[0]],
-            overheads=[row for row in self.rows if row.get("role") == "overhead" and _is_overhead_at(row, place)],
+            blocks=blocks,
+            ceilings=[row for row in beside if row.get("role") == "ceiling"],
+            overheads=[row for row in beside if row.get("role") == "overhead"],
+            band=statistics.aa_band(own) or float(self.problem_info.get("band") or 0.0),
         )
 
     def best(self, role: str = "variant", accuracy: str = "") -> Row | None:
@@ -224,7 +258,7 @@ class Study:
             if found[0] is not None and found[1] is not None:
                 pairs.append((group, found[0], found[1]))
         if len(pairs) == 1:
-            return ratio_between(*pairs[0], float(self.problem_info.get("band") or 0.0))
+            return ratio_between(*pairs[0])
         if pairs:
             raise ParameterError(f"name: {len(pairs)} groups of rows have both; make a Study of one group's rows")
         known = {group.label(row): None for group in self.groups() for row in group.rows if row["status"] == "ok"}
@@ -313,19 +347,27 @@ def _named(group: Group, name: str) -> Row | None:
     return next((row for key in by for row in good if key(row) == name), None)
 
 
-def _is_overhead_at(row: Row, place: tuple[str, ...]) -> bool:
-    """Whether a launch was timed beside the rows of this place, whatever its own dtype."""
-    return row.get("role") == "overhead" and where(row | {"dtype": place[2]}) == place
-
-
-def where(row: Row) -> tuple[str, ...]:
+def where(row: Row, keys: Sequence[str] = PLACE) -> Hashable:
     """What rows must share to stand beside each other."""
-    return tuple(str(row.get(key) or "") for key in PLACE)
+    facts = (row.get(key) for key in keys)
+    return tuple(tuple(sorted(fact.items())) if isinstance(fact, dict) else fact for fact in facts)
 
 
 def identity(row: Row) -> Hashable:
     """What the last row of replaces the earlier ones in a study."""
-    return (where(row), row.get("role"), row.get("configuration") or row.get("variant"), row.get("preset"))
+    return (where(row), row.get("role"), row.get("configuration") or row.get("variant"))
+
+
+def _is_confirmed(row: Row) -> bool:
+    return row.get("kind") == "summary" and (row.get("blocks") or statistics.MIN_BLOCKS) >= statistics.MIN_BLOCKS
+
+
+def _tell_device_types(rows: list[Row]) -> None:
+    """Rows of earlier versions do not say it; the row of their environment does."""
+    facts = {row.get("env_hash"): row.get("environment") or {} for row in rows if row.get("kind") == "environment"}
+    for row in rows:
+        if row.get("device_type") is None and row.get("env_hash") in facts:
+            row["device_type"] = (facts[row["env_hash"]].get("device") or {}).get("type")
 
 
 def _representative(rows: list[Row]) -> Row:

@@ -19,7 +19,7 @@ from gpuopt.lab.measure import HOPELESS, PROTOCOLS, Ledger, Protocol
 from gpuopt.lab.peers import Peer, default_peers
 from gpuopt.lab.progress import Bar
 from gpuopt.lab.recorder import Recorder
-from gpuopt.lab.results import resume_key
+from gpuopt.lab.results import Row, resume_key
 from gpuopt.lab.search import search
 from gpuopt.lab.study import Study
 from gpuopt.lab.targets import (
@@ -122,11 +122,10 @@ def _wanted(problem: Problem, device: Device, names: str | Iterable[str | Config
     # Two presets may name one kernel (a paper's GPU and CPU form): a row is called by that of its own type of device,
     # else by the first.
     own = papers.presets_of_type(workload, device.type)
-    presets = {
-        tables.complete(workload, quoted[name]): name
-        for name in sorted(reversed(quoted), key=lambda name: name in own)
-        if quoted[name].variant in table
-    }
+    presets: dict[Configuration, str] = {}
+    for preset in sorted(quoted, key=lambda preset: preset not in own):
+        if quoted[preset].variant in table:
+            presets.setdefault(tables.complete(workload, quoted[preset]), preset)
     if isinstance(names, str):
         names = list(table) if names == "all" else [names]
     items: dict[Configuration | Variant, None] = {}
@@ -171,7 +170,7 @@ class _Sweep:
         self.ledger = Ledger()
         self.targets: list[Target] = []
         self.band: float | None = None
-        self.common: dict[str, object] = {}
+        self.common: Row = {}
 
     def start(self, cache: str | None) -> None:
         """Environment, cache state, and the flush of a cold sweep."""
@@ -305,7 +304,7 @@ class _Sweep:
         finally:
             bar.step()
 
-    def searched(self, target: Target, hopeless_ms: float) -> dict[str, object]:
+    def searched(self, target: Target, hopeless_ms: float) -> Row:
         """Samples of one configuration, checked again afterwards, as a kept row."""
         with self.ledger("warm-up"):
             warmed = measure.warm_up(target.sampler, self.protocol, hopeless_ms)
@@ -318,7 +317,7 @@ class _Sweep:
 
     def study(self) -> Study:
         """What was found, told with the problem's own facts."""
-        self.recorder.note_other_environments(self.common["env_hash"] if self.common else None)
+        self.recorder.note_other_environments(self.common.get("env_hash"))
         info = {
             "name": self.problem.name,
             "workload": self.problem.workload,
@@ -332,7 +331,7 @@ class _Sweep:
         }
         if self.band is not None:
             info["band"] = self.band
-        notes = list(self.recorder.notes)
+        notes = list(dict.fromkeys(self.recorder.notes))
         if self.interrupted:
             notes.append("interrupted: what was finished is here and in the file; the same call goes on from there")
         study = Study(self.recorder.rows, info, notes)

@@ -137,7 +137,7 @@ def tune(
     try:
         keep((choice.configuration, choice.traits) for choice in choices)
         if _resolved(problem, chosen, held) != choices[0].configuration:
-            keep([(choices[0].configuration, held)])  # an older record of more traits stood before it
+            keep([(choices[0].configuration, held)])  # a record of more traits stands before it
     except Error as error:
         tuned.not_stored(str(error))
     return tuned
@@ -187,11 +187,10 @@ def _choices(workload: str, study: Study, held: Traits, used: dict[Traits, Confi
     standard = [c for c in compared if not tables.accuracy(workload, c)]
     ranked = sorted(standard, key=lambda configuration: float(compared[configuration]["median_ms"]))
     general = [configuration for configuration in ranked if not needs[configuration.variant]]
-    band = float(study.problem_info.get("band") or 0.0)
 
     def choice(configuration: Configuration, inputs: Traits) -> Choice:
         row, before = compared[configuration], compared.get(used[inputs])
-        ratio = ratio_between(groups[0], row, before, band) if before else None
+        ratio = ratio_between(groups[0], row, before) if before else None
         return Choice(configuration, needs[configuration.variant], row, used[inputs], before, ratio)
 
     found = [choice(ranked[0], held)] if ranked else []

@@ -120,17 +120,20 @@ def spmv_grid(
     seed: int = 0,
     device: Selector = None,
     max_bytes: int | None = None,
+    symmetric: bool = False,
 ) -> Problem:
     """Return the product with random values on the diagonals of :func:`spmv_image_affinity`: a size without an image.
 
-    Entries are uniform in [-1, 1), and 0 where a diagonal wraps round a side of the grid. The height is halved until
-    the problem fits half of the free memory, or ``max_bytes``. Raises ParameterError.
+    Entries are uniform in [-1, 1), and 0 where a diagonal wraps round a side of the grid; with ``symmetric``, those
+    below the main diagonal mirror those above it, as an affinity's do. The height is halved until the problem fits half
+    of the free memory, or ``max_bytes``. Raises ParameterError.
     """
     extents = _extents("width, height", (width, height))
     if radius < 1:
         raise ParameterError(f"radius: {radius} reaches no neighbour; give at least 1")
     steps, sizes = oracle.disk_steps(radius), {"radius": radius}
-    return _grid_problem("grid", extents, steps, None, _dtype(dtype), seed, _device(device), max_bytes, sizes)
+    label = "grid_symmetric" if symmetric else "grid"
+    return _grid_problem(label, extents, steps, None, _dtype(dtype), seed, _device(device), max_bytes, sizes, symmetric)
 
 
 def _grid_problem(
@@ -143,6 +146,7 @@ def _grid_problem(
     device: Device | None,
     max_bytes: int | None,
     sizes: dict[str, int],
+    symmetric: bool = False,
 ) -> Problem:
     extents, notes = memory.fit(
         extents,
@@ -152,6 +156,8 @@ def _grid_problem(
         max_bytes,
     )
     matrix = _grid_matrix(extents, steps, fill, dtype, np.random.default_rng(seed))
+    if symmetric:
+        _mirror(matrix)
     axes = dict(zip(("width", "height", "depth"), extents, strict=False))
     name = f"{label}_{'x'.join(map(str, extents))}" + (f"_r{sizes['radius']}" if "radius" in sizes else "")
     return _problem(name, matrix, {**axes, **sizes}, oracle.neighbour_count(steps, extents), seed, notes, {})
@@ -180,6 +186,15 @@ def _grid_matrix(
         elif entries.size:
             entries[...] = _uniform(random, entries.shape, dtype)
     return dia_array((data, offsets), shape=(rows, rows))
+
+
+def _mirror(matrix: dia_array) -> None:
+    """Copies what stands above the main diagonal below it: A[i, i + o] is kept at column i + o, its mirror at i."""
+    place = {offset: k for k, offset in enumerate(matrix.offsets.tolist())}
+    for offset, k in place.items():
+        if offset > 0:
+            length = max(0, matrix.shape[0] - offset)
+            matrix.data[place[-offset]][:length] = matrix.data[k][offset:]
 
 
 def _constant(points: int) -> Callable[[np.ndarray], float]:

@@ -263,6 +263,7 @@ HostProduct::HostProduct(const std::shared_ptr<DiaMatrix>& matrix, std::int64_t 
 }
 
 void HostProduct::multiply(const void* x, const void* addend, void* y) {
+    session()->require_own_process();
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto bytes = facts(dtype_).bytes * static_cast<std::size_t>(vectors_);
     x_->upload(x, x_at_, static_cast<std::size_t>(cols_) * bytes);

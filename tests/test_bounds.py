@@ -1,0 +1,158 @@
+"""Ceilings: the room they take, kernels that are wrong, the clock's step and the caches, on made-up devices."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import DeviceMemoryError, MismatchError
+from gpuopt.lab import bounds
+from gpuopt.lab.bounds import MIB, BandwidthTest, CacheSize
+
+GIB = 1 << 30
+
+
+@dataclasses.dataclass(frozen=True)
+class Card:
+    name: str = "Made Up 1"
+    type: str = "gpu"
+    index: int = 0
+    global_bytes: int = 4 * GIB
+    max_alloc_bytes: int = 1 * GIB
+    allocated_bytes: int = 0
+    unified_memory: bool = False
+    timer_ns: int = 1000
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    caches = (bounds.last_level_cache, bounds.clock_step_ns)
+    for cached in caches:
+        cached.cache_clear()
+    yield
+    for cached in caches:
+        cached.cache_clear()
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> Card:
+    made = Card()
+    monkeypatch.setattr(bounds._core, "devices", lambda: [made])
+    monkeypatch.setattr(bounds, "host_free_bytes", lambda: 100 * GIB)
+    return made
+
+
+def test_ceilings_leave_room_for_what_is_there(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bounds.affordable_bytes(card) == GIB  # type: ignore[arg-type]
+    held = dataclasses.replace(card, allocated_bytes=3 * GIB)
+    assert bounds.affordable_bytes(held) == pytest.approx(0.4 * GIB, rel=0.01)  # type: ignore[arg-type]
+    assert bounds.affordable_bytes(dataclasses.replace(card, allocated_bytes=5 * GIB)) == 0  # type: ignore[arg-type]
+    monkeypatch.setattr(bounds, "host_free_bytes", lambda: GIB)
+    assert bounds.affordable_bytes(dataclasses.replace(card, type="cpu")) == pytest.approx(0.2 * GIB, rel=0.01)  # type: ignore[arg-type]
+
+
+class Buffers:
+    """Stands for buffers on a device that gives no more than ``most`` bytes in all; notes what was asked for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, most: float) -> None:
+        self.asked: list[int] = []
+
+        def init(test: Any, device: Any, footprint_bytes: int, notes: list[str] | None = None, seed: int = 0) -> None:
+            self.asked.append(footprint_bytes)
+            if 2 * footprint_bytes > most:
+                raise DeviceMemoryError("no room")
+            test.footprint_bytes, test.notes = footprint_bytes, notes
+
+        monkeypatch.setattr(BandwidthTest, "__init__", init)
+
+
+def test_a_footprint_is_clamped_and_the_note_says_so(card: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    buffers, notes = Buffers(monkeypatch, 1.5 * GIB), []
+    assert BandwidthTest.fitting(card, 3 * GIB, notes).footprint_bytes == GIB // 2
+    assert buffers.asked == [GIB, GIB // 2]
+    assert notes == [
+        "bandwidth was measured over 536.9 MB instead of 3221 MB: no more fits beside what is in the memory"
+    ]
+    notes.clear()
+    assert BandwidthTest.fitting(card, GIB // 4, notes).footprint_bytes == GIB // 4
+    assert notes == []
+    Buffers(monkeypatch, 0)
+    with pytest.raises(DeviceMemoryError):
+        BandwidthTest.fitting(card, GIB, notes)
+
+
+def reads(monkeypatch: pytest.MonkeyPatch, cache_bytes: int, gone: int = -1) -> list[int]:
+    """Makes up a memory of 100 GB/s behind a cache of 1000 GB/s; working sets of ``gone`` bytes cannot be had."""
+    sizes: list[int] = []
+
+    def candidates(self: Any) -> Iterator[Any]:
+        size = self.footprint_bytes
+        sizes.append(size)
+        if size == gone:
+            raise DeviceMemoryError("no room for them")
+        yield SimpleNamespace(variant="read"), None, 1000.0 if size <= cache_bytes else 100.0
+
+    monkeypatch.setattr(BandwidthTest, "candidates", candidates)
+    return sizes
+
+
+def test_the_cache_is_looked_for_within_the_memory(card: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    Buffers(monkeypatch, 1e12)
+    monkeypatch.setattr(bounds._core, "devices", lambda: [dataclasses.replace(card, max_alloc_bytes=300 * MIB)])
+    sizes = reads(monkeypatch, 32 * MIB, gone=256 * MIB)
+    found = bounds.last_level_cache(0)
+    assert max(sizes) == 256 * MIB
+    assert found.bytes == 32 * MIB
+    assert found.notes == ("the cache was not looked for with 256 MiB: no room for them",)
+
+
+def test_what_is_unknown_is_hot_and_told(card: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, notes = dataclasses.replace(card, type="cpu"), []
+    monkeypatch.setattr(bounds._core, "devices", lambda: [cpu])
+    monkeypatch.setattr(bounds, "llc_bytes", lambda: None)
+    assert bounds.cache_state(cpu, 100 * GIB, notes) == "hot"
+    assert "last-level cache is unknown" in notes[0]
+    assert bounds.bounding_memory(cpu, MIB, "hot") == "dram"
+
+
+@pytest.mark.parametrize(
+    ("size", "footprint", "state"),
+    [(32 * MIB, 255 * MIB, "hot"), (32 * MIB, 256 * MIB, "large"), (0, 63 * MIB, "hot"), (0, 64 * MIB, "large")],
+)
+def test_large_is_eight_times_the_cache(
+    card: Any, monkeypatch: pytest.MonkeyPatch, size: int, footprint: int, state: str
+) -> None:
+    monkeypatch.setattr(bounds, "last_level_cache", lambda index: CacheSize(size))
+    assert bounds.cache_state(card, footprint, []) == state
+
+
+def test_a_wrong_ceiling_kernel_is_told(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+    test = BandwidthTest(any_device, 1 << 16, notes)
+    wrong, *right = bounds.family(any_device)
+    check = BandwidthTest._check
+
+    def failing(self: BandwidthTest, configuration: Any) -> None:
+        if configuration == wrong:
+            raise MismatchError("its sums are off")
+        check(self, configuration)
+
+    monkeypatch.setattr(BandwidthTest, "_check", failing)
+    assert {found[0] for found in test.candidates()} <= set(right)
+    assert notes == [f"the bandwidth kernel {wrong} is wrong here and was left out: its sums are off"]
+
+
+@pytest.mark.parametrize(("times_ns", "step"), [([3200, 3232, 3200, 3296], 32.0), ([3200] * 4, 1000.0), ([], 1000.0)])
+def test_the_clocks_step_is_seen_and_not_believed(
+    card: Any, monkeypatch: pytest.MonkeyPatch, times_ns: list[int], step: float
+) -> None:
+    Buffers(monkeypatch, 1e12)
+    plan = SimpleNamespace(sample=lambda count: {"device_ms": list(np.array(times_ns) * 1e-6)})
+    monkeypatch.setattr(BandwidthTest, "candidates", lambda self: iter([(None, plan, 1.0)] if times_ns else []))
+    assert bounds.clock_step_ns(0) == step

@@ -1,0 +1,143 @@
+"""Samplers and visits: how many samples are taken, what is told of them, and what is not measured any further."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import gpuopt
+from gpuopt.lab import measure
+from gpuopt.lab.measure import PROTOCOLS, Sampler
+
+FULL = PROTOCOLS["full"]
+
+
+class Plan:
+    """Stands for a built plan; its times are made up, in ms a run."""
+
+    def __init__(
+        self, device_ms: float, queued_ms: float = 0.0, wall_ms: float | None = None, kernels: int = 1
+    ) -> None:
+        self.device_ms, self.queued_ms, self.wall_ms = device_ms, queued_ms, device_ms if wall_ms is None else wall_ms
+        self.kernels = [{}] * kernels
+
+    def sample(self, count: int, batch: int = 1) -> dict[str, list[float]]:
+        told = {"device_ms": self.device_ms, "queued_ms": self.queued_ms, "wall_ms": self.wall_ms}
+        return {name: [value] * count for name, value in told.items()}
+
+
+def sampler(*args: Any, **fields: Any) -> Sampler:
+    return measure.device_sampler(Plan(*args, **fields), 1.0)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- visits
+
+
+def test_a_visit_tells_of_itself_alone() -> None:
+    plan = Plan(1.0, 0.25, 1.25)
+    taking = measure.device_sampler(plan, 1.0)  # type: ignore[arg-type]
+    first = measure.visit(taking, FULL)
+    plan.queued_ms, plan.wall_ms = 0.5, 1.5
+    second = measure.visit(taking, FULL)
+    assert (first.queued_ms, first.wall_ms) == (0.25, 1.25)
+    assert (second.queued_ms, second.wall_ms) == (0.5, 1.5)
+    plan.device_ms = 1.0001
+    taking.flags.append("timer_suspect")  # of a warm-up, say
+    assert measure.visit(taking, FULL).flags == []
+
+
+def test_a_visit_without_time_is_an_error() -> None:
+    with pytest.raises(gpuopt.Error, match="no time at all"):
+        measure.visit(Sampler(lambda count: [0.0] * count, "event"), FULL)
+    seldom = Sampler(lambda count: [0.0, *[1.0] * (count - 1)], "event")
+    assert measure.visit(seldom, FULL).median_ms == 1.0
+
+
+@pytest.mark.parametrize("kind", ["device", "host", "theirs"])
+def test_cold_visits_count_the_flush(kind: str) -> None:
+    taken = itertools.count()
+
+    def flush() -> None:
+        next(taken)
+        time.sleep(0.004)
+
+    make = {
+        "device": lambda: measure.device_sampler(Plan(0.001), 1.0, flush),  # type: ignore[arg-type]
+        "host": lambda: measure.wall_sampler(lambda: None, flush),
+        "theirs": lambda: measure.queued_sampler(lambda count, batch: [0.001] * count, flush),
+    }
+    protocol = dataclasses.replace(FULL, visit_s=0.02, search_cap_s=0.05)
+    assert 3 <= len(measure.visit(make[kind](), protocol).samples) <= 6
+    assert len(measure.visit(make[kind](), dataclasses.replace(FULL, visit_s=9.0)).samples) == measure.COLD_SAMPLES
+    begin = next(taken)
+    measure.search_samples(make[kind](), protocol)
+    assert next(taken) - begin < 40
+
+
+def test_hot_visits_are_filled_by_device_time() -> None:
+    assert len(measure.visit(sampler(1.0), dataclasses.replace(FULL, visit_s=0.02)).samples) == 20
+
+
+# ---------------------------------------------------------------- clocks
+
+
+@pytest.mark.parametrize(
+    ("plan", "suspect"),
+    [
+        (Plan(1.0, 0.5, 1.5), False),
+        (Plan(1.0, 0.5, 1.54), False),
+        (Plan(1.0, 0.0, 1.2), True),
+        (Plan(2.0, 0.0, 1.0), True),
+        (Plan(0.2, 0.0, 0.8), False),  # the host's own way is much of what is short
+        (Plan(0.02, 0.5, 0.03), False),  # 50 runs: 1 ms and half a millisecond of waiting, 1.5 ms by the host
+        (Plan(0.02, 0.0, 0.03), True),
+        (Plan(0.02, 0.0, 0.03, kernels=30), False),  # several gates: the waits behind all but the first are unknown
+    ],
+)
+def test_clocks_that_differ_are_told(plan: Plan, suspect: bool) -> None:
+    taking = measure.device_sampler(plan, 1.0)  # type: ignore[arg-type]
+    assert ("timer_suspect" in measure.visit(taking, FULL).flags) is suspect
+
+
+def test_one_late_wake_up_is_no_suspicion() -> None:
+    assert not measure.clocks_differ([2.0, 2.0, 2.0], [0.0] * 3, [2.01, 9.0, 2.02], 1)
+
+
+def test_steps_of_clocks() -> None:
+    assert sampler(1.0).step_ns == 1.0
+    assert measure.wall_sampler(lambda: None).step_ns == 0.0
+    assert measure.queued_sampler(lambda count, batch: [1.0] * count).step_ns == measure.CUDA_STEP_NS
+
+
+# ---------------------------------------------------------------- the search
+
+
+def counted(times: Any) -> SimpleNamespace:
+    taken: list[float] = []
+
+    def take(count: int) -> list[float]:
+        got = [next(times) for _ in range(count)]
+        taken.extend(got)
+        return got
+
+    return SimpleNamespace(taken=taken, sampler=Sampler(take, "event"))
+
+
+def test_the_hopeless_are_cut_short() -> None:
+    slow = counted(itertools.repeat(5.0))
+    found = measure.search_samples(slow.sampler, FULL, 4.0)
+    assert (len(slow.taken), found.samples, found.flags) == (3, [5.0] * 3, ["cut_short"])
+    assert measure.warm_up(slow.sampler, FULL, 4.0) < 50
+    assert len(slow.taken) == 6
+
+
+def test_one_good_sample_is_hope() -> None:
+    protocol = dataclasses.replace(FULL, search_min_s=0.0, search_cap_s=0.0, warm_up_s=0.0, warm_up_cap_s=1e-3)
+    lucky = counted(itertools.cycle([5.0, 5.0, 3.0]))
+    assert "cut_short" not in measure.search_samples(lucky.sampler, protocol, 4.0).flags
+    assert len(lucky.taken) >= 10
