@@ -416,3 +416,16 @@ def test_the_doctor_asks_this_machine() -> None:
 )
 def test_extras_of_other_platforms_are_not_missing(marker: str, applies: bool) -> None:
     assert doctor._applies(marker) is applies
+
+
+def test_a_study_of_chosen_variants_without_a_picture(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    wanted = ["-v", "paper:basic", "-v", "sliced(SLICE=32, ITEMS=2)"]
+    options = ["--quick", "--device", "cpu", "--no-plots", "--out", str(out), *wanted]
+    result = CliRunner().invoke(cli.app, ["study", "spmv", "40x30", *options])
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
+    names = {row["configuration"] for row in rows if row["kind"] == "summary" and row["role"] == "variant"}
+    assert names == {"basic(LOCAL=256)", "sliced(HALF=0, ITEMS=2, SLICE=32, WIDTH=16)"}
+    refused = CliRunner().invoke(cli.app, ["study", "spmv", "8x8", "-v", "sliced(", "--out", str(out)])
+    assert (refused.exit_code, "'sliced(' is no configuration" in refused.output) == (2, True)

@@ -288,3 +288,12 @@ def test_the_shipped_records_fit_every_kind_of_device() -> None:
     for entry in tables._shipped_records("spmv"):
         levels = {p.name: p.levels for p in table[entry["variant"]].parameters}
         assert all(value in levels[name] for name, value in entry.get("parameters", {}).items()), entry
+
+
+def test_a_configuration_is_read_as_it_prints() -> None:
+    for configuration in (Configuration("basic"), Configuration("sliced", SLICE=64, ITEMS=8)):
+        assert Configuration.parse(str(configuration)) == configuration
+    assert Configuration.parse(" sliced( SLICE = 64 ) ") == Configuration("sliced", SLICE=64)
+    for text in ("", "sliced(", "sliced(SLICE)", "sliced(SLICE=x)", "two words", "sliced(SLICE=1=2)"):
+        with pytest.raises(gpuopt.ParameterError, match="is no configuration"):
+            Configuration.parse(text)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 ERROR_EXIT, INTERRUPT_EXIT = 2, 130
 ROWS_FILE = "rows.jsonl"
 OUT_HELP = "Where rows and pictures go; by default gpuopt-results/WORKLOAD-DEVICE."
+VARIANT_HELP = (
+    "Only these, again and again: a variant (all its levels), a preset, or a configuration such as 'sliced(SLICE=64)'."
+)
 RESUME_HELP = "Keep the rows of an earlier run that still hold (the default), or measure everything anew."
 
 
@@ -196,6 +199,7 @@ def study_command(workload: Workload) -> click.Command:
     return _subcommand(
         workload,
         run_study,
+        click.option("--variant", "-v", "variants", metavar="V", multiple=True, help=VARIANT_HELP),
         click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP),
         click.option("--no-plots", is_flag=True, help="Draw nothing."),
     )
@@ -213,6 +217,7 @@ def run_study(
     quick: bool,
     device: str | None,
     dtype: str,
+    variants: tuple[str, ...],
     out: Path | None,
     no_plots: bool,
     resume: bool,
@@ -234,7 +239,7 @@ def run_study(
             _set_aside(rows)
         result = lab.sweep(
             problem,
-            variants="all",
+            variants=[gpuopt.Configuration.parse(v) if "(" in v else v for v in variants] or "all",
             protocol="quick" if quick else "full",
             device=chosen,
             store=rows,

@@ -10,6 +10,7 @@ import fcntl
 import functools
 import json
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -40,6 +41,18 @@ class Configuration:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Configuration is immutable; make a new one")
+
+    @classmethod
+    def parse(cls, text: str) -> Configuration:
+        """The configuration that prints as ``text``, e.g. ``"interior(ROWS=2, UNROLL=9)"``. Raises ParameterError."""
+        found = re.fullmatch(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*", text)
+        pairs = [pair.split("=") for pair in (found[2] or "").split(",") if pair.strip()] if found else []
+        try:
+            return cls(found[1], **{name.strip(): int(value) for name, value in pairs})  # type: ignore[index]
+        except (TypeError, ValueError) as error:
+            raise ParameterError(
+                f'variant: {text!r} is no configuration; write it as "interior(ROWS=2, UNROLL=9)"'
+            ) from error
 
     @property
     def parameters(self) -> dict[str, int]:

@@ -176,7 +176,8 @@ def batch_for(prepared: Prepared, step_ns: float, clock: str | None = None) -> i
     """Runs to time together: 1, or for a short plan (or the clock "batch") as many as span a millisecond."""
     if clock == "event":
         return 1
-    once = float(np.median(prepared.sample(3)["device_ms"])) * 1e-3
+    first = prepared.sample(1)["device_ms"]
+    once = float(np.median(first if first[0] > LONG_MS else prepared.sample(3)["device_ms"])) * 1e-3
     if clock is None and once >= max(SHORT_S, 100 * step_ns * 1e-9):
         return 1
     return max(2, batch_spanning(once))
@@ -279,11 +280,18 @@ def queued_sampler(
 
 HOPELESS = 4  # times the best so far: what is slower in all of its first samples is not searched any further
 HOPELESS_SAMPLES = 3
+LONG_MS = 250.0  # of such a run, one is enough to see that it is hopeless
+
+
+def _hopeless(times: Sequence[float], hopeless_ms: float) -> bool:
+    """Whether the first samples say that no more of them are worth their time."""
+    enough = 1 if times[0] > LONG_MS else HOPELESS_SAMPLES
+    return len(times) >= enough and min(times[:enough]) > hopeless_ms
 
 
 def warm_up(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -> float:
     """Runs until the median of the last ten times moves by less than 1 %, between the protocol's two times; three
-    times where all of these take more than ``hopeless_ms``. Returns milliseconds."""
+    times, or once where that is long, if all of these take more than ``hopeless_ms``. Returns milliseconds."""
     begin = time.perf_counter()
     times: list[float] = []
     previous = np.inf
@@ -292,7 +300,7 @@ def warm_up(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -
         spent = time.perf_counter() - begin
         median = float(np.median(times[-10:]))
         settled = len(times) >= 10 and abs(median - previous) < 0.01 * median
-        if len(times) == HOPELESS_SAMPLES and min(times) > hopeless_ms:
+        if len(times) <= HOPELESS_SAMPLES and _hopeless(times, hopeless_ms):
             return spent * 1e3
         if spent >= protocol.warm_up_cap_s or (settled and spent >= protocol.warm_up_s):
             return spent * 1e3
@@ -301,13 +309,15 @@ def warm_up(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -
 
 def search_samples(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -> Taken:
     """Samples until the protocol's target or cap; the flag ``unconverged`` says it was the cap, ``cut_short`` that the
-    first three all took more than ``hopeless_ms``."""
+    first ones all took more than ``hopeless_ms``."""
     sampler.begin()
     begin = time.perf_counter()
-    times = sampler.take(HOPELESS_SAMPLES)
-    if min(times) > hopeless_ms:
+    times = sampler.take(1)
+    if not _hopeless(times, hopeless_ms):
+        times += sampler.take(HOPELESS_SAMPLES - 1)
+    if _hopeless(times, hopeless_ms):
         return sampler.taken(times, "cut_short")
-    times += sampler.take(10 - HOPELESS_SAMPLES)
+    times += sampler.take(10 - len(times))
     while True:
         spent = time.perf_counter() - begin
         enough = statistics.converged(

@@ -1,0 +1,163 @@
+"""Notebooks: stored clean, importing gpuopt and little else, running from top to bottom, concluding what the rows
+say."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import html
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from gpuopt.lab.ratios import Ratio
+
+PATHS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
+IMPORTED = {"gpuopt", "matplotlib", "numpy", *sys.stdlib_module_names}
+LIMIT_S = 280  # of a whole notebook, in quick mode; a 2-core CPU takes 20 s
+
+each_notebook = pytest.mark.parametrize("path", PATHS, ids=[path.stem for path in PATHS])
+
+
+def code_cells(path):
+    return [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+
+
+def source(path, cell_id):
+    return next("".join(cell["source"]) for cell in code_cells(path) if cell["id"] == cell_id)
+
+
+def test_there_are_notebooks():
+    assert [path.name for path in PATHS] == ["01_spmv.ipynb"]
+
+
+@each_notebook
+def test_stored_without_outputs(path):
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    ids = [cell["id"] for cell in notebook["cells"]]
+    assert len(set(ids)) == len(ids)
+    for cell in code_cells(path):
+        assert (cell["outputs"], cell["execution_count"], cell["metadata"]) == ([], None, {}), cell["id"]
+
+
+@each_notebook
+def test_imports(path):
+    found = set()
+    for cell in code_cells(path):
+        for node in ast.walk(ast.parse("".join(cell["source"]))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found.add(str(node.module).split(".")[0])
+    assert "gpuopt" in found
+    assert found <= IMPORTED
+
+
+# ---------------------------------------------------------------- run from top to bottom
+
+
+def execute(path, directory):
+    """The notebook run in quick mode in an empty folder, by this interpreter and with its import path.
+
+    In a process of its own: what the messaging library leaves to the garbage collector is no warning of ours.
+    """
+    pytest.importorskip("nbclient", reason="nbclient is of the test group")
+    kernelspec = pytest.importorskip("ipykernel.kernelspec", reason="ipykernel is of the test group")
+    # Whatever kernels this machine has, this one is the running interpreter's.
+    kernelspec.write_kernel_spec(directory / "kernels" / "python3")
+    work = directory / "work"
+    work.mkdir()
+    shutil.copy(path, work)
+    environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"} | {
+        "GPUOPT_NOTEBOOK_QUICK": "1",
+        "IPYTHONDIR": str(directory / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(directory / "config"),
+        "JUPYTER_PATH": str(directory),
+        "JUPYTER_RUNTIME_DIR": str(directory / "runtime"),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    command = [sys.executable, "-c", "from nbclient.cli import main; main()", "--inplace", path.name]
+    done = subprocess.run(
+        command, cwd=work, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads((work / path.name).read_text(encoding="utf-8")), work
+
+
+def outputs(notebook, kind):
+    return [
+        (cell["id"], "".join(output["data"][kind]))
+        for cell in notebook["cells"]
+        for output in cell.get("outputs", [])
+        if kind in output.get("data", {})
+    ]
+
+
+def printed(notebook, cell_id):
+    cell = next(cell for cell in notebook["cells"] if cell["id"] == cell_id)
+    return "".join("".join(output["text"]) for output in cell["outputs"] if output["output_type"] == "stream")
+
+
+@pytest.mark.usefixtures("any_device")
+def test_spmv_notebook_runs(tmp_path):
+    path = next(path for path in PATHS if path.stem == "01_spmv")
+    notebook, work = execute(path, tmp_path)
+    assert {"matrix", "ladder", "bound", "ours", "cut"} <= {cell for cell, _ in outputs(notebook, "image/png")}
+    tables = dict(outputs(notebook, "text/html"))
+    assert "symmetric_sliced" in tables["sweep"]
+    device = re.match(r"(.+): [\d.]+ GB/s", printed(notebook, "prediction"))[1]
+    assert device in html.unescape(tables["parameters"])
+    conclusion = printed(notebook, "conclusion")
+    assert device in conclusion
+    assert re.search(r"\d+(\.\d+)? % \[\d+, \d+\] of its bound", conclusion)
+    assert not [cell["id"] for cell in code_cells(work / path.name) if "Warning" in printed(notebook, cell["id"])]
+    assert (work / "gpuopt-results" / "notebook-spmv.jsonl").stat().st_size > 0
+
+
+# ---------------------------------------------------------------- the conclusion is computed
+
+
+BEST = {"configuration": "sliced(WIDTH=8)", "preset": None, "gflop_s": 12.34}
+BEST |= {"pct_bound": 80.0, "pct_lo": 70.0, "pct_hi": None}
+
+
+@pytest.mark.parametrize(
+    ("best", "verdict", "said"),
+    [
+        (BEST, "FAST", "sliced(WIDTH=8), is 2.00x [1.67, 2.50] as fast as the paper's first step."),
+        (BEST, "SAME", "sliced(WIDTH=8), is no faster than the paper's first step (2.00x [1.67, 2.50])."),
+        (BEST, "AMBIGUOUS", "seems 2.00x [1.67, 2.50] as fast as the paper's first step, which these blocks do not"),
+        (BEST, None, "seems 2.00x [1.67, 2.50] as fast"),
+        (BEST | {"preset": "paper:basic"}, "SAME", "is the paper's first step itself, at 12.34 GFLOP/s."),
+    ],
+)
+def test_conclusion_follows_the_rows(best, verdict, said):
+    namespace = {
+        "GUESS": 7.5,
+        "best": best,
+        "device": SimpleNamespace(name="A device"),
+        "gains": {
+            "paper:aligned": Ratio(0.8, 0.7, 0.9, "FAST", 10),
+            "paper:image": Ratio(1.5, 1.4, 1.6, "SLOW", 10),
+        },
+        "names": ["paper:basic", "paper:aligned", "paper:image"],
+        "np": SimpleNamespace(nan=float("nan")),
+        "study": SimpleNamespace(speedup=lambda name, reference: Ratio(0.5, 0.4, 0.6, verdict, 10)),
+    }
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(source(PATHS[0], "conclusion"), namespace)
+    text = out.getvalue()
+    assert said in text
+    assert "On A device, of the paper's 2 later steps these pay: aligned 1.25x [1.11, 1.43]." in text
+    assert "It reaches 80 % [70, nan] of its bound. You said 7.5x" in text
