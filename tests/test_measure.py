@@ -28,6 +28,7 @@ class Plan:
 
     def sample(self, count: int, batch: int = 1) -> dict[str, list[float]]:
         told = {"device_ms": self.device_ms, "queued_ms": self.queued_ms, "wall_ms": self.wall_ms}
+        told["busy_ms"] = 0.75 * self.device_ms
         return {name: [value] * count for name, value in told.items()}
 
 
@@ -44,7 +45,7 @@ def test_a_visit_tells_of_itself_alone() -> None:
     first = measure.visit(taking, FULL)
     plan.queued_ms, plan.wall_ms = 0.5, 1.5
     second = measure.visit(taking, FULL)
-    assert (first.queued_ms, first.wall_ms) == (0.25, 1.25)
+    assert (first.busy_ms, first.queued_ms, first.wall_ms) == (0.75, 0.25, 1.25)
     assert (second.queued_ms, second.wall_ms) == (0.5, 1.5)
     plan.device_ms = 1.0001
     taking.flags.append("timer_suspect")  # of a warm-up, say

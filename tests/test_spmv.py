@@ -20,7 +20,7 @@ def laplacian(n: int = 200, dtype: str = "float32") -> sparse.dia_array:
 
 def variants_for(matrix: gpuopt.DiaMatrix) -> list[str]:
     """The variants whose demands a matrix meets."""
-    met = {"symmetric": matrix.symmetric, "grid": matrix.grid_width > 0}
+    met = {"symmetric": matrix.symmetric, "grid": matrix.grid_width > 0, "columns": True}
     return [v.name for v in gpuopt.variants("spmv") if all(met[trait] for trait in v.traits)]
 
 
@@ -169,7 +169,7 @@ def test_a_matrix_says_what_it_runs(device: gpuopt.Device) -> None:
         chosen = matrix.configuration
         assert set(chosen.parameters) == {p.name for p in table[chosen.variant].parameters}
         assert chosen.parameters.get("HALF", 0) == 0  # never less accurate unasked
-        assert table[matrix.resolve(None, columns=True).variant].traits == []
+        assert table[matrix.resolve(None, columns=True).variant].traits == ["columns"]
     assert "symmetric" not in table[unsymmetric.configuration.variant].traits
     assert symmetric.resolve("basic").variant == "basic"
     if device.type == "cpu":

@@ -44,10 +44,10 @@ def common(problem: Problem, device: gpuopt.Device) -> dict[str, Any]:
     [
         (0.1, None, 10, "batch"),
         (0.0001, None, 1000, "batch"),
-        (1.0, None, 1, "event"),
-        (5.0, None, 1, "event"),
+        (5.0, None, 10, "batch"),
+        (15.0, None, 1, "event"),
         (0.1, "event", 1, "event"),
-        (5.0, "batch", 2, "batch"),
+        (15.0, "batch", 10, "batch"),
     ],
 )
 def test_short_products_are_queued_together(once_ms: float, clock: str | None, batch: int, word: str) -> None:

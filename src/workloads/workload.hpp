@@ -59,8 +59,9 @@ struct Variant {
     std::vector<Parameter> parameters;
     std::function<Launch(const Case&)> launch;
     std::vector<Rule> rules;
-    std::vector<std::string> needs{};   // device features in words: "images", "fp16"
-    std::vector<std::string> traits{};  // what the input must be, in the workload's words: "symmetric", "grid"
+    std::vector<std::string> needs{};  // device features in words: "images", "fp16"
+    std::vector<std::string>
+        traits{};  // what the input must be, in the workload's words: "symmetric", "grid", "columns"
 };
 
 struct Workload {

@@ -55,7 +55,7 @@ def timed(target: Target, taken: Taken, flags: list[str]) -> Row:
     sampler = target.sampler
     summary = statistics.summarise(taken.samples, batch_n=sampler.batch_n, timer_ns=sampler.step_ns or None)
     row = target.fields | summary | rates(target, summary["median_ms"]) | {"status": "ok"}
-    row |= {"queued_start_ms": taken.queued_ms, "wall_ms": taken.wall_ms}
+    row |= {"busy_ms": taken.busy_ms, "queued_start_ms": taken.queued_ms, "wall_ms": taken.wall_ms}
     row["flags"] = list(dict.fromkeys([*flags, *statistics.quality_flags(summary), *taken.flags]))
     return row
 
@@ -69,6 +69,12 @@ def rates(target: Target, median_ms: float) -> Row:
         "gflop_s": target.flops / median_ms * 1e-6 if target.flops else None,
         "gb_s": moved / median_ms * 1e-6 if moved else None,
     }
+
+
+def _median_of(blocks: list[Row], field: str) -> float | None:
+    """The median over blocks of what not every row tells."""
+    told = [float(value) for block in blocks if isinstance(value := block.get(field), int | float)]
+    return float(np.median(told)) if told else None
 
 
 class Comparison:
@@ -262,6 +268,7 @@ class Comparison:
             "ratio": ratio.median,
             "ratio_lo": ratio.lo if ratio.reached else None,
             "ratio_hi": ratio.hi if ratio.reached else None,
+            "busy_ms": _median_of(blocks, "busy_ms"),
             "blocks": len(blocks),
             "verdict": verdict if ratio.reached else None,
         }

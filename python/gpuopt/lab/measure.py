@@ -126,8 +126,9 @@ def check_again(bound: Bound, problem: Problem, configuration: Configuration) ->
 class Sampler:
     """A source of times in milliseconds a run, with the clock that they come from and its step (0 for the host's).
 
-    ``queued_ms``, ``wall_ms`` and ``flags`` tell of what was taken since :meth:`begin`. ``flushed``: the caches are
-    flushed before each sample, which the samples do not show.
+    ``busy_ms`` (the kernels' own times, without what lies between them), ``queued_ms``, ``wall_ms`` and ``flags`` tell
+    of what was taken since :meth:`begin`. ``flushed``: the caches are flushed before each sample, which the samples do
+    not show.
     """
 
     take: Callable[[int], list[float]]
@@ -135,27 +136,30 @@ class Sampler:
     batch_n: int = 1
     step_ns: float = 0.0
     flushed: bool = False
+    busy_ms: list[float] = field(default_factory=list)
     queued_ms: list[float] = field(default_factory=list)
     wall_ms: list[float] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
 
     def begin(self) -> None:
         """Forgets what was told of earlier samples."""
-        self.queued_ms, self.wall_ms, self.flags = [], [], []
+        self.busy_ms, self.queued_ms, self.wall_ms, self.flags = [], [], [], []
 
     def taken(self, samples: list[float], *flags: str) -> Taken:
         """``samples``, with what was told of them. Raises Error where their median is no time at all."""
         if float(np.median(samples)) <= 0:
             raise Error("no time at all: the compiler removed the work, or the clock does not run")
-        queued, wall = (float(np.median(told)) if told else None for told in (self.queued_ms, self.wall_ms))
-        return Taken(samples, queued, wall, [*flags, *self.flags])
+        lists = (self.busy_ms, self.queued_ms, self.wall_ms)
+        busy, queued, wall = (float(np.median(told)) if told else None for told in lists)
+        return Taken(samples, busy, queued, wall, [*flags, *self.flags])
 
 
 @dataclass(frozen=True)
 class Taken:
-    """The samples of one visit in ms a run, the medians of what the queue and the host's clock say, and flags."""
+    """The samples of one visit in ms a run, the medians of what kernels, queue and the host's clock say, and flags."""
 
     samples: list[float]
+    busy_ms: float | None = None
     queued_ms: float | None = None
     wall_ms: float | None = None
     flags: list[str] = field(default_factory=list)
@@ -167,6 +171,7 @@ class Taken:
 
 SHORT_S = 50e-6  # below this, or 100 clock steps, runs are queued behind a gate and timed together
 BATCH_SPAN_S = 1e-3
+PEER_RUNS = 10  # queued together at least, where they are short: the host's way to the first is in their time
 CUDA_STEP_NS = 500.0  # of CUDA's events, as its manual says
 CLOCKS_APART = 0.05  # what event times and the host's clock may differ by
 GATED_COMMANDS = 1024  # the most that stand behind one gate: of a longer batch the first wait alone is known
@@ -207,11 +212,12 @@ def device_sampler(
         if flush is None:
             got = prepared.sample(count, batch)
         else:
-            got = {"device_ms": [], "queued_ms": [], "wall_ms": []}
+            got = {"device_ms": [], "busy_ms": [], "queued_ms": [], "wall_ms": []}
             for _ in range(count):
                 flush()
                 for name, values in prepared.sample(1).items():
                     got.setdefault(name, []).extend(values)
+        sampler.busy_ms.extend(got["busy_ms"])
         sampler.queued_ms.extend(got["queued_ms"])
         sampler.wall_ms.extend(got["wall_ms"])
         times: list[float] = got["device_ms"]
@@ -261,7 +267,7 @@ def queued_sampler(
     """Times by somebody else's device clock: ``sample(count, batch)`` gives ms a run of ``batch`` runs queued together.
 
     A single run between two of its events holds the host's way to the launch as well, so that whatever is shorter than
-    a millisecond is taken in batches. ``flush`` and ``clock`` as in :func:`device_sampler`.
+    ten milliseconds is taken in batches of at least ten. ``flush`` and ``clock`` as in :func:`device_sampler`.
     """
     if flush is not None:
 
@@ -273,8 +279,9 @@ def queued_sampler(
             return times
 
         return Sampler(take, "event", step_ns=CUDA_STEP_NS, flushed=True)
-    batch = 1 if clock == "event" else batch_spanning(float(np.median(sample(3, 1))) * 1e-3)
-    batch = max(batch, 2) if clock == "batch" else batch
+    once_s = float(np.median(sample(3, 1))) * 1e-3
+    short = clock == "batch" or (clock is None and once_s < PEER_RUNS * BATCH_SPAN_S)
+    batch = max(PEER_RUNS, batch_spanning(once_s)) if short else 1
     return Sampler(lambda count: sample(count, batch), "batch" if batch > 1 else "event", batch, CUDA_STEP_NS)
 
 

@@ -44,7 +44,7 @@ GROUPS = _lists(
              time_utc""",
     outcome="kind status reason flags block order",
     time="n batch_n min_ms q1_ms median_ms q3_ms p95_ms max_ms mad_ms ci_lo_ms ci_hi_ms samples_ms",
-    overheads="build_ms queued_start_ms wall_ms warmup_ms",
+    overheads="build_ms busy_ms queued_start_ms wall_ms warmup_ms",
     quality="autocorr1 drift_pct_s bimodal timer_ns",
     rates="flops bytes gflop_s gb_s bound_ms bound_by pct_bound pct_lo pct_hi uncached_ms pct_uncached",
     correctness="max_abs max_rel max_ulp l2_rel tol canary_ok",

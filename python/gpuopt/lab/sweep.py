@@ -127,7 +127,9 @@ def _wanted(problem: Problem, device: Device, names: str | Iterable[str | Config
         if quoted[preset].variant in table:
             presets.setdefault(tables.complete(workload, quoted[preset]), preset)
     if isinstance(names, str):
-        names = list(table) if names == "all" else [names]
+        # Not those made for inputs of another kind, as for several columns where x is one vector.
+        fitting = [v.name for v in table.values() if all(problem.traits.get(trait, True) for trait in v.traits)]
+        names = fitting if names == "all" else [names]
     items: dict[Configuration | Variant, None] = {}
     for name in names:
         exact = tables.resolve(workload, device, problem.dtype.name, name)

@@ -162,7 +162,8 @@ def _resolved(problem: Problem, device: Device, traits: Traits) -> Configuration
 
 def _used_until_now(problem: Problem, device: Device) -> dict[Traits, Configuration]:
     """What a plain call uses, for every set of traits that the input may turn out to have."""
-    names = sorted({trait for variant in tables.variants(problem.workload) for trait in variant.traits})
+    named = {trait for variant in tables.variants(problem.workload) for trait in variant.traits}
+    names = sorted(named - problem.traits.keys())
     sets = [frozenset(some) for count in range(len(names) + 1) for some in itertools.combinations(names, count)]
     return {traits: _resolved(problem, device, traits) for traits in sets}
 
