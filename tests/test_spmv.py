@@ -186,6 +186,8 @@ def test_sixteen_bit_values_only_when_asked_for(device: gpuopt.Device) -> None:
     rounded = gpuopt.DiaMatrix(A, device=device, stored="float16")
     assert rounded.stored == rounded.T.stored == "float16"
     assert rounded.configuration.parameters["HALF"] == 1
+    symmetric = gpuopt.DiaMatrix(laplacian(), device=device, stored="float16")
+    assert symmetric.configuration.parameters["HALF"] == 1
     magnitude = abs(A) @ abs(x)
     exact_error = np.abs(gpuopt.DiaMatrix(A, device=device) @ x - A @ x)
     error = np.abs(rounded @ x - A @ x)
@@ -246,3 +248,25 @@ def test_preparing_says_what_a_variant_needs(device: gpuopt.Device) -> None:
     line = sparse.dia_array((np.ones((1, 50), np.float32), [0]), shape=(50, 50))
     with pytest.raises(gpuopt.UnsupportedError, match="no grid"):
         gpuopt.spmv(line, vector(50), variant="tiles", device=device)
+
+
+def test_a_record_that_does_not_fit_gives_way(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tuned record chose a variant that takes at most 128 bands; a plain product must not fail for that."""
+    scattered = sparse.dia_array((vector(200, 900), np.arange(-400, 400, 4)), shape=(900, 900))
+    M = gpuopt.DiaMatrix(scattered, device=device)
+    chosen = gpuopt.configuration.complete("spmv", gpuopt.Configuration("banded"))
+    resolve = gpuopt.configuration.resolve
+    monkeypatch.setattr(
+        "gpuopt.matrix.resolve",
+        lambda workload, device, dtype, variant=None, traits=None: (
+            resolve(workload, device, dtype, variant, traits) if variant else chosen
+        ),
+    )
+    assert M.configuration == chosen
+    x = vector(900)
+    with pytest.warns(UserWarning, match="200 bands"):
+        np.testing.assert_allclose(M @ x, scattered @ x, atol=1e-4)
+    assert M.configuration.variant == "interior"
+    np.testing.assert_allclose((M @ gpuopt.to_device(x, device)).to_numpy(), scattered @ x, atol=1e-4)
+    with pytest.raises(gpuopt.UnsupportedError, match="200 bands"):
+        gpuopt.spmv(M, x, variant="banded")

@@ -218,7 +218,7 @@ def _user_records(workload: str) -> list[Record]:
 
 
 def store_records(workload: str, records: Iterable[Record]) -> Path:
-    """Merges records into the user's file and returns its path; the next plain call, in any process, uses them.
+    """Merges records into the user's file and returns its path; the next matrix made, in any process, uses them.
 
     A record has ``match``, ``variant`` and ``parameters``, and says where it comes from: ``evidence``, ``date``,
     ``driver``. It replaces the one with an equal ``match``; those with more keys in ``match`` come first, then newer

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, overload
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
 KEPT_PRODUCTS = 2
+Made = TypeVar("Made")
 
 
 def _is_scipy_dia(matrix: object) -> bool:
@@ -79,7 +82,7 @@ class DiaMatrix:
     def _adopt(self, handle: _core.DiaMatrix, stored: str | None) -> None:
         self._handle = handle
         self._stored = stored
-        self._configurations: dict[tuple[str, bool], Configuration] = {}
+        self._configurations: dict[tuple[str | None, bool], Configuration] = {}
         self._products: dict[object, _core.HostProduct] = {}
         self._lock = threading.Lock()
         self._transposed: DiaMatrix | None = None
@@ -117,7 +120,8 @@ class DiaMatrix:
 
     @property
     def symmetric(self) -> bool:
-        """Whether every entry equals its mirrored one exactly; found out on the device at the first question."""
+        """Whether every entry equals its mirrored one exactly, each diagonal's mirror stored as well; found out on the
+        device at the first question."""
         return self._handle.symmetric
 
     @property
@@ -142,7 +146,7 @@ class DiaMatrix:
         """
         if isinstance(variant, Configuration):
             return resolve("spmv", self.device, self.dtype.name, variant)
-        key = (variant or "", columns)
+        key = (variant, columns)
         if key not in self._configurations:
             traits = {
                 "symmetric": lambda: self.symmetric,
@@ -153,22 +157,48 @@ class DiaMatrix:
             self._configurations[key] = resolve("spmv", self.device, self.dtype.name, variant, traits)
         return self._configurations[key]
 
+    def planned(
+        self, variant: str | Configuration | None, columns: bool, make: Callable[[Configuration], Made]
+    ) -> Made:
+        """What ``make`` makes of the configuration that ``variant=`` means.
+
+        One that a record chose and this matrix does not fit, for its many bands say, gives way to the variant that
+        takes any matrix, with a warning.
+        """
+        configuration = self.resolve(variant, columns)
+        try:
+            return make(configuration)
+        except UnsupportedError as error:
+            general = resolve("spmv", self.device, self.dtype.name, "interior")
+            if variant is not None or configuration == general:
+                raise
+            made = make(general)  # raises again where it is not the configuration that does not fit
+            warnings.warn(f"{error}; {general} runs instead, `gpuopt tune spmv` finds better", stacklevel=4)
+            self._configurations[None, columns] = general
+            return made
+
     def multiply(
         self, x: np.ndarray, y: Any, alpha: float, beta: float, out: Any, variant: str | Configuration | None
     ) -> np.ndarray:
         """``alpha * A @ x + beta * y`` for NumPy arrays: the plan of the latest product of this kind is used again."""
+        if x.ndim not in (1, 2) or x.shape[0] != self.shape[1] or x.dtype != self.dtype:
+            # Refused there, before anything is packed for it.
+            return _core.spmv(self._handle, x, y, alpha, beta, out, "basic", {})  # type: ignore[no-any-return]
         columns = x.shape[1] if x.ndim == 2 else 1
-        configuration = self.resolve(variant, columns > 1)
-        key = (configuration, columns, alpha, beta)
-        with self._lock:
-            product = self._products.get(key)
-        if product is None:
-            product = _core.HostProduct(
-                self._handle, columns, alpha, beta, configuration.variant, configuration.parameters
-            )
-            with self._lock:  # the latest few: each holds room for x and the result
-                self._products = {**dict(list(self._products.items())[1 - KEPT_PRODUCTS :]), key: product}
-        result: np.ndarray = product.multiply(self._handle, x, y, alpha, out)
+
+        def product(configuration: Configuration) -> _core.HostProduct:
+            key = (configuration, columns, alpha, beta)
+            with self._lock:
+                found = self._products.get(key)
+            if found is None:
+                name, parameters = configuration.variant, configuration.parameters
+                found = _core.HostProduct(self._handle, columns, alpha, beta, name, parameters)
+                with self._lock:  # the latest few: each holds a packed matrix, and room for x and the result
+                    self._products = {**dict(list(self._products.items())[1 - KEPT_PRODUCTS :]), key: found}
+            return found
+
+        planned = self.planned(variant, columns > 1, product)
+        result: np.ndarray = planned.multiply(self._handle, x, y, alpha, out)
         return result
 
     @property
@@ -195,7 +225,10 @@ class DiaMatrix:
 
         def product(matrix: DiaMatrix) -> Any:
             def apply(x: np.ndarray) -> np.ndarray:
-                return matrix @ np.ascontiguousarray(x, dtype=matrix.dtype)
+                if np.iscomplexobj(x):
+                    return apply(x.real) + 1j * apply(x.imag)
+                result: np.ndarray = matrix @ np.ascontiguousarray(x, dtype=matrix.dtype)
+                return result
 
             return apply
 

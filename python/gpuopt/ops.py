@@ -67,10 +67,14 @@ def spmv(
         matrix = matrix.T
     if isinstance(x, np.ndarray):
         return matrix.multiply(x, y, float(alpha), float(beta), out, variant)
-    configuration = matrix.resolve(variant, columns=len(getattr(x, "shape", ())) == 2 and x.shape[1] > 1)
-    return _core.spmv(
-        matrix._handle, x, y, float(alpha), float(beta), out, configuration.variant, configuration.parameters
-    )
+    columns = len(getattr(x, "shape", ())) == 2 and x.shape[1] > 1
+
+    def product(configuration: Configuration) -> Array:
+        name, parameters = configuration.variant, configuration.parameters
+        result: Array = _core.spmv(matrix._handle, x, y, float(alpha), float(beta), out, name, parameters)
+        return result
+
+    return matrix.planned(variant, columns, product)
 
 
 def prepare_spmv(
@@ -85,7 +89,9 @@ def prepare_spmv(
 ) -> Prepared:
     """The same product, built and bound once: ``run()`` repeats it on whatever ``x`` holds by then, ``sample()`` times
     it."""
-    configuration = A.resolve(variant, columns=len(x.shape) == 2 and x.shape[1] > 1)
-    return _core.prepare_spmv(
-        A._handle, x, y, float(alpha), float(beta), out, configuration.variant, configuration.parameters
-    )
+
+    def plan(configuration: Configuration) -> Prepared:
+        name, parameters = configuration.variant, configuration.parameters
+        return _core.prepare_spmv(A._handle, x, y, float(alpha), float(beta), out, name, parameters)
+
+    return A.planned(variant, len(x.shape) == 2 and x.shape[1] > 1, plan)

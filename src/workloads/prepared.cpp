@@ -53,13 +53,19 @@ Span Prepared::run_group(std::size_t runs) {
     const auto start = std::chrono::steady_clock::now();
     std::vector<cl::Event> events;
     if (runs == 1) {
-        enqueue(events, nullptr);
+        try {
+            enqueue(events, nullptr);
+        } catch (...) {  // a step that was enqueued before must not outlive the buffers it works on
+            session_->queue().finish();
+            throw;
+        }
     } else {
         cl::UserEvent gate = checked([&] { return cl::UserEvent(session_->context()); });
         try {
             for (std::size_t i = 0; i < runs; ++i) enqueue(events, &gate);
         } catch (...) {
             gate.setStatus(-1);  // an unset gate would leave the queue blocked for good
+            session_->queue().finish();
             throw;
         }
         checked([&] { return gate.setStatus(CL_COMPLETE); });

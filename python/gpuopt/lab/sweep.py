@@ -115,6 +115,13 @@ class _Wanted:
         return _Named(configuration, preset, bool(preset) or configuration in self.items)
 
 
+def fitting_variants(problem: Problem) -> list[str]:
+    """The variants of the problem's workload but those made for inputs of another kind, as for several columns where x
+    is one vector."""
+    rows = tables.variants(problem.workload)
+    return [row.name for row in rows if all(problem.traits.get(trait, True) for trait in row.traits)]
+
+
 def _wanted(problem: Problem, device: Device, names: str | Iterable[str | Configuration], all_levels: bool) -> _Wanted:
     workload = problem.workload
     table = {variant.name: variant for variant in tables.variants(workload)}
@@ -127,9 +134,7 @@ def _wanted(problem: Problem, device: Device, names: str | Iterable[str | Config
         if quoted[preset].variant in table:
             presets.setdefault(tables.complete(workload, quoted[preset]), preset)
     if isinstance(names, str):
-        # Not those made for inputs of another kind, as for several columns where x is one vector.
-        fitting = [v.name for v in table.values() if all(problem.traits.get(trait, True) for trait in v.traits)]
-        names = fitting if names == "all" else [names]
+        names = fitting_variants(problem) if names == "all" else [names]
     items: dict[Configuration | Variant, None] = {}
     for name in names:
         exact = tables.resolve(workload, device, problem.dtype.name, name)

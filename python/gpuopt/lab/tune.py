@@ -17,7 +17,7 @@ from gpuopt.lab.environment import device_label
 from gpuopt.lab.ratios import Ratio, ratio_between
 from gpuopt.lab.results import Row
 from gpuopt.lab.study import Study
-from gpuopt.lab.sweep import sweep
+from gpuopt.lab.sweep import fitting_variants, sweep
 from gpuopt.lab.table import spread
 from gpuopt.problems.problem import Problem
 from gpuopt.selection import Selector, select
@@ -94,7 +94,7 @@ def tune(
     """
     chosen = select(device)
     workload = problem.workload
-    names = [v.name for v in tables.variants(workload)] if variants == "all" else variants
+    names = fitting_variants(problem) if variants == "all" else variants
     rows_file = Path(store) if store is not None else rows_path(workload, chosen)
     used = _used_until_now(problem, chosen)
     study = sweep(

@@ -88,6 +88,8 @@ struct Call {
 py::object multiply(HostProduct& product, const MatrixPointer& matrix, const py::object& x, const py::object& y,
                     double alpha, const py::object& out) {
     Call call(matrix, x, y, alpha, product.beta(), out);
+    if (matrix->rows() != product.rows() || matrix->cols() != product.cols() || matrix->dtype() != product.dtype())
+        throw ArrayError("matrix", "it is not the one this product was planned for", "plan a product of its own");
     if (call.x.is_device()) throw ArrayError("x", "it is a DeviceArray", "give a NumPy array");
     if (call.arguments.vectors != product.vectors())
         throw ArrayError("x", "its shape is " + shape_text(call.x.shape),

@@ -62,6 +62,7 @@ DiaMatrix::DiaMatrix(std::shared_ptr<Session> session, DType dtype, std::int64_t
 }
 
 std::shared_ptr<DiaMatrix> DiaMatrix::transposed() {
+    session_->require_own_process();
     const std::lock_guard<std::mutex> lock(mutex_);
     std::shared_ptr<DiaMatrix> result(new DiaMatrix());
     result->session_ = session_;
@@ -91,6 +92,7 @@ void DiaMatrix::add_whole(Prepared& plan) const {
 std::shared_ptr<Buffer> DiaMatrix::whole_offsets() const { return uploaded(session_, whole_.offsets, "offsets"); }
 
 std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
+    session_->require_own_process();
     const auto slice = std::max<std::int64_t>(form.slice, 1);
     const StoredForm key{slice, form.upper, form.half};
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -146,6 +148,7 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
 }
 
 bool DiaMatrix::symmetric() {
+    session_->require_own_process();
     const std::lock_guard<std::mutex> lock(mutex_);
     if (symmetric_) return *symmetric_;
     std::vector<std::int32_t> partner;
@@ -193,7 +196,8 @@ double DiaMatrix::half_scale() {
         largest->download(found.data());
         for (const auto value : found) maximum = std::max(maximum, double(value));
     }
-    half_scale_ = maximum > 0 ? std::ldexp(1.0, std::clamp(14 - std::ilogb(maximum), -120, 120)) : 1.0;
+    const int reach = dtype_ == DType::f64 ? 1000 : 120;  // powers of two that alpha can be divided by
+    half_scale_ = maximum > 0 ? std::ldexp(1.0, std::clamp(14 - std::ilogb(maximum), -reach, reach)) : 1.0;
     return *half_scale_;
 }
 
@@ -228,6 +232,10 @@ std::int64_t DiaMatrix::max_offset() const {
     return offsets_.empty() ? 0 : std::max<std::int64_t>(0, *std::max_element(offsets_.begin(), offsets_.end()));
 }
 
-bool DiaMatrix::needs_long_index() const { return rows_ + cols_ > (std::int64_t(1) << 30); }
+// Tiles reach up to 64 lines of the grid beyond the last row.
+bool DiaMatrix::needs_long_index() const {
+    constexpr auto limit = std::int64_t(1) << 30;
+    return rows_ + cols_ > limit || grid_width() > limit / 64;
+}
 
 }  // namespace gpuopt

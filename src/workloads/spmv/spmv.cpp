@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "runtime/device_array.hpp"
 #include "runtime/image.hpp"
 
 namespace gpuopt {
@@ -254,7 +255,7 @@ HostProduct::HostProduct(const std::shared_ptr<DiaMatrix>& matrix, std::int64_t 
     : rows_(matrix->rows()), cols_(matrix->cols()), vectors_(vectors), dtype_(matrix->dtype()), beta_(beta) {
     const auto bytes = facts(dtype_).bytes * static_cast<std::size_t>(vectors);
     const auto& session = matrix->session();
-    y_ = std::make_shared<Buffer>(session, static_cast<std::size_t>(rows_) * bytes, "the result");
+    y_ = std::make_shared<Buffer>(session, DeviceArray::bytes_of(dtype_, {rows_, vectors}, "the result"), "the result");
     if (beta != 0) addend_ = std::make_shared<Buffer>(session, static_cast<std::size_t>(rows_) * bytes, "y");
     Planner planner({matrix, nullptr, addend_, y_, vectors, alpha, beta}, spmv_variant(variant), parameters);
     plan_ = planner.plan();
