@@ -77,7 +77,7 @@ register_nvidia() { # containers bring NVIDIA's library without the file that na
     say "NVIDIA's OpenCL registered"
 }
 
-sources=$(find pyproject.toml CMakeLists.txt cmake src kernels python tests -type f ! -name '*.pyc' | LC_ALL=C sort | xargs cksum | cksum)
+sources=$(find pyproject.toml CMakeLists.txt cmake src kernels python tests notebooks -type f ! -name '*.pyc' | LC_ALL=C sort | xargs cksum | cksum)
 if [ "$(cat "$done/sources" 2>/dev/null)" != "$sources" ] || [ ! -d "$site" ]; then
     rm -f "$done"/*
     echo "$sources" >"$done/sources"
@@ -96,12 +96,12 @@ if [ -e "$done/build" ]; then
     stage doctor "$lab" "$python" -m gpuopt doctor
     stage devices "$lab" "$python" -m gpuopt devices
     stage study-spmv-quick "$lab" "$python" -m gpuopt study spmv --quick --out "$out/spmv-quick"
-    for size in 2048x2048 321x481; do
-        stage "study-spmv-$size" "$lab" "$python" -m gpuopt study spmv "$size" --out "$out/spmv-$size"
-    done
     for file in tests/test_*.py; do
         name=$(basename "$file" .py)
         stage "$name" "$lab pytest pytest_timeout" "$python" -m pytest -p no:cacheprovider "$file"
+    done
+    for size in 2048x2048 321x481; do
+        stage "study-spmv-$size" "$lab" "$python" -m gpuopt study spmv "$size" --out "$out/spmv-$size"
     done
     stage study-spmv-float64 "$lab" "$python" -m gpuopt study spmv --quick --dtype float64 --out "$out/spmv-float64"
     stage study-spmv-cpu "$lab" "$python" -m gpuopt study spmv --quick --device cpu --out "$out/spmv-cpu"

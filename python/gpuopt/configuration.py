@@ -1,5 +1,5 @@
-"""Configurations, and how a plain call finds its own: explicit, user's tuned cache, shipped record, rule of thumb by
-device type.
+"""Configurations, and how a plain call finds its own: what the caller names, else the record that asks for the most of
+the input, the user's tuned ones before those shipped, which end in a rule of thumb by device type.
 
 Nothing here runs a kernel: a plain call never turns into a sweep.
 """

@@ -198,7 +198,7 @@ class DiaMatrix:
             return found
 
         planned = self.planned(variant, columns > 1, product)
-        result: np.ndarray = planned.multiply(self._handle, x, y, alpha, out)
+        result: np.ndarray = planned.multiply(self._handle, x, y, out)
         return result
 
     @property

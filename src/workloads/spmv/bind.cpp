@@ -86,8 +86,8 @@ struct Call {
 
 // The product of host arrays by a plan that was made before; what is checked is what a plain product checks.
 py::object multiply(HostProduct& product, const MatrixPointer& matrix, const py::object& x, const py::object& y,
-                    double alpha, const py::object& out) {
-    Call call(matrix, x, y, alpha, product.beta(), out);
+                    const py::object& out) {
+    Call call(matrix, x, y, 1, product.beta(), out);  // for its checks; alpha is in the plan
     if (matrix->rows() != product.rows() || matrix->cols() != product.cols() || matrix->dtype() != product.dtype())
         throw ArrayError("matrix", "it is not the one this product was planned for", "plan a product of its own");
     if (call.x.is_device()) throw ArrayError("x", "it is a DeviceArray", "give a NumPy array");
@@ -146,7 +146,7 @@ void bind_spmv(py::module_& module) {
         .def(py::init<const MatrixPointer&, std::int64_t, double, double, const std::string&, const Parameters&>(),
              py::arg("matrix"), py::arg("vectors"), py::arg("alpha"), py::arg("beta"), py::arg("variant"),
              py::arg("parameters"), py::call_guard<py::gil_scoped_release>())
-        .def("multiply", &multiply, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("alpha"), py::arg("out"));
+        .def("multiply", &multiply, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("out"));
     module.def("spmv", &spmv, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("alpha"), py::arg("beta"),
                py::arg("out"), py::arg("variant"), py::arg("parameters"));
     module.def("prepare_spmv", &prepare, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("alpha"),
