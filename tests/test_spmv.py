@@ -270,3 +270,55 @@ def test_a_record_that_does_not_fit_gives_way(device: gpuopt.Device, monkeypatch
     np.testing.assert_allclose((M @ gpuopt.to_device(x, device)).to_numpy(), scattered @ x, atol=1e-4)
     with pytest.raises(gpuopt.UnsupportedError, match="200 bands"):
         gpuopt.spmv(M, x, variant="banded")
+
+
+def aligned(n: int, offset: int = 0) -> np.ndarray:
+    """n floats that begin `offset` elements behind an address that is a multiple of 4096."""
+    raw = np.empty(n + 2048, np.float32)
+    start = -raw.ctypes.data % 4096 // 4 + offset
+    return raw[start : start + n]
+
+
+@pytest.mark.parametrize("variant", ["interior", "padded", "sliced", "symmetric_sliced"])
+@pytest.mark.parametrize(("x_offset", "y_offset"), [(0, 0), (0, 3), (3, 0), (3, 3)])
+def test_vectors_at_any_address(device: gpuopt.Device, variant: str, x_offset: int, y_offset: int) -> None:
+    A = laplacian(5000)
+    M = gpuopt.DiaMatrix(A, device=device)
+    x, out = aligned(5000, x_offset), aligned(5000, y_offset)
+    for seed in (1, 2):
+        x[:] = vector(5000, seed=seed)
+        assert gpuopt.spmv(M, x, out=out, variant=variant) is out
+        np.testing.assert_allclose(out, A @ x, atol=1e-5)
+    x.flags.writeable = False
+    np.testing.assert_allclose(gpuopt.spmv(M, x, variant=variant), A @ x, atol=1e-5)
+
+
+@pytest.mark.parametrize("variant", ["interior", "sliced", "symmetric_sliced"])
+@pytest.mark.parametrize("shift", [0, 32])
+def test_out_may_overlap_x(device: gpuopt.Device, variant: str, shift: int) -> None:
+    A = laplacian(5000)
+    M = gpuopt.DiaMatrix(A, device=device)
+    memory = aligned(5000 + shift)
+    x, out = memory[:5000], memory[shift:]
+    x[:] = vector(5000)
+    expected = A @ x
+    gpuopt.spmv(M, x, out=out, variant=variant)
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+
+
+def test_results_do_not_share_memory(device: gpuopt.Device) -> None:
+    n = 1_300_000  # 5 MB: memory that was let go is used again
+    A = laplacian(n)
+    M = gpuopt.DiaMatrix(A, device=device)
+    x = vector(n)
+    kept = [M @ (np.float32(k) * x) for k in range(1, 4)]
+    address = kept[0].ctypes.data
+    for k, y in enumerate(kept, 1):
+        np.testing.assert_allclose(y[:1000], (A @ (np.float32(k) * x))[:1000], atol=1e-5)
+    view = kept[1][10:20]
+    before = view.copy()
+    del kept, y
+    again = [M @ x for _ in range(4)]
+    assert any(other.ctypes.data == address for other in again)
+    assert not any(np.shares_memory(view, other) for other in again)
+    np.testing.assert_array_equal(view, before)

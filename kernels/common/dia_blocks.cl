@@ -1,5 +1,5 @@
-// Sums of BLOCK neighbouring rows in explicit WIDTH-wide vectors, for one work-item; x padded, no bounds test.
-// Values of one diagonal are neighbours; the next diagonal's begin `stride` further on.
+// Sums of BLOCK neighbouring rows in explicit WIDTH-wide vectors, for one work-item. Values of one diagonal are neighbours; the next
+// diagonal's begin `stride` further on.
 #include "common/dia.cl"
 
 #define VECTORS (BLOCK / WIDTH)
@@ -10,8 +10,9 @@
 #define EACH_VECTOR _Pragma("nounroll") for (int j = 0; j < VECTORS; ++j)
 #endif
 
-inline void dia_block(global const VALUE* entry, const long stride, const int diags, OFFSET_SPACE const INDEX* restrict offsets,
-                      global const REAL* restrict vector, REAL* result) {
+// `vector` points at the first row; every row + offset lies inside x.
+inline void dia_block_inside(global const VALUE* entry, const long stride, const int diags,
+                             OFFSET_SPACE const INDEX* restrict offsets, global const REAL* restrict vector, REAL* result) {
     REALV sum[VECTORS];
     EACH_VECTOR sum[j] = (REALV)(0);
     for (int k = 0; k < diags; ++k) {
@@ -22,3 +23,29 @@ inline void dia_block(global const VALUE* entry, const long stride, const int di
     }
     EACH_VECTOR VSTORE(sum[j], result + j * WIDTH);
 }
+
+// Near the matrix's rim: of each diagonal the rows whose entry lies inside, no test an entry.
+inline void dia_block_rim(global const VALUE* entry, const long stride, const int diags, OFFSET_SPACE const INDEX* restrict offsets,
+                          global const REAL* restrict x, const INDEX row, const INDEX count, const INDEX cols, REAL* result) {
+    for (INDEX i = 0; i < count; ++i) result[i] = 0;
+    for (int k = 0; k < diags; ++k) {
+        const INDEX col = row + offsets[k], last = min(count, cols - col);
+        INDEX i = max((INDEX)0, -col);
+        for (; i + WIDTH <= last; i += WIDTH)
+            VSTORE(fma(LOAD_VALUES(entry + i), VLOAD(x + (col + i)), VLOAD(result + i)), result + i);
+        for (; i < last; ++i) result[i] = fma(LOAD_VALUE(entry + i), x[col + i], result[i]);
+        entry += stride;
+    }
+}
+
+// BLOCK rows of y from `row` on, fewer at the end.
+#define DIA_BLOCK(row, entry, stride)                                                                              \
+    {                                                                                                              \
+        const INDEX row_ = row, count_ = min((INDEX)BLOCK, rows - row_);                                           \
+        REAL result_[BLOCK];                                                                                       \
+        if (count_ == BLOCK && diags > 0 && row_ + offsets[0] >= 0 && row_ + offsets[diags - 1] + BLOCK <= cols)   \
+            dia_block_inside(entry, stride, diags, offsets, x + row_, result_);                                    \
+        else                                                                                                       \
+            dia_block_rim(entry, stride, diags, offsets, x, row_, count_, cols, result_);                          \
+        for (INDEX i_ = 0; i_ < count_; ++i_) DIA_STORE(row_ + i_, result_[i_]);                                   \
+    }

@@ -1,16 +1,10 @@
-// For CPUs: ITEMS work-items, each a run of slices of SLICE rows whose values lie in one stream; explicit WIDTH-wide vectors,
-// x padded, no bounds test. One address stream instead of one a diagonal. On a GPU it leaves the device idle.
+// For CPUs: ITEMS work-items, each a run of slices of SLICE rows whose values lie in one stream; explicit WIDTH-wide vectors, bounds tests
+// only near the rim of the matrix. One address stream instead of one a diagonal. On a GPU it leaves the device idle.
 #define BLOCK SLICE
 #include "common/dia_blocks.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_sliced(DIA_ARGUMENTS) {
     const long slices = ((long)rows + SLICE - 1) / SLICE;
     const long first = slices * (long)get_global_id(0) / ITEMS, last = slices * ((long)get_global_id(0) + 1) / ITEMS;
-    for (long slice = first; slice < last; ++slice) {
-        const INDEX row = (INDEX)(slice * SLICE);
-        REAL result[SLICE];
-        dia_block(val + slice * diags * SLICE, SLICE, diags, offsets, x + x_origin + row, result);
-        const int count = (int)min((INDEX)SLICE, (INDEX)(rows - row));
-        for (int i = 0; i < count; ++i) DIA_STORE(row + i, result[i]);
-    }
+    for (long slice = first; slice < last; ++slice) DIA_BLOCK((INDEX)(slice * SLICE), val + slice * diags * SLICE, SLICE)
 }

@@ -50,7 +50,6 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_symmetric_sliced
     const long first = slices * (long)get_global_id(0) / ITEMS, last = slices * ((long)get_global_id(0) + 1) / ITEMS;
     const INDEX begin = (INDEX)(first * SLICE), end = (INDEX)min((long)rows, last * SLICE);
     if (begin >= end) return;
-    global const REAL* vector = x + x_origin;
     INDEX zeroed = begin;
     const INDEX reach = diags > 0 ? offsets[diags - 1] : 0;
 
@@ -61,7 +60,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_symmetric_sliced
         for (INDEX j = max((INDEX)0, begin - o); j < until;) {
             const long slice = j / SLICE;
             const INDEX next = min(until, (INDEX)((slice + 1) * SLICE));
-            add_product(y + (j + o), val + (slice * diags + k) * SLICE + j % SLICE, vector + j, next - j);
+            add_product(y + (j + o), val + (slice * diags + k) * SLICE + j % SLICE, x + j, next - j);
             j = next;
         }
     }
@@ -70,18 +69,20 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_symmetric_sliced
         for (const INDEX until = (INDEX)min((long)end, (long)row + SLICE + reach); zeroed < until; ++zeroed) y[zeroed] = 0;
         global const VALUE* entry = val + slice * diags * SLICE;
         int k = 0;
-        for (; k + 4 <= diags; k += 4)
-            add_four_products(y + row, entry + (long)k * SLICE, vector + row + offsets[k], vector + row + offsets[k + 1],
-                              vector + row + offsets[k + 2], vector + row + offsets[k + 3], count);
-        for (; k < diags; ++k) add_product(y + row, entry + (long)k * SLICE, vector + row + offsets[k], count);
+        // Offsets ascend: from the first that leaves the matrix on, rows are fewer, then none.
+        for (; k + 4 <= diags && count <= rows - row - offsets[k + 3]; k += 4)
+            add_four_products(y + row, entry + (long)k * SLICE, x + row + offsets[k], x + row + offsets[k + 1], x + row + offsets[k + 2],
+                              x + row + offsets[k + 3], count);
+        for (; k < diags; ++k)
+            add_product(y + row, entry + (long)k * SLICE, x + row + offsets[k], min(count, (INDEX)(rows - row - offsets[k])));
         for (k = diags > 0 && offsets[0] == 0; k < diags;) {
             const INDEX o = offsets[k], room = (INDEX)(end - row - o);
             global const VALUE* a = entry + (long)k * SLICE;
             if (k + 4 <= diags && offsets[k + 3] == o + 3 && min(count, room) > 3 + WIDTH) {
-                add_four_mirrored(y + row + o, a, vector + row, count, room);
+                add_four_mirrored(y + row + o, a, x + row, count, room);
                 k += 4;
             } else {
-                add_product(y + row + o, a, vector + row, min(count, room));
+                add_product(y + row + o, a, x + row, min(count, room));
                 ++k;
             }
         }

@@ -1,5 +1,12 @@
 #include "bindings/numpy_view.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "runtime/large_pages.hpp"
+
 namespace gpuopt {
 
 DType dtype_of(const py::dtype& dtype, const std::string& name) {
@@ -80,6 +87,67 @@ void require_same_device(const Operand& operand, const std::shared_ptr<Session>&
                          "move it with gpuopt.to_device(" + operand.name + ".to_numpy(), device)");
 }
 
+namespace {
+
+// Large pages of results that were let go, for the next ones: where fresh memory is dear (virtual machines), the first
+// touch of a result costs a good part of the product that makes it.
+class KeptPages {
+public:
+    std::unique_ptr<LargePages> take(std::size_t bytes) {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            const auto fits = [&](const auto& block) {
+                return block->bytes() >= bytes && block->bytes() - bytes < LargePages::page_bytes;
+            };
+            const auto found = std::find_if(blocks_.begin(), blocks_.end(), fits);
+            if (found != blocks_.end()) {
+                auto block = std::move(*found);
+                blocks_.erase(found);
+                return block;
+            }
+        }
+        return std::make_unique<LargePages>(bytes);
+    }
+    void give(std::unique_ptr<LargePages> block) {
+        constexpr std::size_t most_blocks = 4, most_bytes = std::size_t(64) << 20;
+        if (block->bytes() > most_bytes / most_blocks) return;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (blocks_.size() == most_blocks) blocks_.erase(blocks_.begin());
+        blocks_.push_back(std::move(block));
+    }
+
+private:
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<LargePages>> blocks_;
+};
+
+KeptPages& kept_pages() {
+    static auto* const pages = new KeptPages;  // arrays may outlive everything else
+    return *pages;
+}
+
+// A new NumPy array that a device can write in place: aligned for any vector, a big one on large pages.
+py::array host_array(DType dtype, const std::vector<std::int64_t>& shape) {
+    constexpr auto alignment = std::align_val_t{128};
+    const std::vector<py::ssize_t> lengths(shape.begin(), shape.end());
+    const auto bytes = DeviceArray::bytes_of(dtype, shape, "the result");
+    if (bytes >= 2 * LargePages::page_bytes) {
+        auto pages = kept_pages().take(bytes);
+        if (void* const data = pages->data()) {
+            const py::capsule owner(pages.get(), [](void* held) {
+                kept_pages().give(std::unique_ptr<LargePages>(static_cast<LargePages*>(held)));
+            });
+            pages.release();
+            return py::array(numpy_dtype(dtype), lengths, data, owner);
+        }
+    }
+    void* const data = ::operator new(std::max<std::size_t>(bytes, 1), alignment);
+    const py::capsule owner(data, [](void* held) { ::operator delete(held, alignment); });
+    return py::array(numpy_dtype(dtype), lengths, data, owner);
+}
+
+}  // namespace
+
 Operand result_operand(py::handle out, bool on_device, DType dtype, const std::vector<std::int64_t>& shape,
                        const std::shared_ptr<Session>& session) {
     if (!out.is_none()) {
@@ -99,7 +167,7 @@ Operand result_operand(py::handle out, bool on_device, DType dtype, const std::v
     }
     if (on_device) return operand(py::cast(DeviceArray::empty(session, dtype, shape, "the result")), "out");
     session->require_room(DeviceArray::bytes_of(dtype, shape, "the result"), "the result");
-    return operand(py::array(numpy_dtype(dtype), std::vector<py::ssize_t>(shape.begin(), shape.end())), "out");
+    return operand(host_array(dtype, shape), "out");
 }
 
 py::object finished(const Operand& result) { return result.owner; }

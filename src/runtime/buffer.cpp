@@ -47,6 +47,30 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
     }
 }
 
+Buffer::Buffer(std::shared_ptr<Session> session, void* memory, std::size_t bytes, cl_mem_flags access)
+    : session_(std::move(session)), bytes_(bytes) {
+    whole_ = checked([&] { return cl::Buffer(session_->context(), access | CL_MEM_USE_HOST_PTR, bytes, memory); });
+    handle_ = whole_;
+}
+
+std::unique_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, void* memory, std::size_t bytes) {
+    return std::unique_ptr<Buffer>(new Buffer(std::move(session), memory, bytes, CL_MEM_READ_WRITE));
+}
+
+std::unique_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes) {
+    return std::unique_ptr<Buffer>(new Buffer(std::move(session), const_cast<void*>(memory), bytes, CL_MEM_READ_ONLY));
+}
+
+void Buffer::settle() const {
+    const auto lock = session_->lock_runs();
+    const auto& queue = session_->queue();
+    checked([&] {
+        void* const mapped = queue.enqueueMapBuffer(handle_, CL_TRUE, CL_MAP_READ, 0, bytes_);
+        queue.enqueueUnmapMemObject(handle_, mapped);
+        return queue.finish();
+    });
+}
+
 void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
     if (bytes == 0) return;
     const auto lock = session_->lock_runs();

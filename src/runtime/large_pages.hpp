@@ -19,6 +19,7 @@ public:
     LargePages& operator=(LargePages&& other) noexcept;
 
     void* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
 
     static constexpr std::size_t page_bytes = std::size_t(2) << 20;
 

@@ -22,6 +22,10 @@ Prepared& Prepared::arg(const Scalar& value) {
     return *this;
 }
 
+void Prepared::rebind(std::size_t step, cl_uint argument, const Buffer& buffer) {
+    checked([&] { return steps_.at(step).kernel.setArg(argument, buffer.handle()); });
+}
+
 std::size_t Prepared::runs_behind_a_gate() const {
     constexpr std::size_t most_commands = 1024;
     const auto commands =

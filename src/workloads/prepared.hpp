@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/buffer.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/session.hpp"
 #include "runtime/timing.hpp"
@@ -35,6 +36,10 @@ public:
         return *this;
     }
     Prepared& arg(const Scalar& value);
+    cl_uint next_argument() const { return next_argument_; }
+
+    // Gives an argument of a step another buffer, between runs.
+    void rebind(std::size_t step, cl_uint argument, const Buffer& buffer);
 
     // Keeps what the kernels point to alive for as long as the plan.
     void keep(std::any owner) { kept_.push_back(std::move(owner)); }

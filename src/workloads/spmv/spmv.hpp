@@ -57,7 +57,8 @@ std::shared_ptr<Prepared> prepare_spmv(const SpmvArguments& arguments, const std
                                        const Parameters& parameters);
 
 // A product of vectors in host memory, planned once and run by one thread at a time: upload, run, download. x goes
-// straight to where the kernel wants it. It does not keep the matrix, only its values.
+// straight to where the kernel wants it; on a CPU the kernel reads and writes the caller's vectors themselves where
+// they are aligned. It does not keep the matrix, only its values.
 class HostProduct {
 public:
     HostProduct(const std::shared_ptr<DiaMatrix>& matrix, std::int64_t vectors, double alpha, double beta,
@@ -72,12 +73,18 @@ public:
     const std::shared_ptr<Session>& session() const { return plan_->session(); }
 
 private:
+    std::size_t x_bytes() const;
+    std::size_t y_bytes() const;
+    bool can_borrow(const void* memory) const;
+
     std::mutex mutex_;
     std::int64_t rows_, cols_, vectors_;
     DType dtype_;
     double beta_;
     std::shared_ptr<Buffer> x_, addend_, y_;
     std::size_t x_at_ = 0;  // bytes before the first element of x
+    cl_uint x_argument_ = 0, y_argument_ = 0;
+    bool in_place_ = false;  // nothing stands between the caller's vectors and the product
     std::shared_ptr<Prepared> plan_;
 };
 
