@@ -20,11 +20,13 @@ MIB = 1 << 20
 # Shapes that some device likes best. The ceiling is the maximum over all: on an H200 "bandwidth" is 2777 to 4264 GB/s
 # by shape.
 _FAMILY: dict[str, tuple[Configuration, ...]] = {
-    "cpu": tuple(
-        Configuration(variant, WIDTH=width, ITEMS=items)
-        for variant in ("read_chunks", "copy_chunks")
-        for width in (8, 16)
-        for items in (8, 64)
+    "cpu": (
+        *(
+            Configuration("read_chunks", WIDTH=16, ITEMS=items, AHEAD=ahead)
+            for items in (8, 64, 512)
+            for ahead in (4, 8)
+        ),
+        *(Configuration("copy_chunks", WIDTH=width, ITEMS=items) for width in (8, 16) for items in (8, 64)),
     ),
     "gpu": tuple(
         Configuration(variant, WIDTH=width, AHEAD=ahead)
