@@ -1,8 +1,7 @@
 // ITEMS work-items, each copies one contiguous chunk: one read and one write stream a work-item.
-#include "common/real.cl"
+#include "common/microbench.cl"
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void microbench_copy_chunks(global const REAL* restrict from, global REAL* restrict to,
-                                                                                  const long vectors, const int store) {
-    const long first = vectors * (long)get_global_id(0) / ITEMS, last = vectors * ((long)get_global_id(0) + 1) / ITEMS;
-    for (long at = first; at < last; ++at) VSTORE(VLOAD(from + at * WIDTH), to + at * WIDTH);
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void microbench_copy_chunks(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
+    const long first = count * (long)get_global_id(0) / ITEMS, last = count * ((long)get_global_id(0) + 1) / ITEMS;
+    for (long at = first; at < last; ++at) STORE_ELEMENT(LOAD_ELEMENT(from, at), to, at);
 }

@@ -137,6 +137,8 @@ class Variant(_NotConstructible):
     @property
     def traits(self) -> list[str]: ...
     @property
+    def family(self) -> str: ...
+    @property
     def dtypes(self) -> list[str]: ...
 
 class Prepared(_NotConstructible):
@@ -214,9 +216,21 @@ def prepare_spmv(
     variant: str,
     parameters: Mapping[str, int],
 ) -> Prepared: ...
-def prepare_bandwidth(
-    from_: DeviceArray, to: DeviceArray, store: bool, variant: str, parameters: Mapping[str, int]
+def prepare_microbench(
+    from_: DeviceArray,
+    to: DeviceArray,
+    width: int,
+    trips: int,
+    store: bool,
+    variant: str,
+    parameters: Mapping[str, int],
 ) -> Prepared: ...
-def read_sums(
-    device: Device, elements: int, dtype: np.dtype[Any], variant: str, parameters: Mapping[str, int]
+def microbench_outputs(
+    device: Device,
+    dtype: np.dtype[Any],
+    elements: int,
+    width: int,
+    trips: int,
+    variant: str,
+    parameters: Mapping[str, int],
 ) -> int: ...

@@ -12,6 +12,7 @@ namespace {
 struct VariantView {
     std::string workload, name, summary, source, entry_point;
     std::vector<Parameter> parameters;
+    std::string family;
     std::vector<std::string> needs, traits, dtypes;
 };
 
@@ -22,7 +23,7 @@ std::vector<VariantView> variants(const std::string& name) {
     for (const auto dtype : table.dtypes) dtypes.emplace_back(facts(dtype).numpy_name);
     for (const auto* row : table.variants)
         list.push_back({table.name, row->name, row->summary, table.source_path(*row), table.entry_point(*row),
-                        row->parameters, row->needs, row->traits, dtypes});
+                        row->parameters, row->family, row->needs, row->traits, dtypes});
     return list;
 }
 
@@ -45,6 +46,8 @@ void bind_tables(py::module_& module) {
         .def_readonly("parameters", &VariantView::parameters)
         .def_readonly("needs", &VariantView::needs)
         .def_readonly("traits", &VariantView::traits)
+        .def_readonly("family", &VariantView::family,
+                      "Which question it answers, of a workload of many; empty elsewhere.")
         .def_readonly("dtypes", &VariantView::dtypes)
         .def("__repr__", [](const VariantView& variant) {
             return "<gpuopt.Variant " + variant.workload + " " + variant.name + ": " + variant.summary + ">";

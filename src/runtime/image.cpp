@@ -1,12 +1,19 @@
 #include "runtime/image.hpp"
 
 namespace gpuopt {
+namespace {
 
-Image2D::Image2D(std::shared_ptr<Session> session, std::size_t width, std::size_t height, const std::string& what)
-    : session_(std::move(session)) {
-    const auto& device = session_->device();
+void require_images(const Device& device) {
     if (!device.image_support)
         throw UnsupportedError(UnsupportedError::Because::device, device.name + " has no images");
+}
+
+}  // namespace
+
+Image2D::Image2D(std::shared_ptr<Session> session, std::size_t width, std::size_t height, const std::string& what)
+    : session_(std::move(session)), width_(width), height_(height) {
+    const auto& device = session_->device();
+    require_images(device);
     if (width > device.image2d_max[0] || height > device.image2d_max[1])
         throw UnsupportedError(UnsupportedError::Because::device,
                                what + " needs a " + std::to_string(width) + " x " + std::to_string(height) +
@@ -24,6 +31,23 @@ Image2D::Image2D(std::shared_ptr<Session> session, std::size_t width, std::size_
         session_->release(bytes);
         throw;
     }
+}
+
+void Image2D::fill_from(const Buffer& pixels) {
+    const auto lock = session_->lock_runs();
+    checked([&] {
+        session_->queue().enqueueCopyBufferToImage(pixels.handle(), handle_, 0, {0, 0, 0}, {width_, height_, 1});
+        return session_->queue().finish();
+    });
+}
+
+ImageBuffer::ImageBuffer(std::shared_ptr<Buffer> pixels, std::int64_t count) : pixels_(std::move(pixels)) {
+    const auto& session = *pixels_->session();
+    require_images(session.device());
+    handle_ = checked([&] {
+        return cl::Image1DBuffer(session.context(), CL_MEM_READ_ONLY, cl::ImageFormat(CL_RGBA, CL_FLOAT),
+                                 static_cast<std::size_t>(count), pixels_->handle());
+    });
 }
 
 }  // namespace gpuopt

@@ -1,7 +1,7 @@
-// A two-dimensional float image, for kernels that read through the texture path.
+// Float images, for kernels that read through the texture path.
 #pragma once
 
-#include "runtime/session.hpp"
+#include "runtime/buffer.hpp"
 
 namespace gpuopt {
 
@@ -15,11 +15,23 @@ public:
     Image2D& operator=(const Image2D&) = delete;
 
     const cl::Image2D& handle() const { return handle_; }
+    void fill_from(const Buffer& pixels);  // row after row; it holds at least as many bytes
 
 private:
     std::shared_ptr<Session> session_;
-    std::size_t reserved_ = 0;
+    std::size_t width_, height_, reserved_ = 0;
     cl::Image2D handle_;
+};
+
+// The RGBA float pixels that a buffer holds, as a one-dimensional image; no copy.
+class ImageBuffer {
+public:
+    ImageBuffer(std::shared_ptr<Buffer> pixels, std::int64_t count);
+    const cl::Image1DBuffer& handle() const { return handle_; }
+
+private:
+    std::shared_ptr<Buffer> pixels_;
+    cl::Image1DBuffer handle_;
 };
 
 }  // namespace gpuopt

@@ -82,8 +82,13 @@ void check_configuration(const Workload& workload, const Variant& variant, const
 }
 
 std::string build_options(const Case& configuration) {
-    std::string options = "-cl-std=CL1.2 -DREAL=" + std::string(facts(configuration.dtype).opencl_name);
+    // Halves are held as bits: not every device can compute with them.
+    const bool half = configuration.dtype == DType::f16;
+    std::string options =
+        "-cl-std=CL1.2 -DREAL=" + std::string(half ? "ushort" : facts(configuration.dtype).opencl_name);
     if (configuration.dtype == DType::f64) options += " -DREAL_IS_DOUBLE";
+    if (configuration.dtype == DType::f32) options += " -DREAL_IS_FLOAT";
+    if (half) options += " -DREAL_IS_HALF";
     for (const auto& [name, value] : configuration.parameters) options += " -D" + name + "=" + std::to_string(value);
     // Registers and spills in the build log; the only way to see them through OpenCL.
     if (configuration.device.is_nvidia()) options += " -cl-nv-verbose";

@@ -62,6 +62,7 @@ struct Variant {
     std::vector<std::string> needs{};  // device features in words: "images", "fp16"
     std::vector<std::string>
         traits{};  // what the input must be, in the workload's words: "symmetric", "grid", "columns"
+    std::string family{};  // of a workload of many questions: which one this row answers
 };
 
 struct Workload {

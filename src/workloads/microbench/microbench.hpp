@@ -1,4 +1,5 @@
-// Bandwidth kernels: the ceilings that every percentage of a bound divides by.
+// Microbenchmarks: one table of small kernels that each ask a device one question. Every one has the same arguments, so
+// that a row says all there is to say of it; ceilings, and so every percentage of a bound, come from here.
 #pragma once
 
 #include "runtime/device_array.hpp"
@@ -7,14 +8,31 @@
 
 namespace gpuopt {
 
+// Where a kernel finds the source array: in global or constant memory, in a one-dimensional image on top of the buffer,
+// or in a two-dimensional image `width` pixels wide.
+enum class Source { global, constant, line, picture };
+
+// Sizes of a case: "elements" of the source, "width" of a line of it (all of it, unless two dimensions matter), "trips"
+// of loops.
+struct MicrobenchVariant : Variant {
+    Source source{};
+    std::function<std::int64_t(const Case&)> outputs;  // elements that a run writes, when told to store
+    std::function<Work(const Case&)> work;
+    bool stores_on_request = false;  // a timed run writes nothing
+};
+
 const Workload& microbench_workload();
 
-// Streams `from`; copies also write `to`, which holds at least as much. A read keeps one sum a work-item and
-// stores it into `to` only when `store` is set at run time: the compiler cannot drop the loads, and a timed read writes
-// nothing. The number of sums a read leaves is `read_sums`.
-std::shared_ptr<Prepared> prepare_bandwidth(const DeviceArray& from, const DeviceArray& to, bool store,
-                                            const std::string& variant, const Parameters& parameters);
-std::int64_t read_sums(const Device& device, std::int64_t elements, DType dtype, const std::string& variant,
-                       const Parameters& parameters);
+struct MicrobenchSizes {
+    std::int64_t width = 0;  // 0: all of the source
+    std::int64_t trips = 1;
+};
+
+// `to` holds at least `microbench_outputs` elements. What the kernel read is stored on a condition that only run-time
+// data decide; `store` makes it true. Throws ArrayError, ParameterError, UnsupportedError, KernelBuildError.
+std::shared_ptr<Prepared> prepare_microbench(const DeviceArray& from, const DeviceArray& to, MicrobenchSizes sizes,
+                                             bool store, const std::string& variant, const Parameters& parameters);
+std::int64_t microbench_outputs(const Device& device, DType dtype, std::int64_t elements, MicrobenchSizes sizes,
+                                const std::string& variant, const Parameters& parameters);
 
 }  // namespace gpuopt

@@ -1,0 +1,36 @@
+// What all microbenchmarks share. Elements are scalars, WIDTH of them in an OpenCL vector, or with STRUCT=1 in a struct. Halves are
+// held as bits (REAL is ushort). `count` is in elements, `width` in scalars; `store` is known only when the kernel runs.
+#include "common/real.cl"
+#ifndef STRUCT
+#define STRUCT 0
+#endif
+
+#define MICROBENCH_ARGUMENTS(FROM) FROM, global REAL *restrict to, const long count, const long width, const int trips, const int store
+#define FROM_GLOBAL global const REAL* restrict from
+#define FROM_CONSTANT constant REAL* restrict from
+
+#if STRUCT == 1
+typedef struct {
+    REAL lane[WIDTH];
+} ELEMENT;
+#define LOAD_ELEMENT(p, i) (((global const ELEMENT*)(p))[i])
+#define STORE_ELEMENT(v, p, i) (((global ELEMENT*)(p))[i] = (v))
+#elif WIDTH == 3
+#define ELEMENT REALV
+#define LOAD_ELEMENT(p, i) vload3(i, p)
+#define STORE_ELEMENT(v, p, i) vstore3(v, i, p)
+#else
+// Whole vectors: NVIDIA takes vloadn apart, since it promises no alignment.
+#define ELEMENT REALV
+#define LOAD_ELEMENT(p, i) (((global const ELEMENT*)(p))[i])
+#define STORE_ELEMENT(v, p, i) (((global ELEMENT*)(p))[i] = (v))
+#endif
+
+// Whether a sum is one that ordinary data give never, or by rare chance: it must be known, so that all is loaded.
+#if defined(REAL_IS_DOUBLE)
+#define UNLIKELY(sum) ((sum) == -1.2345e300)
+#elif defined(REAL_IS_FLOAT)
+#define UNLIKELY(sum) ((sum) == -1.2345e30f)
+#else
+#define UNLIKELY(sum) ((sum) == (REAL)0x5A5A5A5A5A5A5A5AL)
+#endif

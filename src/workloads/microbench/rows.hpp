@@ -1,0 +1,24 @@
+// The microbenchmarks' table, a file a kind of question, and what its rows share.
+#pragma once
+
+#include "workloads/microbench/microbench.hpp"
+
+namespace gpuopt {
+
+using MicrobenchRows = std::vector<MicrobenchVariant>;
+MicrobenchRows bandwidth_rows();   // streams: read, write, copy, triad, by data type
+MicrobenchRows pattern_rows();     // ways of addressing, and their mends
+MicrobenchRows block_rows();       // shapes of work-groups
+MicrobenchRows cache_rows();       // small blocks read again and again; pointer chases
+MicrobenchRows arithmetic_rows();  // operations, and launches
+
+// The scalar types a row is for.
+Rule only_for(std::vector<DType> dtypes);
+Rule not_for_half();  // sums of what is held as bits mean nothing
+extern const std::vector<DType> real_dtypes, integer_dtypes;
+
+const Parameter& local_size();
+std::int64_t width_of(const Case& at);  // scalars in an element: WIDTH, or 1
+Work moves(const char* memory, double bytes);
+
+}  // namespace gpuopt
