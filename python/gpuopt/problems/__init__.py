@@ -1,6 +1,7 @@
 """Problems: inputs with a reference, a tolerance and their sizes, ready to be bound to a device."""
 
+from gpuopt.problems.microbench import microbenchmark
 from gpuopt.problems.problem import Bound, Problem
 from gpuopt.problems.spmv import spmv_grid, spmv_image_affinity, spmv_stencil
 
-__all__ = ["Bound", "Problem", "spmv_grid", "spmv_image_affinity", "spmv_stencil"]
+__all__ = ["Bound", "Problem", "microbenchmark", "spmv_grid", "spmv_image_affinity", "spmv_stencil"]

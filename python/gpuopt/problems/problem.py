@@ -15,11 +15,13 @@ from gpuopt.configuration import Configuration
 
 @dataclass(frozen=True)
 class Bound:
-    """A configuration built and bound to one problem's data on one device: run or sample ``prepared``, read
-    ``output``."""
+    """A configuration built and bound to one problem's data on one device: sample ``prepared``, run ``proof`` where
+    there is one, read ``output``."""
 
     prepared: Prepared
     output: DeviceArray
+    proof: Prepared | None = None  # the same kernels, told to store what a timed run only computes
+    doubled: Prepared | None = None  # the same with twice the work: it must take twice the time
 
     @property
     def work(self) -> dict[str, Any]:

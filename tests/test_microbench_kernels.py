@@ -1,0 +1,84 @@
+"""Every microbenchmark at every level, by data type and at awkward sizes, held against its NumPy form."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import Configuration, problems
+from gpuopt.lab import measure
+
+VARIANTS = gpuopt.variants("microbench")
+DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
+
+
+def every_level() -> list[Configuration]:
+    found = []
+    for variant in VARIANTS:
+        standard = {p.name: p.standard for p in variant.parameters}
+        found += [Configuration(variant.name, **{**standard, p.name: n}) for p in variant.parameters for n in p.levels]
+        draw = random.Random(variant.name)
+        for _ in range(2 * len(variant.parameters)):
+            found.append(Configuration(variant.name, **{p.name: draw.choice(p.levels) for p in variant.parameters}))
+    return list(dict.fromkeys(found))
+
+
+def check(device: gpuopt.Device, configuration: Configuration, dtype: str, size: int, width: int, trips: int) -> None:
+    try:
+        problem = problems.microbenchmark(configuration, dtype, size, width=width, trips=trips, device=device)
+        bound = problem.prepare(configuration, device)
+    except gpuopt.UnsupportedError as error:
+        pytest.skip(str(error))
+    measure.verify(bound, problem, configuration)
+    bound.prepared.run()
+    measure.check_again(bound, problem, configuration)
+    assert sum(bound.work["bytes"].values()) + bound.work["flops"] + sum(bound.work["special"].values()) > 0
+
+
+def home(variant: str) -> str:
+    """A dtype that the variant is for."""
+    for dtype in ("float32", "uint32", "float64", *DTYPES):
+        try:
+            problems.microbenchmark(variant, dtype, 1 << 14, width=64, trips=4)
+        except gpuopt.UnsupportedError:
+            continue
+        return dtype
+    return "float32"
+
+
+@pytest.mark.parametrize("configuration", every_level(), ids=str)
+def test_every_level(device: gpuopt.Device, configuration: Configuration) -> None:
+    check(device, configuration, home(configuration.variant), 1 << 16, 128, 5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("variant", [v.name for v in VARIANTS])
+def test_every_dtype(device: gpuopt.Device, variant: str, dtype: str) -> None:
+    if dtype == "float64" and not device.fp64:
+        pytest.skip(f"{device.name} has no fp64")
+    check(device, Configuration(variant), dtype, 1 << 15, 64, 3)
+
+
+@pytest.mark.parametrize(("size", "width", "trips"), [(1, 0, 1), (5000, 0, 2), (100_000, 0, 7), (123_456, 96, 1)])
+@pytest.mark.parametrize("variant", [v.name for v in VARIANTS])
+def test_every_size(device: gpuopt.Device, variant: str, size: int, width: int, trips: int) -> None:
+    check(device, Configuration(variant), home(variant), size, width, trips)
+
+
+@pytest.mark.parametrize("variant", [v.name for v in VARIANTS])
+def test_a_wrong_result_is_seen(device: gpuopt.Device, variant: str) -> None:
+    """The check can fail: what was written for other data does not pass."""
+    dtype = home(variant)
+    try:
+        problem = problems.microbenchmark(variant, dtype, 1 << 15, width=64, trips=3, device=device)
+        other = problems.microbenchmark(variant, dtype, 1 << 15, width=64, trips=3, seed=1, device=device)
+        bound = other.prepare(Configuration(variant), device)
+    except gpuopt.UnsupportedError as error:
+        pytest.skip(str(error))
+    if np.array_equal(problem.reference, other.reference):
+        pytest.skip("its result does not depend on the data")
+    with pytest.raises(gpuopt.MismatchError):
+        measure.verify(bound, problem, Configuration(variant))
