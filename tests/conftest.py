@@ -32,6 +32,12 @@ def any_device() -> gpuopt.Device:
     return DEVICES[0]
 
 
+@pytest.fixture(autouse=True)
+def no_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's own profile changes what bounds say; tests that want one make it."""
+    monkeypatch.setattr("gpuopt.lab.profiles.stored", lambda device: None)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     return Path(__file__).resolve().parents[1]

@@ -32,7 +32,8 @@ class Card:
 def target(label: str, role: str, time_ms: float, bytes_: dict[str, float] | None = None, **fields: Any) -> Target:
     row: Row = dict.fromkeys(KEY_FIELDS) | {"variant": label, "configuration": label, "workload": "spmv", **fields}
     row |= {"sizes": {"bytes": 1}} if role == "ceiling" else {}
-    return Target(label, role, row, Sampler(lambda count: [time_ms] * count, "event"), lambda: None, bytes_ or {}, 2e6)
+    work = {"bytes": bytes_ or {}, "flops": 2e6}
+    return Target(label, role, row, Sampler(lambda count: [time_ms] * count, "event"), lambda: None, work)
 
 
 def targets() -> list[Target]:

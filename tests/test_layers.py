@@ -57,6 +57,8 @@ def test_reference_is_numpy_alone(root: Path) -> None:
             "__future__",
             "numpy",
             "collections",
+            "dataclasses",
+            "itertools",
             "typing",
             "gpuopt",
         }

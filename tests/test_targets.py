@@ -216,7 +216,7 @@ def test_a_call_is_a_verified_target_of_the_hosts_clock(any_device: gpuopt.Devic
     target = call_target(problem, "M @ x", any_device, common(problem, any_device), Ledger())
     assert (target.role, target.sampler.clock, target.label) == ("call", "wall", "M @ x")
     assert target.fields["max_abs"] <= target.fields["tol"]
-    assert target.flops == 2 * problem.sizes["nnz_range"]
+    assert target.work["flops"] == 2 * problem.sizes["nnz_range"]
     assert target.fields["platform"] == any_device.platform
     assert target.bytes == {}
     assert min(target.sampler.take(3)) > 0

@@ -15,8 +15,10 @@ CLANG = ["clang", "-x", "cl", "-cl-std=CL1.2", "-fsyntax-only"]
 GENERIC, PTX = ["--target=spir64-unknown-unknown"], ["--target=nvptx64-nvidia-cuda", "-Dasm=__asm__"]
 CLANG += ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", f"-I{KERNELS}"]
 TYPES = {
-    "float16": ["-DREAL=half"],
-    "float32": ["-DREAL=float"],
+    **{f"int{bits}": [f"-DREAL={name}"] for bits, name in ((8, "char"), (16, "short"), (32, "int"), (64, "long"))},
+    **{f"uint{bits}": [f"-DREAL={name}"] for bits, name in ((8, "uchar"), (16, "ushort"), (32, "uint"), (64, "ulong"))},
+    "float16": ["-DREAL=ushort", "-DREAL_IS_HALF"],
+    "float32": ["-DREAL=float", "-DREAL_IS_FLOAT"],
     "float64": ["-DREAL=double", "-DREAL_IS_DOUBLE", "-DINDEX=long"],
 }
 # What a plan adds for kernels that take the matrix's diagonals compiled in: three bands of a grid.
@@ -37,8 +39,9 @@ def cases() -> Iterator[Case]:
             for parameter in variant.parameters:
                 others = (level for level in parameter.levels if level != parameter.standard)
                 settings += [{**standard, parameter.name: level} for level in others]
+            every = [dtype for dtype in variant.dtypes if dtype in ("float32", "float64")] or variant.dtypes[:1]
             for dtype in variant.dtypes:
-                for macros in settings:
+                for macros in settings if dtype in every else [standard]:
                     yield variant.source, [*TYPES[dtype], *(f"-D{name}={value}" for name, value in macros.items())]
     for file in sorted(KERNELS.rglob("*.cl")):
         source = file.relative_to(KERNELS).as_posix()

@@ -9,7 +9,7 @@
 #define FROM_GLOBAL global const REAL* restrict from
 #define FROM_CONSTANT constant REAL* restrict from
 
-#if STRUCT == 1
+#if STRUCT == 1 || WIDTH == 5 || WIDTH == 32  // no such vectors
 typedef struct {
     REAL lane[WIDTH];
 } ELEMENT;

@@ -37,7 +37,7 @@ from gpuopt.ops import spmv, to_device
 from gpuopt.selection import devices, use
 
 if TYPE_CHECKING:
-    from gpuopt import lab, problems
+    from gpuopt import lab, microbench, problems
 
 __version__ = _core.__version__
 
@@ -61,6 +61,7 @@ __all__ = [
     "__version__",
     "devices",
     "lab",
+    "microbench",
     "problems",
     "spmv",
     "to_device",
@@ -68,7 +69,7 @@ __all__ = [
     "variants",
 ]
 
-_LAZY = {"lab", "problems"}
+_LAZY = {"lab", "microbench", "problems"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The command line: `gpuopt devices | doctor | study WORKLOAD | tune WORKLOAD`."""
+"""The command line: `gpuopt devices | doctor | profile | study WORKLOAD | tune WORKLOAD`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ VARIANT_HELP = (
     "Only these, again and again: a variant (all its levels), a preset, or a configuration such as 'sliced(SLICE=64)'."
 )
 RESUME_HELP = "Keep the rows of an earlier run that still hold (the default), or measure everything anew."
+
+
+DEVICE_OPTION = click.option(
+    "--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`."
+)
+RESUME_OPTION = click.option("--resume/--fresh", default=True, help=RESUME_HELP)
 
 
 # ---------------------------------------------------------------- workloads
@@ -174,12 +180,10 @@ def _subcommand(workload: Workload, run: Callable[..., bool], *options: Callable
         click.option(
             "--quick", is_flag=True, help="One level a parameter and a fixed budget: about a minute on a CPU."
         ),
-        click.option(
-            "--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`."
-        ),
+        DEVICE_OPTION,
         click.option("--dtype", type=click.Choice(workload.dtypes), default=workload.dtypes[0], show_default=True),
         *options,
-        click.option("--resume/--fresh", default=True, help=RESUME_HELP),
+        RESUME_OPTION,
     )
 
     @click.pass_context
@@ -284,6 +288,67 @@ def run_tune(workload: Workload, subject: str, *, quick: bool, device: str | Non
         raise Failure(f"not stored: {result.reason}")
     click.echo("\n" + "\n".join(f"written: {path}" for path in (rows, result.path)))
     return True
+
+
+# ---------------------------------------------------------------- the device itself
+
+
+@app.command()
+@DEVICE_OPTION
+@click.option("--out", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Also write it there.")
+@click.pass_context
+def profile(ctx: click.Context, device: str | None, out: Path | None) -> None:
+    """Measure the device's ceilings, which bounds divide by, and keep them: some minutes."""
+    from gpuopt.lab import profiles
+    from gpuopt.selection import select
+
+    chosen = select(device)
+    rows = profiles.path_of(chosen).with_suffix(".jsonl")
+    click.echo(f"measuring {chosen.name}", err=True)
+    _set_aside(rows)  # a profile is of one sitting
+    try:
+        made = profiles.profile(chosen, store=rows, progress=True)
+    except KeyboardInterrupt:
+        click.echo("gpuopt: interrupted; the earlier profile, if any, stands", err=True)
+        ctx.exit(INTERRUPT_EXIT)
+    click.echo(f"\n{made!r}\n")
+    click.echo(f"written: {profiles.path_of(chosen)}")
+    if out is not None:
+        click.echo(f"written: {profiles.save(made, out)}")
+
+
+@study.command("microbench")
+@click.option("--quick", is_flag=True, help="A fifth of the points.")
+@DEVICE_OPTION
+@click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP)
+@click.option("--no-plots", is_flag=True, help="Draw nothing.")
+@RESUME_OPTION
+@click.pass_context
+def study_microbench(
+    ctx: click.Context, quick: bool, device: str | None, out: Path | None, no_plots: bool, resume: bool
+) -> None:
+    """Bandwidth by data type, access pattern, cache type, working set and work-group shape: the device itself."""
+    from gpuopt.lab import device_plots, questions
+    from gpuopt.lab.environment import device_label
+    from gpuopt.lab.survey import survey
+    from gpuopt.lab.tune import slug
+    from gpuopt.selection import select
+
+    chosen = select(device)
+    directory = out or Path("gpuopt-results") / f"microbench-{slug(device_label(chosen))}"
+    rows = directory / ROWS_FILE
+    points = questions.cube(chosen, quick)
+    click.echo(f"{len(points)} microbenchmarks on {chosen.name}, rows go to {rows}", err=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    if not resume:
+        _set_aside(rows)
+    result = survey(points, device=chosen, store=rows, progress=True)
+    click.echo(f"\n{result.to_text()}\n")
+    if result.interrupted:
+        _tell_saved(rows)
+        ctx.exit(INTERRUPT_EXIT)
+    pictures = [] if no_plots else device_plots.save(result, directory)
+    click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *pictures]))
 
 
 def _show(result: Study) -> None:

@@ -164,6 +164,10 @@ void bind_device(py::module_& module) {
         .def(
             "guards_intact", [](const DeviceArray& array) { return array.buffer->guards_intact(); },
             py::call_guard<py::gil_scoped_release>(), "False when something wrote next to a guarded array.")
+        .def(
+            "shares_memory",
+            [](const DeviceArray& array, const DeviceArray& other) { return array.buffer == other.buffer; },
+            py::arg("other"), "Whether both are the same memory.")
         .def("__len__",
              [](const DeviceArray& array) {
                  if (array.shape.empty()) throw py::type_error("len() of an array without dimensions");

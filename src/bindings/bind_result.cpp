@@ -1,12 +1,23 @@
 // Prepared plans and their samples.
 #include <pybind11/stl.h>
 
+#include "bindings/plans.hpp"
 #include "bindings/text.hpp"
 #include "bindings/topics.hpp"
+#include "runtime/device_array.hpp"
 #include "workloads/prepared.hpp"
 
 namespace gpuopt {
 namespace py = pybind11;
+
+py::dict as_dict(const Work& work) {
+    py::dict result;
+    result["flops"] = work.flops;
+    result["special"] = work.special;
+    result["bytes"] = work.bytes;
+    return result;
+}
+
 namespace {
 
 py::dict as_dict(const Samples& samples) {
@@ -18,14 +29,6 @@ py::dict as_dict(const Samples& samples) {
     return result;
 }
 
-py::dict as_dict(const Work& work) {
-    py::dict result;
-    result["flops"] = work.flops;
-    result["special"] = work.special;
-    result["bytes"] = work.bytes;
-    return result;
-}
-
 py::object known(int value) { return value < 0 ? py::object(py::none()) : py::object(py::int_(value)); }
 
 py::dict as_dict(const Step& step, const Device& device) {
@@ -34,6 +37,16 @@ py::dict as_dict(const Step& step, const Device& device) {
     };
     py::dict result;
     result["entry_point"] = step.entry_point;
+    result["global_size"] = sizes(step.launch.global);
+    result["local_size"] = sizes(step.launch.local);
+    if (!step.program) {  // a command without a kernel
+        for (const auto* name : {"source", "source_sha256", "binary_sha256", "options", "log", "registers",
+                                 "spill_bytes", "local_bytes", "private_bytes"})
+            result[name] = py::none();
+        result["build_ms"] = 0.0;
+        result["from_disk"] = false;
+        return result;
+    }
     result["source"] = step.program->path;
     result["source_sha256"] = step.program->source_sha256;
     result["binary_sha256"] = step.program->binary_sha256;
@@ -47,8 +60,6 @@ py::dict as_dict(const Step& step, const Device& device) {
         checked([&] { return step.kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(device.handle); });
     result["private_bytes"] =
         checked([&] { return step.kernel.getWorkGroupInfo<CL_KERNEL_PRIVATE_MEM_SIZE>(device.handle); });
-    result["global_size"] = sizes(step.launch.global);
-    result["local_size"] = sizes(step.launch.local);
     return result;
 }
 
@@ -81,6 +92,13 @@ void bind_result(py::module_& module) {
                                        list.append(as_dict(step, plan.session()->device()));
                                    return list;
                                })
+        .def_property_readonly(
+            "source",
+            [](const Prepared& plan) {
+                const auto words = plan.source ? static_cast<std::int64_t>(plan.source->bytes() / 4) : 0;
+                return words > 0 ? py::cast(DeviceArray{plan.source, DType::f32, {words}}) : py::object(py::none());
+            },
+            "What most of the reading is from, as float32 words whatever it holds; None where nothing is.")
         .def_readonly("main_step", &Prepared::main_step, "Index in `kernels` of the kernel that carries the variant.")
         .def_readonly("prepare_ms", &Prepared::prepare_ms);
 }

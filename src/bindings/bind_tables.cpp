@@ -19,11 +19,12 @@ struct VariantView {
 std::vector<VariantView> variants(const std::string& name) {
     const auto& table = workload(name);
     std::vector<VariantView> list;
-    std::vector<std::string> dtypes;
-    for (const auto dtype : table.dtypes) dtypes.emplace_back(facts(dtype).numpy_name);
-    for (const auto* row : table.variants)
+    for (const auto* row : table.variants) {
+        std::vector<std::string> dtypes;
+        for (const auto dtype : table.dtypes_of(*row)) dtypes.emplace_back(facts(dtype).numpy_name);
         list.push_back({table.name, row->name, row->summary, table.source_path(*row), table.entry_point(*row),
                         row->parameters, row->family, row->needs, row->traits, dtypes});
+    }
     return list;
 }
 

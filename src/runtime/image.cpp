@@ -10,7 +10,8 @@ void require_images(const Device& device) {
 
 }  // namespace
 
-Image2D::Image2D(std::shared_ptr<Session> session, std::size_t width, std::size_t height, const std::string& what)
+Image2D::Image2D(std::shared_ptr<Session> session, std::size_t width, std::size_t height, const std::string& what,
+                 int channels)
     : session_(std::move(session)), width_(width), height_(height) {
     const auto& device = session_->device();
     require_images(device);
@@ -19,13 +20,13 @@ Image2D::Image2D(std::shared_ptr<Session> session, std::size_t width, std::size_
                                what + " needs a " + std::to_string(width) + " x " + std::to_string(height) +
                                    " image; " + device.name + " allows " + std::to_string(device.image2d_max[0]) +
                                    " x " + std::to_string(device.image2d_max[1]));
-    const auto bytes = width * height * 16;
+    const auto bytes = width * height * 4 * static_cast<std::size_t>(channels);
     session_->reserve(bytes, what);
     reserved_ = bytes;
     try {
         handle_ = checked([&] {
-            return cl::Image2D(session_->context(), CL_MEM_READ_WRITE, cl::ImageFormat(CL_RGBA, CL_FLOAT), width,
-                               height);
+            return cl::Image2D(session_->context(), CL_MEM_READ_WRITE,
+                               cl::ImageFormat(channels == 1 ? CL_R : CL_RGBA, CL_FLOAT), width, height);
         });
     } catch (...) {
         session_->release(bytes);

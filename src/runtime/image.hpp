@@ -5,11 +5,12 @@
 
 namespace gpuopt {
 
-// RGBA float pixels, read and written by kernels. Throws UnsupportedError when the device has no images or allows none
-// so large.
+// RGBA float pixels, or of one channel, read and written by kernels. Throws UnsupportedError when the device has no
+// images or allows none so large.
 class Image2D {
 public:
-    Image2D(std::shared_ptr<Session> session, std::size_t width, std::size_t height, const std::string& what);
+    Image2D(std::shared_ptr<Session> session, std::size_t width, std::size_t height, const std::string& what,
+            int channels = 4);
     ~Image2D() { session_->release(reserved_); }
     Image2D(const Image2D&) = delete;
     Image2D& operator=(const Image2D&) = delete;

@@ -16,6 +16,14 @@ void Prepared::add(std::shared_ptr<const Program> program, const std::string& en
     next_argument_ = 0;
 }
 
+void Prepared::add(const std::string& name, Command command) {
+    Step step;
+    step.command = std::move(command);
+    step.entry_point = name;
+    steps_.push_back(std::move(step));
+    next_argument_ = 0;
+}
+
 Prepared& Prepared::arg(const Scalar& value) {
     checked([&] { return steps_.back().kernel.setArg(next_argument_, value.size, value.bytes); });
     ++next_argument_;
@@ -44,6 +52,10 @@ void Prepared::enqueue(std::vector<cl::Event>& events, const cl::Event* gate) {
         };
         std::vector<cl::Event> wait;
         if (gate && events.empty()) wait.push_back(*gate);
+        if (step.command) {
+            events.push_back(checked([&] { return step.command(session_->queue(), wait.empty() ? nullptr : &wait); }));
+            continue;
+        }
         cl::Event event;
         checked([&] {
             return session_->queue().enqueueNDRangeKernel(step.kernel, cl::NullRange, range(launch.global),

@@ -1,6 +1,7 @@
 #include "workloads/workload.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "workloads/microbench/microbench.hpp"
 #include "workloads/spmv/spmv.hpp"
@@ -46,6 +47,16 @@ const Variant& Workload::variant(const std::string& wanted) const {
         if (candidate->name == wanted) return *candidate;
     throw ParameterError("variant", name + " has none called \"" + wanted + "\"",
                          "use one of " + list_of(variants, [](const Variant* item) { return item->name; }));
+}
+
+std::vector<DType> Workload::dtypes_of(const Variant& variant) const {
+    std::vector<DType> found;
+    std::copy_if(dtypes.begin(), dtypes.end(), std::back_inserter(found), [&](DType dtype) {
+        return std::all_of(variant.rules.begin(), variant.rules.end(), [&](const Rule& rule) {
+            return rule.dtypes.empty() || std::find(rule.dtypes.begin(), rule.dtypes.end(), dtype) != rule.dtypes.end();
+        });
+    });
+    return found;
 }
 
 void check_configuration(const Workload& workload, const Variant& variant, const Case& configuration) {

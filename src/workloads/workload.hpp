@@ -51,6 +51,7 @@ struct Case {
 struct Rule {
     bool of_device;  // true: the device lacks something; false: the variant's own constraint
     std::function<std::string(const Case&)> unmet;
+    std::vector<DType> dtypes{};  // of a rule that is about nothing else: those it lets through
 };
 
 struct Variant {
@@ -61,7 +62,7 @@ struct Variant {
     std::vector<Rule> rules;
     std::vector<std::string> needs{};  // device features in words: "images", "fp16"
     std::vector<std::string>
-        traits{};  // what the input must be, in the workload's words: "symmetric", "grid", "columns"
+        traits{};          // what the input must be, in the workload's words: "symmetric", "grid", "columns"
     std::string family{};  // of a workload of many questions: which one this row answers
 };
 
@@ -70,7 +71,8 @@ struct Workload {
     std::vector<DType> dtypes;
     std::vector<const Variant*> variants;
 
-    const Variant& variant(const std::string& name) const;  // ParameterError listing the names there are
+    std::vector<DType> dtypes_of(const Variant& variant) const;  // the workload's that the variant's rules let through
+    const Variant& variant(const std::string& name) const;       // ParameterError listing the names there are
     std::string source_path(const Variant& variant) const { return name + "/" + variant.name + ".cl"; }
     std::string entry_point(const Variant& variant) const { return name + "_" + variant.name; }
 };

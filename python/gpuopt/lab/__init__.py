@@ -5,10 +5,11 @@ from __future__ import annotations
 from gpuopt.lab.peers import Peer
 from gpuopt.lab.results import Store
 from gpuopt.lab.study import Study
+from gpuopt.lab.survey import Point, survey
 from gpuopt.lab.sweep import sweep
 from gpuopt.lab.tune import tune
 
-__all__ = ["Peer", "Store", "Study", "plots", "sweep", "tune"]
+__all__ = ["Peer", "Point", "Store", "Study", "plots", "survey", "sweep", "tune"]
 
 
 def __getattr__(name: str) -> object:

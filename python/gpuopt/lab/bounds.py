@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, DeviceMemoryError, Error, MismatchError, OpenCLError, Prepared
+from gpuopt._core import Device, DeviceArray, DeviceMemoryError, Error, MismatchError, OpenCLError, Prepared
 from gpuopt.configuration import Configuration, complete
 from gpuopt.lab.environment import llc_bytes
 from gpuopt.lab.measure import batch_for
 from gpuopt.problems.memory import host_free_bytes
+
+if TYPE_CHECKING:
+    from gpuopt.lab.profiles import Profile
 
 MIB = 1 << 20
 
@@ -95,14 +99,23 @@ class BandwidthTest:
         """A timed plan; checked first, with the same kernel storing what it read. Raises MismatchError."""
         self._check(configuration)
         source = self.whole if configuration.variant.startswith("read") else self.half
-        return _core.prepare_bandwidth(source, self.target, False, configuration.variant, configuration.parameters)
+        return self._plan(source, self.target, False, configuration)
+
+    def of_source(self, configuration: Configuration, source: DeviceArray) -> Prepared:
+        """A read of somebody else's array, which is taken as the float32 it holds; checked on this test's own data."""
+        return self._plan(source, self.target, False, configuration)
+
+    @staticmethod
+    def _plan(source: DeviceArray, to: DeviceArray, store: bool, configuration: Configuration) -> Prepared:
+        return _core.prepare_microbench(source, to, 0, 1, store, configuration.variant, configuration.parameters)
 
     def _check(self, configuration: Configuration) -> None:
         name, parameters = configuration.variant, configuration.parameters
         if name.startswith("read"):
-            count = _core.read_sums(self.device, 2 * self.host_half.size, np.dtype(np.float32), name, parameters)
-            target = _core.empty((count,), np.dtype(np.float32), self.device, True)
-            _core.prepare_bandwidth(self.whole, target, True, name, parameters).run()
+            single, size = np.dtype(np.float32), 2 * self.host_half.size
+            count = _core.microbench_facts(self.device, single, size, 0, 1, name, parameters)["outputs"]
+            target = _core.empty((count,), single, self.device, True)
+            self._plan(self.whole, target, True, configuration).run()
             got = float(target.to_numpy().sum(dtype=np.float64))
             wanted = 2 * float(self.host_half.sum(dtype=np.float64))
             if not abs(got - wanted) <= 1e-4 * wanted:
@@ -110,7 +123,7 @@ class BandwidthTest:
         else:
             target = self.target
             target.fill_bytes(0xFF)
-            _core.prepare_bandwidth(self.half, target, True, name, parameters).run()
+            self._plan(self.half, target, True, configuration).run()
             if not np.array_equal(target.to_numpy(), self.host_half):
                 raise MismatchError(f"{name}: the copy differs from what was copied")
         if not target.guards_intact():
@@ -172,6 +185,11 @@ def last_level_cache(device_index: int) -> CacheSize:
     device = _core.devices()[device_index]
     if device.type == "cpu":
         return CacheSize(llc_bytes())
+    from gpuopt.lab import profiles
+
+    known = profiles.stored(device)
+    if known is not None and known.last_level_cache_bytes:
+        return CacheSize(known.last_level_cache_bytes)
     notes: list[str] = []
     launch_ms = _read_ms(device, MIB // 16, notes) or 0.0
     times: dict[int, float] = {}
@@ -204,6 +222,23 @@ def cache_state(device: Device, footprint_bytes: int, notes: list[str]) -> str:
         notes.append(f"the size of {device.name}'s last-level cache is unknown: rows say hot, whatever their footprint")
         return "hot"
     return "large" if footprint_bytes >= 8 * max(found.bytes, SMALLEST * (device.type != "cpu")) else "hot"
+
+
+# What a class of a variant's declared work is held against: the ceiling of a profile.
+_CEILINGS = {"requested": "l1", "local": "local", "constant": "constant", "image": "image"}
+
+
+def resources(work: Mapping[str, Any], dtype: str, profile: Profile | None) -> dict[str, float]:
+    """Milliseconds that each resource beside memory needs for this work at its ceiling; empty without a profile.
+
+    Resources are named after their ceilings. What the profile has no ceiling for sets no bound.
+    """
+    if profile is None:
+        return {}
+    amounts = {name: (work.get("bytes") or {}).get(kind) for kind, name in _CEILINGS.items()}
+    amounts |= {dtype: work.get("flops"), **(work.get("special") or {})}
+    rates = {name: profile.rate(name) for name in amounts}
+    return {name: amount / rates[name] * 1e-6 for name, amount in amounts.items() if amount and rates[name]}
 
 
 def bounding_memory(device: Device, footprint_bytes: int, state: str) -> str:

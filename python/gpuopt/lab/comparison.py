@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuopt._core import Device, Error
-from gpuopt.lab import measure, statistics
+from gpuopt.lab import bounds, measure, statistics
 from gpuopt.lab.environment import device_state, is_throttled
 from gpuopt.lab.measure import Ledger, Protocol, Taken
 from gpuopt.lab.progress import Bar
 from gpuopt.lab.recorder import Recorder
 from gpuopt.lab.results import Row, resume_key
 from gpuopt.lab.targets import Target, failure
+
+if TYPE_CHECKING:
+    from gpuopt.lab.profiles import Profile
 
 SENTINEL_EVERY = 8  # visits between two of the baseline's
 COMPARED = ("variant", "call", "peer")  # the roles whose ratios to the baseline are verdicts
@@ -61,12 +64,15 @@ def timed(target: Target, taken: Taken, flags: list[str]) -> Row:
 
 
 def rates(target: Target, median_ms: float) -> Row:
-    """GFLOP/s and GB/s at this time, None for what the target does not declare."""
+    """GFLOP/s, GB/s and G results/s at this time, None for what the target does not declare. Bytes are those from
+    memory, or of the one class there is."""
     if median_ms <= 0:
         return {}
-    moved = target.bytes.get("dram")
+    moved = target.bytes.get("dram") or (next(iter(target.bytes.values())) if len(target.bytes) == 1 else None)
+    results = sum((target.work.get("special") or {}).values())
     return {
-        "gflop_s": target.flops / median_ms * 1e-6 if target.flops else None,
+        "gop_s": results / median_ms * 1e-6 if results else None,
+        "gflop_s": flops / median_ms * 1e-6 if (flops := target.work.get("flops")) else None,
         "gb_s": moved / median_ms * 1e-6 if moved else None,
     }
 
@@ -77,9 +83,14 @@ def _median_of(blocks: list[Row], field: str) -> float | None:
     return float(np.median(told)) if told else None
 
 
+def _commonest(blocks: list[Row], field: str) -> str | None:
+    told = [str(block[field]) for block in blocks if block.get(field)]
+    return max(dict.fromkeys(told), key=told.count, default=None)
+
+
 class Comparison:
     """The blocks of one sweep. ``targets`` are variants, calls, peers, ceilings and a launch, warmed up; ``bound_by``
-    names the ceilings' memory."""
+    names the ceilings' memory, ``profile`` holds the ceilings of all else."""
 
     def __init__(
         self,
@@ -90,8 +101,9 @@ class Comparison:
         recorder: Recorder,
         ledger: Ledger,
         seed: int,
+        profile: Profile | None = None,
     ) -> None:
-        self.targets, self.bound_by = targets, bound_by
+        self.targets, self.bound_by, self.profile = targets, bound_by, profile
         self.device, self.protocol, self.recorder, self.ledger, self.seed = device, protocol, recorder, ledger, seed
         ours = [target for target in targets if target.role == "variant"]
         self.baseline = next((target for target in ours if target.fields.get("preset")), ours[0])
@@ -162,7 +174,6 @@ class Comparison:
             if not drifting or tries <= 0:
                 break
         ceilings = [visit for visit in visits if visit.target.role == "ceiling"]
-        rate = max((visit.target.bytes["dram"] / visit.median_ms for visit in ceilings), default=None)
         for i, visit in enumerate(visits):
             before = visits[max(s for s in sentinels if s <= i)].median_ms
             after = visits[min(s for s in sentinels if s >= i)].median_ms
@@ -176,14 +187,25 @@ class Comparison:
                 "baseline": self.baseline.label,
                 "ratio": float(statistics.block_ratio([visit.median_ms], [before], [after])[0]),
             }
+            rate = _rate_for(visit.target, ceilings)
             if visit.target.role == "variant" and rate is not None:
-                bound_ms = visit.target.bytes["dram"] / rate
-                row |= {"bound_ms": bound_ms, "bound_by": self.bound_by}
-                row |= {"pct_bound": 100 * bound_ms / visit.median_ms}
+                row |= self.bound(visit, rate)
                 if requested := visit.target.bytes.get("requested"):
                     uncached_ms = requested / rate
                     row |= {"uncached_ms": uncached_ms, "pct_uncached": 100 * uncached_ms / visit.median_ms}
             self.recorder.keep(row)
+
+    def bound(self, visit: _Visit, rate: float) -> Row:
+        """The resource that this work needs longest, and the runner-up: memory at this block's ``rate`` (bytes a ms),
+        all others at the profile's ceilings."""
+        target = visit.target
+        needed = {self.bound_by: target.bytes["dram"] / rate}
+        needed |= bounds.resources(target.work, str(target.fields.get("dtype")), self.profile)
+        (first, bound_ms), *others = sorted(needed.items(), key=lambda item: -item[1])
+        row: Row = {"bound_ms": bound_ms, "bound_by": first, "pct_bound": 100 * bound_ms / visit.median_ms}
+        if others:
+            row |= {"next_by": others[0][0], "pct_next": 100 * others[0][1] / visit.median_ms}
+        return row
 
     def take_block(self, order: list[Target]) -> tuple[list[_Visit], list[int]]:
         """The visits of a block, and which of them are the baseline's sentinels: first, last, every eighth."""
@@ -275,7 +297,9 @@ class Comparison:
         bounded = [block for block in blocks if block["pct_bound"] is not None]
         if bounded:
             share = statistics.ratio_ci([row["pct_bound"] for row in bounded])
-            row |= {"bound_ms": float(np.median([row["bound_ms"] for row in bounded])), "bound_by": self.bound_by}
+            row |= {"bound_ms": float(np.median([row["bound_ms"] for row in bounded]))}
+            row |= {"bound_by": _commonest(bounded, "bound_by"), "next_by": _commonest(bounded, "next_by")}
+            row |= {"pct_next": _median_of(bounded, "pct_next")}
             row |= {"pct_bound": share.median, "pct_lo": share.lo, "pct_hi": share.hi}
             if not share.reached:
                 row |= {"pct_lo": None, "pct_hi": None}
@@ -285,6 +309,13 @@ class Comparison:
             if modelled:
                 row |= {key: float(np.median([b[key] for b in modelled])) for key in ("uncached_ms", "pct_uncached")}
         return target.fields | rates(target, time.median) | row | {"flags": flags}
+
+
+def _rate_for(target: Target, ceilings: list[_Visit]) -> float | None:
+    """Bytes a ms at which the device reads the target's own data, or else the fastest that it moves such an amount."""
+    own = [visit for visit in ceilings if visit.target.reads_what(target)]
+    counted = own or [visit for visit in ceilings if visit.target.source is None]
+    return max((visit.target.bytes["dram"] / visit.median_ms for visit in counted), default=None)
 
 
 def _may_fail(target: Target, error: Exception) -> bool:

@@ -35,11 +35,11 @@ class Recorder:
         rows = self.store.latest() if self.store else []
         return next((keys[row["key"]] for row in rows if row["key"] in keys), None)
 
-    def found(self, key: str) -> Row | None:
-        """The stored search row of this key, if its result stands; it joins the rows of this study."""
-        if self.store is None or not self.store.done(key, kind="search"):
+    def found(self, key: str, kind: str = "search") -> Row | None:
+        """The stored row of this key and kind, if its result stands; it joins the rows of this study."""
+        if self.store is None or not self.store.done(key, kind=kind):
             return None
-        row = next(row for row in self.store.latest() if row["key"] == key and row["kind"] == "search")
+        row = next(row for row in self.store.latest() if row["key"] == key and row["kind"] == kind)
         self.rows.append(row)
         return row
 

@@ -38,15 +38,16 @@ def _lists(**words: str) -> dict[str, tuple[str, ...]]:
 
 
 GROUPS = _lists(
-    what="""schema workload problem footprint_bytes variant configuration preset accuracy dtype vector_width params
-            sizes global_size local_size options seed cache_state clock role""",
+    what="""schema workload family problem footprint_bytes variant configuration preset accuracy dtype vector_width
+            params sizes global_size local_size options seed cache_state clock role""",
     where="""device device_type driver platform env_hash environment source_sha256 binary_sha256 protocol gpuopt_version
              time_utc""",
     outcome="kind status reason flags block order",
     time="n batch_n min_ms q1_ms median_ms q3_ms p95_ms max_ms mad_ms ci_lo_ms ci_hi_ms samples_ms",
     overheads="build_ms busy_ms queued_start_ms wall_ms warmup_ms",
     quality="autocorr1 drift_pct_s bimodal timer_ns",
-    rates="flops bytes gflop_s gb_s bound_ms bound_by pct_bound pct_lo pct_hi uncached_ms pct_uncached",
+    rates="""flops bytes special gflop_s gb_s gop_s latency_ns doubled bound_ms bound_by pct_bound pct_lo pct_hi next_by
+             pct_next uncached_ms pct_uncached""",
     correctness="max_abs max_rel max_ulp l2_rel tol canary_ok",
     code="launches registers spill_bytes local_bytes private_bytes",
     device_state="core_mhz mem_mhz temp_c power_w throttle",
@@ -56,8 +57,9 @@ GROUPS = _lists(
 FIELDS = tuple(field for fields in GROUPS.values() for field in fields)
 WORDS = _lists(
     status="ok unsupported constraints compile runtime wrong",
-    flags="unconverged cut_short drift timer_suspect throttled autocorrelated bimodal over_bound optimised_away",
-    kind="search block summary environment",
+    flags="""unconverged cut_short drift timer_suspect throttled autocorrelated bimodal over_bound optimised_away
+             suspicious""",
+    kind="search block summary point environment",
     role="variant call peer ceiling overhead sentinel",
     cache_state="hot cold large",
     clock="event batch wall",

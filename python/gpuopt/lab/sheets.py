@@ -32,6 +32,7 @@ FLAG_MEANINGS = {
     "autocorrelated": "neighbouring samples of a visit depend on each other",
     "bimodal": "the samples of a visit fall into two groups",
     "over_bound": "faster than its bound: the declared work or the ceiling is wrong",
+    "suspicious": "a run of twice the trips did not take twice the time: a folded loop, or clocks that drift",
     "optimised_away": "some samples took no time at all: the compiler removed the work, or the clock stood still",
 }
 SUMMARY_FLAGS = ("unconverged", "over_bound")  # of all blocks together; a summary's others are those of most blocks
@@ -53,7 +54,7 @@ COLUMNS = (
     Column("flops", "rate", ("GFLOP/s",), "000000000000"),
     Column("bytes", "traffic", ("GB/s",), "000000------"),
     Column("bound", "of bound", ("% [CI]", "% ± CI", "%"), "000111112222"),
-    Column("by", "bound by", ("",), "00----------", right=False),
+    Column("by", "bound by", ("then, % of it", ""), "001---------", right=False),
     Column("uncached", "no cache", ("GFLOP/s (%)",), "000000000---"),
     Column("paper", "the paper", ("GFLOP/s of bound", "GFLOP/s (bound)", "GFLOP/s"), "000000011---"),
     Column("speedup", "speed-up", ("speed-up [95 % CI]", "speed-up ± CI", "speed-up"), "000011112112"),
@@ -85,7 +86,7 @@ def cache_words(group: Group) -> str:
     if state != "hot":
         meaning = {"large": "from memory", "cold": "from memory, caches flushed before every sample"}
         return f"{meaning[state]} ({state})" if state in meaning else state
-    in_cache = all(row.get("bound_by") in (None, "llc") for row in group.rows)
+    in_cache = not any(row.get("bound_by") == "dram" for row in group.rows)
     return "cache-resident (hot)" if in_cache else "from memory and caches, which hold a part (hot)"
 
 
@@ -199,11 +200,19 @@ def _line(group: Group, row: Row) -> Line:
     cells["flops"] = (significant(row.get("gflop_s")),)
     cells["bytes"] = (significant(row.get("gb_s")),)
     cells["bound"] = spread(row.get("pct_bound"), row.get("pct_lo"), row.get("pct_hi"))
-    cells["by"] = (str(row.get("bound_by") or "-"),)
+    cells["by"] = _bound_by(row)
     cells["uncached"] = _uncached(row)
     cells["speedup"] = _speedup(row)
     share = row.get("pct_bound")
     return Line(cells, None if share is None else share / 100)
+
+
+def _bound_by(row: Row) -> Forms:
+    """`dram, then l1 43 %`, `dram`."""
+    first, second = row.get("bound_by"), row.get("next_by")
+    if not first or not second:
+        return (str(first or "-"),)
+    return (f"{first}, then {second} {significant(row.get('pct_next'), 2)} %", str(first))
 
 
 def _uncached(row: Row) -> Forms:

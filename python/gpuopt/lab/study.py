@@ -198,6 +198,12 @@ class Study:
         """The rows of `summary` whose comparison did not finish: a search or too few blocks stand behind each."""
         return [row for row in self.summary if row.get("status") == "ok" and not _is_confirmed(row)]
 
+    @cached_property
+    def points(self) -> list[Row]:
+        """The points of a survey, in the order asked; the last row of each stands."""
+        last = {row["row_id"]: row for row in self.rows if row.get("kind") == "point"}
+        return list(last.values())
+
     def groups(self) -> list[Group]:
         """The summary rows by what `PLACE` names, in order of appearance."""
         shown: dict[Hashable, Row] = {}
@@ -317,6 +323,12 @@ class Study:
 
     def _sheets(self) -> list[Sheet]:
         groups = self.groups()
+        if self.points and not groups:
+            from . import points
+
+            made = [points.sheet(rows) for rows in _by_device(self.points)]
+            made[-1].footers += [("note", note) for note in self.notes]
+            return made
         if not groups:
             notes = self.notes or ["no configuration has been measured"]
             return [Sheet([], ["an empty study"], footers=[("", note) for note in notes])]
@@ -329,6 +341,11 @@ class Study:
             share = f"{spent:.1f} s of {wall:.1f} s ({100 * spent / wall:.1f} %)"
             made[-1].footers.append(("harness", f"{share}, the rest was builds, transfers, runs and checks"))
         return made
+
+
+def _by_device(rows: list[Row]) -> list[list[Row]]:
+    places = dict.fromkeys(where(row, ("device", "driver")) for row in rows)
+    return [[row for row in rows if where(row, ("device", "driver")) == place] for place in places]
 
 
 def is_baseline(row: Row, of: Row) -> bool:

@@ -12,7 +12,7 @@ from gpuopt import configuration as tables
 from gpuopt import papers
 from gpuopt._core import Device, Error, ParameterError, Variant
 from gpuopt.configuration import Configuration
-from gpuopt.lab import bounds, measure
+from gpuopt.lab import bounds, measure, profiles
 from gpuopt.lab.comparison import Comparison, timed
 from gpuopt.lab.environment import device_label, environment
 from gpuopt.lab.measure import HOPELESS, PROTOCOLS, Ledger, Protocol
@@ -182,6 +182,11 @@ class _Sweep:
     def start(self, cache: str | None) -> None:
         """Environment, cache state, and the flush of a cold sweep."""
         facts = environment(self.device)
+        self.profile = profiles.stored(self.device)
+        if self.profile is None:
+            self.recorder.notes.append(
+                "this device has no profile: bounds are those of memory alone; `gpuopt profile` measures the others"
+            )
         with self.ledger("ceilings"):
             footprint = self.problem.footprint_bytes
             notes = self.recorder.notes
@@ -208,7 +213,14 @@ class _Sweep:
         bar.say("ceilings")
         self.add_ceilings()
         comparison = Comparison(
-            self.targets, self.bound_by, self.device, self.protocol, self.recorder, self.ledger, self.problem.seed
+            self.targets,
+            self.bound_by,
+            self.device,
+            self.protocol,
+            self.recorder,
+            self.ledger,
+            self.problem.seed,
+            self.profile,
         )
         try:
             comparison.run(bar)
@@ -219,7 +231,9 @@ class _Sweep:
         """What bounds and launches are held against; without them the comparison goes on."""
         notes, footprint = self.recorder.notes, self.problem.footprint_bytes
         try:
-            self.targets += ceiling_targets(self.device, footprint, self.common, self.ledger, self.flush, notes)
+            self.targets += ceiling_targets(
+                self.device, footprint, self.common, self.ledger, self.flush, notes, self.targets
+            )
         except Error as error:
             notes.append(f"no share of a bound is told, for no ceiling could be measured: {error}")
         try:

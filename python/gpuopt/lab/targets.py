@@ -3,7 +3,7 @@ with the fields of its row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,7 +12,9 @@ import numpy as np
 
 import gpuopt
 from gpuopt._core import (
+    ArrayError,
     Device,
+    DeviceArray,
     DeviceMemoryError,
     Error,
     KernelBuildError,
@@ -60,8 +62,18 @@ class Target:
     fields: Row
     sampler: Sampler
     check: Callable[[], Any]  # raises MismatchError; also called after timing
-    bytes: dict[str, float] = field(default_factory=dict)
-    flops: float | None = None
+    work: Mapping[str, Any] = field(default_factory=dict)  # as `Prepared.work`
+    source: DeviceArray | None = None  # what it reads most; of a ceiling, whose data it reads, None for its own
+    doubled: Prepared | None = None  # the same with twice the work
+
+    @property
+    def bytes(self) -> Mapping[str, float]:
+        """Bytes by memory class of one run."""
+        return self.work.get("bytes") or {}
+
+    def reads_what(self, other: Target) -> bool:
+        """Whether this ceiling reads the data of ``other``."""
+        return self.source is not None and other.source is not None and self.source.shares_memory(other.source)
 
 
 def problem_fields(
@@ -137,6 +149,7 @@ def variant_target(
         "vector_width": configuration.parameters.get("WIDTH"),
         "flops": work["flops"],
         "bytes": work["bytes"],
+        "special": work["special"] or None,
     }
     with ledger("warm-up"):
         sampler = measure.device_sampler(bound.prepared, clock_step_ns(device.index), flush, clock_of(fields))
@@ -145,7 +158,7 @@ def variant_target(
     def check() -> None:
         measure.check_again(bound, problem, configuration)
 
-    return Target(str(configuration), "variant", fields, sampler, check, work["bytes"], work["flops"])
+    return Target(str(configuration), "variant", fields, sampler, check, work, bound.prepared.source, bound.doubled)
 
 
 def peer_target(
@@ -205,7 +218,7 @@ def _checked(
     with ledger("warm-up"):
         sampler = sampler_of(fields)
     fields["clock"] = sampler.clock
-    return Target(name, role, fields, sampler, check, {}, flops)
+    return Target(name, role, fields, sampler, check, {"flops": flops})
 
 
 def overhead_target(device: Device, common: Row, ledger: Ledger, notes: list[str]) -> Target:
@@ -218,10 +231,9 @@ def overhead_target(device: Device, common: Row, ledger: Ledger, notes: list[str
             raise Error(f"no read kernel runs on {device.name}: the time of a launch cannot be told")
         configuration, prepared, _ = found
         sampler = measure.device_sampler(prepared, clock_step_ns(device.index), None, "batch")
-    moved = prepared.work["bytes"]
-    fields = _microbench_fields(configuration, prepared, sampler, common, moved["dram"])
+    fields = _microbench_fields(configuration, prepared, sampler, common, prepared.work["bytes"]["dram"])
     fields |= {"variant": "launch", "configuration": "launch"}
-    return Target("launch", "overhead", fields, sampler, lambda: None, moved)
+    return Target("launch", "overhead", fields, sampler, lambda: None, prepared.work)
 
 
 def ceiling_targets(
@@ -231,10 +243,12 @@ def ceiling_targets(
     ledger: Ledger,
     flush: Callable[[], None] | None,
     notes: list[str],
+    variants: Sequence[Target] = (),
     keep: int = 2,
 ) -> list[Target]:
     """The fastest read and the fastest copy at this footprint (``keep`` of each), out of the whole family; at a smaller
-    one where the memory has no room, which ``notes`` then say."""
+    one where the memory has no room, which ``notes`` then say. And the fastest read of the very data that each of the
+    ``variants`` reads: how fast memory is depends on where it lies."""
     with ledger("ceilings"):
         test = BandwidthTest.fitting(device, footprint_bytes, notes)
         found = sorted(test.candidates(), key=lambda item: -item[2])
@@ -244,7 +258,22 @@ def ceiling_targets(
             with ledger("ceilings"):
                 sampler = measure.device_sampler(prepared, clock_step_ns(device.index), flush)
             fields = _microbench_fields(configuration, prepared, sampler, common, test.footprint_bytes)
-            targets.append(Target(str(configuration), "ceiling", fields, sampler, lambda: None, prepared.work["bytes"]))
+            targets.append(Target(str(configuration), "ceiling", fields, sampler, lambda: None, prepared.work))
+    reads = [configuration for configuration, _, _ in found if configuration.variant.startswith("read")]
+    for variant in variants if reads else ():
+        if variant.source is None or any(target.reads_what(variant) for target in targets):
+            continue
+        with ledger("ceilings"):
+            try:
+                prepared = test.of_source(reads[0], variant.source)
+            except ArrayError:  # no whole number of its vectors
+                continue
+            sampler = measure.device_sampler(prepared, clock_step_ns(device.index), flush)
+        fields = _microbench_fields(reads[0], prepared, sampler, common, test.footprint_bytes)
+        fields |= {"configuration": f"{reads[0]} of the data of {variant.label}"}
+        targets.append(
+            Target(fields["configuration"], "ceiling", fields, sampler, lambda: None, prepared.work, variant.source)
+        )
     if not targets:
         raise Error(f"no bandwidth kernel runs on {device.name}: there is no ceiling to hold a bound against")
     return targets

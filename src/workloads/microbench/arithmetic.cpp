@@ -1,7 +1,128 @@
+// What a device computes: recurrences in registers, by operation, vector width and independent chains; and what a
+// launch costs.
 #include "workloads/microbench/rows.hpp"
 
 namespace gpuopt {
+namespace {
 
-MicrobenchRows arithmetic_rows() { return {}; }
+const Parameter width{"WIDTH", {1, 2, 4, 8, 16}, 4, "lanes of a chain"};
+const Parameter chains{"CHAINS", {1, 2, 4, 8, 16}, 8, "independent chains of a work-item"};
+const Parameter few_widths{"WIDTH", {1, 4, 16}, 4, width.meaning};
+const Parameter few_chains{"CHAINS", {1, 4, 8}, 4, chains.meaning};
+const Parameter groups{"GROUPS", {4, 8, 16, 32}, 8, "work-groups a compute unit"};
+const Parameter in_flight{
+    "GROUPS", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}, 64, "work-groups in all"};
+constexpr std::int64_t steps = 16;  // of each chain in a trip: STEPS in common/chains.cl
+
+std::int64_t items(const Case& at) {
+    return std::int64_t(at.device.compute_units) * at.parameter("GROUPS") * at.parameter("LOCAL");
+}
+std::int64_t items_in_flight(const Case& at) { return at.parameter("GROUPS") * at.parameter("LOCAL"); }
+std::int64_t one(const Case&) { return 1; }
+Launch full_device(const Case& at) { return launch_1d(items(at), at.parameter("LOCAL")); }
+Launch as_many_groups(const Case& at) { return launch_1d(items_in_flight(at), at.parameter("LOCAL")); }
+Launch one_item(const Case&) { return launch_1d(1, 1); }
+
+double all_steps(const Case& at) {
+    return double(items(at) * at.parameter("CHAINS") * width_of(at) * steps) * double(at.size("trips"));
+}
+Work multiply_adds(const Case& at) {
+    Work work;
+    work.flops = 2 * all_steps(at);
+    return work;
+}
+Work one_chain_each(const Case& at) {
+    Work work;
+    work.flops = 2 * double(items_in_flight(at) * steps) * double(at.size("trips"));
+    return work;
+}
+Work one_launch(const Case&) {
+    Work work;
+    work.special["launch"] = 1;
+    return work;
+}
+std::function<Work(const Case&)> results_of(const char* operation, double in_a_step) {
+    return [=](const Case& at) {
+        Work work;
+        work.special[operation] = in_a_step * all_steps(at);
+        return work;
+    };
+}
+
+Rule computes_in_half() {
+    return {true, [](const Case& at) {
+                return at.dtype != DType::f16 || at.device.fp16 ? std::string() : at.device.name + " has no fp16";
+            }};
+}
+
+MicrobenchVariant integer(const char* name, const char* summary, const char* counted, double in_a_step) {
+    return {{name,
+             summary,
+             {width, chains, local_size(), groups},
+             full_device,
+             {work_group_fits("LOCAL"), only_for({DType::i32, DType::u32, DType::i64, DType::u64})},
+             {},
+             {},
+             "integer"},
+            Source::global,
+            items,
+            results_of(counted, in_a_step)};
+}
+
+MicrobenchVariant special(const char* name, const char* summary, const std::vector<DType>& dtypes = {DType::f32}) {
+    return {{name,
+             summary,
+             {few_widths, few_chains, local_size(), groups},
+             full_device,
+             {work_group_fits("LOCAL"), only_for(dtypes)},
+             {},
+             {},
+             "special"},
+            Source::global,
+            items,
+            results_of(name, 1)};
+}
+
+}  // namespace
+
+MicrobenchRows arithmetic_rows() {
+    return {
+        {{"fma",
+          "x = fma(x, y, z) in CHAINS chains of WIDTH lanes a work-item",
+          {width, chains, local_size(), groups},
+          full_device,
+          {work_group_fits("LOCAL"), only_for({DType::f16, DType::f32, DType::f64}), computes_in_half()},
+          {},
+          {},
+          "flops"},
+         Source::global,
+         items,
+         multiply_adds},
+        integer("int_mad", "x = x y + z and y = y x + w in turn", "mad", 2),
+        integer("int_xorshift", "x ^= x << a; x ^= x >> b; x ^= x << c", "shift_xor", 3),
+        special("native_rsqrt", "x = native_rsqrt(x) + z"),
+        special("rsqrt", "x = rsqrt(x) + z", real_dtypes),
+        special("native_recip", "x = native_recip(x) + z"),
+        special("divide", "x = y / x + z", real_dtypes),
+        special("native_exp2", "x = native_exp2(-x) + z"),
+        special("native_sin", "x = native_sin(x) + z"),
+        special("sqrt", "x = sqrt(x) + z", real_dtypes),
+        {{"nothing", "one work-item copies one scalar: what a launch costs", {}, one_item, {}, {}, {}, "launch"},
+         Source::global,
+         one,
+         one_launch},
+        {{"waves",
+          "GROUPS work-groups run the same dependent chain: its time stays flat until the device is full",
+          {local_size(), in_flight},
+          as_many_groups,
+          {work_group_fits("LOCAL"), only_for(real_dtypes)},
+          {},
+          {},
+          "concurrency"},
+         Source::global,
+         items_in_flight,
+         one_chain_each},
+    };
+}
 
 }  // namespace gpuopt

@@ -1,6 +1,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/numpy_view.hpp"
+#include "bindings/plans.hpp"
 #include "bindings/topics.hpp"
 #include "workloads/microbench/microbench.hpp"
 
@@ -16,13 +17,31 @@ void bind_microbench(py::module_& module) {
         py::arg("from_"), py::arg("to"), py::arg("width"), py::arg("trips"), py::arg("store"), py::arg("variant"),
         py::arg("parameters"), py::call_guard<py::gil_scoped_release>());
     module.def(
-        "microbench_outputs",
+        "microbench_facts",
         [](const Device& device, const py::dtype& dtype, std::int64_t elements, std::int64_t width, std::int64_t trips,
            const std::string& variant, const Parameters& parameters) {
-            return microbench_outputs(device, dtype_of(dtype, "dtype"), elements, {width, trips}, variant, parameters);
+            const auto facts =
+                microbench_facts(device, dtype_of(dtype, "dtype"), elements, {width, trips}, variant, parameters);
+            py::dict result = as_dict(facts.work);
+            result["outputs"] = facts.outputs;
+            return result;
         },
         py::arg("device"), py::arg("dtype"), py::arg("elements"), py::arg("width"), py::arg("trips"),
         py::arg("variant"), py::arg("parameters"));
+    module.def(
+        "prepare_transfer",
+        [](const DeviceArray& array, bool upload, bool pinned) {
+            auto transfer = [&] {
+                const py::gil_scoped_release release;
+                return prepare_transfer(array, upload, pinned);
+            }();
+            auto* const owner = new std::shared_ptr<void>(transfer.memory);
+            const py::capsule kept(owner, [](void* held) { delete static_cast<std::shared_ptr<void>*>(held); });
+            const std::vector<py::ssize_t> shape(array.shape.begin(), array.shape.end());
+            const py::array memory(numpy_dtype(array.dtype), shape, transfer.memory.get(), kept);
+            return py::make_tuple(transfer.plan, memory);
+        },
+        py::arg("array"), py::arg("upload"), py::arg("pinned"));
 }
 
 }  // namespace gpuopt

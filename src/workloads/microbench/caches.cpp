@@ -1,7 +1,186 @@
+// Small blocks read again and again, from each kind of memory a device has for them, and chains of dependent loads.
 #include "workloads/microbench/rows.hpp"
 
 namespace gpuopt {
+namespace {
 
-MicrobenchRows cache_rows() { return {}; }
+const Parameter width{"WIDTH", {1, 2, 4}, 4, "scalars in an element"};
+const Parameter wide{"WIDTH", {4, 8, 16}, 16, "scalars in an element"};
+const Parameter ahead{"AHEAD", {4, 8, 16}, 8, "independent loads of a trip"};
+const Parameter groups{"GROUPS", {4, 8, 16, 32}, 8, "work-groups a compute unit"};
+const Parameter uniform{
+    "UNIFORM", {0, 1}, 1, "a work-group's items read neighbouring addresses (0) or all the same (1)"};
+const Parameter stride{"STRIDE", {1, 2, 4, 8, 16, 32}, 1, "elements from what one work-item reads to its neighbour's"};
+const Parameter block{"BLOCK", {1024, 4096}, 4096, "scalars copied to local memory"};
+const Parameter linear{"LINEAR", {0, 1}, 0, "the nearest pixel (0) or a mean of four by quarters (1)"};
+const Parameter chunks{"ITEMS", {2, 8, 64}, 8, "work-items, each of its own work-group and with a chunk of its own"};
+const Parameter held{
+    "BLOCK", {2048, 8192, 12288, 16384}, 8192, "scalars of local memory, as many as the chain or more"};
+const Parameter channels{"CHANNELS", {1, 4}, 4, "floats in a pixel"};
+constexpr std::int64_t chasing_items = 64;
+
+std::int64_t items(const Case& at) {
+    return std::int64_t(at.device.compute_units) * at.parameter("GROUPS") * at.parameter("LOCAL");
+}
+Launch full_device(const Case& at) { return launch_1d(items(at), at.parameter("LOCAL")); }
+Launch a_chunk_each(const Case& at) { return launch_1d(at.parameter("ITEMS"), 1); }
+Launch one_item(const Case&) { return launch_1d(1, 1); }
+Launch one_group(const Case&) { return launch_1d(chasing_items, chasing_items); }
+std::int64_t a_chunk_one(const Case& at) { return at.parameter("ITEMS"); }
+std::int64_t one(const Case&) { return 1; }
+
+double loads(const Case& at) { return double(items(at) * at.parameter("AHEAD")) * double(at.size("trips")); }
+std::function<Work(const Case&)> rereading(const char* memory) {
+    return [memory](const Case& at) {
+        auto work = moves(memory, loads(at) * double(width_of(at) * at.element_bytes()));
+        work.flops = loads(at) * double(width_of(at));
+        return work;
+    };
+}
+Work fetching(const Case& at) {
+    const auto floats = double(at.parameters.count("CHANNELS") ? at.parameter("CHANNELS") : 4);
+    auto work = moves("image", loads(at) * floats * 4);
+    work.flops = loads(at) * floats;
+    work.special["fetch"] = loads(at);
+    return work;
+}
+Work rereading_chunks(const Case& at) {
+    const auto scalars = double(at.size("elements")) * double(at.size("trips"));
+    auto work = moves("global", scalars * double(at.element_bytes()));
+    work.flops = scalars;
+    return work;
+}
+Work chasing(const Case& at) {
+    Work work;
+    work.special["load"] = double(at.size("trips"));
+    return work;
+}
+
+std::int64_t local_bytes(const Case& at) {
+    return (at.parameter("BLOCK") + at.parameter("AHEAD") * at.parameter("WIDTH")) * at.element_bytes();
+}
+std::int64_t held_bytes(const Case& at) { return at.parameter("BLOCK") * at.element_bytes(); }
+Rule chain_fits() {
+    return {false, [](const Case& at) {
+                return at.size("elements") <= at.parameter("BLOCK")
+                           ? std::string()
+                           : "a chain through " + std::to_string(at.size("elements")) +
+                                 " scalars does not fit BLOCK=" + std::to_string(at.parameter("BLOCK"));
+            }};
+}
+Rule rows_of_pixels() {
+    return {false, [](const Case& at) {
+                const auto floats = at.parameter("CHANNELS");
+                return at.size("width") % floats == 0 ? std::string()
+                                                      : "a line of " + std::to_string(at.size("width")) +
+                                                            " scalars is no row of pixels of " + std::to_string(floats);
+            }};
+}
+
+}  // namespace
+
+MicrobenchRows cache_rows() {
+    return {
+        {{"constant",
+          "all work-items re-read one small block of constant memory",
+          {width, local_size(), groups, ahead, uniform},
+          full_device,
+          {work_group_fits("LOCAL")},
+          {},
+          {},
+          "constant"},
+         Source::constant,
+         items,
+         rereading("constant")},
+        {{"local",
+          "each work-group copies a block to local memory and re-reads it, neighbours STRIDE elements apart",
+          {width, local_size(), groups, ahead, stride, block},
+          full_device,
+          {work_group_fits("LOCAL"), needs_local_bytes(local_bytes)},
+          {},
+          {},
+          "local"},
+         Source::global,
+         items,
+         rereading("local")},
+        {{"image1d",
+          "all work-items re-read the pixels of a buffer through the texture path",
+          {local_size(), groups, ahead},
+          full_device,
+          {work_group_fits("LOCAL"), only_for({DType::f32})},
+          {"images"},
+          {},
+          "image1d"},
+         Source::line,
+         items,
+         fetching},
+        {{"image2d",
+          "all work-items re-read an image in patches of 4 x AHEAD/4, nearest pixels or bilinear means",
+          {local_size(), groups, ahead, linear, channels},
+          full_device,
+          {work_group_fits("LOCAL"), only_for({DType::f32}), rows_of_pixels()},
+          {"images"},
+          {},
+          "image2d"},
+         Source::picture,
+         items,
+         fetching},
+        {{"reread",
+          "every work-group walks through all of the working set, at another place and pace than its neighbours",
+          {width, local_size(), groups, ahead},
+          full_device,
+          {work_group_fits("LOCAL")},
+          {},
+          {},
+          "cached"},
+         Source::global,
+         items,
+         rereading("global")},
+        {{"reread_chunks",
+          "few work-items, each reads a chunk of its own again and again",
+          {wide, chunks, ahead},
+          a_chunk_each,
+          {},
+          {},
+          {},
+          "cached"},
+         Source::global,
+         a_chunk_one,
+         rereading_chunks},
+        {{"chase",
+          "one work-item follows a random cycle through global memory; a node is `width` scalars, or 128 bytes",
+          {},
+          one_item,
+          {only_for({DType::u32})},
+          {},
+          {},
+          "latency"},
+         Source::global,
+         one,
+         chasing},
+        {{"chase_local",
+          "one work-item follows a random cycle through local memory",
+          {held},
+          one_group,
+          {only_for({DType::u32}), chain_fits(), needs_local_bytes(held_bytes)},
+          {},
+          {},
+          "latency"},
+         Source::global,
+         one,
+         chasing},
+        {{"chase_constant",
+          "one work-item follows a random cycle through constant memory",
+          {},
+          one_item,
+          {only_for({DType::u32})},
+          {},
+          {},
+          "latency"},
+         Source::constant,
+         one,
+         chasing},
+    };
+}
 
 }  // namespace gpuopt

@@ -67,13 +67,13 @@ void require_source(const Device& device, Source source, std::size_t bytes) {
 
 }  // namespace
 
-std::int64_t microbench_outputs(const Device& device, DType dtype, std::int64_t elements, MicrobenchSizes asked,
-                                const std::string& name, const Parameters& parameters) {
+MicrobenchFacts microbench_facts(const Device& device, DType dtype, std::int64_t elements, MicrobenchSizes asked,
+                                 const std::string& name, const Parameters& parameters) {
     const auto& row = row_of(name);
     const auto sizes = sizes_of(elements, asked);
     const Case at{device, dtype, sizes, parameters};
     check_configuration(microbench_workload(), row, at);
-    return row.outputs(at);
+    return {row.outputs(at), row.work(at)};
 }
 
 std::shared_ptr<Prepared> prepare_microbench(const DeviceArray& from, const DeviceArray& to, MicrobenchSizes asked,
@@ -98,9 +98,10 @@ std::shared_ptr<Prepared> prepare_microbench(const DeviceArray& from, const Devi
         plan->arg(image->handle());
         plan->keep(image);
     } else if (row.source == Source::picture) {
-        const auto width = static_cast<std::size_t>(sizes.at("width") / 4);
+        const auto channels = at.parameter("CHANNELS");
+        const auto width = static_cast<std::size_t>(sizes.at("width") / channels);
         const auto height = static_cast<std::size_t>(sizes.at("elements") / sizes.at("width"));
-        const auto image = std::make_shared<Image2D>(session, width, height, "the image");
+        const auto image = std::make_shared<Image2D>(session, width, height, "the image", static_cast<int>(channels));
         image->fill_from(*from.buffer);
         plan->arg(image->handle());
         plan->keep(image);
@@ -113,19 +114,19 @@ std::shared_ptr<Prepared> prepare_microbench(const DeviceArray& from, const Devi
         .arg(cl_int(sizes.at("trips")))
         .arg(cl_int(store));
     plan->work = row.work(at);
-    plan->keep(from.buffer);
+    plan->source = from.buffer;
     plan->keep(to.buffer);
     return plan;
 }
 
 Rule only_for(std::vector<DType> dtypes) {
-    return {false, [dtypes = std::move(dtypes)](const Case& at) {
-                if (std::find(dtypes.begin(), dtypes.end(), at.dtype) != dtypes.end()) return std::string();
-                std::string known;
-                for (const auto dtype : dtypes)
-                    known += (known.empty() ? "" : ", ") + std::string(facts(dtype).numpy_name);
-                return std::string("it is for ") + known + ", not for " + facts(at.dtype).numpy_name;
-            }};
+    const auto unmet = [dtypes](const Case& at) {
+        if (std::find(dtypes.begin(), dtypes.end(), at.dtype) != dtypes.end()) return std::string();
+        std::string known;
+        for (const auto dtype : dtypes) known += (known.empty() ? "" : ", ") + std::string(facts(dtype).numpy_name);
+        return std::string("it is for ") + known + ", not for " + facts(at.dtype).numpy_name;
+    };
+    return {false, unmet, std::move(dtypes)};
 }
 
 const std::vector<DType> real_dtypes = {DType::f32, DType::f64};

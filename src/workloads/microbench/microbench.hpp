@@ -28,11 +28,24 @@ struct MicrobenchSizes {
     std::int64_t trips = 1;
 };
 
-// `to` holds at least `microbench_outputs` elements. What the kernel read is stored on a condition that only run-time
-// data decide; `store` makes it true. Throws ArrayError, ParameterError, UnsupportedError, KernelBuildError.
+// `to` holds at least `MicrobenchFacts::outputs` elements. What the kernel read is stored on a condition that only
+// run-time data decide; `store` makes it true. Throws ArrayError, ParameterError, UnsupportedError, KernelBuildError.
 std::shared_ptr<Prepared> prepare_microbench(const DeviceArray& from, const DeviceArray& to, MicrobenchSizes sizes,
                                              bool store, const std::string& variant, const Parameters& parameters);
-std::int64_t microbench_outputs(const Device& device, DType dtype, std::int64_t elements, MicrobenchSizes sizes,
-                                const std::string& variant, const Parameters& parameters);
+// What such a run writes and does, without building it.
+struct MicrobenchFacts {
+    std::int64_t outputs = 0;
+    Work work;
+};
+MicrobenchFacts microbench_facts(const Device& device, DType dtype, std::int64_t elements, MicrobenchSizes sizes,
+                                 const std::string& variant, const Parameters& parameters);
+
+// A copy of a whole array from the host (`upload`) or to it. The memory there is the driver's own, which it can read
+// directly (`pinned`), or ordinary.
+struct Transfer {
+    std::shared_ptr<Prepared> plan;
+    std::shared_ptr<void> memory;  // on the host, as many bytes as the array has
+};
+Transfer prepare_transfer(const DeviceArray& array, bool upload, bool pinned);
 
 }  // namespace gpuopt

@@ -14,7 +14,6 @@ MicrobenchRows arithmetic_rows();  // operations, and launches
 
 // The scalar types a row is for.
 Rule only_for(std::vector<DType> dtypes);
-Rule not_for_half();  // sums of what is held as bits mean nothing
 extern const std::vector<DType> real_dtypes, integer_dtypes;
 
 const Parameter& local_size();

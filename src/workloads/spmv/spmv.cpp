@@ -167,6 +167,7 @@ private:
         plan_->add(session_->build(workload.source_path(variant_), options()), workload.entry_point(variant_),
                    matrix_.rows() == 0 ? launch_1d(0, 1) : variant_.launch(case_));
         plan_->keep(values_);
+        plan_->source = values_->values;
         const auto& y = y_home_ ? y_home_ : arguments_.y;
         const auto& addend = addend_home_ ? addend_home_ : arguments_.addend ? arguments_.addend : y;
         plan_->arg(values_->values->handle()).arg(cl_long(slice_));
@@ -193,7 +194,10 @@ private:
         work.flops = 2.0 * double(matrix_.stored_entries()) * vectors;
         work.bytes["dram"] =
             double(values_->values->bytes()) + element * vectors * (cols + rows * (arguments_.beta == 0 ? 1 : 2));
-        work.bytes["requested"] = variant_.requested(case_) * double(matrix_.stored_entries()) * vectors;
+        const auto entries = double(matrix_.stored_entries()) * vectors;
+        work.bytes["requested"] = variant_.requested(case_) * entries;
+        if (variant_.from_local) work.bytes["local"] = variant_.from_local(case_) * entries;
+        if (variant_.fetches) work.special["fetch"] = variant_.fetches(case_) * entries;
         return work;
     }
 

@@ -26,6 +26,8 @@ struct SpmvVariant : Variant {
     bool bands = false;        // diagonals compiled in, as BANDS
     bool all_columns = false;  // takes the columns of x all at once; others take them one by one
     bool sums_in_y = false;    // y holds partial sums while the kernel runs
+    // Bytes an entry that the inner loop asks local memory for, and fetches an entry from the image; none where empty.
+    std::function<double(const Case&)> from_local{}, fetches{};
 
     bool upper() const;  // reads the upper diagonals alone
 };

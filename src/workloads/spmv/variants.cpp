@@ -141,6 +141,11 @@ double x_of_a_tile(const Case& at) {
     const auto diags = double(std::max<std::int64_t>(at.size("diags"), 1));
     return value(at) + double(tile_bytes(at)) / (tile * diags);
 }
+// One offset an entry; a group of four rows shares one.
+double an_offset_from_local(const Case&) { return 4; }
+double a_quarter_of_one(const Case&) { return 1; }
+// Two pixels for four rows, one where the offset is a multiple of four.
+double fetches_of_two_pixels(const Case&) { return 1.75 / 4; }
 double mirrored_values_once(const Case& at) { return value(at) / 2 + element(at); }
 double values_once_for_all_columns(const Case& at) {
     const auto vectors = double(std::max<std::int64_t>(at.size("vectors"), 1));
@@ -172,7 +177,11 @@ const std::vector<SpmvVariant>& table() {
           {work_group_fits("LOCAL"), needs_local_bytes(offset_bytes)}},
          MatrixForm::pitched,
          VectorHome::plain,
-         no_offsets},
+         no_offsets,
+         false,
+         false,
+         false,
+         an_offset_from_local},
         {{"vectorized",
           "four rows a work-item by 4-wide loads, offsets in local memory",
           {local_size},
@@ -180,7 +189,11 @@ const std::vector<SpmvVariant>& table() {
           {work_group_fits("LOCAL"), needs_local_bytes(offset_bytes)}},
          MatrixForm::pitched,
          VectorHome::plain,
-         no_offsets},
+         no_offsets,
+         false,
+         false,
+         false,
+         a_quarter_of_one},
         {{"image",
           "the same with x in an RGBA image read by the sampler",
           {local_size},
@@ -190,7 +203,12 @@ const std::vector<SpmvVariant>& table() {
           {}},
          MatrixForm::pitched,
          VectorHome::image,
-         values_alone},
+         values_alone,
+         false,
+         false,
+         false,
+         a_quarter_of_one,
+         fetches_of_two_pixels},
         {{"coarse", "four rows by 4-wide loads, few work-items with a run of rows each", {items}, few_items, {}},
          MatrixForm::pitched,
          VectorHome::plain,
@@ -246,7 +264,10 @@ const std::vector<SpmvVariant>& table() {
          MatrixForm::pitched,
          VectorHome::plain,
          x_of_a_tile,
-         true},
+         true,
+         false,
+         false,
+         element},
         {{"symmetric",
           "upper diagonals alone; each value is read for its own row and, from a cache, for the mirrored one",
           {tile_x, tile_y, rows_each, {"UNROLL", {1, 2, 5, 10}, 1, unroll.meaning}, slice, offset_home, half},

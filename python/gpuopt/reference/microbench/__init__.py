@@ -41,8 +41,13 @@ def expected(variant: str, case: Case) -> Expected:
     return found
 
 
+def has_own_source(variant: str) -> bool:
+    """Whether a variant wants data of its own."""
+    return _find(f"source_{variant}", None) is not None
+
+
 def source(variant: str, elements: int, width: int, dtype: np.dtype[Any], random: np.random.Generator) -> np.ndarray:
-    """The data a variant is run on: its own where it wants such, else random bits of ordinary magnitude."""
+    """The data a variant is run on: its own where it wants such, else random bits of ordinary size, also for ""."""
     own = _find(f"source_{variant}", None)
     if own is not None:
         made: np.ndarray = own(elements, width, dtype, random)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from gpuopt.reference.microbench import Case, Expected
@@ -42,7 +44,7 @@ def read_chunks(case: Case) -> Expected:
     count = case.source.size // width
     edges = [count * i // items * width for i in range(items + 1)]
     held = bits(case.source)
-    sums = [summed(held[a:b], case.source.dtype) for a, b in zip(edges, edges[1:], strict=False)]
+    sums = [summed(held[a:b], case.source.dtype) for a, b in itertools.pairwise(edges)]
     return Expected(np.array(sums), sum_tolerance(case, (count / items + 1) * width) / max(1, count / items) ** 0.5)
 
 

@@ -1,0 +1,322 @@
+"""Questions to a device, each a query over the table ``gpuopt.variants("microbench")``: what bandwidth by data type and
+cache type, what access pattern, what work-group shape, how many operations a second, how long until the first answer.
+
+Every function verifies what it times, measures through :func:`gpuopt.lab.survey` and returns a study: print it, or take
+``.points`` (rows), ``.to_pandas()`` and ``gpuopt.lab.device_plots``. Sizes are bytes of the source array; None takes
+several times the last-level cache. ``device`` is what :func:`gpuopt.use` takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gpuopt._core import Device, ParameterError
+from gpuopt.configuration import variants
+from gpuopt.lab.questions import (
+    BLOCK_KERNELS,
+    CACHES,
+    MIB,
+    PATTERNS,
+    block_points,
+    element,
+    family_rows,
+    fitting,
+    memory_bytes,
+    points,
+    shapes,
+    sweep_sizes,
+    widest,
+)
+from gpuopt.lab.study import Study
+from gpuopt.lab.survey import Point, TransferPoint, survey
+from gpuopt.selection import Selector, select
+
+__all__ = [
+    "access_pattern",
+    "block_dimensions",
+    "cache_bandwidth",
+    "concurrency",
+    "copy_bandwidth",
+    "flops",
+    "integer",
+    "latency",
+    "launch_overhead",
+    "read_bandwidth",
+    "special",
+    "transfer",
+    "triad_bandwidth",
+    "working_sets",
+    "write_bandwidth",
+]
+
+
+# ---------------------------------------------------------------- bandwidth
+
+
+def copy_bandwidth(
+    dtype: str | None = "float4",
+    bytes: int | None = None,
+    pattern: str | None = None,
+    local_size: int | None = None,
+    device: Selector = None,
+    **how: Any,
+) -> Study:
+    """How fast a copy of elements of one type is, in GB/s read and written together.
+
+    Parameters
+    ----------
+    dtype
+        ``"float4"``, ``"char"``, ``"struct5"`` and so on; None asks all of them, as Figures 1 and 2 of Yang 2012.
+    pattern
+        ``"coalesced"`` (neighbours take neighbours), ``"chunks"`` (few work-items, a run each), ``"packed"`` and
+        ``"staged"`` (the paper's mends for narrow and wide types); None takes what suits the device and the type.
+    local_size
+        Work-items in a work-group; None takes 256.
+    """
+    chosen = select(device)
+    types = DATA_TYPES if dtype is None else (dtype,)
+    wanted = []
+    for name in types:
+        scalar, levels = element(name)
+        for variant in shapes("copy", pattern, chosen, scalar, levels):
+            wanted += points(chosen, [variant], scalar, bytes, {**levels, **_local(local_size)})
+    return _survey(wanted, chosen, how)
+
+
+DATA_TYPES = (
+    *("char", "char2", "char4", "char16", "short", "short2", "short4", "half", "half2", "half4", "int", "int4"),
+    *("float", "float2", "float3", "float4", "float8", "float16", "double", "double2", "double4", "long", "long2"),
+    *("struct3", "struct5", "struct8", "struct16", "struct32"),
+)
+
+
+def read_bandwidth(
+    dtype: str = "float4",
+    bytes: int | None = None,
+    pattern: str | None = None,
+    local_size: int | None = None,
+    device: Selector = None,
+    **how: Any,
+) -> Study:
+    """How fast elements of one type are read and added up, GB/s, with several loads in flight a work-item.
+
+    The parameters are those of :func:`copy_bandwidth`; patterns are ``"coalesced"`` and ``"chunks"``.
+    """
+    return _stream("read", dtype, bytes, pattern, local_size, device, how)
+
+
+def write_bandwidth(
+    dtype: str = "float4",
+    bytes: int | None = None,
+    pattern: str | None = None,
+    local_size: int | None = None,
+    device: Selector = None,
+    **how: Any,
+) -> Study:
+    """How fast an array is filled, GB/s written; what a CPU reads first to be able to write is not counted."""
+    return _stream("write", dtype, bytes, pattern, local_size, device, how)
+
+
+def triad_bandwidth(
+    dtype: str = "float4",
+    bytes: int | None = None,
+    pattern: str | None = None,
+    local_size: int | None = None,
+    device: Selector = None,
+    **how: Any,
+) -> Study:
+    """How fast a = b + s c is, GB/s of two arrays read and one written; ``bytes`` are those of b and c together."""
+    return _stream("triad", dtype, bytes, pattern, local_size, device, how)
+
+
+def cache_bandwidth(
+    kind: str = "l1",
+    uniform: bool | None = None,
+    device: Selector = None,
+    **how: Any,
+) -> Study:
+    """How fast small data are read again and again, GB/s asked for by all work-items (Yang 2012, Fig. 13).
+
+    Parameters
+    ----------
+    kind
+        ``"constant"``, ``"local"``, ``"image1d"``, ``"image2d"``, or ``"l1"`` and ``"l2"``: global memory through the
+        caches, by working sets that fit.
+    uniform
+        Of constant memory: whether all work-items of a group read one address at a time; None asks both.
+    """
+    chosen = select(device)
+    if kind not in CACHES:
+        raise ParameterError(f"kind: {kind!r} is none; use one of {', '.join(CACHES)}")
+    family, sizes, levels = CACHES[kind]
+    if uniform is not None:
+        levels = {**levels, "UNIFORM": int(uniform)}
+    wanted: list[Point] = []
+    for size in sizes[chosen.type == "cpu"]:
+        width = 256 if family == "image2d" else 0
+        wanted += points(chosen, fitting(family, chosen), "float32", size, levels, width=width)
+    return _survey(wanted, chosen, how)
+
+
+def working_sets(
+    sizes: Iterable[int] | None = None,
+    dtype: str = "float4",
+    device: Selector = None,
+    **how: Any,
+) -> Study:
+    """Reading bandwidth by working set, from 16 KiB to memory: ``lab.levels`` finds the caches in it."""
+    chosen = select(device)
+    scalar, levels = element(dtype)
+    levels = {"WIDTH": 16 if chosen.type == "cpu" and scalar == "float32" else levels["WIDTH"]}
+    wanted: list[Point] = []
+    for size in sizes or sweep_sizes(chosen, 4):
+        wanted += points(chosen, fitting("cached", chosen), scalar, size, levels)
+    return _survey(wanted, chosen, how)
+
+
+# ---------------------------------------------------------------- addressing and shapes
+
+
+def access_pattern(
+    kind: str = "adjacent",
+    bytes: int | None = None,
+    device: Selector = None,
+    **how: Any,
+) -> Study:
+    """What a way of addressing costs, and its mend beside it (Yang 2012, V.A.2 and Fig. 3).
+
+    kind is ``"adjacent"``, ``"row"``, ``"shared"``, ``"strided"``, ``"unaligned"``, ``"random"`` or ``"broadcast"``.
+    """
+    if kind not in PATTERNS:
+        raise ParameterError(f"kind: {kind!r} is none; use one of {', '.join(PATTERNS)}")
+    chosen = select(device)
+    rows = [v for v in variants("microbench") if v.family == kind]
+    wanted = points(chosen, rows, "float32", bytes, PATTERNS[kind], width=64 if kind == "row" else 0)
+    return _survey(wanted, chosen, how)
+
+
+def block_dimensions(kernel: str = "copy2d", width: int | None = None, device: Selector = None, **how: Any) -> Study:
+    """What the shape of work-groups does: all powers of two across and down with 64 to 1024 items (Yang 2012, V.B).
+
+    kernel is ``"copy2d"`` (no reuse, Fig. 5), ``"transpose"``, ``"tiled"`` (reuse through local memory, Fig. 7) or
+    ``"cache_reuse"`` (through the caches); width is the number of scalars in a line.
+    """
+    if kernel not in BLOCK_KERNELS:
+        raise ParameterError(f"kernel: {kernel!r} is none; use one of {', '.join(BLOCK_KERNELS)}")
+    chosen = select(device)
+    return _survey(block_points(chosen, kernel, width), chosen, how)
+
+
+# ---------------------------------------------------------------- operations, latency, the way there
+
+
+def flops(dtype: str = "float", width: int | None = None, device: Selector = None, **how: Any) -> Study:
+    """Fused multiply-adds a second, two flop each, in vectors of ``width`` (None: those that may be best)."""
+    chosen = select(device)
+    widths = (width,) if width else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
+    chains = (8, 16) if chosen.type != "cpu" else (4, 8)
+    wanted = points(chosen, family_rows("flops"), element(dtype)[0], 16384, {"WIDTH": widths, "CHAINS": chains})
+    return _survey(wanted, chosen, how)
+
+
+def special(function: str | None = None, dtype: str = "float", device: Selector = None, **how: Any) -> Study:
+    """Results of a special function a second: ``"native_rsqrt"``, ``"rsqrt"``, ``"divide"`` ...; None asks all."""
+    return _named("special", function, "function", element(dtype)[0], device, how)
+
+
+def integer(op: str | None = None, dtype: str = "uint", device: Selector = None, **how: Any) -> Study:
+    """Integer operations a second: ``"int_mad"`` (multiply and add) or ``"int_xorshift"``; None asks both."""
+    return _named("integer", op, "op", element(dtype)[0], device, how)
+
+
+def latency(memory: str = "global", working_set: int | None = None, device: Selector = None, **how: Any) -> Study:
+    """Nanoseconds of one dependent load: a pointer chase through ``"global"``, ``"local"`` or ``"constant"`` memory.
+
+    working_set in bytes says which cache holds the chain; None takes 16 KiB, and for global memory several up to what
+    no cache holds.
+    """
+    chosen = select(device)
+    names = {"global": "chase", "local": "chase_local", "constant": "chase_constant"}
+    if memory not in names:
+        raise ParameterError(f"memory: {memory!r} is none; use one of {', '.join(names)}")
+    several = (16384, MIB, 8 * MIB, memory_bytes(chosen)) if memory == "global" else (16384,)
+    rows = [v for v in variants("microbench") if v.name == names[memory]]
+    wanted: list[Point] = []
+    for size in (working_set,) if working_set else several:
+        wanted += points(chosen, rows, "uint32", size, {})
+    return _survey(wanted, chosen, how)
+
+
+def launch_overhead(device: Selector = None, **how: Any) -> Study:
+    """What a kernel that does nothing costs: by events, and in the rows' ``wall_ms`` by the host's clock."""
+    chosen = select(device)
+    return _survey(points(chosen, family_rows("launch"), "float32", 16384, {}), chosen, how)
+
+
+def transfer(
+    direction: str | None = None,
+    pinned: bool | None = None,
+    bytes: int | None = None,
+    device: Selector = None,
+    **how: Any,
+) -> Study:
+    """GB/s between host and device: ``"upload"`` or ``"download"``, by the driver's own (``pinned``) or any memory."""
+    if direction not in (None, "upload", "download"):
+        raise ParameterError(f"direction: {direction!r} is none; use upload or download")
+    ways = (direction,) if direction else ("upload", "download")
+    kinds = (True, False) if pinned is None else (bool(pinned),)
+    size = 64 * MIB if bytes is None else bytes
+    wanted = [TransferPoint(way, kind, size) for way in ways for kind in kinds]
+    return _survey(wanted, select(device), how)
+
+
+def concurrency(device: Selector = None, **how: Any) -> Study:
+    """How many work-groups run at once: a chain of dependent operations takes no longer until the device is full."""
+    chosen = select(device)
+    (row,) = family_rows("concurrency")
+    groups = next(p.levels for p in row.parameters if p.name == "GROUPS")
+    wanted = points(chosen, [row], "float32", 16384, {"GROUPS": groups}, trips=256)
+    return _survey(wanted, chosen, how)
+
+
+# ---------------------------------------------------------------- what the questions share
+
+
+def _stream(
+    family: str,
+    dtype: str,
+    size: int | None,
+    pattern: str | None,
+    local_size: int | None,
+    device: Selector,
+    how: dict[str, Any],
+) -> Study:
+    chosen = select(device)
+    scalar, levels = element(dtype)
+    if levels["STRUCT"]:
+        raise ParameterError(f"dtype: a {family} of structs is not offered; copy_bandwidth takes them")
+    ahead = {"AHEAD": (4, 8) if chosen.type == "cpu" else (1, 4, 16)}
+    rows = shapes(family, pattern, chosen, scalar, {**levels, "WIDTH": 2})
+    return _survey(points(chosen, rows, scalar, size, {**levels, **ahead, **_local(local_size)}), chosen, how)
+
+
+def _named(family: str, name: str | None, argument: str, scalar: str, device: Selector, how: dict[str, Any]) -> Study:
+    rows = {row.name: row for row in family_rows(family)}
+    if name is not None and name not in rows:
+        raise ParameterError(f"{argument}: {name!r} is none; use one of {', '.join(rows)}")
+    chosen = select(device)
+    wanted = points(chosen, [rows[name]] if name else list(rows.values()), scalar, 16384, {"WIDTH": widest(chosen)})
+    return _survey(wanted, chosen, how)
+
+
+def _local(size: int | None) -> dict[str, int]:
+    return {} if size is None else {"LOCAL": size}
+
+
+def _survey(wanted: Sequence[Point | TransferPoint], device: Device, how: dict[str, Any]) -> Study:
+    if unknown := set(how) - {"protocol", "store", "progress"}:
+        raise ParameterError(
+            f"{', '.join(sorted(unknown))}: no such argument; a question also takes protocol, store and progress"
+        )
+    return survey(wanted, device=device, **how)

@@ -1,0 +1,144 @@
+"""Surveys: rows of points, verified, resumable, honest about what cannot run."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import Configuration, ParameterError, _core, lab, problems
+from gpuopt.lab.statistics import MedianCI
+from gpuopt.lab.survey import Point, TransferPoint, survey
+
+module = importlib.import_module("gpuopt.lab.survey")  # `lab.survey` is the function
+
+SMALL = 1 << 18
+READ = Configuration("read_chunks", WIDTH=8)
+
+
+def test_a_point_is_a_row_with_its_rate(device: gpuopt.Device) -> None:
+    study = survey([Point(READ, "float32", SMALL)], device=device)
+    (row,) = study.points
+    assert (row["kind"], row["status"], row["family"], row["variant"]) == ("point", "ok", "read", "read_chunks")
+    assert row["gb_s"] == pytest.approx(SMALL / row["median_ms"] * 1e-6)
+    assert row["canary_ok"]
+    assert row["sizes"] == {"bytes": SMALL}
+    assert row["max_abs"] <= row["tol"]
+    assert "read_chunks" in study.to_text(100)
+    assert "GB/s" in study.to_text(100)
+    assert study.to_pandas("point")["params.WIDTH"].tolist() == [8]
+
+
+def test_what_cannot_run_is_a_row_with_its_reason(any_device: gpuopt.Device) -> None:
+    points = [
+        Point(Configuration("copy", WIDTH=5), "float32", SMALL),
+        Point(Configuration("triad"), "int8", SMALL),
+        Point(READ, "float32", SMALL),
+    ]
+    study = survey(points, device=any_device)
+    statuses = {row["variant"]: row["status"] for row in study.points}
+    assert statuses == {"copy": "constraints", "triad": "constraints", "read_chunks": "ok"}
+    text = study.to_text(100)
+    assert "OpenCL has no vectors of 5" in text
+    assert "it is for float32, float64, not for int8" in text
+
+
+def test_what_does_not_fit_names_the_limit(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise gpuopt.DeviceMemoryError("source needs 9 TB; use a smaller problem")
+
+    monkeypatch.setattr(_core, "to_device", refuse)
+    problems.microbench.release()
+    (row,) = survey([Point(READ, "float32", SMALL)], device=any_device).points
+    assert row["status"] == "runtime"
+    assert "9 TB" in row["reason"]
+
+
+def test_finished_points_are_not_measured_again(
+    any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "rows.jsonl"
+    points = [Point(READ, "float32", SMALL), Point(Configuration("copy_chunks"), "int16", SMALL)]
+    first = survey(points, device=any_device, store=store)
+    monkeypatch.setattr(module._Survey, "taken", lambda *_: pytest.fail("measured again"))
+    again = survey(points, device=any_device, store=store)
+    assert [row["median_ms"] for row in again.points] == [row["median_ms"] for row in first.points]
+
+
+def test_an_interrupt_keeps_what_is_finished(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: Callable[..., dict[str, object]] = module._Survey.taken
+
+    def once(self: object, target: lab.targets.Target) -> dict[str, object]:
+        if target.fields["variant"] == "copy_chunks":
+            raise KeyboardInterrupt
+        return taken(self, target)
+
+    monkeypatch.setattr(module._Survey, "taken", once)
+    points = [Point(READ, "float32", SMALL), Point(Configuration("copy_chunks"), "int16", SMALL)]
+    study = survey(points, device=any_device)
+    assert study.interrupted
+    assert [row["variant"] for row in study.points] == ["read_chunks"]
+    assert "interrupted" in study.to_text(100)
+
+
+def test_a_wrong_result_is_never_timed(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = problems.microbench.microbenchmark
+
+    def off(*args: object, **options: object) -> problems.Problem:
+        made = make(*args, **options)  # type: ignore[arg-type]
+        return dataclasses.replace(made, reference=made.reference + 1)
+
+    monkeypatch.setattr(module, "microbenchmark", off)
+    (row,) = survey([Point(Configuration("copy_chunks"), "int32", SMALL)], device=any_device).points
+    assert row["status"] == "wrong"
+    assert row["median_ms"] is None
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("way", ["upload", "download"])
+def test_transfers(device: gpuopt.Device, way: str, pinned: bool) -> None:
+    study = survey([TransferPoint(way, pinned, SMALL)], device=device)
+    (row,) = study.points
+    assert (row["status"], row["family"], row["params"]) == ("ok", "transfer", {"PINNED": int(pinned)})
+    assert row["gb_s"] == pytest.approx(SMALL / row["median_ms"] * 1e-6)
+
+
+def test_a_transfer_that_loses_data_is_wrong(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = _core.prepare_transfer
+
+    def elsewhere(array: gpuopt.DeviceArray, upload: bool, pinned: bool) -> tuple[_core.Prepared, np.ndarray]:
+        plan, host = real(array, upload, pinned)
+        return plan, host.copy()  # what is written here never travels
+
+    monkeypatch.setattr(_core, "prepare_transfer", elsewhere)
+    (row,) = survey([TransferPoint("upload", False, SMALL)], device=any_device).points
+    assert row["status"] == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "flagged"),
+    [((1.9, 2.0, 2.1), False), ((1.97, 1.98, 1.99), False), ((1.0, 1.1, 1.2), True), ((2.2, 2.3, 2.4), True)],
+)
+def test_twice_the_work_takes_twice_the_time(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, ratio: tuple[float, float, float], flagged: bool
+) -> None:
+    lo, median, hi = ratio
+    monkeypatch.setattr(module._Survey, "doubled", lambda *_: MedianCI(median, lo, hi, 0.97, True, "order"))
+    loops = next(v for v in gpuopt.variants("microbench") if v.family == "cached" and v.name.endswith("_chunks"))
+    (row,) = survey([Point(Configuration(loops.name), "float32", 1 << 15, trips=8)], device=any_device).points
+    assert row["doubled"] == median
+    assert ("suspicious" in row["flags"]) == flagged
+
+
+def test_bad_questions_name_the_fix(any_device: gpuopt.Device) -> None:
+    with pytest.raises(ParameterError, match="protocol: there is none called 'slow'; use one of quick, full"):
+        survey([], device=any_device, protocol="slow")
+    with pytest.raises(ParameterError, match="microbench has none called 'swim'"):
+        problems.microbenchmark("swim")
+    with pytest.raises(ParameterError, match="sizes are whole numbers"):
+        problems.microbenchmark("copy", bytes=0)
