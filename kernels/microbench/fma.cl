@@ -1,11 +1,15 @@
 // x = fma(x, y, z) in registers, 2 flops a step: the arithmetic ceiling where chains and lanes cover the latency and still fit in
-// registers. Halves compute as halves, two lanes of them to an instruction on many devices.
+// registers. Halves compute as halves, by mad: where fma of halves is emulated it takes ten times as long.
 #include "common/chains.cl"
 #ifdef REAL_IS_HALF
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #define VALUE half
+#define SUM float
+#define MULTIPLY_ADD mad
 #else
 #define VALUE REAL
+#define SUM REAL
+#define MULTIPLY_ADD fma
 #endif
 #if WIDTH == 1
 #define VALUEV VALUE
@@ -19,16 +23,17 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_fma(MI
     const VALUEV y = AS(VALUEV, START(CHAINS)), z = (VALUEV)(1) - AS(VALUEV, START(CHAINS + 1));
 #pragma unroll
     for (int c = 0; c < CHAINS; ++c) x[c] = AS(VALUEV, START(c));
-    RUN_CHAINS(x[c] = fma(x[c], y, z))
+    RUN_CHAINS(x[c] = MULTIPLY_ADD(x[c], y, z))
+    SUM sum = 0;
 #pragma unroll
-    for (int c = 1; c < CHAINS; ++c) x[0] += x[c];
-    union {
-        VALUEV all;
-        VALUE lane[WIDTH];
-    } last;
-    last.all = x[0];
-    VALUE sum = last.lane[0];
+    for (int c = 0; c < CHAINS; ++c) {
+        union {
+            VALUEV all;
+            VALUE lane[WIDTH];
+        } last;
+        last.all = x[c];
 #pragma unroll
-    for (int i = 1; i < WIDTH; ++i) sum += last.lane[i];
-    to[get_global_id(0)] = AS(REAL, sum);
+        for (int i = 0; i < WIDTH; ++i) sum += last.lane[i];
+    }
+    to[get_global_id(0)] = AS(REAL, (VALUE)sum);
 }

@@ -328,7 +328,8 @@ def study_microbench(
     ctx: click.Context, quick: bool, device: str | None, out: Path | None, no_plots: bool, resume: bool
 ) -> None:
     """Bandwidth by data type, access pattern, cache type, working set and work-group shape: the device itself."""
-    from gpuopt.lab import device_plots, questions
+    import gpuopt.lab.device_plots as device_plots
+    from gpuopt.lab import questions
     from gpuopt.lab.environment import device_label
     from gpuopt.lab.survey import survey
     from gpuopt.lab.tune import slug

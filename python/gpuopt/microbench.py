@@ -79,7 +79,7 @@ def copy_bandwidth(
     wanted = []
     for name in types:
         scalar, levels = element(name)
-        for variant in shapes("copy", pattern, chosen, scalar, levels):
+        for variant in shapes("copy", pattern or _by_size(local_size), chosen, scalar, levels):
             wanted += points(chosen, [variant], scalar, bytes, {**levels, **_local(local_size)})
     return _survey(wanted, chosen, how)
 
@@ -297,7 +297,7 @@ def _stream(
     if levels["STRUCT"]:
         raise ParameterError(f"dtype: a {family} of structs is not offered; copy_bandwidth takes them")
     ahead = {"AHEAD": (4, 8) if chosen.type == "cpu" else (1, 4, 16)}
-    rows = shapes(family, pattern, chosen, scalar, {**levels, "WIDTH": 2})
+    rows = shapes(family, pattern or _by_size(local_size), chosen, scalar, {**levels, "WIDTH": 2})
     return _survey(points(chosen, rows, scalar, size, {**levels, **ahead, **_local(local_size)}), chosen, how)
 
 
@@ -308,6 +308,11 @@ def _named(family: str, name: str | None, argument: str, scalar: str, device: Se
     chosen = select(device)
     wanted = points(chosen, [rows[name]] if name else list(rows.values()), scalar, 16384, {"WIDTH": widest(chosen)})
     return _survey(wanted, chosen, how)
+
+
+def _by_size(local_size: int | None) -> str | None:
+    """Whoever names the size of a work-group asks for the shape that has one."""
+    return None if local_size is None else "coalesced"
 
 
 def _local(size: int | None) -> dict[str, int]:

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from gpuopt._core import ParameterError
 
-CLOSEST = 1.25  # plateaus whose rates differ less are one: an H200 loses 1.2 within its L2, levels of one cache differ
-STEEPEST = 0.25  # octaves of rate an octave of size that a plateau may lose
+CLOSEST = 1.3  # plateaus whose rates differ less are one: an H200 loses a factor of 1.2 and more within its L2
+STEEPEST, DEEPEST = 0.25, 1.0  # octaves of rate that a plateau may lose an octave of size, and in all
 NARROWEST = 0.9  # octaves: what is narrower is a step on the way down
-LEAST_NOISE, USUAL_NOISE = 0.02, 0.05  # relative: the least believed, and what is taken where too few points tell
-PENALTY = 1.5  # of a parameter, in units of the logarithm of the number of points
-FEW = 5  # points: below, one point may be a level and nothing tells the noise
-DENSE = 8  # points: from here on a single point off its neighbours is taken for a mishap
+LEAST_NOISE, USUAL_NOISE, MOST_NOISE = 0.02, 0.05, 0.15  # relative: believed at least, where too few tell, at most
+PENALTY = 1.0  # of a parameter, in units of the logarithm of the number of points
+FEW, DENSE = 5, 8  # points: below the first one point may be a level; from the second on one off the curve is a mishap
 
 Points = Iterable[Sequence[float | None]]
 Floats = NDArray[np.float64]
@@ -36,10 +35,10 @@ Floats = NDArray[np.float64]
 class Level:
     """One level of a memory system as a working-set sweep shows it.
 
-    ``bytes`` is the knee: where the rate has lost a third of the way, in logarithms, to the next level's; None for the
-    last level, which is memory. ``between`` are the two sizes of the sweep that the knee was interpolated from: no
-    sweep knows more. ``rate_gb_s`` is the plateau's median, ``lo`` and ``hi`` hold the middle half of its points, with
-    their own intervals where they have any.
+    ``bytes`` is the knee, the largest working set that runs at the plateau's rate; None for the last level, which is
+    memory. ``between`` are the neighbouring sizes of the sweep where the rate passes a third of the way down, in
+    logarithms, to the next level's: no sweep knows more. ``rate_gb_s`` is the plateau's median, ``lo`` and ``hi`` hold
+    the middle half of its points, with their own intervals where they have any.
     """
 
     bytes: float | None
@@ -66,10 +65,13 @@ def find(points: Points, closest: float = CLOSEST) -> list[Level]:
     Points without a rate (None or NaN) are passed over; points of one size count as their median. Plateaus whose rates
     differ by less than the factor ``closest`` are one level. Rates that rise at the small end (launches cost more than
     the data) and single points off the curve make no level; neither does a plateau of less than an octave, nor a
-    decline without any: all of that is memory at the rate of its far end.
+    decline without any: all of that is memory at the rate of its far end. A decline of less than a quarter of an octave
+    an octave is a plateau to this; one that goes on and on may be cut into several.
 
-    The knee is a third of the way down, not half: a cache of C bytes that keeps C of a set of W > C serves C/W of the
-    loads, and the rate is half way down at 1.4 to 1.6 C, a third at 1.2 to 1.3 C.
+    The knee lies where the curve is a third of the way down in log rate, less half of the log distance to two thirds:
+    nearly where the decline begins, without asking that of the noise. Half way down would be far beyond: a cache of C
+    bytes that serves C/W of the loads of a larger set W is there at 1.5 to 1.6 C only. Knees found in made curves:
+    0.97 C for a step, 1.0 C for that cache, 1.12 C for a straight decline from C to 2 C.
 
     Raises ParameterError for sizes and rates that are no positive numbers.
     """
@@ -126,7 +128,7 @@ def _plateaus(x: Floats, y: Floats) -> list[_Plateau]:
     for first, last, slope in _pieces(x, y, noise):
         octaves = float(edges[last + 1] - edges[first])
         wide = few or (last > first and octaves >= NARROWEST)
-        if abs(slope) <= STEEPEST and wide:
+        if wide and abs(slope) <= min(STEEPEST, DEEPEST / octaves):
             found.append(_Plateau(first, last, float(np.median(y[first : last + 1])), octaves))
     return found
 
@@ -138,10 +140,10 @@ def _gap(x: Floats, end: int) -> float:
 
 def _noise(y: Floats) -> float:
     """The standard deviation of log2 rates: from second differences, which see neither plateaus nor slopes."""
-    if y.size < FEW:
+    if y.size < DENSE:
         return USUAL_NOISE / math.log(2)
-    bends = np.abs(y[2:] - 2 * y[1:-1] + y[:-2])
-    return max(float(np.median(bends)) * 1.4826 / math.sqrt(6), LEAST_NOISE / math.log(2))
+    bends = np.abs(y[2:] - 2 * y[1:-1] + y[:-2]) * math.log(2)
+    return min(max(float(np.median(bends)) * 1.4826 / math.sqrt(6), LEAST_NOISE), MOST_NOISE) / math.log(2)
 
 
 def _pieces(x: Floats, y: Floats, noise: float) -> list[tuple[int, int, float]]:

@@ -134,8 +134,14 @@ def points(
     exact_size = memory_bytes(device) if size is None else int(size)
     found: list[Point] = []
     for row in rows:
-        known = {p.name for p in row.parameters}
+        known = {p.name: p.levels for p in row.parameters}
         asked = {k: v if isinstance(v, Sequence) else (v,) for k, v in levels.items() if k in known}
+        for name, values in asked.items():
+            if strange := [value for value in values if value not in known[name]]:
+                listed = ", ".join(map(str, known[name]))
+                raise ParameterError(
+                    f"{name}: {strange[0]} is not one of its levels for {row.name}; use one of {listed}"
+                )
         for combination in itertools.product(*asked.values()):
             configuration = Configuration(row.name, **dict(zip(asked, combination, strict=True)))
             loops = trips or trips_for(device, configuration, scalar, exact_size, width)

@@ -103,7 +103,7 @@ MicrobenchRows arithmetic_rows() {
         special("native_rsqrt", "x = native_rsqrt(x) + z"),
         special("rsqrt", "x = rsqrt(x) + z", real_dtypes),
         special("native_recip", "x = native_recip(x) + z"),
-        special("divide", "x = y / x + z", real_dtypes),
+        special("divide", "x = z / x + z", real_dtypes),
         special("native_exp2", "x = native_exp2(-x) + z"),
         special("native_sin", "x = native_sin(x) + z"),
         special("sqrt", "x = sqrt(x) + z", real_dtypes),

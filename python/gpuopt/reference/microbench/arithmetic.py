@@ -42,9 +42,11 @@ def _iterated(
 
 
 def _added(case: Case, x: np.ndarray, error: np.ndarray) -> Expected:
-    """Sums over chains and lanes; each addition rounds."""
-    values, errors = x.sum(axis=(0, 2)), error.sum(axis=(0, 2))
-    errors = errors + np.finfo(case.source.dtype).eps * x.shape[0] * x.shape[2] * np.abs(x).sum(axis=(0, 2))
+    """Sums over chains and lanes, in fp32 at least: each addition rounds, and then the result."""
+    dtype = case.source.dtype
+    values, errors, sizes = x.sum(axis=(0, 2)), error.sum(axis=(0, 2)), np.abs(x).sum(axis=(0, 2))
+    adding = float(np.finfo(np.promote_types(dtype, np.float32)).eps) * x.shape[0] * x.shape[2]
+    errors = errors + (adding + float(np.finfo(dtype).eps)) * sizes
     return Expected(np.resize(values, case.outputs), np.resize(errors, case.outputs))
 
 
@@ -59,9 +61,7 @@ source_waves = source_fma
 
 
 def fma(case: Case) -> Expected:
-    x, y, z = (
-        _starts(case, i).astype(np.float64) for i in (_chains(case), _chains(case).size, _chains(case).size + 1)
-    )
+    x, y, z = (_starts(case, i).astype(np.float64) for i in (_chains(case), _chains(case).size, _chains(case).size + 1))
     eps = float(np.finfo(case.source.dtype).eps)
     return _added(case, *_iterated(case, x, lambda x: x * y + (1 - z), np.abs(y).max(), eps))
 
@@ -101,9 +101,13 @@ source_native_rsqrt = source_rsqrt = source_native_recip = source_divide = _one_
 source_native_exp2 = source_native_sin = source_sqrt = _one_to_two
 
 
+def _addends(case: Case) -> np.ndarray:
+    return _starts(case, _chains(case).size).astype(np.float64)
+
+
 def _special(case: Case, function: Function, slope: Function, native: bool = False) -> Expected:
     """Of ``x = function(x) + z``, a contraction."""
-    x, z = (_starts(case, i).astype(np.float64) for i in (_chains(case), _chains(case).size + 1))
+    x, z = _starts(case, _chains(case)).astype(np.float64), _addends(case)
     accuracy = NATIVE if native else 4 * float(np.finfo(case.source.dtype).eps)
     return _added(case, *_iterated(case, x, lambda x: function(x) + z, slope, accuracy))
 
@@ -121,8 +125,8 @@ def native_recip(case: Case) -> Expected:
 
 
 def divide(case: Case) -> Expected:
-    y = _starts(case, _chains(case).size).astype(np.float64)
-    return _special(case, lambda x: y / x, lambda x: -y / x**2)
+    z = _addends(case)
+    return _special(case, lambda x: z / x, lambda x: -z / x**2)
 
 
 def native_exp2(case: Case) -> Expected:

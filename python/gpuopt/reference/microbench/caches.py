@@ -5,6 +5,7 @@ Sources are small whole numbers as often below zero as above: their sums stay sm
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,7 @@ def image2d(case: Case) -> Expected:
 
 
 def reread(case: Case) -> Expected:
-    _, group, place = _items(case)
+    place = _items(case)[2]
     width, ahead, size = case["WIDTH"], case["AHEAD"], case["LOCAL"]
     scalars = exact(case.source)
     elements = scalars.reshape(-1, width).sum(axis=1, dtype=scalars.dtype)
@@ -160,7 +161,7 @@ def reread_chunks(case: Case) -> Expected:
     count = case.source.size // width
     edges = [count * i // items * width for i in range(items + 1)]
     held = bits(case.source)
-    once = np.array([summed(held[a:b], case.source.dtype) for a, b in zip(edges, edges[1:], strict=False)])
+    once = np.array([summed(held[a:b], case.source.dtype) for a, b in pairwise(edges)])
     repeats = np.array(case.trips).astype(bits(once).dtype)
     values = bits(once) * repeats
     # A pass strays as far as one pass does; many passes stray no further.

@@ -1,0 +1,156 @@
+"""The questions: each is a study over the one table, in the words its users use."""
+
+from __future__ import annotations
+
+import pytest
+
+import gpuopt
+from gpuopt import ParameterError, microbench
+from gpuopt.lab import questions
+from gpuopt.lab.points import element_name, rate_of, sheet
+from gpuopt.lab.study import Study
+
+SMALL = 1 << 16
+
+
+@pytest.fixture(autouse=True)
+def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops of a few trips: what is tested here is no speed."""
+    tiny = {"bytes": 1e5, "flops": 1e5, "special": 1e4, "fetch": 1e3}
+    monkeypatch.setattr(questions, "_RUN", {"gpu": tiny, "cpu": tiny})
+    monkeypatch.setattr(questions, "_LOADS", 64)
+    monkeypatch.setattr(questions, "memory_bytes", lambda device: 1 << 18)
+    monkeypatch.setattr(microbench, "memory_bytes", lambda device: 1 << 18)
+
+
+def good(study: Study) -> set[str]:
+    """The variants that ran; whatever did not says why."""
+    assert study.points
+    for row in study.points:
+        assert row["status"] in ("ok", "unsupported", "constraints"), row["reason"]
+        assert row["status"] == "ok" or row["reason"]
+        assert row["status"] != "ok" or rate_of(row)[0]
+    assert study.to_text(100)
+    return {row["variant"] for row in study.points if row["status"] == "ok"}
+
+
+QUESTIONS = {
+    "copy": (lambda d: microbench.copy_bandwidth("float4", SMALL, device=d), {"copy_chunks"}),
+    "copy-narrow": (lambda d: microbench.copy_bandwidth("char", SMALL, device=d), {"copy", "copy_packed"}),
+    "copy-wide": (lambda d: microbench.copy_bandwidth("struct5", SMALL, device=d), {"copy", "copy_staged"}),
+    "copy-pattern": (lambda d: microbench.copy_bandwidth("float", SMALL, "coalesced", 64, device=d), {"copy"}),
+    "read": (lambda d: microbench.read_bandwidth("double2", SMALL, device=d), {"read_chunks"}),
+    "write": (lambda d: microbench.write_bandwidth("short4", SMALL, device=d), {"write_chunks"}),
+    "triad": (lambda d: microbench.triad_bandwidth("float4", SMALL, device=d), {"triad_chunks"}),
+    "constant": (lambda d: microbench.cache_bandwidth("constant", uniform=True, device=d), {"constant"}),
+    "local": (lambda d: microbench.cache_bandwidth("local", device=d), {"local"}),
+    "image2d": (lambda d: microbench.cache_bandwidth("image2d", device=d), {"image2d"}),
+    "l2": (lambda d: microbench.cache_bandwidth("l2", device=d), {"reread_chunks"}),
+    "working-sets": (lambda d: microbench.working_sets([16384, 1 << 20], device=d), {"reread_chunks"}),
+    "adjacent": (lambda d: microbench.access_pattern("adjacent", SMALL, device=d), {"adjacent", "adjacent_vector"}),
+    "row": (lambda d: microbench.access_pattern("row", SMALL, device=d), {"row", "row_tile"}),
+    "strided": (lambda d: microbench.access_pattern("strided", SMALL, device=d), {"strided"}),
+    "flops": (lambda d: microbench.flops("float", 8, device=d), {"fma"}),
+    "special": (lambda d: microbench.special("native_rsqrt", device=d), {"native_rsqrt"}),
+    "integer": (lambda d: microbench.integer("int_mad", device=d), {"int_mad"}),
+    "latency": (lambda d: microbench.latency("global", 1 << 15, device=d), {"chase"}),
+    "latency-local": (lambda d: microbench.latency("local", device=d), {"chase_local"}),
+    "launch": (lambda d: microbench.launch_overhead(device=d), {"nothing"}),
+    "transfer": (lambda d: microbench.transfer("upload", True, SMALL, device=d), {"upload"}),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_questions(any_device: gpuopt.Device, question: str) -> None:
+    ask, expected = QUESTIONS[question]
+    if any_device.type != "cpu" and any(name.endswith("_chunks") for name in expected):
+        expected = {name.removesuffix("_chunks") for name in expected}
+    assert good(ask(any_device)) == expected
+
+
+def test_block_dimensions(any_device: gpuopt.Device) -> None:
+    study = microbench.block_dimensions("copy2d", 64, device=any_device)
+    assert good(study) == {"copy2d"}
+    shapes = {(row["params"]["LOCAL_X"], row["params"]["LOCAL_Y"]) for row in study.points}
+    assert {(16, 16), (32, 8), (8, 32), (1, 64)} <= shapes
+    assert all(64 <= x * y <= 1024 for x, y in shapes)
+
+
+def test_concurrency_asks_every_number_of_groups(any_device: gpuopt.Device) -> None:
+    study = microbench.concurrency(device=any_device)
+    groups = [row["params"]["GROUPS"] for row in study.points]
+    assert groups == sorted(groups)
+    assert groups[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: microbench.copy_bandwidth("flout4"), "dtype: 'flout4' is none; use char, uchar"),
+        (lambda: microbench.copy_bandwidth("float5"), "dtype: 'float5' is none"),
+        (lambda: microbench.read_bandwidth("struct5"), "copy_bandwidth takes them"),
+        (lambda: microbench.copy_bandwidth(pattern="zigzag"), "use one of coalesced, chunks, packed, staged"),
+        (lambda: microbench.copy_bandwidth(local_size=100), "100 is not one of its levels"),
+        (lambda: microbench.cache_bandwidth("l9"), "use one of constant, local, image1d"),
+        (lambda: microbench.access_pattern("diagonal"), "use one of adjacent, row"),
+        (lambda: microbench.block_dimensions("copy3d"), "use one of copy2d, transpose"),
+        (lambda: microbench.special("gamma"), "use one of native_rsqrt"),
+        (lambda: microbench.integer("add"), "use one of int_mad"),
+        (lambda: microbench.latency("disk"), "use one of global, local, constant"),
+        (lambda: microbench.transfer("sideways"), "use upload or download"),
+        (lambda: microbench.flops(speed="fast"), "speed: no such argument"),
+    ],
+)
+def test_unknown_names_list_the_valid_ones(ask: object, message: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        ask()  # type: ignore[operator]
+    assert message in str(caught.value)
+
+
+def test_element_names() -> None:
+    assert questions.element("float4") == ("float32", {"WIDTH": 4, "STRUCT": 0})
+    assert questions.element("float16") == ("float16", {"WIDTH": 1, "STRUCT": 0})
+    assert questions.element("struct32") == ("float32", {"WIDTH": 32, "STRUCT": 1})
+    assert questions.element("ushort2") == ("uint16", {"WIDTH": 2, "STRUCT": 0})
+    assert element_name({"dtype": "int8", "params": {"WIDTH": 1}}) == "char"
+    assert element_name({"dtype": "float32", "params": {"WIDTH": 5, "STRUCT": 1}}) == "struct of 5 floats"
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_the_cube_is_finite_and_without_twins(any_device: gpuopt.Device, quick: bool) -> None:
+    points = questions.cube(any_device, quick)
+    assert (60 if quick else 300) < len(points) < (250 if quick else 900)
+    known = {variant.family for variant in gpuopt.variants("microbench")}
+    families = {point.fields()["family"] for point in points}
+    assert {"copy", "adjacent", "constant", "local", "image2d", "cached", "copy2d", "tiled"} <= families <= known
+
+
+def test_working_sets_reach_from_caches_to_memory(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "memory_bytes", lambda device: 1 << 27)
+    sizes = questions.sweep_sizes(device, 4)
+    assert sizes[0] == 16384
+    assert sizes == sorted(set(sizes))
+    assert sizes[-1] == 1 << 27
+
+
+def test_the_table_of_points_has_units() -> None:
+    def row(family: str, **fields: object) -> dict[str, object]:
+        return {
+            "family": family,
+            "configuration": family,
+            "variant": family,
+            "status": "ok",
+            "median_ms": 1.0,
+            **fields,
+        }
+
+    rows = [
+        row("read", gb_s=20.0, dtype="float32", sizes={"bytes": 1e6}),
+        row("flops", gflop_s=250.0, dtype="float32"),
+        row("special", gop_s=4.0, special={"rsqrt": 4e9}, dtype="float32"),
+        row("latency", latency_ns=90.0, dtype="uint32"),
+        row("images", status="unsupported", reason="no images here", median_ms=None, dtype="float32"),
+    ]
+    text = sheet(rows).text(100)
+    for expected in ("GB/s", "GFLOP/s", "G rsqrt/s", "ns", "no images here", "1.00 MB"):
+        assert expected in text

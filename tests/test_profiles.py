@@ -1,0 +1,237 @@
+"""Profiles: made of points, kept a device and driver, refused for another; bounds divide by them."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpuopt
+from gpuopt import Configuration, Error, ParameterError, lab, problems
+from gpuopt.lab import bounds, profiles
+from gpuopt.lab.profiles import Ceiling, Profile
+from gpuopt.lab.results import Row, new_row
+from gpuopt.lab.survey import Point
+
+MB = 1e6
+
+
+def point(family: str, variant: str, median_ms: float, **fields: Any) -> Row:
+    given = {"kind": "point", "role": "variant", "status": "ok", "workload": "microbench", "family": family}
+    given |= {"variant": variant, "configuration": variant, "params": {}, "dtype": "float32", "sizes": {"bytes": MB}}
+    given |= {"device": "A card", "driver": "1.0", "platform": "P", "median_ms": median_ms}
+    return new_row(**(given | fields))
+
+
+def sweep() -> list[Row]:
+    """31 TB/s to 256 KiB, 9 TB/s to 50 MB, 4 TB/s beyond."""
+    rows = []
+    for k in range(34):
+        size = 16384 * 2 ** (k / 2)
+        rate = 31000.0 if size <= 262144 else 9000.0 if size <= 50e6 else 4000.0
+        rows.append(point("cached", "reread", size / rate * 1e-6, gb_s=rate, sizes={"bytes": size}))
+    return rows
+
+
+def rows() -> list[Row]:
+    return [
+        point("read", "read", 0.25, gb_s=4000.0, configuration="read(AHEAD=4)", ci_lo_ms=0.24, ci_hi_ms=0.26),
+        point("read", "read", 0.20, gb_s=5000.0, configuration="read(AHEAD=16)"),
+        point("read", "read", 0.01, gb_s=99999.0, flags=["suspicious"]),
+        point("copy", "copy", 0.5, gb_s=4200.0),
+        point("flops", "fma", 1.0, gflop_s=60000.0),
+        point("flops", "fma", 1.0, gflop_s=30000.0, dtype="float64"),
+        point("special", "native_rsqrt", 1.0, gop_s=4000.0, special={"native_rsqrt": 4e9}),
+        point("latency", "chase", 1.0, latency_ns=600.0, special={"load": 1e3}, sizes={"bytes": 1 << 30}),
+        point("latency", "chase", 1.0, latency_ns=20.0, special={"load": 1e3}, sizes={"bytes": 1 << 14}),
+        point("launch", "nothing", 0.0095, gop_s=1e-4, special={"launch": 1.0}),
+        point("image2d", "image2d", 1.0, gb_s=16000.0, gop_s=1000.0, special={"fetch": 1e9}),
+        point("transfer", "upload", 1.0, gb_s=55.0),
+        point("local", "local", 1.0, gb_s=31000.0),
+        new_row(kind="point", status="unsupported", reason="no images", family="image1d", variant="image1d"),
+        *sweep(),
+    ]
+
+
+@pytest.fixture
+def made() -> Profile:
+    return profiles.of_rows(rows())
+
+
+def test_a_ceiling_is_the_best_of_its_points(made: Profile) -> None:
+    read = made.ceilings["dram.read"]
+    assert (read.rate, read.unit, read.configuration) == (5000.0, "GB/s", "read(AHEAD=16) float32")
+    assert made.rate("dram.copy") == 4200.0
+    assert made.rate("float32") == 60000.0
+    assert made.rate("float64") == 30000.0
+    assert made.rate("native_rsqrt") == 4000.0
+    assert made.rate("l1") == 31000.0
+    assert made.rate("fetch") == 1000.0
+    assert made.ceilings["latency.1024MiB"].rate == 600.0
+    assert made.ceilings["latency.16KiB"].unit == "ns"
+    assert made.ceilings["launch"] == Ceiling(9.5, "us", "nothing float32")
+    assert made.rate("image of another kind") is None
+
+
+def test_intervals_of_rates_turn_round() -> None:
+    ceiling = profiles.of_rows(rows()[:1]).ceilings["dram.read"]
+    assert ceiling.lo == pytest.approx(4000 * 0.25 / 0.26)
+    assert ceiling.hi == pytest.approx(4000 * 0.25 / 0.24)
+
+
+def test_levels_come_from_the_sweep(made: Profile) -> None:
+    assert made.last_level_cache_bytes is not None
+    assert 40e6 < made.last_level_cache_bytes < 72e6
+    assert made.rate("cache2") == pytest.approx(9000)
+    assert [level.bytes is None for level in made.levels] == [False, False, True]
+
+
+def test_nothing_good_is_no_profile() -> None:
+    with pytest.raises(Error, match="no microbenchmark ran"):
+        profiles.of_rows([row for row in rows() if row["status"] != "ok"])
+
+
+def test_a_profile_survives_its_file(made: Profile, tmp_path: Path) -> None:
+    path = profiles.save(made, tmp_path / "deep" / "profile.json")
+    back = profiles.load(path)
+    assert back.ceilings == made.ceilings
+    assert back.levels == made.levels
+    assert [row["median_ms"] for row in back.rows] == [row["median_ms"] for row in made.rows]
+    assert json.loads(path.read_text())["device"] == "A card"
+    assert not list(path.parent.glob("*.tmp"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"schema": 2}', '{"schema": 1}', "[" * 99999, '{"schema": 1, "ceilings": {"a": {"rate": "x"}}}'],
+)
+def test_damaged_files_are_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    path.write_text(text)
+    with pytest.raises(ParameterError, match="run `gpuopt profile` again"):
+        profiles.load(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="cannot be read"):
+        profiles.load(tmp_path / "none.json")
+
+
+def test_a_profile_of_another_device_is_refused_by_name(
+    made: Profile, any_device: gpuopt.Device, tmp_path: Path
+) -> None:
+    path = profiles.save(made, tmp_path / "profile.json")
+    with pytest.raises(ParameterError, match=r"it is of A card with driver 1\.0, not of") as caught:
+        profiles.load(path, any_device)
+    assert any_device.name in str(caught.value)
+
+
+def test_a_full_disk_keeps_the_earlier_profile(made: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = profiles.save(made, tmp_path / "profile.json")
+    before = path.read_text()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(Error, match="No space left"):
+        profiles.save(dataclasses.replace(made, driver="2.0"), path)
+    assert path.read_text() == before
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_profiles_print(made: Profile) -> None:
+    text = repr(made)
+    assert "dram.read" in text
+    assert "cache levels" in text
+    assert "<table>" in made._repr_html_()
+
+
+def test_a_small_profile_of_a_real_device(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    few = [Point(Configuration("read_chunks", WIDTH=8), "float32", 1 << 20), Point(Configuration("fma"), trips=4)]
+    monkeypatch.setattr(profiles, "headline", lambda device: few)
+    monkeypatch.setattr(profiles, "path_of", lambda device: tmp_path / "kept.json")
+    found = lab.profile(any_device)
+    assert set(found.ceilings) >= {"dram.read"}
+    found.check_is_of(any_device)
+    assert profiles.load(tmp_path / "kept.json", any_device).ceilings == found.ceilings
+
+
+def test_an_interrupted_profile_is_none(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    survey = importlib.import_module("gpuopt.lab.survey")
+    monkeypatch.setattr(profiles, "headline", lambda device: [Point(Configuration("read_chunks"), "float32", 1 << 18)])
+    monkeypatch.setattr(profiles, "path_of", lambda device: tmp_path / "kept.json")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(survey._Survey, "taken", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        lab.profile(any_device)
+    assert not (tmp_path / "kept.json").exists()
+
+
+def test_headlines_are_few(device: gpuopt.Device) -> None:
+    points = profiles.headline(device)
+    assert 30 <= len(points) <= 75
+    assert len({str(point.fields()) for point in points}) == len(points)
+
+
+# ---------------------------------------------------------------- bounds
+
+
+def test_resources_of_work(made: Profile) -> None:
+    work = {
+        "flops": 6e9,
+        "bytes": {"dram": 1e9, "requested": 31e9, "local": 62e9},
+        "special": {"fetch": 3e9, "other": 1.0},
+    }
+    needed = bounds.resources(work, "float32", made)
+    assert needed == pytest.approx({"l1": 1.0, "local": 2.0, "float32": 0.1, "fetch": 3.0})
+    assert bounds.resources(work, "float32", None) == {}
+    assert "float32" not in bounds.resources(work, "int8", made)
+
+
+def test_a_sweep_is_bounded_by_the_profile(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, made: Profile
+) -> None:
+    """Arithmetic a thousand times slower than memory has to be what bounds the product."""
+    slow = dataclasses.replace(
+        made, ceilings={"float32": Ceiling(1e-3, "GFLOP/s", "fma"), "l1": Ceiling(1e9, "GB/s", "x")}
+    )
+    monkeypatch.setattr(profiles, "stored", lambda device: slow)
+    study = lab.sweep(
+        problems.spmv_grid(40, 30, radius=2, device=any_device),
+        ["basic"],
+        protocol="quick",
+        device=any_device,
+        peers=(),
+        calls=False,
+    )
+    (row,) = study.summary
+    assert row["bound_by"] == "float32"
+    assert row["next_by"] in ("dram", "llc")
+    assert row["pct_next"] < row["pct_bound"]
+    assert "over_bound" in row["flags"]
+    assert not any("no profile" in note for note in study.notes)
+
+
+def test_without_a_profile_the_study_says_so(any_device: gpuopt.Device) -> None:
+    study = lab.sweep(
+        problems.spmv_grid(40, 30, radius=2, device=any_device),
+        ["basic"],
+        protocol="quick",
+        device=any_device,
+        peers=(),
+        calls=False,
+    )
+    assert any("no profile" in note for note in study.notes)
+    assert study.summary[0]["next_by"] is None
