@@ -109,7 +109,9 @@ def test_unknown_names_list_the_valid_ones(ask: object, message: str) -> None:
 
 def test_element_names() -> None:
     assert questions.element("float4") == ("float32", {"WIDTH": 4, "STRUCT": 0})
-    assert questions.element("float16") == ("float16", {"WIDTH": 1, "STRUCT": 0})
+    assert questions.element("float16") == ("float32", {"WIDTH": 16, "STRUCT": 0})
+    assert questions.element("half") == ("float16", {"WIDTH": 1, "STRUCT": 0})
+    assert questions.element("float32") == ("float32", {"WIDTH": 1, "STRUCT": 0})
     assert questions.element("struct32") == ("float32", {"WIDTH": 32, "STRUCT": 1})
     assert questions.element("ushort2") == ("uint16", {"WIDTH": 2, "STRUCT": 0})
     assert element_name({"dtype": "int8", "params": {"WIDTH": 1}}) == "char"

@@ -36,7 +36,7 @@ def source(path, cell_id):
 
 
 def test_there_are_notebooks():
-    assert [path.name for path in PATHS] == ["01_spmv.ipynb"]
+    assert [path.name for path in PATHS] == ["01_spmv.ipynb", "02_device.ipynb"]
 
 
 @each_notebook
@@ -124,6 +124,23 @@ def test_spmv_notebook_runs(tmp_path):
     assert (work / "gpuopt-results" / "notebook-spmv.jsonl").stat().st_size > 0
 
 
+@pytest.mark.usefixtures("any_device")
+def test_device_notebook_runs(tmp_path):
+    path = next(path for path in PATHS if path.stem == "02_device")
+    notebook, work = execute(path, tmp_path)
+    pictures = {"levels", "types", "patterns-picture", "blocks", "caches", "roofline"}
+    assert pictures <= {cell for cell, _ in outputs(notebook, "image/png")}
+    tables = dict(outputs(notebook, "text/html"))
+    assert "latency.16KiB" in tables["ruler"]
+    device = re.match(r"(.+) shows \d+ level", printed(notebook, "levels-said"))[1]
+    assert device in html.unescape(tables["parameters"])
+    assert device in printed(notebook, "conclusion")
+    for said in (cell["id"] for cell in code_cells(path) if cell["id"].endswith("-said")):
+        assert re.search(r"\d", printed(notebook, said)), said
+    assert not [cell["id"] for cell in code_cells(work / path.name) if "Warning" in printed(notebook, cell["id"])]
+    assert (work / "gpuopt-results" / "notebook-device.jsonl").stat().st_size > 0
+
+
 # ---------------------------------------------------------------- the conclusion is computed
 
 
@@ -161,3 +178,26 @@ def test_conclusion_follows_the_rows(best, verdict, said):
     assert said in text
     assert "On A device, of the paper's 2 later steps these pay: aligned 1.25x [1.11, 1.43]." in text
     assert "It reaches 80 % [70, nan] of its bound. You said 7.5x" in text
+
+
+@pytest.mark.parametrize(
+    ("gflop_s", "gb_s", "said"),
+    [
+        (20.0, 40.0, "sliced has 0.50: memory is its limit. It runs at 20 GFLOP/s, 40 % of what memory allows."),
+        (300.0, 10.0, "sliced has 30.00: arithmetic is its limit. It runs at 300 GFLOP/s, 60 % of what arithmetic"),
+        (75.0, 150.0, "150 % of what memory allows.\nMore than all of it: its data come from a cache."),
+    ],
+)
+def test_roofline_conclusion_follows_the_rows(gflop_s, gb_s, said):
+    path = next(path for path in PATHS if path.stem == "02_device")
+    kernel = {"variant": "sliced", "gflop_s": gflop_s, "gb_s": gb_s}
+    namespace = {
+        "device": SimpleNamespace(name="A device"),
+        "products": SimpleNamespace(best=lambda: kernel),
+        "ruler": SimpleNamespace(rate={"dram.read": 100.0, "float32": 500.0}.get),
+    }
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(source(path, "conclusion"), namespace)
+    assert said in out.getvalue()
+    assert "On A device, arithmetic is the limit from 5.0 flop a byte on." in out.getvalue()

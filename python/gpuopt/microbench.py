@@ -73,14 +73,18 @@ def copy_bandwidth(
         ``"staged"`` (the paper's mends for narrow and wide types); None takes what suits the device and the type.
     local_size
         Work-items in a work-group; None takes 256.
+
+    One element a work-item, as in the paper; ``lab.survey`` asks for several in flight (AHEAD).
     """
     chosen = select(device)
     types = DATA_TYPES if dtype is None else (dtype,)
+    if dtype is None and pattern is None:
+        pattern = "coalesced and mends"  # types are compared in one shape
     wanted = []
     for name in types:
         scalar, levels = element(name)
         for variant in shapes("copy", pattern or _by_size(local_size), chosen, scalar, levels):
-            wanted += points(chosen, [variant], scalar, bytes, {**levels, **_local(local_size)})
+            wanted += points(chosen, [variant], scalar, bytes, {"AHEAD": 1, **levels, **_local(local_size)})
     return _survey(wanted, chosen, how)
 
 

@@ -2,10 +2,11 @@
 # The commands that made the rows beside this file, on a machine with gpuopt and both CPU runtimes installed; 2026-11-21.
 set -eu
 cd "$(dirname "$0")"
-for size in 1921x1081 321x481; do
-    for device in intel portable; do
-        name=$device
-        [ "$device" = intel ] || name=pocl
+for device in intel portable; do
+    name=$device
+    [ "$device" = intel ] || name=pocl
+    gpuopt profile --device $device --out $name-profile.json
+    for size in 1921x1081 321x481; do
         gpuopt study spmv $size --quick --device $device --fresh --out $name-$size \
             -v paper:basic \
             -v paper:aligned \
@@ -15,10 +16,10 @@ for size in 1921x1081 321x481; do
             -v 'row_blocks(BLOCK=64, ITEMS=64)' \
             -v 'sliced(SLICE=64, ITEMS=64)' \
             -v 'sliced(SLICE=32, ITEMS=64)' \
-            -v 'sliced(SLICE=64, ITEMS=8)' \
             -v 'symmetric_sliced(SLICE=1024, ITEMS=16)' \
-            -v 'symmetric_sliced(SLICE=1024, ITEMS=8)' \
             -v 'sliced(SLICE=64, ITEMS=64, HALF=1)' \
             -v 'symmetric_sliced(SLICE=1024, ITEMS=16, HALF=1)'
     done
+    gpuopt profile --device $device --out $name-profile-again.json
+    gpuopt study microbench --quick --device $device --fresh --out $name-microbench
 done

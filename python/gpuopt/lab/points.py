@@ -37,9 +37,11 @@ INTENSE = 1.0  # flop a byte from which a point is told in flops rather than byt
 
 
 def rate_of(row: Row) -> tuple[float | None, str]:
-    """The point's figure of merit and its unit: ns a dependent load, results, flops or bytes a second."""
+    """The point's figure of merit and its unit: ns a dependent load, us a launch, results, flops or bytes a second."""
     if row.get("latency_ns"):
         return float(row["latency_ns"]), "ns"
+    if row.get("family") == "launch" and row.get("median_ms"):
+        return float(row["median_ms"]) * 1e3, "us"
     special = row.get("special") or {}
     if special and not row.get("gb_s"):
         return row.get("gop_s"), f"G {'+'.join(special)}/s"

@@ -43,8 +43,9 @@ _NUMPY = dict.fromkeys(SCALARS.values())
 
 def element(dtype: str) -> tuple[str, dict[str, int]]:
     """The NumPy scalar type and the levels of WIDTH and STRUCT of a type's name: OpenCL's (``"float4"``, ``"char"``),
-    ``"struct5"`` for a struct of five floats, or NumPy's (``"float32"``). Raises ParameterError."""
-    if dtype in _NUMPY:
+    ``"struct5"`` for a struct of five floats, or NumPy's (``"float32"``; ``"float16"`` is OpenCL's sixteen floats, the
+    16-bit type is ``"half"``). Raises ParameterError."""
+    if dtype in _NUMPY and dtype != "float16":
         return dtype, {"WIDTH": 1, "STRUCT": 0}
     if found := re.fullmatch(r"struct(\d+)", dtype):
         return "float32", {"WIDTH": int(found[1]), "STRUCT": 1}
@@ -70,7 +71,7 @@ CACHES: dict[str, tuple[str, tuple[tuple[int, ...], tuple[int, ...]], Levels]] =
 
 def sweep_sizes(device: Device, per_octave: int) -> list[int]:
     """Working sets from 16 KiB to what memory is sure to be, evenly spaced in their logarithm."""
-    last = min(memory_bytes(device), (1 << 30) if device.type != "cpu" else 256 * MIB)
+    last = min(memory_bytes(device), (1 << 30) if device.type != "cpu" else 512 * MIB)
     count = 1
     while 16384 * 2 ** (count / per_octave) <= last:
         count += 1
@@ -102,7 +103,8 @@ def shapes(
         "staged": f"{family}_staged",
     }
     known = {word: name for word, name in names.items() if name in table}
-    if pattern is not None:
+    together = pattern == "coalesced and mends"
+    if pattern is not None and not together:
         if pattern not in known:
             raise ParameterError(f"pattern: {pattern!r} is none of a {family}; use one of {', '.join(known)}")
         return [table[known[pattern]]]
@@ -111,7 +113,7 @@ def shapes(
         return [table[family], *([table[known["staged"]]] if "staged" in known else [])]
     if width == 1 and scalar in ("int8", "uint8", "int16", "uint16", "float16") and "packed" in known:
         return [table[family], table[known["packed"]]]
-    return [table[family] if device.type != "cpu" or width == 3 else table[known["chunks"]]]
+    return [table[family] if together or device.type != "cpu" or width == 3 else table[known["chunks"]]]
 
 
 def widest(device: Device) -> int:
@@ -135,12 +137,13 @@ def points(
     found: list[Point] = []
     for row in rows:
         known = {p.name: p.levels for p in row.parameters}
-        asked = {k: v if isinstance(v, Sequence) else (v,) for k, v in levels.items() if k in known}
+        asked = {k: list(v) if isinstance(v, Sequence) else [v] for k, v in levels.items() if k in known}
         for name, values in asked.items():
-            if strange := [value for value in values if value not in known[name]]:
+            asked[name] = [value for value in values if value in known[name]]
+            if not asked[name]:
                 listed = ", ".join(map(str, known[name]))
                 raise ParameterError(
-                    f"{name}: {strange[0]} is not one of its levels for {row.name}; use one of {listed}"
+                    f"{name}: {values[0]} is not one of its levels for {row.name}; use one of {listed}"
                 )
         for combination in itertools.product(*asked.values()):
             configuration = Configuration(row.name, **dict(zip(asked, combination, strict=True)))
@@ -179,7 +182,7 @@ def trips_for(device: Device, configuration: Configuration, scalar: str, size: i
 
 def memory_bytes(device: Device) -> int:
     """A footprint that no last-level cache holds an eighth of, where the memory has room for it."""
-    wanted = 256 * MIB if device.type == "cpu" else 1024 * MIB
+    wanted = 512 * MIB if device.type == "cpu" else 1024 * MIB
     return max(min(wanted, affordable_bytes(device) // 2) // MIB * MIB, MIB)
 
 

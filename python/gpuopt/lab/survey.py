@@ -23,6 +23,7 @@ from gpuopt.lab.results import Row, resume_key
 from gpuopt.lab.study import Study
 from gpuopt.lab.targets import Target, failure, kernel_fields, problem_fields, variant_target
 from gpuopt.problems.microbench import microbenchmark, release
+from gpuopt.selection import Selector, select
 
 PAIRS = 6  # of a run and one with twice its work: the fewest whose median has an interval
 DOUBLE_BAND = 0.03  # what twice the work may take more or less than twice the time
@@ -129,7 +130,7 @@ def survey(
     points: Sequence[Point | TransferPoint],
     *,
     protocol: str = "quick",
-    device: Device,
+    device: Selector = None,
     store: str | Path | None = None,
     progress: bool = False,
     name: str = "microbench",
@@ -143,7 +144,7 @@ def survey(
     """
     if protocol not in PROTOCOLS:
         raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
-    run = _Survey(device, PROTOCOLS[protocol], Recorder(store))
+    run = _Survey(select(device), PROTOCOLS[protocol], Recorder(store))
     bar = Bar(progress, len(points))
     interrupted = False
     try:
@@ -216,7 +217,7 @@ class _Survey:
         sampler = measure.device_sampler(target.doubled, clock_step_ns(self.device.index), None, target.sampler.clock)
         ratios = []
         for _ in range(PAIRS):
-            once, twice = float(np.median(target.sampler.take(3))), float(np.median(sampler.take(3)))
+            (once,), (twice,) = target.sampler.take(1), sampler.take(1)
             ratios.append(twice / once)
         return statistics.ratio_ci(ratios)
 
