@@ -142,3 +142,18 @@ def test_one_good_sample_is_hope() -> None:
     lucky = counted(itertools.cycle([5.0, 5.0, 3.0]))
     assert "cut_short" not in measure.search_samples(lucky.sampler, protocol, 4.0).flags
     assert len(lucky.taken) >= 10
+
+
+def test_large_arrays_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(0)
+    reference = draw.uniform(1, 2, (7, 13))
+    result = (reference + draw.uniform(-1e-6, 1e-6, reference.shape)).astype(np.float32)
+    for tolerance in (np.array(1e-5), np.full(reference.shape, 1e-5)):
+        monkeypatch.setattr(measure, "PART", 1 << 24)
+        whole = measure.compare(result, reference, tolerance)
+        monkeypatch.setattr(measure, "PART", 8)
+        assert measure.compare(result, reference, tolerance) == pytest.approx(whole)
+    result[5, 3] = 9
+    result[6, 12] = 5
+    with pytest.raises(gpuopt.MismatchError, match=r"2 of 91 elements are off; the worst, \(5, 3\), is 9"):
+        measure.compare(result, reference, np.array(1e-5))

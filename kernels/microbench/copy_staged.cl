@@ -10,7 +10,8 @@
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_copy_staged(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     local VECTOR staged[LOCAL * WIDTH / VIA];
     const int item = get_local_id(0);
-    const long origin = (long)get_group_id(0) * LOCAL * WIDTH / VIA, vectors = min((long)LOCAL, count - (long)get_group_id(0) * LOCAL) * WIDTH / VIA;
+    const long first = (long)get_group_id(0) * LOCAL, vectors = min((long)LOCAL, count - first) * WIDTH / VIA;
+    const long origin = first * WIDTH / VIA;
     for (int i = item; i < vectors; i += LOCAL) staged[i] = ((global const VECTOR*)from)[origin + i];
     barrier(CLK_LOCAL_MEM_FENCE);
     REAL own[WIDTH];

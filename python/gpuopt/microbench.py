@@ -23,6 +23,7 @@ from gpuopt.lab.questions import (
     family_rows,
     fitting,
     memory_bytes,
+    pattern_bytes,
     points,
     shapes,
     sweep_sizes,
@@ -196,7 +197,8 @@ def access_pattern(
         raise ParameterError(f"kind: {kind!r} is none; use one of {', '.join(PATTERNS)}")
     chosen = select(device)
     rows = [v for v in variants("microbench") if v.family == kind]
-    wanted = points(chosen, rows, "float32", bytes, PATTERNS[kind], width=64 if kind == "row" else 0)
+    size = pattern_bytes(chosen) if bytes is None else bytes
+    wanted = points(chosen, rows, "float32", size, PATTERNS[kind], width=64 if kind == "row" else 0)
     return _survey(wanted, chosen, how)
 
 

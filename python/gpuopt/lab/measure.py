@@ -83,31 +83,65 @@ def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) ->
         raise MismatchError(f"the result's shape is {result.shape}, the reference's {reference.shape}")
     if not tolerance.any() and result.dtype == reference.dtype and _same_bits(result, reference):
         return dict.fromkeys(("max_abs", "max_rel", "max_ulp", "l2_rel", "tol"), 0.0)
-    finite = np.isfinite(reference)
-    got = result.astype(np.float64)
-    same = np.where(np.isnan(reference), np.isnan(got), got == reference)
-    error = np.abs(np.where(finite, got - np.where(finite, reference, 0.0), np.where(same, 0.0, np.inf)))
-    wrong = ~(error <= np.where(finite, tolerance, 0.0))  # NaN errors count as wrong
-    scale = np.abs(np.where(finite, reference, 0.0))
-    if wrong.any():
-        flat = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
-        at = tuple(int(i) for i in np.unravel_index(flat, error.shape))
+    got, wanted = result.reshape(-1), reference.reshape(-1)
+    allowed = np.broadcast_to(tolerance, result.shape).reshape(-1) if tolerance.ndim else tolerance
+    found = _Errors()
+    for start in range(0, got.size, PART):
+        part = slice(start, start + PART)
+        found.add(start, got[part], wanted[part], allowed[part] if tolerance.ndim else allowed)
+    if found.wrong:
+        at = tuple(int(i) for i in np.unravel_index(found.worst, result.shape))
+        limit = float(allowed[found.worst] if tolerance.ndim else allowed)
         raise MismatchError(
-            f"{int(wrong.sum())} of {wrong.size} elements are off; the worst, {at}, is {got[at]:.9g} instead of "
-            f"{reference[at]:.9g} (allowed {float(np.broadcast_to(tolerance, error.shape)[at]):.3g})"
+            f"{found.wrong} of {result.size} elements are off; the worst, {at}, is {float(got[found.worst]):.9g} "
+            f"instead of {float(wanted[found.worst]):.9g} (allowed {limit:.3g})"
         )
-    if error.size == 0:
-        return {"max_abs": 0.0, "max_rel": 0.0, "max_ulp": 0.0, "l2_rel": 0.0, "tol": 0.0}
-    tiny = np.finfo(np.float64).tiny
-    norm = float(np.linalg.norm(scale.ravel()))
-    ulp = np.spacing(scale.astype(result.dtype)).astype(np.float64) if result.dtype.kind == "f" else np.ones(1)
     return {
-        "max_abs": float(error.max()),
-        "max_rel": float((error / np.maximum(scale, tiny))[scale > 0].max(initial=0.0)),
-        "max_ulp": float((error / ulp).max()),
-        "l2_rel": float(np.linalg.norm(error.ravel())) / norm if norm else 0.0,
-        "tol": float(np.max(tolerance)),
+        "max_abs": found.max_abs,
+        "max_rel": found.max_rel,
+        "max_ulp": found.max_ulp,
+        "l2_rel": (found.squares / found.scale) ** 0.5 if found.scale else 0.0,
+        "tol": float(np.max(tolerance, initial=0.0)) if result.size else 0.0,
     }
+
+
+PART = 1 << 24  # elements compared at once: a dozen fp64 temporaries of a large array would not fit in memory
+
+
+@dataclass
+class _Errors:
+    """The errors of parts of an array, put together."""
+
+    wrong: int = 0
+    worst: int = 0
+    worst_error: float = -1.0
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    max_ulp: float = 0.0
+    squares: float = 0.0
+    scale: float = 0.0
+
+    def add(self, start: int, result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> None:
+        finite = np.isfinite(reference)
+        got = result.astype(np.float64)
+        same = np.where(np.isnan(reference), np.isnan(got), got == reference)
+        error = np.abs(np.where(finite, got - np.where(finite, reference, 0.0), np.where(same, 0.0, np.inf)))
+        wrong = ~(error <= np.where(finite, tolerance, 0.0))  # NaN errors count as wrong
+        if wrong.any():
+            self.wrong += int(wrong.sum())
+            seen = np.where(np.isnan(error), np.inf, error)
+            at = int(np.argmax(seen))
+            if seen[at] > self.worst_error:
+                self.worst, self.worst_error = start + at, float(seen[at])
+            return
+        scale = np.abs(np.where(finite, reference, 0.0))
+        tiny = np.finfo(np.float64).tiny
+        ulp = np.spacing(scale.astype(result.dtype)).astype(np.float64) if result.dtype.kind == "f" else np.ones(1)
+        self.max_abs = max(self.max_abs, float(error.max()))
+        self.max_rel = max(self.max_rel, float((error / np.maximum(scale, tiny))[scale > 0].max(initial=0.0)))
+        self.max_ulp = max(self.max_ulp, float((error / ulp).max()))
+        self.squares += float(np.dot(error, error))
+        self.scale += float(np.dot(scale, scale))
 
 
 def verify(bound: Bound, problem: Problem, configuration: Configuration) -> dict[str, Any]:

@@ -180,6 +180,11 @@ def trips_for(device: Device, configuration: Configuration, scalar: str, size: i
     return 1 << max(2, round(math.log2(max(min(needed), 1)))) if needed else 1
 
 
+def pattern_bytes(device: Device) -> int:
+    """What access patterns are compared on: a quarter of the footprint of a stream."""
+    return max(memory_bytes(device) // 4, MIB)
+
+
 def memory_bytes(device: Device) -> int:
     """A footprint that no last-level cache holds an eighth of, where the memory has room for it."""
     wanted = 512 * MIB if device.type == "cpu" else 1024 * MIB
@@ -225,7 +230,7 @@ def cube(device: Device, quick: bool = False) -> list[Point]:
     ask(fitting("triad", device), {"WIDTH": (4,) if quick else (1, 2, 4, 8)})
     for kind, levels in PATTERNS.items():
         some = {name: values[:2] if quick and isinstance(values, tuple) else values for name, values in levels.items()}
-        ask(family_rows(kind), some, width=64 if kind == "row" else 0)
+        ask(family_rows(kind), some, size=pattern_bytes(device), width=64 if kind == "row" else 0)
     for family, sizes, levels in CACHES.values():
         for size in sizes[device.type == "cpu"]:
             ask(fitting(family, device), levels, size=size, width=256 if family == "image2d" else 0)
