@@ -26,7 +26,8 @@ typedef struct {
 #define STORE_ELEMENT(v, p, i) (((global ELEMENT*)(p))[i] = (v))
 #endif
 
-// Whether a sum is one that ordinary data give never, or by rare chance: it must be known, so that all is loaded.
+// Whether a sum is one that ordinary reals never give; integers of n bits give it by chance, one in 2^n. It must be known, so
+// that all is loaded.
 #if defined(REAL_IS_DOUBLE)
 #define UNLIKELY(sum) ((sum) == -1.2345e300)
 #elif defined(REAL_IS_FLOAT)

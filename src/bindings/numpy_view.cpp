@@ -90,9 +90,10 @@ void require_same_device(const Operand& operand, const std::shared_ptr<Session>&
 namespace {
 
 // Large pages of results that were let go, for the next ones: where fresh memory is dear (virtual machines), the first
-// touch of a result costs a good part of the product that makes it.
+// touch of a result costs a good part of the product that makes it. At most 64 MiB stay with the process.
 class KeptPages {
 public:
+    KeptPages() { blocks_.reserve(most_blocks); }  // giving back must not throw
     std::unique_ptr<LargePages> take(std::size_t bytes) {
         {
             const std::lock_guard<std::mutex> lock(mutex_);
@@ -109,14 +110,15 @@ public:
         return std::make_unique<LargePages>(bytes);
     }
     void give(std::unique_ptr<LargePages> block) {
-        constexpr std::size_t most_blocks = 4, most_bytes = std::size_t(64) << 20;
-        if (block->bytes() > most_bytes / most_blocks) return;
+        if (block->bytes() > most_bytes) return;
         const std::lock_guard<std::mutex> lock(mutex_);
         if (blocks_.size() == most_blocks) blocks_.erase(blocks_.begin());
         blocks_.push_back(std::move(block));
     }
 
 private:
+    static constexpr std::size_t most_blocks = 4, most_bytes = std::size_t(16) << 20;  // of each
+
     std::mutex mutex_;
     std::vector<std::unique_ptr<LargePages>> blocks_;
 };
@@ -137,7 +139,7 @@ py::array host_array(DType dtype, const std::vector<std::int64_t>& shape) {
             const py::capsule owner(pages.get(), [](void* held) {
                 kept_pages().give(std::unique_ptr<LargePages>(static_cast<LargePages*>(held)));
             });
-            pages.release();
+            static_cast<void>(pages.release());
             return py::array(numpy_dtype(dtype), lengths, data, owner);
         }
     }

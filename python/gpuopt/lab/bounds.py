@@ -34,9 +34,9 @@ _FAMILY: dict[str, tuple[Configuration, ...]] = {
     ),
     "gpu": tuple(
         Configuration(variant, WIDTH=width, AHEAD=ahead)
-        for variant in ("read", "copy")
+        for variant, aheads in (("read", (4, 16)), ("copy", (1, 4, 16)))
         for width in (1, 2, 4)
-        for ahead in (1, 4, 16)
+        for ahead in aheads
     ),
 }
 
@@ -228,7 +228,12 @@ def cache_state(device: Device, footprint_bytes: int, notes: list[str]) -> str:
 _CEILINGS = {"requested": "l1", "local": "local", "constant": "constant", "image": "image"}
 
 
-def resources(work: Mapping[str, Any], dtype: str, profile: Profile | None) -> dict[str, float]:
+_RATES = ("GB/s", "GFLOP/s", "G ", "G/s")  # how units of rates begin; ns and us are none
+
+
+def resources(
+    work: Mapping[str, Any], dtype: str, profile: Profile | None, device_type: str | None = None
+) -> dict[str, float]:
     """Milliseconds that each resource beside memory needs for this work at its ceiling; empty without a profile.
 
     Resources are named after their ceilings. What the profile has no ceiling for sets no bound.
@@ -236,8 +241,13 @@ def resources(work: Mapping[str, Any], dtype: str, profile: Profile | None) -> d
     if profile is None:
         return {}
     amounts = {name: (work.get("bytes") or {}).get(kind) for kind, name in _CEILINGS.items()}
-    amounts |= {dtype: work.get("flops"), **(work.get("special") or {})}
-    rates = {name: profile.rate(name) for name in amounts}
+    amounts[dtype] = work.get("flops")
+    if dtype == "float32":  # what special functions were measured in
+        amounts |= work.get("special") or {}
+    if device_type == "cpu":  # a compiler there keeps such data in registers, and vectorizes as it likes
+        amounts = {name: amount for name, amount in amounts.items() if name not in ("local", "constant")}
+    known = {name: profile.ceilings.get(name) for name in amounts}
+    rates = {name: found.rate if found and found.unit.startswith(_RATES) else None for name, found in known.items()}
     return {name: amount / rates[name] * 1e-6 for name, amount in amounts.items() if amount and rates[name]}
 
 

@@ -200,7 +200,8 @@ class Comparison:
         all others at the profile's ceilings."""
         target = visit.target
         needed = {self.bound_by: target.bytes["dram"] / rate}
-        needed |= bounds.resources(target.work, str(target.fields.get("dtype")), self.profile)
+        kind = target.fields.get("device_type")
+        needed |= bounds.resources(target.work, str(target.fields.get("dtype")), self.profile, kind)
         (first, bound_ms), *others = sorted(needed.items(), key=lambda item: -item[1])
         row: Row = {"bound_ms": bound_ms, "bound_by": first, "pct_bound": 100 * bound_ms / visit.median_ms}
         if others:

@@ -17,6 +17,7 @@ import gpuopt
 from gpuopt import _core
 from gpuopt._core import Device, Error, ParameterError
 from gpuopt.lab import questions
+from gpuopt.lab.bounds import last_level_cache
 from gpuopt.lab.environment import device_label
 from gpuopt.lab.levels import Level, find
 from gpuopt.lab.points import rate_of
@@ -172,6 +173,7 @@ def profile(
     made = of_rows(study.points)
     if keep:
         save(made, path_of(chosen))
+        last_level_cache.cache_clear()  # it may come from the profile
     return made
 
 
@@ -273,8 +275,10 @@ def names_of(row: Row) -> list[str]:
     if family == "latency":
         size = int(row["sizes"]["bytes"])
         return [f"latency.{size // MIB}MiB" if size >= MIB else f"latency.{size // 1024}KiB"]
-    if family in ("special", "integer", "launch", "transfer"):
-        return [str(row["variant"]) if family != "launch" else "launch"]
+    if family in ("special", "integer"):
+        return list(row.get("special") or {})
+    if family in ("launch", "transfer"):
+        return ["launch" if family == "launch" else str(row["variant"])]
     return []
 
 

@@ -71,7 +71,7 @@ class Recorder:
 
     def note_other_environments(self, present: str | None) -> None:
         """Says how many rows of this study were measured in another environment than the ``present`` one."""
-        measured = [row for row in self.rows if row["kind"] in ("search", "block") and row["env_hash"]]
+        measured = [row for row in self.rows if row["kind"] in ("search", "block", "point") and row["env_hash"]]
         others = [row for row in measured if row["env_hash"] != present]
         if others:
             self.notes.append(

@@ -56,7 +56,7 @@ class Point:
             "configuration": str(exact),
             "params": exact.parameters,
             "dtype": self.dtype,
-            "sizes": {"bytes": self.bytes},
+            "sizes": {"bytes": self.bytes, "width": self.width, "trips": self.trips},
         }
 
     def target(self, run: _Survey) -> Target:
@@ -119,7 +119,7 @@ class TransferPoint:
             check()
         fields = run.common | self.fields() | kernel_fields(prepared)
         fields |= {"problem": "transfer", "footprint_bytes": self.bytes, "seed": 0, "cache_state": "hot"}
-        fields |= {"flops": None, "bytes": prepared.work["bytes"]}
+        fields |= {"flops": None, "bytes": prepared.work["bytes"], "options": "transfer 1"}
         with run.ledger("warm-up"):
             sampler = measure.device_sampler(prepared, clock_step_ns(run.device.index), None, "event")
         fields["clock"] = sampler.clock
@@ -183,13 +183,15 @@ class _Survey:
 
     def measure(self, point: Point | TransferPoint) -> None:
         """The row of one point, measured or found."""
+        fields = point.fields()
         try:
             target = point.target(self)
+            fields = target.fields
             found = self.recorder.found(resume_key(target.fields), "point")
             if found is None:
                 self.recorder.keep(self.taken(target))
-        except Error as error:
-            row = self.common | point.fields() | failure(error)
+        except (Error, MemoryError) as error:
+            row = self.common | fields | failure(error)
             self.recorder.keep(row | {"kind": "point", "role": "variant"})
 
     def taken(self, target: Target) -> Row:
@@ -212,7 +214,7 @@ class _Survey:
         return row | {"kind": "point", "role": "variant", "warmup_ms": warmed}
 
     def doubled(self, target: Target) -> statistics.MedianCI:
-        """How many times the time of a run one of twice its work takes, launches left out."""
+        """How many times the time of a run one of twice its work takes; its launch counts in both."""
         assert target.doubled is not None
         sampler = measure.device_sampler(target.doubled, clock_step_ns(self.device.index), None, target.sampler.clock)
         ratios = []

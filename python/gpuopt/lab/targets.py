@@ -3,6 +3,7 @@ with the fields of its row."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +13,6 @@ import numpy as np
 
 import gpuopt
 from gpuopt._core import (
-    ArrayError,
     Device,
     DeviceArray,
     DeviceMemoryError,
@@ -260,20 +260,22 @@ def ceiling_targets(
             fields = _microbench_fields(configuration, prepared, sampler, common, test.footprint_bytes)
             targets.append(Target(str(configuration), "ceiling", fields, sampler, lambda: None, prepared.work))
     reads = [configuration for configuration, _, _ in found if configuration.variant.startswith("read")]
-    for variant in variants if reads else ():
+    for variant in variants:
         if variant.source is None or any(target.reads_what(variant) for target in targets):
             continue
-        with ledger("ceilings"):
+        for read in reads[:keep]:
             try:
-                prepared = test.of_source(reads[0], variant.source)
-            except ArrayError:  # no whole number of its vectors
+                with ledger("ceilings"):
+                    prepared = test.of_source(read, variant.source)
+                    sampler = measure.device_sampler(prepared, clock_step_ns(device.index), flush)
+            except Error as error:  # no whole number of its vectors, say: the others stand
+                notes.append(f"{read} of the data of {variant.label} is no ceiling: {error}")
                 continue
-            sampler = measure.device_sampler(prepared, clock_step_ns(device.index), flush)
-        fields = _microbench_fields(reads[0], prepared, sampler, common, test.footprint_bytes)
-        fields |= {"configuration": f"{reads[0]} of the data of {variant.label}"}
-        targets.append(
-            Target(fields["configuration"], "ceiling", fields, sampler, lambda: None, prepared.work, variant.source)
-        )
+            fields = _microbench_fields(read, prepared, sampler, common, variant.source.nbytes)
+            fields["configuration"] = f"{read} of the data of {variant.label}"
+            fields["params"] = {**read.parameters, "of": variant.label}
+            made = Target(fields["configuration"], "ceiling", fields, sampler, lambda: None, prepared.work)
+            targets.append(dataclasses.replace(made, source=variant.source))
     if not targets:
         raise Error(f"no bandwidth kernel runs on {device.name}: there is no ceiling to hold a bound against")
     return targets

@@ -34,6 +34,9 @@ Sizes sizes_of(std::int64_t elements, MicrobenchSizes sizes) {
         throw ParameterError("width",
                              std::to_string(elements) + " elements are no multiple of " + std::to_string(sizes.width),
                              "give a divisor of the source's size");
+    if (elements < 1) throw ArrayError("from", "it is empty", "give one with elements");
+    if (sizes.trips > INT32_MAX / 2)
+        throw ParameterError("trips", std::to_string(sizes.trips) + " are too many", "give at most 2^30 - 1");
     if (sizes.trips < 1) throw ParameterError("trips", std::to_string(sizes.trips) + " are none", "give 1 or more");
     return {{"elements", elements}, {"width", sizes.width == 0 ? elements : sizes.width}, {"trips", sizes.trips}};
 }
@@ -88,7 +91,7 @@ std::shared_ptr<Prepared> prepare_microbench(const DeviceArray& from, const Devi
     if (sizes.at("elements") % width_of(at) != 0)
         throw ArrayError("from", std::to_string(sizes.at("elements")) + " elements are no multiple of WIDTH",
                          "use a multiple of " + std::to_string(width_of(at)));
-    check_target(to, from, store || !row.stores_on_request ? row.outputs(at) : 0);
+    check_target(to, from, row.outputs(at));
     require_source(device, row.source, from.buffer->bytes());
 
     auto plan = std::make_shared<Prepared>(session);

@@ -18,7 +18,7 @@ struct MicrobenchVariant : Variant {
     Source source{};
     std::function<std::int64_t(const Case&)> outputs;  // elements that a run writes, when told to store
     std::function<Work(const Case&)> work;
-    bool stores_on_request = false;  // a timed run writes nothing
+    bool stores_on_request = false;  // a timed run writes (nearly) nothing
 };
 
 const Workload& microbench_workload();
