@@ -200,6 +200,11 @@ def test_resources_of_work(made: Profile) -> None:
     assert "float32" not in bounds.resources(work, "int8", made)
 
 
+def small_sweep(device: gpuopt.Device) -> lab.Study:
+    problem = problems.spmv_grid(40, 30, radius=2, device=device)
+    return lab.sweep(problem, ["basic"], protocol="quick", device=device, peers=(), calls=False)
+
+
 def test_a_sweep_is_bounded_by_the_profile(
     any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, made: Profile
 ) -> None:
@@ -208,14 +213,7 @@ def test_a_sweep_is_bounded_by_the_profile(
         made, ceilings={"float32": Ceiling(1e-3, "GFLOP/s", "fma"), "l1": Ceiling(1e9, "GB/s", "x")}
     )
     monkeypatch.setattr(profiles, "stored", lambda device: slow)
-    study = lab.sweep(
-        problems.spmv_grid(40, 30, radius=2, device=any_device),
-        ["basic"],
-        protocol="quick",
-        device=any_device,
-        peers=(),
-        calls=False,
-    )
+    study = small_sweep(any_device)
     (row,) = study.summary
     assert row["bound_by"] == "float32"
     assert row["next_by"] in ("dram", "llc")
@@ -225,13 +223,6 @@ def test_a_sweep_is_bounded_by_the_profile(
 
 
 def test_without_a_profile_the_study_says_so(any_device: gpuopt.Device) -> None:
-    study = lab.sweep(
-        problems.spmv_grid(40, 30, radius=2, device=any_device),
-        ["basic"],
-        protocol="quick",
-        device=any_device,
-        peers=(),
-        calls=False,
-    )
+    study = small_sweep(any_device)
     assert any("no profile" in note for note in study.notes)
     assert study.summary[0]["next_by"] is None

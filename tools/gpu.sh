@@ -95,6 +95,8 @@ stage build "numpy pybind11 scikit_build_core" \
 if [ -e "$done/build" ]; then
     stage doctor "$lab" "$python" -m gpuopt doctor
     stage devices "$lab" "$python" -m gpuopt devices
+    stage profile "$lab" "$python" -m gpuopt profile --out "$out/profile.json"
+    stage study-microbench "$lab" "$python" -m gpuopt study microbench --quick --out "$out/microbench"
     stage study-spmv-quick "$lab" "$python" -m gpuopt study spmv --quick --out "$out/spmv-quick"
     for file in tests/test_*.py; do
         name=$(basename "$file" .py)

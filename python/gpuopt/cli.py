@@ -318,7 +318,7 @@ def profile(ctx: click.Context, device: str | None, out: Path | None) -> None:
 
 
 @study.command("microbench")
-@click.option("--quick", is_flag=True, help="A fifth of the points.")
+@click.option("--quick", is_flag=True, help="A quarter of the points.")
 @DEVICE_OPTION
 @click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP)
 @click.option("--no-plots", is_flag=True, help="Draw nothing.")

@@ -34,6 +34,7 @@ from .plots import (
     _common,
     _sides,
 )
+from .points import OPENCL_NAMES
 from .results import Row
 from .study import OURS, PAPER, Study, section
 from .table import joined, quantity, significant
@@ -53,19 +54,7 @@ LIFT: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.6, foreground="w
 REASON = 84  # characters of a failure's reason in a caption
 
 # What OpenCL calls NumPy's types; bytes of each.
-SCALARS = {
-    "int8": ("char", 1),
-    "uint8": ("uchar", 1),
-    "int16": ("short", 2),
-    "uint16": ("ushort", 2),
-    "float16": ("half", 2),
-    "int32": ("int", 4),
-    "uint32": ("uint", 4),
-    "float32": ("float", 4),
-    "int64": ("long", 8),
-    "uint64": ("ulong", 8),
-    "float64": ("double", 8),
-}
+SCALARS = {scalar: (name, np.dtype(scalar).itemsize) for scalar, name in OPENCL_NAMES.items()}
 
 TYPES_IN_THE_PAPER = (
     "Yang et al. 2012, Figures 1 and 2: on a GTX480 only float, float2 and float4 copy well, all others much slower; on"

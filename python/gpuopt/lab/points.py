@@ -19,18 +19,18 @@ COLUMNS = (
     Column("status", "status", ("",), "000000", right=False),
 )
 
-# What an OpenCL programmer calls a NumPy scalar type.
+# What an OpenCL programmer calls a NumPy scalar type; the order in which pictures show them.
 OPENCL_NAMES = {
     "int8": "char",
     "uint8": "uchar",
     "int16": "short",
     "uint16": "ushort",
+    "float16": "half",
     "int32": "int",
     "uint32": "uint",
+    "float32": "float",
     "int64": "long",
     "uint64": "ulong",
-    "float16": "half",
-    "float32": "float",
     "float64": "double",
 }
 INTENSE = 1.0  # flop a byte from which a point is told in flops rather than bytes

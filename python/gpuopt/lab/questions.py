@@ -13,6 +13,7 @@ from gpuopt import _core
 from gpuopt._core import Device, ParameterError, UnsupportedError, Variant
 from gpuopt.configuration import Configuration, complete, variants
 from gpuopt.lab.bounds import affordable_bytes
+from gpuopt.lab.points import OPENCL_NAMES
 from gpuopt.lab.survey import Point
 
 Levels = Mapping[str, int | Sequence[int]]
@@ -25,27 +26,14 @@ _RUN = {
 }
 _LOADS = 1 << 15  # of a pointer chase
 
-SCALARS = {
-    "char": "int8",
-    "uchar": "uint8",
-    "short": "int16",
-    "ushort": "uint16",
-    "int": "int32",
-    "uint": "uint32",
-    "long": "int64",
-    "ulong": "uint64",
-    "half": "float16",
-    "float": "float32",
-    "double": "float64",
-}
-_NUMPY = dict.fromkeys(SCALARS.values())
+SCALARS = {name: scalar for scalar, name in OPENCL_NAMES.items()}
 
 
 def element(dtype: str) -> tuple[str, dict[str, int]]:
     """The NumPy scalar type and the levels of WIDTH and STRUCT of a type's name: OpenCL's (``"float4"``, ``"char"``),
     ``"struct5"`` for a struct of five floats, or NumPy's (``"float32"``; ``"float16"`` is OpenCL's sixteen floats, the
     16-bit type is ``"half"``). Raises ParameterError."""
-    if dtype in _NUMPY and dtype != "float16":
+    if dtype in OPENCL_NAMES and dtype != "float16":
         return dtype, {"WIDTH": 1, "STRUCT": 0}
     if found := re.fullmatch(r"struct(\d+)", dtype):
         return "float32", {"WIDTH": int(found[1]), "STRUCT": 1}
@@ -205,7 +193,7 @@ _STREAM_TYPES = {
 
 
 def cube(device: Device, quick: bool = False) -> list[Point]:
-    """Data type x width x pattern x memory x working set: some five hundred points, a fifth of them where quick."""
+    """Data type x width x pattern x memory x working set: four to five hundred points, a quarter where quick."""
     gpu = device.type != "cpu"
     found: list[Point] = []
 
