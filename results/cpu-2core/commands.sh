@@ -2,7 +2,7 @@
 # The commands that made the rows beside this file, on a machine with gpuopt and both CPU runtimes installed; 2026-11-21.
 set -eu
 cd "$(dirname "$0")"
-for device in intel portable; do
+for device in portable intel; do
     name=$device
     [ "$device" = intel ] || name=pocl
     gpuopt profile --device $device --out $name-profile.json

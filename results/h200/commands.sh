@@ -41,10 +41,7 @@ gpuopt study spmv 321x481 --out spmv-321x481 \
     -v 'symmetric(TILE_X=64, TILE_Y=4, ROWS=2, UNROLL=5, OFFSETS=1)' \
     -v 'banded(HALF=1, LOCAL=256, SLICE=1024)' \
     -v 'symmetric(HALF=1, TILE_X=32, TILE_Y=8, UNROLL=5)'
-gpuopt profile --out profile.json
-gpuopt study microbench --out microbench # ended after 9 minutes
-gpuopt study microbench --out microbench --quick
-gpuopt profile --out profile-again.json # in another session
+gpuopt profile # not kept: the profiles below are of a later sitting
 gpuopt study spmv 2048x2048 --quick --out spmv-2048x2048-profile \
     -v paper:basic \
     -v paper:local_offsets \
@@ -54,3 +51,7 @@ gpuopt study spmv 2048x2048 --quick --out spmv-2048x2048-profile \
     -v 'tiles(TILE_X=128, TILE_Y=8)' \
     -v 'symmetric(TILE_X=64, TILE_Y=8, ROWS=2, UNROLL=5)' \
     -v 'banded(HALF=1, LOCAL=256, ROWS=2)'
+gpuopt profile --out profile.json
+# cudaMemcpy and clpeak ran here: peers.txt
+gpuopt profile --out profile-again.json # in the same sitting
+gpuopt study microbench --quick --out microbench
