@@ -33,11 +33,12 @@ from gpuopt._core import (
 )
 from gpuopt.configuration import Configuration, variants
 from gpuopt.matrix import DiaMatrix
-from gpuopt.ops import spmv, to_device
+from gpuopt.molecule import Molecule, Surface, electrostatic_size
+from gpuopt.ops import gem, spmv, to_device
 from gpuopt.selection import devices, use
 
 if TYPE_CHECKING:
-    from gpuopt import lab, microbench, problems
+    from gpuopt import io, lab, microbench, problems
 
 __version__ = _core.__version__
 
@@ -54,12 +55,17 @@ __all__ = [
     "Error",
     "KernelBuildError",
     "MismatchError",
+    "Molecule",
     "NoDeviceError",
     "OpenCLError",
     "ParameterError",
+    "Surface",
     "UnsupportedError",
     "__version__",
     "devices",
+    "electrostatic_size",
+    "gem",
+    "io",
     "lab",
     "microbench",
     "problems",
@@ -69,7 +75,7 @@ __all__ = [
     "variants",
 ]
 
-_LAZY = {"lab", "microbench", "problems"}
+_LAZY = {"io", "lab", "microbench", "problems"}
 
 
 def __getattr__(name: str) -> Any:

@@ -219,6 +219,21 @@ def prepare_spmv(
     variant: str,
     parameters: Mapping[str, int],
 ) -> Prepared: ...
+def prepare_gem(
+    xyz: np.ndarray,
+    charge: np.ndarray,
+    inner: np.ndarray | None,
+    points: np.ndarray,
+    shift: np.ndarray | None,
+    r: np.ndarray,
+    numbers: Mapping[str, float],
+    part: str,
+    compat: bool,
+    nearest: float,
+    out: DeviceArray,
+    variant: str,
+    parameters: Mapping[str, int],
+) -> Prepared: ...
 def prepare_microbench(
     from_: DeviceArray,
     to: DeviceArray,

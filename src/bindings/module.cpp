@@ -8,5 +8,6 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
     gpuopt::bind_result(module);
     gpuopt::bind_tables(module);
     gpuopt::bind_spmv(module);
+    gpuopt::bind_gem(module);
     gpuopt::bind_microbench(module);
 }

@@ -10,6 +10,7 @@ void bind_device(pybind11::module_& module);
 void bind_result(pybind11::module_& module);
 void bind_tables(pybind11::module_& module);
 void bind_spmv(pybind11::module_& module);
+void bind_gem(pybind11::module_& module);
 void bind_microbench(pybind11::module_& module);
 
 }  // namespace gpuopt

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "workloads/gem/gem.hpp"
 #include "workloads/microbench/microbench.hpp"
 #include "workloads/spmv/spmv.hpp"
 
@@ -31,7 +32,7 @@ void require(const std::string& problem, UnsupportedError::Because because, cons
 }  // namespace
 
 const std::vector<const Workload*>& workloads() {
-    static const std::vector<const Workload*> all = {&spmv_workload(), &microbench_workload()};
+    static const std::vector<const Workload*> all = {&spmv_workload(), &gem_workload(), &microbench_workload()};
     return all;
 }
 

@@ -17,7 +17,7 @@ from gpuopt._core import Error, ParameterError
 from gpuopt.configuration import Configuration
 
 SCHEMA = 1
-METRICS = ("gflop_s", "bound_gflop_s", "pct_bound", "bytes_per_2_flop")
+METRICS = ("gflop_s", "bound_gflop_s", "pct_bound", "bytes_per_2_flop", "speedup")
 
 
 @dataclass(frozen=True)

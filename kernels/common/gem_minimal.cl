@@ -1,0 +1,63 @@
+// The minimal forms: phi = SCALE sum q term + CHARGE offset. KIND is K0..K3; SALT, whether the outer layer's ions count (K1, K2 always);
+// DIRECT, whether 1/d is part of the term; MINUS_COULOMB, whether K2 is the reaction's.
+#include "common/gem.cl"
+#ifndef KIND
+#define KIND 0
+#endif
+#ifndef SALT
+#define SALT 0
+#endif
+#ifndef DIRECT
+#define DIRECT 1
+#endif
+#ifndef MINUS_COULOMB
+#define MINUS_COULOMB 0
+#endif
+
+#ifdef REAL_IS_DOUBLE
+#define EXP2(x) exp2(x)
+#else
+#define EXP2(x) native_exp2(x)
+#endif
+
+// d2 and t are the squares of d and d'; depth is 1 - (r_i/A)^2, height A^2 - r^2.
+inline REALV minimal_term(const REALV d2, const REALV t, const REALV depth, const REALV height, constant REAL *model) {
+#if KIND == 0
+    return RECIPROCAL_ROOT(d2);
+#else
+#if KIND == 3 && !SALT
+    REALV term = DIRECT ? RECIPROCAL_ROOT(d2) : (REALV)(0);
+#else
+    // w = 1/(d u) serves both reciprocals: 1/d = w u, 1/u = w^2 d^2 u.
+    const REALV away = t * RECIPROCAL_ROOT(t), u = fma((REALV)(model[KAPPA]), away, (REALV)(1)), d2u = d2 * u;
+    const REALV w = RECIPROCAL_ROOT(d2u * u);
+#if KIND == 2
+    REALV term = EXP2((REALV)(model[KAPPA_2]) * fma(-d2u, w, away)) * w;
+    if (MINUS_COULOMB) term = fma((REALV)(-model[WITH_D]) * w, u, term);
+#else
+    const REALV layer = w * w * d2u;
+    REALV term = DIRECT ? fma((REALV)(-model[WITH_U]), layer, w * u) : (REALV)(-model[WITH_U]) * layer;
+#endif
+#endif
+#if KIND == 3
+    term = fma((REALV)(-model[WITH_G]), RECIPROCAL_ROOT(fma(depth, height, d2)), term);
+#endif
+    return term;
+#endif
+}
+
+// What the whole charge adds, whatever the atoms' places.
+inline REAL minimal_offset(const REAL r, constant REAL *model) {
+    const REAL edge = 1 + model[KAPPA] * model[SIZE_B];
+#if KIND == 3
+    return -model[OUTSIDE] * (1 / model[SIZE] - model[KAPPA] / edge) + model[IMAGE];
+#elif KIND == 2
+    return -model[OUTSIDE] * exp(-model[KAPPA] * (r - model[SIZE_B])) / (r * edge);
+#else
+    return -model[OUTSIDE] * (1 / r - model[KAPPA] / edge);  // no salt: KAPPA is 0
+#endif
+}
+
+inline REAL minimal_potential(const REAL sum, const REAL r, constant REAL *model) {
+    return fma(model[SCALE], sum, model[CHARGE] * minimal_offset(r, model));
+}

@@ -1,0 +1,23 @@
+"""Files of molecules and surfaces: PQR, MSMS, OFF and PLY in; OpenDX, PLY and VTK out."""
+
+from gpuopt.io.dx import write_dx
+from gpuopt.io.msms import read_msms
+from gpuopt.io.off import read_off
+from gpuopt.io.ply import read_ply
+from gpuopt.io.ply_writer import write_ply
+from gpuopt.io.pqr import read_pqr
+from gpuopt.io.suffixes import read_surface
+from gpuopt.io.text import FormatError
+from gpuopt.io.vtk import write_vtk
+
+__all__ = [
+    "FormatError",
+    "read_msms",
+    "read_off",
+    "read_ply",
+    "read_pqr",
+    "read_surface",
+    "write_dx",
+    "write_ply",
+    "write_vtk",
+]

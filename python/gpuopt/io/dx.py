@@ -1,0 +1,42 @@
+"""OpenDX: values on a regular grid, as molecular viewers read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gpuopt.io.text import AnyPath
+from gpuopt.io.writing import formatted, potentials, write
+from gpuopt.molecule import Grid
+
+
+def write_dx(path: AnyPath, values: np.ndarray, grid: Grid) -> None:
+    """Write ``values`` (M,), or of ``grid.shape``, kcal/(mol e), with z running fastest.
+
+    The file appears whole or not at all. Raises ArrayError for values that do not fit the grid or are not finite.
+    """
+    nx, ny, nz = grid.shape
+    write(path, _parts(potentials(values, nx * ny * nz, "values"), grid))
+
+
+def _parts(values: np.ndarray, grid: Grid) -> Iterator[bytes]:
+    shape = "{} {} {}".format(*grid.shape)
+    h = f"{grid.spacing:.9g}"
+    yield (
+        f"# electrostatic potential, kcal/(mol e)\n"
+        f"object 1 class gridpositions counts {shape}\n"
+        f"origin {' '.join(f'{start:.9g}' for start in grid.origin)}\n"
+        f"delta {h} 0 0\ndelta 0 {h} 0\ndelta 0 0 {h}\n"
+        f"object 2 class gridconnections counts {shape}\n"
+        f"object 3 class array type double rank 0 items {len(values)} data follows\n"
+    ).encode("ascii")
+    whole_rows = len(values) // 3 * 3
+    yield from formatted(values[:whole_rows].reshape(-1, 3), "%.9g %.9g %.9g\n")
+    if whole_rows < len(values):
+        yield (" ".join(f"{value:.9g}" for value in values[whole_rows:]) + "\n").encode("ascii")
+    yield (
+        b'attribute "dep" string "positions"\n'
+        b'object "regular positions regular connections" class field\n'
+        b'component "positions" value 1\ncomponent "connections" value 2\ncomponent "data" value 3\n'
+    )

@@ -1,0 +1,57 @@
+"""From the numbers of a surface file to a Surface, whatever the format."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gpuopt._core import ArrayError
+from gpuopt.io.text import AnyPath, FormatError, LineOf, at, finite
+from gpuopt.molecule import Surface
+
+
+def surface_of(
+    path: AnyPath, table: np.ndarray, dtype: DTypeLike, line_of: LineOf, faces: np.ndarray | None
+) -> Surface:
+    """The Surface of ``table`` (M, 3): points, or (M, 6): points and normals, with triangles ``faces`` (T, 3).
+
+    Raises FormatError for numbers that are not finite in ``dtype``, and for normals of length zero.
+    """
+    values = finite(path, table, dtype, line_of)
+    normals = values[:, 3:] if values.shape[1] == 6 else None
+    if normals is not None:
+        zero = np.flatnonzero(~normals.any(axis=1))
+        if len(zero):
+            row = int(zero[0])
+            what = f"the normal of {at(row, line_of, 'this point')} has length zero"
+            raise FormatError(path, line_of(row), f"{what}; compute the normals again, or leave them all out")
+    try:
+        return Surface(values[:, :3], normals, faces)
+    except ArrayError as error:
+        raise FormatError(path, None, str(error)) from error
+
+
+def check_faces(path: AnyPath, faces: np.ndarray, points: int, line_of: LineOf, first: int = 0) -> None:
+    """Raises FormatError for triangles (T, 3), counted from 0, that name no point; the file counts from ``first``."""
+    wrong = np.flatnonzero(((faces < 0) | (faces >= points)).any(axis=1))
+    if len(wrong):
+        row = int(wrong[0])
+        named = (faces[row] + first).tolist()
+        raise FormatError(
+            path,
+            line_of(row),
+            f"a face names points {named}, they go from {first} to {points - 1 + first}; write it again",
+        )
+
+
+def fan(lengths: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Polygons of ``lengths`` (n,) corners, all of them one after the other, as triangles about their first corner.
+
+    Returns the triangles (T, 3) and the polygon (T,) of each; polygons of fewer than three corners give none.
+    """
+    starts = np.cumsum(lengths) - lengths
+    counts = np.maximum(lengths - 2, 0)
+    polygon = np.repeat(np.arange(len(lengths)), counts)
+    step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    first = starts[polygon]
+    return np.stack([corners[first], corners[first + step + 1], corners[first + step + 2]], axis=1), polygon

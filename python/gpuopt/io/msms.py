@@ -1,0 +1,66 @@
+"""MSMS surfaces: a .vert file of points and normals, and a .face file of triangles beside it."""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gpuopt.io.mesh import check_faces, surface_of
+from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, whole
+from gpuopt.molecule import Surface
+
+_HEADER_FIELDS = 4  # points or faces, spheres, density, probe radius
+
+
+def read_msms(vert: AnyPath, face: AnyPath | None = None, dtype: DTypeLike = np.float32) -> Surface:
+    """Return the surface in an MSMS ``vert`` file, with normals, and the triangles of its ``face`` file.
+
+    Without ``face``, the .face file of the same name is read where there is one. Either file may be named first. The
+    header may be missing; where it is there, its count must hold. Raises FormatError, which names the line.
+    """
+    path = Path(vert)
+    if path.suffix.lower() == ".face" and face is None:
+        path, face = _beside(path, ".vert"), path
+    rows = _read(path, 6, "points")
+    if face is None:
+        face = _beside(path, ".face")
+        face = face if face.exists() else None
+    faces = None if face is None else _faces(face, len(rows))
+    return surface_of(path, rows.table(), dtype, rows.line, faces)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_suffix(suffix.upper() if path.suffix.isupper() else suffix)
+
+
+def _faces(path: AnyPath, points: int) -> np.ndarray:
+    """Triangles (T, 3), counted from 0."""
+    rows = _read(path, 3, "faces")
+    table = rows.table()
+    broken = np.flatnonzero((table != np.rint(table)).any(axis=1) | (np.abs(table) > 2**53).any(axis=1))
+    if len(broken):
+        raise FormatError(path, rows.line(broken[0]), "a point's index is no whole number; write the surface again")
+    faces = table.astype(np.int64) - 1
+    check_faces(path, faces, points, rows.line, first=1)
+    return faces
+
+
+def _read(path: AnyPath, width: int, what: str) -> Numbers:
+    """The first ``width`` numbers of each row behind the header."""
+    rows = rows_of(path)
+    first = list(islice(rows, 2))
+    declared = None
+    if first and len(first[0][1]) == _HEADER_FIELDS and (len(first) < 2 or len(first[1][1]) != _HEADER_FIELDS):
+        (line, fields), *first = first
+        declared = whole(path, line, fields[0])
+    found = Numbers(path, width)
+    for line, fields in chain(first, rows):
+        found.append(line, fields)
+    if not len(found):
+        raise FormatError(path, None, f"it holds no {what}; run MSMS again")
+    if declared is not None and declared != len(found):
+        raise FormatError(path, None, f"its header declares {declared} {what}, it holds {len(found)}; run MSMS again")
+    return found

@@ -1,0 +1,109 @@
+"""PQR: atoms with charges and radii, a line each, in the many spellings that programs write."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gpuopt._core import ArrayError
+from gpuopt.io.text import AnyPath, FormatError, Numbers, finite, floats, lines_of, shown
+from gpuopt.molecule import Molecule
+
+_GLUED = re.compile(rb"(?<=[\d.])(?=-)")  # "-100.123-200.456": columns that grew together
+_COORDINATE = re.compile(rb" *-?\d+\.\d{3}")
+_RESIDUE_NUMBER = re.compile(rb"[A-Za-z]?-?\d+[A-Za-z]?")
+_MOST_TRAILING = 2  # an element and a segment name
+_PDB_ATOMS = 10  # with fewer, charges of 1 and an element may be ions
+
+
+def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
+    """Return the ATOM and HETATM records of a PQR file: x y z (A), charge (e) and radius (A).
+
+    These are the last five numbers of a line, behind which an element and a segment name may stand; what comes before
+    (chains glued to residue numbers, insertion codes, blank residue names) does not matter. Coordinates that grew
+    together are parted at the minus sign or by the columns of PDB. Other records are passed over. Raises FormatError,
+    which names the line: numbers missing or not finite, negative radii, a second model, a PDB file, no atom.
+    """
+    rows = Numbers(path, 5)
+    ended, elements = False, 0
+    for line, text in lines_of(path):
+        fields = text.split()
+        record = fields[0].upper() if fields else b""
+        if record == b"ENDMDL":
+            ended = True
+        if not record.startswith((b"ATOM", b"HETATM")):
+            continue
+        if ended:
+            raise FormatError(path, line, "a second model begins; keep one model a file")
+        if not _plain(fields):
+            trailing = _trailing(fields)
+            elements += trailing > 0
+            fields = _five(path, line, text, fields[: len(fields) - trailing])
+        rows.append(line, fields[-5:])
+    if not len(rows):
+        raise FormatError(path, None, "it holds no ATOM or HETATM record; check that it is a PQR file")
+    table = finite(path, rows.table(), dtype, rows.line)
+    charge, radius = table[:, 3], table[:, 4]
+    if len(rows) > _PDB_ATOMS and elements == len(rows) and charge.min() >= 0 and np.median(charge) == 1:
+        raise FormatError(
+            path,
+            None,
+            "its charges look like a PDB file's occupancies; make a PQR file of it, with pdb2pqr for example",
+        )
+    negative = np.flatnonzero(radius < 0)
+    if len(negative):
+        raise FormatError(
+            path,
+            rows.line(negative[0]),
+            f"the radius {radius[negative[0]]:g} is negative; the charge comes first, then the radius: exchange them",
+        )
+    try:
+        return Molecule(table[:, :3], charge, radius)
+    except ArrayError as error:
+        raise FormatError(path, None, str(error)) from error
+
+
+def _plain(fields: list[bytes]) -> bool:
+    """Whether a line ends as it should, beyond doubt: asked first, as nearly all do."""
+    return len(fields) > 5 and b"." in fields[-5] and _numeric(fields[-5:])
+
+
+def _trailing(fields: list[bytes]) -> int:
+    """How many fields at the end are no numbers."""
+    count = 0
+    while count < min(_MOST_TRAILING, len(fields) - 1) and not _numeric([fields[-1 - count]]):
+        count += 1
+    # "1.0-2.0" at the end is glued rather than a name.
+    return count if not any(_COORDINATE.match(field) for field in fields[len(fields) - count :]) else 0
+
+
+def _five(path: AnyPath, line: int, text: bytes, fields: list[bytes]) -> list[bytes]:
+    """The fields of x, y, z, charge and radius."""
+    pieces = fields
+    if len(pieces) < 5 or not _numeric(pieces[-5:]):
+        pieces = [piece for field in fields[-6:] for piece in _GLUED.split(field)]
+    if len(pieces) < 5 or not _numeric(pieces[-5:]):  # by the columns of PDB
+        columns = [text[start : start + 8] for start in (30, 38, 46)]
+        if all(map(_COORDINATE.fullmatch, columns)):
+            pieces = [text[22:26].strip(), *map(bytes.strip, columns), *text[54:].split()[:2]]
+    if len(pieces) < 5 or not _numeric(pieces[-5:]):
+        raise FormatError(
+            path, line, f"{shown(fields)} does not end in x y z charge radius; put spaces between five numbers"
+        )
+    # Without the charge or the radius, the residue number would pass for x.
+    before = pieces[-6] if len(pieces) > 5 else b""
+    if b"." not in pieces[-5] and b"." in pieces[-4] and not _RESIDUE_NUMBER.fullmatch(before):
+        raise FormatError(
+            path, line, f"{shown(fields)} has four numbers behind its residue number; give x y z charge radius"
+        )
+    return pieces[-5:]
+
+
+def _numeric(fields: list[bytes]) -> bool:
+    try:
+        floats(fields)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,140 @@
+"""What the readers share: lines, fields, numbers with the line they stood on, and the error that names it.
+
+Readers trust no count in a file: they take rows while there are any and compare afterwards, so that memory follows the
+file's size and not its claims. Text is handled as bytes; only ASCII white space parts fields.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gpuopt._core import Error
+
+AnyPath = str | PathLike[str]
+LineOf = Callable[[int], int | None]  # the line on which a row stood; None in binary files
+_LONGEST_LINE = 1 << 20
+_SHOWN = 60
+
+
+class FormatError(Error):
+    """A file that cannot be read as what it should be: ``path``, and ``line`` (from 1; None: the file as a whole)."""
+
+    path: Path
+    line: int | None
+
+    def __init__(self, path: AnyPath, line: int | None, reason: str) -> None:
+        super().__init__(path, line, reason)  # these, so that it can be pickled
+        self.path, self.line, self._reason = Path(path), line, reason
+
+    def __str__(self) -> str:
+        return f"{self.path}{'' if self.line is None else f', line {self.line}'}: {self._reason}"
+
+
+def opened(path: AnyPath) -> BinaryIO:
+    """The regular file ``path``, open for reading. Raises FormatError, FileNotFoundError, PermissionError."""
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        raise FormatError(path, None, "it is no regular file; name a file")
+    return open(path, "rb")
+
+
+def lines_of(path: AnyPath) -> Iterator[tuple[int, bytes]]:
+    """Number and text of each line. Raises FormatError for what is binary or empty."""
+    with opened(path) as file:
+        count = 0
+        while line := file.readline(_LONGEST_LINE):
+            count += 1
+            if b"\0" in line or len(line) == _LONGEST_LINE:
+                raise FormatError(path, count, "it is binary, not text; check that it is the right file")
+            yield count, line.removeprefix(b"\xef\xbb\xbf") if count == 1 else line
+    if not count:
+        raise FormatError(path, None, "it is empty; write it again")
+
+
+def rows_of(path: AnyPath) -> Iterator[tuple[int, list[bytes]]]:
+    """Number and fields of each line that holds any, ``#`` beginning a comment."""
+    for count, line in lines_of(path):
+        fields = line.split(b"#", 1)[0].split()
+        if fields:
+            yield count, fields
+
+
+def shown(fields: Sequence[bytes] | bytes) -> str:
+    """Fields of a file as a message may show them: printable and short."""
+    text = fields if isinstance(fields, bytes) else b" ".join(fields)
+    return ascii((text if len(text) <= _SHOWN else text[:_SHOWN] + b"...").decode("latin-1"))
+
+
+def whole(path: AnyPath, line: int, field: bytes) -> int:
+    """A count or an index. Raises FormatError for anything but up to 18 digits, with a minus sign or without."""
+    digits = field.removeprefix(b"-")
+    if not digits.isdigit() or len(digits) > 18:
+        raise FormatError(path, line, f"{shown(field)} is no whole number; correct it, or write the file again")
+    return int(field)
+
+
+def floats(fields: Sequence[bytes]) -> list[float]:
+    """The numbers that fields spell, NaN and infinity included. Raises ValueError for anything else."""
+    if b"_" in b"".join(fields):  # 1_000 is a number to Python alone
+        raise ValueError
+    return list(map(float, fields))
+
+
+class Numbers:
+    """Rows of ``width`` numbers collected from a file, and the line of each."""
+
+    def __init__(self, path: AnyPath, width: int) -> None:
+        self._path, self._width = path, width
+        self._values, self._lines = array("d"), array("q")
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def append(self, line: int, fields: Sequence[bytes]) -> None:
+        """Takes the row's first numbers. Raises FormatError where there are too few, or others."""
+        if len(fields) < self._width:
+            raise FormatError(
+                self._path, line, f"{self._width} numbers are needed, not {len(fields)}; the file may be cut off"
+            )
+        try:
+            self._values.extend(floats(fields[: self._width]))
+        except ValueError:
+            raise FormatError(
+                self._path, line, f"{shown(fields)} does not begin with {self._width} numbers; correct the line"
+            ) from None
+        self._lines.append(line)
+
+    def line(self, row: int) -> int:
+        """The line on which a row stood."""
+        return self._lines[row]
+
+    def table(self) -> np.ndarray:
+        """The rows (n, width), float64."""
+        return np.array(self._values, dtype=np.float64).reshape(-1, self._width)
+
+
+def at(row: int, line_of: LineOf, what: str) -> str:
+    """Which row a message means, where there is no line to name."""
+    return what if line_of(row) is not None else f"{what} {row}"
+
+
+def finite(path: AnyPath, table: np.ndarray, dtype: DTypeLike, line_of: LineOf) -> np.ndarray:
+    """``table`` (n, width) in ``dtype``. Raises FormatError for what is not finite in it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = table.astype(dtype)
+    wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(wrong):
+        row = int(wrong[0])
+        raise FormatError(
+            path,
+            line_of(row),
+            f"{at(row, line_of, 'row')} holds a number that is not finite in {np.dtype(dtype)}; correct it",
+        )
+    return values

@@ -1,0 +1,40 @@
+"""Legacy VTK: a surface with potentials, as ParaView and PyVista read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gpuopt.io.text import AnyPath
+from gpuopt.io.writing import formatted, potentials, write
+from gpuopt.molecule import Surface
+
+
+def write_vtk(path: AnyPath, surface: Surface, phi: np.ndarray) -> None:
+    """Write ``surface`` as text polydata with ``phi`` (M,), kcal/(mol e), as point scalars ``potential``.
+
+    Points without faces become vertices, so that they show. The file appears whole or not at all. Raises ArrayError for
+    potentials that do not fit the points or are not finite.
+    """
+    write(path, _parts(surface, potentials(phi, len(surface))))
+
+
+def _parts(surface: Surface, phi: np.ndarray) -> Iterator[bytes]:
+    count, kind = len(surface), "float" if surface.dtype == np.float32 else "double"
+    yield (
+        "# vtk DataFile Version 3.0\nelectrostatic potential, kcal/(mol e)\nASCII\nDATASET POLYDATA\n"
+        f"POINTS {count} {kind}\n"
+    ).encode("ascii")
+    yield from formatted(surface.points, "%.9g %.9g %.9g\n")
+    if surface.faces is None or not len(surface.faces):
+        yield f"VERTICES {count} {2 * count}\n".encode("ascii")
+        yield from formatted(np.arange(count).reshape(-1, 1), "1 %d\n")
+    else:
+        yield f"POLYGONS {len(surface.faces)} {4 * len(surface.faces)}\n".encode("ascii")
+        yield from formatted(surface.faces, "3 %d %d %d\n")
+    yield f"POINT_DATA {count}\nSCALARS potential double 1\nLOOKUP_TABLE default\n".encode("ascii")
+    yield from formatted(phi.reshape(-1, 1), "%.9g\n")
+    if surface.normals is not None:
+        yield f"NORMALS normals {kind}\n".encode("ascii")
+        yield from formatted(surface.normals, "%.9g %.9g %.9g\n")

@@ -1,0 +1,50 @@
+"""Files written beside and renamed: readers, a full disk and an interrupt find the old file or the new one, whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.io.text import AnyPath
+
+_ROWS_AT_ONCE = 8192
+
+
+def write(path: AnyPath, parts: Iterable[bytes]) -> None:
+    """Writes ``parts`` to ``path``, a link to where it points. Raises ParameterError, OSError."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise ParameterError(f"path: {path} is no regular file; name a file")
+    beside = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    try:
+        with open(beside, "wb") as file:
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def formatted(table: np.ndarray, row: str) -> Iterator[bytes]:
+    """The rows of ``table`` (n, width) by the %-format ``row``, a few thousand at once."""
+    for start in range(0, len(table), _ROWS_AT_ONCE):
+        rows = table[start : start + _ROWS_AT_ONCE]
+        yield (row * len(rows) % tuple(rows.ravel().tolist())).encode("ascii")
+
+
+def potentials(phi: Any, count: int, name: str = "phi") -> np.ndarray:
+    """``phi`` flat and in float64. Raises ArrayError unless it holds ``count`` finite numbers."""
+    values = np.asarray(phi)
+    if values.dtype.kind not in "fiu" or values.size != count or values.ndim == 0:
+        raise ArrayError(f"{name}: it is {values.dtype} {values.shape}; give {count} real numbers")
+    values = values.astype(np.float64).ravel()
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        raise ArrayError(f"{name}: number {wrong[0]} is NaN or infinity; look for a point that lies on an atom")
+    return values

@@ -1,0 +1,381 @@
+"""Molecules, surfaces made of points, and the geometry between them.
+
+Lengths are in A, charges in e. Arrays are float32 or float64, one dtype an object, never narrowed unasked; what is
+computed from them is computed in float64. Functions that look for neighbours need SciPy (the extra ``lab``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gpuopt._core import ArrayError, ParameterError
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
+
+_MOST_POINTS = 100_000_000
+_ATOMS_AT_ONCE = 4096  # whose neighbours are held as Python lists
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Molecule:
+    """N charged atoms: ``xyz`` (N, 3) A, ``charge`` (N,) e, ``radius`` (N,) A, ``depth`` (N,) A.
+
+    ``radius`` is needed for :func:`electrostatic_size` and :func:`surface_points`; ``depth``, an atom's distance to the
+    surface, for potentials inside the molecule (:func:`with_depth`). C-contiguous arrays are kept, not copied; lists
+    become float64. Raises ArrayError for dtypes other than native float32 and float64, or more than one of them; for
+    shapes that do not fit, no atom, NaN or infinity, negative radii or depths.
+    """
+
+    xyz: np.ndarray
+    charge: np.ndarray
+    radius: np.ndarray | None = None
+    depth: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        xyz = _array("xyz", self.xyz, (None, 3))
+        object.__setattr__(self, "xyz", xyz)
+        for name in ("charge", "radius", "depth"):
+            given = getattr(self, name)
+            if given is not None:
+                values = _array(name, given, (len(xyz),), xyz.dtype, "xyz")
+                if name != "charge":
+                    _refuse_negative(name, values)
+                object.__setattr__(self, name, values)
+        if self.charge is None:
+            raise ArrayError("charge: it is missing; give one number of e for each atom")
+
+    def __len__(self) -> int:
+        return len(self.xyz)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64, of all arrays."""
+        return self.xyz.dtype
+
+    @property
+    def total_charge(self) -> float:
+        """Sum of the charges in e, added in float64."""
+        return float(self.charge.sum(dtype=np.float64))
+
+    def astype(self, dtype: DTypeLike) -> Molecule:
+        """The same molecule in ``dtype``: itself, if it has it. Raises ArrayError where a number does not fit."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return Molecule(*(_cast(getattr(self, name), dtype) for name in ("xyz", "charge", "radius", "depth")))
+
+    def __repr__(self) -> str:
+        extent = " x ".join(f"{length:.1f}" for length in np.ptp(self.xyz, axis=0))
+        known = "".join(f", {name}" for name in ("radius", "depth") if getattr(self, name) is not None)
+        charge = round(self.total_charge, 2) + 0.0  # no -0
+        return f"<gpuopt.Molecule: {len(self):,} atoms, {charge:+.2f} e, {extent} A, {self.dtype.name}{known}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Surface:
+    """M points: ``points`` (M, 3) A, ``normals`` (M, 3), ``faces`` (T, 3), ``height`` (M,) A.
+
+    ``normals`` point outwards and are brought to length 1; ``faces`` are triangles of point indices, kept as int64;
+    ``height``, the signed distance to the molecular surface (negative inside), makes the points ones of space rather
+    than of that surface. Arrays as in :class:`Molecule`. Raises ArrayError as it does, for normals of length zero and
+    for faces that name no point.
+    """
+
+    points: np.ndarray
+    normals: np.ndarray | None = None
+    faces: np.ndarray | None = None
+    height: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        points = _array("points", self.points, (None, 3))
+        object.__setattr__(self, "points", points)
+        if self.normals is not None:
+            normals = _array("normals", self.normals, points.shape, points.dtype, "points")
+            object.__setattr__(self, "normals", _unit(normals))
+        if self.height is not None:
+            height = _array("height", self.height, (len(points),), points.dtype, "points")
+            object.__setattr__(self, "height", height)
+        if self.faces is not None:
+            object.__setattr__(self, "faces", _faces(self.faces, len(points)))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64, of all arrays but ``faces``."""
+        return self.points.dtype
+
+    def astype(self, dtype: DTypeLike) -> Surface:
+        """The same surface in ``dtype``: itself, if it has it. Raises ArrayError where a number does not fit."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        points, normals, height = (_cast(array, dtype) for array in (self.points, self.normals, self.height))
+        return Surface(points, normals, self.faces, height)
+
+    def __repr__(self) -> str:
+        known = "".join(f", {name}" for name in ("normals", "height") if getattr(self, name) is not None)
+        faces = "" if self.faces is None else f", {len(self.faces):,} faces"
+        return f"<gpuopt.Surface: {len(self):,} points, {self.dtype.name}{known}{faces}>"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A regular grid: ``origin`` A, ``spacing`` A, points along each axis; z runs fastest, as in OpenDX."""
+
+    origin: tuple[float, float, float]
+    spacing: float
+    shape: tuple[int, int, int]
+
+
+class Contact(NamedTuple):
+    """Where an atom and a surface point come closest: their ``distance`` in A and their indices."""
+
+    distance: float
+    atom: int
+    point: int
+
+
+def electrostatic_size(molecule: Molecule) -> float:
+    """A in A: the effective radius of a molecule, from the tensor of inertia of its atoms as solid balls of mass R^3.
+
+    ``A = sqrt(5 / (2 sum m)) det(I)^(1/6)`` (Sigalov, Fenley, Onufriev 2006); of one atom, its radius. Raises
+    ArrayError without radii, and where all are zero.
+    """
+    if molecule.radius is None or not molecule.radius.any():
+        raise ArrayError("radius: no atom has one; give radii in A, or the electrostatic size itself")
+    radius = molecule.radius.astype(np.float64)
+    x = molecule.xyz - centre(molecule)
+    # In units of the largest radius, so that no sixth power leaves the range.
+    unit = radius.max()
+    radius, x = radius / unit, x / unit
+    mass = radius**3
+    moments = (mass[:, np.newaxis] * x).T @ x + np.eye(3) * (mass @ radius**2) / 5
+    inertia = np.trace(moments) * np.eye(3) - moments
+    return float(unit * np.sqrt(2.5 / mass.sum()) * np.linalg.det(inertia) ** (1 / 6))
+
+
+def centre(molecule: Molecule) -> np.ndarray:
+    """Centre (3,) in A, float64: atoms weighted by R^3, alike where no atom has a radius."""
+    weights = np.ones(len(molecule))
+    if molecule.radius is not None and molecule.radius.any():
+        weights = (molecule.radius.astype(np.float64) / molecule.radius.max()) ** 3
+    result: np.ndarray = weights @ molecule.xyz / weights.sum()
+    return result
+
+
+def closest_contact(molecule: Molecule, surface: Surface) -> Contact:
+    """The atom and the surface point that come closest to each other."""
+    distance, atom = _tree(molecule.xyz).query(surface.points)
+    point = int(np.argmin(distance))
+    return Contact(float(distance[point]), int(atom[point]), point)
+
+
+def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Molecule:
+    """The molecule with each atom's distance to ``surface`` as its ``depth``.
+
+    Of a surface with faces, or without normals, the nearest point counts; of others what a ball of radius ``probe`` A
+    leaves that stands on their points, as in :func:`grid`.
+    """
+    if surface.faces is not None or surface.normals is None:
+        depth, _ = _tree(surface.points).query(molecule.xyz)
+    else:
+        depth = np.maximum(_tree(_standing(surface, probe)).query(molecule.xyz)[0] - probe, 0)
+    return replace(molecule, depth=depth.astype(molecule.dtype))
+
+
+def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0) -> Surface:
+    """Points and outward unit normals where a ball of radius ``probe`` A that rolls over the atoms touches them.
+
+    Shrake and Rupley's method: about ``density`` points a square A on a Fibonacci lattice over each atom, kept where no
+    other atom hinders the probe. What results is the contact part of the solvent-excluded surface; the parts between
+    atoms, which the probe bridges, carry no points. Walls of cavities that hold a probe count. Atoms of radius zero
+    take no room. In float64 until the end; points in the order of the atoms, of the molecule's dtype. Raises ArrayError
+    where no atom has a radius, ParameterError.
+    """
+    _check_probe(probe)
+    if not 0 < density <= 10_000:
+        raise ParameterError(f"density: {density} points a square A cannot be; give about 3, at most 10,000")
+    xyz, radius = _bodies(molecule)
+    counts = np.maximum(1, np.rint(4 * np.pi * radius**2 * density))
+    if counts.sum() > _MOST_POINTS:
+        raise ParameterError(f"density: {density} makes {counts.sum():.1e} points to try; use a lower one")
+    reach, tree = radius + probe, _tree(xyz)
+    lattices = {int(count): fibonacci_sphere(int(count)) for count in np.unique(counts)}
+    points, normals = [], []
+    for start in range(0, len(xyz), _ATOMS_AT_ONCE):
+        chunk = slice(start, start + _ATOMS_AT_ONCE)
+        for i, near in enumerate(tree.query_ball_point(xyz[chunk], reach[chunk] + reach.max()), start):
+            others = np.array(near)
+            others = others[others != i]
+            # The point at reach_i u of the atom lies inside the ball j at distance D where u.D exceeds this.
+            away = xyz[others] - xyz[i]
+            limit = (reach[i] ** 2 + (away**2).sum(axis=1) - reach[others] ** 2) / (2 * reach[i])
+            sphere = lattices[int(counts[i])]
+            free = sphere[(sphere @ away.T <= limit).all(axis=1)]
+            points.append(xyz[i] + radius[i] * free)
+            normals.append(free)
+    return Surface(_cast(np.concatenate(points), molecule.dtype), _cast(np.concatenate(normals), molecule.dtype))
+
+
+def grid(
+    molecule: Molecule, surface: Surface, spacing: float, margin: float = 10.0, probe: float = 1.4
+) -> tuple[Surface, Grid]:
+    """Points of a regular grid over the atoms and ``margin`` A around them, and where that grid lies.
+
+    ``height`` is their signed distance to ``surface``, exact to about half the distance between its points, and
+    ``normals`` are those of its nearest points. Where the surface has faces, the normal of the nearest point tells
+    inside from outside. Points alone, those of :func:`surface_points`, leave gaps between atoms, where the nearest one
+    misleads: a point at which the atoms hinder a ball of radius ``probe`` A is as far below the surface as it is out of
+    reach of all such balls that stand on it. Of the molecule's dtype. Raises ArrayError for a surface without normals,
+    and for points alone around atoms without radii, ParameterError.
+    """
+    if surface.normals is None:
+        raise ArrayError("surface: it has no normals, which tell inside from outside; use surface_points(molecule)")
+    if not (isfinite(spacing) and spacing > 0):
+        raise ParameterError(f"spacing: {spacing} is no distance; give one in A, say 1.0")
+    if not (isfinite(margin) and margin >= 0):
+        raise ParameterError(f"margin: {margin} is no distance; give one in A, at least 0")
+    _check_probe(probe)
+    low, high = (edge(axis=0).astype(np.float64) for edge in (molecule.xyz.min, molecule.xyz.max))
+    counts = np.ceil((high - low + 2 * margin) / spacing) + 1
+    if counts.prod() > _MOST_POINTS:
+        raise ParameterError(f"spacing: {spacing} A makes {counts.prod():.1e} points; use a larger one")
+    origin = (low + high - (counts - 1) * spacing) / 2
+    axes = [start + spacing * np.arange(count) for start, count in zip(origin, counts, strict=True)]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    height, nearest = _heights(molecule, surface, points, probe)
+    normals = _cast(surface.normals[nearest], molecule.dtype)
+    made = Surface(_cast(points, molecule.dtype), normals, height=_cast(height, molecule.dtype))
+    x, y, z = (float(start) for start in origin)
+    nx, ny, nz = (int(count) for count in counts)
+    return made, Grid((x, y, z), float(spacing), (nx, ny, nz))
+
+
+def _heights(molecule: Molecule, surface: Surface, points: np.ndarray, probe: float) -> tuple[np.ndarray, np.ndarray]:
+    """Signed distances (n,) of ``points`` to ``surface``, and the surface point that each is nearest to."""
+    distance, nearest = _tree(surface.points).query(points)
+    if surface.faces is not None:
+        assert surface.normals is not None
+        above = np.einsum("ij,ij->i", points - surface.points[nearest], surface.normals[nearest]) >= 0
+        return np.where(above, distance, -distance), nearest
+    xyz, radius = _bodies(molecule)
+    # Whether any atom's ball holds a point, of whatever radius, is one nearest neighbour in four dimensions: an atom is
+    # lifted by as much as its ball is smaller than the largest, which then is the radius of all.
+    reach = radius + probe
+    lifted = np.column_stack([xyz, np.sqrt(reach.max() ** 2 - reach**2)])
+    hindered = _tree(lifted).query(np.column_stack([points, np.zeros(len(points))]))[0] < reach.max()
+    below, standing_nearest = _tree(_standing(surface, probe)).query(points[hindered])
+    distance[hindered], nearest[hindered] = probe - below, standing_nearest
+    return distance, nearest
+
+
+def _bodies(molecule: Molecule) -> tuple[np.ndarray, np.ndarray]:
+    """Positions (n, 3) and radii (n,) of the atoms that take room, float64."""
+    if molecule.radius is None or not molecule.radius.any():
+        raise ArrayError("radius: no atom has one, so there is no surface; give radii in A")
+    bodies = np.flatnonzero(molecule.radius)
+    return molecule.xyz[bodies].astype(np.float64), molecule.radius[bodies].astype(np.float64)
+
+
+def _standing(surface: Surface, probe: float) -> np.ndarray:
+    """Where balls of radius ``probe`` stand on the points of a surface, float64."""
+    _check_probe(probe)
+    return surface.points + probe * np.asarray(surface.normals, dtype=np.float64)
+
+
+def _check_probe(probe: float) -> None:
+    if not (isfinite(probe) and probe >= 0):
+        raise ParameterError(f"probe: {probe} is no radius; give one in A, 1.4 for water")
+
+
+def statistics(phi: np.ndarray) -> dict[str, float]:
+    """``min``, ``max``, ``mean`` and ``rms`` of the potentials ``phi`` (M,), in their unit, computed in float64."""
+    values = np.asarray(phi, dtype=np.float64)
+    if not values.size:
+        raise ArrayError("phi: it is empty; give at least one potential")
+    return {
+        "min": float(values.min()),
+        "max": float(values.max()),
+        "mean": float(values.mean()),
+        "rms": float(np.sqrt(np.mean(values**2))),
+    }
+
+
+def _array(
+    name: str, given: Any, shape: tuple[int | None, ...], dtype: np.dtype[Any] | None = None, like: str = ""
+) -> np.ndarray:
+    """``given``, C-contiguous and finite, of ``shape`` (None: any length but 0) and ``dtype`` (that of ``like``)."""
+    try:
+        array = np.asarray(given, dtype=None if hasattr(given, "dtype") else np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArrayError(f"{name}: it cannot be read as numbers ({error}); give a float array") from error
+    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+        raise ArrayError(
+            f"{name}: its dtype is {array.dtype.str}, not native float32 or float64; use {name}.astype(np.float32)"
+        )
+    if dtype is not None and array.dtype != dtype:
+        raise ArrayError(
+            f"{name}: its dtype is {array.dtype}, that of {like} {dtype}; use np.asarray({name}, dtype=np.{dtype})"
+        )
+    if array.ndim != len(shape) or any(n != m for n, m in zip(array.shape, shape, strict=True) if m is not None):
+        wanted = str(shape).replace("None", "N")
+        raise ArrayError(f"{name}: its shape is {array.shape}; give {wanted}")
+    if not len(array):
+        raise ArrayError(f"{name}: it is empty; give at least one row")
+    finite = np.isfinite(array)
+    if not finite.all():
+        raise ArrayError(f"{name}: row {np.argwhere(~finite)[0][0]} holds NaN or infinity; give finite numbers")
+    return np.ascontiguousarray(array)
+
+
+def _refuse_negative(name: str, values: np.ndarray) -> None:
+    if values.min() < 0:
+        worst = int(np.argmin(values))
+        raise ArrayError(f"{name}: that of atom {worst} is {values[worst]:g} A; give numbers of at least 0")
+
+
+def _cast(array: np.ndarray | None, dtype: DTypeLike) -> Any:
+    """``array`` in ``dtype``; numbers that do not fit become infinite, which the constructors refuse."""
+    with np.errstate(over="ignore"):
+        return None if array is None else array.astype(dtype)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """``vectors`` (M, 3) brought to length 1 in float64, whatever their magnitude."""
+    largest = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64)
+    if not largest.all():
+        raise ArrayError(f"normals: row {np.argmin(largest)} is zero; give a direction at each point")
+    scaled = vectors / largest
+    result: np.ndarray = (scaled / np.linalg.norm(scaled, axis=1, keepdims=True)).astype(vectors.dtype)
+    return result
+
+
+def _faces(given: Any, points: int) -> np.ndarray:
+    """``given`` (T, 3) as indices below ``points``, int64."""
+    faces = np.asarray(given)
+    if faces.ndim != 2 or faces.shape[1] != 3 or not np.issubdtype(faces.dtype, np.integer):
+        raise ArrayError(f"faces: they are {faces.dtype} {faces.shape}; give whole numbers (T, 3), three points a face")
+    wrong = np.flatnonzero(((faces < 0) | (faces >= points)).any(axis=1))
+    if len(wrong):
+        raise ArrayError(f"faces: row {wrong[0]} is {faces[wrong[0]].tolist()}; give indices from 0 to {points - 1}")
+    return np.ascontiguousarray(faces, dtype=np.int64)
+
+
+def fibonacci_sphere(count: int) -> np.ndarray:
+    """``count`` directions (count, 3) spread evenly over the unit sphere, on a Fibonacci lattice."""
+    k = np.arange(count)
+    z = 1 - (2 * k + 1) / count
+    ring, turn = np.sqrt(1 - z**2), np.pi * (3 - np.sqrt(5)) * k
+    return np.stack([ring * np.cos(turn), ring * np.sin(turn), z], axis=1)
+
+
+def _tree(points: np.ndarray) -> cKDTree:
+    from scipy.spatial import cKDTree
+
+    return cKDTree(points)

@@ -1,0 +1,148 @@
+"""What a sum over all pairs of an atom and a point needs: arrays made of a molecule and a surface, checked once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, Prepared
+from gpuopt.configuration import Configuration
+from gpuopt.molecule import Molecule, Surface, centre
+from gpuopt.solvation import ALPHA, Model
+
+_SUSPICIOUS_A = 0.02  # nearer than this to a charge, a potential shows it
+_POINTS_AT_ONCE = 64  # whose distances to all atoms are held
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Atoms and points as the kernels and the oracle take them.
+
+    ``xyz`` (N, 3), ``charge`` (N,), ``inner`` (N,) or None (an atom's distance from the centre, at most the model's
+    size; where a point lies inside), ``points`` (M, 3), ``shift`` (M, 3) or None (to the edge of the ion-free layer;
+    with salt), all of one dtype; ``r`` (M,) float64.
+    """
+
+    xyz: np.ndarray
+    charge: np.ndarray
+    inner: np.ndarray | None
+    points: np.ndarray
+    shift: np.ndarray | None
+    r: np.ndarray
+    model: Model
+
+    @classmethod
+    def of(cls, molecule: Molecule, surface: Surface, model: Model, projection: float = 0.0) -> Scene:
+        """The scene of points ``projection`` A above the surface, along its normals. Raises ArrayError for dtypes that
+        differ and for normals that are needed and missing, ParameterError for a projection that is no number or meets
+        points with heights of their own."""
+        if not math.isfinite(projection):
+            raise ParameterError(f"projection: {projection!r} is no length; give A along the normal")
+        if surface.dtype != molecule.dtype:
+            raise ArrayError(
+                f"surface: its dtype is {surface.dtype.name}, the molecule's {molecule.dtype.name}; use "
+                f"surface.astype('{molecule.dtype.name}') or molecule.astype('{surface.dtype.name}')"
+            )
+        if surface.height is not None and projection:
+            raise ParameterError("projection: the surface's points have heights of their own; leave it out")
+        salt = model.kappa > 0 and model.phi_type != "coulomb"
+        if surface.normals is None and (projection or salt):
+            why = "a projection" if projection else "salt"
+            raise ArrayError(f"surface: it has no normals, which {why} needs; give Surface(points, normals)")
+        dtype, normals = molecule.dtype, surface.normals
+        points = surface.points
+        if projection:
+            points = points + dtype.type(projection) * normals
+        heights = np.full(len(points), projection) if surface.height is None else surface.height.astype(np.float64)
+        shift = None
+        if salt:
+            lengths = (model.ion_exclusion - heights).astype(dtype)
+            shift = lengths[:, np.newaxis] * normals
+        r = np.maximum(model.size + heights, 0.0)
+        inner = None
+        if model.phi_type != "coulomb" and (r.min() < model.size or (model.compat and r.min() <= model.size)):
+            inner = _inner(molecule, model.size)
+        return cls(molecule.xyz, molecule.charge, inner, points, shift, r, model)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The arguments of ``gpuopt.reference.gem``, in its order."""
+        return self.xyz, self.charge, self.points, self.shift, self.r, self.model, self.inner
+
+    def part(self, rows: np.ndarray) -> Scene:
+        """The same atoms with some of the points."""
+        shift = None if self.shift is None else self.shift[rows]
+        return Scene(self.xyz, self.charge, self.inner, self.points[rows], shift, self.r[rows], self.model)
+
+    def prepare(self, configuration: Configuration, out: DeviceArray, nearest: float = 0.0) -> Prepared:
+        """The plan of these sums on the device of ``out`` (M,): everything is uploaded here."""
+        numbers = {key: value for key, value in asdict(self.model).items() if isinstance(value, float)}
+        return _core.prepare_gem(
+            self.xyz,
+            self.charge,
+            self.inner,
+            self.points,
+            self.shift,
+            self.r,
+            numbers | {"alpha": ALPHA},
+            self.model.phi_type,
+            self.model.compat,
+            nearest,
+            out,
+            configuration.variant,
+            configuration.parameters,
+        )
+
+    def run(self, configuration: Configuration, device: Device, nearest: float | None) -> np.ndarray:
+        """The potentials (M,). Raises ArrayError for a point on an atom unless ``nearest`` says what that means."""
+        if nearest is not None and not (math.isfinite(nearest) and nearest > 0):
+            raise ParameterError(f"nearest: {nearest!r} is no distance; give A above 0, or None to refuse contacts")
+        out = _core.empty((len(self.points),), self.xyz.dtype, device)
+        self.prepare(configuration, out, nearest or 0.0).run()
+        phi = out.to_numpy()
+        if nearest is None:
+            self._refuse_contacts(phi)
+        return phi
+
+    def _refuse_contacts(self, phi: np.ndarray) -> None:
+        """A point on an atom shows in its potential; only those that look like it are measured against every atom."""
+        charges = np.abs(self.charge[self.charge != 0])
+        least = float(charges.min()) if charges.size else math.inf
+        loud = self.model.coulomb * least / (self.model.epsilon_in * _SUSPICIOUS_A)
+        suspects = np.flatnonzero(~(np.abs(phi) < loud))
+        for start in range(0, len(suspects), _POINTS_AT_ONCE):
+            rows = suspects[start : start + _POINTS_AT_ONCE]
+            apart = self.points[rows, np.newaxis].astype(np.float64) - self.xyz
+            touching = np.argwhere(~(np.einsum("mnk,mnk->mn", apart, apart) > 0))
+            if len(touching):
+                row, atom = touching[0]
+                raise ArrayError(
+                    f"surface: point {rows[row]} lies on atom {atom}, where the potential is infinite; move it, or give "
+                    "nearest=, the distance in A that closer atoms count as"
+                )
+
+
+def _inner(molecule: Molecule, size: float) -> np.ndarray:
+    """An atom's distance from the centre; the model's sphere holds them all."""
+    if molecule.depth is not None:
+        inner = size - molecule.depth.astype(np.float64)
+    else:
+        inner = np.linalg.norm(molecule.xyz.astype(np.float64) - centre(molecule), axis=1)
+    return np.clip(inner, 0.0, size).astype(molecule.dtype)
+
+
+def as_molecule(given: Molecule | Sequence[Any]) -> Molecule:
+    """A Molecule, or a tuple of its arrays in order."""
+    return given if isinstance(given, Molecule) else Molecule(*given)
+
+
+def as_surface(given: Surface | np.ndarray | Sequence[Any]) -> Surface:
+    """A Surface, points alone, or a tuple of its arrays in order."""
+    if isinstance(given, Surface):
+        return given
+    return Surface(given) if isinstance(given, np.ndarray) else Surface(*given)

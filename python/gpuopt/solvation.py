@@ -1,0 +1,155 @@
+"""The numbers of the closed-form solvent model: what a molecule in salt water is to the electrostatic potential.
+
+A sphere of radius ``size`` and dielectric constant ``epsilon_in`` holds the charges; water of ``epsilon_out`` lies
+around it, free of ions up to ``ion_exclusion`` from the surface (Fenley, Gordon, Onufriev 2008). The formulas stand
+in ``gpuopt.reference.gem``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gpuopt._core import ParameterError
+
+ALPHA = 0.571412
+PHI_TYPES = ("total", "coulomb", "reaction")
+
+ACCURATE_COULOMB = 332.06371  # kcal A / (mol e^2)
+LEGACY_COULOMB = 332.0
+LEGACY_KAPPA = 0.316  # 1/A at 1 mol/l, whatever the dielectric constant
+TEMPERATURE = 298.15  # K
+AVOGADRO_PER_LITRE = 6.02214076e-4  # ions per A^3 at 1 mol/l
+GAS_CONSTANT = 8.31446261815324 / 4184  # kcal / (mol K)
+
+_CONSTANTS = ("accurate", "legacy")
+_SETTABLE = ("coulomb", "kappa", "temperature")
+_COMPAT = ("opendwarfs",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """Everything the potential depends on besides the charges and the points; all numbers are floats.
+
+    Raises ParameterError for numbers that are not finite, dielectric constants, a size or a Coulomb constant <= 0,
+    a negative kappa or ion exclusion radius, and an unknown phi_type. :meth:`of` derives the constants from the salt.
+    """
+
+    coulomb: float
+    """K, kcal A / (mol e^2): the potential of 1 e in vacuum at 1 A."""
+    kappa: float
+    """Inverse Debye length, 1/A; 0 without salt."""
+    epsilon_in: float
+    """Dielectric constant of the molecule."""
+    epsilon_out: float
+    """Dielectric constant of the solvent."""
+    size: float
+    """A, in A: the electrostatic size of the molecule (``molecule.electrostatic_size``)."""
+    ion_exclusion: float
+    """b, in A: how far from the surface the ions begin (the Stern layer)."""
+    phi_type: str = "total"
+    """"total", "coulomb" (the charges in the molecule's dielectric alone) or "reaction" (total less coulomb)."""
+    compat: bool = False
+    """True leaves out the alpha beta term of region 1, as OpenDwarfs' gem does: its potential is discontinuous."""
+
+    def __post_init__(self) -> None:
+        for name in ("coulomb", "epsilon_in", "epsilon_out", "size"):
+            object.__setattr__(self, name, _number(name, getattr(self, name), positive=True))
+        for name in ("kappa", "ion_exclusion"):
+            object.__setattr__(self, name, _number(name, getattr(self, name)))
+        _known("phi_type", self.phi_type, PHI_TYPES)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        salt: float = 0.0,
+        epsilon_in: float = 1,
+        epsilon_out: float = 80,
+        ion_exclusion: float = 2.0,
+        phi_type: str = "total",
+        size: float,
+        constants: str | Mapping[str, float] = "accurate",
+        compat: str | None = None,
+    ) -> Model:
+        """Return the model of a molecule of ``size`` A in water with ``salt`` mol/l of a 1:1 salt.
+
+        ``constants`` is "accurate" (K 332.06371, kappa from the Debye-Hueckel formula at 298.15 K and ``epsilon_out``),
+        "legacy" (K 332, kappa 0.316 sqrt(salt), as in the published examples), or a mapping that replaces some of the
+        accurate ones: "coulomb", "temperature" (K), "kappa" (1/A; the salt is then not looked at). ``compat`` is None
+        or "opendwarfs". Raises ParameterError as the class does, for negative salt, and for unknown names.
+        """
+        salt = _number("salt", salt)
+        epsilon_out = _number("epsilon_out", epsilon_out, positive=True)
+        if compat is not None:
+            _known("compat", compat, _COMPAT)
+        coulomb, kappa = _constants(constants, salt, epsilon_out)
+        return cls(
+            coulomb=coulomb,
+            kappa=kappa,
+            epsilon_in=epsilon_in,
+            epsilon_out=epsilon_out,
+            size=size,
+            ion_exclusion=ion_exclusion,
+            phi_type=phi_type,
+            compat=compat is not None,
+        )
+
+    @property
+    def beta(self) -> float:
+        """epsilon_in / epsilon_out."""
+        return self.epsilon_in / self.epsilon_out
+
+    @property
+    def prefactor(self) -> float:
+        """P = 1 / (epsilon_out (1 + alpha beta))."""
+        return 1 / (self.epsilon_out * (1 + ALPHA * self.beta))
+
+    @property
+    def ion_radius(self) -> float:
+        """r' = size + ion_exclusion, A: where the ions begin."""
+        return self.size + self.ion_exclusion
+
+    def regions(self, r: ArrayLike) -> NDArray[np.int64]:
+        """Return 1 (molecule: r <= A), 2 (Stern layer: A < r <= r') or 3 (bulk: r > r') for each distance r in A."""
+        r = np.asarray(r, dtype=np.float64)
+        return 1 + (r > self.size).astype(np.int64) + (r > self.ion_radius)
+
+
+def _constants(constants: str | Mapping[str, float], salt: float, epsilon_out: float) -> tuple[float, float]:
+    """Return (K, kappa)."""
+    if constants == "legacy":
+        return LEGACY_COULOMB, LEGACY_KAPPA * math.sqrt(salt)
+    chosen: Mapping[str, float] = {}
+    if isinstance(constants, Mapping):
+        chosen = constants
+    else:
+        _known("constants", constants, _CONSTANTS)
+    for name in chosen:
+        _known("constants", name, _SETTABLE)
+    coulomb = _number("coulomb", chosen.get("coulomb", ACCURATE_COULOMB), positive=True)
+    temperature = _number("temperature", chosen.get("temperature", TEMPERATURE), positive=True)
+    if "kappa" in chosen:
+        return coulomb, _number("kappa", chosen["kappa"])
+    thermal = GAS_CONSTANT * temperature
+    return coulomb, math.sqrt(8 * math.pi * AVOGADRO_PER_LITRE * salt * coulomb / (epsilon_out * thermal))
+
+
+def _number(name: str, value: Any, positive: bool = False) -> float:
+    try:
+        number = math.nan if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number) or number < 0 or (positive and number == 0):
+        raise ParameterError(f"{name}: {value!r} is not offered; give a finite number {'> 0' if positive else '>= 0'}")
+    return number
+
+
+def _known(name: str, value: object, valid: tuple[str, ...]) -> None:
+    if value not in valid:
+        raise ParameterError(f"{name}: {value!r} is not offered; use one of {', '.join(map(repr, valid))}")

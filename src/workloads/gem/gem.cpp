@@ -1,0 +1,424 @@
+#include "workloads/gem/gem.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "runtime/image.hpp"
+
+namespace gpuopt {
+namespace {
+
+constexpr std::int64_t most = std::int64_t(1) << 30;
+constexpr std::int64_t padding = 1024;  // atoms come in multiples of the largest tile
+
+using Point = std::array<double, 3>;
+
+// Numbers of the caller's dtype, read as double.
+class Reals {
+public:
+    Reals(const void* data, DType dtype) : data_(data), wide_(dtype == DType::f64) {}
+    double operator[](std::int64_t i) const {
+        return wide_ ? static_cast<const double*>(data_)[i] : double(static_cast<const float*>(data_)[i]);
+    }
+    Point point(std::int64_t i) const { return {(*this)[3 * i], (*this)[3 * i + 1], (*this)[3 * i + 2]}; }
+    explicit operator bool() const { return data_ != nullptr; }
+
+private:
+    const void* data_;
+    bool wide_;
+};
+
+// Numbers on their way to a buffer of the kernels' own type.
+class Packed {
+public:
+    Packed(std::int64_t elements, DType dtype)
+        : dtype_(dtype), bytes_(static_cast<std::size_t>(elements) * facts(dtype).bytes) {}
+    void set(std::int64_t at, double value) {
+        if (dtype_ == DType::f64) std::memcpy(&bytes_[static_cast<std::size_t>(at) * 8], &value, 8);
+        else {
+            const auto rounded = static_cast<float>(value);
+            std::memcpy(&bytes_[static_cast<std::size_t>(at) * 4], &rounded, 4);
+        }
+    }
+    double get(std::int64_t at) const {
+        if (dtype_ == DType::f32) {
+            float value = 0;
+            std::memcpy(&value, &bytes_[static_cast<std::size_t>(at) * 4], 4);
+            return value;
+        }
+        double value = 0;
+        std::memcpy(&value, &bytes_[static_cast<std::size_t>(at) * 8], 8);
+        return value;
+    }
+    void set4(std::int64_t at, const Point& xyz, double w) {
+        for (int axis = 0; axis < 3; ++axis) set(4 * at + axis, xyz[static_cast<std::size_t>(axis)]);
+        set(4 * at + 3, w);
+    }
+    std::shared_ptr<Buffer> upload(const std::shared_ptr<Session>& session, const std::string& what) const {
+        auto buffer = std::make_shared<Buffer>(session, bytes_.size(), what);
+        buffer->upload(bytes_.data());
+        return buffer;
+    }
+
+private:
+    DType dtype_;
+    std::vector<unsigned char> bytes_;
+};
+
+struct Box {
+    Point low, high;
+
+    Box(const Reals& places, std::int64_t count) : low(places.point(0)), high(low) {
+        for (std::int64_t i = 1; i < count; ++i) {
+            const auto p = places.point(i);
+            for (std::size_t axis = 0; axis < 3; ++axis) {
+                low[axis] = std::min(low[axis], p[axis]);
+                high[axis] = std::max(high[axis], p[axis]);
+            }
+        }
+    }
+    Point centre() const { return {(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, (low[2] + high[2]) / 2}; }
+    double diagonal() const { return std::hypot(high[0] - low[0], high[1] - low[1], high[2] - low[2]); }
+};
+
+// Atoms along a curve that keeps neighbours together (Morton's), so that tiles of them are small.
+std::vector<std::int32_t> along_a_curve(const Reals& places, std::int64_t count, const Box& box) {
+    std::vector<std::pair<std::uint32_t, std::int32_t>> keyed(static_cast<std::size_t>(count)), sorted(keyed.size());
+    const double scale =
+        1023 / std::max({box.high[0] - box.low[0], box.high[1] - box.low[1], box.high[2] - box.low[2], 1e-30});
+    for (std::int64_t i = 0; i < count; ++i) {
+        const auto p = places.point(i);
+        std::uint32_t key = 0;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            auto cell = static_cast<std::uint32_t>((p[axis] - box.low[axis]) * scale);
+            cell = (cell | cell << 16) & 0x030000FF;  // ten bits with two zeros between each
+            cell = (cell | cell << 8) & 0x0300F00F;
+            cell = (cell | cell << 4) & 0x030C30C3;
+            cell = (cell | cell << 2) & 0x09249249;
+            key |= cell << axis;
+        }
+        keyed[static_cast<std::size_t>(i)] = {key, static_cast<std::int32_t>(i)};
+    }
+    constexpr std::uint32_t digit = 1023;  // of 30 bits, the low ones first; three times faster than std::sort
+    for (std::uint32_t shift = 0; shift < 30; shift += 10) {
+        std::array<std::size_t, digit + 2> from{};
+        for (const auto& item : keyed) ++from[(item.first >> shift & digit) + 1];
+        std::partial_sum(from.begin(), from.end(), from.begin());
+        for (const auto& item : keyed) sorted[from[item.first >> shift & digit]++] = item;
+        keyed.swap(sorted);
+    }
+    std::vector<std::int32_t> order(keyed.size());
+    std::transform(keyed.begin(), keyed.end(), order.begin(), [](const auto& item) { return item.second; });
+    return order;
+}
+
+// Builds the plan: the points of each region with the form of their region, in slices that no watchdog minds.
+class Planner {
+public:
+    Planner(const std::shared_ptr<Session>& session, DType dtype, const GemInput& input, const GemModel& model,
+            const std::shared_ptr<Buffer>& phi, const GemVariant& variant, const Parameters& parameters)
+        : session_(session),
+          dtype_(dtype),
+          input_(input),
+          model_(model),
+          phi_(phi),
+          variant_(variant),
+          parameters_(parameters),
+          sizes_({{"atoms", (input.atoms + padding - 1) / padding * padding}, {"count", input.points}, {"parts", 1}}),
+          case_{session->device(), dtype, sizes_, parameters_},
+          xyz_(input.xyz, dtype),
+          place_(input.place, dtype),
+          box_(xyz_, input.atoms),
+          plan_(std::make_shared<Prepared>(session)) {}
+
+    std::shared_ptr<Prepared> plan() {
+        check_configuration(gem_workload(), variant_, case_);
+        form_ = variant_.form(case_);
+        pack_atoms();
+        sort_points();
+        pack_points();
+        target_ = order_.empty() ? phi_ : scratch(input_.points, "potentials by region");
+        plan_->work.bytes["dram"] = double(facts(dtype_).bytes) *
+                                    (4.0 * double(input_.atoms) + double(input_.shift ? 8 : 5) * double(input_.points));
+        for (const auto& [region, range] : regions_) add_region(region, range.first, range.second);
+        if (!order_.empty()) scatter();
+        plan_->keep(phi_);
+        return plan_;
+    }
+
+private:
+    std::shared_ptr<Buffer> scratch(std::int64_t elements, const std::string& what) {
+        auto buffer =
+            std::make_shared<Buffer>(session_, static_cast<std::size_t>(elements) * facts(dtype_).bytes, what);
+        plan_->keep(buffer);
+        return buffer;
+    }
+    std::int64_t given(const char* parameter, std::int64_t otherwise) const {
+        const auto found = parameters_.find(parameter);
+        return found == parameters_.end() ? otherwise : found->second;
+    }
+
+    // Padding atoms have no charge and lie outside, where no point is.
+    void pack_atoms() {
+        const auto padded = sizes_.at("atoms");
+        const bool expanded = given("DISTANCE", 0) > 0, tiles = given("DISTANCE", 0) == 2,
+                   by_component = variant_.by_component && variant_.by_component(case_);
+        const auto tile = given("TILE", padding);
+        const Reals charge(input_.charge, dtype_), inner(input_.inner, dtype_);
+        std::vector<std::int32_t> order;
+        if (tiles) order = along_a_curve(xyz_, input_.atoms, box_);
+        const auto origin = box_.centre();
+        const Box all(place_, input_.points);
+        double far = 2 * (box_.diagonal() + all.diagonal() + 1);
+        for (std::size_t axis = 0; axis < 3; ++axis) far += std::abs(all.centre()[axis] - origin[axis]);
+
+        Packed atoms(4 * padded, dtype_), depth(padded, dtype_), squares(expanded ? padded : 1, dtype_),
+            centres(4 * (tiles ? padded / tile : 1), dtype_);
+        Point middle{0, 0, 0};
+        for (std::int64_t i = 0; i < padded; ++i) {
+            const bool real = i < input_.atoms;
+            const auto from = !real ? 0 : tiles ? std::int64_t(order[static_cast<std::size_t>(i)]) : i;
+            Point p{far, far, far};
+            if (real)
+                for (std::size_t axis = 0; axis < 3; ++axis) p[axis] = xyz_.point(from)[axis] - origin[axis];
+            if (tiles && i % tile == 0) {
+                middle = tile_centre(order, origin, i, std::min(i + tile, input_.atoms));
+                centres.set4(i / tile, middle, 0);
+                for (std::size_t axis = 0; axis < 3; ++axis)  // as the kernel will read it
+                    middle[axis] = centres.get(4 * (i / tile) + static_cast<std::int64_t>(axis));
+            }
+            for (std::size_t axis = 0; axis < 3; ++axis) p[axis] -= middle[axis];
+            const double q = real ? model_.coulomb * charge[from] : 0;
+            if (real) total_ += q;
+            const double inner_r = real && inner ? inner[from] : 0;
+            depth.set(i, form_ == GemForm::literal ? inner_r : 1 - inner_r * inner_r / (model_.size * model_.size));
+            if (by_component) {
+                for (std::int64_t axis = 0; axis < 3; ++axis)
+                    atoms.set(axis * padded + i, p[static_cast<std::size_t>(axis)]);
+                atoms.set(3 * padded + i, q);
+                continue;
+            }
+            atoms.set4(i, p, q);
+            if (!expanded) continue;
+            double square = 0;  // of the coordinates as rounded; then they are stored times -2
+            for (std::int64_t axis = 0; axis < 3; ++axis) {
+                const double x = atoms.get(4 * i + axis);
+                square += x * x;
+                atoms.set(4 * i + axis, -2 * x);
+            }
+            squares.set(i, square);
+        }
+        atoms_ = atoms.upload(session_, "atoms");
+        depth_ = depth.upload(session_, "atoms' depths");
+        squares_ = squares.upload(session_, "atoms' squares");
+        centres_ = centres.upload(session_, "tiles' centres");
+        if (given("ATOMS", 0) >= 2) image_ = std::make_shared<ImageBuffer>(atoms_, padded);
+        for (const auto& buffer : {atoms_, depth_, squares_, centres_}) plan_->keep(buffer);
+        if (image_) plan_->keep(image_);
+        plan_->source = atoms_;
+    }
+
+    Point tile_centre(const std::vector<std::int32_t>& order, const Point& origin, std::int64_t from,
+                      std::int64_t to) const {
+        if (to <= from) return {0, 0, 0};
+        Point low = xyz_.point(order[static_cast<std::size_t>(from)]), high = low;
+        for (auto i = from + 1; i < to; ++i) {
+            const auto p = xyz_.point(order[static_cast<std::size_t>(i)]);
+            for (std::size_t axis = 0; axis < 3; ++axis) {
+                low[axis] = std::min(low[axis], p[axis]);
+                high[axis] = std::max(high[axis], p[axis]);
+            }
+        }
+        return {(low[0] + high[0]) / 2 - origin[0], (low[1] + high[1]) / 2 - origin[1],
+                (low[2] + high[2]) / 2 - origin[2]};
+    }
+
+    // Points of one region need no order of their own.
+    void sort_points() {
+        std::array<std::int64_t, 4> counts{};
+        for (std::int64_t i = 0; i < input_.points; ++i) ++counts[static_cast<std::size_t>(model_.region(input_.r[i]))];
+        std::array<std::int64_t, 4> from{};
+        for (int region = 1; region <= 3; ++region) {
+            const auto at = static_cast<std::size_t>(region);
+            from[at] = from[at - 1] + counts[at - 1];
+            if (counts[at] > 0) regions_.push_back({region, {from[at], counts[at]}});
+        }
+        if (regions_.size() < 2) return;
+        order_.resize(static_cast<std::size_t>(input_.points));
+        for (std::int64_t i = 0; i < input_.points; ++i)
+            order_[static_cast<std::size_t>(from[static_cast<std::size_t>(model_.region(input_.r[i]))]++)] =
+                static_cast<std::int32_t>(i);
+    }
+
+    void pack_points() {
+        const auto origin = box_.centre();
+        const Reals shift(input_.shift, dtype_);
+        Packed points(4 * input_.points, dtype_), shifts(shift ? 4 * input_.points : 4, dtype_);
+        for (std::int64_t i = 0; i < input_.points; ++i) {
+            const auto from = order_.empty() ? i : order_[static_cast<std::size_t>(i)];
+            auto p = place_.point(from);
+            for (std::size_t axis = 0; axis < 3; ++axis) p[axis] -= origin[axis];
+            points.set4(i, p, input_.r[from]);
+            if (shift) shifts.set4(i, shift.point(from), 0);
+        }
+        points_ = points.upload(session_, "points");
+        shifts_ = shifts.upload(session_, "shifts");
+        plan_->keep(points_);
+        plan_->keep(shifts_);
+    }
+
+    // Pairs that take a fraction of a second on a device that computes one a clock in each of its compute units: a
+    // display must not wait longer for its GPU, nor a person for Ctrl-C.
+    std::int64_t points_a_launch(std::int64_t atoms) const {
+        const auto& device = session_->device();
+        const double clock_mhz = device.clock_mhz > 0 ? device.clock_mhz : 1000;
+        const double pairs = 0.5 * clock_mhz * 1e6 * device.compute_units * (form_ == GemForm::literal ? 0.2 : 1);
+        const auto group = variant_.vertices_a_group(case_);
+        return std::max<std::int64_t>(1, std::int64_t(pairs / double(atoms) / double(group))) * group;
+    }
+
+    // So many that the last wave of work-groups, which may be nearly empty, is a small part of all.
+    std::int64_t parts(std::int64_t points) const {
+        const auto asked = given("PARTS", 1), tiles = sizes_.at("atoms") / given("TILE", padding);
+        if (asked > 0) return std::min(asked, tiles);
+        constexpr std::int64_t groups_a_unit = 512;
+        const auto group = variant_.vertices_a_group(case_), groups = (points + group - 1) / group;
+        const auto wanted = (groups_a_unit * session_->device().compute_units + groups - 1) / groups;
+        return std::max<std::int64_t>(1, std::min({wanted, tiles, std::int64_t(128)}));
+    }
+
+    void add_region(int region, std::int64_t from, std::int64_t count) {
+        const auto kind = minimal_kind(model_, region);
+        const auto values = constants(model_, form_, kind, total_, input_.nearest, dtype_);
+        const auto model = std::make_shared<Buffer>(session_, values.size() * values[0].size, "the model");
+        std::vector<unsigned char> bytes;
+        for (const auto& value : values) bytes.insert(bytes.end(), value.bytes, value.bytes + value.size);
+        model->upload(bytes.data());
+        plan_->keep(model);
+
+        const auto part = std::to_string(static_cast<int>(model_.part));
+        auto options = build_options(case_) + (input_.nearest > 0 ? " -DCLAMP=1" : "");
+        const bool minimal = form_ == GemForm::minimal;
+        if (minimal) options += kind.options();
+        if (given("SPECIALIZED", 0) == 1) {
+            options += " -DREGION=" + std::to_string(region) + " -DPART=" + part;
+            if (!minimal) options += std::string(" -DSALT=") + (input_.shift ? "1" : "0");
+        }
+        const auto& workload = gem_workload();
+        const auto program = session_->build(workload.source_path(variant_), options);
+        const auto slice = std::min(points_a_launch(sizes_.at("atoms")), count);
+        const auto split = variant_.parts ? parts(slice) : 1;
+        sizes_["parts"] = split;
+        const bool summed = variant_.parts && given("PARTS", 1) != 1;
+        const auto sums = variant_.parts ? scratch(summed ? split * slice : 1, "sums of parts") : nullptr;
+        const auto tiles = sizes_.at("atoms") / given("TILE", padding);
+        for (std::int64_t first = from; first < from + count; first += slice) {
+            sizes_["count"] = std::min(slice, from + count - first);
+            plan_->main_step = plan_->steps().size();
+            plan_->add(program, workload.entry_point(variant_), variant_.launch(case_));
+            if (image_) plan_->arg(image_->handle());
+            else plan_->arg(atoms_->handle());
+            plan_->arg(depth_->handle())
+                .arg(cl_int(sizes_.at("atoms")))
+                .arg(points_->handle())
+                .arg(shifts_->handle())
+                .arg(cl_int(first))
+                .arg(cl_int(sizes_.at("count")))
+                .arg(model->handle())
+                .arg(cl_int(region))
+                .arg(cl_int(input_.shift != nullptr))
+                .arg(cl_int(static_cast<int>(model_.part)))
+                .arg(target_->handle());
+            if (!variant_.parts) continue;
+            plan_->arg(squares_->handle())
+                .arg(centres_->handle())
+                .arg(cl_int((tiles + split - 1) / split))
+                .arg(sums->handle());
+            if (!summed) continue;
+            const auto finish = session_->build("gem/passes/finish.cl", pass_options(kind));
+            plan_->add(finish, "gem_finish", launch_1d(sizes_.at("count"), 64));
+            plan_->arg(sums->handle())
+                .arg(cl_int(split))
+                .arg(cl_int(first))
+                .arg(cl_int(sizes_.at("count")))
+                .arg(points_->handle())
+                .arg(model->handle())
+                .arg(target_->handle());
+        }
+        count_work(kind, count);
+    }
+
+    std::string pass_options(const GemKind& kind) const {
+        return build_options({case_.device, dtype_, {}, {}}) + kind.options();
+    }
+
+    void scatter() {
+        const auto index =
+            std::make_shared<Buffer>(session_, order_.size() * sizeof(std::int32_t), "the points' order");
+        index->upload(order_.data());
+        plan_->keep(index);
+        plan_->add(session_->build("gem/passes/scatter.cl", build_options({case_.device, dtype_, {}, {}})),
+                   "gem_scatter", launch_1d(input_.points, 64));
+        plan_->arg(target_->handle()).arg(index->handle()).arg(cl_int(input_.points)).arg(phi_->handle());
+    }
+
+    // What no way to write the form can do without: its instructions, and its results of the special function unit.
+    // Literal formulas have the distance, a root and a division at least.
+    void count_work(const GemKind& kind, std::int64_t points) {
+        const double pairs = double(points) * double(input_.atoms);
+        const bool expanded = given("DISTANCE", 0) > 0, with_t = kind.salt && kind.number != 0;
+        double slots = (expanded ? 4 : 6) + (input_.nearest > 0 ? 1 : 0) + (with_t ? 4 : 0) + 1;
+        double specials = 2;
+        if (form_ == GemForm::minimal) {
+            slots += kind.slots();
+            specials = kind.specials();
+        }
+        const bool estimate = given("RSQRT", 0) == 3 || given("RSQRT", 0) == 5;  // and a step of Newton's at least
+        plan_->work.special["pair"] += pairs;
+        plan_->work.special["issue"] += pairs * (slots + specials * (estimate ? 5 : 1));
+        if (!estimate && dtype_ == DType::f32) plan_->work.special["native_rsqrt"] += pairs * specials;
+        if (given("ATOMS", 0) == 2) plan_->work.special["fetch"] += pairs;
+    }
+
+    std::shared_ptr<Session> session_;
+    DType dtype_;
+    const GemInput& input_;
+    const GemModel& model_;
+    std::shared_ptr<Buffer> phi_;
+    const GemVariant& variant_;
+    Parameters parameters_;
+    Sizes sizes_;
+    Case case_;
+    Reals xyz_, place_;
+    Box box_;
+    std::shared_ptr<Prepared> plan_;
+    GemForm form_ = GemForm::minimal;
+    double total_ = 0;                                                            // charge, times K
+    std::vector<std::pair<int, std::pair<std::int64_t, std::int64_t>>> regions_;  // with first point and count
+    std::vector<std::int32_t> order_;  // the caller's index of each point; empty where it is its own
+    std::shared_ptr<Buffer> atoms_, depth_, squares_, centres_, points_, shifts_, target_;
+    std::shared_ptr<ImageBuffer> image_;
+};
+
+void check_count(const char* name, std::int64_t count) {
+    if (count < 1) throw ArrayError(name, "there are none", "give at least one");
+    if (count > most) throw ArrayError(name, std::to_string(count) + " are too many", "give at most 2^30 at a time");
+}
+
+}  // namespace
+
+std::shared_ptr<Prepared> prepare_gem(const std::shared_ptr<Session>& session, DType dtype, const GemInput& input,
+                                      const GemModel& model, const std::shared_ptr<Buffer>& phi,
+                                      const std::string& variant, const Parameters& parameters) {
+    check_count("atoms", input.atoms);
+    check_count("points", input.points);
+    if (model.salt() && model.part != GemPart::coulomb && !input.shift)
+        throw ArrayError("shift", "it is missing, and there is salt", "give the way to the edge of the ion-free layer");
+    const auto& row = static_cast<const GemVariant&>(gem_workload().variant(variant));
+    return Planner(session, dtype, input, model, phi, row, parameters).plan();
+}
+
+}  // namespace gpuopt

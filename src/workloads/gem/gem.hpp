@@ -1,0 +1,38 @@
+// GEM: the electrostatic potential of a molecule at points on and around its surface, a closed-form solvent model
+// summed over all pairs of an atom and a point (Fenley, Gordon, Onufriev 2008; Daga, Feng 2012).
+#pragma once
+
+#include "workloads/gem/model.hpp"
+#include "workloads/prepared.hpp"
+#include "workloads/workload.hpp"
+
+namespace gpuopt {
+
+struct GemVariant : Variant {
+    std::function<GemForm(const Case&)> form;       // literal or minimal
+    std::function<bool(const Case&)> by_component;  // atoms as all x, all y, ... instead of (x, y, z, q) each
+    bool parts = false;                             // work-groups may split the atoms: takes squares, centres and sums
+    std::int64_t vertices_a_group(const Case& at) const;
+};
+
+const Workload& gem_workload();
+
+// Arrays on the host, of one dtype (f32 or f64) but for r; read once, when a plan is made.
+struct GemInput {
+    std::int64_t atoms = 0, points = 0;
+    const void* xyz = nullptr;     // (atoms, 3), A
+    const void* charge = nullptr;  // (atoms,), e
+    const void* inner = nullptr;   // (atoms,), A: distance from the centre, r_i; null where no point lies inside
+    const void* place = nullptr;   // (points, 3), A
+    const void* shift = nullptr;   // (points, 3), A: from a point to the edge of the ion-free layer; null without salt
+    const double* r = nullptr;     // (points,), A: a point's distance from the centre
+    double nearest = 0;            // A: closer atoms count as at this distance; 0: as they lie
+};
+
+// phi has `points` elements. Throws ArrayError for more than 2^30 atoms or points, ParameterError, UnsupportedError,
+// KernelBuildError, DeviceMemoryError.
+std::shared_ptr<Prepared> prepare_gem(const std::shared_ptr<Session>& session, DType dtype, const GemInput& input,
+                                      const GemModel& model, const std::shared_ptr<Buffer>& phi,
+                                      const std::string& variant, const Parameters& parameters);
+
+}  // namespace gpuopt
