@@ -46,11 +46,11 @@ class Bench:
         monkeypatch.setattr("gpuopt.lab.sweep", lambda problem, **asked: self.sweep(**asked), raising=False)
         monkeypatch.setattr("gpuopt.lab.tune", lambda problem, **asked: self.tune(**asked), raising=False)
 
-    def problem(self, subject: str, dtype: str, device: object) -> SimpleNamespace:
-        self.subjects.append(subject)
-        return SimpleNamespace(name=subject)
+    def problem(self, subjects: tuple[str, ...], dtype: str, device: object) -> SimpleNamespace:
+        self.subjects.append(" ".join(subjects))
+        return SimpleNamespace(name=" ".join(subjects))
 
-    def pictures(self, problem: object, device: object, directory: Path) -> list[Path]:
+    def pictures(self, problem: object, device: object, directory: Path, study: Study) -> list[Path]:
         (directory / "cut.png").write_bytes(b"")
         return [directory / "cut.png"]
 

@@ -36,7 +36,7 @@ def source(path, cell_id):
 
 
 def test_there_are_notebooks():
-    assert [path.name for path in PATHS] == ["01_spmv.ipynb", "02_device.ipynb"]
+    assert [path.name for path in PATHS] == ["01_spmv.ipynb", "02_device.ipynb", "03_gem.ipynb"]
 
 
 @each_notebook
@@ -141,6 +141,23 @@ def test_device_notebook_runs(tmp_path):
     assert (work / "gpuopt-results" / "notebook-device.jsonl").stat().st_size > 0
 
 
+@pytest.mark.usefixtures("any_device")
+def test_gem_notebook_runs(tmp_path):
+    path = next(path for path in PATHS if path.stem == "03_gem")
+    notebook, work = execute(path, tmp_path)
+    assert {"ladder", "factorial", "bound", "surface"} <= {cell for cell, _ in outputs(notebook, "image/png")}
+    tables = dict(outputs(notebook, "text/html"))
+    assert "kernel_splitting" in tables["sweep"]
+    device = re.match(r"(.+): [\d.]+ G pair/s", printed(notebook, "prediction"))[1]
+    assert device in html.unescape(tables["parameters"])
+    assert re.search(r"KS \+ VAVM4: [\d.]+x together, [\d.]+x if gains", printed(notebook, "stacking"))
+    conclusion = printed(notebook, "conclusion")
+    assert device in conclusion
+    assert re.search(r"x if gains multiplied: \d+ %", conclusion)
+    assert not [cell["id"] for cell in code_cells(work / path.name) if "Warning" in printed(notebook, cell["id"])]
+    assert (work / "gpuopt-results" / "notebook-gem.jsonl").stat().st_size > 0
+
+
 # ---------------------------------------------------------------- the conclusion is computed
 
 
@@ -201,3 +218,34 @@ def test_roofline_conclusion_follows_the_rows(gflop_s, gb_s, said):
         exec(source(path, "conclusion"), namespace)
     assert said in out.getvalue()
     assert "On A device, arithmetic is the limit from 5.0 flop a byte on." in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("ratios", "said"),
+    [
+        ([Ratio(2.0, 1.9, 2.1, "SLOW", 10)], "lies below the product in 1 and above it in\n0; in 0 it"),
+        ([Ratio(0.5, 0.4, 0.6, "FAST", 10)], "lies below the product in 0 and above it in\n1; in 0 it"),
+        ([Ratio(0.5, 0.4, 1.1, None, 10)], "lies below the product in 0 and above it in\n0; in 1 it"),
+        ([], "Of 0 pairs of optimizations"),
+    ],
+)
+def test_gem_conclusion_follows_the_rows(ratios, said):
+    gem_plots = pytest.importorskip("gpuopt.lab.gem_plots")
+    path = next(path for path in PATHS if path.stem == "03_gem")
+    stacks = [gem_plots.Stack("MT + KS", 2.0, 2.0 * ratio.mid, ratio) for ratio in ratios]
+    namespace = {
+        "GUESS": 90,
+        "best": {"configuration": "tiled(VERTICES=8)"},
+        "device": SimpleNamespace(name="A device"),
+        "gem_plots": SimpleNamespace(stacking=lambda study, size: stacks if size < 4 else []),
+        "name_of": lambda row: row["configuration"],
+        "study": SimpleNamespace(speedup=lambda name, reference: Ratio(0.5, 0.4, 0.6, "FAST", 10)),
+        "together": stacks,
+    }
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(source(path, "conclusion"), namespace)
+    text = out.getvalue()
+    assert said in text
+    assert "The fastest kernel, tiled(VERTICES=8), is 2.00x [1.67, 2.50] as fast as the basic one." in text
+    assert text.count("On A device, MT + KS: ") == text.count("You said 90 %.") == len(stacks)

@@ -24,6 +24,9 @@ TYPES = {
 # What a plan adds for kernels that take the matrix's diagonals compiled in: three bands of a grid.
 BANDS = ["-DBANDS=BAND(-9,1,0,-1)BAND(-1,3,-1,0)BAND(9,1,0,1)", "-DFIRST_OFFSET=-9", "-DLAST_OFFSET=9"]
 BANDS += ["-DREACH_X=1", "-DREACH_Y=1"]
+REGION = ["-DREGION=2", "-DPART=0"]
+FORMS = [[f"-DKIND={kind}", f"-DSALT={int(kind != 3)}", "-DDIRECT=0", "-DMINUS_COULOMB=1"] for kind in (1, 2, 3)]
+FORMS += [["-DKIND=3", "-DSALT=1", "-DCLAMP=1"]]
 
 Case = tuple[str, list[str]]
 
@@ -42,7 +45,11 @@ def cases() -> Iterator[Case]:
             every = [dtype for dtype in variant.dtypes if dtype in ("float32", "float64")] or variant.dtypes[:1]
             for dtype in variant.dtypes:
                 for macros in settings if dtype in every else [standard]:
-                    yield variant.source, [*TYPES[dtype], *(f"-D{name}={value}" for name, value in macros.items())]
+                    given = [f"-D{name}={value}" for name, value in macros.items()]
+                    yield variant.source, [*TYPES[dtype], *given, *(["-DSALT=0"] if workload == "gem" else [])]
+                if workload == "gem":
+                    given = [f"-D{name}={value}" for name, value in standard.items()]
+                    yield from ((variant.source, [*TYPES[dtype], *given, *form]) for form in FORMS)
     for file in sorted(KERNELS.rglob("*.cl")):
         source = file.relative_to(KERNELS).as_posix()
         if source not in in_tables and not source.startswith("common/"):
@@ -52,8 +59,8 @@ def cases() -> Iterator[Case]:
 def complaint(case: Case) -> str:
     """What clang says of one case, or nothing."""
     source, options = case
-    target = PTX if "-DLOAD=1" in options else GENERIC
-    command = [*CLANG, *target, *options, *BANDS, KERNELS / source]
+    target = PTX if {"-DLOAD=1", "-DRSQRT=2", "-DRSQRT=4"} & set(options) else GENERIC
+    command = [*CLANG, *target, *options, *BANDS, *REGION, KERNELS / source]
     run = subprocess.run(command, capture_output=True, text=True)
     return f"{source} with {' '.join(options)}:\n{run.stderr}" if run.returncode else ""
 

@@ -1,6 +1,7 @@
 // GEM (Fenley, Gordon, Onufriev 2008; Daga, Feng 2012): what one atom adds to the potential at one vertex, in REALV lanes.
 // Literal: the model's formulas as written, for any region, salt and part. Minimal: the same with everything that does not depend on
 // the pair taken out: K0 (no salt), K1 (salt, Stern layer), K2 (salt, bulk), K3 (inside); the host picks, by -DKIND.
+#ifndef GEM_ARGUMENTS
 #include "common/real.cl"
 
 // A vertex: p and its distance r from the centre; shift = p' - p, from the vertex to the edge of the ion-free layer. An atom: its
@@ -27,3 +28,4 @@ enum { TOTAL, COULOMB, REACTION };
 #define RSQRT 1
 #endif
 #include "common/rsqrt.cl"
+#endif

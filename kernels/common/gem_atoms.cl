@@ -68,7 +68,7 @@ typedef struct {
 // Each work-item brings four scalars of a tile of LOCAL atoms.
 #if STAGED
 #if ATOMS == 3
-#define BROUGHT(texel) read_imagef(atoms, texel)
+#define BROUGHT(texel) PASTE(convert_, REAL4)(read_imagef(atoms, texel))
 #else
 #define BROUGHT(texel) vload4(texel, atoms)
 #endif

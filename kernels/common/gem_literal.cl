@@ -12,7 +12,7 @@ inline REALV literal_term(const REALV dx, const REALV dy, const REALV dz, const 
     REALV away = d;  // d', from the edge of the ion-free layer
     if (salt) {
         const REALV ex = dx + shift.x, ey = dy + shift.y, ez = dz + shift.z;
-        away = sqrt(ex * ex + ey * ey + ez * ez);
+        away = sqrt(NOT_NEARER(ex * ex + ey * ey + ez * ez));
     }
     REALV total;
     if (region == 3) {

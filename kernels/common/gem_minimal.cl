@@ -48,13 +48,14 @@ inline REALV minimal_term(const REALV d2, const REALV t, const REALV depth, cons
 
 // What the whole charge adds, whatever the atoms' places.
 inline REAL minimal_offset(const REAL r, constant REAL *model) {
+    if (model[OUTSIDE] == 0) return 0;
     const REAL edge = 1 + model[KAPPA] * model[SIZE_B];
 #if KIND == 3
     return -model[OUTSIDE] * (1 / model[SIZE] - model[KAPPA] / edge) + model[IMAGE];
 #elif KIND == 2
     return -model[OUTSIDE] * exp(-model[KAPPA] * (r - model[SIZE_B])) / (r * edge);
 #else
-    return -model[OUTSIDE] * (1 / r - model[KAPPA] / edge);  // no salt: KAPPA is 0
+    return -model[OUTSIDE] * (1 / r - model[KAPPA] / edge) + (r <= model[SIZE] ? model[IMAGE] : 0);  // no salt: KAPPA is 0
 #endif
 }
 

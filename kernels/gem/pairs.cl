@@ -38,7 +38,8 @@
 #define TERM                                                                                                          \
     atom.charge *minimal_term(                                                                                        \
         NOT_NEARER(fma(dx, dx, fma(dy, dy, dz * dz))),                                                                \
-        fma(dx + SHIFT.x, dx + SHIFT.x, fma(dy + SHIFT.y, dy + SHIFT.y, (dz + SHIFT.z) * (dz + SHIFT.z))), atom.depth, \
+        NOT_NEARER(fma(dx + SHIFT.x, dx + SHIFT.x, fma(dy + SHIFT.y, dy + SHIFT.y, (dz + SHIFT.z) * (dz + SHIFT.z)))), \
+        atom.depth, \
         (model[SIZE] - POINT.w) * (model[SIZE] + POINT.w), model)
 #endif
 #define PAIR(i)                                                                             \
@@ -57,12 +58,14 @@
 #endif
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gem_pairs(GEM_ARGUMENTS(ATOM_SOURCE)) {
+#if VERTEX == 1 || STAGED
     const int lane = get_local_id(0);
+#endif
     const bool live = (int)get_global_id(0) < count;
     const int vertex = first + (live ? (int)get_global_id(0) : 0);
-#if SPECIALIZED
+#if FORM == 0 && SPECIALIZED
     const int region = REGION, salt = SALT, part = PART;
-#else
+#elif FORM == 0
     const int region = region_here, salt = salt_here, part = part_here;
 #endif
 #if VERTEX == 1

@@ -18,15 +18,10 @@
 #define FROM_TILE_depths(i) vload4(tile / 4 + (i), depth)
 #endif
 // Four atoms' at a time: one wide load.
-#if EXPANDED
-#define SQUARES_AT(i) AT(squares, (i) / 4)
-#else
-#define SQUARES_AT(i) (REAL4)(0)
-#endif
 #if WITH_DEPTH
-#define DEPTHS_AT(i) AT(depths, (i) / 4)
+#define DEPTH_AT(i, j) PART_OF(AT(depths, (i) / 4), j)
 #else
-#define DEPTHS_AT(i) (REAL4)(0)
+#define DEPTH_AT(i, j) 0
 #endif
 #define PART_OF(four, i) ((i) == 0 ? (four).x : (i) == 1 ? (four).y : (i) == 2 ? (four).z : (four).w)
 
@@ -99,26 +94,31 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gem_tiled(GEM_ARG
 #endif
 #pragma unroll UNROLL
         for (int i = 0; i < TILE; i += 4) {
-            const REAL4 four_squares = SQUARES_AT(i), four_depths = DEPTHS_AT(i);
+#if EXPANDED
+            const REAL4 four_squares = AT(squares, i / 4);
+#endif
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
                 const REAL4 atom = AT(atoms, i + j);
-                const REAL square = PART_OF(four_squares, j), here = PART_OF(four_depths, j);
+#if EXPANDED
+                const REAL square = PART_OF(four_squares, j);
+#endif
 #pragma unroll
                 for (int v = 0; v < VERTICES; ++v) {
 #if EXPANDED  // the coordinates of atoms are stored times -2
-                    const REAL d2 =
-                        NOT_NEARER(fma(atom.x, near[v].x, fma(atom.y, near[v].y, fma(atom.z, near[v].z, square + near[v].w))));
-                    const REAL t = fma(atom.x, far[v].x, fma(atom.y, far[v].y, fma(atom.z, far[v].z, square + far[v].w)));
+                    const REAL whole =
+                        fma(atom.x, near[v].x, fma(atom.y, near[v].y, fma(atom.z, near[v].z, square + near[v].w)));
+#define OTHER_SQUARE fma(atom.x, far[v].x, fma(atom.y, far[v].y, fma(atom.z, far[v].z, square + far[v].w)))
 #else
                     const REAL dx = place[v].x - atom.x, dy = place[v].y - atom.y, dz = place[v].z - atom.z;
-                    const REAL d2 = NOT_NEARER(fma(dx, dx, fma(dy, dy, dz * dz)));
-                    const REAL t = fma(shift[v].x, dx, fma(shift[v].y, dy, fma(shift[v].z, dz, d2 + shift[v].w)));
+                    const REAL whole = fma(dx, dx, fma(dy, dy, dz * dz));
+#define OTHER_SQUARE fma(shift[v].x, dx, fma(shift[v].y, dy, fma(shift[v].z, dz, whole + shift[v].w)))
 #endif
-                    #if RSQRT == 4 && KIND == 0
+                    const REAL d2 = NOT_NEARER(whole);
+#if RSQRT == 4 && KIND == 0
                     const REAL term = j == 0 && v == 0 ? COMPUTED_ROOT(d2) : RECIPROCAL_ROOT(d2);
 #else
-                    const REAL term = minimal_term(d2, t, here, height[v], model);
+                    const REAL term = minimal_term(d2, NOT_NEARER(OTHER_SQUARE), DEPTH_AT(i, j), height[v], model);
 #endif
                     tile_sum[v] = fma(atom.w, term, tile_sum[v]);
                 }

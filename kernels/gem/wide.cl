@@ -34,7 +34,7 @@ kernel void gem_wide(GEM_ARGUMENTS(global const REAL4 *)) {
                 const REALV dx = px[row] - atom.x, dy = py[row] - atom.y, dz = pz[row] - atom.z;
                 const REALV d2 = NOT_NEARER(fma(dx, dx, fma(dy, dy, dz * dz)));
                 const REALV ex = dx + sx[row], ey = dy + sy[row], ez = dz + sz[row];
-                const REALV t = fma(ex, ex, fma(ey, ey, ez * ez));
+                const REALV t = NOT_NEARER(fma(ex, ex, fma(ey, ey, ez * ez)));
                 part[row] = fma((REALV)(atom.w), minimal_term(d2, t, here, height[row], model), part[row]);
             }
         }

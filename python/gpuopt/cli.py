@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import re
 import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,29 +46,34 @@ RESUME_OPTION = click.option("--resume/--fresh", default=True, help=RESUME_HELP)
 class Workload:
     """One row a workload: its subcommand, and what makes its problem and its own pictures.
 
-    problem(subject, dtype, device) and pictures(problem, device, directory) -> paths import what they need when called.
+    problem(subjects, dtype, device, **options) and pictures(problem, device, directory, study) -> paths import what
+    they need when called. ``most`` subjects may be named; ``designs`` are sets of configurations by name.
     """
 
     name: str
     summary: str
     subject: str
-    default: str
+    default: tuple[str, ...]
     subject_help: str
     dtypes: tuple[str, ...]
-    problem: Callable[[str, str, Device], Problem]
-    pictures: Callable[[Problem, Device, Path], list[Path]]
+    problem: Callable[..., Problem]
+    pictures: Callable[[Problem, Device, Path, Study], list[Path]]
+    most: int = 1
+    options: tuple[Callable[[Any], Any], ...] = ()
+    designs: Mapping[str, Callable[[], list[gpuopt.Configuration]]] = field(default_factory=dict)
 
 
-def _affinity(subject: str, dtype: str, device: Device) -> Problem:
+def _affinity(subjects: Sequence[str], dtype: str, device: Device) -> Problem:
     from gpuopt import problems
 
+    (subject,) = subjects
     if size := re.fullmatch(r"(\d+)x(\d+)", subject):
         width, height = int(size[1]), int(size[2])
         return problems.spmv_grid(width, height, radius=5, dtype=dtype, device=device, symmetric=True)
     return problems.spmv_image_affinity(subject, radius=5, dtype=dtype, device=device)
 
 
-def _image_cut(problem: Problem, device: Device, directory: Path) -> list[Path]:
+def _image_cut(problem: Problem, device: Device, directory: Path, study: Study) -> list[Path]:
     from gpuopt.lab import segmentation
 
     if "image" not in problem.inputs:
@@ -81,16 +86,73 @@ def _image_cut(problem: Problem, device: Device, directory: Path) -> list[Path]:
     return [path]
 
 
+def _potential(subjects: Sequence[str], dtype: str, device: Device, **options: Any) -> Problem:
+    from gpuopt import problems
+
+    given = list(subjects) or ["1500" if device.type == "cpu" else "20000"]
+    if given == ["capsid"]:
+        molecule, surface = problems.capsid(dtype=dtype)
+        name = "capsid"
+    elif re.fullmatch(r"\d+", given[0]) and len(given) == 1:
+        molecule, surface = problems.globule(int(given[0]), dtype=dtype)
+        name = f"globule_{given[0]}"
+    else:
+        molecule = gpuopt.io.read_pqr(given[0], dtype=dtype)
+        read = gpuopt.io.read_surface(given[1], dtype=dtype) if len(given) == 2 else None
+        surface = read or gpuopt.molecule.surface_points(molecule)
+        name = Path(given[0]).stem
+    return problems.gem(molecule, surface, name=name, **options)
+
+
+def _potential_pictures(problem: Problem, device: Device, directory: Path, study: Study) -> list[Path]:
+    import gpuopt.lab.gem_plots as gem_plots
+
+    paths = gem_plots.save(study, directory)
+    molecule, surface, model = problem.inputs["molecule"], problem.inputs["surface"], problem.inputs["scene"].model
+    if len(surface) > 200_000:  # more than a picture shows
+        return paths
+    phi = gpuopt.gem(molecule, surface, electrostatic_size=model.size, device=device, **problem.inputs["options"])
+    path = directory / "surface.png"
+    gem_plots.surface(molecule, surface, phi).savefig(path, dpi=130)
+    return [*paths, path]
+
+
+def _cells() -> list[gpuopt.Configuration]:
+    from gpuopt.problems.gem import factorial
+
+    return factorial()
+
+
+POTENTIAL_OPTIONS = (
+    click.option("--salt", type=float, default=0.0, show_default=True, help="mol/l."),
+    click.option("--projection", type=float, default=0.0, show_default=True, help="A above the surface."),
+    click.option("--phi-type", type=click.Choice(["total", "coulomb", "reaction"]), default="total", show_default=True),
+)
+
 WORKLOADS = (
     Workload(
         "spmv",
         "Sparse matrix times vector: the pixel-affinity matrix of a photograph, stored by diagonals.",
         "IMAGE",
-        "camera",
+        ("camera",),
         "a picture file, the name of one of scikit-image's own, or WIDTHxHEIGHT for random values without a picture",
         ("float32", "float64"),
         _affinity,
         _image_cut,
+    ),
+    Workload(
+        "gem",
+        "Electrostatic potential of a molecule at the points of its surface, summed over all atoms.",
+        "FILE.pqr [FILE.vert]",
+        (),
+        "a molecule with charges and radii, and its surface (MSMS, OFF, PLY; made here where it is left out); or a "
+        "number of atoms of a made globule, by default 1500 for a CPU and 20000 for a GPU; or the made `capsid`",
+        ("float32", "float64"),
+        _potential,
+        _potential_pictures,
+        most=2,
+        options=POTENTIAL_OPTIONS,
+        designs={"factorial": _cells},
     ),
 )
 
@@ -176,19 +238,22 @@ def tune() -> None:
 def _subcommand(workload: Workload, run: Callable[..., bool], *options: Callable[[Any], Any]) -> click.Command:
     """The subcommand of a workload's row, with what all of them take; ``run`` returns False where interrupted."""
     common = (
-        click.argument("subject", metavar=f"[{workload.subject}]", default=workload.default),
+        click.argument("subjects", metavar=f"[{workload.subject}]", nargs=-1),
         click.option(
             "--quick", is_flag=True, help="One level a parameter and a fixed budget: about a minute on a CPU."
         ),
         DEVICE_OPTION,
         click.option("--dtype", type=click.Choice(workload.dtypes), default=workload.dtypes[0], show_default=True),
+        *workload.options,
         *options,
         RESUME_OPTION,
     )
 
     @click.pass_context
-    def command(ctx: click.Context, **given: Any) -> None:
-        if not run(workload, **given):
+    def command(ctx: click.Context, subjects: tuple[str, ...], **given: Any) -> None:
+        if len(subjects) > workload.most:
+            raise click.UsageError(f"at most {workload.most} of {workload.subject}, not {len(subjects)}")
+        if not run(workload, subjects or workload.default, **given):
             ctx.exit(INTERRUPT_EXIT)
 
     for decorate in reversed(common):
@@ -204,8 +269,16 @@ def study_command(workload: Workload) -> click.Command:
         workload,
         run_study,
         click.option("--variant", "-v", "variants", metavar="V", multiple=True, help=VARIANT_HELP),
+        *([_design_option(workload)] if workload.designs else []),
         click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP),
         click.option("--no-plots", is_flag=True, help="Draw nothing."),
+    )
+
+
+def _design_option(workload: Workload) -> Callable[[Any], Any]:
+    names = click.Choice(list(workload.designs))
+    return click.option(
+        "--design", type=names, help="Also every configuration of this design, forbidden ones with why."
     )
 
 
@@ -216,7 +289,7 @@ def tune_command(workload: Workload) -> click.Command:
 
 def run_study(
     workload: Workload,
-    subject: str,
+    subjects: Sequence[str],
     *,
     quick: bool,
     device: str | None,
@@ -225,6 +298,8 @@ def run_study(
     out: Path | None,
     no_plots: bool,
     resume: bool,
+    design: str | None = None,
+    **options: Any,
 ) -> bool:
     """The problem, its sweep, the table, the sentences, the pictures; says where they lie. False where interrupted."""
     from gpuopt import lab
@@ -235,15 +310,16 @@ def run_study(
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
-    click.echo(f"{workload.name} {subject} on {chosen.name}, rows go to {rows}", err=True)
+    click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
+    asked: list[str | gpuopt.Configuration] = [gpuopt.Configuration.parse(v) if "(" in v else v for v in variants or ()]
     try:
-        problem = workload.problem(subject, dtype, chosen)
+        problem = workload.problem(subjects, dtype, chosen, **options)
         directory.mkdir(parents=True, exist_ok=True)
         if not resume:
             _set_aside(rows)
         result = lab.sweep(
             problem,
-            variants=[gpuopt.Configuration.parse(v) if "(" in v else v for v in variants] or "all",
+            variants=[*asked, *(workload.designs[design]() if design else [])] or "all",
             protocol="quick" if quick else "full",
             device=chosen,
             store=rows,
@@ -255,7 +331,7 @@ def run_study(
         pictures: list[Path] = []
         if not no_plots:
             click.echo("drawing", err=True)
-            pictures = [*result.save_plots(directory), *workload.pictures(problem, chosen, directory)]
+            pictures = [*result.save_plots(directory), *workload.pictures(problem, chosen, directory, result)]
     except KeyboardInterrupt:
         _tell_saved(rows)
         return False
@@ -263,7 +339,16 @@ def run_study(
     return True
 
 
-def run_tune(workload: Workload, subject: str, *, quick: bool, device: str | None, dtype: str, resume: bool) -> bool:
+def run_tune(
+    workload: Workload,
+    subjects: Sequence[str],
+    *,
+    quick: bool,
+    device: str | None,
+    dtype: str,
+    resume: bool,
+    **options: Any,
+) -> bool:
     """The problem and its tuning; says what won, by how much, and where it is kept. False where interrupted."""
     from gpuopt import lab
     from gpuopt.lab.tune import rows_path
@@ -271,9 +356,9 @@ def run_tune(workload: Workload, subject: str, *, quick: bool, device: str | Non
 
     chosen = select(device)
     rows = rows_path(workload.name, chosen)
-    click.echo(f"tuning {workload.name} {subject} {dtype} on {chosen.name}, rows go to {rows}", err=True)
+    click.echo(f"tuning {' '.join([workload.name, *subjects, dtype])} on {chosen.name}, rows go to {rows}", err=True)
     try:
-        problem = workload.problem(subject, dtype, chosen)
+        problem = workload.problem(subjects, dtype, chosen, **options)
         if not resume:
             _set_aside(rows)
         result = lab.tune(problem, device=chosen, protocol="quick" if quick else "full", store=rows, progress=True)

@@ -101,6 +101,13 @@ def complete(workload: str, configuration: Configuration) -> Configuration:
     return Configuration(configuration.variant, **{**standard, **configuration.parameters})
 
 
+def altered(workload: str, variant: str, parameters: Mapping[str, int]) -> dict[str, int]:
+    """Of ``parameters``, those that are not at their standard level; all, of a variant that the tables do not have."""
+    row = _table(workload).get(variant) if workload in _core.workload_names() else None
+    standard = {p.name: p.standard for p in row.parameters} if row else {}
+    return {name: level for name, level in parameters.items() if standard.get(name) != level}
+
+
 def accuracy(workload: str, configuration: Configuration) -> str:
     """The accuracy class: "" where every parameter that rounds inputs is at its standard level, else those that are
     not, such as ``"HALF=1"``."""

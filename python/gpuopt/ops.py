@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import DeviceArray, Prepared
+from gpuopt._core import DeviceArray, ParameterError, Prepared
 from gpuopt.configuration import Configuration, resolve
 from gpuopt.matrix import DiaMatrix, as_matrix
 from gpuopt.molecule import Molecule, Surface
@@ -163,6 +163,8 @@ def gem(
     """
     atoms, points = as_molecule(molecule), as_surface(surface)
     size = size_of(atoms) if electrostatic_size is None else electrostatic_size
+    if not (isinstance(size, int | float | np.integer | np.floating) and np.isfinite(size) and size > 0):
+        raise ParameterError(f"electrostatic_size: {size!r} is no radius; give A above 0, or None to have it computed")
     model = Model.of(
         salt=salt,
         epsilon_in=epsilon_in,

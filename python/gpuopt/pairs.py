@@ -15,7 +15,9 @@ from gpuopt.configuration import Configuration
 from gpuopt.molecule import Molecule, Surface, centre
 from gpuopt.solvation import ALPHA, Model
 
-_SUSPICIOUS_A = 0.02  # nearer than this to a charge, a potential shows it
+_EXPANDED_A = 0.3  # contacts nearer than this want distances by differences
+_TOUCHING_A = 1e-6  # far below what coordinates resolve
+_LOST = 1e12  # kcal/(mol e): no potential, but a root of 0 made finite by the way it was computed
 _POINTS_AT_ONCE = 64  # whose distances to all atoms are held
 
 
@@ -41,7 +43,7 @@ class Scene:
         """The scene of points ``projection`` A above the surface, along its normals. Raises ArrayError for dtypes that
         differ and for normals that are needed and missing, ParameterError for a projection that is no number or meets
         points with heights of their own."""
-        if not math.isfinite(projection):
+        if not _is_number(projection):
             raise ParameterError(f"projection: {projection!r} is no length; give A along the normal")
         if surface.dtype != molecule.dtype:
             raise ArrayError(
@@ -100,31 +102,51 @@ class Scene:
 
     def run(self, configuration: Configuration, device: Device, nearest: float | None) -> np.ndarray:
         """The potentials (M,). Raises ArrayError for a point on an atom unless ``nearest`` says what that means."""
-        if nearest is not None and not (math.isfinite(nearest) and nearest > 0):
+        if nearest is not None and not (_is_number(nearest) and nearest > 0):
             raise ParameterError(f"nearest: {nearest!r} is no distance; give A above 0, or None to refuse contacts")
+        self._refuse_expanded(configuration)
         out = _core.empty((len(self.points),), self.xyz.dtype, device)
         self.prepare(configuration, out, nearest or 0.0).run()
         phi = out.to_numpy()
-        if nearest is None:
-            self._refuse_contacts(phi)
+        lost = np.flatnonzero(~(np.abs(phi) < _LOST))
+        if len(lost):
+            phi[lost] = self.part(lost)._near(configuration, device, lost)
         return phi
 
-    def _refuse_contacts(self, phi: np.ndarray) -> None:
-        """A point on an atom shows in its potential; only those that look like it are measured against every atom."""
-        charges = np.abs(self.charge[self.charge != 0])
-        least = float(charges.min()) if charges.size else math.inf
-        loud = self.model.coulomb * least / (self.model.epsilon_in * _SUSPICIOUS_A)
-        suspects = np.flatnonzero(~(np.abs(phi) < loud))
-        for start in range(0, len(suspects), _POINTS_AT_ONCE):
-            rows = suspects[start : start + _POINTS_AT_ONCE]
-            apart = self.points[rows, np.newaxis].astype(np.float64) - self.xyz
+    def _near(self, configuration: Configuration, device: Device, names: np.ndarray) -> np.ndarray:
+        """The potentials of points whose sums were lost: an atom lies on them, or where their ions begin, which is no
+        infinity. Raises ArrayError for the first kind; ``names`` are what the caller knows the points as."""
+        for start in range(0, len(self.points), _POINTS_AT_ONCE):
+            apart = self.points[start : start + _POINTS_AT_ONCE, np.newaxis].astype(np.float64) - self.xyz
             touching = np.argwhere(~(np.einsum("mnk,mnk->mn", apart, apart) > 0))
             if len(touching):
                 row, atom = touching[0]
                 raise ArrayError(
-                    f"surface: point {rows[row]} lies on atom {atom}, where the potential is infinite; move it, or give "
-                    "nearest=, the distance in A that closer atoms count as"
+                    f"surface: point {names[start + row]} lies on atom {atom}, where the potential is infinite; move it, "
+                    "or give nearest=, the distance in A that closer atoms count as"
                 )
+        out = _core.empty((len(self.points),), self.xyz.dtype, device)
+        self.prepare(configuration, out, _TOUCHING_A).run()
+        phi = out.to_numpy()
+        if not (np.abs(phi) < _LOST).all():
+            raise ArrayError(
+                f"surface: the potential at point {names[0]} is {phi[0]}: an atom is nearer than {self.xyz.dtype.name} "
+                "can tell; move the point, give nearest=, or use float64"
+            )
+        return phi
+
+    def _refuse_expanded(self, configuration: Configuration) -> None:
+        """Squares of distances made as |a|^2 + |p|^2 - 2 a.p lose what near contacts need: no infinity shows there."""
+        if configuration.parameters.get("DISTANCE", 0) == 0:
+            return
+        from scipy.spatial import cKDTree
+
+        nearest, _ = cKDTree(self.xyz).query(self.points)
+        if nearest.min() < _EXPANDED_A:
+            raise ArrayError(
+                f"surface: point {int(nearest.argmin())} is {nearest.min():.3g} A from an atom; DISTANCE=1 and 2 are "
+                f"accurate from {_EXPANDED_A} A on: use DISTANCE=0"
+            )
 
 
 def _inner(molecule: Molecule, size: float) -> np.ndarray:
@@ -136,13 +158,37 @@ def _inner(molecule: Molecule, size: float) -> np.ndarray:
     return np.clip(inner, 0.0, size).astype(molecule.dtype)
 
 
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float | np.integer | np.floating) and math.isfinite(given)
+
+
 def as_molecule(given: Molecule | Sequence[Any]) -> Molecule:
-    """A Molecule, or a tuple of its arrays in order."""
-    return given if isinstance(given, Molecule) else Molecule(*given)
+    """A Molecule, or a tuple of its arrays in order. Raises ArrayError for anything else."""
+    if isinstance(given, Molecule):
+        return given
+    if isinstance(given, tuple | list) and 2 <= len(given) <= 4:
+        return Molecule(*given)
+    raise ArrayError(
+        f"molecule: {_kind(given)} is none; give gpuopt.Molecule(xyz, charge, radius), a tuple of these, or "
+        "gpuopt.io.read_pqr(path)"
+    )
 
 
 def as_surface(given: Surface | np.ndarray | Sequence[Any]) -> Surface:
-    """A Surface, points alone, or a tuple of its arrays in order."""
+    """A Surface, points alone, or a tuple of its arrays in order. Raises ArrayError for anything else."""
     if isinstance(given, Surface):
         return given
-    return Surface(given) if isinstance(given, np.ndarray) else Surface(*given)
+    if isinstance(given, np.ndarray):
+        return Surface(given)
+    if isinstance(given, tuple | list) and 1 <= len(given) <= 4:
+        return Surface(*given)
+    raise ArrayError(
+        f"surface: {_kind(given)} is none; give gpuopt.Surface(points, normals), points (M, 3), or "
+        "gpuopt.io.read_surface(path)"
+    )
+
+
+def _kind(given: object) -> str:
+    if isinstance(given, np.ndarray):
+        return f"an array of shape {given.shape}"
+    return f"a sequence of {len(given)}" if isinstance(given, tuple | list) else repr(given)

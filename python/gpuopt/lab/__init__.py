@@ -10,11 +10,24 @@ from gpuopt.lab.survey import Point, survey
 from gpuopt.lab.sweep import sweep
 from gpuopt.lab.tune import tune
 
-__all__ = ["Peer", "Point", "Profile", "Store", "Study", "device_plots", "plots", "profile", "survey", "sweep", "tune"]
+__all__ = [
+    "Peer",
+    "Point",
+    "Profile",
+    "Store",
+    "Study",
+    "device_plots",
+    "gem_plots",
+    "plots",
+    "profile",
+    "survey",
+    "sweep",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name in ("plots", "device_plots"):
+    if name in ("plots", "device_plots", "gem_plots"):
         import importlib
 
         return importlib.import_module(f"gpuopt.lab.{name}")

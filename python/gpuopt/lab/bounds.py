@@ -242,12 +242,18 @@ def resources(
         return {}
     amounts = {name: (work.get("bytes") or {}).get(kind) for kind, name in _CEILINGS.items()}
     amounts[dtype] = work.get("flops")
+    special = dict(work.get("special") or {})
+    amounts["issue"] = special.pop("issue", None)
     if dtype == "float32":  # what special functions were measured in
-        amounts |= work.get("special") or {}
+        amounts |= special
     if device_type == "cpu":  # a compiler there keeps such data in registers, and vectorizes as it likes
         amounts = {name: amount for name, amount in amounts.items() if name not in ("local", "constant")}
     known = {name: profile.ceilings.get(name) for name in amounts}
-    rates = {name: found.rate if found and found.unit.startswith(_RATES) else None for name, found in known.items()}
+    rates: dict[str, float | None] = {
+        name: found.rate if found and found.unit.startswith(_RATES) else None for name, found in known.items()
+    }
+    multiply_adds = profile.rate(dtype)
+    rates["issue"] = multiply_adds / 2 if multiply_adds else None  # a lane's instructions: a multiply-add counts as two
     return {name: amount / rates[name] * 1e-6 for name, amount in amounts.items() if amount and rates[name]}
 
 

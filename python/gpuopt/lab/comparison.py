@@ -65,11 +65,11 @@ def timed(target: Target, taken: Taken, flags: list[str]) -> Row:
 
 def rates(target: Target, median_ms: float) -> Row:
     """GFLOP/s, GB/s and G results/s at this time, None for what the target does not declare. Bytes are those from
-    memory, or of the one class there is."""
+    memory, or of the one class there is; results are counted in the workload's own unit where it has one."""
     if median_ms <= 0:
         return {}
     moved = target.bytes.get("dram") or (next(iter(target.bytes.values())) if len(target.bytes) == 1 else None)
-    results = sum((target.work.get("special") or {}).values())
+    results = sum((target.work.get("counted") or target.work.get("special") or {}).values())
     return {
         "gop_s": results / median_ms * 1e-6 if results else None,
         "gflop_s": flops / median_ms * 1e-6 if (flops := target.work.get("flops")) else None,

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpuopt import papers
+
 from . import statistics
 from .ratios import Ratio, ratio_between
 from .results import Row
-from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, Study, paper_figure, uncached_gflop_s
+from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, Study, counted_unit, paper_figure, uncached_gflop_s
 from .table import byte_count, joined, significant, spread
 
 # What a bound's resource is called in a sentence; any other word is "this device's measured <word> ceiling".
@@ -68,7 +70,8 @@ def _group(group: Group) -> list[str]:
     previous: Row | None = None
     for row in group.section(PAPER):
         out.append(_sentence(group, row, previous))
-        previous = row if row["status"] == "ok" else previous
+        if row["status"] == "ok" and (previous is None or papers.is_ladder(str(row.get("workload")))):
+            previous = row
     reference = _fastest(group.section(PAPER))
     role = "the fastest of the paper's steps" if reference else ""
     for row in group.section(OURS):
@@ -98,7 +101,7 @@ def _sentence(group: Group, row: Row, reference: Row | None, role: str = "", *, 
     text = _compared(name, against, ratio, group.band)
     if outside or ratio.verdict is None:
         return f"{text}.{'' if outside else _counted(name, row, reference)}{_over_bound(name, row)}"
-    about_bytes = _bytes(row, reference, ratio)
+    about_bytes = "" if counted_unit([row]) else _bytes(row, reference, ratio)
     text += f"; {about_bytes}" if about_bytes else ""
     if ratio.verdict in ("FAST", "SLOW") and (about_bound := _bound(name, row, group.label(reference), reference)):
         text += f"{':' if about_bytes else ';'} {about_bound}"
@@ -111,6 +114,8 @@ def _sentence(group: Group, row: Row, reference: Row | None, role: str = "", *, 
 def _opening(name: str, row: Row) -> str:
     time = spread(row.get("median_ms"), row.get("ci_lo_ms"), row.get("ci_hi_ms"), digits=4)[0]
     rate = f" ({significant(row['gflop_s'])} GFLOP/s)" if row.get("gflop_s") else ""
+    if (unit := counted_unit([row])) and row.get("gop_s"):
+        rate = f" ({significant(row['gop_s'])} G {unit}/s)"
     text = f"{name} takes {time} ms{rate}"
     if row.get("pct_bound") is None:
         return f"{text}."

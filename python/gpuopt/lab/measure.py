@@ -150,7 +150,7 @@ def verify(bound: Bound, problem: Problem, configuration: Configuration) -> dict
     tolerance = problem.tolerance_for(configuration)
     bound.output.fill_bytes(0xFF)
     (bound.proof or bound.prepared).run()
-    errors: dict[str, Any] = compare(bound.output.to_numpy(), problem.reference, tolerance)
+    errors: dict[str, Any] = compare(problem.seen(bound.output.to_numpy()), problem.reference, tolerance)
     if not bound.output.guards_intact():
         raise MismatchError("the kernel wrote outside its output")
     errors["canary_ok"] = True
@@ -162,7 +162,7 @@ def check_again(bound: Bound, problem: Problem, configuration: Configuration) ->
     runs store nothing, one that stores is run."""
     if bound.proof is not None:
         bound.proof.run()
-    compare(bound.output.to_numpy(), problem.reference, problem.tolerance_for(configuration))
+    compare(problem.seen(bound.output.to_numpy()), problem.reference, problem.tolerance_for(configuration))
     if not bound.output.guards_intact():
         raise MismatchError("the kernel wrote outside its output while it was timed")
 

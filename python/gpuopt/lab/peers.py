@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import operator
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -10,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import Device
+from gpuopt._core import Device, UnsupportedError
 from gpuopt.problems.problem import Problem
+from gpuopt.solvation import ALPHA
+
+TORCH_PAIRS = 1 << 28  # of which the distances are held at once
 
 
 def _identity(result: Any) -> np.ndarray:
@@ -150,7 +155,99 @@ def _spmv_peers(device: Device, notes: list[str]) -> list[Peer]:
     return peers
 
 
-_PEERS: dict[str, Callable[[Device, list[str]], list[Peer]]] = {"spmv": _spmv_peers}
+def _require_k0(problem: Problem) -> None:
+    model = problem.inputs["scene"].model
+    if model.kappa or model.phi_type != "total" or problem.inputs["scene"].r.min() < model.size:
+        raise UnsupportedError("it computes the sum of q/d alone: no salt, no points inside, the whole potential")
+
+
+def _gem_loop(problem: Problem) -> Any:
+    import ctypes
+
+    from gpuopt.lab import native
+
+    _require_k0(problem)
+    scene, dtype = problem.inputs["scene"], problem.dtype
+    model = scene.model
+    scale = (1 + ALPHA) * model.prefactor
+    offset = -ALPHA * (1 - model.beta) * model.prefactor * model.coulomb * float(scene.charge.sum(dtype=np.float64))
+    columns = [np.ascontiguousarray(scene.xyz[:, axis]) for axis in range(3)]
+    charge = np.ascontiguousarray(scene.charge * dtype.type(model.coulomb))
+    points, phi = np.ascontiguousarray(scene.points), np.empty(len(scene.points), dtype)
+    function = getattr(native.library("gem"), f"gem_{dtype.name}")
+    function.restype = None
+
+    def run() -> np.ndarray:
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*columns, charge)]
+        counts = ctypes.c_long(len(charge)), ctypes.c_void_p(points.ctypes.data), ctypes.c_long(len(points))
+        numbers = ctypes.c_double(scale), ctypes.c_double(offset / float(scene.r[0]))
+        function(*pointers, *counts, *numbers, ctypes.c_void_p(phi.ctypes.data))
+        return phi
+
+    return run
+
+
+def _torch_rows(problem: Problem, gpu: int) -> Any:
+    import torch
+
+    _require_k0(problem)
+    scene, where = problem.inputs["scene"], torch.device("cuda", gpu)
+    model = scene.model
+    middle = scene.xyz.mean(axis=0)
+    atoms = torch.as_tensor(scene.xyz - middle, device=where)
+    points = torch.as_tensor(scene.points - middle, device=where)
+    charge = torch.as_tensor(scene.charge, device=where) * model.coulomb
+    offset = -ALPHA * (1 - model.beta) * model.prefactor * float(charge.double().sum()) / float(scene.r[0])
+    at_once = max(1, TORCH_PAIRS // len(atoms))
+
+    def run() -> Any:
+        parts = []
+        for start in range(0, len(points), at_once):
+            square = torch.zeros((len(points[start : start + at_once]), len(atoms)), device=where, dtype=atoms.dtype)
+            for axis in range(3):
+                square += (points[start : start + at_once, axis, None] - atoms[None, :, axis]) ** 2
+            parts.append(square.rsqrt_() @ charge)
+        return torch.cat(parts) * ((1 + ALPHA) * model.prefactor) + offset
+
+    return run
+
+
+def _torch_sample(run: Callable[[], Any], count: int, batch: int) -> list[float]:
+    import torch
+
+    times = []
+    for _ in range(count):
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(batch):
+            run()
+        stop.record()
+        stop.synchronize()
+        times.append(float(start.elapsed_time(stop)) / batch)
+    return times
+
+
+def _gem_peers(device: Device, notes: list[str]) -> list[Peer]:
+    """Of K0 alone: what others write is the sum of q/d."""
+    from gpuopt.lab import native
+
+    peers = []
+    if native.compiler() is None:
+        notes.append("the plain C++ loop is left out: there is no C++ compiler")
+    elif device.type == "cpu":
+        peers.append(Peer("C++ loop", _gem_loop, lambda run: run(), platform=native.version()))
+    if "nvidia" in device.vendor.lower() and importlib.util.find_spec("torch") is not None:
+        import torch
+
+        if torch.cuda.is_available():
+            prepare = functools.partial(_torch_rows, gpu=0)
+            fetch = operator.methodcaller("numpy", force=True)
+            platform = f"PyTorch {torch.__version__}"
+            peers.append(Peer("PyTorch rows", prepare, lambda run: run(), fetch, _torch_sample, platform))
+    return peers
+
+
+_PEERS: dict[str, Callable[[Device, list[str]], list[Peer]]] = {"spmv": _spmv_peers, "gem": _gem_peers}
 
 
 def default_peers(workload: str, device: Device, notes: list[str]) -> list[Peer]:

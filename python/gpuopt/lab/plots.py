@@ -16,7 +16,7 @@ from matplotlib.patheffects import withStroke
 
 from .results import Row
 from .sheets import cache_words
-from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, SECTIONS, Group, Study, paper_figure, section
+from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, SECTIONS, Group, Study, counted_unit, paper_figure, section
 from .table import joined, significant
 
 if TYPE_CHECKING:
@@ -280,7 +280,8 @@ def _failure(ax: Axes, row: Row, y: float) -> None:
 
 def _metric(rows: list[Row]) -> Metric:
     timed = [row for row in rows if row["status"] == "ok" and row.get("median_ms")]
-    for key, label in (("gflop_s", "GFLOP/s"), ("gb_s", "GB/s")):
+    own = counted_unit(rows)
+    for key, label in (("gop_s", f"G {own}/s"),) if own else (("gflop_s", "GFLOP/s"), ("gb_s", "GB/s")):
         if timed and all(row.get(key) for row in timed):
             return Metric(label, lambda row, key=key: float(row[key]))  # type: ignore[misc]
     return Metric("runs a second", lambda row: 1000.0 / float(row["median_ms"]))

@@ -46,8 +46,8 @@ GROUPS = _lists(
     time="n batch_n min_ms q1_ms median_ms q3_ms p95_ms max_ms mad_ms ci_lo_ms ci_hi_ms samples_ms",
     overheads="build_ms busy_ms queued_start_ms wall_ms warmup_ms",
     quality="autocorr1 drift_pct_s bimodal timer_ns",
-    rates="""flops bytes special gflop_s gb_s gop_s latency_ns doubled bound_ms bound_by pct_bound pct_lo pct_hi next_by
-             pct_next uncached_ms pct_uncached""",
+    rates="""flops bytes special counted gflop_s gb_s gop_s latency_ns doubled bound_ms bound_by pct_bound pct_lo pct_hi
+             next_by pct_next uncached_ms pct_uncached""",
     correctness="max_abs max_rel max_ulp l2_rel tol canary_ok",
     code="launches registers spill_bytes local_bytes private_bytes",
     device_state="core_mhz mem_mhz temp_c power_w throttle",

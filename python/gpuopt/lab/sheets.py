@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from gpuopt import configuration as tables
+
 from .results import Row
 from .study import (
     CALLS,
@@ -12,6 +14,7 @@ from .study import (
     SECTIONS,
     Group,
     Study,
+    counted_unit,
     identity,
     is_baseline,
     paper_figure,
@@ -52,6 +55,7 @@ COLUMNS = (
     Column("name", "variant", ("",), "011222222222", right=False),
     Column("time", "time", ("ms [95 % CI]", "ms ± CI", "ms"), "000001111122"),
     Column("flops", "rate", ("GFLOP/s",), "000000000000"),
+    Column("counted", "rate", ("G/s",), "000000000000"),
     Column("bytes", "traffic", ("GB/s",), "000000------"),
     Column("bound", "of bound", ("% [CI]", "% ± CI", "%"), "000111112222"),
     Column("by", "bound by", ("then, % of it", ""), "001---------", right=False),
@@ -76,7 +80,14 @@ def sheet(study: Study, group: Group) -> Sheet:
     sections = [(name, [_line(group, row) for row in group.section(name)]) for name in SECTIONS]
     cells = [cell for _, lines in sections for line in lines for cell in line.cells.items()]
     filled = {key for key, forms in cells if forms != ABSENT}
-    columns = [replace(c, title=titles.get(c.key, c.title)) for c in COLUMNS if c.key in filled]
+    units = {"counted": (f"G {unit}/s",)} if (unit := counted_unit(group.rows)) else {}
+    if any(figure.speedup for figure in map(paper_figure, group.rows) if figure is not None):
+        units["paper"] = ("speed-up",)
+    columns = [
+        replace(c, title=titles.get(c.key, c.title), units=units.get(c.key, c.units))
+        for c in COLUMNS
+        if c.key in filled
+    ]
     return Sheet(columns, _header(study, group), sections, _footers(study, group))
 
 
@@ -149,11 +160,20 @@ def _footers(study: Study, group: Group) -> list[tuple[str, str]]:
     out += _papers_devices(group)
     out += _launch_shares(group)
     configured = [row for row in group.rows if row.get("params") and row["status"] == "ok"]
-    out += [("configurations", joined([str(row["configuration"]) for row in configured]))] if configured else []
+    out += [("configurations", joined([_configured(group, row) for row in configured]))] if configured else []
     waiting = [group.label(row) for row in study.unconfirmed if row in group.rows]
     if waiting:
         out.append(("not compared to the end", f"{joined(waiting)} (a search or fewer than 6 blocks each)"))
     return out
+
+
+def _configured(group: Group, row: Row) -> str:
+    """The row's configuration; of one of many presets of a variant, its name and what is not at its standard level."""
+    label = group.label(row)
+    if label in (row["variant"], row.get("configuration")):
+        return str(row["configuration"])
+    altered = tables.altered(str(row["workload"]), str(row["variant"]), row["params"])
+    return f"{label} {row['variant']}({', '.join(f'{name}={level}' for name, level in altered.items())})"
 
 
 def _clocks(group: Group) -> str:
@@ -198,6 +218,8 @@ def _line(group: Group, row: Row) -> Line:
         return Line(cells)
     cells["time"] = spread(row.get("median_ms"), row.get("ci_lo_ms"), row.get("ci_hi_ms"), digits=4)
     cells["flops"] = (significant(row.get("gflop_s")),)
+    if row.get("counted"):
+        cells["counted"] = (significant(row.get("gop_s")),)
     cells["bytes"] = (significant(row.get("gb_s")),)
     cells["bound"] = spread(row.get("pct_bound"), row.get("pct_lo"), row.get("pct_hi"))
     cells["by"] = _bound_by(row)

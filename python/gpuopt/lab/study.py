@@ -87,9 +87,17 @@ class Group:
         return median(float(r["median_ms"]) for r in final) if final else None
 
     def label(self, row: Row) -> str:
-        """The row's variant, or its whole configuration where the variant alone is not unique here."""
+        """The row's variant; where that is not unique here, its preset, or the levels that tell it from the others."""
         twins = [other for other in self.rows if other["variant"] == row["variant"]]
-        return str(row["variant"] if len(twins) == 1 else row.get("configuration") or row["variant"])
+        if len(twins) == 1:
+            return str(row["variant"])
+        if row.get("preset"):
+            return str(row["preset"]).split(":")[-1]
+        rivals = [other for other in twins if not other.get("preset")]
+        own = row.get("params") or {}
+        telling = [name for name in own if any((other.get("params") or {}).get(name) != own[name] for other in rivals)]
+        text = f"{row['variant']}({', '.join(f'{name}={own[name]}' for name in telling)})"
+        return text if telling and len(rivals) > 1 else str(row.get("configuration") or row["variant"])
 
 
 @dataclass(frozen=True)
@@ -101,12 +109,15 @@ class PaperFigure:
     bound_gflop_s: float | None
     pct_bound: float | None
     bytes_per_2_flop: float | None
+    speedup: float | None
     device: str
     device_type: str
     dtype: str
 
     def forms(self) -> Forms:
-        """`13.1 of 25.6 (51 %)`, `13.1 (51 %)`, `13.1`."""
+        """`13.1 of 25.6 (51 %)`, `13.1 (51 %)`, `13.1`; `1.7x` of a paper that tells speed-ups."""
+        if self.speedup is not None:
+            return (f"{self.speedup:g}x",)
         rate = "-" if self.gflop_s is None else f"{self.gflop_s:g}"
         short = rate if self.pct_bound is None else f"{rate} ({self.pct_bound:.0f} %)"
         if self.bound_gflop_s is None:
@@ -136,6 +147,11 @@ def paper_figure(row: Row) -> PaperFigure | None:
 def uncached_gflop_s(row: Row) -> float | None:
     """The rate that the row's no-cache bound allows, None where none is declared."""
     return row["flops"] / row["uncached_ms"] * 1e-6 if row.get("flops") and row.get("uncached_ms") else None
+
+
+def counted_unit(rows: Iterable[Row]) -> str | None:
+    """The unit that the rates of the rows count, such as `pair`; None where rates are of flops and bytes alone."""
+    return next((unit for row in rows for unit in row.get("counted") or {}), None)
 
 
 def _paper_rank(row: Row) -> int:

@@ -55,8 +55,9 @@ def sweep(
     Parameters
     ----------
     variants
-        ``"all"``, or names, presets and Configurations. Unless the protocol is quick, a bare name stands for the best
-        of its levels, one for each accuracy; presets and Configurations are compared as given.
+        ``"all"`` (a paper's presets, and every variant), or names, presets, Configurations and ``"all"`` in a list.
+        Unless the protocol is quick, a bare name stands for the best of its levels, one for each accuracy; presets and
+        Configurations are compared as given.
     protocol
         ``"quick"`` (one level a parameter, fixed budget, intervals as obtained) or ``"full"`` (search, then interleaved
         blocks until the intervals are narrow).
@@ -133,10 +134,10 @@ def _wanted(problem: Problem, device: Device, names: str | Iterable[str | Config
     for preset in sorted(quoted, key=lambda preset: preset not in own):
         if quoted[preset].variant in table:
             presets.setdefault(tables.complete(workload, quoted[preset]), preset)
-    if isinstance(names, str):
-        names = fitting_variants(problem) if names == "all" else [names]
+    given = [names] if isinstance(names, str) else list(names)
+    everything = [*quoted, *fitting_variants(problem)]  # what a paper measured, then every variant
     items: dict[Configuration | Variant, None] = {}
-    for name in names:
+    for name in [item for one in given for item in (everything if one == "all" else [one])]:
         exact = tables.resolve(workload, device, problem.dtype.name, name)
         if all_levels and isinstance(name, str) and ":" not in name:
             items[table[exact.variant]] = None

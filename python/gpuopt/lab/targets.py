@@ -138,7 +138,7 @@ def variant_target(
         bound: Bound = problem.prepare(configuration, device)
     with ledger("verify"):
         errors = measure.verify(bound, problem, configuration)
-    work = bound.work
+    work = {**bound.work, "counted": problem.counted}
     fields = common | kernel_fields(bound.prepared) | errors
     fields |= {
         "variant": configuration.variant,
@@ -150,6 +150,7 @@ def variant_target(
         "flops": work["flops"],
         "bytes": work["bytes"],
         "special": work["special"] or None,
+        "counted": dict(problem.counted) or None,
     }
     with ledger("warm-up"):
         sampler = measure.device_sampler(bound.prepared, clock_step_ns(device.index), flush, clock_of(fields))
@@ -208,17 +209,18 @@ def _checked(
     """The target of what is no kernel of ours to look into; ``result`` is held against the reference."""
 
     def check() -> dict[str, float]:
-        return measure.compare(np.asarray(result()), problem.reference, problem.tolerance)
+        return measure.compare(problem.seen(np.asarray(result())), problem.reference, problem.tolerance)
 
     with ledger("verify"):
         errors = check()
     flops = 2.0 * problem.sizes["nnz_range"] if "nnz_range" in problem.sizes else None
     fields = common | errors | {"variant": name, "configuration": name, "params": {}, "flops": flops}
+    fields["counted"] = dict(problem.counted) or None
     fields |= {"source_sha256": None, "local_size": None, "global_size": None}
     with ledger("warm-up"):
         sampler = sampler_of(fields)
     fields["clock"] = sampler.clock
-    return Target(name, role, fields, sampler, check, {"flops": flops})
+    return Target(name, role, fields, sampler, check, {"flops": flops, "counted": problem.counted})
 
 
 def overhead_target(device: Device, common: Row, ledger: Ledger, notes: list[str]) -> Target:

@@ -44,6 +44,7 @@ class Paper:
     devices: Mapping[str, Mapping[str, str | float]]
     notes: tuple[str, ...]
     steps: tuple[Step, ...]
+    ladder: bool  # each step goes on from the one before; else each stands beside the first
 
 
 def load(workload: str) -> Paper:
@@ -78,6 +79,11 @@ def figures(workload: str) -> dict[str, dict[str, Any]]:
         }
         for step in paper.steps
     }
+
+
+def is_ladder(workload: str) -> bool:
+    """Whether the workload's paper goes on from step to step; True without a paper."""
+    return workload not in _papers() or load(workload).ladder
 
 
 def presets_of_type(workload: str, device_type: str) -> set[str]:
@@ -116,7 +122,7 @@ def parse(text: str, key: str) -> dict[str, Paper]:
     """Return the paper in ``text`` once for each workload it measured. Raises Error, which says what is wrong."""
     try:
         document = json.loads(text)
-        _keys("the file", document, {"schema", "title", "citation", "dtype", "devices", "notes", "steps"})
+        _keys("the file", document, {"schema", "title", "citation", "dtype", "ladder", "devices", "notes", "steps"})
         if document["schema"] != SCHEMA:
             raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA}")
         devices = {name: _device(name, facts) for name, facts in document["devices"].items()}
@@ -126,10 +132,14 @@ def parse(text: str, key: str) -> dict[str, Paper]:
             raise ValueError("a preset stands there twice")
         title, citation, dtype = (_text(name, document[name]) for name in ("title", "citation", "dtype"))
         notes = _texts("notes", document["notes"])
+        if not isinstance(ladder := document["ladder"], bool):
+            raise ValueError(f"ladder is {ladder!r}, neither true nor false")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Error(f"{key}.json: {error}") from error
     return {
-        workload: Paper(key, title, citation, dtype, devices, notes, tuple(s for s in steps if s.workload == workload))
+        workload: Paper(
+            key, title, citation, dtype, devices, notes, tuple(s for s in steps if s.workload == workload), ladder
+        )
         for workload in dict.fromkeys(step.workload for step in steps)
     }
 

@@ -1,7 +1,19 @@
 """Problems: inputs with a reference, a tolerance and their sizes, ready to be bound to a device."""
 
+from gpuopt.problems.gem import gem
 from gpuopt.problems.microbench import microbenchmark
+from gpuopt.problems.molecules import capsid, globule
 from gpuopt.problems.problem import Bound, Problem
 from gpuopt.problems.spmv import spmv_grid, spmv_image_affinity, spmv_stencil
 
-__all__ = ["Bound", "Problem", "microbenchmark", "spmv_grid", "spmv_image_affinity", "spmv_stencil"]
+__all__ = [
+    "Bound",
+    "Problem",
+    "capsid",
+    "gem",
+    "globule",
+    "microbenchmark",
+    "spmv_grid",
+    "spmv_image_affinity",
+    "spmv_stencil",
+]

@@ -39,6 +39,8 @@ class Problem:
     where configurations may round their inputs. ``calls`` are whole calls as a user makes them, by what the user
     writes: each makes, for a device, a function that returns the result as NumPy. ``traits`` are facts of the input
     that cost nothing to know, in the words of tuned records: what is tuned here is kept for such inputs alone.
+    ``checked`` are the indices of the output's elements that ``reference`` and ``tolerance`` are of, None for all.
+    ``counted`` is what one run does in the workload's own unit, such as ``{"pair": 1e9}``: what its rate counts.
     """
 
     workload: str
@@ -56,6 +58,12 @@ class Problem:
     tolerance_of: Callable[[Configuration], np.ndarray] | None = None
     calls: Mapping[str, Callable[[Device], Callable[[], np.ndarray]]] = field(default_factory=dict)
     traits: Mapping[str, object] = field(default_factory=dict)
+    checked: np.ndarray | None = None
+    counted: Mapping[str, float] = field(default_factory=dict)
+
+    def seen(self, output: np.ndarray) -> np.ndarray:
+        """What of an output ``reference`` is of."""
+        return output if self.checked is None else output[self.checked]
 
     def tolerance_for(self, configuration: Configuration) -> np.ndarray:
         """The largest absolute error allowed for each element where ``configuration`` computed it."""

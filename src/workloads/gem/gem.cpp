@@ -218,7 +218,6 @@ private:
         if (given("ATOMS", 0) >= 2) image_ = std::make_shared<ImageBuffer>(atoms_, padded);
         for (const auto& buffer : {atoms_, depth_, squares_, centres_}) plan_->keep(buffer);
         if (image_) plan_->keep(image_);
-        plan_->source = atoms_;
     }
 
     Point tile_centre(const std::vector<std::int32_t>& order, const Point& origin, std::int64_t from,
@@ -239,7 +238,8 @@ private:
     // Points of one region need no order of their own.
     void sort_points() {
         std::array<std::int64_t, 4> counts{};
-        for (std::int64_t i = 0; i < input_.points; ++i) ++counts[static_cast<std::size_t>(model_.region(input_.r[i]))];
+        for (std::int64_t i = 0; i < input_.points; ++i)
+            ++counts[static_cast<std::size_t>(model_.region(input_.r[i], form_))];
         std::array<std::int64_t, 4> from{};
         for (int region = 1; region <= 3; ++region) {
             const auto at = static_cast<std::size_t>(region);
@@ -249,7 +249,7 @@ private:
         if (regions_.size() < 2) return;
         order_.resize(static_cast<std::size_t>(input_.points));
         for (std::int64_t i = 0; i < input_.points; ++i)
-            order_[static_cast<std::size_t>(from[static_cast<std::size_t>(model_.region(input_.r[i]))]++)] =
+            order_[static_cast<std::size_t>(from[static_cast<std::size_t>(model_.region(input_.r[i], form_))]++)] =
                 static_cast<std::int32_t>(i);
     }
 
@@ -300,7 +300,9 @@ private:
         plan_->keep(model);
 
         const auto part = std::to_string(static_cast<int>(model_.part));
-        auto options = build_options(case_) + (input_.nearest > 0 ? " -DCLAMP=1" : "");
+        auto levels = parameters_;
+        if (levels.count("PARTS")) levels["PARTS"] = given("PARTS", 1) == 1;  // one program for all ways to split
+        auto options = build_options({case_.device, dtype_, sizes_, levels}) + (input_.nearest > 0 ? " -DCLAMP=1" : "");
         const bool minimal = form_ == GemForm::minimal;
         if (minimal) options += kind.options();
         if (given("SPECIALIZED", 0) == 1) {
@@ -371,13 +373,12 @@ private:
         const double pairs = double(points) * double(input_.atoms);
         const bool expanded = given("DISTANCE", 0) > 0, with_t = kind.salt && kind.number != 0;
         double slots = (expanded ? 4 : 6) + (input_.nearest > 0 ? 1 : 0) + (with_t ? 4 : 0) + 1;
-        double specials = 2;
+        double specials = 1;
         if (form_ == GemForm::minimal) {
             slots += kind.slots();
             specials = kind.specials();
         }
         const bool estimate = given("RSQRT", 0) == 3 || given("RSQRT", 0) == 5;  // and a step of Newton's at least
-        plan_->work.special["pair"] += pairs;
         plan_->work.special["issue"] += pairs * (slots + specials * (estimate ? 5 : 1));
         if (!estimate && dtype_ == DType::f32) plan_->work.special["native_rsqrt"] += pairs * specials;
         if (given("ATOMS", 0) == 2) plan_->work.special["fetch"] += pairs;

@@ -59,8 +59,9 @@ int GemKind::specials() const {
 std::vector<Scalar> constants(const GemModel& model, GemForm form, const GemKind& kind, double charge, double nearest,
                               DType dtype) {
     constexpr double log2_e = 1.4426950408889634;
-    const double image = form == GemForm::literal ? (model.compat ? 0 : model.alpha * model.beta())
-                                                  : (model.compat ? model.outside() / model.size : 0);
+    const double image = form == GemForm::literal
+                             ? (model.compat ? 0 : model.alpha * model.beta())
+                             : (model.compat && model.part != GemPart::coulomb ? model.outside() / model.size : 0);
     const double values[] = {model.alpha,
                              model.beta(),
                              model.epsilon_in,

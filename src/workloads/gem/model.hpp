@@ -26,9 +26,12 @@ struct GemModel {
     double beta() const { return epsilon_in / epsilon_out; }
     double share() const { return 1 / (epsilon_out * (1 + alpha * beta())); }  // P
     double outside() const { return alpha * (1 - beta()) * share(); }
-    // 1 inside, 2 Stern layer, 3 bulk. On the surface the forms of 1 and 2 agree, and 2 is the cheaper; not with
-    // compat.
-    int region(double r) const { return r > size + ion_exclusion ? 3 : r > size || (r == size && !compat) ? 2 : 1; }
+    // 1 inside, 2 Stern layer, 3 bulk. On the surface the forms of 1 and 2 agree but for the constant that compat adds;
+    // 2 is the cheaper, and does not lose digits in a difference.
+    int region(double r, GemForm form) const {
+        if (r > size + ion_exclusion) return 3;
+        return r > size || (r == size && (form == GemForm::minimal || !compat)) ? 2 : 1;
+    }
 };
 
 // The minimal form of a region: phi = scale sum q term + Q offset.

@@ -1,0 +1,624 @@
+"""Pictures of GEM: the paper's optimizations alone and together, all their combinations, and a surface coloured by its
+potential.
+
+The paper is Daga, Scogland and Feng, "Architecture-Aware Optimization on a 1600-core Graphics Processor", ICPADS 2011.
+The bars of its Figures 6 to 8 have no numbers: those of its text are drawn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import EllipseCollection, PolyCollection
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+
+from gpuopt import papers
+from gpuopt.configuration import Configuration, altered
+from gpuopt.io.writing import potentials
+from gpuopt.molecule import Molecule, Surface
+
+from . import statistics
+from .device_plots import _facts, _legend, _plain_ticks, _sheet
+from .plots import BAR_HEIGHT, COLOURS, FAINT, HOLLOW, INK, MODEL, TICK, WARNING, WHISKER, _common, _failure, _sides
+from .ratios import Ratio, _by_block, ratio_between
+from .results import Row
+from .study import PAPER, Group, Study, section
+from .table import joined, significant
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BASIC, AMD, NVIDIA = "paper:basic", "paper:amd_best", "paper:nvidia_style"
+
+# What the paper calls levels of the kernel `pairs` that differ from the basic kernel's, then what it did not try.
+SHORT = {
+    "LOCAL=256": "MT",
+    "SPECIALIZED=1": "KS",
+    "REGISTER_SUM=1": "RA",
+    "VERTEX=1": "LM",
+    "VERTEX=2": "RP",
+    "ATOMS=2, VECTOR=4": "IM",
+    "UNROLL=2": "LU2",
+    "UNROLL=4": "LU4",
+    "VECTOR=2": "VASM2",
+    "VECTOR=4": "VASM4",
+    "MATH=1, VECTOR=2": "VAVM2",
+    "MATH=1, VECTOR=4": "VAVM4",
+    "ATOMS=1": "atoms in LM",
+    "ATOMS=2": "IM of scalars",
+    "ATOMS=3": "IM to LM",
+}
+LONG = {
+    "MT": "max. threads",
+    "KS": "kernel splitting",
+    "RA": "register accumulator",
+    "LM": "vertex in local memory",
+    "RP": "register preloading",
+    "IM": "image memory",
+    "LU2": "loop unrolled 2 times",
+    "LU4": "loop unrolled 4 times",
+    "VASM2": "float2 loads, scalar math",
+    "VASM4": "float4 loads, scalar math",
+    "VAVM2": "float2 loads and math",
+    "VAVM4": "float4 loads and math",
+}
+WAYS = {(1, 0): "scalar", (4, 0): "VASM4", (2, 1): "VAVM2", (4, 1): "VAVM4"}  # by VECTOR and MATH
+VERTEX = {0: "vertex in global memory", 1: "in local memory (LM)", 2: "in registers (RP)"}
+ATOMS = {0: "global", 1: "local", 2: "image", 3: "image,\nlocal"}
+FACTORS = ("SPECIALIZED", "LOCAL", "VECTOR", "MATH", "VERTEX", "ATOMS")
+# Right of the bars: a heading, where its numbers end in points, their colour.
+COLUMNS = (("here", 44.0, INK), ("product", 92.0, INK), ("paper", 140.0, FAINT), ("product", 188.0, FAINT))
+ROW_INCHES, CELL_INCHES = 0.3, 0.29
+DRAWN = 60_000  # points of a surface; of more, an even part is drawn
+BEYOND = 0.02  # of the points, whose potentials may lie beyond the colours' end
+
+Part = tuple[tuple[str, int], ...]
+
+
+# ---------------------------------------------------------------- the paper's figures
+
+
+def optimizations(study: Study) -> Figure:
+    """The paper's Figures 6 to 8 of this device: each optimization alone, some together, and the best of each style.
+
+    Speed-ups are over the paper's basic kernel, paired over blocks; a diamond is the paper's number where its text has
+    one, a black tick what the gains of the parts, measured alone here, would give if they multiplied. Raises ValueError
+    for a study without a good row of ``paper:basic``, or of several devices or problems.
+    """
+    group, basic = _group(study)
+    bars = [_bar(group, basic, step) for step in papers.load("gem").steps if step.preset != BASIC]
+    bars = [bar for bar in bars if bar.row is not None]
+    sets = [bar for bar in bars if bar.preset in (AMD, NVIDIA)]
+    best = study.best()
+    if best is not None and best in group.rows:
+        name = str(best.get("preset") or best["variant"]).removeprefix("paper:").replace("_", " ")
+        sets.insert(0, _Bar(f"best here: {name}", best, _gain(group, best, basic)))
+    panels = [
+        ("Alone (Figure 6)", [bar for bar in bars if bar.parts == 1]),
+        ("Together (Figure 7)", [bar for bar in bars if bar.parts > 1 and bar not in sets]),
+        ("Whole sets (Figure 8)", sets),
+    ]
+    panels = [panel for panel in panels if panel[1]]
+    counts = [len(panel[1]) + 2.2 for panel in panels]
+    title = f"GEM: what each optimization brings, {group.problem}"
+    exact = f"The best here is {Configuration(best['variant'], **_altered(best))}. " if best else ""
+    lines = [f"{exact}{_styles(group)}.", _facts(group.rows)]
+    figure, part = _sheet(title, 1.1 + ROW_INCHES * sum(counts), lines)
+    axes = part.subplots(len(panels), 1, squeeze=False, sharex=True, height_ratios=counts)[:, 0]
+    axes[0].set_xscale("log")
+    axes[0].set_xlim(*_reach([bar for _, drawn in panels for bar in drawn]))
+    for ax, (head, drawn) in zip(axes, panels, strict=True):
+        _panel(ax, drawn)
+        ax.set_title(head, fontsize=10, loc="left", color=INK)
+    axes[-1].set_xlabel("speed-up over the basic kernel (more is faster)", fontsize=9)
+    _legend(part, _marks([bar for _, drawn in panels for bar in drawn]), 5)
+    return figure
+
+
+@dataclass(frozen=True)
+class _Bar:
+    label: str
+    row: Row | None
+    gain: Ratio | None
+    preset: str = ""
+    parts: int = 0
+    product: float | None = None
+    paper: float | None = None
+    paper_product: float | None = None
+
+
+def _bar(group: Group, basic: Row, step: papers.Step) -> _Bar:
+    row = next((row for row in group.rows if row.get("preset") == step.preset), None)
+    parts = _parts(step.configuration.parameters)
+    names = [_short(part) for part in parts]
+    good = row is not None and row["status"] == "ok"
+    return _Bar(
+        label={AMD: "AMD-style set", NVIDIA: "NVIDIA-style set"}.get(
+            step.preset, f"{LONG[names[0]]}, {names[0]}" if len(names) == 1 else " + ".join(names)
+        ),
+        row=row,
+        gain=_gain(group, row, basic) if row is not None and good else None,
+        preset=step.preset,
+        parts=len(parts),
+        product=_product(group, basic, parts) if len(parts) > 1 else None,
+        paper=step.figures["speedup"],
+        paper_product=_paper_product(parts) if len(parts) > 1 and step.figures["speedup"] else None,
+    )
+
+
+def _panel(ax: Axes, bars: list[_Bar]) -> None:
+    places = [float(i) for i in range(len(bars))]
+    ax.axvline(1, color=INK, linewidth=1, zorder=1)
+    texts: list[tuple[str, ...]] = []
+    for bar, y in zip(bars, places, strict=True):
+        if bar.gain is not None:
+            low, mid, high = _ends(bar.gain)
+            colour = COLOURS[section(bar.row) if bar.row else PAPER]
+            ax.barh(y, mid - 1, BAR_HEIGHT, left=1, color=colour, zorder=2)
+            ax.errorbar(mid, y, xerr=_sides(low, mid, high), **WHISKER)
+        elif bar.row is not None:
+            _failure(ax, bar.row, y)
+        if bar.product is not None:
+            ax.vlines(bar.product, y - 0.42, y + 0.42, color=INK, linewidth=2.2, zorder=4)
+        if bar.paper is not None:
+            ax.plot(bar.paper, y, zorder=5, **HOLLOW)
+        told = (1 / bar.gain.mid if bar.gain else None, bar.product, bar.paper, bar.paper_product)
+        texts.append(tuple("" if value is None else significant(value) for value in told))
+    for (heading, points, colour), column in zip(COLUMNS, zip(*texts, strict=True), strict=True):
+        for y, text in [(-0.85, heading), *zip(places, column, strict=True)] if any(column) else []:
+            style: dict[str, Any] = {
+                "color": FAINT if y < 0 else colour,
+                "va": "center",
+                "ha": "right",
+                "fontsize": 8.5,
+            }
+            at: dict[str, Any] = {
+                "xycoords": ax.get_yaxis_transform(),
+                "textcoords": "offset points",
+                "annotation_clip": False,
+            }
+            ax.annotate(text, (1, y), (points, 0), **at, **style)
+    ax.set_yticks(places, [bar.label for bar in bars], fontsize=9)
+    _common(ax, places)
+    _plain_ticks(ax, "x")
+
+
+def _marks(bars: list[_Bar]) -> list[Artist]:
+    colours = {section(bar.row): None for bar in bars if bar.row is not None and bar.gain is not None}
+    handles: list[Artist] = [Patch(color=COLOURS[name], label=name) for name in colours]
+    if any(bar.gain is not None and bar.gain.lo for bar in bars):
+        handles.append(Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval"))
+    if any(bar.product for bar in bars):
+        handles.append(Line2D([], [], label="product of the parts' gains, here", **TICK))
+    if any(bar.paper for bar in bars):
+        devices = {step.device for step in papers.load("gem").steps}
+        handles.append(Line2D([], [], label=f"in the paper ({joined(sorted(devices))})", **HOLLOW))
+    return handles
+
+
+def _reach(bars: list[_Bar]) -> tuple[float, float]:
+    seen = [1.0]
+    for bar in bars:
+        seen += [*(_ends(bar.gain) if bar.gain else ()), *filter(None, (bar.product, bar.paper))]
+    return min(seen) / 1.12, max(seen) * 1.12
+
+
+def _styles(group: Group) -> str:
+    said = "In the paper, the AMD-style set was 1.65 times as fast as the NVIDIA-style one"
+    rows = [next((r for r in group.rows if r.get("preset") == p and r["status"] == "ok"), None) for p in (AMD, NVIDIA)]
+    return f"{said}; here {ratio_between(group, rows[0], rows[1])}" if rows[0] and rows[1] else said
+
+
+# ---------------------------------------------------------------- all combinations
+
+
+def factorial(study: Study) -> Figure:
+    """A heat map of the speed-up over the basic kernel in each combination of five of the paper's switches.
+
+    Takes rows of the kernel `pairs` that differ in SPECIALIZED, LOCAL, VERTEX, ATOMS and the way of loads and math
+    (scalar, VASM4, VAVM2, VAVM4), its other parameters as in most of them. What cannot run is hatched, with its reason
+    in the caption. Raises ValueError as :func:`optimizations`.
+    """
+    group, basic = _group(study)
+    cells, others = _cells(group)
+    gains = {cell: _gain(group, row, basic) for cell, row in cells.items() if row["status"] == "ok"}
+    if not gains:
+        raise ValueError("study: no combination of it ran; sweep the kernel pairs at several levels of its switches")
+    levels = [sorted({cell[i] for cell in cells}) for i in range(2)]
+    blocks = list(product(*levels))
+    ways = [way for way in WAYS if any(cell[2:4] == way for cell in cells)]
+    across: list[tuple[int, ...]] = list(
+        product(sorted({cell[4] for cell in cells}), sorted({cell[5] for cell in cells}))
+    )
+    down: list[tuple[int, ...]] = [(*block, *way) for block in blocks for way in ways]
+    reasons = Counter(_reason(row) for row in cells.values() if row["status"] != "ok")
+    letters = {reason: "abcdefghijklmnopqrstuvwxyz"[min(i, 25)] for i, reason in enumerate(reasons)}
+    hatched = [f"{letters[why]}: {count} cannot run, {why}." for why, count in reasons.items()]
+    fixed = ", ".join(f"{name}={level}" for name, level in others)
+    halves = [100 * (hi - lo) / (2 * mid) for lo, mid, hi in map(_ends, gains.values()) if lo < hi]
+    noise = (
+        f"Half of the 95 % intervals are narrower than ±{significant(float(np.median(halves)), 2)} %. "
+        if halves
+        else ""
+    )
+    note = f"{noise}KS: flags tested in the kernel (off) or known to the compiler (on); MT: work-items in a group."
+    empty = len(down) * len(across) - len(cells)
+    note += (f" In all cells {fixed}." if fixed else "") + (f" Empty: {empty} not asked for." if empty else "")
+    lines = [note, " ".join(hatched), _facts(group.rows)]
+    title = f"GEM: speed-up over the basic kernel in {len(gains)} combinations, {group.problem}"
+    figure, part = _sheet(title, 1.75 + CELL_INCHES * len(down), lines)
+    ax = part.subplots()
+    top = 1.6 * max(1.2, *(max(1 / gain.mid, gain.mid) for gain in gains.values()))
+    norm, colours = LogNorm(1 / top, top), colormaps["RdBu"]
+    best = min(gains, key=lambda cell: gains[cell].mid)
+    for cell, row in cells.items():
+        at = (across.index(cell[4:]), down.index(cell[:4]))
+        corner = (at[0] - 0.5, at[1] - 0.5)
+        if cell in gains:
+            fill = colours(norm(1 / gains[cell].mid))
+            ax.add_patch(Rectangle(corner, 1, 1, facecolor=fill, edgecolor="white", linewidth=1))
+            ink = "white" if np.dot(fill[:3], (0.3, 0.59, 0.11)) < 0.45 else INK
+            ax.text(*at, significant(1 / gains[cell].mid), ha="center", va="center", fontsize=8.5, color=ink)
+        else:
+            ax.add_patch(Rectangle(corner, 1, 1, facecolor="none", edgecolor="#bbbbbb", hatch="////", linewidth=0))
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1.2}
+            ax.text(*at, letters[_reason(row)], ha="center", va="center", fontsize=8.5, color=WARNING, bbox=box)
+    marked = [(basic_cell, INK, (0, (2, 1)))] if (basic_cell := _cell(basic)) in gains else []
+    for cell, colour, line in [*marked, (best, MODEL, "solid")]:
+        corner = (across.index(cell[4:]) - 0.46, down.index(cell[:4]) - 0.44)
+        style: dict[str, Any] = {"fill": False, "edgecolor": colour, "linewidth": 2.2, "linestyle": line}
+        ax.add_patch(Rectangle(corner, 0.92, 0.88, zorder=5, **style))
+    _frame(ax, across, down, len(ways))
+    bar = part.colorbar(ScalarMappable(norm, colours), ax=ax, pad=0.015, aspect=30, fraction=0.04)
+    bar.ax.tick_params(labelsize=8.5, color=FAINT, which="both")
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    _plain_ticks(bar.ax, "y")
+    frame: dict[str, Any] = {"facecolor": "none", "linewidth": 2.2}
+    handles: list[Artist] = [
+        Patch(edgecolor=MODEL, label=f"best: {_named(gains[best], cells[best], basic)}", **frame),
+        Patch(edgecolor=INK, linestyle=(0, (2, 1)), label="the basic kernel", **frame),
+    ]
+    if reasons:
+        handles.append(Patch(facecolor="none", edgecolor="#bbbbbb", hatch="////", linewidth=0, label="cannot run"))
+    _legend(part, handles, 3)
+    return figure
+
+
+def _cells(group: Group) -> tuple[dict[tuple[int, ...], Row], list[tuple[str, int]]]:
+    """The rows of the factorial by their levels of `FACTORS`, and the levels of all else that they share."""
+    rows = [row for row in group.rows if row["variant"] == "pairs" and set(FACTORS) <= set(row["params"])]
+    rows = [row for row in rows if (row["params"]["VECTOR"], row["params"]["MATH"]) in WAYS]
+
+    def others(row: Row) -> tuple[tuple[str, int], ...]:
+        return tuple(sorted((name, level) for name, level in row["params"].items() if name not in FACTORS))
+
+    planes = Counter(map(others, rows))
+    if not planes:
+        return {}, []
+    plane = max(planes, key=lambda plane: planes[plane])
+    return {_cell(row): row for row in rows if others(row) == plane}, list(plane)
+
+
+def _cell(row: Row) -> tuple[int, ...]:
+    return tuple(int(row["params"][name]) for name in FACTORS)
+
+
+def _reason(row: Row) -> str:
+    return f"{row['status']}: {row.get('reason') or 'no reason was recorded'}".rstrip(".")
+
+
+def _named(gain: Ratio, row: Row, basic: Row) -> str:
+    return f"{' + '.join(map(_short, _parts(_changes(row, basic)))) or 'the basic kernel'}, {gain}"
+
+
+def _frame(ax: Axes, across: list[tuple[int, ...]], down: list[tuple[int, ...]], ways: int) -> None:
+    ax.set_xlim(-0.5, len(across) - 0.5)
+    ax.set_ylim(len(down) - 0.5, -0.5)
+    ax.set_xticks(range(len(across)), [ATOMS.get(atoms, str(atoms)) for _, atoms in across], fontsize=8.5)
+    ax.set_yticks(range(len(down)), [WAYS[cell[2], cell[3]] for cell in down], fontsize=8.5)
+    ax.set_xlabel("atoms from", fontsize=9)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    for i, (left, right) in enumerate(pairwise([*down, (-1, -1)])):
+        if left[:2] != right[:2]:
+            ax.axhline(i + 0.5, color=INK, linewidth=1, clip_on=False)
+            said = f"KS {'on' if left[0] else 'off'}\nMT {left[1]}"
+            ax.annotate(
+                said, (0, i - ways / 2 + 0.5), (-52, 0), ax.get_yaxis_transform(), "offset points", fontsize=9,
+                color=INK, ha="right", va="center", annotation_clip=False,
+            )  # fmt: skip
+    homes = [vertex for vertex, _ in across]
+    for vertex in dict.fromkeys(homes):
+        first, count = homes.index(vertex), homes.count(vertex)
+        if first:
+            ax.axvline(first - 0.5, color=INK, linewidth=1)
+        said = VERTEX.get(vertex, str(vertex))
+        ax.annotate(
+            said, (first + count / 2 - 0.5, 1), (0, 5), ax.get_xaxis_transform(), "offset points", fontsize=9,
+            color=INK, ha="center", annotation_clip=False,
+        )  # fmt: skip
+
+
+# ---------------------------------------------------------------- whether gains multiply
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Several optimizations together: ``gain`` over the basic kernel, the ``product`` of their single gains, and
+    ``share``, the ratio of the time to the one that the product promises; its verdict says SLOW where gains do not
+    stack."""
+
+    names: str
+    gain: float
+    product: float
+    share: Ratio
+
+    def __str__(self) -> str:
+        words = {"SLOW": "less than they promise", "FAST": "more than they promise", "SAME": "they multiply"}
+        lo, hi = (f"{100 / end:.0f}" if end else "" for end in (self.share.hi, self.share.lo))
+        interval = f" [{lo}, {hi}]" if lo and hi else ""
+        return (
+            f"{self.names}: {significant(self.gain)}x together, {significant(self.product)}x if gains "
+            f"multiplied: {100 / self.share.mid:.0f} %{interval}, {words.get(str(self.share.verdict), 'undecided')}."
+        )
+
+
+def stacking(study: Study, size: int = 2) -> list[Stack]:
+    """For each ``size`` optimizations that were measured together and each alone: whether their gains multiply.
+
+    Paired over the blocks that all of them have, the least of the promised first; verdicts count how many are compared.
+    Raises ValueError as :func:`optimizations`.
+    """
+    group, basic = _group(study)
+    found: dict[str, tuple[Row, list[Row], list[float]]] = {}
+    for row in _kernels(group):
+        parts = _parts(_changes(row, basic))
+        alone = [single for part in parts if (single := _single(group, basic, part)) is not None]
+        if len(parts) == len(alone) == size:
+            own, *others = [_by_block(group, one, "ratio") for one in (row, *alone)]
+            common = sorted(own.keys() & set.intersection(*(set(other) for other in others)))
+            times = [own[block] / prod(other[block] for other in others) for block in common]
+            found[" + ".join(map(_short, parts))] = (row, alone, times)
+    verdicts = statistics.verdicts({names: times for names, (_, _, times) in found.items() if times}, group.band)
+    stacks = []
+    for names, (row, alone, times) in found.items():
+        gain, promised = 1 / _gain(group, row, basic).mid, 1 / prod(_gain(group, one, basic).mid for one in alone)
+        share = Ratio(promised / gain, None, None, None, 0)
+        if times:
+            ci = statistics.ratio_ci(times)
+            share = Ratio(ci.median, None, None, None, len(times))
+            if ci.reached:
+                share = Ratio(ci.median, ci.lo, ci.hi, verdicts[names], len(times))
+        stacks.append(Stack(names, gain, promised, share))
+    return sorted(stacks, key=lambda stack: -stack.share.mid)
+
+
+# ---------------------------------------------------------------- a surface
+
+
+def surface(molecule: Molecule, surface: Surface, phi: np.ndarray, *, limit: float | None = None) -> Figure:
+    """The surface from three sides, coloured by its potential ``phi`` (M,), kcal/(mol e): red below 0, blue above.
+
+    The sides follow the surface's own axes, the longest across. Triangles where there are faces, else disks at the
+    points, the farthest first. Colours end at ``limit``; without one at the magnitude that 98 % of the points stay
+    below. Raises ArrayError for potentials that do not fit the points or are not finite.
+    """
+    values = potentials(phi, len(surface))
+    end = limit or float(np.quantile(np.abs(values), 1 - BEYOND)) or 1.0
+    norm, colours = Normalize(-end, end), colormaps["RdBu"]
+    points = surface.points - surface.points.mean(axis=0, dtype=np.float64)
+    across, up, toward = _own_axes(points)
+    faces = surface.faces if surface.faces is not None and len(surface.faces) <= 2 * DRAWN else None
+    chosen = np.arange(0, len(points), -(-len(points) // DRAWN))
+    diameter = 4.6 * float(np.sqrt(np.pi * np.mean(np.sum(points**2, axis=1)) / len(chosen)))  # a ball of that width's
+    half = 1.04 * np.abs(points @ np.array([across, up, toward]).T).max(axis=0) + (diameter if faces is None else 0.0)
+    tall = max(half[1], half[2])
+    paint = colours(norm(values[chosen] if faces is None else values[faces].mean(axis=1)))
+    normals = points if surface.normals is None else surface.normals
+
+    places = len(significant(float(np.abs(values).max())).partition(".")[2])
+    told = [f"{value:.{places}f}" for value in (values.min(), values.mean(), values.max())]
+    title = "Electrostatic potential: min {}, mean {}, max {} kcal/(mol e)".format(*told)
+    charge = round(molecule.total_charge, 2) + 0.0  # no -0
+    about = f"{len(molecule):,} atoms, {charge:+g} e; {len(points):,} points of their surface"
+    about += f", {len(chosen):,} of them drawn" if faces is None and len(chosen) < len(points) else ""
+    figure, part = _sheet(title, min(1.6 + 3.2 * tall / half[0], 6.0), [about])
+    axes = part.subplots(1, 3)
+    sides = {"front": (across, up, toward), "back": (-across, up, -toward), "from above": (across, -toward, up)}
+    for ax, (name, side) in zip(axes, sides.items(), strict=True):
+        seen = points @ np.array(side).T
+        if faces is not None:
+            _faces(ax, seen[faces], paint)
+        else:
+            turned = normals[chosen] @ np.array(side).T
+            turned /= np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-30)
+            _disks(ax, seen[chosen], turned, paint, diameter)
+        ax.set(xlim=(-half[0], half[0]), ylim=(-tall, tall), aspect="equal")
+        ax.set_title(name, fontsize=9, color=INK)
+        ax.set_axis_off()
+    _length_bar(axes[0], half[0], tall)
+    beyond = (bool((values < -end).any()), bool((values > end).any()))
+    extend = {(True, True): "both", (True, False): "min", (False, True): "max"}.get(beyond, "neither")
+    key = ScalarMappable(norm, colours)
+    bar = part.colorbar(key, ax=axes, orientation="horizontal", shrink=0.5, aspect=45, pad=0.02, extend=extend)
+    bar.set_label("potential, kcal/(mol e)", fontsize=9)
+    bar.ax.tick_params(labelsize=8.5, color=FAINT)
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    return figure
+
+
+def _own_axes(points: np.ndarray) -> np.ndarray:
+    """Right-handed axes (3, 3) of points (M, 3) about their middle, the longest first; always the same way round."""
+    _, vectors = np.linalg.eigh(points.T @ points)
+    axes = vectors.T[::-1]
+    axes = axes * np.sign(axes[range(3), np.abs(axes).argmax(axis=1)])[:, np.newaxis]
+    axes[2] = np.cross(axes[0], axes[1])
+    result: np.ndarray = axes
+    return result
+
+
+def _faces(ax: Axes, corners: np.ndarray, paint: np.ndarray) -> None:
+    """Triangles (T, 3, 3), seen along z, of colours (T, 4)."""
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    facing = np.abs(normals[:, 2]) / np.maximum(np.linalg.norm(normals, axis=1), 1e-30)
+    order = np.argsort(corners[:, :, 2].mean(axis=1), kind="stable")
+    lit = _lit(paint, facing)[order]
+    ax.add_collection(PolyCollection(list(corners[order, :, :2]), facecolors=lit, edgecolors=lit, linewidths=0.3))
+
+
+def _disks(ax: Axes, places: np.ndarray, normals: np.ndarray, paint: np.ndarray, diameter: float) -> None:
+    """Disks at places (K, 3) that lie on the surface, seen along z, of colours (K, 4); those that look away are left
+    out."""
+    seen = normals[:, 2] > -0.1
+    places, normals, paint = places[seen], normals[seen], _lit(paint[seen], normals[seen, 2])
+    # Points of contact leave gaps where a probe bridges atoms: darker disks below them all fill these.
+    depth = np.concatenate([places[:, 2] - 2 * diameter, places[:, 2]])
+    order = np.argsort(depth, kind="stable")
+    below = order < len(places)
+    which = order % len(places)
+    fill = paint[which]
+    fill[below, :3] *= 0.8
+    widths = diameter * np.where(below, 2.4, 1.0)
+    disks = EllipseCollection(
+        widths * np.clip(normals[which, 2], 0.25, 1),
+        widths,
+        np.degrees(np.arctan2(normals[which, 1], normals[which, 0])),
+        units="xy",
+        offsets=places[which, :2],
+        offset_transform=ax.transData,
+        facecolors=fill,
+        linewidths=0,
+    )
+    ax.add_collection(disks)
+
+
+def _lit(paint: np.ndarray, facing: np.ndarray) -> np.ndarray:
+    """Colours (K, 4), darker the farther they are turned away."""
+    result: np.ndarray = paint * np.column_stack([*[0.62 + 0.38 * np.clip(facing, 0, 1)] * 3, np.ones(len(paint))])
+    return result
+
+
+def _length_bar(ax: Axes, half: float, tall: float) -> None:
+    length = next(
+        step * 10.0**power for power in range(6, -3, -1) for step in (5, 2, 1) if step * 10.0**power <= 0.6 * half
+    )
+    ax.plot([-half, -half + length], [-tall, -tall], color=INK, linewidth=2, solid_capstyle="butt", clip_on=False)
+    ax.annotate(f"{length:g} Å", (-half + length, -tall), (4, 0), "data", "offset points", fontsize=8.5, va="center")
+
+
+# ---------------------------------------------------------------- files
+
+
+def save(study: Study, directory: str | Path) -> list[Path]:
+    """Writes the pictures of a study of GEM into ``directory`` (made where missing), the factorial's where at least
+    half of its cells were asked for; returns what was written."""
+    target = Path(directory)
+    target.mkdir(parents=True, exist_ok=True)
+    drawn = [optimizations]
+    cells, _ = _cells(_group(study)[0])
+    if 2 * len(cells) >= prod(len({cell[i] for cell in cells}) for i in (0, 1, 4, 5)) * len(WAYS):
+        drawn.append(factorial)
+    paths = [target / f"{draw.__name__}.png" for draw in drawn]
+    for draw, path in zip(drawn, paths, strict=True):
+        draw(study).savefig(path, dpi=150)
+    return paths
+
+
+# ---------------------------------------------------------------- rows
+
+
+def _group(study: Study) -> tuple[Group, Row]:
+    """The one group of rows that has a good basic kernel, and that kernel's row."""
+    found = [
+        (group, row)
+        for group in study.groups()
+        for row in group.rows
+        if row.get("workload") == "gem" and row.get("preset") == BASIC and row["status"] == "ok"
+    ]
+    if not found:
+        raise ValueError(f"study: it has no good row of {BASIC}, which speed-ups are over; sweep it beside the others")
+    if len(found) > 1:
+        raise ValueError(f"study: {len(found)} groups of rows have {BASIC}; make a Study of one group's rows")
+    return found[0]
+
+
+def _kernels(group: Group) -> list[Row]:
+    return [row for row in group.rows if row["variant"] == "pairs" and row["status"] == "ok"]
+
+
+def _gain(group: Group, row: Row, basic: Row) -> Ratio:
+    return Ratio(1.0, 1.0, 1.0, "SAME", 0) if row is basic else ratio_between(group, row, basic)
+
+
+def _ends(gain: Ratio) -> tuple[float, float, float]:
+    """How many times as fast: low, middle, high."""
+    mid = 1 / gain.mid
+    return (1 / gain.hi, mid, 1 / gain.lo) if gain.lo and gain.hi else (mid, mid, mid)
+
+
+def _altered(row: Row) -> dict[str, int]:
+    return altered("gem", str(row["variant"]), row.get("params") or {})
+
+
+def _changes(row: Row, basic: Row) -> dict[str, int]:
+    return {name: level for name, level in row["params"].items() if level != basic["params"].get(name)}
+
+
+def _parts(changes: Mapping[str, int]) -> list[Part]:
+    """The optimizations that levels other than the basic kernel's are made of."""
+    # An image's texels are float4, and the paper's image memory is both.
+    image = changes.get("ATOMS") == 2 and changes.get("VECTOR") == 4 and "MATH" not in changes
+    memory = [("ATOMS", "VECTOR")] if image else [("ATOMS",), ("MATH", "VECTOR")]
+    together: Sequence[Iterable[str]] = [
+        ("LOCAL",),
+        ("SPECIALIZED",),
+        ("REGISTER_SUM",),
+        ("VERTEX",),
+        *memory,
+        ("UNROLL",),
+        ("FORM",),
+        ("RSQRT",),
+    ]
+    parts = [tuple((name, changes[name]) for name in names if name in changes) for names in together]
+    return [part for part in parts if part]
+
+
+def _short(part: Part) -> str:
+    text = ", ".join(f"{name}={level}" for name, level in part)
+    return SHORT.get(text, text)
+
+
+def _single(group: Group, basic: Row, part: Part) -> Row | None:
+    return next((row for row in _kernels(group) if _changes(row, basic) == dict(part)), None)
+
+
+def _product(group: Group, basic: Row, parts: Sequence[Part]) -> float | None:
+    """The product of the parts' gains, None where one of them was not measured alone."""
+    rows = [_single(group, basic, part) for part in parts]
+    gains = [1 / _gain(group, row, basic).mid for row in rows if row is not None]
+    return prod(gains) if len(gains) == len(parts) else None
+
+
+def _paper_product(parts: Sequence[Part]) -> float | None:
+    figures = {
+        tuple(map(tuple, _parts(step.configuration.parameters))): step.figures["speedup"]
+        for step in papers.load("gem").steps
+    }
+    gains = [figures.get((part,)) for part in parts]
+    return prod(gain for gain in gains if gain) if all(gains) else None
+
+
+__all__ = ["Stack", "factorial", "optimizations", "save", "stacking", "surface"]

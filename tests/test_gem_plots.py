@@ -1,0 +1,328 @@
+"""The pictures of GEM: every row has its place, products and ratios are the rows', nothing lies on anything else."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from itertools import product
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from study_rows import Row, row, timed
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import EllipseCollection, LineCollection, PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from gpuopt import ArrayError, papers
+from gpuopt.configuration import complete
+from gpuopt.lab import gem_plots
+from gpuopt.lab.plots import COLOURS, MODEL
+from gpuopt.lab.study import OURS, PAPER, Study
+from gpuopt.molecule import Molecule, Surface, fibonacci_sphere
+
+BASIC = complete("gem", papers.preset("gem", "paper:basic")).parameters
+BASIC_MS, BLOCKS, TOGETHER = 10.0, 16, 0.8  # the last: what of their product several gains reach
+GAINS = {"SPECIALIZED": 1.7, "LOCAL": 1.3, "REGISTER_SUM": 1.3, "VERTEX": 1.6, "ATOMS": 1.1, "VECTOR": 0.9, "MATH": 0.5}
+TEXELS = "an image's texels are 4 wide: no VECTOR=2"
+
+
+def gain_of(params: dict[str, int]) -> float:
+    changed = [name for name in BASIC if params[name] != BASIC[name]]
+    several = len({name.replace("MATH", "VECTOR") for name in changed}) > 1
+    return prod(GAINS.get(name, 1.0) for name in changed) * (TOGETHER if several else 1.0)
+
+
+def measured(variant: str, time_ms: float, **values: object) -> list[Row]:
+    """The blocks and the summary of a row, whose ratios to the basic kernel stray a little from block to block."""
+    same: Row = {"workload": "gem", "problem": "globule", "sizes": {"atoms": 100, "points": 400}, "params": {}}
+    same |= {"baseline": "basic", "role": "variant", "counted": {"pair": 4e4}, "flops": None, "gflop_s": None} | values
+    ratio = time_ms / BASIC_MS
+    blocks = [
+        timed("block", variant, time_ms, **same, block=b, ratio=ratio * (1 + 1e-4 * (b % 3 - 1))) for b in range(BLOCKS)
+    ]
+    ends: Row = {"ratio": ratio, "ratio_lo": ratio * 0.99, "ratio_hi": ratio * 1.01, "verdict": "FAST"}
+    return [*blocks, timed("summary", variant, time_ms, **same, **ends, blocks=BLOCKS)]
+
+
+def pairs(params: dict[str, int], preset: str | None = None) -> list[Row]:
+    full = BASIC | params
+    name = "basic" if preset == "paper:basic" else f"pairs({', '.join(f'{k}={v}' for k, v in sorted(full.items()))})"
+    return measured("pairs", BASIC_MS / gain_of(full), params=full, configuration=name, preset=preset)
+
+
+def refused(params: dict[str, int], reason: str, preset: str | None = None) -> Row:
+    full = BASIC | params
+    name = f"pairs({', '.join(f'{k}={v}' for k, v in sorted(full.items()))})"
+    facts: Row = {"workload": "gem", "problem": "globule", "sizes": {"atoms": 100, "points": 400}}
+    facts |= {"params": full, "configuration": name, "preset": preset, "status": "unsupported", "reason": reason}
+    return row("summary", "pairs", **facts)
+
+
+def steps() -> list[Row]:
+    made = [r for s in papers.load("gem").steps for r in pairs(s.configuration.parameters, s.preset)]
+    return [*made, *measured("tiled", 0.4, configuration="tiled(VERTICES=2)", params={"VERTICES": 2}, preset=None)]
+
+
+def cells() -> list[Row]:
+    """A factorial, in which an image and vectors of two do not go together."""
+    presets = {tuple(sorted((BASIC | s.configuration.parameters).items())) for s in papers.load("gem").steps}
+    made: list[Row] = []
+    for specialized, local, vertex, atoms in product((0, 1), (64, 256), (0, 1, 2), (0, 2)):
+        for vector, math in ((1, 0), (4, 0), (2, 1), (4, 1)):
+            params = {"SPECIALIZED": specialized, "LOCAL": local, "VERTEX": vertex, "ATOMS": atoms}
+            params |= {"VECTOR": vector, "MATH": math}
+            if tuple(sorted((BASIC | params).items())) in presets:
+                continue
+            made += [refused(params, TEXELS)] if atoms == 2 and vector == 2 else pairs(params)
+    return made
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return Study(steps())
+
+
+@pytest.fixture(scope="module")
+def whole() -> Study:
+    return Study([*steps(), *cells()])
+
+
+def texts(figure: Figure) -> list[Text]:
+    """Every non-empty text that is drawn; labels of ticks beyond an axis's end exist, but are not."""
+    FigureCanvasAgg(figure).draw()
+    beyond = set()
+    for axis in (axis for ax in figure.findobj(Axes) for axis in (ax.xaxis, ax.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        off = not axis.axes.axison
+        unseen = [tick for tick in axis.get_major_ticks() if off or not low <= tick.get_loc() <= high]
+        beyond |= {label for tick in unseen for label in (tick.label1, tick.label2)}
+    return [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip() and t not in beyond]
+
+
+def words(figure: Figure) -> str:
+    return "\n".join(t.get_text() for t in texts(figure))
+
+
+def check_layout(figure: Figure) -> None:
+    """Texts stay inside the figure, and off each other."""
+    drawn, whole = texts(figure), figure.bbox.padded(1)
+    boxes = [t.get_window_extent() for t in drawn]
+    for text, box in zip(drawn, boxes, strict=True):
+        assert whole.contains(box.x0, box.y0), text.get_text()
+        assert whole.contains(box.x1, box.y1), text.get_text()
+    small = [box.shrunk(0.98, 0.8) for box in boxes]
+    for number, box in enumerate(small):
+        for other in range(number + 1, len(small)):
+            both = (drawn[number].get_text(), drawn[other].get_text())
+            assert not (box.overlaps(small[other]) and box.width and small[other].width), both
+
+
+def bars(ax: Axes) -> list[float]:
+    return [bar.get_x() + bar.get_width() for bar in ax.patches]
+
+
+# ---------------------------------------------------------------- Figures 6 to 8
+
+
+def test_every_step_has_a_bar_of_its_gain(study: Study) -> None:
+    figure = gem_plots.optimizations(study)
+    alone, together, sets = figure.findobj(Axes)
+    assert [len(ax.patches) for ax in (alone, together, sets)] == [12, 5, 3]
+    wanted = [study.speedup(f"paper:{name}", "paper:basic").mid for name in ("max_threads", "kernel_splitting")]
+    assert bars(alone)[:2] == pytest.approx([1 / mid for mid in wanted])
+    assert bars(sets)[0] == pytest.approx(BASIC_MS / 0.4)
+    assert [tuple(bar.get_facecolor())[:3] for bar in sets.patches[:1]] != [alone.patches[0].get_facecolor()[:3]]
+    assert {OURS, PAPER} <= COLOURS.keys()
+
+
+def test_diamonds_are_the_papers_and_ticks_the_products(study: Study) -> None:
+    figure = gem_plots.optimizations(study)
+    alone, together, _ = figure.findobj(Axes)
+    diamonds = [line.get_xdata()[0] for line in alone.lines if line.get_marker() == "D"]
+    assert diamonds == [1.3, 1.7, 1.3, 1.6, 2.3, 1.2, 3.0]
+    assert [line.get_xdata()[0] for line in together.lines if line.get_marker() == "D"] == [1.8, 3.2, 4.1]
+    lines = [lines for lines in together.collections if isinstance(lines, LineCollection)]
+    ticks = [float(path.vertices[0, 0]) for found in lines for path in found.get_paths()]
+    wanted = GAINS["LOCAL"] * GAINS["SPECIALIZED"]
+    assert any(tick == pytest.approx(wanted) for tick in ticks)
+    said = words(figure)
+    assert "2.21" in said  # what the paper's 1.3 and 1.7 promise
+    assert "1.65 times as fast as the NVIDIA-style one; here " in said.replace("\n", " ")
+    assert "The best here is tiled(VERTICES=2)." in said
+
+
+def test_optimizations_are_laid_out(study: Study, whole: Study) -> None:
+    check_layout(gem_plots.optimizations(study))
+    check_layout(gem_plots.optimizations(whole))
+
+
+def test_a_step_that_failed_says_why_and_has_no_product() -> None:
+    params = papers.preset("gem", "paper:image_memory").parameters
+    rows = [r for r in steps() if r["preset"] != "paper:image_memory"]
+    study = Study([*rows, refused(params, "this device has no images", "paper:image_memory")])
+    figure = gem_plots.optimizations(study)
+    assert "unsupported: this device has no images" in words(figure)
+    check_layout(figure)
+    alone, together, _ = figure.findobj(Axes)
+    assert len(alone.patches) == 11
+    assert len(together.patches) == 5
+
+
+def test_few_steps_are_enough() -> None:
+    names = {"paper:basic", "paper:kernel_splitting"}
+    figure = gem_plots.optimizations(Study([r for r in steps() if r["preset"] in names]))
+    assert [len(ax.patches) for ax in figure.findobj(Axes)] == [1, 1]
+
+
+@pytest.mark.parametrize("draw", [gem_plots.optimizations, gem_plots.factorial, gem_plots.stacking])
+def test_without_one_basic_kernel_there_is_nothing_to_hold_against(draw: object) -> None:
+    assert callable(draw)
+    with pytest.raises(ValueError, match="no good row of paper:basic"):
+        draw(Study([r for r in steps() if r["preset"] != "paper:basic"]))
+    with pytest.raises(ValueError, match="2 groups of rows have paper:basic"):
+        draw(Study([*steps(), *[r | {"device": "NVIDIA H200"} for r in steps()]]))
+
+
+# ---------------------------------------------------------------- the factorial
+
+
+def test_each_combination_has_a_cell(whole: Study) -> None:
+    figure = gem_plots.factorial(whole)
+    ax = figure.findobj(Axes)[0]
+    numbers = [t.get_text() for t in ax.texts if t.get_text().replace(".", "").isdigit()]
+    assert len(numbers) == 2 * 2 * 3 * (4 + 3)
+    hatched = [patch for patch in ax.patches if patch.get_hatch()]
+    assert len(hatched) == 2 * 2 * 3
+    said = words(figure).replace("\n", " ")
+    assert f"a: 12 cannot run, unsupported: {TEXELS}." in said
+    assert "In all cells FORM=0, REGISTER_SUM=0, RSQRT=0, UNROLL=1." in said
+    assert "84 combinations" in said
+    assert "Empty" not in said
+    check_layout(figure)
+
+
+def test_the_best_cell_is_framed(whole: Study) -> None:
+    figure = gem_plots.factorial(whole)
+    ax = figure.findobj(Axes)[0]
+    frames = [p for p in ax.patches if isinstance(p, Rectangle) and not p.get_fill() and not p.get_hatch()]
+    assert len(frames) == 2
+    assert "best: MT + KS + LM + IM of scalars, 3.11x" in words(figure)
+    assert MODEL in {"#%02x%02x%02x".upper() % tuple(int(255 * c + 0.5) for c in f.get_edgecolor()[:3]) for f in frames}
+
+
+def test_the_factorials_other_levels_are_those_of_most_cells(whole: Study) -> None:
+    rows = [*whole.rows, *pairs({"REGISTER_SUM": 1, "SPECIALIZED": 1}), *pairs({"REGISTER_SUM": 1, "VERTEX": 1})]
+    assert "84 combinations" in words(gem_plots.factorial(Study(rows)))
+
+
+def test_what_was_not_asked_for_stays_empty(study: Study) -> None:
+    assert "not asked for" in words(gem_plots.factorial(study)).replace("\n", " ")
+
+
+# ---------------------------------------------------------------- stacking
+
+
+def test_stacking_compares_pairs_with_their_products(whole: Study) -> None:
+    stacks = {stack.names: stack for stack in gem_plots.stacking(whole)}
+    both = stacks["MT + KS"]
+    assert both.product == pytest.approx(GAINS["LOCAL"] * GAINS["SPECIALIZED"])
+    assert both.gain == pytest.approx(TOGETHER * both.product)
+    assert 1 / both.share.mid == pytest.approx(TOGETHER, rel=1e-3)
+    assert both.share.verdict == "SLOW"
+    assert str(both).startswith("MT + KS: 1.77x together, 2.21x if gains multiplied: 80 % [80, 80], less than")
+    assert "KS + VAVM4" in stacks
+    assert not any(names.count("+") > 1 for names in stacks)
+    shares = [stack.share.mid for stack in gem_plots.stacking(whole)]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_larger_sets_are_compared_when_asked_for(study: Study) -> None:
+    assert [stack.names for stack in gem_plots.stacking(study, 3)] == ["KS + RP + IM"]
+
+
+def test_without_blocks_there_is_no_verdict(study: Study) -> None:
+    few = Study([r for r in study.rows if r["kind"] == "summary"])
+    stack = next(stack for stack in gem_plots.stacking(few) if stack.names == "MT + KS")
+    assert stack.share.verdict is None
+    assert "80 %, undecided." in str(stack)
+
+
+# ---------------------------------------------------------------- a surface
+
+
+@pytest.fixture(scope="module")
+def molecule() -> Molecule:
+    return Molecule(np.zeros((1, 3)), np.ones(1), np.ones(1))
+
+
+POINTS = fibonacci_sphere(500) * (4.0, 3.0, 2.0)
+
+
+@pytest.mark.parametrize("normals", [None, POINTS])
+def test_points_are_disks_from_three_sides(molecule: Molecule, normals: np.ndarray | None) -> None:
+    figure = gem_plots.surface(molecule, Surface(POINTS, normals), POINTS[:, 0])
+    sides = [ax for ax in figure.findobj(Axes) if ax.findobj(EllipseCollection)]
+    assert len(sides) == 3
+    for ax in sides:
+        (disks,) = ax.findobj(EllipseCollection)
+        assert 0.8 * 500 < len(disks.get_offsets()) < 1.3 * 500  # half look away, and each is drawn twice
+    said = words(figure)
+    assert re.search(r"min -3\.99, mean -?0\.00, max 3\.99 kcal/\(mol e\)", said)
+    assert "1 atoms, +1 e; 500 points of their surface" in said
+    check_layout(figure)
+
+
+def test_colours_are_symmetric_about_zero(molecule: Molecule) -> None:
+    figure = gem_plots.surface(molecule, Surface(POINTS), np.abs(POINTS[:, 0]), limit=2.5)
+    bar = next(ax for ax in figure.findobj(Axes) if ax.get_xlabel() == "potential, kcal/(mol e)")
+    assert bar.get_xlim() == (-2.5, 2.5)
+
+
+def test_faces_are_triangles(molecule: Molecule) -> None:
+    corners = np.array([[1.0, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
+    faces = np.array([[a, b, c] for a in (0, 1) for b in (2, 3) for c in (4, 5)])
+    figure = gem_plots.surface(molecule, Surface(corners, faces=faces), np.arange(6.0))
+    triangles = figure.findobj(PolyCollection)
+    assert [len(found.get_paths()) for found in triangles if not isinstance(found, EllipseCollection)][:3] == [8, 8, 8]
+    assert not figure.findobj(EllipseCollection)
+
+
+def test_of_many_points_a_part_is_drawn(molecule: Molecule, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gem_plots, "DRAWN", 100)
+    assert "500 points of their surface, 100 of them drawn" in words(
+        gem_plots.surface(molecule, Surface(POINTS), POINTS[:, 2])
+    )
+
+
+def test_a_flat_potential_is_still_a_picture(molecule: Molecule) -> None:
+    assert "max 0 kcal/(mol e)" in words(gem_plots.surface(molecule, Surface(POINTS), np.zeros(500)))
+
+
+def test_potentials_must_fit_the_points(molecule: Molecule) -> None:
+    with pytest.raises(ArrayError, match="phi"):
+        gem_plots.surface(molecule, Surface(POINTS), np.zeros(3))
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_save_writes_the_factorial_where_there_is_one(study: Study, whole: Study, tmp_path: Path) -> None:
+    assert [path.name for path in gem_plots.save(study, tmp_path / "few")] == ["optimizations.png"]
+    paths = gem_plots.save(whole, tmp_path / "deep" / "er")
+    assert [path.name for path in paths] == ["optimizations.png", "factorial.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+
+
+def test_pyplot_is_not_imported() -> None:
+    code = "import sys, gpuopt.lab.gem_plots; assert 'matplotlib.pyplot' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
