@@ -22,4 +22,13 @@ for device in portable intel; do
     done
     gpuopt profile --device $device --out $name-profile-again.json
     gpuopt study microbench --quick --device $device --fresh --out $name-microbench
+    gpuopt study gem 25000 --quick --device $device --fresh --out $name-gem-25000 \
+        -v wide \
+        -v 'wide(RSQRT=5)' \
+        -v 'wide(ROWS=8, RSQRT=5)' \
+        -v 'wide(RSQRT=1)' \
+        -v tiled \
+        -v 'pairs(FORM=1, REGISTER_SUM=1, SPECIALIZED=1, VERTEX=2)'
+    gpuopt study gem 1500 --quick --device $device --fresh --out $name-gem-1500 -v all
+    gpuopt study gem 1500 --quick --device $device --fresh --out $name-gem-factorial --design factorial -v paper:basic
 done

@@ -55,3 +55,10 @@ gpuopt profile --out profile.json
 # cudaMemcpy and clpeak ran here: peers.txt
 gpuopt profile --out profile-again.json # in the same sitting
 gpuopt study microbench --quick --out microbench
+gpuopt study gem 150000 --quick --out gem-globule -v all \
+    -v 'tiled(DISTANCE=2, LOCAL=256, RSQRT=2, TILE=1024, UNROLL=4, VERTICES=2)' \
+    -v 'tiled(DISTANCE=0, LOCAL=256, RSQRT=2, TILE=512, UNROLL=4, VERTICES=4)' \
+    -v 'pairs(SPECIALIZED=1, FORM=1)' \
+    -v 'pairs(SPECIALIZED=1, FORM=1, REGISTER_SUM=1, VERTEX=2, LOCAL=256, VECTOR=4, UNROLL=4, RSQRT=2)'
+gpuopt study gem 150000 --quick --design factorial --out gem-factorial -v paper:basic
+python gem_capsid.py

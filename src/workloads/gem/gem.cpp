@@ -380,6 +380,7 @@ private:
         }
         const bool estimate = given("RSQRT", 0) == 3 || given("RSQRT", 0) == 5;  // and a step of Newton's at least
         plan_->work.special["issue"] += pairs * (slots + specials * (estimate ? 5 : 1));
+        if (given("RSQRT", 0) == 4 && kind.number == 0) specials -= 1 / (4.0 * double(given("VERTICES", 1)));
         if (!estimate && dtype_ == DType::f32) plan_->work.special["native_rsqrt"] += pairs * specials;
         if (given("ATOMS", 0) == 2) plan_->work.special["fetch"] += pairs;
     }
