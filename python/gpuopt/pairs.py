@@ -122,8 +122,8 @@ class Scene:
             if len(touching):
                 row, atom = touching[0]
                 raise ArrayError(
-                    f"surface: point {names[start + row]} lies on atom {atom}, where the potential is infinite; move it, "
-                    "or give nearest=, the distance in A that closer atoms count as"
+                    f"surface: point {names[start + row]} lies on atom {atom}, where the potential is infinite; move "
+                    "it, or give nearest=, the distance in A that closer atoms count as"
                 )
         out = _core.empty((len(self.points),), self.xyz.dtype, device)
         self.prepare(configuration, out, _TOUCHING_A).run()
