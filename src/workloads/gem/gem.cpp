@@ -383,7 +383,7 @@ private:
         if (given("RSQRT", 0) == 4 && kind.number == 0) specials -= 1 / (4.0 * double(given("VERTICES", 1)));
         if (!estimate && dtype_ == DType::f32) plan_->work.special["native_rsqrt"] += pairs * specials;
         // A CPU's vectors fetch once for all their lanes.
-        if (given("ATOMS", 0) == 2 && session_->device().type != "cpu") plan_->work.special["fetch"] += pairs;
+        if (given("ATOMS", 0) == 2 && session_->device().type != DeviceType::cpu) plan_->work.special["fetch"] += pairs;
     }
 
     std::shared_ptr<Session> session_;
