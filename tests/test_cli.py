@@ -88,7 +88,7 @@ def test_study_shows_the_table_the_sentences_and_the_files(bench: Bench) -> None
         assert f"written: {bench.directory / name}" in result.stdout
         assert (bench.directory / name).exists()
     assert bench.asked["protocol"] == "quick"
-    assert bench.asked["variants"] == "all"
+    assert bench.asked["variants"] == ["all"]
     assert bench.subjects == ["camera"]
 
 

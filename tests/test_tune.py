@@ -162,7 +162,9 @@ class Bench:
 
     def __init__(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.path = cache / "tuned" / "made-up.json"
-        self.problem: Any = SimpleNamespace(workload="made-up", dtype=np.dtype("float32"), traits={})
+        self.problem: Any = SimpleNamespace(
+            workload="made-up", dtype=np.dtype("float32"), traits={}, tunable=lambda configuration: True
+        )
         self.times: dict[Configuration, float] = {}
         self.status: dict[Configuration, str] = {}
         self.interrupted = False

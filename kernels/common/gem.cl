@@ -1,4 +1,4 @@
-// GEM (Fenley, Gordon, Onufriev 2008; Daga, Feng 2012): what one atom adds to the potential at one vertex, in REALV lanes.
+// GEM (Fenley, Gordon, Onufriev 2008; Daga, Scogland, Feng 2011): what one atom adds to the potential at one vertex, in REALV lanes.
 // Literal: the model's formulas as written, for any region, salt and part. Minimal: the same with everything that does not depend on
 // the pair taken out: K0 (no salt), K1 (salt, Stern layer), K2 (salt, bulk), K3 (inside); the host picks, by -DKIND.
 #ifndef GEM_ARGUMENTS

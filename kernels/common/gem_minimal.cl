@@ -28,15 +28,14 @@ inline REALV minimal_term(const REALV d2, const REALV t, const REALV depth, cons
 #if KIND == 3 && !SALT
     REALV term = DIRECT ? RECIPROCAL_ROOT(d2) : (REALV)(0);
 #else
-    // w = 1/(d u) serves both reciprocals: 1/d = w u, 1/u = w^2 d^2 u.
+    // w = 1/(d u) serves both reciprocals: 1/d = w u, 1/u = w (w d^2 u).
     const REALV away = t * RECIPROCAL_ROOT(t), u = fma((REALV)(model[KAPPA]), away, (REALV)(1)), d2u = d2 * u;
     const REALV w = RECIPROCAL_ROOT(d2u * u);
 #if KIND == 2
     REALV term = EXP2((REALV)(model[KAPPA_2]) * fma(-d2u, w, away)) * w;
     if (MINUS_COULOMB) term = fma((REALV)(-model[WITH_D]) * w, u, term);
 #else
-    const REALV layer = w * w * d2u;
-    REALV term = DIRECT ? fma((REALV)(-model[WITH_U]), layer, w * u) : (REALV)(-model[WITH_U]) * layer;
+    REALV term = w * fma((REALV)(-model[WITH_U]), w * d2u, DIRECT ? u : (REALV)(0));
 #endif
 #endif
 #if KIND == 3

@@ -25,10 +25,13 @@
 #endif
 
 #if REGISTER_SUM
-#define ADD(term) sum += term
+#define ADD(term) sum += term;
 #else
-#define ADD(term) \
-    if (live) phi[vertex] += SUM_OF_LANES(term)
+#define ADD(term)                                         \
+    {                                                     \
+        const REALV added = term; /* once, for all lanes */ \
+        if (live) phi[vertex] += SUM_OF_LANES(added);     \
+    }
 #endif
 
 #if FORM == 0
@@ -47,7 +50,7 @@
         BEFORE_LOAD(i)                                                                      \
         const ATOM atom = LOAD_ATOM(i);                                                     \
         const REALV dx = POINT.x - atom.x, dy = POINT.y - atom.y, dz = POINT.z - atom.z;    \
-        ADD(TERM);                                                                          \
+        ADD(TERM)                                                                           \
     }
 #if UNROLL == 1
 #define PAIRS(i) PAIR(i)

@@ -319,7 +319,7 @@ def run_study(
             _set_aside(rows)
         result = lab.sweep(
             problem,
-            variants=[*asked, *(workload.designs[design]() if design else [])] or "all",
+            variants=[*(asked or ["all"]), *(workload.designs[design]() if design else [])],
             protocol="quick" if quick else "full",
             device=chosen,
             store=rows,

@@ -121,8 +121,8 @@ def gem(
 ) -> np.ndarray:
     """The electrostatic potential of a molecule at points on, around or inside its surface.
 
-    A closed-form solvent model (Fenley, Gordon, Onufriev, J. Chem. Phys. 129, 075101, 2008; GEM of Daga and Feng 2012),
-    summed over all pairs of an atom and a point.
+    A closed-form solvent model (Fenley, Gordon, Onufriev, J. Chem. Phys. 129, 075101, 2008), summed over all pairs of
+    an atom and a point (GEM; Daga, Scogland, Feng 2011).
 
     Parameters
     ----------
@@ -176,5 +176,6 @@ def gem(
         compat=compat,
     )
     chosen = select(device)
-    configuration = resolve("gem", chosen, atoms.dtype.name, variant)
-    return Scene.of(atoms, points, model, projection).run(configuration, chosen, nearest)
+    scene = Scene.of(atoms, points, model, projection)
+    configuration = resolve("gem", chosen, atoms.dtype.name, variant, {"form": lambda: scene.form})
+    return scene.run(configuration, chosen, nearest)

@@ -15,10 +15,10 @@ from gpuopt.configuration import Configuration
 from gpuopt.molecule import Molecule, Surface, centre
 from gpuopt.solvation import ALPHA, Model
 
-_EXPANDED_A = 0.3  # contacts nearer than this want distances by differences
+_EXPANDED_ERROR = 1e-2  # of the nearest contact's square, that expanded squares may lose
 _TOUCHING_A = 1e-6  # far below what coordinates resolve
 _LOST = 1e12  # kcal/(mol e): no potential, but a root of 0 made finite by the way it was computed
-_POINTS_AT_ONCE = 64  # whose distances to all atoms are held
+_DISTANCES_AT_ONCE = 1 << 20  # of points to all atoms
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,17 @@ class Scene:
         shift = None if self.shift is None else self.shift[rows]
         return Scene(self.xyz, self.charge, self.inner, self.points[rows], shift, self.r[rows], self.model)
 
+    @property
+    def form(self) -> str:
+        """Which minimal form computes it: "K0" to "K3", with salt "K3-salt"; "mixed" where regions need several."""
+        if self.model.phi_type == "coulomb":
+            return "K0"
+        regions = self.model.regions(np.where(self.r == self.model.size, np.nextafter(self.r, np.inf), self.r))
+        if regions.min() != regions.max():
+            return "mixed"
+        salt = self.model.kappa > 0
+        return ("K3-salt" if salt else "K3", "K1" if salt else "K0", "K2" if salt else "K0")[int(regions[0]) - 1]
+
     def prepare(self, configuration: Configuration, out: DeviceArray, nearest: float = 0.0) -> Prepared:
         """The plan of these sums on the device of ``out`` (M,): everything is uploaded here."""
         numbers = {key: value for key, value in asdict(self.model).items() if isinstance(value, float)}
@@ -102,8 +113,10 @@ class Scene:
 
     def run(self, configuration: Configuration, device: Device, nearest: float | None) -> np.ndarray:
         """The potentials (M,). Raises ArrayError for a point on an atom unless ``nearest`` says what that means."""
-        if nearest is not None and not (_is_number(nearest) and nearest > 0):
-            raise ParameterError(f"nearest: {nearest!r} is no distance; give A above 0, or None to refuse contacts")
+        if nearest is not None and not (_is_number(nearest) and nearest >= _TOUCHING_A):
+            raise ParameterError(
+                f"nearest: {nearest!r} is none; give A of at least {_TOUCHING_A:g}, or None to refuse contacts"
+            )
         self._refuse_expanded(configuration)
         out = _core.empty((len(self.points),), self.xyz.dtype, device)
         self.prepare(configuration, out, nearest or 0.0).run()
@@ -116,8 +129,9 @@ class Scene:
     def _near(self, configuration: Configuration, device: Device, names: np.ndarray) -> np.ndarray:
         """The potentials of points whose sums were lost: an atom lies on them, or where their ions begin, which is no
         infinity. Raises ArrayError for the first kind; ``names`` are what the caller knows the points as."""
-        for start in range(0, len(self.points), _POINTS_AT_ONCE):
-            apart = self.points[start : start + _POINTS_AT_ONCE, np.newaxis].astype(np.float64) - self.xyz
+        rows = max(1, _DISTANCES_AT_ONCE // len(self.xyz))
+        for start in range(0, len(self.points), rows):
+            apart = self.points[start : start + rows, np.newaxis].astype(np.float64) - self.xyz
             touching = np.argwhere(~(np.einsum("mnk,mnk->mn", apart, apart) > 0))
             if len(touching):
                 row, atom = touching[0]
@@ -125,8 +139,9 @@ class Scene:
                     f"surface: point {names[start + row]} lies on atom {atom}, where the potential is infinite; move "
                     "it, or give nearest=, the distance in A that closer atoms count as"
                 )
+        exact = dict(configuration.parameters) | ({"DISTANCE": 0} if "DISTANCE" in configuration.parameters else {})
         out = _core.empty((len(self.points),), self.xyz.dtype, device)
-        self.prepare(configuration, out, _TOUCHING_A).run()
+        self.prepare(Configuration(configuration.variant, **exact), out, _TOUCHING_A).run()
         phi = out.to_numpy()
         if not (np.abs(phi) < _LOST).all():
             raise ArrayError(
@@ -136,16 +151,20 @@ class Scene:
         return phi
 
     def _refuse_expanded(self, configuration: Configuration) -> None:
-        """Squares of distances made as |a|^2 + |p|^2 - 2 a.p lose what near contacts need: no infinity shows there."""
+        """Squares of distances made as |a|^2 + |p|^2 - 2 a.p lose digits with the square of the extent, and near
+        contacts need them: no infinity shows there."""
         if configuration.parameters.get("DISTANCE", 0) == 0:
             return
         from scipy.spatial import cKDTree
 
         nearest, _ = cKDTree(self.xyz).query(self.points)
-        if nearest.min() < _EXPANDED_A:
+        middle = (self.xyz.min(axis=0) + self.xyz.max(axis=0)) / 2
+        extent = float(np.abs(self.points - middle).max()) * 3**0.5
+        lost = 4 * float(np.finfo(self.xyz.dtype).eps) * extent**2
+        if lost > _EXPANDED_ERROR * float(nearest.min()) ** 2:
             raise ArrayError(
-                f"surface: point {int(nearest.argmin())} is {nearest.min():.3g} A from an atom; DISTANCE=1 and 2 are "
-                f"accurate from {_EXPANDED_A} A on: use DISTANCE=0"
+                f"surface: point {int(nearest.argmin())} is {nearest.min():.3g} A from an atom, too near for "
+                f"DISTANCE=1 and 2 over {extent:.3g} A in {self.xyz.dtype.name}; use DISTANCE=0"
             )
 
 

@@ -524,7 +524,9 @@ def _length_bar(ax: Axes, half: float, tall: float) -> None:
 
 def save(study: Study, directory: str | Path) -> list[Path]:
     """Writes the pictures of a study of GEM into ``directory`` (made where missing), the factorial's where at least
-    half of its cells were asked for; returns what was written."""
+    half of its cells were asked for; returns what was written: nothing of a study without its basic kernel."""
+    if sum(row.get("preset") == BASIC and row["status"] == "ok" for row in study.summary) != 1:
+        return []
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
     drawn = [optimizations]

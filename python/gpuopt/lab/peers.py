@@ -156,9 +156,9 @@ def _spmv_peers(device: Device, notes: list[str]) -> list[Peer]:
 
 
 def _require_k0(problem: Problem) -> None:
-    model = problem.inputs["scene"].model
-    if model.kappa or model.phi_type != "total" or problem.inputs["scene"].r.min() < model.size:
-        raise UnsupportedError("it computes the sum of q/d alone: no salt, no points inside, the whole potential")
+    scene = problem.inputs["scene"]
+    if scene.form != "K0" or scene.model.phi_type != "total" or scene.model.compat or np.ptp(scene.r):
+        raise UnsupportedError("it computes the sum of q/d alone: points of one surface, no salt, the whole potential")
 
 
 def _gem_loop(problem: Problem) -> Any:
@@ -239,7 +239,11 @@ def _gem_peers(device: Device, notes: list[str]) -> list[Peer]:
     if "nvidia" in device.vendor.lower() and importlib.util.find_spec("torch") is not None:
         import torch
 
-        if torch.cuda.is_available():
+        if torch.cuda.is_available() and torch.cuda.device_count() > 1:
+            notes.append(
+                f"PyTorch is left out: it sees several GPUs, and which of them is {device.name} cannot be told"
+            )
+        elif torch.cuda.is_available():
             prepare = functools.partial(_torch_rows, gpu=0)
             fetch = operator.methodcaller("numpy", force=True)
             platform = f"PyTorch {torch.__version__}"

@@ -108,7 +108,7 @@ def tune(
         progress=progress,
     )
     held = _held(workload, study)
-    choices = _choices(workload, study, held, used)
+    choices = _choices(problem, study, held, used)
     if study.interrupted:
         return Tuned(study, [], "the tuning was interrupted")
     if not choices:
@@ -174,9 +174,9 @@ def _held(workload: str, study: Study) -> Traits:
     return frozenset(trait for v in tables.variants(workload) if v.name in ran for trait in v.traits)
 
 
-def _choices(workload: str, study: Study, held: Traits, used: dict[Traits, Configuration]) -> list[Choice]:
+def _choices(problem: Problem, study: Study, held: Traits, used: dict[Traits, Configuration]) -> list[Choice]:
     """The fastest for the problem's own traits, and where it needs any, the fastest that needs none."""
-    groups = study.groups()
+    groups, workload = study.groups(), problem.workload
     if not groups:
         return []
     needs = {variant.name: frozenset(variant.traits) for variant in tables.variants(workload)}
@@ -185,7 +185,7 @@ def _choices(workload: str, study: Study, held: Traits, used: dict[Traits, Confi
         for row in groups[0].rows
         if row["kind"] == "summary" and row["role"] == "variant" and row["status"] == "ok"
     }
-    standard = [c for c in compared if not tables.accuracy(workload, c)]
+    standard = [c for c in compared if not tables.accuracy(workload, c) and problem.tunable(c)]
     ranked = sorted(standard, key=lambda configuration: float(compared[configuration]["median_ms"]))
     general = [configuration for configuration in ranked if not needs[configuration.variant]]
 

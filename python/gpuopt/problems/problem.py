@@ -40,6 +40,7 @@ class Problem:
     writes: each makes, for a device, a function that returns the result as NumPy. ``traits`` are facts of the input
     that cost nothing to know, in the words of tuned records: what is tuned here is kept for such inputs alone.
     ``checked`` are the indices of the output's elements that ``reference`` and ``tolerance`` are of, None for all.
+    ``tunable`` says whether a plain call may come to use a configuration, whatever the input.
     ``counted`` is what one run does in the workload's own unit, such as ``{"pair": 1e9}``: what its rate counts.
     """
 
@@ -60,6 +61,7 @@ class Problem:
     traits: Mapping[str, object] = field(default_factory=dict)
     checked: np.ndarray | None = None
     counted: Mapping[str, float] = field(default_factory=dict)
+    tunable: Callable[[Configuration], bool] = lambda configuration: True
 
     def seen(self, output: np.ndarray) -> np.ndarray:
         """What of an output ``reference`` is of."""

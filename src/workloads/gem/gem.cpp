@@ -11,8 +11,7 @@
 namespace gpuopt {
 namespace {
 
-constexpr std::int64_t most = std::int64_t(1) << 30;
-constexpr std::int64_t padding = 1024;  // atoms come in multiples of the largest tile
+constexpr std::int64_t most = std::int64_t(1) << 28;  // kernels index four scalars each by int
 
 using Point = std::array<double, 3>;
 
@@ -127,7 +126,7 @@ public:
           phi_(phi),
           variant_(variant),
           parameters_(parameters),
-          sizes_({{"atoms", (input.atoms + padding - 1) / padding * padding}, {"count", input.points}, {"parts", 1}}),
+          sizes_({{"atoms", input.atoms}, {"count", input.points}, {"parts", 1}}),
           case_{session->device(), dtype, sizes_, parameters_},
           xyz_(input.xyz, dtype),
           place_(input.place, dtype),
@@ -136,6 +135,8 @@ public:
 
     std::shared_ptr<Prepared> plan() {
         check_configuration(gem_workload(), variant_, case_);
+        const auto step = variant_.step(case_);
+        sizes_["atoms"] = (input_.atoms + step - 1) / step * step;
         form_ = variant_.form(case_);
         pack_atoms();
         sort_points();
@@ -166,7 +167,7 @@ private:
         const auto padded = sizes_.at("atoms");
         const bool expanded = given("DISTANCE", 0) > 0, tiles = given("DISTANCE", 0) == 2,
                    by_component = variant_.by_component && variant_.by_component(case_);
-        const auto tile = given("TILE", padding);
+        const auto tile = given("TILE", 1);
         const Reals charge(input_.charge, dtype_), inner(input_.inner, dtype_);
         std::vector<std::int32_t> order;
         if (tiles) order = along_a_curve(xyz_, input_.atoms, box_);
@@ -235,11 +236,14 @@ private:
                 (low[2] + high[2]) / 2 - origin[2]};
     }
 
+    int region_of(std::int64_t point) const {
+        return model_.part == GemPart::coulomb ? 2 : model_.region(input_.r[point], form_);  // one form serves all
+    }
+
     // Points of one region need no order of their own.
     void sort_points() {
         std::array<std::int64_t, 4> counts{};
-        for (std::int64_t i = 0; i < input_.points; ++i)
-            ++counts[static_cast<std::size_t>(model_.region(input_.r[i], form_))];
+        for (std::int64_t i = 0; i < input_.points; ++i) ++counts[static_cast<std::size_t>(region_of(i))];
         std::array<std::int64_t, 4> from{};
         for (int region = 1; region <= 3; ++region) {
             const auto at = static_cast<std::size_t>(region);
@@ -249,7 +253,7 @@ private:
         if (regions_.size() < 2) return;
         order_.resize(static_cast<std::size_t>(input_.points));
         for (std::int64_t i = 0; i < input_.points; ++i)
-            order_[static_cast<std::size_t>(from[static_cast<std::size_t>(model_.region(input_.r[i], form_))]++)] =
+            order_[static_cast<std::size_t>(from[static_cast<std::size_t>(region_of(i))]++)] =
                 static_cast<std::int32_t>(i);
     }
 
@@ -282,12 +286,13 @@ private:
 
     // So many that the last wave of work-groups, which may be nearly empty, is a small part of all.
     std::int64_t parts(std::int64_t points) const {
-        const auto asked = given("PARTS", 1), tiles = sizes_.at("atoms") / given("TILE", padding);
+        const auto asked = given("PARTS", 1), tiles = sizes_.at("atoms") / given("TILE", 1);
         if (asked > 0) return std::min(asked, tiles);
         constexpr std::int64_t groups_a_unit = 512;
         const auto group = variant_.vertices_a_group(case_), groups = (points + group - 1) / group;
         const auto wanted = (groups_a_unit * session_->device().compute_units + groups - 1) / groups;
-        return std::max<std::int64_t>(1, std::min({wanted, tiles, std::int64_t(128)}));
+        const auto room = (std::int64_t(64) << 20) / (points * std::int64_t(facts(dtype_).bytes));  // bytes of sums
+        return std::max<std::int64_t>(1, std::min({wanted, tiles, room, std::int64_t(128)}));
     }
 
     void add_region(int region, std::int64_t from, std::int64_t count) {
@@ -316,10 +321,9 @@ private:
         sizes_["parts"] = split;
         const bool summed = variant_.parts && given("PARTS", 1) != 1;
         const auto sums = variant_.parts ? scratch(summed ? split * slice : 1, "sums of parts") : nullptr;
-        const auto tiles = sizes_.at("atoms") / given("TILE", padding);
+        const auto tiles = sizes_.at("atoms") / given("TILE", 1);
         for (std::int64_t first = from; first < from + count; first += slice) {
             sizes_["count"] = std::min(slice, from + count - first);
-            plan_->main_step = plan_->steps().size();
             plan_->add(program, workload.entry_point(variant_), variant_.launch(case_));
             if (image_) plan_->arg(image_->handle());
             else plan_->arg(atoms_->handle());
@@ -408,7 +412,7 @@ private:
 
 void check_count(const char* name, std::int64_t count) {
     if (count < 1) throw ArrayError(name, "there are none", "give at least one");
-    if (count > most) throw ArrayError(name, std::to_string(count) + " are too many", "give at most 2^30 at a time");
+    if (count > most) throw ArrayError(name, std::to_string(count) + " are too many", "give at most 2^28 at a time");
 }
 
 }  // namespace

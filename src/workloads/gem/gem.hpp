@@ -1,5 +1,5 @@
 // GEM: the electrostatic potential of a molecule at points on and around its surface, a closed-form solvent model
-// summed over all pairs of an atom and a point (Fenley, Gordon, Onufriev 2008; Daga, Feng 2012).
+// summed over all pairs of an atom and a point (Fenley, Gordon, Onufriev 2008; Daga, Scogland, Feng 2011).
 #pragma once
 
 #include "workloads/gem/model.hpp"
@@ -11,6 +11,7 @@ namespace gpuopt {
 struct GemVariant : Variant {
     std::function<GemForm(const Case&)> form;       // literal or minimal
     std::function<bool(const Case&)> by_component;  // atoms as all x, all y, ... instead of (x, y, z, q) each
+    std::function<std::int64_t(const Case&)> step;  // atoms come in multiples of it
     bool parts = false;                             // work-groups may split the atoms: takes squares, centres and sums
     std::int64_t vertices_a_group(const Case& at) const;
 };
@@ -29,7 +30,7 @@ struct GemInput {
     double nearest = 0;            // A: closer atoms count as at this distance; 0: as they lie
 };
 
-// phi has `points` elements. Throws ArrayError for more than 2^30 atoms or points, ParameterError, UnsupportedError,
+// phi has `points` elements. Throws ArrayError for more than 2^28 atoms or points, ParameterError, UnsupportedError,
 // KernelBuildError, DeviceMemoryError.
 std::shared_ptr<Prepared> prepare_gem(const std::shared_ptr<Session>& session, DType dtype, const GemInput& input,
                                       const GemModel& model, const std::shared_ptr<Buffer>& phi,

@@ -38,7 +38,7 @@ std::string GemKind::options() const {
 }
 
 int GemKind::slots() const {
-    const int layer = 4 + (direct ? 5 : 3);  // d', u, d2 u, d2 u^2; then 1/u and its part of the term
+    const int layer = 4 + 3;  // d', u, d2 u, d2 u^2; then 1/u and its part of the term
     switch (number) {
         case 0: return 0;
         case 1: return layer;

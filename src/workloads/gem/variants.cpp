@@ -105,7 +105,9 @@ const std::vector<GemVariant>& table() {
            work_group_fits("LOCAL"),
            needs_local_bytes(local_of_pairs)}},
          [=](const Case& at) { return form(at) == 0 ? GemForm::literal : GemForm::minimal; },
-         [=](const Case& at) { return math(at) == 1; }},
+         [=](const Case& at) { return math(at) == 1; },
+         // Tiles of a work-group, or what is written out; at least the four of a texel.
+         [=](const Case& at) { return atoms(at) % 2 == 1 ? at.parameter("LOCAL") : std::int64_t(16); }},
         {{"tiled",
           "several vertices a work-item share each atom's load; work-groups may split the atoms",
           {{"LOCAL", {64, 128, 256, 512}, 128, local_size.meaning},
@@ -113,7 +115,10 @@ const std::vector<GemVariant>& table() {
            {"STAGED", {0, 1}, 1, "tiles of atoms in local memory (1) or read through the caches (0)"},
            {"TILE", {64, 128, 256, 512, 1024}, 256, "atoms in a tile"},
            {"DISTANCE", {0, 1, 2}, 0, "differences (0), expanded about the molecule's centre (1) or each tile's (2)"},
-           {"RSQRT", {0, 1, 2, 3, 4}, 1, rsqrt.meaning + "; 4: as 2, but one of 4 VERTICES roots by Newton steps"},
+           {"RSQRT",
+            {0, 1, 2, 3, 4, 5},
+            5,
+            rsqrt.meaning + "; 5: native and a Newton step; 4: as 2, but one of 4 VERTICES roots by Newton steps"},
            {"BLOCKED", {0, 1}, 1, "a sum a tile, then the sum of those (1), or one running sum (0)"},
            {"UNROLL", {1, 2, 4, 8}, 2, "groups of four atoms whose terms are written out"},
            {"PARTS", {0, 1, 2, 4, 8, 16, 32, 64, 128}, 0, "work-groups that split the atoms; 0: as fill the device"}},
@@ -121,6 +126,7 @@ const std::vector<GemVariant>& table() {
           {work_group_fits("LOCAL"), root_is_of_floats(), root_is_there(), needs_local_bytes(local_of_tiles)}},
          minimal,
          each_whole,
+         levels_of("TILE"),
          true},
         {{"wide",
           "few work-items, explicit vectors of vertices; for CPUs",
@@ -130,7 +136,8 @@ const std::vector<GemVariant>& table() {
           rows_of_vectors,
           {root_is_of_floats(), root_is_there()}},
          minimal,
-         each_whole},
+         each_whole,
+         [](const Case&) { return std::int64_t(1); }},
     };
     return rows;
 }
