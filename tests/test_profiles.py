@@ -200,9 +200,20 @@ def test_resources_of_work(made: Profile) -> None:
     assert "float32" not in bounds.resources(work, "int8", made)
 
 
-def small_sweep(device: gpuopt.Device) -> lab.Study:
+def small_sweep(device: gpuopt.Device, store: Path | None = None) -> lab.Study:
     problem = problems.spmv_grid(40, 30, radius=2, device=device)
-    return lab.sweep(problem, ["basic"], protocol="quick", device=device, peers=(), calls=False)
+    return lab.sweep(problem, ["basic"], protocol="quick", device=device, peers=(), calls=False, store=store)
+
+
+def test_blocks_of_another_profile_are_taken_again(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, made: Profile, tmp_path: Path
+) -> None:
+    small_sweep(any_device, tmp_path / "rows.jsonl")
+    made = dataclasses.replace(made, ceilings={"float32": Ceiling(1e-3, "GFLOP/s", "fma")})
+    monkeypatch.setattr(profiles, "stored", lambda device: made)
+    study = small_sweep(any_device, tmp_path / "rows.jsonl")
+    assert {row["profile"] for row in study.rows if row["kind"] == "block" and row["role"] == "variant"} == {made.date}
+    assert study.summary[0]["bound_by"] == "float32"
 
 
 def test_a_sweep_is_bounded_by_the_profile(

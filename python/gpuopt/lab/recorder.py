@@ -47,13 +47,14 @@ class Recorder:
         """Stored blocks, by number, that hold a good row of each of these keys, all of them taken against ``baseline``
         (its fields); the ceilings of these sizes come along.
 
-        A block with another baseline holds other ratios. Which ceilings were the fastest may differ from run to run; a
-        block's shares of its bound are in its rows.
+        A block with another baseline holds other ratios, one of another profile other bounds. Which ceilings were the
+        fastest may differ from run to run; a block's shares of its bound are in its rows.
         """
         good = [
             row
             for row in (self.store.latest() if self.store else [])
             if (row["kind"], row["status"], row["baseline"]) == ("block", "ok", baseline["configuration"])
+            and (row["role"] == "ceiling" or row.get("profile") == baseline.get("profile"))
         ]
         alike = {_where(row) for row in good if row["key"] in keys}
         found: dict[int, list[Row]] = {}

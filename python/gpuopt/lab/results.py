@@ -40,8 +40,8 @@ def _lists(**words: str) -> dict[str, tuple[str, ...]]:
 GROUPS = _lists(
     what="""schema workload family problem footprint_bytes variant configuration preset accuracy dtype vector_width
             params sizes global_size local_size options seed cache_state clock role""",
-    where="""device device_type driver platform env_hash environment source_sha256 binary_sha256 protocol gpuopt_version
-             time_utc""",
+    where="""device device_type driver platform env_hash environment profile source_sha256 binary_sha256 protocol
+             gpuopt_version time_utc""",
     outcome="kind status reason flags block order",
     time="n batch_n min_ms q1_ms median_ms q3_ms p95_ms max_ms mad_ms ci_lo_ms ci_hi_ms samples_ms",
     overheads="build_ms busy_ms queued_start_ms wall_ms warmup_ms",

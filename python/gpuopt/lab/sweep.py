@@ -195,6 +195,7 @@ class _Sweep:
             self.flush = bounds.flusher(self.device, notes) if cache == "cold" else None
             self.bound_by = bounds.bounding_memory(self.device, footprint, state)
         self.common = problem_fields(self.problem, self.device, self.protocol.name, state, facts["env_hash"])
+        self.common["profile"] = self.profile.date if self.profile else None
         row = {"kind": "environment", "status": "ok", "environment": facts, "env_hash": facts["env_hash"]}
         self.recorder.keep(row | {"device": device_label(self.device)})
 
