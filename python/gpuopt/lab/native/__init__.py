@@ -15,9 +15,9 @@ from pathlib import Path
 from gpuopt import _core
 from gpuopt._core import Error
 
-# -ffast-math but for its start-up code, which would flush denormals to zero in the whole process.
-FAST = ("-fno-math-errno", "-ffinite-math-only", "-funsafe-math-optimizations", "-fno-trapping-math")
-FLAGS = ("-O3", "-march=native", *FAST, "-fopenmp", "-shared", "-fPIC")
+FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp", "-fPIC")
+# Linked without -ffast-math, whose start-up code would flush denormals to zero in the whole process.
+LINKED = ("-shared", "-fopenmp")
 
 
 def compiler() -> str | None:
@@ -33,7 +33,7 @@ def version() -> str:
     if path is None:
         raise Error("there is no C++ compiler; install one, or name it in CXX")
     told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-    return f"{(told.splitlines() or [path])[0]}, {' '.join(FLAGS[:-2])}, {os.cpu_count()} threads"
+    return f"{(told.splitlines() or [path])[0]}, {' '.join(FLAGS[:-1])}, {os.cpu_count()} threads"
 
 
 @cache
@@ -46,15 +46,16 @@ def library(name: str) -> ctypes.CDLL:
         raise Error("there is no C++ compiler; install one, or name it in CXX")
     folder = Path(_core.cache_dir()) / "native"
     folder.mkdir(parents=True, exist_ok=True)
-    key = hashlib.sha256(source + version().encode() + _processor()).hexdigest()[:32]
+    key = hashlib.sha256(source + version().encode() + repr(LINKED).encode() + _processor()).hexdigest()[:32]
     made = folder / f"{name}-{key}.so"
     if not made.exists():
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            text, built = Path(scratch) / f"{name}.cpp", Path(scratch) / "built.so"
+            text, compiled, built = (Path(scratch) / f"{name}.{suffix}" for suffix in ("cpp", "o", "so"))
             text.write_bytes(source)
-            run = subprocess.run([path, *FLAGS, "-o", built, text], capture_output=True, text=True, check=False)
-            if run.returncode:
-                raise Error(f"{path} cannot compile {name}.cpp: {run.stderr.strip()[:500]}")
+            for command in ([*FLAGS, "-c", "-o", str(compiled), str(text)], [*LINKED, "-o", str(built), str(compiled)]):
+                run = subprocess.run([path, *command], capture_output=True, text=True, check=False)
+                if run.returncode:
+                    raise Error(f"{path} cannot compile {name}.cpp: {run.stderr.strip()[:500]}")
             built.replace(made)
     # Threads that spin for the next loop would take the cores from the OpenCL runtime's, whose turn comes in between.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -1,5 +1,5 @@
 // The sum that GEM's K0 is, as plainly as it can be written: one loop over atoms for each vertex, threads over vertices.
-// Held beside the kernels on CPUs; compiled with -O3 -march=native, the parts of -ffast-math and -fopenmp.
+// Held beside the kernels on CPUs; compiled with -O3 -march=native -ffast-math -fopenmp.
 #include <cmath>
 
 template <class Real>

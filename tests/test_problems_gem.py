@@ -1,0 +1,93 @@
+"""GEM problems, their factorial, and the plain loop held beside them."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import UnsupportedError, lab, problems
+from gpuopt.lab import native
+from gpuopt.lab.peers import default_peers
+from gpuopt.problems.gem import factorial
+
+
+def test_problems_of_other_options_have_other_names() -> None:
+    """Rows are resumed by the problem's name and sizes: none may pass for another's."""
+    molecule, surface = problems.globule(50)
+    options = [
+        {},
+        {"salt": 0.1},
+        {"salt": 0.2},
+        {"projection": 1.0},
+        {"phi_type": "coulomb"},
+        {"phi_type": "reaction"},
+        {"epsilon_in": 4},
+        {"epsilon_out": 40},
+        {"size": 9.0},
+    ]
+    made = [problems.gem(molecule, surface, **given) for given in options]
+    made.append(problems.gem(*problems.globule(50, seed=1)))
+    assert len({problem.name for problem in made}) == len(made)
+    assert problems.gem(molecule, surface).name == made[0].name
+
+
+def test_forms() -> None:
+    molecule, surface = problems.globule(50)
+    for given, form in (
+        ({}, "K0"),
+        ({"salt": 0.1}, "K1"),
+        ({"salt": 0.1, "projection": 3.0}, "K2"),
+        ({"projection": -1.0}, "K3"),
+        ({"salt": 0.1, "projection": -1.0}, "K3-salt"),
+        ({"salt": 0.1, "phi_type": "coulomb"}, "K0"),
+    ):
+        assert problems.gem(molecule, surface, **given).traits == {"form": form}  # type: ignore[arg-type]
+
+
+def test_a_sample_of_the_points_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["gpuopt.problems.gem"], "ALL_PAIRS", 5000.0)
+    molecule, surface = problems.globule(100)
+    problem = problems.gem(molecule, surface)
+    assert problem.checked is not None
+    assert len(problem.checked) == len(problem.reference) == 50
+    assert np.array_equal(problem.seen(np.arange(len(surface))), problem.checked)
+
+
+def test_the_factorial_has_every_cell_once() -> None:
+    cells = factorial()
+    assert len(set(cells)) == len(cells) == 76
+    assert sum(cell.parameters["SPECIALIZED"] for cell in cells) == 32 + 6
+
+
+def test_only_exact_distances_become_a_default() -> None:
+    problem = problems.gem(*problems.globule(50))
+    assert problem.tunable(gpuopt.Configuration("tiled", DISTANCE=0))
+    assert not problem.tunable(gpuopt.Configuration("tiled", DISTANCE=2))
+
+
+@pytest.mark.skipif(native.compiler() is None, reason="no C++ compiler")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_plain_loop(any_device: gpuopt.Device, dtype: str) -> None:
+    if any_device.type != "cpu":
+        pytest.skip("the loop stands beside CPUs")
+    problem = problems.gem(*problems.globule(80, dtype=dtype))
+    (loop,) = [peer for peer in default_peers("gem", any_device, []) if peer.name == "C++ loop"]
+    result = loop.fetch(loop.run(loop.prepare(problem)))
+    assert (np.abs(result - problem.reference) <= problem.tolerance).all()
+    assert float(np.float64(1e-310) * 0.5) > 0  # denormals live on
+    with pytest.raises(UnsupportedError, match="no salt"):
+        loop.prepare(problems.gem(*problems.globule(80, dtype=dtype), salt=0.1))
+
+
+def test_a_sweep_counts_pairs(any_device: gpuopt.Device) -> None:
+    problem = problems.gem(*problems.globule(60))
+    study = lab.sweep(problem, ["paper:basic", "tiled", "wide"], protocol="quick", device=any_device, peers=())
+    assert {row["status"] for row in study.summary} == {"ok"}
+    for row in study.summary:
+        assert row["counted"] == problem.counted
+        assert row["gop_s"] == pytest.approx(problem.counted["pair"] / row["median_ms"] * 1e-6)
+    text = study.to_text(160)
+    assert "G pair/s" in text
