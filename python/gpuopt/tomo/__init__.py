@@ -1,0 +1,54 @@
+"""Tomography: scans, phantoms, projectors and reconstruction; ``import gpuopt.tomo as gt``.
+
+Lengths in mm, angles in radians, images (z, y, x) or (y, x) in 1/mm, projections (view, v, u) or (view, u).
+"""
+
+from gpuopt.tomo.analytic import fbp, fdk
+from gpuopt.tomo.filters import filter_rows, ramp
+from gpuopt.tomo.geometry import Detector, Frames, Geometry
+from gpuopt.tomo.iterative import cgls, os_sart, sart, sirt
+from gpuopt.tomo.numpy_projector import NumpyProjector
+from gpuopt.tomo.operators import Backend, GeometricOperator, Operator
+from gpuopt.tomo.phantoms import Blob, Body, Ellipsoid, Phantom, blob, shepp_logan, sphere
+from gpuopt.tomo.rawdata import normalise, poisson_noise
+from gpuopt.tomo.reconstruction import Reconstruction, State
+from gpuopt.tomo.scans import circular, fan, helical, parallel2d, parallel3d
+from gpuopt.tomo.vectors import from_astra, from_vectors
+from gpuopt.tomo.volume import Volume
+
+__all__ = [
+    "Backend",
+    "Blob",
+    "Body",
+    "Detector",
+    "Ellipsoid",
+    "Frames",
+    "GeometricOperator",
+    "Geometry",
+    "NumpyProjector",
+    "Operator",
+    "Phantom",
+    "Reconstruction",
+    "State",
+    "Volume",
+    "blob",
+    "cgls",
+    "circular",
+    "fan",
+    "fbp",
+    "fdk",
+    "filter_rows",
+    "from_astra",
+    "from_vectors",
+    "helical",
+    "normalise",
+    "os_sart",
+    "parallel2d",
+    "parallel3d",
+    "poisson_noise",
+    "ramp",
+    "sart",
+    "shepp_logan",
+    "sirt",
+    "sphere",
+]

@@ -1,0 +1,126 @@
+"""What a scan's numbers must be: each check names the argument and the fix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuopt._core import ArrayError, ParameterError
+
+Float64Array = NDArray[np.float64]
+
+DATA_AXES = {2: ("view", "u"), 3: ("view", "v", "u")}
+IMAGE_AXES = {2: ("y", "x"), 3: ("z", "y", "x")}
+
+_MOST_TURNS = 2  # of a scan that does not advance: more are degrees
+
+
+def number(name: str, given: Any, unit: str = "mm") -> float:
+    """``given`` as a finite float."""
+    if isinstance(given, bool) or not isinstance(given, Real) or not math.isfinite(given):
+        raise ParameterError(f"{name}: {given!r} is no number; give {unit}")
+    return float(given)
+
+
+def positive(name: str, given: Any, unit: str = "mm") -> float:
+    """``given`` as a finite float above 0."""
+    value = number(name, given, unit)
+    if value <= 0:
+        raise ParameterError(f"{name}: {given!r} cannot be; give {unit}, above 0")
+    return value
+
+
+def count(name: str, given: Any) -> int:
+    """``given`` as a whole number above 0."""
+    if isinstance(given, bool) or not isinstance(given, Integral) or given < 1:
+        raise ParameterError(f"{name}: {given!r} is no count; give a whole number of at least 1")
+    return int(given)
+
+
+def each(name: str, given: Any, axes: Sequence[str]) -> list[tuple[str, Any]]:
+    """One value for each of ``axes`` with its name, from as many of them or a single one."""
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if not isinstance(given, (tuple, list)):
+        return [(f"{name} along {axis}" if len(axes) > 1 else name, given) for axis in axes]
+    if len(given) != len(axes):
+        raise ParameterError(f"{name}: {given!r} has {len(given)} entries; give ({', '.join(axes)}), or one for all")
+    return [(f"{name} along {axis}", value) for axis, value in zip(axes, given, strict=True)]
+
+
+def angles(name: str, given: Any, whole: float, advances: bool = False) -> Float64Array:
+    """View angles in radians, fp64 and read-only: ``given``, or that many spread evenly over ``whole``.
+
+    Raises ParameterError for a scan that does not advance along z and yet takes more than two turns: degrees.
+    """
+    if isinstance(given, Integral):
+        found = whole * np.arange(count(name, given)) / int(given)
+    else:
+        found = vector(name, given, "angles in radians, or how many")
+    span = float(np.ptp(found))
+    if not advances and span > _MOST_TURNS * 2 * math.pi * (1 + 1e-9):
+        raise ParameterError(
+            f"{name}: they span {span:.5g} rad, {span / (2 * math.pi):.3g} turns of a scan that does not advance; if "
+            f"these are degrees, use np.deg2rad({name})"
+        )
+    return frozen(found)
+
+
+def vector(name: str, given: Any, what: str) -> Float64Array:
+    """``given`` as finite numbers (n,), n at least 1."""
+    try:
+        array = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArrayError(f"{name}: it cannot be read as numbers ({error}); give {what}") from error
+    if array.ndim != 1 or not array.size:
+        raise ArrayError(f"{name}: its shape is {array.shape}; give (n,), {what}")
+    if not np.isfinite(array).all():
+        raise ArrayError(f"{name}: entry {np.flatnonzero(~np.isfinite(array))[0]} is NaN or infinite; give {what}")
+    return array
+
+
+def centres(count: int, pitch: float = 1.0, middle: float = 0.0) -> Float64Array:
+    """Where the centres of ``count`` cells of a size lie, side by side about ``middle``."""
+    return np.asarray(middle + (np.arange(count) - (count - 1) / 2) * pitch, dtype=np.float64)
+
+
+def frozen(array: np.ndarray) -> Float64Array:
+    """A read-only fp64 copy: geometries are values."""
+    kept = np.array(array, dtype=np.float64)
+    kept.flags.writeable = False
+    return kept
+
+
+def shape(name: str, given: Any, expected: tuple[int, ...], axes: Sequence[str], of: str) -> None:
+    """Refuses an array of another shape than ``expected``, by the name of the axis."""
+    found = tuple(given.shape if hasattr(given, "shape") else np.shape(given))
+    if found == expected:
+        return
+    hint = ""
+    if len(found) == 3 and (found[1], found[0], found[2]) == expected and axes == DATA_AXES[3]:
+        hint = '; it looks like (v, view, u): say axes="vau"'
+    if len(found) != len(expected):
+        raise ArrayError(f"{name}: its shape is {found}; give ({', '.join(axes)}) = {expected}, that of {of}{hint}")
+    wrong = next(i for i in range(len(expected)) if found[i] != expected[i])
+    raise ArrayError(
+        f"{name}: its axis {axes[wrong]} has {found[wrong]} entries, {of} {expected[wrong]}; give "
+        f"({', '.join(axes)}) = {expected}{hint}"
+    )
+
+
+def floats(name: str, array: np.ndarray, axes: Sequence[str]) -> None:
+    """Refuses what is not native float32 or float64, and NaN or infinity, by its place."""
+    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+        raise ArrayError(
+            f"{name}: its dtype is {array.dtype.str}, not native float32 or float64; use {name}.astype(np.float32)"
+        )
+    # The extremes show NaN and infinity without a mask as large as the array.
+    if array.size and not (np.isfinite(array.min()) and np.isfinite(array.max())):
+        place = np.argwhere(~np.isfinite(array))[0]
+        where = ", ".join(f"{axis} {index}" for axis, index in zip(axes, place, strict=True))
+        raise ArrayError(f"{name}: {where} holds NaN or infinity; repair or mask such pixels")

@@ -1,0 +1,311 @@
+"""What every scan is made of: a detector, and for each view where rays start and where they end.
+
+A right-handed frame in mm with its origin on the rotation axis z. At the view angle t, theta = (sin t, -cos t, 0)
+points to the source, e = (cos t, sin t, 0) is the direction of u, and v runs along z. A 2D scan is the slice z = 0.
+Projections are (view, v, u), in 2D (view, u), and hold line integrals at pixel centres. Everything is fp64.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.tomo import checks
+from gpuopt.tomo.checks import Float64Array
+from gpuopt.tomo.volume import Volume
+
+
+@dataclass(frozen=True)
+class Detector:
+    """Rows (along v) and columns (along u), their pitches in mm, and where the detector's middle lies.
+
+    The index of a coordinate is (coordinate - offset) / pitch + (n - 1) / 2. Of a curved detector u is arc length. In
+    2D there is one row at v = 0 with a pitch of 1, which nothing reads.
+    """
+
+    rows: int
+    columns: int
+    dv: float
+    du: float
+    v_offset: float = 0.0
+    u_offset: float = 0.0
+
+    @classmethod
+    def of(cls, dimensions: int, det: Any, pixel: Any, offset: Any) -> Detector:
+        """Counts, pitches and offsets as (v, u), or one number for all axes. Raises ParameterError."""
+        axes = checks.DATA_AXES[dimensions][1:]
+        counts = [checks.count(*one) for one in checks.each("det", det, axes)]
+        pitches = [checks.positive(*one) for one in checks.each("pixel", pixel, axes)]
+        offsets = [checks.number(*one) for one in checks.each("offset", offset, axes)]
+        if dimensions == 2:
+            return cls(1, counts[0], 1.0, pitches[0], 0.0, offsets[0])
+        return cls(*counts, *pitches, *offsets)
+
+    @property
+    def v(self) -> Float64Array:
+        """Coordinates of the rows, mm."""
+        return checks.centres(self.rows, self.dv, self.v_offset)
+
+    @property
+    def u(self) -> Float64Array:
+        """Coordinates of the columns, mm."""
+        return checks.centres(self.columns, self.du, self.u_offset)
+
+    @property
+    def reach(self) -> float:
+        """The largest |u| at an edge, mm."""
+        return abs(self.u_offset) + self.columns * self.du / 2
+
+    def row(self, v: Any) -> Any:
+        """The index, a real number, of the coordinate v."""
+        return (v - self.v_offset) / self.dv + (self.rows - 1) / 2
+
+    def column(self, u: Any) -> Any:
+        """The index, a real number, of the coordinate u."""
+        return (u - self.u_offset) / self.du + (self.columns - 1) / 2
+
+    def refined(self, times: int, dimensions: int) -> Detector:
+        """The same area with ``times`` as many pixels along each axis."""
+        rows, dv = (times * self.rows, self.dv / times) if dimensions == 3 else (self.rows, self.dv)
+        return replace(self, rows=rows, dv=dv, columns=times * self.columns, du=self.du / times)
+
+
+class Frames(NamedTuple):
+    """The views as free vectors, each (views, 3): all that rays need.
+
+    ``source`` is a place, of parallel beams the direction to it; ``centre`` is the detector's middle, on its surface;
+    ``column`` and ``row`` are the steps from one pixel to the next, of a curved detector ``column`` is a tangent at the
+    centre as long as the arc.
+    """
+
+    source: Float64Array
+    centre: Float64Array
+    column: Float64Array
+    row: Float64Array
+
+    def normals(self) -> Float64Array:
+        """column x row (views, 3): as long as a pixel is large."""
+        return np.cross(self.column, self.row)
+
+    def at(self, index: Any) -> Frames:
+        """Some of the views."""
+        return Frames(*(checks.frozen(vectors[index]) for vectors in self))
+
+
+class Projection(NamedTuple):
+    """Where points fall on the detector: ``row`` and ``column`` as real indices; and ``density``, how many rays pass
+    through a mm^2 (2D: a mm) across them there. The weight of a back projection is the voxel's volume times it."""
+
+    row: Any
+    column: Any
+    density: Any
+
+
+class Rays(NamedTuple):
+    """Rays of a view through its pixel points: ``origin`` broadcasts to ``direction`` (*pixels, 3), of length 1."""
+
+    origin: Float64Array
+    direction: Float64Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Geometry(ABC):
+    """A scan: see :func:`parallel2d`, :func:`parallel3d`, :func:`fan`, :func:`circular`, :func:`helical` and
+    :func:`from_astra`, which make them. A value that never changes."""
+
+    detector: Detector
+    dimensions: int
+    """2 or 3."""
+
+    @property
+    @abstractmethod
+    def parallel(self) -> bool:
+        """Whether the rays of a view are parallel."""
+
+    @property
+    @abstractmethod
+    def views(self) -> int:
+        """How many views."""
+
+    @property
+    def radius(self) -> float | None:
+        """Rc in mm of a curved detector, None of a flat one."""
+        return None
+
+    @property
+    @abstractmethod
+    def frames(self) -> Frames:
+        """The views as free vectors."""
+
+    @abstractmethod
+    def project(self, points: Float64Array, view: int) -> Projection:
+        """Where ``points`` (..., 3) fall in a view. Points that no pixel can see have density 0."""
+
+    @abstractmethod
+    def _take(self, index: np.ndarray) -> Geometry: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the projections: (views, rows, columns), in 2D (views, columns)."""
+        pixels = (self.detector.rows, self.detector.columns)
+        return (self.views, *pixels[3 - self.dimensions :])
+
+    @property
+    def view_angles(self) -> Float64Array:
+        """Angles t (views,) in radians that theta and the source have; of free vectors, around z."""
+        frames = self.frames
+        towards = frames.source if self.parallel else frames.source - frames.centre
+        return np.arctan2(towards[:, 0], -towards[:, 1])
+
+    def refined(self, times: int) -> Geometry:
+        """The same scan with ``times`` as many pixels on the same area along each of its axes."""
+        return replace(self, detector=self.detector.refined(times, self.dimensions))
+
+    def subset(self, views: Any) -> Geometry:
+        """The scan of some views: whole numbers in any order, a slice or a mask. Raises ParameterError."""
+        return self._take(self.view_indices(views))
+
+    def view_indices(self, views: Any) -> np.ndarray:
+        """``views`` as whole numbers from 0 to views - 1, at least one. Raises ParameterError."""
+        wanted = views if isinstance(views, slice) else np.asarray(views)
+        empty = not isinstance(wanted, slice) and not wanted.size
+        try:
+            found = np.arange(0) if empty else np.atleast_1d(np.arange(self.views)[wanted])
+        except IndexError as error:
+            raise ParameterError(f"views: {error}; there are {self.views}, from 0") from error
+        if not found.size or found.ndim > 1:
+            raise ParameterError("views: give a list of at least one, or a slice that leaves one")
+        return found
+
+    def rays(self, view: int) -> Rays:
+        """Rays through the pixel points of a view, (rows, columns, 3), in 2D (columns, 3)."""
+        source, centre, column, row = (vectors[view][:, np.newaxis, np.newaxis] for vectors in self.frames)
+        steps = checks.centres(self.detector.columns)
+        if self.radius is None:
+            along = steps * column
+        else:
+            pitch = math.sqrt((column**2).sum())
+            normal = self.frames.normals()[view][:, np.newaxis, np.newaxis]
+            normal = normal / math.sqrt((normal**2).sum())
+            angle = steps * pitch / self.radius
+            # 1 - cos by the half angle, which keeps its digits where the radius is large.
+            along = self.radius * (np.sin(angle) * column / pitch + 2 * np.sin(angle / 2) ** 2 * normal)
+        across = checks.centres(self.detector.rows)[:, np.newaxis] * row
+        # Coordinates are apart in memory, where sums over them are several times faster.
+        pixels = centre + along + across
+        if self.dimensions == 2:
+            pixels, source = pixels[:, 0], source[:, 0]
+        if self.parallel:
+            direction = np.broadcast_to(-source / math.sqrt((source**2).sum()), pixels.shape)
+            return Rays(np.moveaxis(pixels, 0, -1), np.moveaxis(direction, 0, -1))
+        direction = pixels - source
+        direction /= np.sqrt((direction**2).sum(axis=0))
+        return Rays(self.frames.source[view], np.moveaxis(direction, 0, -1))
+
+    def matrices(self, volume: Volume | None = None) -> Float64Array:
+        """(views, 3, 4) of a flat detector: (x, y, z, 1) in mm to (w column, w row, w), w = 1 / magnification, 1 of
+        parallel beams. With a volume they take voxel indices (x, y, z, 1). Raises ParameterError for curved ones."""
+        if self.radius is not None:
+            raise ParameterError(
+                "geometry: its detector is curved, which no 3x4 matrix describes; use project or frames"
+            )
+        source, centre, u, v = self.frames
+        normal = np.cross(u, v)
+        uu, vv, uv = _dot(u, u), _dot(v, v), _dot(u, v)
+        determinant = uu * vv - uv**2
+        middle = ((self.detector.columns - 1) / 2, (self.detector.rows - 1) / 2)
+        found = np.zeros((self.views, 3, 4))
+        if self.parallel:
+            found[:, 2, 3] = 1
+        else:
+            found[:, 2, :3] = normal / _dot(centre - source, normal)
+            found[:, 2, 3] = -_dot(source, found[:, 2, :3])[:, 0]
+        for i, dual in enumerate(((vv * u - uv * v) / determinant, (uu * v - uv * u) / determinant)):
+            if self.parallel:
+                found[:, i, :3] = dual - _dot(dual, source) * normal / _dot(source, normal)
+                found[:, i, 3] = middle[i] - _dot(found[:, i, :3], centre)[:, 0]
+            else:
+                found[:, i, :3] = dual
+                found[:, i, 3] = -_dot(dual, source)[:, 0]
+                found[:, i] += (_dot(dual, source - centre) + middle[i]) * found[:, 2]
+        return found if volume is None else found @ volume.affine
+
+    def to_astra(self) -> dict[str, Any]:
+        """ASTRA's projection geometry as a dictionary: "cone_vec", "cyl_cone_vec" or "parallel3d_vec". ParameterError
+        in 2D."""
+        if self.dimensions == 2:
+            raise ParameterError(
+                "geometry: it has two dimensions, and the rows of ASTRA's 2D images run the other way; use a 3D scan "
+                "with one row"
+            )
+        kind, columns = "parallel3d_vec" if self.parallel else "cone_vec", list(self.frames)
+        if self.radius is not None:
+            kind = "cyl_cone_vec"
+            columns.append(np.full((self.views, 1), self.radius))
+        return {
+            "type": kind,
+            "DetectorRowCount": self.detector.rows,
+            "DetectorColCount": self.detector.columns,
+            "Vectors": np.concatenate(columns, axis=1),
+        }
+
+    def check(self, volume: Volume) -> None:
+        """Raises ParameterError where the volume and the scan do not belong together: 2D and 3D, or a volume that does
+        not lie in front of the source in every view."""
+        if volume.ndim != self.dimensions:
+            raise ParameterError(
+                f"volume: it has {volume.ndim} axes, the geometry {self.dimensions}; give a shape "
+                f"({', '.join(checks.IMAGE_AXES[self.dimensions])})"
+            )
+        if self.parallel:
+            return
+        source = self.frames.source
+        ahead = np.einsum("vcx,vx->vc", volume.corners() - source[:, np.newaxis], self._forward())
+        if (ahead > 0).all():
+            return
+        view = int(np.flatnonzero((ahead <= 0).any(axis=1))[0])
+        place = "(" + ", ".join(f"{coordinate:.6g}" for coordinate in source[view]) + ") mm"
+        if volume.contains(source[view]):
+            raise ParameterError(f"volume: the source of view {view} at {place} lies inside it; make it smaller")
+        raise ParameterError(
+            f"volume: in view {view} it reaches behind the source at {place}; make it smaller, or move it"
+        )
+
+    def _forward(self) -> Float64Array:
+        """Normals (views, 3) of the plane through the source that points must lie beyond to be seen."""
+        normal = self.frames.normals()
+        return normal * np.sign(_dot(self.frames.centre - self.frames.source, normal))
+
+    def _kind(self) -> str:
+        shape = "" if self.parallel else " flat," if self.radius is None else f" curved (radius {self.radius:g} mm),"
+        d = self.detector
+        if self.dimensions == 2:
+            return f"{self.views} views,{shape} {d.columns} columns of {d.du:g} mm"
+        return f"{self.views} views,{shape} {d.rows} rows x {d.columns} columns of {d.dv:g} x {d.du:g} mm"
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> Float64Array:
+    """Scalar products of the rows, (n, 1)."""
+    found: Float64Array = (a * b).sum(axis=-1, keepdims=True)
+    return found
+
+
+def as_geometry(given: Any) -> Geometry:
+    """``given``, if it is a geometry. Raises ParameterError."""
+    if not isinstance(given, Geometry):
+        raise ParameterError(f"geometry: {type(given).__name__} is none; make one, say with circular or from_astra")
+    return given
+
+
+def points_of(given: ArrayLike) -> Float64Array:
+    """Points (..., 3) in fp64. Raises ArrayError."""
+    points = np.asarray(given, dtype=np.float64)
+    if not points.ndim or points.shape[-1] != 3:
+        raise ArrayError(f"points: their shape is {points.shape}; give (..., 3), x, y and z in mm")
+    return points

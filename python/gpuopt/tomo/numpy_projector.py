@@ -1,0 +1,120 @@
+"""Projectors and arithmetic in plain NumPy and fp64: what devices are held against; slow, for volumes up to 64^3."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuopt._core import ArrayError
+from gpuopt.reference import tomography as reference
+from gpuopt.tomo import checks
+from gpuopt.tomo.operators import Backend, GeometricOperator, Norms
+
+
+class _Norms(NamedTuple):
+    plain: float
+    weighted: float
+
+
+class NumpyBackend(Backend):
+    """NumPy arrays, fp64 whatever the caller's dtype."""
+
+    dtype = np.dtype(np.float64)
+
+    def take(self, given: Any, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> np.ndarray:
+        checks.shape(name, given, shape, axes, "the operator")
+        return self._numbers(given, name, axes).astype(self.dtype, copy=False)
+
+    def give(self, array: np.ndarray, like: Any) -> np.ndarray:
+        return array.astype(np.asarray(like).dtype, copy=False)
+
+    def host(self, given: Any) -> np.ndarray:
+        return self._numbers(given, "projections", tuple(f"axis {i}" for i in range(np.ndim(given))))
+
+    @staticmethod
+    def _numbers(given: Any, name: str, axes: tuple[str, ...]) -> np.ndarray:
+        if not isinstance(given, np.ndarray):
+            raise ArrayError(f"{name}: {type(given).__name__} is no NumPy array; use np.asarray({name})")
+        checks.floats(name, given, axes)
+        return given
+
+    def full(self, shape: tuple[int, ...], value: float) -> np.ndarray:
+        return np.full(shape, value, dtype=self.dtype)
+
+    def fill(self, x: np.ndarray, value: float) -> None:
+        x.fill(value)
+
+    def copy(self, x: np.ndarray) -> np.ndarray:
+        return x.copy()
+
+    def views(self, p: np.ndarray, index: np.ndarray) -> np.ndarray:
+        return p[index]
+
+    def axpy(self, a: float, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+        np.add(a * x, y, out=out)
+
+    def multiply(self, x: np.ndarray, by: np.ndarray) -> None:
+        x *= by
+
+    def reciprocal(self, x: np.ndarray, fraction: float, largest: float | None = None) -> None:
+        counts = x > fraction * (self.largest(x) if largest is None else largest)
+        np.divide(1.0, x, out=x, where=counts)
+        x[~counts] = 0
+
+    def residual(self, b: np.ndarray, ax: np.ndarray, weights: np.ndarray) -> Norms:
+        np.subtract(b, ax, out=ax)
+        plain = self.dot(ax, ax)
+        weighted = self.dot(ax, weights * ax)
+        ax *= weights
+        return _Norms(plain, weighted)
+
+    def update(
+        self,
+        x: np.ndarray,
+        step: float,
+        weights: np.ndarray,
+        g: np.ndarray,
+        low: float | None,
+        high: float | None,
+        mask: np.ndarray | None,
+        out: np.ndarray,
+    ) -> None:
+        np.add(x, step * weights * g, out=out)
+        if low is not None or high is not None:
+            np.clip(out, low, high, out=out)
+        if mask is not None:
+            out *= mask
+
+    def largest(self, x: np.ndarray) -> float:
+        return float(x.max())
+
+    def dot(self, x: np.ndarray, y: np.ndarray) -> float:
+        return float(np.vdot(x, y))
+
+
+class NumpyProjector(GeometricOperator):
+    """The reference projectors as an operator; see :class:`gpuopt.tomo.operators.GeometricOperator`."""
+
+    backend = NumpyBackend()
+
+    def forward(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        return _into(out, reference.joseph(self.geometry, self.volume, x))
+
+    def back(self, p: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        if self.pair == "fast":
+            return self.back_project(p, "adjoint", out)
+        return _into(out, reference.joseph_adjoint(self.geometry, self.volume, p))
+
+    def back_project(self, p: np.ndarray, weight: str, out: np.ndarray | None = None) -> np.ndarray:
+        return _into(out, reference.back_project(self.geometry, self.volume, p, weight))
+
+    def subset(self, views: np.ndarray) -> NumpyProjector:
+        return NumpyProjector(self.geometry.subset(views), self.volume, self.pair)
+
+
+def _into(out: np.ndarray | None, found: np.ndarray) -> np.ndarray:
+    if out is None:
+        return found
+    out[...] = found
+    return out

@@ -1,0 +1,263 @@
+"""Bodies whose line integrals are known exactly: ellipsoids, blobs, and the head of Shepp and Logan.
+
+Lengths in mm, densities in 1/mm; points and centres are (x, y, z). Everything is computed in fp64. In 2D bodies are cut
+by the plane z = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.tomo import checks
+from gpuopt.tomo.checks import Float64Array
+from gpuopt.tomo.geometry import Geometry, as_geometry, points_of
+from gpuopt.tomo.volume import Volume
+
+_POINTS_AT_ONCE = 2**15  # 256 kB a coordinate
+
+
+class Body(ABC):
+    """Something of a known density everywhere; bodies add up in a :class:`Phantom`.
+
+    Its methods take coordinates first, (3, ...), over which sums are several times faster than over a last axis.
+    """
+
+    @abstractmethod
+    def density_at(self, points: Float64Array) -> Float64Array:
+        """Density (...,) at points (3, ...)."""
+
+    @abstractmethod
+    def integral(self, origin: Float64Array, direction: Float64Array) -> Float64Array:
+        """Line integrals (n,) along lines through ``origin`` (3, n) or (3, 1); ``direction`` (3, n) of length 1."""
+
+    @abstractmethod
+    def box(self) -> tuple[Float64Array, Float64Array]:
+        """Corners of a box (3,) beyond which the density is 0, or far below what counts."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Ellipsoid(Body):
+    """Of constant ``density`` about ``centre`` (x, y, z); ``axes`` (a, b, c) are its semi-axes, infinite of cylinders.
+
+    ``turn`` turns it counter-clockwise about z through its centre, in radians; or is a rotation matrix (3, 3) whose
+    columns are the directions of the axes. Raises ParameterError.
+    """
+
+    density: float
+    axes: tuple[float, ...]
+    centre: Float64Array
+    rotation: Float64Array
+
+    def __init__(self, density: float, axes: Any, centre: Any = (0.0, 0.0, 0.0), turn: Any = 0.0) -> None:
+        object.__setattr__(self, "density", checks.number("density", density, "1/mm"))
+        semi = [
+            math.inf if value == math.inf else checks.positive(name, value)
+            for name, value in checks.each("axes", axes, "xyz")
+        ]
+        object.__setattr__(self, "axes", tuple(semi))
+        object.__setattr__(self, "centre", _place(centre))
+        object.__setattr__(self, "rotation", _rotation(turn))
+
+    @property
+    def _to_unit(self) -> Float64Array:
+        """M = diag(1 / axes) rotation^T: takes the body to the unit sphere."""
+        scaled: Float64Array = self.rotation.T / np.array(self.axes)[:, np.newaxis]
+        return scaled
+
+    def density_at(self, points: Float64Array) -> Float64Array:
+        inside = (np.tensordot(self._to_unit, _from(points, self.centre), 1) ** 2).sum(axis=0) <= 1
+        return np.where(inside, self.density, 0.0)
+
+    def integral(self, origin: Float64Array, direction: Float64Array) -> Float64Array:
+        q, e = self._to_unit @ _from(origin, self.centre), self._to_unit @ direction
+        qe, ee, qq = ((a * b).sum(axis=0) for a, b in ((q, e), (e, e), (q, q)))
+        if not ee.all():
+            raise ParameterError("direction: a ray runs along the infinite axis of a cylinder; tilt one of them")
+        return self.density * 2 * np.sqrt(np.maximum(qe**2 - ee * (qq - 1), 0)) / ee
+
+    def box(self) -> tuple[Float64Array, Float64Array]:
+        with np.errstate(invalid="ignore"):
+            half = np.sqrt(np.nansum((self.rotation * np.array(self.axes)) ** 2, axis=1))
+        return self.centre - half, self.centre + half
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Blob(Body):
+    """density exp(-|x - centre|^2 / width^2): smooth, so that errors of discretisation fall fast."""
+
+    width: float
+    centre: Float64Array
+    density: float
+
+    def __init__(self, width: float, centre: Any = (0.0, 0.0, 0.0), density: float = 1.0) -> None:
+        object.__setattr__(self, "width", checks.positive("width", width))
+        object.__setattr__(self, "centre", _place(centre))
+        object.__setattr__(self, "density", checks.number("density", density, "1/mm"))
+
+    def density_at(self, points: Float64Array) -> Float64Array:
+        squared: Float64Array = (_from(points, self.centre) ** 2).sum(axis=0)
+        return self.density * np.exp(-squared / self.width**2)
+
+    def integral(self, origin: Float64Array, direction: Float64Array) -> Float64Array:
+        # The foot of the perpendicular, rather than Pythagoras: sources are far.
+        away = _from(origin, self.centre)
+        away = away - (away * direction).sum(axis=0) * direction
+        squared: Float64Array = (away**2).sum(axis=0)
+        return self.density * math.sqrt(math.pi) * self.width * np.exp(-squared / self.width**2)
+
+    def box(self) -> tuple[Float64Array, Float64Array]:
+        half = 7 * self.width  # exp(-49) is 5e-22
+        return self.centre - half, self.centre + half
+
+
+@dataclass(frozen=True, eq=False)
+class Phantom:
+    """Bodies that add up."""
+
+    bodies: tuple[Body, ...]
+
+    def __init__(self, bodies: Sequence[Body] | Body) -> None:
+        given = (bodies,) if isinstance(bodies, Body) else tuple(bodies)
+        if not given or not all(isinstance(body, Body) for body in given):
+            raise ParameterError("bodies: give at least one Ellipsoid or Blob, and nothing else")
+        object.__setattr__(self, "bodies", given)
+
+    def __add__(self, other: Phantom) -> Phantom:
+        return Phantom((*self.bodies, *other.bodies))
+
+    def sample(self, volume: Volume, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
+        """The density on a volume, at the centres of its voxels, or the mean over ``supersample`` points along each of
+        their axes. Raises ParameterError."""
+        times = checks.count("supersample", supersample)
+        image = np.zeros(volume.shape, dtype=dtype)
+        fine = volume.refined(times)
+        flat = volume.ndim == 2
+        slabs = 1 if flat else volume.shape[0]
+        for k in range(slabs):
+            z = fine.z if flat else fine.z[k * times : (k + 1) * times]
+            total = np.zeros((len(z), len(fine.y), len(fine.x)))
+            for body in self.bodies:
+                low, high = body.box()
+                if z[-1] < low[2] or z[0] > high[2]:
+                    continue
+                ends = zip((fine.x, fine.y), low, high, strict=False)
+                cut = [np.searchsorted(axis, edges) for axis, *edges in ends]
+                columns, rows = (slice(first, last + 1) for first, last in cut)
+                grid = np.stack(np.broadcast_arrays(fine.x[columns], fine.y[rows, None], z[:, None, None]))
+                total[:, rows, columns] += body.density_at(grid)
+            coarse = total.reshape(len(z), len(volume.y), times, len(volume.x), times).mean(axis=(0, 2, 4))
+            image[... if flat else k] = coarse
+        return image
+
+    def line_integrals(self, origin: ArrayLike, direction: ArrayLike) -> Float64Array:
+        """Line integrals (...,) along whole lines through ``origin`` (..., 3) with any ``direction`` (..., 3) but zero.
+        Raises ArrayError."""
+        start, along = np.broadcast_arrays(points_of(origin), points_of(direction))
+        length = np.linalg.norm(along, axis=-1, keepdims=True)
+        if not length.all():
+            raise ArrayError("direction: one is zero; give where the ray goes")
+        return self._integrals(start, along / length)
+
+    def project(self, geometry: Geometry, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
+        """Exact projections of a scan: rays through the pixel points, or the mean over ``supersample`` of them along
+        each edge of a pixel. Raises ParameterError."""
+        times = checks.count("supersample", supersample)
+        fine = as_geometry(geometry).refined(times)
+        found = np.empty(geometry.shape, dtype=dtype)
+        rows, columns = geometry.detector.rows, geometry.detector.columns
+        for view in range(geometry.views):
+            values = self._integrals(*fine.rays(view))
+            split = (columns, times) if geometry.dimensions == 2 else (rows, times, columns, times)
+            found[view] = values.reshape(split).mean(axis=tuple(range(1, len(split), 2)))
+        return found
+
+    def _integrals(self, origin: Float64Array, direction: Float64Array) -> Float64Array:
+        """In parts that caches hold."""
+        shape = direction.shape[:-1]
+        found = np.zeros(math.prod(shape))
+        along = np.moveaxis(direction, -1, 0).reshape(3, -1)
+        start = np.moveaxis(origin, -1, 0).reshape(3, -1)
+        for first in range(0, len(found), _POINTS_AT_ONCE):
+            some = slice(first, first + _POINTS_AT_ONCE)
+            here = start if start.shape[1] == 1 else start[:, some]
+            for body in self.bodies:
+                found[some] += body.integral(here, along[:, some])
+        return found.reshape(shape)
+
+
+def sphere(radius: float, centre: Any = (0.0, 0.0, 0.0), density: float = 1.0) -> Phantom:
+    """A ball; in 2D a disc where it cuts z = 0."""
+    return Phantom(Ellipsoid(density, radius, centre))
+
+
+def blob(width: float, centre: Any = (0.0, 0.0, 0.0), density: float = 1.0) -> Phantom:
+    """A smooth ball: density exp(-distance^2 / width^2)."""
+    return Phantom(Blob(width, centre, density))
+
+
+# Modified and original density; a, b, c; centre; degrees counter-clockwise about z. Of half the field.
+_HEAD = (
+    (1.0, 1.0, (0.69, 0.92, 0.81), (0.0, 0.0, 0.0), 0),
+    (-0.8, -0.98, (0.6624, 0.874, 0.78), (0.0, -0.0184, 0.0), 0),
+    (-0.2, -0.02, (0.11, 0.31, 0.22), (0.22, 0.0, 0.0), -18),
+    (-0.2, -0.02, (0.16, 0.41, 0.28), (-0.22, 0.0, 0.0), 18),
+    (0.1, 0.01, (0.21, 0.25, 0.41), (0.0, 0.35, -0.15), 0),
+    (0.1, 0.01, (0.046, 0.046, 0.05), (0.0, 0.1, 0.25), 0),
+    (0.1, 0.01, (0.046, 0.046, 0.05), (0.0, -0.1, 0.25), 0),
+    (0.1, 0.01, (0.046, 0.023, 0.05), (-0.08, -0.605, 0.0), 0),
+    (0.1, 0.01, (0.023, 0.023, 0.02), (0.0, -0.606, 0.0), 0),
+    (0.1, 0.01, (0.023, 0.046, 0.02), (0.06, -0.605, 0.0), 0),
+)
+
+
+def shepp_logan(dimensions: int = 3, field: float = 2.0, contrast: str = "modified", density: float = 1.0) -> Phantom:
+    """The head of Shepp and Logan in a field of ``field`` mm; densities times ``density`` 1/mm.
+
+    ``contrast`` is "modified" (Toft's, which eyes can see) or "original" (soft parts differ by 1 %). In 2D ellipses,
+    which rays across z see as infinite cylinders. Raises ParameterError.
+    """
+    if dimensions not in (2, 3):
+        raise ParameterError(f"dimensions: {dimensions!r} is none; give 2 or 3")
+    if contrast not in ("modified", "original"):
+        raise ParameterError(f"contrast: {contrast!r} is not known; give 'modified' or 'original'")
+    unit = checks.positive("field", field) / 2
+    scale = checks.number("density", density, "1/mm")
+    bodies = []
+    for modified, original, (a, b, c), (x, y, z), degrees in _HEAD:
+        rho = scale * (modified if contrast == "modified" else original)
+        if dimensions == 2:
+            c, z = math.inf, 0.0
+        bodies.append(
+            Ellipsoid(rho, (unit * a, unit * b, unit * c), (unit * x, unit * y, unit * z), math.radians(degrees))
+        )
+    return Phantom(bodies)
+
+
+def _place(centre: Any) -> Float64Array:
+    place = checks.vector("centre", centre, "(x, y, z) in mm")
+    if len(place) != 3:
+        raise ArrayError(f"centre: it has {len(place)} coordinates; give (x, y, z)")
+    return checks.frozen(place)
+
+
+def _rotation(turn: Any) -> Float64Array:
+    if np.ndim(turn) == 0:
+        angle = checks.number("turn", turn, "radians, or a rotation matrix (3, 3)")
+        sin, cos = math.sin(angle), math.cos(angle)
+        return checks.frozen(np.array([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]]))
+    matrix = np.asarray(turn, dtype=np.float64)
+    if matrix.shape != (3, 3) or not np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-9):
+        raise ParameterError("turn: it is no rotation; give radians about z, or an orthogonal matrix (3, 3)")
+    return checks.frozen(matrix)
+
+
+def _from(points: Float64Array, centre: Float64Array) -> Float64Array:
+    return points - centre.reshape(3, *[1] * (points.ndim - 1))

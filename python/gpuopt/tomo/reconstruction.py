@@ -1,0 +1,195 @@
+"""A reconstruction by iteration: what it gives back, what its callbacks see, and its state on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.tomo import checks
+from gpuopt.tomo.analytic import view_major
+from gpuopt.tomo.operators import Array, Operator
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """An image and how it came about; ``np.asarray`` of it is the image."""
+
+    image: Any
+    """Of the projections' kind and dtype."""
+    residuals: np.ndarray
+    """|b - A x| that each iteration met: before its update; of blocks, that of each before its own."""
+    weighted: np.ndarray
+    """The same in the norm of R^-1, in which SIRT never rises; of CGLS |A^T (b - A x)|."""
+    seconds: np.ndarray
+    """What each iteration took."""
+    ended: str
+    """"finished", "stopped" by the callback, "converged" or "interrupted"."""
+
+    @property
+    def iterations(self) -> int:
+        """How many were finished."""
+        return len(self.residuals)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        image = self.image if isinstance(self.image, np.ndarray) else self.image.to_numpy()
+        found = np.asarray(image, dtype=dtype)
+        return found.copy() if copy and found is image else found
+
+    def __repr__(self) -> str:
+        last = f", residual {self.residuals[0]:.4g} -> {self.residuals[-1]:.4g}" if self.iterations else ""
+        return f"<Reconstruction: {self.ended} after {self.iterations} iterations{last}>"
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What a callback sees after an iteration."""
+
+    iteration: int
+    """How many are finished, from 1."""
+    iterations: int
+    """How many there will be."""
+    residual: float
+    """As in :class:`Reconstruction`."""
+    weighted: float
+    _image: Callable[[], Any] = field(repr=False)
+
+    @property
+    def image(self) -> Any:
+        """A copy of the image so far; on a device made where it is asked for."""
+        return self._image()
+
+
+Callback = Callable[[State], Any]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The size of updates, and what they are clamped to."""
+
+    relaxation: float
+    decay: float
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def of(cls, relaxation: Any, decay: Any, bounds: Any) -> Steps:
+        step = checks.number("relaxation", relaxation, "a factor above 0 and below 2")
+        fall = checks.number("decay", decay, "a factor above 0, at most 1")
+        if not 0 < step < 2:
+            raise ParameterError(f"relaxation: {relaxation!r} does not converge; give a factor above 0 and below 2")
+        if not 0 < fall <= 1:
+            raise ParameterError(f"decay: {decay!r} cannot be; give a factor above 0, at most 1")
+        if bounds is None:
+            return cls(step, fall, None, None)
+        if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+            raise ParameterError(f"bounds: {bounds!r} are no two; give (low, high), None where there is none")
+        low, high = (None if b is None else checks.number("bounds", b, "(low, high) in 1/mm") for b in bounds)
+        if low is not None and high is not None and low > high:
+            raise ParameterError(f"bounds: {low} is above {high}; give (low, high)")
+        return cls(step, fall, low, high)
+
+    def at(self, iteration: int) -> float:
+        return self.relaxation * self.decay**iteration
+
+
+class Run:
+    """A reconstruction on its way: what was given, the last finished image, and its history."""
+
+    def __init__(
+        self,
+        A: Operator,
+        projections: Any,
+        iterations: int,
+        x0: Any,
+        mask: Any,
+        axes: str,
+        progress: bool,
+        callback: Callback | None,
+    ) -> None:
+        self.A, self.backend, self.like = A, A.backend, projections
+        self.iterations = checks.count("iterations", iterations)
+        backend = A.backend
+        self.b = backend.take(view_major(projections, axes), "projections", A.data_shape, A.data_axes)
+        if x0 is None:
+            first = backend.full(A.image_shape, 0.0)
+        else:
+            first = backend.copy(backend.take(x0, "x0", A.image_shape, A.image_axes))
+        self.mask: Array | None = None
+        if mask is not None:
+            given = mask.astype(backend.dtype) if isinstance(mask, np.ndarray) else mask
+            self.mask = backend.take(given, "mask", A.image_shape, A.image_axes)
+            if isinstance(given, np.ndarray) and not ((given == 0) | (given == 1)).all():
+                raise ArrayError("mask: it holds other values than 0 and 1; give bool")
+        self.ended = "finished"
+        # In one attribute: an interruption leaves an image with its own history.
+        self._finished: tuple[Array, tuple[tuple[float, float, float], ...]] = (first, ())
+        self._callback = callback
+        self._bar = _bar(self.iterations) if progress else None
+
+    @property
+    def image(self) -> Array:
+        """The last finished one, which nothing writes to."""
+        return self._finished[0]
+
+    @contextmanager
+    def until_interrupted(self) -> Iterator[None]:
+        """Ends the iterations at Ctrl-C."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.ended = "interrupted"
+        finally:
+            if self._bar is not None:
+                self._bar.close()
+
+    def masked(self, image: Array) -> Array:
+        if self.mask is not None:
+            self.backend.multiply(image, self.mask)
+        return image
+
+    def finish(self, image: Array, plain: float, weighted: float, seconds: float) -> Array:
+        """An iteration is done; returns the array of the one before, to be written over."""
+        before, history = self._finished
+        self._finished = (image, (*history, (plain, weighted, seconds)))
+        return before
+
+    def stops(self) -> bool:
+        """Tells the bar and the callback; whether the callback ends the run."""
+        image, history = self._finished
+        plain, weighted, _ = history[-1]
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"residual {plain:.4g}")
+            self._bar.update()
+        if self._callback is None:
+            return False
+        backend = self.backend
+        state = State(
+            len(history),
+            self.iterations,
+            plain,
+            weighted,
+            lambda: backend.give(backend.copy(image), like=self.like),
+        )
+        if self._callback(state):
+            self.ended = "stopped"
+            return True
+        return False
+
+    def result(self) -> Reconstruction:
+        last, history = self._finished
+        table = np.array(history, dtype=np.float64).reshape(-1, 3)
+        image = self.backend.give(last, like=self.like)
+        return Reconstruction(image, table[:, 0], table[:, 1], table[:, 2], self.ended)
+
+
+def _bar(total: int) -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=total, leave=False, unit="iteration", dynamic_ncols=True, disable=None)

@@ -1,0 +1,290 @@
+"""The scans: parallel beams, fans, and cones on a circle or a helix; and the functions that make them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ParameterError
+from gpuopt.tomo import checks
+from gpuopt.tomo.checks import Float64Array
+from gpuopt.tomo.geometry import Detector, Frames, Geometry, Projection
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Parallel(Geometry):
+    """Parallel beams at ``angles`` around z; made by :func:`parallel2d` and :func:`parallel3d`."""
+
+    angles: Float64Array
+
+    @property
+    def parallel(self) -> bool:
+        return True
+
+    @property
+    def views(self) -> int:
+        return len(self.angles)
+
+    @cached_property
+    def frames(self) -> Frames:
+        theta, e, z = _axes(self.angles)
+        d = self.detector
+        return Frames(*map(checks.frozen, (theta, d.u_offset * e + d.v_offset * z, d.du * e, d.dv * z)))
+
+    def project(self, points: Float64Array, view: int) -> Projection:
+        x, y, z = np.moveaxis(points, -1, 0)
+        s = x * math.cos(self.angles[view]) + y * math.sin(self.angles[view])
+        d = self.detector
+        return Projection(d.row(z), d.column(s), np.full_like(s, 1 / (d.du * d.dv)))
+
+    def _take(self, index: np.ndarray) -> Parallel:
+        return replace(self, angles=checks.frozen(self.angles[index]))
+
+    def __repr__(self) -> str:
+        return f"<parallel{self.dimensions}d: {self._kind()}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cone(Geometry):
+    """Rays from a source that circles z at the distance ``sod`` and rises with ``z``, to a detector at ``sdd`` from it,
+    flat or a cylinder around an axis parallel to z. Made by :func:`fan`, :func:`circular` and :func:`helical`."""
+
+    angles: Float64Array
+    z: Float64Array
+    """Height of the source and of the detector's line v = 0, mm, a view each."""
+    sod: float
+    sdd: float
+    arc: float | None
+    """``radius``, mm."""
+    pitch: float = 0.0
+    """mm a turn."""
+
+    @property
+    def parallel(self) -> bool:
+        return False
+
+    def __post_init__(self) -> None:
+        if self.arc is None:
+            return
+        edge = self.detector.reach / self.arc
+        behind = self.sdd - self.arc  # the cylinder's axis, beyond the source
+        # Pixels must lie in front of the source, and show it their hollow side.
+        if edge >= math.pi or behind + self.arc * math.cos(edge) <= 0 or self.arc + behind * math.cos(edge) <= 0:
+            raise ParameterError(
+                f"det: along u the detector reaches {math.degrees(edge):.4g} degrees around its cylinder of radius "
+                f"{self.arc:g} mm, where the source does not see it; give fewer or smaller pixels, or a larger radius"
+            )
+
+    @property
+    def views(self) -> int:
+        return len(self.angles)
+
+    @property
+    def radius(self) -> float | None:
+        return self.arc
+
+    @property
+    def normalised_pitch(self) -> float:
+        """The pitch in heights of the detector, seen at the axis: pitch / (rows dv sod / sdd)."""
+        return self.pitch / (self.detector.rows * self.detector.dv * self.sod / self.sdd)
+
+    @property
+    def half_fan(self) -> float:
+        """m in radians: the angle between the ray through the axis and the edge of the detector farther from it."""
+        reach = self.detector.reach
+        if self.arc is None:
+            return math.atan(reach / self.sdd)
+        across, depth = self.arc * math.sin(reach / self.arc), self.arc * math.cos(reach / self.arc)
+        return math.atan2(across, self.sdd - self.arc + depth)
+
+    @cached_property
+    def frames(self) -> Frames:
+        theta, e, z = _axes(self.angles)
+        d = self.detector
+        lift = self.z[:, np.newaxis] * z
+        behind = (self.sod - self.sdd) * theta + lift + d.v_offset * z
+        if self.arc is None:
+            centre, tangent = behind + d.u_offset * e, e
+        else:
+            g = d.u_offset / self.arc
+            centre = behind + self.arc * (2 * math.sin(g / 2) ** 2 * theta + math.sin(g) * e)
+            tangent = math.sin(g) * theta + math.cos(g) * e
+        return Frames(*map(checks.frozen, (self.sod * theta + lift, centre, d.du * tangent, d.dv * z)))
+
+    def project(self, points: Float64Array, view: int) -> Projection:
+        s, depth, w = self._turned(points, view)
+        d = self.detector
+        power = self.dimensions - 1
+        if self.arc is None:
+            scale = self.sdd / depth
+            u, v = scale * s, scale * w
+            density = scale**power * np.sqrt(1 + (s / depth) ** 2 + (w / depth) ** 2)
+        else:
+            alpha, distance = np.arctan2(s, depth), np.hypot(s, depth)
+            ell, gamma, seen = self._meet(alpha, self.arc)
+            u, v = self.arc * gamma, ell * w / distance
+            slant = np.where(seen, np.cos(gamma - alpha), np.inf)
+            density = (ell / distance) ** power * np.sqrt(1 + (w / distance) ** 2) / slant
+        return Projection(d.row(v), d.column(u), density / (d.du * d.dv))
+
+    def fdk_weight(self, points: Float64Array, view: int) -> Float64Array:
+        """Weight of a filtered view at ``points`` (..., 3): (R / (R - r))^2 of a flat detector, 1 / L^2 of an arc about
+        the source."""
+        s, depth, _ = self._turned(points, view)
+        found: Float64Array = (self.sod / depth) ** 2 if self.arc is None else 1 / (s**2 + depth**2)
+        return found
+
+    def _turned(self, points: Float64Array, view: int) -> tuple[Any, Any, Any]:
+        """s, R - r and w of points: along e, from the source along -theta, and above it."""
+        x, y, z = np.moveaxis(points, -1, 0)
+        cos, sin = math.cos(self.angles[view]), math.sin(self.angles[view])
+        return x * cos + y * sin, self.sod - (x * sin - y * cos), z - self.z[view]
+
+    def _meet(self, alpha: Float64Array, radius: float) -> tuple[Float64Array, Float64Array, np.ndarray]:
+        """Where rays at the fan angle alpha meet the cylinder: the distance ell from the source, seen along z, the
+        angle gamma around the cylinder's axis, and whether they meet it at all."""
+        behind = self.sdd - radius
+        sin, cos = np.sin(alpha), np.cos(alpha)
+        square = radius**2 - behind**2 * sin**2
+        q = np.sqrt(np.maximum(square, 0))
+        # Of the two forms of one root the one that adds.
+        ell = behind * cos + q if behind >= 0 else self.sdd * (2 * radius - self.sdd) / (q - behind * cos)
+        return ell, np.arctan2(ell * sin, ell * cos - behind), square > 0
+
+    def _forward(self) -> Float64Array:
+        return -_axes(self.angles)[0]
+
+    def _take(self, index: np.ndarray) -> Cone:
+        return replace(self, angles=checks.frozen(self.angles[index]), z=checks.frozen(self.z[index]))
+
+    def __repr__(self) -> str:
+        name = "fan" if self.dimensions == 2 else "helical" if self.pitch else "circular"
+        pitch = f", pitch {self.pitch:g} mm ({self.normalised_pitch:.3g})" if self.pitch else ""
+        return f"<{name}: {self._kind()}, sod {self.sod:g} mm, sdd {self.sdd:g} mm{pitch}>"
+
+
+def parallel2d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0) -> Parallel:
+    """Parallel beams in the plane: ``angles`` in radians, or how many over half a turn.
+
+    The detector has ``det`` columns of ``pixel`` mm, its middle at ``offset`` mm. Raises ParameterError, ArrayError,
+    naming the argument.
+    """
+    return Parallel(Detector.of(2, det, pixel, offset), 2, checks.angles("angles", angles, math.pi))
+
+
+def parallel3d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0) -> Parallel:
+    """Parallel beams: ``angles`` in radians, or how many over half a turn; ``det`` = (rows, columns), ``pixel`` = (dv,
+    du) and ``offset`` = (v, u) in mm, or one number for both. Raises as :func:`parallel2d`."""
+    return Parallel(Detector.of(3, det, pixel, offset), 3, checks.angles("angles", angles, math.pi))
+
+
+def fan(
+    angles: Any,
+    sod: float,
+    sdd: float,
+    det: Any,
+    pixel: Any,
+    curved: bool = False,
+    *,
+    radius: float | None = None,
+    offset: Any = 0.0,
+) -> Cone:
+    """A fan in the plane from a source at ``sod`` mm from the axis: ``angles`` in radians, or how many over a turn.
+
+    The detector has ``det`` columns of ``pixel`` mm at ``sdd`` mm from the source, its middle at ``offset`` mm. It is
+    flat, or ``curved``: an arc about the source, or of another ``radius``. Raises ParameterError, ArrayError, naming
+    the argument.
+    """
+    found = checks.angles("angles", angles, 2 * math.pi)
+    return _cone(2, found, np.zeros(len(found)), sod, sdd, det, pixel, curved, radius, offset)
+
+
+def circular(
+    angles: Any,
+    sod: float,
+    sdd: float,
+    det: Any,
+    pixel: Any,
+    curved: bool = False,
+    *,
+    radius: float | None = None,
+    offset: Any = 0.0,
+    z0: float = 0.0,
+) -> Cone:
+    """A cone on a circle at height ``z0`` mm: as :func:`fan`, with ``det`` = (rows, columns), ``pixel`` = (dv, du) and
+    ``offset`` = (v, u); a curved detector is a cylinder around an axis parallel to z."""
+    found = checks.angles("angles", angles, 2 * math.pi)
+    return _cone(3, found, np.full(len(found), checks.number("z0", z0)), sod, sdd, det, pixel, curved, radius, offset)
+
+
+def helical(
+    views: Any,
+    turns: float | None,
+    sod: float,
+    sdd: float,
+    det: Any,
+    pixel: Any,
+    pitch: float,
+    curved: bool = False,
+    *,
+    radius: float | None = None,
+    offset: Any = 0.0,
+    start: float = 0.0,
+    z0: float = 0.0,
+    t_ref: float | None = None,
+) -> Cone:
+    """A cone on a helix that rises ``pitch`` mm a turn (negative: falls); the rest as in :func:`circular`.
+
+    ``views`` is how many over ``turns``, evenly from ``start`` radians; or their angles in radians, where ``turns`` is
+    None. The source is at height ``z0`` at the angle ``t_ref``, if None in the middle of the scan.
+    """
+    advance = checks.number("pitch", pitch, "mm a turn")
+    if np.ndim(views) == 0:
+        if turns is None:
+            raise ParameterError("turns: it is missing; say over how many turns the views go, or give their angles")
+        whole = 2 * math.pi * checks.number("turns", turns, "turns, negative for the other sense")
+        if not whole:
+            raise ParameterError("turns: 0 is no helix; give more, or use circular")
+        found = checks.angles("views", checks.count("views", views), whole, advances=True)
+        found = checks.frozen(found + checks.number("start", start, "radians"))
+    elif turns is not None:
+        raise ParameterError("turns: the views are angles already; give None, or the number of views")
+    else:
+        found = checks.angles("views", views, 0.0, advances=bool(advance))
+    middle = (found[0] + found[-1]) / 2 if t_ref is None else checks.number("t_ref", t_ref, "radians")
+    z = checks.number("z0", z0) + advance * (found - middle) / (2 * math.pi)
+    return _cone(3, found, z, sod, sdd, det, pixel, curved, radius, offset, advance)
+
+
+def _cone(
+    dimensions: int,
+    angles: Float64Array,
+    z: Float64Array,
+    sod: Any,
+    sdd: Any,
+    det: Any,
+    pixel: Any,
+    curved: bool,
+    radius: float | None,
+    offset: Any,
+    pitch: float = 0.0,
+) -> Cone:
+    sod, sdd = checks.positive("sod", sod), checks.positive("sdd", sdd)
+    arc = None
+    if radius is not None and radius != math.inf:
+        arc = checks.positive("radius", radius)
+    elif radius is None and curved:
+        arc = sdd
+    detector = Detector.of(dimensions, det, pixel, offset)
+    return Cone(detector, dimensions, angles, checks.frozen(z), sod, sdd, arc, pitch)
+
+
+def _axes(angles: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """theta, e and z (views, 3)."""
+    sin, cos, zero = np.sin(angles), np.cos(angles), np.zeros(len(angles))
+    theta, e = np.stack([sin, -cos, zero], axis=1), np.stack([cos, sin, zero], axis=1)
+    return theta, e, np.broadcast_to([0.0, 0.0, 1.0], theta.shape)

@@ -1,0 +1,168 @@
+"""Scans of free vectors, view by view, and ASTRA's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.tomo import checks
+from gpuopt.tomo.checks import Float64Array
+from gpuopt.tomo.geometry import Detector, Frames, Geometry, Projection
+from gpuopt.tomo.scans import circular, parallel3d
+
+_KINDS = {"cone_vec": 12, "cyl_cone_vec": 13, "parallel3d_vec": 12}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Vectors(Geometry):
+    """Views as free vectors, 3D; made by :func:`from_vectors` and :func:`from_astra`. The detector's counts are true,
+    its pitches those of the first view."""
+
+    free: Frames
+    beams: bool
+    """Whether each view's rays are parallel."""
+    arc: float | None
+
+    @property
+    def parallel(self) -> bool:
+        return self.beams
+
+    @property
+    def views(self) -> int:
+        return len(self.free.source)
+
+    @property
+    def radius(self) -> float | None:
+        return self.arc
+
+    @property
+    def frames(self) -> Frames:
+        return self.free
+
+    def project(self, points: Float64Array, view: int) -> Projection:
+        source, centre, u, v = (vectors[view] for vectors in self.free)
+        normal = np.cross(u, v)
+        middle = ((self.detector.rows - 1) / 2, (self.detector.columns - 1) / 2)
+        if self.arc is not None:
+            return self._on_cylinder(points, view)
+        if self.beams:
+            scale = 1.0
+            hit = points - centre - ((points - centre) @ normal / (source @ normal))[..., np.newaxis] * source
+            density = np.full(points.shape[:-1], math.sqrt(source @ source) / abs(source @ normal))
+        else:
+            beam = points - source
+            depth = beam @ normal
+            scale = (centre - source) @ normal / depth
+            hit = source - centre + scale[..., np.newaxis] * beam
+            density = scale**2 * np.linalg.norm(beam, axis=-1) / np.abs(depth)
+        uu, vv, uv = u @ u, v @ v, u @ v
+        along_u, along_v = hit @ u, hit @ v
+        determinant = uu * vv - uv**2
+        row = (uu * along_v - uv * along_u) / determinant + middle[0]
+        return Projection(row, (vv * along_u - uv * along_v) / determinant + middle[1], density)
+
+    def _on_cylinder(self, points: Float64Array, view: int) -> Projection:
+        """The cylinder's axis runs along the rows' step, at the radius from the centre on the side of column x row."""
+        assert self.arc is not None
+        source, centre, u, v = (vectors[view] for vectors in self.free)
+        du, dv = math.sqrt(u @ u), math.sqrt(v @ v)
+        side, up = u / du, v / dv
+        inwards = np.cross(side, up)
+        from_axis = source - (centre + self.arc * inwards)
+        beam = points - source
+        # |from_axis + l beam| = radius in the plane across the axis; the larger root is the hollow side.
+        b_in, b_side = beam @ inwards, beam @ side
+        a_in, a_side = from_axis @ inwards, from_axis @ side
+        a, b, c = b_in**2 + b_side**2, a_in * b_in + a_side * b_side, a_in**2 + a_side**2 - self.arc**2
+        square = b**2 - a * c
+        root = np.sqrt(np.maximum(square, 0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = np.where(b > 0, -c / (b + root), (root - b) / a)
+            density = scale**2 * np.linalg.norm(beam, axis=-1) * self.arc / (root * du * dv)
+        density = np.where((square > 0) & (scale > 0), density, 0)
+        gamma = np.arctan2(a_side + scale * b_side, -(a_in + scale * b_in))
+        row = ((source - centre) @ up + scale * (beam @ up)) / dv + (self.detector.rows - 1) / 2
+        return Projection(row, self.arc * gamma / du + (self.detector.columns - 1) / 2, density)
+
+    def refined(self, times: int) -> Vectors:
+        finer = self.free._replace(
+            column=checks.frozen(self.free.column / times), row=checks.frozen(self.free.row / times)
+        )
+        return replace(self, detector=self.detector.refined(times, 3), free=finer)
+
+    def _take(self, index: np.ndarray) -> Vectors:
+        return replace(self, free=self.free.at(index))
+
+    def __repr__(self) -> str:
+        return f"<{'parallel' if self.beams else 'cone'} vectors: {self._kind()}>"
+
+
+def from_vectors(vectors: Any, det: Any, kind: str = "cone_vec") -> Vectors:
+    """Views as free vectors, a row each in ASTRA's order and mm: S, C, U, Q, each (x, y, z).
+
+    S is the source, with ``kind`` "parallel3d_vec" the direction of the rays; C the detector's middle; U the step from
+    a column to the next, Q from a row to the next; ``det`` = (rows, columns). "cyl_cone_vec" adds the radius of the
+    cylinder, whose axis is parallel to Q and lies from C on the side of U x Q; there U is a tangent at C, as long as
+    the arc. Raises ArrayError and ParameterError, naming the view.
+    """
+    if kind not in _KINDS:
+        raise ParameterError(f"kind: {kind!r} is not known; give one of {', '.join(map(repr, _KINDS))}")
+    try:
+        table = np.asarray(vectors, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArrayError(f"vectors: they cannot be read as numbers ({error}); give (views, {_KINDS[kind]})") from error
+    if table.ndim != 2 or not len(table) or table.shape[1] != _KINDS[kind]:
+        raise ArrayError(f"vectors: their shape is {table.shape}; give (views, {_KINDS[kind]}) for {kind!r}")
+    if not np.isfinite(table).all():
+        raise ArrayError(f"vectors: view {np.argwhere(~np.isfinite(table))[0][0]} holds NaN or infinity; mend it")
+    parallel = kind == "parallel3d_vec"
+    frames = Frames(*(checks.frozen(table[:, i : i + 3]) for i in (0, 3, 6, 9)))
+    lengths = [np.linalg.norm(step, axis=1) for step in (frames.column, frames.row)]
+    normals = frames.normals()
+    areas = np.linalg.norm(normals, axis=1)
+    _views("vectors", areas <= 1e-9 * lengths[0] * lengths[1], "its steps U and Q are no two directions")
+    beam = frames.source if parallel else frames.source - frames.centre
+    seen = (beam * normals).sum(axis=1)
+    flat = np.abs(seen) <= 1e-9 * areas * np.linalg.norm(beam, axis=1)
+    _views("vectors", flat, "its source lies in the detector's plane")
+    arc = None
+    if kind == "cyl_cone_vec":
+        arc = checks.positive("vectors", float(table[0, 12]), "the radius in mm in the last column")
+        _views("vectors", table[:, 12] != arc, "its radius differs from that of view 0")
+        _views("vectors", areas < (1 - 1e-9) * lengths[0] * lengths[1], "its steps U and Q are not perpendicular")
+        _views("vectors", seen <= 0, "the hollow side (U x Q) does not look at the source; give -U or -Q")
+    detector = Detector.of(3, det, (lengths[1][0], lengths[0][0]), 0.0)
+    return Vectors(detector, 3, frames, parallel, arc)
+
+
+def _views(name: str, wrong: np.ndarray, why: str) -> None:
+    if wrong.any():
+        raise ParameterError(f"{name}: view {int(np.flatnonzero(wrong)[0])}: {why}")
+
+
+def from_astra(geometry: Mapping[str, Any]) -> Geometry:
+    """A scan from ASTRA's 3D projection geometry, the dictionary: "cone", "parallel3d", "cone_vec", "cyl_cone_vec" or
+    "parallel3d_vec". Lengths count as mm. Raises ParameterError, ArrayError."""
+    try:
+        kind = geometry["type"]
+        if kind in ("cone", "parallel3d", *_KINDS):
+            det = (geometry["DetectorRowCount"], geometry["DetectorColCount"])
+        if kind in _KINDS:
+            return from_vectors(geometry["Vectors"], det, kind)
+        if kind in ("cone", "parallel3d"):
+            angles = np.asarray(geometry["ProjectionAngles"])
+            pixel = (geometry["DetectorSpacingY"], geometry["DetectorSpacingX"])
+            if kind == "parallel3d":
+                return parallel3d(angles, det, pixel)
+            sod = geometry["DistanceOriginSource"]
+            return circular(angles, sod, sod + geometry["DistanceOriginDetector"], det, pixel)
+    except KeyError as error:
+        raise ParameterError(f"geometry: the entry {error} is missing; give all that ASTRA's has") from error
+    except TypeError as error:
+        raise ParameterError("geometry: it is no dictionary; give what astra.create_proj_geom returned") from error
+    raise ParameterError(f"geometry: its type {kind!r} is not known; give one of 'cone', 'parallel3d', {list(_KINDS)}")

@@ -1,0 +1,124 @@
+"""Where the image lies: a grid of voxels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ParameterError
+from gpuopt.tomo import checks
+from gpuopt.tomo.checks import Float64Array
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Volume:
+    """A grid of voxels: ``shape`` (z, y, x), or (y, x) of a slice at z = 0; ``voxel`` sizes and ``centre`` in mm.
+
+    One number stands for all axes; several come in the order of the shape. The centre of voxel i along an axis of n
+    voxels of size d about c is c + (i - (n - 1) / 2) d. Raises ParameterError, naming the axis.
+    """
+
+    shape: tuple[int, ...]
+    voxel: tuple[float, ...]
+    centre: tuple[float, ...]
+
+    def __init__(self, shape: Any, voxel: Any = 1.0, centre: Any = 0.0) -> None:
+        if isinstance(shape, np.ndarray):
+            shape = shape.tolist()
+        if not isinstance(shape, (tuple, list)) or len(shape) not in (2, 3):
+            raise ParameterError(f"shape: {shape!r} is no shape of an image; give (z, y, x), or (y, x) of a slice")
+        axes = checks.IMAGE_AXES[len(shape)]
+        sizes = tuple(checks.count(name, given) for name, given in checks.each("shape", shape, axes))
+        object.__setattr__(self, "shape", sizes)
+        object.__setattr__(self, "voxel", tuple(checks.positive(*one) for one in checks.each("voxel", voxel, axes)))
+        object.__setattr__(self, "centre", tuple(checks.number(*one) for one in checks.each("centre", centre, axes)))
+
+    @property
+    def ndim(self) -> int:
+        """2 or 3."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many voxels."""
+        return math.prod(self.shape)
+
+    @property
+    def cell(self) -> float:
+        """V: the volume of a voxel in mm^3; in 2D its area in mm^2."""
+        return math.prod(self.voxel)
+
+    @property
+    def x(self) -> Float64Array:
+        """Centres along x, mm."""
+        return self._along(-1)
+
+    @property
+    def y(self) -> Float64Array:
+        """Centres along y, mm."""
+        return self._along(-2)
+
+    @property
+    def z(self) -> Float64Array:
+        """Centres along z, mm; 0 alone in 2D."""
+        return self._along(0) if self.ndim == 3 else np.zeros(1)
+
+    def _along(self, axis: int) -> Float64Array:
+        return checks.centres(self.shape[axis], self.voxel[axis], self.centre[axis])
+
+    @property
+    def affine(self) -> Float64Array:
+        """(4, 4): takes an index (x, y, z, 1) to its place in mm; in 2D z is 0 and stays 0."""
+        found = np.eye(4)
+        for column, values in enumerate((self.x, self.y, self.z)):
+            found[column, 3] = values[0]
+            found[column, column] = self.voxel[self.ndim - 1 - column] if column < self.ndim else 1.0
+        return found
+
+    def points(self) -> Float64Array:
+        """Centres (*shape, 3) as (x, y, z) in mm: 24 bytes a voxel, for the reference's sizes."""
+        grid = np.stack(np.broadcast_arrays(self.x, self.y[:, None], self.z[:, None, None]))
+        return np.moveaxis(grid if self.ndim == 3 else grid[:, 0], 0, -1)
+
+    def corners(self) -> Float64Array:
+        """Corners (8, 3) of the box as (x, y, z) in mm; in 2D twice those of the slice."""
+        low, high = self._box()
+        pick = np.indices((2, 2, 2)).reshape(3, 8).T
+        return np.where(pick, high, low)
+
+    def contains(self, point: np.ndarray) -> bool:
+        """Whether a point (x, y, z) lies in the box."""
+        low, high = self._box()
+        return bool(((low <= point) & (point <= high)).all())
+
+    def _box(self) -> tuple[Float64Array, Float64Array]:
+        middle, half = np.zeros(3), np.zeros(3)
+        for axis in range(self.ndim):
+            column = self.ndim - 1 - axis
+            middle[column], half[column] = self.centre[axis], self.shape[axis] * self.voxel[axis] / 2
+        return middle - half, middle + half
+
+    def part(self, first: int, last: int) -> Volume:
+        """The voxels ``first`` to ``last`` (exclusive) along the first axis, where they are."""
+        n = self.shape[0]
+        if not 0 <= first < last <= n:
+            raise ParameterError(f"part: {first} to {last} is none of {n} slices; give 0 <= first < last <= {n}")
+        middle = self.centre[0] + ((first + last - 1) / 2 - (n - 1) / 2) * self.voxel[0]
+        return Volume((last - first, *self.shape[1:]), self.voxel, (middle, *self.centre[1:]))
+
+    def refined(self, times: int) -> Volume:
+        """The same box with ``times`` as many voxels along each axis."""
+        return Volume(
+            tuple(times * n for n in self.shape), tuple(size / times for size in self.voxel), centre=self.centre
+        )
+
+    def __repr__(self) -> str:
+        axes = checks.IMAGE_AXES[self.ndim]
+        sizes = " x ".join(f"{n} {axis}" for n, axis in zip(self.shape, axes, strict=True))
+        edges = self.voxel[:1] if len(set(self.voxel)) == 1 else self.voxel
+        voxel = " x ".join(f"{size:g}" for size in edges)
+        centre = f", centre {self.centre}" if any(self.centre) else ""
+        return f"<Volume: {sizes}, voxel {voxel} mm{centre}>"

@@ -1,0 +1,241 @@
+"""Filtered back projection and Feldkamp's method: golden means, short scans, filters, bad input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt.tomo as gt
+from gpuopt import ArrayError, ParameterError, UnsupportedError
+from gpuopt.tomo.analytic import parker
+from gpuopt.tomo.filters import WINDOWS
+
+R, D, COLUMNS, DU = 500.0, 1000.0, 192, 1.2
+BALL = gt.sphere(18.0, (6.0, -4.0, 3.0))
+HALF_FAN = math.atan(COLUMNS * DU / (2 * D))
+SHORT = np.arange(200) * (math.pi + 2 * HALF_FAN) / 200
+
+
+def mean_in_the_ball(scan: gt.Geometry, algorithm: Callable[..., np.ndarray]) -> float:
+    """Of the voxels of 64^3 that lie in 0.8 of the ball: these alone are reconstructed, from the rows they need."""
+    part = gt.Volume((30, 30, 30), 1.0, (3.0, -4.0, 6.0))
+    whole = gt.Volume((64, 64, 64))
+    assert np.isin(part.x, whole.x).all()
+    assert np.isin(part.z, whole.z).all()
+    inside = np.linalg.norm(part.points() - [6, -4, 3], axis=-1) <= 0.8 * 18
+    assert inside.sum() == (np.linalg.norm(whole.points() - [6, -4, 3], axis=-1) <= 0.8 * 18).sum()
+    image = algorithm(gt.NumpyProjector(scan, part), BALL.project(scan, dtype=float))
+    return float(image[inside].mean())
+
+
+@pytest.mark.parametrize(
+    ("scan", "algorithm", "mean"),
+    [
+        # Rows are filtered apart, so that those of the 160 that no such voxel reads are left out.
+        (gt.circular(360, R, D, (64, COLUMNS), DU), gt.fdk, 0.99973),
+        (gt.circular(360, R, D, (64, COLUMNS), DU, curved=True), gt.fdk, 0.99981),
+        (gt.circular(SHORT, R, D, (64, COLUMNS), DU), gt.fdk, 0.9997),
+        (gt.circular(-SHORT, R, D, (64, COLUMNS), DU), gt.fdk, 0.9997),
+        (gt.parallel3d(180, (32, COLUMNS), DU), gt.fbp, 0.99983),
+    ],
+    ids=["flat", "cylinder", "Parker", "Parker falling", "parallel"],
+)
+def test_golden_means(scan: gt.Geometry, algorithm: Callable[..., np.ndarray], mean: float) -> None:
+    got = mean_in_the_ball(scan, algorithm)
+    assert got == pytest.approx(1, abs=1e-3)
+    assert got == pytest.approx(mean, abs=6e-6 if round(mean, 4) != mean else 6e-5)
+
+
+def disc_scan(kind: str, angles: Any = None) -> gt.Geometry:
+    views = {"parallel": 90, "flat": 180, "arc": 180}[kind] if angles is None else angles
+    if kind == "parallel":
+        return gt.parallel2d(views, 64, 1.0, 0.25)
+    return gt.fan(views, 100.0, 150.0, 72, 1.5, curved=kind == "arc", offset=0.3)
+
+
+DISC = gt.sphere(14.0, (3.0, -2.0, 0.0))
+FLAT = gt.Volume((48, 48))
+
+
+@pytest.mark.parametrize("kind", ["parallel", "flat", "arc"])
+def test_slices(kind: str) -> None:
+    """fbp of parallel beams and fans in 2D; fdk is the same for fans; the middle of a cone is its fan."""
+    scan = disc_scan(kind)
+    p = DISC.project(scan)
+    image = gt.fbp(gt.NumpyProjector(scan, FLAT), p)
+    assert image.dtype == np.float32
+    away = np.linalg.norm(FLAT.points() - [3, -2, 0], axis=-1)
+    assert image[away < 11].mean() == pytest.approx(1, abs=3e-3)
+    assert abs(image[(away > 17) & (away < 24)].mean()) < 0.02
+    assert gt.fbp(gt.NumpyProjector(scan, FLAT), p.astype(float)).dtype == np.float64
+    if kind == "parallel":
+        return
+    A = gt.NumpyProjector(scan, FLAT)
+    np.testing.assert_array_equal(gt.fdk(A, p), image)
+    cone = gt.circular(180, 100.0, 150.0, (1, 72), 1.5, curved=kind == "arc", offset=(0.0, 0.3))
+    solid = gt.fdk(gt.NumpyProjector(cone, gt.Volume((1, 48, 48))), p[:, np.newaxis])
+    np.testing.assert_allclose(solid[0], image, atol=1e-6)
+
+
+def test_views_may_come_in_any_order_and_more_than_once() -> None:
+    """A turn, half of it, a few turns over the same angles, and views in a random order give one image."""
+    half = np.arange(60) * math.pi / 60
+    random = np.random.default_rng(0)
+    image: np.ndarray | None = None
+    for angles in (half, random.permutation(half), half + math.pi, np.concatenate([half, half + math.pi])):
+        scan = gt.parallel2d(angles, 64)
+        got = gt.fbp(gt.NumpyProjector(scan, FLAT), DISC.project(scan, dtype=float))
+        image = got if image is None else image
+        np.testing.assert_allclose(got, image, atol=1e-9)
+    turn = np.arange(90) * 2 * math.pi / 90
+    cone = None
+    for angles in (turn, random.permutation(turn), -turn, np.concatenate([turn, turn + 2 * math.pi])[:-1]):
+        scan = disc_scan("flat", angles)
+        got = gt.fdk(gt.NumpyProjector(scan, FLAT), DISC.project(scan, dtype=float))
+        cone = got if cone is None else cone
+        np.testing.assert_allclose(got, cone, atol=1e-9)
+
+
+def test_uneven_views_count_by_their_share() -> None:
+    random = np.random.default_rng(1)
+    angles = np.sort(np.arange(200) + random.uniform(-0.4, 0.4, 200)) * math.pi / 200
+    scan = gt.parallel2d(angles, 64)
+    image = gt.fbp(gt.NumpyProjector(scan, FLAT), DISC.project(scan, dtype=float))
+    away = np.linalg.norm(FLAT.points() - [3, -2, 0], axis=-1)
+    assert image[away < 11].mean() == pytest.approx(1, abs=3e-3)
+    assert image[away < 11].std() < 0.03
+
+
+@pytest.mark.parametrize("kind", ["flat", "arc"])
+@pytest.mark.parametrize("more", [0.0, 0.5])
+def test_short_scans(kind: str, more: float) -> None:
+    """Of half a turn and the fan, or of more; in either sense, from anywhere, in any order."""
+    half_fan = disc_scan(kind).half_fan + more
+    angles = np.arange(200) * (math.pi + 2 * half_fan) / 200
+    away = np.linalg.norm(FLAT.points() - [3, -2, 0], axis=-1)
+    for turned in (angles, 1.7 - angles, np.random.default_rng(2).permutation(angles)):
+        scan = disc_scan(kind, turned)
+        image = gt.fdk(gt.NumpyProjector(scan, FLAT), DISC.project(scan, dtype=float))
+        assert image[away < 11].mean() == pytest.approx(1, abs=4e-3)
+        assert image[away < 11].std() < 0.03
+
+
+@pytest.mark.parametrize("half", [0.2, 0.5])
+def test_parkers_weights_share_rays_that_are_seen_twice(half: float) -> None:
+    alpha = np.linspace(-0.2, 0.2, 9) * 0.999
+    b = np.linspace(0, math.pi + 2 * half, 400)
+    weights = parker(b, alpha, half)
+    assert weights.min() >= 0
+    assert weights.max() <= 1
+    assert (weights[[0, -1]] < 1e-9).all()
+    for column, a in enumerate(alpha):
+        again = b + math.pi - 2 * a
+        seen = again <= math.pi + 2 * half
+        assert seen.any()
+        other = parker(again[seen], np.array([-a]), half)[:, 0]
+        np.testing.assert_allclose(weights[seen, column] + other, 1, atol=1e-12)
+        alone = (b >= 2 * (half + a)) & (b <= math.pi + 2 * a)
+        np.testing.assert_array_equal(weights[alone, column], 1)
+
+
+def test_the_ramp() -> None:
+    taps = gt.ramp(6, 0.5)
+    np.testing.assert_allclose(taps, [1.0, -4 / math.pi**2, 0, -4 / (9 * math.pi**2), 0, -4 / (25 * math.pi**2)])
+    fan = gt.ramp(6, 0.1, fan=True)
+    n = np.arange(1, 6, 2)
+    np.testing.assert_allclose(fan[n], gt.ramp(6, 0.1)[n] * (n * 0.1 / np.sin(n * 0.1)) ** 2)
+    # In frequency it is |f|, without the offset that a ramp cut off there has.
+    many = gt.ramp(4096, 1.0)
+    for f in (0.0, 0.05, 0.2, 0.5):
+        assert many[0] + 2 * (many[1:] * np.cos(2 * np.pi * f * np.arange(1, 4096))).sum() == pytest.approx(f, abs=2e-4)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7, 31, 64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_filtering_is_a_convolution(columns: int, dtype: Any) -> None:
+    rows = np.random.default_rng(0).normal(size=(3, 2, columns)).astype(dtype)
+    taps = np.random.default_rng(1).normal(size=columns)
+    got = gt.filter_rows(rows, taps, scale=0.7)
+    assert got.dtype == dtype
+    i = np.arange(columns)
+    matrix = 0.7 * taps[np.abs(i[:, np.newaxis] - i)]
+    np.testing.assert_allclose(got, rows.astype(float) @ matrix, atol=1e-12 if dtype is np.float64 else 1e-5)
+
+
+def test_windows() -> None:
+    w = np.array([0.0, 0.25, 0.5, 1.0])
+    expected = {
+        "ram-lak": [1, 1, 1, 1],
+        "shepp-logan": [1, np.sin(np.pi / 8) / (np.pi / 8), np.sin(np.pi / 4) / (np.pi / 4), 2 / np.pi],
+        "cosine": [1, np.cos(np.pi / 8), np.cos(np.pi / 4), 0],
+        "hann": [1, 0.5 + 0.5 * np.cos(np.pi / 4), 0.5, 0],
+        "hamming": [1, 0.54 + 0.46 * np.cos(np.pi / 4), 0.54, 0.08],
+    }
+    assert set(expected) == set(WINDOWS)
+    impulse = np.zeros((1, 33))
+    impulse[0, 16] = 1
+    for name, values in expected.items():
+        np.testing.assert_allclose(WINDOWS[name](w), values, atol=1e-15)
+        # A filter of a unit tap leaves the window's own response.
+        response = gt.filter_rows(impulse, np.eye(33)[0], name)
+        assert response[0, 16] == pytest.approx(WINDOWS[name](np.linspace(0, 1, 2001)).mean(), abs=0.02)
+    A, p = gt.NumpyProjector(disc_scan("parallel"), FLAT), DISC.project(disc_scan("parallel"), dtype=float)
+    noisy = gt.poisson_noise(0.05 * p, 1e3)
+    spread = [gt.fbp(A, noisy, window=name)[20:28, 20:28].std() for name in expected]
+    assert spread == sorted(spread, reverse=True)[:3] + spread[3:]
+    assert max(spread[3:]) < spread[1]
+
+
+def test_projections_by_rows() -> None:
+    scan = gt.parallel3d(20, (3, 24), 2.0)
+    A = gt.NumpyProjector(scan, gt.Volume((3, 20, 20), 2.0))
+    p = gt.sphere(15.0).project(scan)
+    sinograms = np.ascontiguousarray(p.swapaxes(0, 1))
+    np.testing.assert_array_equal(gt.fbp(A, sinograms, axes="vau"), gt.fbp(A, p))
+    np.testing.assert_array_equal(np.asarray(gt.sirt(A, sinograms, 2, axes="vau")), gt.sirt(A, p, 2).image)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "word"),
+    [
+        (lambda A, p: gt.fbp(A, p, window="box"), ParameterError, "window: 'box'"),
+        (lambda A, p: gt.fbp(A, p, axes="uva"), ParameterError, "axes: 'uva'"),
+        (lambda A, p: gt.fbp(A, p, axes="vau"), ArrayError, "axes='vau' needs"),
+        (lambda A, p: gt.fbp(A, p[:, 1:]), ArrayError, "projections: its axis u has 63 entries, the geometry 64"),
+        (lambda A, p: gt.fbp(A, p.tolist()), ArrayError, "projections: list is no NumPy array"),
+        (lambda A, p: gt.fbp(A, p.astype(int)), ArrayError, "projections: its dtype is <i8"),
+        (lambda A, p: gt.fbp(A, np.where(p > 20, np.nan, p)), ArrayError, r"projections: .* holds NaN"),
+        (lambda A, p: gt.fdk(A, p), UnsupportedError, "fdk: it is for cones on a circle and fans.*fbp"),
+        (lambda A, p: gt.fbp("A", p), ParameterError, "A: str has no geometry"),
+    ],
+)
+def test_bad_input_of_fbp(call: Any, error: type[Exception], word: str) -> None:
+    scan = disc_scan("parallel")
+    with pytest.raises(error, match=word):
+        call(gt.NumpyProjector(scan, FLAT), DISC.project(scan, dtype=float))
+
+
+def test_scans_that_have_no_filter_are_named() -> None:
+    volume, p = gt.Volume((2, 8, 8)), np.ones((6, 2, 9))
+    det: Any = (100.0, 150.0, (2, 9), 2.0)
+    circle = gt.circular(6, *det)
+    for scan, algorithm, word in (
+        (gt.helical(6, 1, *det, 5.0), gt.fdk, "fdk: .*<helical"),
+        (gt.from_astra(circle.to_astra()), gt.fdk, "fdk: .*<cone vectors"),
+        (gt.circular(6, *det, radius=120.0), gt.fdk, "fdk: the detector's radius is 120 mm.*150 mm"),
+        (circle, gt.fbp, "fbp: .*<circular"),
+    ):
+        with pytest.raises(UnsupportedError, match=word):
+            algorithm(gt.NumpyProjector(scan, volume), p)
+    for scan, algorithm, word in (
+        (gt.circular(np.arange(6) * 0.5, *det), gt.fdk, r"angles: they cover 171.9 degrees; .* needs 186.1; use sirt"),
+        (gt.circular([0.1], *det), gt.fdk, "angles: they cover 0 degrees"),
+        (gt.parallel3d([0.1], (2, 9)), gt.fbp, "angles: no view lies in 180 degrees"),
+        (gt.parallel3d(np.arange(6) * 0.2, (2, 9)), gt.fbp, "angles: no view lies in 123 degrees of the half turn"),
+    ):
+        with pytest.raises(ParameterError, match=word):
+            algorithm(gt.NumpyProjector(scan, volume), np.ones(scan.shape))
