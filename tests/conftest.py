@@ -3,12 +3,15 @@ empty."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import gpuopt
+from gpuopt.lab.measure import PROTOCOLS
 
 DEVICES = list(gpuopt.devices())
 
@@ -18,6 +21,28 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(
             "device", DEVICES, ids=[f"{d.index}-{d.platform.split()[0]}-{d.type}" for d in DEVICES], indirect=True
         )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test marked thin(n) each device beside the first has every n-th case: the first has them all, and a case
+    costs a build, for PoCL up to seconds. Whoever names a test has all of its cases."""
+    if config.option.keyword or any("::" in argument for argument in config.args):
+        return
+    seen: Counter[tuple[str, int]] = Counter()
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        thin, call = item.get_closest_marker("thin"), getattr(item, "callspec", None)
+        number = call.params["device"].index if thin and call else 0
+        if thin and number:
+            case = (item.nodeid.partition("[")[0], number)
+            seen[case] += 1
+            (left if (seen[case] + number) % thin.args[0] else kept).append(item)
+        else:
+            kept.append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
 
 
 @pytest.fixture
@@ -36,6 +61,14 @@ def any_device() -> gpuopt.Device:
 def no_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     """The user's own profile changes what bounds say; tests that want one make it."""
     monkeypatch.setattr("gpuopt.lab.profiles.stored", lambda device: None)
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A protocol that takes a moment, for tests that look at rows and not at their times."""
+    quick = dataclasses.replace(PROTOCOLS["quick"], name="brief", warm_up_s=0.0, warm_up_cap_s=0.0, visit_s=1e-4)
+    monkeypatch.setitem(PROTOCOLS, "brief", quick)
+    return "brief"
 
 
 @pytest.fixture(scope="session")

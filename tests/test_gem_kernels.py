@@ -177,22 +177,27 @@ LEAN = [
 ]
 
 
+@pytest.mark.thin(4)
+@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("configuration", LEAN, ids=short)
-def test_every_model_at_awkward_sizes(device: gpuopt.Device, configuration: Configuration) -> None:
-    for name, size in itertools.product(MODELS, AWKWARD):
+def test_every_model_at_awkward_sizes(device: gpuopt.Device, configuration: Configuration, name: str) -> None:
+    for size in AWKWARD:
         check(device, configuration, name, size)
-    for name, heights in itertools.product(MODELS, [INSIDE, STERN, BULK]):  # one region alone is not sorted
+    for heights in (INSIDE, STERN, BULK):  # one region alone is not sorted
         check(device, configuration, name, (37, 5), heights=heights)
 
 
+@pytest.mark.thin(3)
+@pytest.mark.parametrize("name", [SALT, "coulomb"])
 @pytest.mark.parametrize("configuration", LEAN, ids=short)
-def test_double_precision_at_awkward_sizes(device: gpuopt.Device, configuration: Configuration) -> None:
+def test_double_precision_at_awkward_sizes(device: gpuopt.Device, configuration: Configuration, name: str) -> None:
     if not device.fp64:
         pytest.skip(f"{device.name} has no fp64")
-    for name, size in itertools.product([SALT, "coulomb"], AWKWARD):
+    for size in AWKWARD:
         check(device, configuration, name, size, "float64")
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("level", [1, 2])
 def test_expanded_squares_at_awkward_sizes(device: gpuopt.Device, level: int) -> None:
     configuration = Configuration("tiled", VERTICES=1, UNROLL=1, LOCAL=64, RSQRT=0, PARTS=1, DISTANCE=level)
@@ -219,12 +224,9 @@ def heights_of(configuration: Configuration) -> tuple[float, ...]:
     return INSIDE if specialized else EVERYWHERE
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("configuration", factorial(), ids=short)
 def test_the_papers_switches_combined(device: gpuopt.Device, configuration: Configuration) -> None:
-    """Every cell on the first device, every second on others: a build takes up to a second, and the study
-    verifies them all."""
-    if device.index and factorial().index(configuration) % 2:
-        pytest.skip("every second cell on devices beside the first")
     check_or_refused(device, configuration, SALT, heights=heights_of(configuration))
 
 
@@ -266,11 +268,13 @@ def draws() -> list[Configuration]:
     return list(dict.fromkeys(found))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("configuration", dict.fromkeys(itertools.chain(*map(beside, BASES))), ids=short)
 def test_every_level(device: gpuopt.Device, configuration: Configuration) -> None:
     check_or_refused(device, configuration, "total", heights=INSIDE)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("configuration", draws(), ids=short)
 def test_levels_combined(device: gpuopt.Device, configuration: Configuration) -> None:
     draw = random.Random(str(configuration))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from itertools import product
+from itertools import chain, product
 from math import prod
 from pathlib import Path
 
@@ -25,10 +25,11 @@ from matplotlib.text import Text
 
 from gpuopt import ArrayError, papers
 from gpuopt.configuration import complete
-from gpuopt.lab import gem_plots
+from gpuopt.lab import gem_plots, gem_surface
 from gpuopt.lab.plots import COLOURS, MODEL
 from gpuopt.lab.study import OURS, PAPER, Study
 from gpuopt.molecule import Molecule, Surface, fibonacci_sphere
+from gpuopt.problems.gem import factorial
 
 BASIC = complete("gem", papers.preset("gem", "paper:basic")).parameters
 BASIC_MS, BLOCKS, TOGETHER = 10.0, 16, 0.8  # the last: what of their product several gains reach
@@ -73,15 +74,18 @@ def steps() -> list[Row]:
     return [*made, *measured("tiled", 0.4, configuration="tiled(VERTICES=2)", params={"VERTICES": 2}, preset=None)]
 
 
+def is_preset(params: dict[str, int]) -> bool:
+    return (BASIC | params) in [BASIC | step.configuration.parameters for step in papers.load("gem").steps]
+
+
 def cells() -> list[Row]:
     """A factorial, in which an image and vectors of two do not go together."""
-    presets = {tuple(sorted((BASIC | s.configuration.parameters).items())) for s in papers.load("gem").steps}
     made: list[Row] = []
     for specialized, local, vertex, atoms in product((0, 1), (64, 256), (0, 1, 2), (0, 2)):
         for vector, math in ((1, 0), (4, 0), (2, 1), (4, 1)):
             params = {"SPECIALIZED": specialized, "LOCAL": local, "VERTEX": vertex, "ATOMS": atoms}
             params |= {"VECTOR": vector, "MATH": math}
-            if tuple(sorted((BASIC | params).items())) in presets:
+            if is_preset(params):
                 continue
             made += [refused(params, TEXELS)] if atoms == 2 and vector == 2 else pairs(params)
     return made
@@ -298,7 +302,7 @@ def test_faces_are_triangles(molecule: Molecule) -> None:
 
 
 def test_of_many_points_a_part_is_drawn(molecule: Molecule, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gem_plots, "DRAWN", 100)
+    monkeypatch.setattr(gem_surface, "DRAWN", 100)
     assert "500 points of their surface, 100 of them drawn" in words(
         gem_plots.surface(molecule, Surface(POINTS), POINTS[:, 2])
     )
@@ -318,6 +322,9 @@ def test_potentials_must_fit_the_points(molecule: Molecule) -> None:
 
 def test_save_writes_the_factorial_where_there_is_one(study: Study, whole: Study, tmp_path: Path) -> None:
     assert [path.name for path in gem_plots.save(study, tmp_path / "few")] == ["optimizations.png"]
+    design = [pairs(cell.parameters) for cell in factorial() if not is_preset(cell.parameters)]
+    asked = Study([*steps(), *chain(*design)])
+    assert [path.name for path in gem_plots.save(asked, tmp_path / "asked")] == ["optimizations.png", "factorial.png"]
     paths = gem_plots.save(whole, tmp_path / "deep" / "er")
     assert [path.name for path in paths] == ["optimizations.png", "factorial.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)

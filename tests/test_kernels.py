@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from gpuopt import Configuration, _core
 from gpuopt.lab.bounds import BandwidthTest, family
 from gpuopt.ops import prepare_spmv
 from gpuopt.reference import spmv as oracle
+from levels import draws, every_level
 
 # Rows, columns, offsets, length of SciPy's data; each is awkward in its own way.
 SHAPES = {
@@ -50,25 +50,6 @@ GRIDS = {
     "far-line": (5000, 5000, [-9, 0, 9, 4800], 5000),
     "symmetric-without-main": (5000, 5000, [-4500, -64, 64, 4500], 5000),
 }
-
-
-def every_level(workload: str) -> list[Configuration]:
-    """Every level of every parameter beside the standard ones."""
-    found = []
-    for variant in gpuopt.variants(workload):
-        standard = {p.name: p.standard for p in variant.parameters}
-        found += [Configuration(variant.name, **{**standard, p.name: n}) for p in variant.parameters for n in p.levels]
-    return list(dict.fromkeys(found))
-
-
-def draws(workload: str) -> list[Configuration]:
-    """As many draws from all combinations of levels as a variant has parameters, twice over."""
-    found = []
-    for variant in gpuopt.variants(workload):
-        draw = random.Random(variant.name)
-        for _ in range(2 * len(variant.parameters)):
-            found.append(Configuration(variant.name, **{p.name: draw.choice(p.levels) for p in variant.parameters}))
-    return list(dict.fromkeys(found))
 
 
 def matrix_of(name: str, dtype: str) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
@@ -117,6 +98,7 @@ def check_product(device: gpuopt.Device, name: str, dtype: str, configuration: C
     assert out.guards_intact()
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("name", [*SHAPES, *GRIDS])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("variant", [v.name for v in gpuopt.variants("spmv")])
@@ -124,11 +106,13 @@ def test_spmv_variant_at_every_size(device: gpuopt.Device, variant: str, dtype: 
     check_product(device, name, dtype, gpuopt.configuration.complete("spmv", Configuration(variant)))
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("configuration", every_level("spmv"), ids=str)
 def test_spmv_every_level(device: gpuopt.Device, configuration: Configuration) -> None:
     check_product(device, "symmetric-even-grid", "float32", configuration)
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("configuration", draws("spmv"), ids=str)
 def test_spmv_levels_combined(device: gpuopt.Device, configuration: Configuration) -> None:
     check_product(device, "symmetric-even-grid", "float32", configuration)

@@ -9,7 +9,8 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, problems
-from gpuopt.lab import measure
+from gpuopt.lab import measure, questions
+from gpuopt.reference import microbench as oracle
 
 VARIANTS = gpuopt.variants("microbench")
 
@@ -46,11 +47,13 @@ def home(variant: str) -> str:
     return "float32" if "float32" in dtypes else dtypes[-1]
 
 
+@pytest.mark.thin(8)
 @pytest.mark.parametrize("configuration", levels(), ids=str)
 def test_levels(device: gpuopt.Device, configuration: Configuration) -> None:
     check(device, configuration, home(configuration.variant), 1 << 16, 128, 5)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("variant", "dtype"), [(v.name, dtype) for v in VARIANTS for dtype in v.dtypes])
 def test_every_dtype(device: gpuopt.Device, variant: str, dtype: str) -> None:
     if dtype == "float64" and not device.fp64:
@@ -78,3 +81,40 @@ def test_a_wrong_result_is_seen(device: gpuopt.Device, variant: str) -> None:
         pytest.skip("its result does not depend on the data")
     with pytest.raises(gpuopt.MismatchError):
         measure.verify(bound, problem, Configuration(variant))
+
+
+TENSOR = [row.name for row in VARIANTS if row.family == "tensor"]
+
+
+@pytest.mark.parametrize("variant", TENSOR)
+def test_tensor_cores_need_ptx(device: gpuopt.Device, variant: str) -> None:
+    if questions.reads_ptx(device):
+        problem = problems.microbenchmark(f"{variant}(CHAINS=4)", trips=3, device=device)
+        warps = problem.reference.size // 32
+        depth = 8 if variant == "mma_tf32" else 16
+        work = problem.prepare(Configuration(variant, CHAINS=4), device).work
+        assert work["special"] == {variant: 2 * 16 * 8 * depth * warps * 4 * 16 * 3}
+        assert work["flops"] == 0
+        return
+    with pytest.raises(gpuopt.UnsupportedError, match="written in PTX") as caught:
+        problems.microbenchmark(variant, device=device)
+    assert device.name in str(caught.value)
+
+
+@pytest.mark.parametrize("variant", TENSOR)
+def test_every_step_of_tensor_cores_adds_the_same_whole_numbers(variant: str) -> None:
+    source = oracle.source("", 128, 0, np.dtype(np.float32), np.random.default_rng(0))
+
+    def after(trips: int, chains: int = 8) -> np.ndarray:
+        case = oracle.Case(source, 128, trips, {"CHAINS": chains, "LOCAL": 64, "GROUPS": 4}, 256)
+        expected = oracle.expected(variant, case)
+        assert expected.tolerance == 0
+        return expected.values
+
+    added = after(2) - after(1)
+    assert np.array_equal(after(1024) - after(1), 1023 * added)
+    assert np.array_equal(added, 8 * (after(2, 1) - after(1, 1)))
+    assert np.abs(added).max() > 0
+    assert len(np.unique(after(1)[:16])) > 8
+    assert after(1).shape == (256,)
+    assert np.array_equal(after(1)[:32], after(1)[-32:])

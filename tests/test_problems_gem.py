@@ -82,9 +82,9 @@ def test_the_plain_loop(any_device: gpuopt.Device, dtype: str) -> None:
         loop.prepare(problems.gem(*problems.globule(80, dtype=dtype), salt=0.1))
 
 
-def test_a_sweep_counts_pairs(any_device: gpuopt.Device) -> None:
+def test_a_sweep_counts_pairs(any_device: gpuopt.Device, brief: str) -> None:
     problem = problems.gem(*problems.globule(60))
-    study = lab.sweep(problem, ["paper:basic", "tiled", "wide"], protocol="quick", device=any_device, peers=())
+    study = lab.sweep(problem, ["paper:basic", "tiled", "wide"], protocol=brief, device=any_device, peers=())
     assert {row["status"] for row in study.summary} == {"ok"}
     for row in study.summary:
         assert row["counted"] == problem.counted

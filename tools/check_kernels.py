@@ -1,19 +1,23 @@
 """Check every kernel with clang, given the macros of its table row: the standard ones, then every other level."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from gpuopt import _core
 
 KERNELS = Path(__file__).parents[1] / "kernels"
-# The generic target has every extension: no #ifdef hides a branch. Kernels of a workload share one argument list.
-CLANG = ["clang", "-x", "cl", "-cl-std=CL1.2", "-fsyntax-only"]
+# The generic target has every extension: no #ifdef hides a branch. NVIDIA's, which lacks halves, is for what has its
+# assembly once macros are expanded. Kernels of a workload share one argument list.
+CLANG = ["clang", "-x", "cl", "-cl-std=CL1.2"]
 GENERIC, PTX = ["--target=spir64-unknown-unknown"], ["--target=nvptx64-nvidia-cuda", "-Dasm=__asm__"]
 CLANG += ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", f"-I{KERNELS}"]
+ASSEMBLY = re.compile(r"\basm\b[^(\n]*\(")
 TYPES = {
     **{f"int{bits}": [f"-DREAL={name}"] for bits, name in ((8, "char"), (16, "short"), (32, "int"), (64, "long"))},
     **{f"uint{bits}": [f"-DREAL={name}"] for bits, name in ((8, "uchar"), (16, "ushort"), (32, "uint"), (64, "ulong"))},
@@ -27,7 +31,9 @@ BANDS += ["-DREACH_X=1", "-DREACH_Y=1"]
 REGION = ["-DREGION=2", "-DPART=0"]
 FORMS = [[f"-DKIND={kind}", f"-DSALT={int(kind != 3)}", "-DDIRECT=0", "-DMINUS_COULOMB=1"] for kind in (1, 2, 3)]
 FORMS += [["-DKIND=3", "-DSALT=1", "-DCLAMP=1"]]
-
+# Products of transposes with an addend, and of rows that begin where wide loads do, added to what was there.
+PRODUCTS = [["-DTRANSPOSE_A=1", "-DTRANSPOSE_B=1", "-DADDEND=1"]]
+PRODUCTS += [[*(f"-DALIGNED_{operand}=1" for operand in "ABD"), "-DADDEND=2"]]
 Case = tuple[str, list[str]]
 
 
@@ -50,18 +56,34 @@ def cases() -> Iterator[Case]:
                 if workload == "gem":
                     given = [f"-D{name}={value}" for name, value in standard.items()]
                     yield from ((variant.source, [*TYPES[dtype], *given, *form]) for form in FORMS)
+                if workload == "gemm":
+                    given = [f"-D{name}={value}" for name, value in standard.items()]
+                    yield from ((variant.source, [*TYPES[dtype], *given, *form]) for form in PRODUCTS)
     for file in sorted(KERNELS.rglob("*.cl")):
         source = file.relative_to(KERNELS).as_posix()
         if source not in in_tables and not source.startswith("common/"):
             yield from ((source, TYPES[dtype]) for dtype in ("float32", "float64"))
 
 
+@cache
+def mentions_assembly(source: str) -> bool:
+    """Whether a kernel file, or one that it includes, has PTX for some values of its macros."""
+    text = (KERNELS / source).read_text(encoding="utf-8")
+    included = re.findall(r'^#include "(.+)"', text, re.MULTILINE)
+    return ASSEMBLY.search(text) is not None or any(map(mentions_assembly, included))
+
+
+def clang(case: Case, *more: str) -> subprocess.CompletedProcess[str]:
+    source, options = case
+    command = [*CLANG, *more, *options, *BANDS, *REGION, str(KERNELS / source)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
 def complaint(case: Case) -> str:
     """What clang says of one case, or nothing."""
     source, options = case
-    target = PTX if {"-DLOAD=1", "-DRSQRT=2", "-DRSQRT=4"} & set(options) else GENERIC
-    command = [*CLANG, *target, *options, *BANDS, *REGION, KERNELS / source]
-    run = subprocess.run(command, capture_output=True, text=True)
+    by_ptx = mentions_assembly(source) and ASSEMBLY.search(clang(case, *GENERIC, "-E").stdout)
+    run = clang(case, *(PTX if by_ptx else GENERIC), "-fsyntax-only")
     return f"{source} with {' '.join(options)}:\n{run.stderr}" if run.returncode else ""
 
 

@@ -105,9 +105,10 @@ esac
 needs_intel() {
     intel_runs_here && { [ "$verb" = test ] || { [ "$verb" = demo ] && ! a_device_is_set_up; }; }
 }
+werror=${GPUOPT_WERROR:-OFF} # ON: warnings of the compiler are errors
 checksum() { LC_ALL=C sort | xargs cksum | cksum; }
 deps_key() { echo "$(cksum <pyproject.toml) $extras $(version_of .venv/bin/python)"; }
-build_key() { find pyproject.toml CMakeLists.txt cmake src kernels -type f | checksum; }
+build_key() { echo "$(find pyproject.toml CMakeLists.txt cmake src kernels -type f | checksum) $werror"; }
 deps_stamp=.venv/gpuopt-$verb.stamp
 build_stamp=.venv/gpuopt-build.stamp
 
@@ -128,11 +129,12 @@ if [ "$(cat "$deps_stamp" 2>/dev/null)" != "$(deps_key)" ]; then
     { step "installing Python packages into .venv" .venv/bin/python -m pip install -q --upgrade "pip>=25.1" &&
         .venv/bin/python -m pip install $groups >>"$log" 2>&1; } || fail "installing Python packages failed"
     step "building gpuopt with its extras $extras (minutes, the first time)" \
-        .venv/bin/python -m pip install --no-build-isolation -e ".[$extras]" || fail "building gpuopt failed"
+        .venv/bin/python -m pip install --no-build-isolation -C cmake.define.GPUOPT_WERROR="$werror" -e ".[$extras]" ||
+        fail "building gpuopt failed"
     build_key >"$build_stamp"
     deps_key >"$deps_stamp"
 elif [ "$(cat "$build_stamp" 2>/dev/null)" != "$(build_key)" ]; then
-    step "building gpuopt" .venv/bin/python -m pip install --no-build-isolation --no-deps -e . ||
-        fail "building gpuopt failed"
+    step "building gpuopt" .venv/bin/python -m pip install --no-build-isolation --no-deps \
+        -C cmake.define.GPUOPT_WERROR="$werror" -e . || fail "building gpuopt failed"
     build_key >"$build_stamp"
 fi

@@ -1,8 +1,8 @@
 // VERTICES vertices a work-item share each atom's load; atoms come in tiles, from local memory or straight from global memory, where
 // all lanes read the same, and PARTS work-groups split the atoms of the same vertices among them (a second pass adds their sums).
-// DISTANCE: 0 by differences (6 operations), 1 as |a|^2 + |p|^2 - 2 a.p with the origin at the molecule's centre (4, and a clamp), 2 the
-// same with the origin at each tile's centre, which keeps the accuracy of differences. Expanded squares lose digits
-// with the square of the extent: near contacts want differences, which is what plain calls take.
+// DISTANCE: 0 by differences (6 operations), 1 as |a|^2 + |p|^2 - 2 a.p with the origin at the molecule's centre (4), 2 the same with
+// the origin at each tile's centre, which keeps the accuracy of differences. Expanded squares lose digits with the
+// square of the extent: near contacts want differences, which is what plain calls take.
 #include "common/gem_minimal.cl"
 
 #define EXPANDED (DISTANCE > 0)

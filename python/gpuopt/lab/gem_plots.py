@@ -8,30 +8,39 @@ The bars of its Figures 6 to 8 have no numbers: those of its text are drawn.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import EllipseCollection, PolyCollection
-from matplotlib.colors import LogNorm, Normalize
+from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from gpuopt import papers
-from gpuopt.configuration import Configuration, altered
-from gpuopt.io.writing import potentials
-from gpuopt.molecule import Molecule, Surface
+from gpuopt.configuration import Configuration
 
-from . import statistics
-from .device_plots import _facts, _legend, _plain_ticks, _sheet
+from .canvas import _facts, _legend, _plain_ticks, _sheet
+from .gem_gains import (
+    BASIC,
+    Stack,
+    _altered,
+    _changes,
+    _ends,
+    _gain,
+    _group,
+    _paper_product,
+    _parts,
+    _product,
+    _short,
+    stacking,
+)
+from .gem_surface import surface
 from .plots import BAR_HEIGHT, COLOURS, FAINT, HOLLOW, INK, MODEL, TICK, WARNING, WHISKER, _common, _failure, _sides
-from .ratios import Ratio, _by_block, ratio_between
+from .ratios import Ratio, ratio_between
 from .results import Row
 from .study import PAPER, Group, Study, section
 from .table import joined, significant
@@ -41,26 +50,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BASIC, AMD, NVIDIA = "paper:basic", "paper:amd_best", "paper:nvidia_style"
-
-# What the paper calls levels of the kernel `pairs` that differ from the basic kernel's, then what it did not try.
-SHORT = {
-    "LOCAL=256": "MT",
-    "SPECIALIZED=1": "KS",
-    "REGISTER_SUM=1": "RA",
-    "VERTEX=1": "LM",
-    "VERTEX=2": "RP",
-    "ATOMS=2, VECTOR=4": "IM",
-    "UNROLL=2": "LU2",
-    "UNROLL=4": "LU4",
-    "VECTOR=2": "VASM2",
-    "VECTOR=4": "VASM4",
-    "MATH=1, VECTOR=2": "VAVM2",
-    "MATH=1, VECTOR=4": "VAVM4",
-    "ATOMS=1": "atoms in LM",
-    "ATOMS=2": "IM of scalars",
-    "ATOMS=3": "IM to LM",
-}
+AMD, NVIDIA = "paper:amd_best", "paper:nvidia_style"
 LONG = {
     "MT": "max. threads",
     "KS": "kernel splitting",
@@ -82,10 +72,6 @@ FACTORS = ("SPECIALIZED", "LOCAL", "VECTOR", "MATH", "VERTEX", "ATOMS")
 # Right of the bars: a heading, where its numbers end in points, their colour.
 COLUMNS = (("here", 44.0, INK), ("product", 92.0, INK), ("paper", 140.0, FAINT), ("product", 188.0, FAINT))
 ROW_INCHES, CELL_INCHES = 0.3, 0.29
-DRAWN = 60_000  # points of a surface; of more, an even part is drawn
-BEYOND = 0.02  # of the points, whose potentials may lie beyond the colours' end
-
-Part = tuple[tuple[str, int], ...]
 
 
 # ---------------------------------------------------------------- the paper's figures
@@ -352,275 +338,25 @@ def _frame(ax: Axes, across: list[tuple[int, ...]], down: list[tuple[int, ...]],
         )  # fmt: skip
 
 
-# ---------------------------------------------------------------- whether gains multiply
-
-
-@dataclass(frozen=True)
-class Stack:
-    """Several optimizations together: ``gain`` over the basic kernel, the ``product`` of their single gains, and
-    ``share``, the ratio of the time to the one that the product promises; its verdict says SLOW where gains do not
-    stack."""
-
-    names: str
-    gain: float
-    product: float
-    share: Ratio
-
-    def __str__(self) -> str:
-        words = {"SLOW": "less than they promise", "FAST": "more than they promise", "SAME": "they multiply"}
-        lo, hi = (f"{100 / end:.0f}" if end else "" for end in (self.share.hi, self.share.lo))
-        interval = f" [{lo}, {hi}]" if lo and hi else ""
-        return (
-            f"{self.names}: {significant(self.gain)}x together, {significant(self.product)}x if gains "
-            f"multiplied: {100 / self.share.mid:.0f} %{interval}, {words.get(str(self.share.verdict), 'undecided')}."
-        )
-
-
-def stacking(study: Study, size: int = 2) -> list[Stack]:
-    """For each ``size`` optimizations that were measured together and each alone: whether their gains multiply.
-
-    Paired over the blocks that all of them have, the least of the promised first; verdicts count how many are compared.
-    Raises ValueError as :func:`optimizations`.
-    """
-    group, basic = _group(study)
-    found: dict[str, tuple[Row, list[Row], list[float]]] = {}
-    for row in _kernels(group):
-        parts = _parts(_changes(row, basic))
-        alone = [single for part in parts if (single := _single(group, basic, part)) is not None]
-        if len(parts) == len(alone) == size:
-            own, *others = [_by_block(group, one, "ratio") for one in (row, *alone)]
-            common = sorted(own.keys() & set.intersection(*(set(other) for other in others)))
-            times = [own[block] / prod(other[block] for other in others) for block in common]
-            found[" + ".join(map(_short, parts))] = (row, alone, times)
-    verdicts = statistics.verdicts({names: times for names, (_, _, times) in found.items() if times}, group.band)
-    stacks = []
-    for names, (row, alone, times) in found.items():
-        gain, promised = 1 / _gain(group, row, basic).mid, 1 / prod(_gain(group, one, basic).mid for one in alone)
-        share = Ratio(promised / gain, None, None, None, 0)
-        if times:
-            ci = statistics.ratio_ci(times)
-            share = Ratio(ci.median, None, None, None, len(times))
-            if ci.reached:
-                share = Ratio(ci.median, ci.lo, ci.hi, verdicts[names], len(times))
-        stacks.append(Stack(names, gain, promised, share))
-    return sorted(stacks, key=lambda stack: -stack.share.mid)
-
-
-# ---------------------------------------------------------------- a surface
-
-
-def surface(molecule: Molecule, surface: Surface, phi: np.ndarray, *, limit: float | None = None) -> Figure:
-    """The surface from three sides, coloured by its potential ``phi`` (M,), kcal/(mol e): red below 0, blue above.
-
-    The sides follow the surface's own axes, the longest across. Triangles where there are faces, else disks at the
-    points, the farthest first. Colours end at ``limit``; without one at the magnitude that 98 % of the points stay
-    below. Raises ArrayError for potentials that do not fit the points or are not finite.
-    """
-    values = potentials(phi, len(surface))
-    end = limit or float(np.quantile(np.abs(values), 1 - BEYOND)) or 1.0
-    norm, colours = Normalize(-end, end), colormaps["RdBu"]
-    points = surface.points - surface.points.mean(axis=0, dtype=np.float64)
-    across, up, toward = _own_axes(points)
-    faces = surface.faces if surface.faces is not None and len(surface.faces) <= 2 * DRAWN else None
-    chosen = np.arange(0, len(points), -(-len(points) // DRAWN))
-    diameter = 4.6 * float(np.sqrt(np.pi * np.mean(np.sum(points**2, axis=1)) / len(chosen)))  # a ball of that width's
-    half = 1.04 * np.abs(points @ np.array([across, up, toward]).T).max(axis=0) + (diameter if faces is None else 0.0)
-    tall = max(half[1], half[2])
-    paint = colours(norm(values[chosen] if faces is None else values[faces].mean(axis=1)))
-    normals = points if surface.normals is None else surface.normals
-
-    places = len(significant(float(np.abs(values).max())).partition(".")[2])
-    told = [f"{value:.{places}f}" for value in (values.min(), values.mean(), values.max())]
-    title = "Electrostatic potential: min {}, mean {}, max {} kcal/(mol e)".format(*told)
-    charge = round(molecule.total_charge, 2) + 0.0  # no -0
-    about = f"{len(molecule):,} atoms, {charge:+g} e; {len(points):,} points of their surface"
-    about += f", {len(chosen):,} of them drawn" if faces is None and len(chosen) < len(points) else ""
-    figure, part = _sheet(title, min(1.6 + 3.2 * tall / half[0], 6.0), [about])
-    axes = part.subplots(1, 3)
-    sides = {"front": (across, up, toward), "back": (-across, up, -toward), "from above": (across, -toward, up)}
-    for ax, (name, side) in zip(axes, sides.items(), strict=True):
-        seen = points @ np.array(side).T
-        if faces is not None:
-            _faces(ax, seen[faces], paint)
-        else:
-            turned = normals[chosen] @ np.array(side).T
-            turned /= np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-30)
-            _disks(ax, seen[chosen], turned, paint, diameter)
-        ax.set(xlim=(-half[0], half[0]), ylim=(-tall, tall), aspect="equal")
-        ax.set_title(name, fontsize=9, color=INK)
-        ax.set_axis_off()
-    _length_bar(axes[0], half[0], tall)
-    beyond = (bool((values < -end).any()), bool((values > end).any()))
-    extend = {(True, True): "both", (True, False): "min", (False, True): "max"}.get(beyond, "neither")
-    key = ScalarMappable(norm, colours)
-    bar = part.colorbar(key, ax=axes, orientation="horizontal", shrink=0.5, aspect=45, pad=0.02, extend=extend)
-    bar.set_label("potential, kcal/(mol e)", fontsize=9)
-    bar.ax.tick_params(labelsize=8.5, color=FAINT)
-    bar.outline.set_visible(False)  # type: ignore[operator]
-    return figure
-
-
-def _own_axes(points: np.ndarray) -> np.ndarray:
-    """Right-handed axes (3, 3) of points (M, 3) about their middle, the longest first; always the same way round."""
-    _, vectors = np.linalg.eigh(points.T @ points)
-    axes = vectors.T[::-1]
-    axes = axes * np.sign(axes[range(3), np.abs(axes).argmax(axis=1)])[:, np.newaxis]
-    axes[2] = np.cross(axes[0], axes[1])
-    result: np.ndarray = axes
-    return result
-
-
-def _faces(ax: Axes, corners: np.ndarray, paint: np.ndarray) -> None:
-    """Triangles (T, 3, 3), seen along z, of colours (T, 4)."""
-    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    facing = np.abs(normals[:, 2]) / np.maximum(np.linalg.norm(normals, axis=1), 1e-30)
-    order = np.argsort(corners[:, :, 2].mean(axis=1), kind="stable")
-    lit = _lit(paint, facing)[order]
-    ax.add_collection(PolyCollection(list(corners[order, :, :2]), facecolors=lit, edgecolors=lit, linewidths=0.3))
-
-
-def _disks(ax: Axes, places: np.ndarray, normals: np.ndarray, paint: np.ndarray, diameter: float) -> None:
-    """Disks at places (K, 3) that lie on the surface, seen along z, of colours (K, 4); those that look away are left
-    out."""
-    seen = normals[:, 2] > -0.1
-    places, normals, paint = places[seen], normals[seen], _lit(paint[seen], normals[seen, 2])
-    # Points of contact leave gaps where a probe bridges atoms: darker disks below them all fill these.
-    depth = np.concatenate([places[:, 2] - 2 * diameter, places[:, 2]])
-    order = np.argsort(depth, kind="stable")
-    below = order < len(places)
-    which = order % len(places)
-    fill = paint[which]
-    fill[below, :3] *= 0.8
-    widths = diameter * np.where(below, 2.4, 1.0)
-    disks = EllipseCollection(
-        widths * np.clip(normals[which, 2], 0.25, 1),
-        widths,
-        np.degrees(np.arctan2(normals[which, 1], normals[which, 0])),
-        units="xy",
-        offsets=places[which, :2],
-        offset_transform=ax.transData,
-        facecolors=fill,
-        linewidths=0,
-    )
-    ax.add_collection(disks)
-
-
-def _lit(paint: np.ndarray, facing: np.ndarray) -> np.ndarray:
-    """Colours (K, 4), darker the farther they are turned away."""
-    result: np.ndarray = paint * np.column_stack([*[0.62 + 0.38 * np.clip(facing, 0, 1)] * 3, np.ones(len(paint))])
-    return result
-
-
-def _length_bar(ax: Axes, half: float, tall: float) -> None:
-    length = next(
-        step * 10.0**power for power in range(6, -3, -1) for step in (5, 2, 1) if step * 10.0**power <= 0.6 * half
-    )
-    ax.plot([-half, -half + length], [-tall, -tall], color=INK, linewidth=2, solid_capstyle="butt", clip_on=False)
-    ax.annotate(f"{length:g} Å", (-half + length, -tall), (4, 0), "data", "offset points", fontsize=8.5, va="center")
-
-
 # ---------------------------------------------------------------- files
 
 
 def save(study: Study, directory: str | Path) -> list[Path]:
-    """Writes the pictures of a study of GEM into ``directory`` (made where missing), the factorial's where at least
-    half of its cells were asked for; returns what was written: nothing of a study without its basic kernel."""
+    """Writes the pictures of a study of GEM into ``directory`` (made where missing), the factorial's where as
+    many of its cells were asked for as five switches of two levels have; returns what was written: nothing of a study
+    without its basic kernel."""
     if sum(row.get("preset") == BASIC and row["status"] == "ok" for row in study.summary) != 1:
         return []
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
     drawn = [optimizations]
     cells, _ = _cells(_group(study)[0])
-    if 2 * len(cells) >= prod(len({cell[i] for cell in cells}) for i in (0, 1, 4, 5)) * len(WAYS):
+    if len(cells) >= 2**5:
         drawn.append(factorial)
     paths = [target / f"{draw.__name__}.png" for draw in drawn]
     for draw, path in zip(drawn, paths, strict=True):
         draw(study).savefig(path, dpi=150)
     return paths
-
-
-# ---------------------------------------------------------------- rows
-
-
-def _group(study: Study) -> tuple[Group, Row]:
-    """The one group of rows that has a good basic kernel, and that kernel's row."""
-    found = [
-        (group, row)
-        for group in study.groups()
-        for row in group.rows
-        if row.get("workload") == "gem" and row.get("preset") == BASIC and row["status"] == "ok"
-    ]
-    if not found:
-        raise ValueError(f"study: it has no good row of {BASIC}, which speed-ups are over; sweep it beside the others")
-    if len(found) > 1:
-        raise ValueError(f"study: {len(found)} groups of rows have {BASIC}; make a Study of one group's rows")
-    return found[0]
-
-
-def _kernels(group: Group) -> list[Row]:
-    return [row for row in group.rows if row["variant"] == "pairs" and row["status"] == "ok"]
-
-
-def _gain(group: Group, row: Row, basic: Row) -> Ratio:
-    return Ratio(1.0, 1.0, 1.0, "SAME", 0) if row is basic else ratio_between(group, row, basic)
-
-
-def _ends(gain: Ratio) -> tuple[float, float, float]:
-    """How many times as fast: low, middle, high."""
-    mid = 1 / gain.mid
-    return (1 / gain.hi, mid, 1 / gain.lo) if gain.lo and gain.hi else (mid, mid, mid)
-
-
-def _altered(row: Row) -> dict[str, int]:
-    return altered("gem", str(row["variant"]), row.get("params") or {})
-
-
-def _changes(row: Row, basic: Row) -> dict[str, int]:
-    return {name: level for name, level in row["params"].items() if level != basic["params"].get(name)}
-
-
-def _parts(changes: Mapping[str, int]) -> list[Part]:
-    """The optimizations that levels other than the basic kernel's are made of."""
-    # An image's texels are float4, and the paper's image memory is both.
-    image = changes.get("ATOMS") == 2 and changes.get("VECTOR") == 4 and "MATH" not in changes
-    memory = [("ATOMS", "VECTOR")] if image else [("ATOMS",), ("MATH", "VECTOR")]
-    together: Sequence[Iterable[str]] = [
-        ("LOCAL",),
-        ("SPECIALIZED",),
-        ("REGISTER_SUM",),
-        ("VERTEX",),
-        *memory,
-        ("UNROLL",),
-        ("FORM",),
-        ("RSQRT",),
-    ]
-    parts = [tuple((name, changes[name]) for name in names if name in changes) for names in together]
-    return [part for part in parts if part]
-
-
-def _short(part: Part) -> str:
-    text = ", ".join(f"{name}={level}" for name, level in part)
-    return SHORT.get(text, text)
-
-
-def _single(group: Group, basic: Row, part: Part) -> Row | None:
-    return next((row for row in _kernels(group) if _changes(row, basic) == dict(part)), None)
-
-
-def _product(group: Group, basic: Row, parts: Sequence[Part]) -> float | None:
-    """The product of the parts' gains, None where one of them was not measured alone."""
-    rows = [_single(group, basic, part) for part in parts]
-    gains = [1 / _gain(group, row, basic).mid for row in rows if row is not None]
-    return prod(gains) if len(gains) == len(parts) else None
-
-
-def _paper_product(parts: Sequence[Part]) -> float | None:
-    figures = {
-        tuple(map(tuple, _parts(step.configuration.parameters))): step.figures["speedup"]
-        for step in papers.load("gem").steps
-    }
-    gains = [figures.get((part,)) for part in parts]
-    return prod(gain for gain in gains if gain) if all(gains) else None
 
 
 __all__ = ["Stack", "factorial", "optimizations", "save", "stacking", "surface"]

@@ -3,116 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
-#include <numeric>
 
 #include "runtime/image.hpp"
+#include "workloads/gem/packing.hpp"
 
 namespace gpuopt {
 namespace {
 
+using gem::along_a_curve, gem::Box, gem::Packed, gem::Point, gem::Reals;
+
 constexpr std::int64_t most = std::int64_t(1) << 28;  // kernels index four scalars each by int
-
-using Point = std::array<double, 3>;
-
-// Numbers of the caller's dtype, read as double.
-class Reals {
-public:
-    Reals(const void* data, DType dtype) : data_(data), wide_(dtype == DType::f64) {}
-    double operator[](std::int64_t i) const {
-        return wide_ ? static_cast<const double*>(data_)[i] : double(static_cast<const float*>(data_)[i]);
-    }
-    Point point(std::int64_t i) const { return {(*this)[3 * i], (*this)[3 * i + 1], (*this)[3 * i + 2]}; }
-    explicit operator bool() const { return data_ != nullptr; }
-
-private:
-    const void* data_;
-    bool wide_;
-};
-
-// Numbers on their way to a buffer of the kernels' own type.
-class Packed {
-public:
-    Packed(std::int64_t elements, DType dtype)
-        : dtype_(dtype), bytes_(static_cast<std::size_t>(elements) * facts(dtype).bytes) {}
-    void set(std::int64_t at, double value) {
-        if (dtype_ == DType::f64) std::memcpy(&bytes_[static_cast<std::size_t>(at) * 8], &value, 8);
-        else {
-            const auto rounded = static_cast<float>(value);
-            std::memcpy(&bytes_[static_cast<std::size_t>(at) * 4], &rounded, 4);
-        }
-    }
-    double get(std::int64_t at) const {
-        if (dtype_ == DType::f32) {
-            float value = 0;
-            std::memcpy(&value, &bytes_[static_cast<std::size_t>(at) * 4], 4);
-            return value;
-        }
-        double value = 0;
-        std::memcpy(&value, &bytes_[static_cast<std::size_t>(at) * 8], 8);
-        return value;
-    }
-    void set4(std::int64_t at, const Point& xyz, double w) {
-        for (int axis = 0; axis < 3; ++axis) set(4 * at + axis, xyz[static_cast<std::size_t>(axis)]);
-        set(4 * at + 3, w);
-    }
-    std::shared_ptr<Buffer> upload(const std::shared_ptr<Session>& session, const std::string& what) const {
-        auto buffer = std::make_shared<Buffer>(session, bytes_.size(), what);
-        buffer->upload(bytes_.data());
-        return buffer;
-    }
-
-private:
-    DType dtype_;
-    std::vector<unsigned char> bytes_;
-};
-
-struct Box {
-    Point low, high;
-
-    Box(const Reals& places, std::int64_t count) : low(places.point(0)), high(low) {
-        for (std::int64_t i = 1; i < count; ++i) {
-            const auto p = places.point(i);
-            for (std::size_t axis = 0; axis < 3; ++axis) {
-                low[axis] = std::min(low[axis], p[axis]);
-                high[axis] = std::max(high[axis], p[axis]);
-            }
-        }
-    }
-    Point centre() const { return {(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, (low[2] + high[2]) / 2}; }
-    double diagonal() const { return std::hypot(high[0] - low[0], high[1] - low[1], high[2] - low[2]); }
-};
-
-// Atoms along a curve that keeps neighbours together (Morton's), so that tiles of them are small.
-std::vector<std::int32_t> along_a_curve(const Reals& places, std::int64_t count, const Box& box) {
-    std::vector<std::pair<std::uint32_t, std::int32_t>> keyed(static_cast<std::size_t>(count)), sorted(keyed.size());
-    const double scale =
-        1023 / std::max({box.high[0] - box.low[0], box.high[1] - box.low[1], box.high[2] - box.low[2], 1e-30});
-    for (std::int64_t i = 0; i < count; ++i) {
-        const auto p = places.point(i);
-        std::uint32_t key = 0;
-        for (std::size_t axis = 0; axis < 3; ++axis) {
-            auto cell = static_cast<std::uint32_t>((p[axis] - box.low[axis]) * scale);
-            cell = (cell | cell << 16) & 0x030000FF;  // ten bits with two zeros between each
-            cell = (cell | cell << 8) & 0x0300F00F;
-            cell = (cell | cell << 4) & 0x030C30C3;
-            cell = (cell | cell << 2) & 0x09249249;
-            key |= cell << axis;
-        }
-        keyed[static_cast<std::size_t>(i)] = {key, static_cast<std::int32_t>(i)};
-    }
-    constexpr std::uint32_t digit = 1023;  // of 30 bits, the low ones first; three times faster than std::sort
-    for (std::uint32_t shift = 0; shift < 30; shift += 10) {
-        std::array<std::size_t, digit + 2> from{};
-        for (const auto& item : keyed) ++from[(item.first >> shift & digit) + 1];
-        std::partial_sum(from.begin(), from.end(), from.begin());
-        for (const auto& item : keyed) sorted[from[item.first >> shift & digit]++] = item;
-        keyed.swap(sorted);
-    }
-    std::vector<std::int32_t> order(keyed.size());
-    std::transform(keyed.begin(), keyed.end(), order.begin(), [](const auto& item) { return item.second; });
-    return order;
-}
 
 // Builds the plan: the points of each region with the form of their region, in slices that no watchdog minds.
 class Planner {

@@ -1,0 +1,58 @@
+// A molecule's numbers on their way from the caller's arrays to the kernels' buffers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/buffer.hpp"
+#include "runtime/dtype.hpp"
+
+namespace gpuopt::gem {
+
+using Point = std::array<double, 3>;
+
+// Numbers of the caller's dtype, read as double.
+class Reals {
+public:
+    Reals(const void* data, DType dtype) : data_(data), wide_(dtype == DType::f64) {}
+    double operator[](std::int64_t i) const {
+        return wide_ ? static_cast<const double*>(data_)[i] : double(static_cast<const float*>(data_)[i]);
+    }
+    Point point(std::int64_t i) const { return {(*this)[3 * i], (*this)[3 * i + 1], (*this)[3 * i + 2]}; }
+    explicit operator bool() const { return data_ != nullptr; }
+
+private:
+    const void* data_;
+    bool wide_;
+};
+
+// Numbers of the kernels' own type, rounded to it; get says what a kernel will read.
+class Packed {
+public:
+    Packed(std::int64_t elements, DType dtype)
+        : dtype_(dtype), bytes_(static_cast<std::size_t>(elements) * facts(dtype).bytes) {}
+    void set(std::int64_t at, double value);
+    double get(std::int64_t at) const;
+    void set4(std::int64_t at, const Point& xyz, double w);
+    std::shared_ptr<Buffer> upload(const std::shared_ptr<Session>& session, const std::string& what) const;
+
+private:
+    DType dtype_;
+    std::vector<unsigned char> bytes_;
+};
+
+struct Box {
+    Point low, high;
+
+    Box(const Reals& places, std::int64_t count);
+    Point centre() const { return {(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, (low[2] + high[2]) / 2}; }
+    double diagonal() const;
+};
+
+// Atoms along a curve that keeps neighbours together (Morton's), so that tiles of them are small.
+std::vector<std::int32_t> along_a_curve(const Reals& places, std::int64_t count, const Box& box);
+
+}  // namespace gpuopt::gem
