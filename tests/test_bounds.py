@@ -14,6 +14,7 @@ import gpuopt
 from gpuopt import DeviceMemoryError, MismatchError
 from gpuopt.lab import bounds
 from gpuopt.lab.bounds import MIB, BandwidthTest, CacheSize
+from gpuopt.lab.profiles import Ceiling, Profile
 
 GIB = 1 << 30
 
@@ -156,3 +157,19 @@ def test_the_clocks_step_is_seen_and_not_believed(
     plan = SimpleNamespace(sample=lambda count: {"device_ms": list(np.array(times_ns) * 1e-6)})
     monkeypatch.setattr(BandwidthTest, "candidates", lambda self: iter([(None, plan, 1.0)] if times_ns else []))
     assert bounds.clock_step_ns(0) == step
+
+
+def test_what_tensor_cores_do_is_bounded_by_them() -> None:
+    """Three products of fp16 for one of fp32, on either dtype: the dtype's own multiply-adds have nothing to do."""
+    rates = {"float32": 5e4, "float64": 2.5e4, "mma_fp16": 6e5, "native_rsqrt": 4e3}
+    ceilings = {name: Ceiling(rate, "GFLOP/s", name) for name, rate in rates.items()}
+    profile = Profile("A card", "1.0", "P", "2026-11-21", "0", ceilings)
+    work = {"flops": 1e12, "special": {"mma_fp16": 3e12, "native_rsqrt": 4e9, "issue": 1e10}}
+    issue = {"float32": 0.4, "float64": 0.8}
+    assert bounds.resources(work, "float32", profile) == pytest.approx(
+        {"mma_fp16": 5.0, "native_rsqrt": 1.0, "issue": issue["float32"]}
+    )
+    assert bounds.resources(work, "float64", profile) == pytest.approx({"mma_fp16": 5.0, "issue": issue["float64"]})
+    unmeasured = {**work, "special": {"mma_tf32": 3e12}}
+    assert bounds.resources(unmeasured, "float32", profile) == {}
+    assert bounds.resources({**work, "special": {}}, "float32", profile) == pytest.approx({"float32": 20.0})

@@ -297,3 +297,29 @@ def test_a_configuration_is_read_as_it_prints() -> None:
     for text in ("", "sliced(", "sliced(SLICE)", "sliced(SLICE=x)", "two words", "sliced(SLICE=1=2)"):
         with pytest.raises(gpuopt.ParameterError, match="is no configuration"):
             Configuration.parse(text)
+
+
+# ---------------------------------------------------------------- what is shipped
+
+TUNED = sorted((Path(gpuopt.__file__).parent / "tuned").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", TUNED, ids=lambda path: path.stem)
+def test_shipped_records_of_a_device_stand_on_its_rows(path: Path, root: Path) -> None:
+    """What names a device was measured there; what does not is a rule of thumb."""
+    for shipped in json.loads(path.read_text()):
+        configuration = tables.complete(path.stem, Configuration(shipped["variant"], **shipped.get("parameters", {})))
+        assert ("evidence" in shipped) == ("name" in shipped["match"]), configuration
+        if "evidence" not in shipped:
+            continue
+        if not (root / "results").exists():
+            pytest.skip("source distributions are without results/")
+        rows = [json.loads(line) for line in (root / shipped["evidence"]).read_text().splitlines()]
+        wanted = (shipped["match"]["name"], shipped["match"]["dtype"], shipped["driver"], shipped["date"])
+        measured = [
+            tables.complete(path.stem, Configuration(row["variant"], **row["params"]))
+            for row in rows
+            if row["kind"] == "summary" and row["role"] == "variant" and row["status"] == "ok"
+            if (row["device"], row["dtype"], row["driver"], row["time_utc"][:10]) == wanted
+        ]
+        assert configuration in measured, shipped["evidence"]

@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from gpuopt.lab import device_plots
+from gpuopt.lab import device_plots, kernel_plots
 from gpuopt.lab.study import Study
 
 Row = dict[str, Any]
@@ -116,7 +116,7 @@ def sweep(noise: float = 0.015) -> list[Row]:
 
 def shapes(sides: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)) -> list[Row]:
     rows = []
-    for variant in device_plots.BLOCKS:
+    for variant in kernel_plots.BLOCKS:
         for x in sides:
             for y in sides:
                 if not 64 <= x * y <= 1024:
@@ -289,7 +289,7 @@ def test_a_working_set_of_few_points() -> None:
 def test_block_dimensions_mark_best_and_usual() -> None:
     figure = device_plots.block_dimensions(shapes())
     maps = [ax for ax in figure.findobj(Axes) if ax.images]
-    assert len(maps) == len(device_plots.BLOCKS)
+    assert len(maps) == len(kernel_plots.BLOCKS)
     for ax in maps:
         frames = [patch for patch in ax.patches if patch.get_linewidth() == 2.2]
         assert len(frames) == 2

@@ -12,7 +12,7 @@ from gpuopt.lab import levels
 from gpuopt.lab.levels import Level
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
-SEEDS = range(50)
+SEEDS = range(20)
 GPU = ([31000.0, 9000.0, 3900.0], [192.0 * KIB, 40.0 * MIB])
 CPU = ([400.0, 150.0, 60.0, 22.0], [48.0 * KIB, 2.0 * MIB, 32.0 * MIB])
 SHARED = ([400.0, 150.0, 22.0], [48.0 * KIB, 2.0 * MIB])  # others hold the last level's cache
@@ -72,7 +72,7 @@ def test_noise_of_a_tenth_costs_few_levels(memory: tuple[list[float], list[float
     at = sizes()
     clean = curve(at, memory, knee)
     wrong = [s for s in SEEDS if not rightly(levels.find(zip(at, noisy(clean, 0.1, s), strict=True)), memory)]
-    assert len(wrong) <= 5
+    assert len(wrong) <= len(SEEDS) // 10
 
 
 def test_the_h200_as_measured() -> None:

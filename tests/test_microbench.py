@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 import gpuopt
 from gpuopt import ParameterError, microbench
 from gpuopt.lab import questions
+from gpuopt.lab.measure import PROTOCOLS
 from gpuopt.lab.points import element_name, rate_of, sheet
 from gpuopt.lab.study import Study
 
@@ -15,8 +18,10 @@ SMALL = 1 << 16
 
 @pytest.fixture(autouse=True)
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loops of a few trips: what is tested here is no speed."""
-    tiny = {"bytes": 1e5, "flops": 1e5, "special": 1e4, "fetch": 1e3}
+    """Loops of a few trips, visits of a moment: what is tested here is no speed."""
+    quick = dataclasses.replace(PROTOCOLS["quick"], warm_up_s=0.0, warm_up_cap_s=0.0, visit_s=1e-4)
+    monkeypatch.setitem(PROTOCOLS, "quick", quick)
+    tiny = {"bytes": 1e5, "flops": 1e5, "tensor": 1e5, "special": 1e4, "fetch": 1e3}
     monkeypatch.setattr(questions, "_RUN", {"gpu": tiny, "cpu": tiny})
     monkeypatch.setattr(questions, "_LOADS", 64)
     monkeypatch.setattr(questions, "memory_bytes", lambda device: 1 << 18)
@@ -53,6 +58,7 @@ QUESTIONS = {
     "flops": (lambda d: microbench.flops("float", 8, device=d), {"fma"}),
     "special": (lambda d: microbench.special("native_rsqrt", device=d), {"native_rsqrt"}),
     "integer": (lambda d: microbench.integer("int_mad", device=d), {"int_mad"}),
+    "tensor": (lambda d: microbench.tensor("mma_bf16", device=d), {"mma_bf16"}),
     "latency": (lambda d: microbench.latency("global", 1 << 15, device=d), {"chase"}),
     "latency-local": (lambda d: microbench.latency("local", device=d), {"chase_local"}),
     "launch": (lambda d: microbench.launch_overhead(device=d), {"nothing"}),
@@ -63,6 +69,8 @@ QUESTIONS = {
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_questions(any_device: gpuopt.Device, question: str) -> None:
     ask, expected = QUESTIONS[question]
+    if question == "tensor" and not questions.reads_ptx(any_device):
+        expected = set()
     if any_device.type != "cpu" and any(name.endswith("_chunks") for name in expected):
         expected = {name.removesuffix("_chunks") for name in expected}
     assert good(ask(any_device)) == expected
@@ -96,6 +104,7 @@ def test_concurrency_asks_every_number_of_groups(any_device: gpuopt.Device) -> N
         (lambda: microbench.block_dimensions("copy3d"), "use one of copy2d, transpose"),
         (lambda: microbench.special("gamma"), "use one of native_rsqrt"),
         (lambda: microbench.integer("add"), "use one of int_mad"),
+        (lambda: microbench.tensor("mma_fp8"), "use one of mma_fp16, mma_bf16, mma_tf32"),
         (lambda: microbench.latency("disk"), "use one of global, local, constant"),
         (lambda: microbench.transfer("sideways"), "use upload or download"),
         (lambda: microbench.flops(speed="fast"), "speed: no such argument"),

@@ -8,6 +8,7 @@ from importlib import resources
 import pytest
 
 from gpuopt import Configuration, Error, ParameterError, papers
+from gpuopt.configuration import complete
 
 SPMV = ["basic", "aligned", "local_offsets", "vectorized", "image", "cpu"]
 
@@ -45,6 +46,53 @@ def test_presets_and_figures():
         papers.preset("spmv", "paper:images")
     with pytest.raises(ParameterError, match="spmv"):
         papers.load("nothing")
+
+
+def test_several_papers_of_one_workload():
+    keys = [paper.key for paper in papers.of("gemm")]
+    assert keys == ["jang2009", "yang2012"]
+    jang, yang = (papers.load("gemm", key) for key in keys)
+    assert (jang.ladder, yang.ladder) == (True, False)
+    assert list(papers.steps("gemm")) == [step.preset for step in (*jang.steps, *yang.steps)]
+    assert papers.figures("gemm")["paper:block_32x16"]["paper"] == "yang2012"
+    assert papers.paper_of("gemm", "paper:unroll8") == jang
+    assert papers.paper_of("gemm", "paper:tlp") is None
+    assert papers.of("nothing") == ()
+    assert papers.load("tmv").key == "yang2012"
+    with pytest.raises(ParameterError, match="several papers measured 'gemm'; give one of jang2009, yang2012"):
+        papers.load("gemm")
+    with pytest.raises(ParameterError, match="'daga2011' did not measure 'gemm'"):
+        papers.load("gemm", "daga2011")
+
+
+def test_a_preset_belongs_to_one_paper(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.json").write_text(text(), encoding="utf-8")
+    monkeypatch.setattr(papers.resources, "files", lambda package: tmp_path)
+    papers._papers.cache_clear()
+    try:
+        with pytest.raises(Error, match=r"two\.json: spmv has the preset paper:basic already"):
+            papers.load("spmv")
+    finally:
+        papers._papers.cache_clear()
+
+
+def test_figures_of_brook_ladder_agree_with_each_other():
+    steps = papers.load("gemm", "jang2009").steps
+    assert [step.figures["speedup"] for step in steps] == [1, 1.01, 1.05, 1.09, 1.07, 4.78, 6.7]
+    serial = steps[0].figures["speedup_over_cpu"]
+    for step in steps:
+        printed = step.figures
+        assert printed["alu"] / printed["fetch"] == pytest.approx(printed["alu_per_fetch"], abs=0.006)
+        assert printed["speedup_over_cpu"] / serial == pytest.approx(printed["speedup"], abs=0.006)
+
+
+@pytest.mark.parametrize("workload", ["spmv", "gem", "gemm", "tmv"])
+def test_presets_are_of_the_tables(workload):
+    for step in papers.steps(workload).values():
+        complete(workload, step.configuration)
+        least, most = step.figures["speedup_least"], step.figures["speedup_most"]
+        assert (step.figures["speedup"] or least or 0) <= (most or 1e9)
 
 
 def test_parsed_text_is_the_shipped_one():

@@ -45,6 +45,7 @@ def rows() -> list[Row]:
         point("copy", "copy", 0.5, gb_s=4200.0),
         point("flops", "fma", 1.0, gflop_s=60000.0),
         point("flops", "fma", 1.0, gflop_s=30000.0, dtype="float64"),
+        point("tensor", "mma_bf16", 1.0, gop_s=600000.0, special={"mma_bf16": 6e11}),
         point("special", "native_rsqrt", 1.0, gop_s=4000.0, special={"native_rsqrt": 4e9}),
         point("latency", "chase", 1.0, latency_ns=600.0, special={"load": 1e3}, sizes={"bytes": 1 << 30}),
         point("latency", "chase", 1.0, latency_ns=20.0, special={"load": 1e3}, sizes={"bytes": 1 << 14}),
@@ -69,6 +70,7 @@ def test_a_ceiling_is_the_best_of_its_points(made: Profile) -> None:
     assert made.rate("float32") == 60000.0
     assert made.rate("float64") == 30000.0
     assert made.rate("native_rsqrt") == 4000.0
+    assert made.ceilings["mma_bf16"] == Ceiling(600000.0, "GFLOP/s", "mma_bf16 float32")
     assert made.rate("l1") == 31000.0
     assert made.rate("fetch") == 1000.0
     assert made.ceilings["latency.1024MiB"].rate == 600.0
@@ -181,8 +183,16 @@ def test_an_interrupted_profile_is_none(
 
 def test_headlines_are_few(device: gpuopt.Device) -> None:
     points = profiles.headline(device)
-    assert 30 <= len(points) <= 75
+    assert 30 <= len(points) <= 80
     assert len({str(point.fields()) for point in points}) == len(points)
+
+
+def test_tensor_cores_are_asked_where_ptx_is_read(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(reads: bool) -> set[str]:
+        monkeypatch.setattr("gpuopt.lab.questions.reads_ptx", lambda device: reads)
+        return {point.variant for point in profiles.headline(any_device)}
+
+    assert asked(True) - asked(False) == {"mma_fp16", "mma_bf16", "mma_tf32"}
 
 
 # ---------------------------------------------------------------- bounds
@@ -200,31 +210,31 @@ def test_resources_of_work(made: Profile) -> None:
     assert "float32" not in bounds.resources(work, "int8", made)
 
 
-def small_sweep(device: gpuopt.Device, store: Path | None = None) -> lab.Study:
+def small_sweep(device: gpuopt.Device, protocol: str, store: Path | None = None) -> lab.Study:
     problem = problems.spmv_grid(40, 30, radius=2, device=device)
-    return lab.sweep(problem, ["basic"], protocol="quick", device=device, peers=(), calls=False, store=store)
+    return lab.sweep(problem, ["basic"], protocol=protocol, device=device, peers=(), calls=False, store=store)
 
 
 def test_blocks_of_another_profile_are_taken_again(
-    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, made: Profile, tmp_path: Path
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, made: Profile, brief: str, tmp_path: Path
 ) -> None:
-    small_sweep(any_device, tmp_path / "rows.jsonl")
+    small_sweep(any_device, brief, tmp_path / "rows.jsonl")
     made = dataclasses.replace(made, ceilings={"float32": Ceiling(1e-3, "GFLOP/s", "fma")})
     monkeypatch.setattr(profiles, "stored", lambda device: made)
-    study = small_sweep(any_device, tmp_path / "rows.jsonl")
+    study = small_sweep(any_device, brief, tmp_path / "rows.jsonl")
     assert {row["profile"] for row in study.rows if row["kind"] == "block" and row["role"] == "variant"} == {made.date}
     assert study.summary[0]["bound_by"] == "float32"
 
 
 def test_a_sweep_is_bounded_by_the_profile(
-    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, made: Profile
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, made: Profile, brief: str
 ) -> None:
     """Arithmetic a thousand times slower than memory has to be what bounds the product."""
     slow = dataclasses.replace(
         made, ceilings={"float32": Ceiling(1e-3, "GFLOP/s", "fma"), "l1": Ceiling(1e9, "GB/s", "x")}
     )
     monkeypatch.setattr(profiles, "stored", lambda device: slow)
-    study = small_sweep(any_device)
+    study = small_sweep(any_device, brief)
     (row,) = study.summary
     assert row["bound_by"] == "float32"
     assert row["next_by"] in ("dram", "llc")
@@ -233,7 +243,7 @@ def test_a_sweep_is_bounded_by_the_profile(
     assert not any("no profile" in note for note in study.notes)
 
 
-def test_without_a_profile_the_study_says_so(any_device: gpuopt.Device) -> None:
-    study = small_sweep(any_device)
+def test_without_a_profile_the_study_says_so(any_device: gpuopt.Device, brief: str) -> None:
+    study = small_sweep(any_device, brief)
     assert any("no profile" in note for note in study.notes)
     assert study.summary[0]["next_by"] is None

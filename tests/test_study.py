@@ -547,3 +547,46 @@ def test_to_pandas_picks_a_kind(study: Study) -> None:
     assert len(frame) == 6
     assert frame.loc[frame.variant == "sliced", "params.SLICE"].item() == 64
     assert frame.loc[frame.variant == "basic", "bytes.dram"].item() == pytest.approx(85.9e6)
+
+
+def test_studies_are_joined() -> None:
+    other = [r | {"problem": "another"} for r in study_rows.rows()]
+    first = Study(study_rows.rows(), study_rows.INFO | {"wall_s": 3.0, "harness_s": 0.5}, ["a note", "one"])
+    second = Study(other, study_rows.INFO | {"name": "another", "wall_s": 4.0, "harness_s": 1.0}, ["a note"])
+    joined = Study.joined([first, second])
+    assert [group.problem for group in joined.groups()] == [first.groups()[0].problem, "another"]
+    assert joined.harness == (1.5, 7.0)
+    assert "name" not in joined.problem_info
+    assert joined.problem_info["flops_counted"] == study_rows.INFO["flops_counted"]
+    assert joined.notes == ["a note", "one"]
+    assert not joined.interrupted
+    assert len(joined.of_problem("another")) == len(other)
+
+
+def test_pictures_of_several_problems_are_files_of_their_own(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    other = [r | {"problem": "another"} for r in study_rows.rows()]
+    made = Study([*study_rows.rows(), *other]).save_plots(tmp_path)
+    assert len(made) == 2
+    assert made[1].name == "ladder-another.png"
+    assert all(path.is_file() for path in made)
+
+
+def test_errors_stand_beside_speeds_of_products() -> None:
+    facts = {"workload": "gemm", "l2_rel": 1.63e-6, "max_of_tol": 0.1234}
+    text = Study(
+        [timed("summary", "a", 2.0, **facts), timed("summary", "b", 1.0, **facts | {"max_of_tol": None})]
+    ).to_text(120)
+    assert "1.6e-06 (12 %)" in text
+    assert "Frobenius" in text
+    assert "Frobenius" not in Study([timed("summary", "a", 2.0, l2_rel=1e-6)]).to_text(120)
+
+
+def test_great_rates_are_told_in_tera() -> None:
+    rows = [timed("summary", name, 2.0, flops=1e11, gflop_s=rate) for name, rate in (("a", 51_000.0), ("b", 900.0))]
+    text = Study(rows).to_text(120)
+    assert "TFLOP/s" in text
+    assert "51.0" in text
+    assert "0.900" in text
+    assert "51.0 TFLOP/s" in Study(rows).sentences()[0]
+    assert "TFLOP/s" not in Study(rows[1:]).to_text(120)

@@ -27,14 +27,6 @@ def problem() -> Problem:
     return problems.spmv_grid(96, 64, radius=2, seed=1)
 
 
-@pytest.fixture
-def brief(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A protocol that takes a moment."""
-    quick = dataclasses.replace(PROTOCOLS["quick"], name="brief", warm_up_s=0.0, warm_up_cap_s=0.0, visit_s=1e-4)
-    monkeypatch.setitem(PROTOCOLS, "brief", quick)
-    return "brief"
-
-
 def kinds(study: lab.Study, kind: str, role: str | None = None) -> list[dict]:
     return [row for row in study.rows if row["kind"] == kind and role in (None, row["role"])]
 

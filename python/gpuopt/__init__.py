@@ -34,7 +34,7 @@ from gpuopt._core import (
 from gpuopt.configuration import Configuration, variants
 from gpuopt.matrix import DiaMatrix
 from gpuopt.molecule import Molecule, Surface, electrostatic_size
-from gpuopt.ops import gem, spmv, to_device
+from gpuopt.ops import gem, gemm, spmv, tmv, to_device
 from gpuopt.selection import devices, use
 
 if TYPE_CHECKING:
@@ -65,11 +65,13 @@ __all__ = [
     "devices",
     "electrostatic_size",
     "gem",
+    "gemm",
     "io",
     "lab",
     "microbench",
     "problems",
     "spmv",
+    "tmv",
     "to_device",
     "use",
     "variants",

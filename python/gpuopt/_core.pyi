@@ -73,6 +73,8 @@ class Device(_NotConstructible):
     @property
     def max_work_group_size(self) -> int: ...
     @property
+    def vector_bytes(self) -> int: ...
+    @property
     def image_support(self) -> bool: ...
     @property
     def image2d_max(self) -> tuple[int, int]: ...
@@ -233,6 +235,39 @@ def prepare_gem(
     out: DeviceArray,
     variant: str,
     parameters: Mapping[str, int],
+) -> Prepared: ...
+def gemm_sizes(
+    a: Any, b: Any, c: Any, beta: float, transpose_a: bool, transpose_b: bool
+) -> tuple[np.dtype[Any], int, int, int, int]: ...
+def gemm(
+    a: Any,
+    b: Any,
+    c: Any,
+    alpha: float,
+    beta: float,
+    out: Any,
+    transpose_a: bool,
+    transpose_b: bool,
+    device: Device,
+    variant: str,
+    parameters: Mapping[str, int],
+) -> Any: ...
+def prepare_gemm(
+    a: DeviceArray,
+    b: DeviceArray,
+    c: DeviceArray | None,
+    alpha: float,
+    beta: float,
+    out: DeviceArray,
+    transpose_a: bool,
+    transpose_b: bool,
+    variant: str,
+    parameters: Mapping[str, int],
+) -> Prepared: ...
+def tmv_dtype(A: Any) -> np.dtype[Any]: ...
+def tmv(A: Any, v: Any, out: Any, device: Device, variant: str, parameters: Mapping[str, int]) -> Any: ...
+def prepare_tmv(
+    A: DeviceArray, v: DeviceArray, out: DeviceArray, variant: str, parameters: Mapping[str, int]
 ) -> Prepared: ...
 def prepare_microbench(
     from_: DeviceArray,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +17,10 @@ except ImportError:
         "gpuopt: the command line needs click: pip install 'gpuopt[lab]'   (python -m gpuopt.doctor works without)"
     ) from None
 
+from gpuopt.workloads_cli import WORKLOADS, Workload
+
 if TYPE_CHECKING:
-    from gpuopt import Device
     from gpuopt.lab.study import Study
-    from gpuopt.problems.problem import Problem
 
 ERROR_EXIT, INTERRUPT_EXIT = 2, 130
 ROWS_FILE = "rows.jsonl"
@@ -37,124 +35,6 @@ DEVICE_OPTION = click.option(
     "--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`."
 )
 RESUME_OPTION = click.option("--resume/--fresh", default=True, help=RESUME_HELP)
-
-
-# ---------------------------------------------------------------- workloads
-
-
-@dataclass(frozen=True)
-class Workload:
-    """One row a workload: its subcommand, and what makes its problem and its own pictures.
-
-    problem(subjects, dtype, device, **options) and pictures(problem, device, directory, study) -> paths import what
-    they need when called. ``most`` subjects may be named; ``designs`` are sets of configurations by name.
-    """
-
-    name: str
-    summary: str
-    subject: str
-    default: tuple[str, ...]
-    subject_help: str
-    dtypes: tuple[str, ...]
-    problem: Callable[..., Problem]
-    pictures: Callable[[Problem, Device, Path, Study], list[Path]]
-    most: int = 1
-    options: tuple[Callable[[Any], Any], ...] = ()
-    designs: Mapping[str, Callable[[], list[gpuopt.Configuration]]] = field(default_factory=dict)
-
-
-def _affinity(subjects: Sequence[str], dtype: str, device: Device) -> Problem:
-    from gpuopt import problems
-
-    (subject,) = subjects
-    if size := re.fullmatch(r"(\d+)x(\d+)", subject):
-        width, height = int(size[1]), int(size[2])
-        return problems.spmv_grid(width, height, radius=5, dtype=dtype, device=device, symmetric=True)
-    return problems.spmv_image_affinity(subject, radius=5, dtype=dtype, device=device)
-
-
-def _image_cut(problem: Problem, device: Device, directory: Path, study: Study) -> list[Path]:
-    from gpuopt.lab import segmentation
-
-    if "image" not in problem.inputs:
-        return []
-    image, degrees = problem.inputs["image"], problem.inputs["degrees"]
-    operator = gpuopt.DiaMatrix(problem.inputs["A"], device=device).linear_operator()
-    found = segmentation.smallest_eigenvectors(operator, 5, degrees, image.shape)
-    path = directory / "cut.png"
-    segmentation.plot_cut(image, found, name=problem.name, device=device.name).savefig(path, dpi=130)
-    return [path]
-
-
-def _potential(subjects: Sequence[str], dtype: str, device: Device, **options: Any) -> Problem:
-    from gpuopt import problems
-
-    given = list(subjects) or ["1500" if device.type == "cpu" else "20000"]
-    if given == ["capsid"]:
-        molecule, surface = problems.capsid(dtype=dtype)
-        name = "capsid"
-    elif re.fullmatch(r"\d+", given[0]) and len(given) == 1:
-        molecule, surface = problems.globule(int(given[0]), dtype=dtype)
-        name = f"globule_{given[0]}"
-    else:
-        molecule = gpuopt.io.read_pqr(given[0], dtype=dtype)
-        read = gpuopt.io.read_surface(given[1], dtype=dtype) if len(given) == 2 else None
-        surface = read or gpuopt.molecule.surface_points(molecule)
-        name = Path(given[0]).stem
-    return problems.gem(molecule, surface, name=name, **options)
-
-
-def _potential_pictures(problem: Problem, device: Device, directory: Path, study: Study) -> list[Path]:
-    import gpuopt.lab.gem_plots as gem_plots
-
-    paths = gem_plots.save(study, directory)
-    molecule, surface, model = problem.inputs["molecule"], problem.inputs["surface"], problem.inputs["scene"].model
-    if len(surface) > 200_000:  # more than a picture shows
-        return paths
-    phi = gpuopt.gem(molecule, surface, electrostatic_size=model.size, device=device, **problem.inputs["options"])
-    path = directory / "surface.png"
-    gem_plots.surface(molecule, surface, phi).savefig(path, dpi=130)
-    return [*paths, path]
-
-
-def _cells() -> list[gpuopt.Configuration]:
-    from gpuopt.problems.gem import factorial
-
-    return factorial()
-
-
-POTENTIAL_OPTIONS = (
-    click.option("--salt", type=float, default=0.0, show_default=True, help="mol/l."),
-    click.option("--projection", type=float, default=0.0, show_default=True, help="A above the surface."),
-    click.option("--phi-type", type=click.Choice(["total", "coulomb", "reaction"]), default="total", show_default=True),
-)
-
-WORKLOADS = (
-    Workload(
-        "spmv",
-        "Sparse matrix times vector: the pixel-affinity matrix of a photograph, stored by diagonals.",
-        "IMAGE",
-        ("camera",),
-        "a picture file, the name of one of scikit-image's own, or WIDTHxHEIGHT for random values without a picture",
-        ("float32", "float64"),
-        _affinity,
-        _image_cut,
-    ),
-    Workload(
-        "gem",
-        "Electrostatic potential of a molecule at the points of its surface, summed over all atoms.",
-        "FILE.pqr [FILE.vert]",
-        (),
-        "a molecule with charges and radii, and its surface (MSMS, OFF, PLY; made here where it is left out); or a "
-        "number of atoms of a made globule, by default 1500 for a CPU and 20000 for a GPU; or the made `capsid`",
-        ("float32", "float64"),
-        _potential,
-        _potential_pictures,
-        most=2,
-        options=POTENTIAL_OPTIONS,
-        designs={"factorial": _cells},
-    ),
-)
 
 
 # ---------------------------------------------------------------- commands
@@ -251,8 +131,9 @@ def _subcommand(workload: Workload, run: Callable[..., bool], *options: Callable
 
     @click.pass_context
     def command(ctx: click.Context, subjects: tuple[str, ...], **given: Any) -> None:
-        if len(subjects) > workload.most:
-            raise click.UsageError(f"at most {workload.most} of {workload.subject}, not {len(subjects)}")
+        most = 1 if workload.several and run is run_tune else workload.most
+        if len(subjects) > most:
+            raise click.UsageError(f"at most {most} of {workload.subject}, not {len(subjects)}")
         if not run(workload, subjects or workload.default, **given):
             ctx.exit(INTERRUPT_EXIT)
 
@@ -304,6 +185,7 @@ def run_study(
     """The problem, its sweep, the table, the sentences, the pictures; says where they lie. False where interrupted."""
     from gpuopt import lab
     from gpuopt.lab.environment import device_label
+    from gpuopt.lab.study import Study
     from gpuopt.lab.tune import slug
     from gpuopt.selection import select
 
@@ -312,22 +194,26 @@ def run_study(
     rows = directory / ROWS_FILE
     click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
     asked: list[str | gpuopt.Configuration] = [gpuopt.Configuration.parse(v) if "(" in v else v for v in variants or ()]
+    studies: list[Study] = []
     try:
-        problem = workload.problem(subjects, dtype, chosen, **options)
-        directory.mkdir(parents=True, exist_ok=True)
-        if not resume:
-            _set_aside(rows)
-        result = lab.sweep(
-            problem,
-            variants=[*(asked or ["all"]), *(workload.designs[design]() if design else [])],
-            protocol="quick" if quick else "full",
-            device=chosen,
-            store=rows,
-            progress=True,
-        )
-        _show(result)
-        if result.interrupted:
-            raise KeyboardInterrupt
+        for each in workload.problems(subjects):
+            problem = workload.problem(each, dtype, chosen, **options)
+            directory.mkdir(parents=True, exist_ok=True)
+            if not resume and not studies:
+                _set_aside(rows)
+            found = lab.sweep(
+                problem,
+                variants=[*(asked or ["all"]), *(workload.designs[design]() if design else [])],
+                protocol="quick" if quick else "full",
+                device=chosen,
+                store=rows,
+                progress=True,
+            )
+            _show(found)
+            if found.interrupted:
+                raise KeyboardInterrupt
+            studies.append(found)
+        result = studies[0] if len(studies) == 1 else Study.joined(studies)
         pictures: list[Path] = []
         if not no_plots:
             click.echo("drawing", err=True)

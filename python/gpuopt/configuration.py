@@ -21,6 +21,8 @@ from typing import Any
 from gpuopt import _core
 from gpuopt._core import Device, Error, ParameterError, Variant
 
+NATIVE = "native"  # the precision of a record that is for the arrays' own
+
 Record = dict[str, Any]
 Traits = Mapping[str, Callable[[], object]]
 
@@ -133,8 +135,9 @@ def resolve(
 
     ``traits`` are facts of the input by name. Each is asked at most once, and only for a record that fits the device
     and needs it: in its ``match``, or because its variant runs on such inputs alone. A trait that is not given fits no
-    record that needs it. Records that alter the accuracy count only where their ``match`` names what is ``stored``. A
-    record's driver does not count: what was tuned before an update is still the best guess.
+    record that needs it. Records that alter the accuracy count only where their ``match`` names what is ``stored``, or
+    a ``precision`` beside the arrays' own. A record's driver does not count: what was tuned before an update is still
+    the best guess.
     """
     if isinstance(variant, Configuration):
         return complete(workload, variant)
@@ -146,7 +149,8 @@ def resolve(
         return complete(workload, Configuration(variant))
     if variant is not None:
         raise ParameterError(f"variant: {variant!r} is no variant; give a name, a preset or a Configuration")
-    facts = {"name": device.name, "platform": device.platform, "type": device.type, "dtype": dtype}
+    facts = {key: functools.partial(getattr, device, key) for key in ("name", "platform", "type", "vector_bytes")}
+    facts["dtype"] = lambda: dtype
     known = {name: functools.cache(ask) for name, ask in (traits or {}).items()}
     fitting = [
         (_demands(workload, record), chosen)
@@ -169,16 +173,17 @@ def _choice(workload: str, record: Record) -> Configuration | None:
     if variant is None or any(value not in levels.get(name, ()) for name, value in parameters.items()):
         return None
     chosen = complete(workload, Configuration(variant.name, **parameters))
-    return chosen if record["match"].get("stored") or not accuracy(workload, chosen) else None
+    asked = record["match"].get("stored") or record["match"].get("precision", NATIVE) != NATIVE
+    return chosen if asked or not accuracy(workload, chosen) else None
 
 
 def _demands(workload: str, record: Record) -> dict[str, Any]:
     return record["match"] | dict.fromkeys(_table(workload)[record["variant"]].traits, True)
 
 
-def _agrees(demands: Mapping[str, Any], facts: Mapping[str, str], traits: Traits) -> bool:
+def _agrees(demands: Mapping[str, Any], facts: Traits, traits: Traits) -> bool:
     """The device's facts first: asking a trait may cost a pass over a matrix."""
-    if any(facts[key] != value for key, value in demands.items() if key in facts):
+    if any(facts[key]() != value for key, value in demands.items() if key in facts):
         return False
     asked = {key: value for key, value in demands.items() if key not in facts}
     return asked.keys() <= traits.keys() and all(traits[key]() == value for key, value in asked.items())

@@ -45,6 +45,7 @@ __all__ = [
     "launch_overhead",
     "read_bandwidth",
     "special",
+    "tensor",
     "transfer",
     "triad_bandwidth",
     "working_sets",
@@ -234,6 +235,12 @@ def special(function: str | None = None, dtype: str = "float", device: Selector 
 def integer(op: str | None = None, dtype: str = "uint", device: Selector = None, **how: Any) -> Study:
     """Integer operations a second: ``"int_mad"`` (multiply and add) or ``"int_xorshift"``; None asks both."""
     return _named("integer", op, "op", element(dtype)[0], device, how)
+
+
+def tensor(instruction: str | None = None, device: Selector = None, **how: Any) -> Study:
+    """Flop a second of matrix products on NVIDIA's tensor cores, summed in fp32: by ``"mma_fp16"``, ``"mma_bf16"`` or
+    ``"mma_tf32"``; None asks all. Elsewhere the rows say that PTX is not read."""
+    return _named("tensor", instruction, "instruction", "float32", device, how)
 
 
 def latency(memory: str = "global", working_set: int | None = None, device: Selector = None, **how: Any) -> Study:

@@ -112,6 +112,7 @@ void bind_device_class(py::module_& module) {
         .def_readonly("local_bytes", &Device::local_bytes)
         .def_readonly("constant_bytes", &Device::constant_bytes)
         .def_readonly("max_work_group_size", &Device::max_work_group_size)
+        .def_readonly("vector_bytes", &Device::vector_bytes)
         .def_readonly("image_support", &Device::image_support)
         .def_property_readonly(
             "image2d_max",

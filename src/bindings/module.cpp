@@ -9,5 +9,7 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
     gpuopt::bind_tables(module);
     gpuopt::bind_spmv(module);
     gpuopt::bind_gem(module);
+    gpuopt::bind_gemm(module);
+    gpuopt::bind_tmv(module);
     gpuopt::bind_microbench(module);
 }

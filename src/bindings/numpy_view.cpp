@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <new>
 
 #include "runtime/large_pages.hpp"
@@ -38,14 +37,63 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
     return text + (shape.size() == 1 ? ",)" : ")");
 }
 
+namespace {
+
+struct Rows {
+    unsigned char* host;
+    std::ptrdiff_t pitch;
+    std::size_t bytes, count, first;
+};
+
+// A host array as blocks of rows of equal pitch: as few and as long ones as its strides allow.
+std::vector<Rows> rows_of(const Operand& array) {
+    auto axis = array.shape.size() - 1;
+    auto row = array.shape[axis] * static_cast<std::int64_t>(facts(array.dtype).bytes);
+    while (axis > 0 && (array.shape[axis - 1] == 1 || array.strides[axis - 1] == row)) row *= array.shape[--axis];
+    std::int64_t pitch = row, count = 1;
+    if (axis > 0) {
+        pitch = array.strides[--axis];
+        count = array.shape[axis];
+        while (axis > 0 && array.strides[axis - 1] == pitch * count) count *= array.shape[--axis];
+    }
+    const auto rows = static_cast<std::size_t>(count);
+    std::vector<Rows> blocks{{static_cast<unsigned char*>(array.host), pitch, static_cast<std::size_t>(row), rows, 0}};
+    while (axis-- > 0) {
+        std::vector<Rows> more;
+        for (std::int64_t i = 0; i < array.shape[axis]; ++i)
+            for (auto block : blocks) {
+                block.host += i * array.strides[axis];
+                block.first += static_cast<std::size_t>(i) * blocks.size() * rows;
+                more.push_back(block);
+            }
+        blocks = std::move(more);
+    }
+    return blocks;
+}
+
+}  // namespace
+
 std::shared_ptr<Buffer> Operand::buffer(const std::shared_ptr<Session>& session) const {
     if (on_device) return on_device;
     auto made = std::make_shared<Buffer>(session, DeviceArray::bytes_of(dtype, shape, name), name);
-    made->upload(host);
+    if (strides.empty()) made->upload(host);
+    else
+        for (const auto& rows : rows_of(*this))
+            made->upload_rows(rows.host, rows.pitch, rows.bytes, rows.count, rows.first);
     return made;
 }
 
-Operand operand(py::handle object, const std::string& name, bool writable) {
+void Operand::take(const Buffer& from) const {
+    if (strides.empty()) from.download(host);
+    else
+        for (const auto& rows : rows_of(*this))
+            from.download_rows(rows.host, rows.pitch, rows.bytes, rows.count, rows.first);
+}
+
+namespace {
+
+// Dtype, rank and memory; the layout is yet to be checked.
+Operand any_operand(py::handle object, const std::string& name, bool writable) {
     Operand result;
     result.name = name;
     result.owner = py::reinterpret_borrow<py::object>(object);
@@ -64,11 +112,63 @@ Operand operand(py::handle object, const std::string& name, bool writable) {
     const auto array = py::reinterpret_borrow<py::array>(object);
     result.dtype = dtype_of(array.dtype(), name);
     result.shape.assign(array.shape(), array.shape() + array.ndim());
-    if (!(array.flags() & py::array::c_style))
-        throw ArrayError(name, "it is not C-contiguous", "use np.ascontiguousarray(" + name + ")");
     if (writable && !array.writeable()) throw ArrayError(name, "it is read-only", "give a writable array");
     result.host = const_cast<void*>(array.data());
+    if (!(array.flags() & py::array::c_style)) result.strides.assign(array.strides(), array.strides() + array.ndim());
     return result;
+}
+
+// Rows of the second to last axis do not overlap, nor do matrices.
+bool rows_stand_apart(const Operand& array) {
+    const auto rank = array.strides.size();
+    auto reach = array.shape[rank - 1] * std::int64_t(facts(array.dtype).bytes);
+    std::vector<std::pair<std::int64_t, std::int64_t>> steps;
+    for (std::size_t axis = 0; axis + 1 < rank; ++axis)
+        if (array.shape[axis] > 1) steps.emplace_back(std::abs(array.strides[axis]), array.shape[axis]);
+    std::sort(steps.begin(), steps.end());
+    for (const auto& [step, count] : steps) {
+        if (step < reach) return false;
+        reach += step * (count - 1);
+    }
+    return true;
+}
+
+}  // namespace
+
+Operand operand(py::handle object, const std::string& name, bool writable) {
+    auto result = any_operand(object, name, writable);
+    if (!result.strides.empty())
+        throw ArrayError(name, "it is not C-contiguous", "use np.ascontiguousarray(" + name + ")");
+    return result;
+}
+
+Operand matrix_operand(py::handle object, const std::string& name, const std::string& transposed, bool writable) {
+    auto result = any_operand(object, name, writable);
+    if (result.strides.empty()) return result;
+    const auto rank = result.strides.size();
+    const auto element = std::int64_t(facts(result.dtype).bytes);
+    const auto copy = "use np.ascontiguousarray(" + name + ")";
+    if (rank < 2) throw ArrayError(name, "it is not C-contiguous", copy);
+    if (result.shape[rank - 1] > 1 && result.strides[rank - 1] != element)
+        throw ArrayError(name, "its rows are not contiguous",
+                         !transposed.empty() && result.strides[rank - 2] == element
+                             ? "pass " + name + (rank == 2 ? ".T" : ".swapaxes(-2, -1)") + " and " + transposed
+                             : copy);
+    if (writable && !rows_stand_apart(result))
+        throw ArrayError(name, "its rows overlap", "give an array whose elements are all its own");
+    return result;
+}
+
+bool overlap(const Operand& one, const Operand& other) {
+    if (one.is_device() || other.is_device()) return one.on_device == other.on_device;
+    const auto numpy = py::module_::import("numpy");
+    if (!numpy.attr("may_share_memory")(one.owner, other.owner).cast<bool>()) return false;
+    try {
+        constexpr int most_work = 1 << 20;  // of a search that could take for ever; views of matrices need a few steps
+        return numpy.attr("shares_memory")(one.owner, other.owner, most_work).cast<bool>();
+    } catch (const py::error_already_set&) {
+        return true;
+    }
 }
 
 void require_dtype(const Operand& operand, DType wanted, const std::string& like) {
@@ -89,55 +189,17 @@ void require_same_device(const Operand& operand, const std::shared_ptr<Session>&
 
 namespace {
 
-// Large pages of results that were let go, for the next ones: where fresh memory is dear (virtual machines), the first
-// touch of a result costs a good part of the product that makes it. At most 64 MiB stay with the process.
-class KeptPages {
-public:
-    KeptPages() { blocks_.reserve(most_blocks); }  // giving back must not throw
-    std::unique_ptr<LargePages> take(std::size_t bytes) {
-        {
-            const std::lock_guard<std::mutex> lock(mutex_);
-            const auto fits = [&](const auto& block) {
-                return block->bytes() >= bytes && block->bytes() - bytes < LargePages::page_bytes;
-            };
-            const auto found = std::find_if(blocks_.begin(), blocks_.end(), fits);
-            if (found != blocks_.end()) {
-                auto block = std::move(*found);
-                blocks_.erase(found);
-                return block;
-            }
-        }
-        return std::make_unique<LargePages>(bytes);
-    }
-    void give(std::unique_ptr<LargePages> block) {
-        if (block->bytes() > most_bytes) return;
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (blocks_.size() == most_blocks) blocks_.erase(blocks_.begin());
-        blocks_.push_back(std::move(block));
-    }
-
-private:
-    static constexpr std::size_t most_blocks = 4, most_bytes = std::size_t(16) << 20;  // of each
-
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<LargePages>> blocks_;
-};
-
-KeptPages& kept_pages() {
-    static auto* const pages = new KeptPages;  // arrays may outlive everything else
-    return *pages;
-}
-
 // A new NumPy array that a device can write in place: aligned for any vector, a big one on large pages.
 py::array host_array(DType dtype, const std::vector<std::int64_t>& shape) {
     constexpr auto alignment = std::align_val_t{128};
     const std::vector<py::ssize_t> lengths(shape.begin(), shape.end());
     const auto bytes = DeviceArray::bytes_of(dtype, shape, "the result");
     if (bytes >= 2 * LargePages::page_bytes) {
-        auto pages = kept_pages().take(bytes);
+        auto pages = std::make_unique<LargePages>(take_pages(bytes));
         if (void* const data = pages->data()) {
             const py::capsule owner(pages.get(), [](void* held) {
-                kept_pages().give(std::unique_ptr<LargePages>(static_cast<LargePages*>(held)));
+                const std::unique_ptr<LargePages> let_go(static_cast<LargePages*>(held));
+                give_pages(std::move(*let_go));
             });
             static_cast<void>(pages.release());
             return py::array(numpy_dtype(dtype), lengths, data, owner);
@@ -151,9 +213,9 @@ py::array host_array(DType dtype, const std::vector<std::int64_t>& shape) {
 }  // namespace
 
 Operand result_operand(py::handle out, bool on_device, DType dtype, const std::vector<std::int64_t>& shape,
-                       const std::shared_ptr<Session>& session) {
+                       const std::shared_ptr<Session>& session, bool rows_apart) {
     if (!out.is_none()) {
-        auto given = operand(out, "out", true);
+        auto given = rows_apart ? matrix_operand(out, "out", "", true) : operand(out, "out", true);
         require_dtype(given, dtype, "the result");
         if (given.shape != shape)
             throw ArrayError("out",

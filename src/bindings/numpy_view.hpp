@@ -22,12 +22,15 @@ struct Operand {
     std::vector<std::int64_t> shape;
     std::shared_ptr<Buffer> on_device;  // set for a DeviceArray
     void* host = nullptr;               // set for a NumPy array; `owner` keeps it alive
+    std::vector<std::int64_t> strides;  // bytes, of a NumPy array whose rows stand apart; empty: C-contiguous
     py::object owner;
 
     bool is_device() const { return static_cast<bool>(on_device); }
     std::int64_t rank() const { return static_cast<std::int64_t>(shape.size()); }
     // Its buffer on the session's device, uploaded if it is a host array. Call without the GIL.
     std::shared_ptr<Buffer> buffer(const std::shared_ptr<Session>& session) const;
+    // Writes what a buffer of this shape holds into the host array. Call without the GIL.
+    void take(const Buffer& from) const;
 };
 
 DType dtype_of(const py::dtype& dtype, const std::string& name);
@@ -37,10 +40,19 @@ std::string shape_text(const std::vector<std::int64_t>& shape);
 // Throws ArrayError naming the argument and the fix; UnsupportedError for complex numbers.
 Operand operand(py::handle object, const std::string& name, bool writable = false);
 
+// The same for matrices, whose rows may stand any way apart: only the last axis is contiguous. `transposed` is what to
+// pass beside the transpose of a matrix whose columns are contiguous instead, such as "transpose_a=True"; "" where that
+// is no way. Writable rows must not overlap.
+Operand matrix_operand(py::handle object, const std::string& name, const std::string& transposed = "",
+                       bool writable = false);
+
+// Whether both hold some of the same memory.
+bool overlap(const Operand& one, const Operand& other);
+
 // The array an operation returns: `out` if given (kind, dtype and shape must fit), else a new one of the kind that was
-// given.
+// given. With `rows_apart`, rows of `out` may stand any way apart.
 Operand result_operand(py::handle out, bool on_device, DType dtype, const std::vector<std::int64_t>& shape,
-                       const std::shared_ptr<Session>& session);
+                       const std::shared_ptr<Session>& session, bool rows_apart = false);
 py::object finished(const Operand& result);
 
 void require_dtype(const Operand& operand, DType wanted, const std::string& like);

@@ -1,6 +1,7 @@
 #include "runtime/buffer.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 namespace gpuopt {
@@ -22,7 +23,7 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
     reserved_ = total;
     try {
         if (session_->device().type == DeviceType::cpu && total >= 2 * LargePages::page_bytes)
-            memory_ = LargePages(total);
+            memory_ = take_pages(total);
         whole_ = checked([&] {
             return memory_.data()
                        ? cl::Buffer(session_->context(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, total, memory_.data())
@@ -61,6 +62,19 @@ std::unique_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, const
     return std::unique_ptr<Buffer>(new Buffer(std::move(session), const_cast<void*>(memory), bytes, CL_MEM_READ_ONLY));
 }
 
+Buffer::~Buffer() {
+    handle_ = {};
+    whole_ = {};
+    give_pages(std::move(memory_));
+    session_->release(reserved_);
+}
+
+cl::Buffer Buffer::part(std::size_t first, std::size_t bytes) const {
+    cl_buffer_region region{first, bytes};
+    auto whole = whole_;
+    return checked([&] { return whole.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
+}
+
 void Buffer::settle() const {
     const auto lock = session_->lock_runs();
     const auto& queue = session_->queue();
@@ -81,6 +95,49 @@ void Buffer::download(void* host) const {
     if (bytes_ == 0) return;
     const auto lock = session_->lock_runs();
     checked([&] { return session_->queue().enqueueReadBuffer(handle_, CL_TRUE, 0, bytes_, host); });
+}
+
+// Rectangles of OpenCL have positive pitches; rows in another order are gathered on the host, one copy of theirs.
+void Buffer::upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows,
+                         std::size_t first) {
+    const auto bytes = row_bytes * rows;
+    if (bytes == 0) return;
+    if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes)) return upload(host, first * row_bytes, bytes);
+    if (pitch < static_cast<std::ptrdiff_t>(row_bytes)) {
+        const auto gathered = std::make_unique<unsigned char[]>(bytes);
+        for (std::size_t row = 0; row < rows; ++row)
+            std::memcpy(gathered.get() + row * row_bytes,
+                        static_cast<const unsigned char*>(host) + static_cast<std::ptrdiff_t>(row) * pitch, row_bytes);
+        return upload(gathered.get(), first * row_bytes, bytes);
+    }
+    const auto lock = session_->lock_runs();
+    checked([&] {
+        return session_->queue().enqueueWriteBufferRect(handle_, CL_TRUE, {0, first, 0}, {0, 0, 0},
+                                                        {row_bytes, rows, 1}, row_bytes, bytes,
+                                                        static_cast<std::size_t>(pitch), 0, host);
+    });
+}
+
+void Buffer::download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows,
+                           std::size_t first) const {
+    const auto bytes = row_bytes * rows;
+    if (bytes == 0) return;
+    const auto lock = session_->lock_runs();
+    const auto& queue = session_->queue();
+    if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes)) {
+        checked([&] { return queue.enqueueReadBuffer(handle_, CL_TRUE, first * row_bytes, bytes, host); });
+    } else if (pitch < static_cast<std::ptrdiff_t>(row_bytes)) {
+        const auto gathered = std::make_unique<unsigned char[]>(bytes);
+        checked([&] { return queue.enqueueReadBuffer(handle_, CL_TRUE, first * row_bytes, bytes, gathered.get()); });
+        for (std::size_t row = 0; row < rows; ++row)
+            std::memcpy(static_cast<unsigned char*>(host) + static_cast<std::ptrdiff_t>(row) * pitch,
+                        gathered.get() + row * row_bytes, row_bytes);
+    } else {
+        checked([&] {
+            return queue.enqueueReadBufferRect(handle_, CL_TRUE, {0, first, 0}, {0, 0, 0}, {row_bytes, rows, 1},
+                                               row_bytes, bytes, static_cast<std::size_t>(pitch), 0, host);
+        });
+    }
 }
 
 void Buffer::fill(unsigned char byte) {

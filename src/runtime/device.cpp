@@ -53,6 +53,7 @@ Device describe(const cl::Device& handle) {
         device.constant_bytes = handle.getInfo<CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE>();
         device.max_work_group_size = handle.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>();
         device.base_align_bytes = std::max<std::size_t>(handle.getInfo<CL_DEVICE_MEM_BASE_ADDR_ALIGN>() / 8, 128);
+        device.vector_bytes = handle.getInfo<CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT>() * 4;
         device.timer_ns = handle.getInfo<CL_DEVICE_PROFILING_TIMER_RESOLUTION>();
         device.unified_memory = handle.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>();
 

@@ -78,6 +78,8 @@ KernelSource load_kernel(const std::string& path) {
     return source;
 }
 
+bool kernels_may_change() { return !overlay().empty(); }
+
 std::vector<std::string> kernel_paths() {
     std::set<std::string> paths;
     for (const auto& [path, text] : embedded_kernels()) paths.insert(path);

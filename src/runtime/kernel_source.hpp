@@ -22,4 +22,7 @@ KernelSource load_kernel(const std::string& path);
 // Paths of all kernel files, overlay included.
 std::vector<std::string> kernel_paths();
 
+// Whether GPUOPT_KERNEL_DIR names files that may change while the process runs.
+bool kernels_may_change();
+
 }  // namespace gpuopt

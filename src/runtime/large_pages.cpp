@@ -1,7 +1,11 @@
 #include "runtime/large_pages.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <mutex>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -42,5 +46,53 @@ LargePages& LargePages::operator=(LargePages&& other) noexcept {
     std::swap(bytes_, other.bytes_);
     return *this;
 }
+
+namespace {
+
+class KeptPages {
+public:
+    KeptPages() { blocks_.reserve(most_blocks); }  // giving back must not throw
+    LargePages take(std::size_t bytes) {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            const auto fits = [&](const LargePages& block) {
+                return block.bytes() >= bytes && block.bytes() - bytes < LargePages::page_bytes;
+            };
+            const auto found = std::find_if(blocks_.begin(), blocks_.end(), fits);
+            if (found != blocks_.end()) {
+                auto block = std::move(*found);
+                blocks_.erase(found);
+                return block;
+            }
+        }
+        return LargePages(bytes);
+    }
+    void give(LargePages block) noexcept {
+        if (!block.data() || block.bytes() > most_bytes) return;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        const auto all = [&] {
+            return std::accumulate(blocks_.begin(), blocks_.end(), block.bytes(),
+                                   [](std::size_t sum, const LargePages& kept) { return sum + kept.bytes(); });
+        };
+        while (blocks_.size() == most_blocks || all() > most_bytes) blocks_.erase(blocks_.begin());
+        blocks_.push_back(std::move(block));
+    }
+
+private:
+    static constexpr std::size_t most_blocks = 6, most_bytes = std::size_t(64) << 20;  // of all
+
+    std::mutex mutex_;
+    std::vector<LargePages> blocks_;
+};
+
+KeptPages& kept_pages() {
+    static auto* const pages = new KeptPages;  // arrays may outlive everything else
+    return *pages;
+}
+
+}  // namespace
+
+LargePages take_pages(std::size_t bytes) { return kept_pages().take(bytes); }
+void give_pages(LargePages pages) noexcept { kept_pages().give(std::move(pages)); }
 
 }  // namespace gpuopt

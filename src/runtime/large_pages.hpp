@@ -28,4 +28,10 @@ private:
     std::size_t bytes_ = 0;
 };
 
+// Large pages that were let go, for those who want as many next: where fresh memory is dear (virtual machines), the
+// first touch of a result costs a good part of the product that makes it. Some of it stay with the process, at most 64
+// MiB. What they hold is left as it was.
+LargePages take_pages(std::size_t bytes);
+void give_pages(LargePages pages) noexcept;
+
 }  // namespace gpuopt

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -42,6 +43,7 @@ private:
     cl::Context context_;
     cl::CommandQueue queue_;
     std::unique_ptr<ProgramCache> programs_;
+    std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options
     std::mutex build_mutex_, run_mutex_;
     std::atomic<std::size_t> allocated_{0};
     int pid_;

@@ -92,8 +92,11 @@ Span Prepared::run_group(std::size_t runs) {
 }
 
 void Prepared::run() {
-    const auto lock = session_->lock_runs();
-    run_group(1);
+    {
+        const auto lock = session_->lock_runs();
+        run_group(1);
+    }
+    if (verdict) verdict();  // reads buffers, which take the lock themselves
 }
 
 Samples Prepared::sample(std::size_t count, std::size_t batch) {

@@ -58,6 +58,8 @@ public:
     const std::vector<Step>& steps() const { return steps_; }
     const std::shared_ptr<Session>& session() const { return session_; }
 
+    // Looks at what a run left and throws where it is no result; `run` asks it, a sample does not.
+    std::function<void()> verdict;
     Work work;
     std::size_t main_step = 0;  // the step that carries the variant; others are pre- and post-passes
     double prepare_ms = 0;      // host time to make this plan, builds included

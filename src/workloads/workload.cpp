@@ -4,8 +4,10 @@
 #include <iterator>
 
 #include "workloads/gem/gem.hpp"
+#include "workloads/gemm/gemm.hpp"
 #include "workloads/microbench/microbench.hpp"
 #include "workloads/spmv/spmv.hpp"
+#include "workloads/tmv/tmv.hpp"
 
 namespace gpuopt {
 namespace {
@@ -32,7 +34,8 @@ void require(const std::string& problem, UnsupportedError::Because because, cons
 }  // namespace
 
 const std::vector<const Workload*>& workloads() {
-    static const std::vector<const Workload*> all = {&spmv_workload(), &gem_workload(), &microbench_workload()};
+    static const std::vector<const Workload*> all = {&spmv_workload(), &gem_workload(), &gemm_workload(),
+                                                     &tmv_workload(), &microbench_workload()};
     return all;
 }
 

@@ -228,6 +228,7 @@ def cache_state(device: Device, footprint_bytes: int, notes: list[str]) -> str:
 _CEILINGS = {"requested": "l1", "local": "local", "constant": "constant", "image": "image"}
 
 
+TENSOR = "mma_"  # how the names of tensor cores' instructions begin; what is counted of them is flops
 _RATES = ("GB/s", "GFLOP/s", "G ", "G/s")  # how units of rates begin; ns and us are none
 
 
@@ -236,14 +237,16 @@ def resources(
 ) -> dict[str, float]:
     """Milliseconds that each resource beside memory needs for this work at its ceiling; empty without a profile.
 
-    Resources are named after their ceilings. What the profile has no ceiling for sets no bound.
+    Resources are named after their ceilings. What the profile has no ceiling for sets no bound. Where ``special`` has
+    flops of tensor cores (``mma_...``), all flops are theirs: the dtype's own multiply-adds are another unit's.
     """
     if profile is None:
         return {}
     amounts = {name: (work.get("bytes") or {}).get(kind) for kind, name in _CEILINGS.items()}
-    amounts[dtype] = work.get("flops")
     special = dict(work.get("special") or {})
     amounts["issue"] = special.pop("issue", None)
+    tensor = {name: special.pop(name) for name in list(special) if name.startswith(TENSOR)}
+    amounts |= tensor or {dtype: work.get("flops")}
     if dtype == "float32":  # what special functions were measured in
         amounts |= special
     if device_type == "cpu":  # a compiler there keeps such data in registers, and vectorizes as it likes

@@ -15,7 +15,7 @@ from . import statistics
 from .ratios import Ratio, ratio_between
 from .results import Row
 from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, Study, counted_unit, paper_figure, uncached_gflop_s
-from .table import byte_count, joined, significant, spread
+from .table import byte_count, flop_rate, joined, significant, spread
 
 # What a bound's resource is called in a sentence; any other word is "this device's measured <word> ceiling".
 RESOURCES = {
@@ -67,11 +67,13 @@ def _facts(group: Group) -> tuple[str, ...]:
 
 def _group(group: Group) -> list[str]:
     out = []
-    previous: Row | None = None
+    before: dict[str, Row] = {}  # by paper: the step that the next one goes on from
     for row in group.section(PAPER):
-        out.append(_sentence(group, row, previous))
-        if row["status"] == "ok" and (previous is None or papers.is_ladder(str(row.get("workload")))):
-            previous = row
+        paper = papers.paper_of(str(row.get("workload")), str(row.get("preset")))
+        key = paper.key if paper else ""
+        out.append(_sentence(group, row, before.get(key)))
+        if row["status"] == "ok" and (key not in before or paper is None or paper.ladder):
+            before[key] = row
     reference = _fastest(group.section(PAPER))
     role = "the fastest of the paper's steps" if reference else ""
     for row in group.section(OURS):
@@ -113,7 +115,7 @@ def _sentence(group: Group, row: Row, reference: Row | None, role: str = "", *, 
 
 def _opening(name: str, row: Row) -> str:
     time = spread(row.get("median_ms"), row.get("ci_lo_ms"), row.get("ci_hi_ms"), digits=4)[0]
-    rate = f" ({significant(row['gflop_s'])} GFLOP/s)" if row.get("gflop_s") else ""
+    rate = f" ({flop_rate(row['gflop_s'])})" if row.get("gflop_s") else ""
     if (unit := counted_unit([row])) and row.get("gop_s"):
         rate = f" ({significant(row['gop_s'])} G {unit}/s)"
     text = f"{name} takes {time} ms{rate}"
@@ -201,7 +203,11 @@ def _bound(name: str, row: Row, other: str, reference: Row) -> str:
 
 def _paper_gain(row: Row, reference: Row) -> str:
     mine, theirs = paper_figure(row), paper_figure(reference)
-    if mine is None or theirs is None or mine.device != theirs.device or not (mine.gflop_s and theirs.gflop_s):
+    if mine is None or theirs is None or mine.device != theirs.device:
+        return ""
+    if mine.gain and theirs.gain:
+        return f" In the paper the speed-ups of these two are {theirs.gain} and {mine.gain} ({mine.device})."
+    if not (mine.gflop_s and theirs.gflop_s):
         return ""
     gain = mine.gflop_s / theirs.gflop_s
     pair = f"{theirs.gflop_s:g} and {mine.gflop_s:g} GFLOP/s"

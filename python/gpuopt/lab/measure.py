@@ -77,12 +77,13 @@ def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) ->
     """Errors of ``result`` against the float64 ``reference``; raises MismatchError naming the worst element.
 
     Infinities and NaN must stand where the reference has them. ``max_ulp`` is in units of the last place of
-    ``result``'s dtype. What must agree exactly and has the same dtype is compared bit by bit.
+    ``result``'s dtype, ``max_of_tol`` the largest error as a part of what is allowed there. What must agree exactly and
+    has the same dtype is compared bit by bit.
     """
     if result.shape != reference.shape:
         raise MismatchError(f"the result's shape is {result.shape}, the reference's {reference.shape}")
     if not tolerance.any() and result.dtype == reference.dtype and _same_bits(result, reference):
-        return dict.fromkeys(("max_abs", "max_rel", "max_ulp", "l2_rel", "tol"), 0.0)
+        return dict.fromkeys(("max_abs", "max_rel", "max_ulp", "max_of_tol", "l2_rel", "tol"), 0.0)
     got, wanted = result.reshape(-1), reference.reshape(-1)
     allowed = np.broadcast_to(tolerance, result.shape).reshape(-1) if tolerance.ndim else tolerance
     found = _Errors()
@@ -100,6 +101,7 @@ def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) ->
         "max_abs": found.max_abs,
         "max_rel": found.max_rel,
         "max_ulp": found.max_ulp,
+        "max_of_tol": found.max_of_tol,
         "l2_rel": (found.squares / found.scale) ** 0.5 if found.scale else 0.0,
         "tol": float(np.max(tolerance, initial=0.0)) if result.size else 0.0,
     }
@@ -118,6 +120,7 @@ class _Errors:
     max_abs: float = 0.0
     max_rel: float = 0.0
     max_ulp: float = 0.0
+    max_of_tol: float = 0.0
     squares: float = 0.0
     scale: float = 0.0
 
@@ -140,6 +143,7 @@ class _Errors:
         self.max_abs = max(self.max_abs, float(error.max()))
         self.max_rel = max(self.max_rel, float((error / np.maximum(scale, tiny))[scale > 0].max(initial=0.0)))
         self.max_ulp = max(self.max_ulp, float((error / ulp).max()))
+        self.max_of_tol = max(self.max_of_tol, float((error / np.maximum(tolerance, tiny)).max()))
         self.squares += float(np.dot(error, error))
         self.scale += float(np.dot(scale, scale))
 

@@ -30,7 +30,8 @@ class Peer:
     ``prepare(problem)`` makes its state (uploads, conversions: not timed). ``run(state)`` is one product, which returns
     only when it is done, unless ``sample(state, count, batch)`` gives ``count`` times in ms a product from a clock of
     its own, each of ``batch`` products queued one behind the other. ``fetch(result)`` turns its result into NumPy.
-    ``platform`` says whose code it is.
+    ``platform`` says whose code it is. ``tolerance`` is what its result may be off by where that is more than the
+    problem's own: of products of short numbers.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Peer:
     fetch: Callable[[Any], np.ndarray] = _identity
     sample: Callable[[Any, int, int], list[float]] | None = None
     platform: str = "host"
+    tolerance: Callable[[Problem], np.ndarray] | None = None
 
 
 def _scipy_version() -> str:
@@ -227,6 +229,20 @@ def _torch_sample(run: Callable[[], Any], count: int, batch: int) -> list[float]
     return times
 
 
+def _torch_sees(device: Device, notes: list[str]) -> bool:
+    """Whether PyTorch is installed and sees this GPU; ``notes`` say where it cannot be held against it."""
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import torch
+
+    if not torch.cuda.is_available():
+        return False
+    if torch.cuda.device_count() > 1:
+        notes.append(f"PyTorch is left out: it sees several GPUs, and which of them is {device.name} cannot be told")
+        return False
+    return True
+
+
 def _gem_peers(device: Device, notes: list[str]) -> list[Peer]:
     """Of K0 alone: what others write is the sum of q/d."""
     from gpuopt.lab import native
@@ -236,18 +252,13 @@ def _gem_peers(device: Device, notes: list[str]) -> list[Peer]:
         notes.append("the plain C++ loop is left out: there is no C++ compiler")
     elif device.type == "cpu":
         peers.append(Peer("C++ loop", _gem_loop, lambda run: run(), platform=native.version()))
-    if "nvidia" in device.vendor.lower() and importlib.util.find_spec("torch") is not None:
+    if "nvidia" in device.vendor.lower() and _torch_sees(device, notes):
         import torch
 
-        if torch.cuda.is_available() and torch.cuda.device_count() > 1:
-            notes.append(
-                f"PyTorch is left out: it sees several GPUs, and which of them is {device.name} cannot be told"
-            )
-        elif torch.cuda.is_available():
-            prepare = functools.partial(_torch_rows, gpu=0)
-            fetch = operator.methodcaller("numpy", force=True)
-            platform = f"PyTorch {torch.__version__}"
-            peers.append(Peer("PyTorch rows", prepare, lambda run: run(), fetch, _torch_sample, platform))
+        prepare = functools.partial(_torch_rows, gpu=0)
+        fetch = operator.methodcaller("numpy", force=True)
+        platform = f"PyTorch {torch.__version__}"
+        peers.append(Peer("PyTorch rows", prepare, lambda run: run(), fetch, _torch_sample, platform))
     return peers
 
 
@@ -256,5 +267,7 @@ _PEERS: dict[str, Callable[[Device, list[str]], list[Peer]]] = {"spmv": _spmv_pe
 
 def default_peers(workload: str, device: Device, notes: list[str]) -> list[Peer]:
     """The peers that are installed and fit the device; ``notes`` receive what an installed one was left out for."""
-    make = _PEERS.get(workload)
+    from gpuopt.lab import dense_peers  # which is made of what stands here
+
+    make = (_PEERS | dense_peers.PEERS).get(workload)
     return make(device, notes) if make else []

@@ -17,7 +17,7 @@ from matplotlib.patheffects import withStroke
 from .results import Row
 from .sheets import cache_words
 from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, SECTIONS, Group, Study, counted_unit, paper_figure, section
-from .table import joined, significant
+from .table import TERA, joined, significant
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -283,7 +283,8 @@ def _metric(rows: list[Row]) -> Metric:
     own = counted_unit(rows)
     for key, label in (("gop_s", f"G {own}/s"),) if own else (("gflop_s", "GFLOP/s"), ("gb_s", "GB/s")):
         if timed and all(row.get(key) for row in timed):
-            return Metric(label, lambda row, key=key: float(row[key]))  # type: ignore[misc]
+            scale = 1e3 if label == "GFLOP/s" and max(row[key] for row in timed) >= TERA else 1.0
+            return Metric("TFLOP/s" if scale > 1 else label, lambda row, key=key, scale=scale: row[key] / scale)  # type: ignore[misc]
     return Metric("runs a second", lambda row: 1000.0 / float(row["median_ms"]))
 
 

@@ -42,6 +42,8 @@ def rate_of(row: Row) -> tuple[float | None, str]:
         return float(row["latency_ns"]), "ns"
     if row.get("family") == "launch" and row.get("median_ms"):
         return float(row["median_ms"]) * 1e3, "us"
+    if row.get("family") == "tensor":
+        return row.get("gop_s"), "GFLOP/s"
     special = row.get("special") or {}
     if special and not row.get("gb_s"):
         return row.get("gop_s"), f"G {'+'.join(special)}/s"

@@ -48,7 +48,8 @@ class Profile:
 
     Names: ``dram.read``, ``dram.write``, ``dram.copy``, ``dram.triad``, ``cache1`` and on (the levels of reading, the
     fastest first), ``l1``, ``local``, ``constant``, ``image``, ``fetch``, ``float32`` and other dtypes (multiply-adds),
-    the special functions and integer operations, ``latency.*`` in ns, ``launch`` in us, ``upload``, ``download``.
+    ``mma_fp16``, ``mma_bf16``, ``mma_tf32`` (multiply-adds of tensor cores, where PTX reaches them), the special
+    functions and integer operations, ``latency.*`` in ns, ``launch`` in us, ``upload``, ``download``.
     """
 
     device: str
@@ -178,7 +179,7 @@ def profile(
 
 
 def headline(device: Device) -> list[Point | TransferPoint]:
-    """The points of a profile: at most about sixty."""
+    """The points of a profile: at most eighty."""
     gpu = device.type != "cpu"
     found: list[Point | TransferPoint] = []
 
@@ -207,6 +208,8 @@ def headline(device: Device) -> list[Point | TransferPoint]:
     ask("image2d", 16384, {"LINEAR": (0, 1), "CHANNELS": (1, 4)}, width=256)
     for dtype in ("float32", "float64"):
         ask("flops", 16384, {"WIDTH": (1, 2) if gpu else (8, 16), "CHAINS": 8}, dtype)
+    if questions.reads_ptx(device):
+        ask("tensor", 16384, {"CHAINS": (4, 8)})
     special = [row for row in family_rows("special") if row.name in ("native_rsqrt", "rsqrt", "divide")]
     found.extend(points(device, special, "float32", 16384, {"WIDTH": 1 if gpu else 16}))
     ask("integer", 16384, {"WIDTH": 1 if gpu else 16}, "uint32")
@@ -256,7 +259,7 @@ def of_rows(rows: Sequence[Row]) -> Profile:
 
 
 _STREAMS = ("read", "write", "copy", "triad")
-_ORDER = ("dram", "cache", "l1", "local", "constant", "image", "fetch", "float", "latency", "launch")
+_ORDER = ("dram", "cache", "l1", "local", "constant", "image", "fetch", "float", "mma_", "latency", "launch")
 
 
 def names_of(row: Row) -> list[str]:
@@ -275,7 +278,7 @@ def names_of(row: Row) -> list[str]:
     if family == "latency":
         size = int(row["sizes"]["bytes"])
         return [f"latency.{size // MIB}MiB" if size >= MIB else f"latency.{size // 1024}KiB"]
-    if family in ("special", "integer"):
+    if family in ("special", "integer", "tensor"):
         return list(row.get("special") or {})
     if family in ("launch", "transfer"):
         return ["launch" if family == "launch" else str(row["variant"])]

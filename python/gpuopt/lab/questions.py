@@ -12,7 +12,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import Device, ParameterError, UnsupportedError, Variant
 from gpuopt.configuration import Configuration, complete, variants
-from gpuopt.lab.bounds import affordable_bytes
+from gpuopt.lab.bounds import TENSOR, affordable_bytes
 from gpuopt.lab.points import OPENCL_NAMES
 from gpuopt.lab.survey import Point
 
@@ -21,8 +21,8 @@ Levels = Mapping[str, int | Sequence[int]]
 MIB = 1 << 20
 # Bytes, flop or results of one timed run of a loop: milliseconds on any device of the type.
 _RUN = {
-    "gpu": {"bytes": 3e10, "flops": 1e11, "special": 5e9, "fetch": 2e9},
-    "cpu": {"bytes": 1e9, "flops": 2e9, "special": 1e8, "fetch": 4e6},
+    "gpu": {"bytes": 3e10, "flops": 1e11, "tensor": 2e12, "special": 5e9, "fetch": 2e9},
+    "cpu": {"bytes": 1e9, "flops": 2e9, "tensor": 2e9, "special": 1e8, "fetch": 4e6},
 }
 _LOADS = 1 << 15  # of a pointer chase
 
@@ -104,6 +104,10 @@ def shapes(
     return [table[family] if together or device.type != "cpu" or width == 3 else table[known["chunks"]]]
 
 
+def reads_ptx(device: Device) -> bool:
+    return "cl_nv_device_attribute_query" in device.extensions
+
+
 def widest(device: Device) -> int:
     return 16 if device.type == "cpu" else 1
 
@@ -149,10 +153,12 @@ def trips_for(device: Device, configuration: Configuration, scalar: str, size: i
 
     def amount(trips: int) -> dict[str, float]:
         facts = _core.microbench_facts(device, kind, elements, width, trips, exact.variant, exact.parameters)
+        tensor = sum(amount for name, amount in facts["special"].items() if name.startswith(TENSOR))
         return {
             "bytes": sum(facts["bytes"].values()),
             "flops": facts["flops"],
-            "special": sum(facts["special"].values()),
+            "tensor": tensor,
+            "special": sum(facts["special"].values()) - tensor,
             "fetch": facts["special"].get("fetch", 0.0),
             "load": facts["special"].get("load", 0.0),
         }

@@ -48,7 +48,7 @@ GROUPS = _lists(
     quality="autocorr1 drift_pct_s bimodal timer_ns",
     rates="""flops bytes special counted gflop_s gb_s gop_s latency_ns doubled bound_ms bound_by pct_bound pct_lo pct_hi
              next_by pct_next uncached_ms pct_uncached""",
-    correctness="max_abs max_rel max_ulp l2_rel tol canary_ok",
+    correctness="max_abs max_rel max_ulp max_of_tol l2_rel tol canary_ok",
     code="launches registers spill_bytes local_bytes private_bytes",
     device_state="core_mhz mem_mhz temp_c power_w throttle",
     comparison="baseline ratio ratio_lo ratio_hi blocks verdict",

@@ -12,25 +12,35 @@ from gpuopt.configuration import Configuration
 EXHAUSTIVE = 24  # configurations of one accuracy class up to which all are tried
 GAIN = 0.01  # what a round must bring for another to follow
 ROUNDS = 3
+MANY = 4  # accuracy classes above which the first alone is searched, and each of the others tried as that came out
 
 Levels = dict[str, int]
 Times = Mapping[Configuration, float]
 
 
-def search(variant: Variant, measure: Callable[[list[Configuration]], Times]) -> dict[Configuration, float]:
+def search(
+    variant: Variant,
+    measure: Callable[[list[Configuration]], Times],
+    wanted: Callable[[Configuration], bool] = lambda configuration: True,
+) -> dict[Configuration, float]:
     """The times of the configurations tried, in the order of trying.
 
-    ``measure`` takes configurations, none of them twice, and returns the times of those that ran. The levels of
-    parameters that alter the accuracy are searched each by itself, the standard ones first; the others start at the
-    best found there.
+    ``measure`` takes configurations that are ``wanted``, none of them twice, and returns the times of those that ran.
+    The levels of parameters that alter the accuracy are searched each by itself, the standard ones first; the others
+    start at the best found there, and where they are many, end there too.
     """
     free = [p for p in variant.parameters if not p.alters_accuracy]
     altering = [p for p in variant.parameters if p.alters_accuracy]
-    trials = _Trials(variant.name, measure)
+    trials = _Trials(variant.name, measure, wanted)
     start = {p.name: p.standard for p in free}
     # The standard level of each first, so that the first class is the one of standard accuracy.
-    for levels in itertools.product(*([p.standard, *(x for x in p.levels if x != p.standard)] for p in altering)):
-        fixed = dict(zip((p.name for p in altering), levels, strict=True))
+    levels = itertools.product(*([p.standard, *(x for x in p.levels if x != p.standard)] for p in altering))
+    classes = [dict(zip((p.name for p in altering), each, strict=True)) for each in levels]
+    classes = [fixed for fixed in classes if wanted(Configuration(variant.name, **start, **fixed))]
+    for number, fixed in enumerate(classes):
+        if number > 0 and len(classes) > MANY:
+            trials.best([start | fixed])
+            continue
         if prod(len(p.levels) for p in free) <= EXHAUSTIVE:
             names = [p.name for p in free]
             trials.best(
@@ -38,7 +48,7 @@ def search(variant: Variant, measure: Callable[[list[Configuration]], Times]) ->
             )
             continue
         found = _by_coordinates(free, start | fixed, trials)
-        if all(fixed[p.name] == p.standard for p in altering):
+        if number == 0:
             start = {p.name: found[p.name] for p in free}
     return trials.times
 
@@ -59,14 +69,20 @@ def _by_coordinates(parameters: Sequence[Parameter], levels: Levels, trials: _Tr
 class _Trials:
     """What was tried of one variant, and its times."""
 
-    def __init__(self, variant: str, measure: Callable[[list[Configuration]], Times]) -> None:
-        self.variant, self.measure = variant, measure
+    def __init__(
+        self,
+        variant: str,
+        measure: Callable[[list[Configuration]], Times],
+        wanted: Callable[[Configuration], bool],
+    ) -> None:
+        self.variant, self.measure, self.wanted = variant, measure, wanted
         self.times: dict[Configuration, float] = {}
         self.tried: set[Configuration] = set()
 
     def best(self, choices: Sequence[Levels]) -> tuple[Levels, float]:
         """The fastest of the choices, the first one where none runs, and its time (infinite then)."""
         named = {Configuration(self.variant, **levels): levels for levels in choices}
+        named = {configuration: levels for configuration, levels in named.items() if self.wanted(configuration)}
         fresh = [configuration for configuration in named if configuration not in self.tried]
         self.tried.update(fresh)
         if fresh:

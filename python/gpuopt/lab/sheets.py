@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gpuopt import configuration as tables
+from gpuopt import papers
 
 from .results import Row
 from .study import (
@@ -21,7 +22,20 @@ from .study import (
     uncached_gflop_s,
     where,
 )
-from .table import ABSENT, Column, Forms, Line, Sheet, byte_count, joined, quantity, shortened, significant, spread
+from .table import (
+    ABSENT,
+    TERA,
+    Column,
+    Forms,
+    Line,
+    Sheet,
+    byte_count,
+    joined,
+    quantity,
+    shortened,
+    significant,
+    spread,
+)
 
 NAME_WIDTH = 24  # of a name where the columns have to be saved
 SHORT_LAUNCHES = 50  # a plan of fewer launches' time is told what share of it they are
@@ -45,6 +59,12 @@ SECTION_MEANINGS = {
     CALLS: "NumPy in and out, transfers included, by the host's clock",
 }
 
+ERROR_SHOWN = ("gemm", "tmv")  # workloads whose variants differ in what they round: accuracy stands beside speed
+ERROR_MEANING = (
+    "the Frobenius norm of the error over that of the result in fp64, and the largest element's error as a part of "
+    "what is allowed there"
+)
+
 UNCACHED_MEANING = (
     "the bound if each byte that the inner loop asks for came from memory, as the paper counts, and the share of it "
     "reached; a model, no limit: above 100 % the caches serve the rest"
@@ -52,17 +72,18 @@ UNCACHED_MEANING = (
 
 # One character a level, widest layout first: which form of the cell is shown, `-` for none.
 COLUMNS = (
-    Column("name", "variant", ("",), "011222222222", right=False),
-    Column("time", "time", ("ms [95 % CI]", "ms ± CI", "ms"), "000001111122"),
-    Column("flops", "rate", ("GFLOP/s",), "000000000000"),
-    Column("counted", "rate", ("G/s",), "000000000000"),
-    Column("bytes", "traffic", ("GB/s",), "000000------"),
-    Column("bound", "of bound", ("% [CI]", "% ± CI", "%"), "000111112222"),
-    Column("by", "bound by", ("then, % of it", ""), "001---------", right=False),
-    Column("uncached", "no cache", ("GFLOP/s (%)",), "000000000---"),
-    Column("paper", "the paper", ("GFLOP/s of bound", "GFLOP/s (bound)", "GFLOP/s"), "000000011---"),
-    Column("speedup", "speed-up", ("speed-up [95 % CI]", "speed-up ± CI", "speed-up"), "000011112112"),
-    Column("status", "status", ("",), "000000000000", right=False),
+    Column("name", "variant", ("",), "0112222222222", right=False),
+    Column("time", "time", ("ms [95 % CI]", "ms ± CI", "ms"), "0000011111122"),
+    Column("flops", "rate", ("GFLOP/s",), "0000000000000"),
+    Column("counted", "rate", ("G/s",), "0000000000000"),
+    Column("error", "error", ("Frobenius (worst)", "Frobenius"), "0001111111111"),
+    Column("bytes", "traffic", ("GB/s",), "000000-------"),
+    Column("bound", "of bound", ("% [CI]", "% ± CI", "%"), "0001111122222"),
+    Column("by", "bound by", ("then, % of it", ""), "001----------", right=False),
+    Column("uncached", "no cache", ("GFLOP/s (%)",), "000000000----"),
+    Column("paper", "the paper", ("GFLOP/s of bound", "GFLOP/s (bound)", "GFLOP/s"), "0000000111---"),
+    Column("speedup", "speed-up", ("speed-up [95 % CI]", "speed-up ± CI", "speed-up"), "0000111122112"),
+    Column("status", "status", ("",), "0000000000000", right=False),
 )
 
 VERDICT_SIGNS = {
@@ -77,11 +98,14 @@ def sheet(study: Study, group: Group) -> Sheet:
     quoted = {figure.device for figure in map(paper_figure, group.rows) if figure is not None}
     paper = f"paper, {quoted.pop()}" if len(quoted) == 1 else "the paper"  # of several, a footer tells
     titles = {"speedup": f"vs {joined(list(against)) or 'baseline'}", "paper": paper}
-    sections = [(name, [_line(group, row) for row in group.section(name)]) for name in SECTIONS]
+    gains = any(figure.gain for figure in map(paper_figure, group.rows) if figure is not None)
+    sections = [(name, [_line(group, row, gains) for row in group.section(name)]) for name in SECTIONS]
     cells = [cell for _, lines in sections for line in lines for cell in line.cells.items()]
     filled = {key for key, forms in cells if forms != ABSENT}
     units = {"counted": (f"G {unit}/s",)} if (unit := counted_unit(group.rows)) else {}
-    if any(figure.speedup for figure in map(paper_figure, group.rows) if figure is not None):
+    if _flop_unit(group)[0] != 1:
+        units["flops"] = (_flop_unit(group)[1],)
+    if gains:
         units["paper"] = ("speed-up",)
     columns = [
         replace(c, title=titles.get(c.key, c.title), units=units.get(c.key, c.units))
@@ -155,6 +179,8 @@ def _footers(study: Study, group: Group) -> list[tuple[str, str]]:
     signs = [f"{sign} {text}" for word, (sign, text) in VERDICT_SIGNS.items() if word in verdicts]
     out += [("", "; ".join(signs))] if signs else []
     out += [(name, text) for name, text in SECTION_MEANINGS.items() if group.section(name)]
+    if any(_error(row) != ABSENT for row in group.rows):
+        out.append(("error", ERROR_MEANING))
     if any(row.get("uncached_ms") for row in group.rows):
         out.append(("no cache", UNCACHED_MEANING))
     out += _papers_devices(group)
@@ -173,7 +199,8 @@ def _configured(group: Group, row: Row) -> str:
     if label in (row["variant"], row.get("configuration")):
         return str(row["configuration"])
     altered = tables.altered(str(row["workload"]), str(row["variant"]), row["params"])
-    return f"{label} {row['variant']}({', '.join(f'{name}={level}' for name, level in altered.items())})"
+    levels = ", ".join(f"{name}={level}" for name, level in altered.items())
+    return f"{label} {row['variant']}{f'({levels})' if levels else ''}"
 
 
 def _clocks(group: Group) -> str:
@@ -183,13 +210,21 @@ def _clocks(group: Group) -> str:
 
 
 def _papers_devices(group: Group) -> list[tuple[str, str]]:
-    """Which rows' figures are of which of the paper's devices, where it is not one device alone."""
+    """Which rows' figures are of which of the paper's devices, where it is not one device alone; and over what each
+    paper's speed-ups are, where it is not one paper alone."""
     rows: dict[str, list[str]] = {}
     for row in group.rows:
         if (figure := paper_figure(row)) is not None:
             rows.setdefault(figure.device, []).append(group.label(row))
     told = [f"{device}: {joined(names)}" for device, names in rows.items()]
-    return [("the paper's figures", "; ".join(told))] if len(told) > 1 else []
+    out = [("the paper's figures", "; ".join(told))] if len(told) > 1 else []
+    bases = {}
+    for row in group.rows:
+        figure = paper_figure(row)
+        paper = papers.paper_of(str(row["workload"]), str(row["preset"])) if figure and figure.gain else None
+        if paper is not None:
+            bases[paper.key] = f"over {paper.steps[0].preset.split(':')[-1]} ({paper.citation})"
+    return [*out, ("the papers' speed-ups", "; ".join(bases.values()))] if len(bases) > 1 else out
 
 
 def _launch_shares(group: Group) -> list[tuple[str, str]]:
@@ -206,18 +241,19 @@ def _launch_shares(group: Group) -> list[tuple[str, str]]:
     return [("launches' share of the time", joined(shares))] if shares else []
 
 
-def _line(group: Group, row: Row) -> Line:
+def _line(group: Group, row: Row, gains: bool) -> Line:
     label = group.label(row)
     name: Forms = (str(row.get("configuration") or label), label, shortened(label, NAME_WIDTH))
     flags = " *" if row.get("flags") else ""
     cells: dict[str, Forms] = {"name": name, "status": (f"{row['status']}{flags}",)}
     figure = paper_figure(row)
     if figure is not None:
-        cells["paper"] = figure.forms()
+        cells["paper"] = figure.forms(gains)
     if row["status"] != "ok":
         return Line(cells)
     cells["time"] = spread(row.get("median_ms"), row.get("ci_lo_ms"), row.get("ci_hi_ms"), digits=4)
-    cells["flops"] = (significant(row.get("gflop_s")),)
+    cells["flops"] = (significant(row["gflop_s"] / _flop_unit(group)[0]) if row.get("gflop_s") else "-",)
+    cells["error"] = _error(row)
     if row.get("counted"):
         cells["counted"] = (significant(row.get("gop_s")),)
     cells["bytes"] = (significant(row.get("gb_s")),)
@@ -227,6 +263,21 @@ def _line(group: Group, row: Row) -> Line:
     cells["speedup"] = _speedup(row)
     share = row.get("pct_bound")
     return Line(cells, None if share is None else share / 100)
+
+
+def _flop_unit(group: Group) -> tuple[float, str]:
+    """What the rates of the group are divided by, and the unit they are then in."""
+    fastest = max((float(row["gflop_s"]) for row in group.rows if row.get("gflop_s")), default=0.0)
+    return (1e3, "TFLOP/s") if fastest >= TERA else (1.0, "GFLOP/s")
+
+
+def _error(row: Row) -> Forms:
+    """`1.6e-06 (31 %)`."""
+    if row.get("workload") not in ERROR_SHOWN or row.get("l2_rel") is None:
+        return ABSENT
+    error = f"{row['l2_rel']:.1e}"
+    worst = row.get("max_of_tol")
+    return (error,) if worst is None else (f"{error} ({significant(100 * worst, 2)} %)", error)
 
 
 def _bound_by(row: Row) -> Forms:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -102,23 +102,38 @@ class Group:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """What a paper printed for a preset: its rate, its bound and the share of it, of values of ``dtype``, and the
-    device's short name, led by its type beside rows of another."""
+    """What a paper (its key) printed for a preset: its rate, its bound and the share of it, or its speed-up over the
+    paper's first step, one number or a range, of values of ``dtype``; and the device's short name, led by its type
+    beside rows of another."""
 
     gflop_s: float | None
     bound_gflop_s: float | None
     pct_bound: float | None
     bytes_per_2_flop: float | None
     speedup: float | None
+    speedup_least: float | None
+    speedup_most: float | None
     device: str
     device_type: str
     dtype: str
+    paper: str
 
-    def forms(self) -> Forms:
-        """`13.1 of 25.6 (51 %)`, `13.1 (51 %)`, `13.1`; `1.7x` of a paper that tells speed-ups."""
-        if self.speedup is not None:
-            return (f"{self.speedup:g}x",)
+    @property
+    def gain(self) -> str:
+        """`1.7x`, `2 to 5x`, `1.12x, up to 1.13x`; empty without a speed-up."""
+        most = f"{self.speedup_most:g}x" if self.speedup_most else ""
+        if self.speedup:
+            return f"{self.speedup:g}x" + (f", up to {most}" if most else "")
+        return f"{self.speedup_least:g} to {most}" if self.speedup_least and most else most and f"up to {most}"
+
+    def forms(self, beside_gains: bool = False) -> Forms:
+        """`13.1 of 25.6 (51 %)`, `13.1 (51 %)`, `13.1`; `1.7x` of a paper that tells speed-ups, and `945 GFLOP/s` in a
+        column of these."""
+        if self.gain:
+            return (self.gain,)
         rate = "-" if self.gflop_s is None else f"{self.gflop_s:g}"
+        if beside_gains and self.gflop_s is not None:
+            rate += " GFLOP/s"
         short = rate if self.pct_bound is None else f"{rate} ({self.pct_bound:.0f} %)"
         if self.bound_gflop_s is None:
             return (short, rate)
@@ -198,6 +213,17 @@ class Study:
             raise ResultsError(f"path: there is no results file at {path}; lab.sweep and `gpuopt study` write one")
         store = Store(path)
         return cls(store.latest(), notes=[f"passed over: {problem}" for problem in store.problems])
+
+    @classmethod
+    def joined(cls, studies: Sequence[Study]) -> Study:
+        """One study of the rows of several, each problem's told apart."""
+        infos = [study.problem_info for study in studies]
+        shared = {key: value for key, value in infos[0].items() if all(info.get(key) == value for info in infos)}
+        times = {key: sum(info[key] for info in infos) for key in ("wall_s", "harness_s") if all(map(_has(key), infos))}
+        notes = dict.fromkeys(note for study in studies for note in study.notes)
+        joined = cls((row for study in studies for row in study.rows), {**shared, **times}, list(notes))
+        joined.interrupted = any(study.interrupted for study in studies)
+        return joined
 
     # ------------------------------------------------------------ selection
 
@@ -308,14 +334,22 @@ class Study:
         return to_pandas(row for row in self.rows if kind is None or row.get("kind") == kind)
 
     def save_plots(self, directory: str | Path) -> list[Path]:
-        """Writes `ladder.png` into `directory` (made where missing); returns what was written. Needs matplotlib."""
+        """Writes `ladder.png` into `directory` (made where missing), of several problems `ladder-PROBLEM.png` each;
+        returns what was written. Needs matplotlib."""
         from . import plots
 
         target = Path(directory)
         target.mkdir(parents=True, exist_ok=True)
-        path = target / "ladder.png"
-        plots.ladder(self).savefig(path, dpi=150)
-        return [path]
+        names = dict.fromkeys(group.problem for group in self.groups())
+        parts = {f"ladder-{name}.png": Study(self.of_problem(name), self.problem_info) for name in names}
+        parts = parts if len(parts) > 1 else {"ladder.png": self}
+        for name, part in parts.items():
+            plots.ladder(part).savefig(target / name, dpi=150)
+        return [target / name for name in parts]
+
+    def of_problem(self, name: str) -> list[Row]:
+        """The rows of one problem, its ceilings and launches among them."""
+        return [row for row in self.rows if row.get("problem") in (name, None)]
 
     @property
     def harness(self) -> tuple[float, float] | None:
@@ -357,6 +391,10 @@ class Study:
             share = f"{spent:.1f} s of {wall:.1f} s ({100 * spent / wall:.1f} %)"
             made[-1].footers.append(("harness", f"{share}, the rest was builds, transfers, runs and checks"))
         return made
+
+
+def _has(key: str) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda info: info.get(key) is not None
 
 
 def _by_device(rows: list[Row]) -> list[list[Row]]:

@@ -49,6 +49,7 @@ def sweep(
     cache: str | None = None,
     store: str | Path | None = None,
     progress: bool = False,
+    tunable_only: bool = False,
 ) -> Study:
     """Runs the variants of a problem's workload on one device and returns what was found.
 
@@ -71,6 +72,8 @@ def sweep(
     store
         A JSON-lines file. Finished rows that still hold are not measured again; an interrupted sweep goes on where it
         stopped.
+    tunable_only
+        Whether a search leaves out what the problem says that no plain call may come to use.
 
     A configuration that cannot run is a row with its status and reason. Ctrl-C ends the sweep early: the study holds
     what was finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's
@@ -83,6 +86,7 @@ def sweep(
     chosen = select(device)
     wanted = _wanted(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
     run = _Sweep(problem, chosen, PROTOCOLS[protocol], Recorder(store))
+    run.searched_for = problem.tunable if tunable_only else run.searched_for
     competitors = default_peers(problem.workload, chosen, run.recorder.notes) if peers is None else list(peers)
     whole = list(problem.calls) if calls else []
     bar = Bar(progress, len(competitors) + len(whole))
@@ -179,6 +183,7 @@ class _Sweep:
         self.targets: list[Target] = []
         self.band: float | None = None
         self.common: Row = {}
+        self.searched_for: Callable[[Configuration], bool] = lambda configuration: True
 
     def start(self, cache: str | None) -> None:
         """Environment, cache state, and the flush of a cold sweep."""
@@ -310,7 +315,7 @@ class _Sweep:
             if isinstance(item, Configuration):
                 measure([item])
             else:
-                search(item, measure)
+                search(item, measure, self.searched_for)
         return _finalists(self.problem.workload, list(looked_at.values()), times)
 
     def time_alone(self, named: _Named, bar: Bar, hopeless_ms: float) -> float | None:

@@ -18,6 +18,7 @@ Forms = tuple[str, ...]
 ABSENT: Forms = ("-",)
 SEPARATOR = "  "
 NARROWEST, WIDEST, FALLBACK_WIDTH = 60, 120, 110
+TERA = 10_000  # GFLOP/s from which on rates are told in TFLOP/s
 
 
 # ---------------------------------------------------------------- numbers
@@ -61,6 +62,11 @@ def spread(
 def byte_count(count: float) -> str:
     """`count` bytes with a decimal prefix: `85.9 MB`."""
     return f"{_scaled(count)}B"
+
+
+def flop_rate(gflop_s: float) -> str:
+    """`24.5 GFLOP/s`, `51.0 TFLOP/s` from ten of them on."""
+    return f"{significant(gflop_s / 1e3)} TFLOP/s" if gflop_s >= TERA else f"{significant(gflop_s)} GFLOP/s"
 
 
 def quantity(count: float, unit: str) -> str:

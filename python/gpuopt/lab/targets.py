@@ -184,7 +184,10 @@ def peer_target(
         return measure.queued_sampler(partial(own_clock, state), flush, clock_of(fields))
 
     common = common | {"platform": peer.platform, "options": peer.platform}
-    return _checked(problem, "peer", peer.name, lambda: peer.fetch(peer.run(state)), sampler_of, common, ledger)
+    allowed = problem.tolerance if peer.tolerance is None else peer.tolerance(problem)
+    return _checked(
+        problem, "peer", peer.name, lambda: peer.fetch(peer.run(state)), sampler_of, common, ledger, allowed
+    )
 
 
 def call_target(
@@ -205,22 +208,23 @@ def _checked(
     sampler_of: Callable[[Row], Sampler],
     common: Row,
     ledger: Ledger,
+    tolerance: np.ndarray | None = None,
 ) -> Target:
     """The target of what is no kernel of ours to look into; ``result`` is held against the reference."""
+    allowed = problem.tolerance if tolerance is None else tolerance
 
     def check() -> dict[str, float]:
-        return measure.compare(problem.seen(np.asarray(result())), problem.reference, problem.tolerance)
+        return measure.compare(problem.seen(np.asarray(result())), problem.reference, allowed)
 
     with ledger("verify"):
         errors = check()
-    flops = 2.0 * problem.sizes["nnz_range"] if "nnz_range" in problem.sizes else None
-    fields = common | errors | {"variant": name, "configuration": name, "params": {}, "flops": flops}
+    fields = common | errors | {"variant": name, "configuration": name, "params": {}, "flops": problem.flops}
     fields["counted"] = dict(problem.counted) or None
     fields |= {"source_sha256": None, "local_size": None, "global_size": None}
     with ledger("warm-up"):
         sampler = sampler_of(fields)
     fields["clock"] = sampler.clock
-    return Target(name, role, fields, sampler, check, {"flops": flops, "counted": problem.counted})
+    return Target(name, role, fields, sampler, check, {"flops": problem.flops, "counted": problem.counted})
 
 
 def overhead_target(device: Device, common: Row, ledger: Ledger, notes: list[str]) -> Target:

@@ -86,7 +86,8 @@ def tune(
 ) -> Tuned:
     """Sweeps a problem and makes the winners what plain calls use for its dtype on this device.
 
-    The fastest correct configuration that leaves the accuracy alone is stored for inputs of its own kind (a symmetric
+    The fastest correct configuration that leaves the accuracy alone, or has the precision that the problem asks for, is
+    stored for inputs of its own kind (a symmetric
     matrix, where its variant needs one), and the fastest among variants that run on any input for the others; the
     problem's own ``traits`` limit both. What a plain call used until now is measured in the same blocks. Rows go to
     ``store``, by default a file beside the records, and the same call goes on where an interrupted one stopped. After
@@ -106,6 +107,7 @@ def tune(
         calls=False,
         store=rows_file,
         progress=progress,
+        tunable_only=True,
     )
     held = _held(workload, study)
     choices = _choices(problem, study, held, used)
@@ -185,7 +187,8 @@ def _choices(problem: Problem, study: Study, held: Traits, used: dict[Traits, Co
         for row in groups[0].rows
         if row["kind"] == "summary" and row["role"] == "variant" and row["status"] == "ok"
     }
-    standard = [c for c in compared if not tables.accuracy(workload, c) and problem.tunable(c)]
+    asked = problem.traits.get("precision", tables.NATIVE) != tables.NATIVE  # such a problem says what may be chosen
+    standard = [c for c in compared if problem.tunable(c) and (asked or not tables.accuracy(workload, c))]
     ranked = sorted(standard, key=lambda configuration: float(compared[configuration]["median_ms"]))
     general = [configuration for configuration in ranked if not needs[configuration.variant]]
 

@@ -17,7 +17,13 @@ from gpuopt._core import Error, ParameterError
 from gpuopt.configuration import Configuration
 
 SCHEMA = 1
-METRICS = ("gflop_s", "bound_gflop_s", "pct_bound", "bytes_per_2_flop", "speedup")
+# Rates and shares; speed-ups over the paper's first step for the workload, one number or the ends of a range, and over
+# a CPU; what a compiled loop holds: arithmetic instructions and loads, the used part of each one's slots, registers.
+METRICS = (
+    *("gflop_s", "bound_gflop_s", "pct_bound", "bytes_per_2_flop"),
+    *("speedup", "speedup_least", "speedup_most", "speedup_over_cpu"),
+    *("alu", "alu_pct", "fetch", "fetch_pct", "alu_per_fetch", "registers"),
+)
 
 
 @dataclass(frozen=True)
@@ -47,28 +53,48 @@ class Paper:
     ladder: bool  # each step goes on from the one before; else each stands beside the first
 
 
-def load(workload: str) -> Paper:
-    """Return the paper that measured ``workload``. Raises ParameterError where none did."""
-    papers = _papers()
-    if workload not in papers:
-        raise ParameterError(f"workload: no paper measured {workload!r}; there are {', '.join(papers)}")
-    return papers[workload]
+def of(workload: str) -> tuple[Paper, ...]:
+    """Return the papers that measured ``workload``, by key; none where none did."""
+    return _papers().get(workload, ())
+
+
+def load(workload: str, key: str | None = None) -> Paper:
+    """Return the paper that measured ``workload``, by its ``key`` where there are several. Raises ParameterError where
+    there is none, or not one alone."""
+    found = [paper for paper in of(workload) if key in (None, paper.key)]
+    if len(found) == 1:
+        return found[0]
+    keys = ", ".join(paper.key for paper in of(workload))
+    if found:
+        raise ParameterError(f"key: several papers measured {workload!r}; give one of {keys}")
+    if keys:
+        raise ParameterError(f"key: {key!r} did not measure {workload!r}; use one of {keys}")
+    raise ParameterError(f"workload: no paper measured {workload!r}; there are {', '.join(_papers())}")
+
+
+def paper_of(workload: str, preset: str) -> Paper | None:
+    """Return the paper that a preset is of, None for what is no preset of the workload."""
+    return next((paper for paper in of(workload) if any(step.preset == preset for step in paper.steps)), None)
+
+
+def steps(workload: str) -> dict[str, Step]:
+    """Return the steps of all papers on ``workload`` by preset, each paper's in its own order; empty without one."""
+    return {step.preset: step for paper in of(workload) for step in paper.steps}
 
 
 def preset(workload: str, name: str) -> Configuration:
     """Return the configuration that a preset names. Raises ParameterError for an unknown one."""
-    steps = {step.preset: step for step in load(workload).steps}
-    if name not in steps:
-        raise ParameterError(f"variant: {workload} has no preset {name!r}; use one of {', '.join(steps)}")
-    return steps[name].configuration
+    known = steps(workload)
+    if not known:
+        load(workload)  # which says so
+    if name not in known:
+        raise ParameterError(f"variant: {workload} has no preset {name!r}; use one of {', '.join(known)}")
+    return known[name].configuration
 
 
 def figures(workload: str) -> dict[str, dict[str, Any]]:
-    """Return the figures of each preset, with device, device_type, dtype and variant, in the paper's order; empty
-    without a paper."""
-    if workload not in _papers():
-        return {}
-    paper = load(workload)
+    """Return the figures of each preset, with device, device_type, dtype, variant and the paper's key, in the papers'
+    order; empty without a paper."""
     return {
         step.preset: {
             **step.figures,
@@ -76,45 +102,39 @@ def figures(workload: str) -> dict[str, dict[str, Any]]:
             "device_type": paper.devices[step.device]["type"],
             "dtype": paper.dtype,
             "variant": step.configuration.variant,
+            "paper": paper.key,
         }
+        for paper in of(workload)
         for step in paper.steps
     }
 
 
-def is_ladder(workload: str) -> bool:
-    """Whether the workload's paper goes on from step to step; True without a paper."""
-    return workload not in _papers() or load(workload).ladder
-
-
 def presets_of_type(workload: str, device_type: str) -> set[str]:
-    """Return the presets that the paper measured on this type of device; empty without a paper."""
-    if workload not in _papers():
-        return set()
-    paper = load(workload)
-    return {step.preset for step in paper.steps if paper.devices[step.device]["type"] == device_type}
+    """Return the presets that a paper measured on this type of device; empty without a paper."""
+    return {name for name, printed in figures(workload).items() if printed["device_type"] == device_type}
 
 
 def figure(workload: str, variant: str, device_type: str = "gpu") -> Step | None:
-    """Return the step of a variant on the paper's GPU (or ``"cpu"``), None where nothing was printed."""
-    if workload not in _papers():
-        return None
-    paper = load(workload)
-    for step in paper.steps:
-        if step.configuration.variant == variant and paper.devices[step.device]["type"] == device_type:
-            return step
+    """Return the first step of a variant on a paper's GPU (or ``"cpu"``), None where nothing was printed."""
+    for paper in of(workload):
+        for step in paper.steps:
+            if step.configuration.variant == variant and paper.devices[step.device]["type"] == device_type:
+                return step
     return None
 
 
 @functools.cache
-def _papers() -> dict[str, Paper]:
-    by_workload: dict[str, Paper] = {}
+def _papers() -> dict[str, tuple[Paper, ...]]:
+    by_workload: dict[str, tuple[Paper, ...]] = {}
     for file in sorted(resources.files(__name__).iterdir(), key=lambda file: file.name):
         if not file.name.endswith(".json"):
             continue
         for workload, paper in parse(file.read_text(encoding="utf-8"), file.name.removesuffix(".json")).items():
-            if workload in by_workload:
-                raise Error(f"{file.name}: {workload} belongs to {by_workload[workload].key} already")
-            by_workload[workload] = paper
+            before = by_workload.get(workload, ())
+            taken = {step.preset for other in before for step in other.steps}
+            if twice := [step.preset for step in paper.steps if step.preset in taken]:
+                raise Error(f"{file.name}: {workload} has the preset {twice[0]} already, from another paper")
+            by_workload[workload] = (*before, paper)
     return by_workload
 
 

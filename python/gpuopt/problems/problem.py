@@ -35,10 +35,11 @@ class Problem:
 
     ``reference`` is float64, ``tolerance`` the largest absolute error allowed for each of its elements. ``prepare``
     puts the data on a device (once) and binds a configuration to it, with an output of its own between guard zones.
-    ``flops_counted`` says which count of operations a rate uses. ``tolerance_of`` is asked instead of ``tolerance``
-    where configurations may round their inputs. ``calls`` are whole calls as a user makes them, by what the user
-    writes: each makes, for a device, a function that returns the result as NumPy. ``traits`` are facts of the input
-    that cost nothing to know, in the words of tuned records: what is tuned here is kept for such inputs alone.
+    ``flops`` is what the rates of calls and peers count, None where these have none; ``flops_counted`` says which
+    operations it counts. ``tolerance_of`` is asked instead of ``tolerance`` where configurations may round their
+    inputs. ``calls`` are whole calls as a user makes them, by what the user writes: each makes, for a device, a
+    function that returns the result as NumPy. ``traits`` are facts of the input that cost nothing to know, in the words
+    of tuned records: what is tuned here is kept for such inputs alone.
     ``checked`` are the indices of the output's elements that ``reference`` and ``tolerance`` are of, None for all.
     ``tunable`` says whether a plain call may come to use a configuration, whatever the input.
     ``counted`` is what one run does in the workload's own unit, such as ``{"pair": 1e9}``: what its rate counts.
@@ -54,6 +55,7 @@ class Problem:
     tolerance: np.ndarray
     footprint_bytes: int
     prepare: Callable[[Configuration, Device], Bound]
+    flops: float | None = None
     flops_counted: str = ""
     notes: list[str] = field(default_factory=list)
     tolerance_of: Callable[[Configuration], np.ndarray] | None = None

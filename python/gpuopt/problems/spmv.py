@@ -15,6 +15,7 @@ from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, empty
 from gpuopt.configuration import Configuration
 from gpuopt.problems import affinity, memory
 from gpuopt.problems.problem import Bound, Problem
+from gpuopt.problems.values import real_dtype, uniform
 from gpuopt.reference import spmv as oracle
 from gpuopt.selection import Selector, select
 
@@ -43,7 +44,7 @@ def spmv_image_affinity(
     halved until the problem fits half of the free memory, or ``max_bytes``; ``notes`` says so. ``inputs`` holds A, x,
     the grey image and the degrees. Needs the extra ``lab``. Raises ArrayError, ParameterError.
     """
-    kind, chosen = _dtype(dtype), _device(device)
+    kind, chosen = real_dtype(dtype), _device(device)
     name, grey = _read_image(image)
     if grey.ndim != 2 or grey.size == 0:
         raise ArrayError(f"image: its shape is {grey.shape}; give a grey image (height, width)")
@@ -108,7 +109,7 @@ def spmv_stencil(
     fill = None if values == "random" else _constant(points)
     label = f"stencil{points}_{values}"
     return _grid_problem(
-        label, extents, steps, fill, _dtype(dtype), seed, _device(device), max_bytes, {"points": points}
+        label, extents, steps, fill, real_dtype(dtype), seed, _device(device), max_bytes, {"points": points}
     )
 
 
@@ -133,7 +134,9 @@ def spmv_grid(
         raise ParameterError(f"radius: {radius} reaches no neighbour; give at least 1")
     steps, sizes = oracle.disk_steps(radius), {"radius": radius}
     label = "grid_symmetric" if symmetric else "grid"
-    return _grid_problem(label, extents, steps, None, _dtype(dtype), seed, _device(device), max_bytes, sizes, symmetric)
+    return _grid_problem(
+        label, extents, steps, None, real_dtype(dtype), seed, _device(device), max_bytes, sizes, symmetric
+    )
 
 
 def _grid_problem(
@@ -184,7 +187,7 @@ def _grid_matrix(
         if fill is not None:
             entries[...] = fill(step)
         elif entries.size:
-            entries[...] = _uniform(random, entries.shape, dtype)
+            entries[...] = uniform(random, entries.shape, dtype)
     return dia_array((data, offsets), shape=(rows, rows))
 
 
@@ -213,7 +216,7 @@ def _problem(
     rows, cols = matrix.shape
     dtype = matrix.data.dtype
     # A stream of its own, so that x does not repeat the numbers that a random matrix starts with.
-    x = _uniform(np.random.default_rng([seed, 1]), (cols,), dtype)
+    x = uniform(np.random.default_rng([seed, 1]), (cols,), dtype)
     stored = matrix.data, matrix.offsets, matrix.shape
     diags = len(matrix.offsets)
     nnz_range = oracle.dia_range_count(matrix.offsets, matrix.shape)
@@ -231,6 +234,7 @@ def _problem(
         tolerance=tolerance,
         footprint_bytes=(diags * rows + rows + cols) * dtype.itemsize,
         prepare=on_devices,
+        flops=2.0 * nnz_range,
         flops_counted=_FLOPS_COUNTED,
         notes=notes,
         tolerance_of=_Tolerance(matrix, x, tolerance),
@@ -336,25 +340,11 @@ def _halved(image: np.ndarray) -> np.ndarray:
     return image
 
 
-def _uniform(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    values = random.random(shape, dtype=dtype)
-    values *= 2
-    values -= 1
-    return values
-
-
 def _extents(argument: str, given: Sequence[int]) -> tuple[int, ...]:
     extents = tuple(int(n) for n in given)
     if not extents or min(extents) < 1:
         raise ParameterError(f"{argument}: {tuple(given)} is no grid; give whole numbers of at least 1")
     return extents
-
-
-def _dtype(dtype: str | np.dtype[Any]) -> np.dtype[Any]:
-    kind = np.dtype(dtype)
-    if kind.name not in ("float32", "float64"):
-        raise ParameterError(f"dtype: {kind.name} is not offered; use float32 or float64")
-    return kind
 
 
 def _device(device: Selector) -> Device | None:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Float64Array = NDArray[np.float64]
+from gpuopt.reference import rounding
 
-_UNIT_ROUNDOFF = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+Float64Array = NDArray[np.float64]
 
 
 def dia_spmv(
@@ -89,10 +89,7 @@ def tolerance(abs_sum: ArrayLike, diagonals: int, dtype: str | np.dtype[Any]) ->
     worst case of any order of summation, with a factor 2 to spare. ``abs_sum`` comes from :func:`dia_abs_sum`.
     Raises ``ValueError`` for a dtype other than float16, float32, float64.
     """
-    name = np.dtype(dtype).name
-    if name not in _UNIT_ROUNDOFF:
-        raise ValueError(f"dtype is {name}, but must be one of {', '.join(_UNIT_ROUNDOFF)}")
-    return 2.0 * (diagonals + 2) * _UNIT_ROUNDOFF[name] * np.asarray(abs_sum, dtype=np.float64)
+    return 2.0 * rounding.tolerance(abs_sum, diagonals, dtype)
 
 
 def row_indexed(data: ArrayLike, offsets: ArrayLike, shape: tuple[int, int]) -> np.ndarray:

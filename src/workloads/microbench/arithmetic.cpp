@@ -12,7 +12,9 @@ const Parameter few_chains{"CHAINS", {1, 4, 8}, 4, chains.meaning};
 const Parameter groups{"GROUPS", {4, 8, 16, 32}, 8, "work-groups a compute unit"};
 const Parameter in_flight{
     "GROUPS", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}, 64, "work-groups in all"};
+const Parameter tiles{"CHAINS", {1, 2, 4, 8}, 8, "independent accumulators of 16 x 8 a warp"};
 constexpr std::int64_t steps = 16;  // of each chain in a trip: STEPS in common/chains.cl
+constexpr double warp = 32;
 
 std::int64_t items(const Case& at) {
     return std::int64_t(at.device.compute_units) * at.parameter("GROUPS") * at.parameter("LOCAL");
@@ -62,6 +64,12 @@ Rule computes_in_half() {
                 return at.dtype != DType::f16 || at.device.fp16 ? std::string() : at.device.name + " has no fp16";
             }};
 }
+Rule reads_ptx() {
+    return {true, [](const Case& at) {
+                return at.device.is_nvidia() ? std::string()
+                                             : "it is written in PTX; " + at.device.name + " does not read it";
+            }};
+}
 
 MicrobenchVariant integer(const char* name, const char* summary, const char* counted, double in_a_step) {
     return {
@@ -92,6 +100,20 @@ MicrobenchVariant special(const char* name, const char* summary, const std::vect
             results_of(name, 1)};
 }
 
+MicrobenchVariant tensor(const char* name, const char* summary, double depth) {
+    return {{name,
+             summary,
+             {tiles, local_size(), groups},
+             full_device,
+             {work_group_fits("LOCAL"), only_for({DType::f32}), reads_ptx()},
+             {},
+             {},
+             "tensor"},
+            Source::global,
+            items,
+            results_of(name, 2 * 16 * 8 * depth / warp)};
+}
+
 }  // namespace
 
 MicrobenchRows arithmetic_rows() {
@@ -117,6 +139,9 @@ MicrobenchRows arithmetic_rows() {
         special("native_exp2", "x = native_exp2(-x) + z"),
         special("native_sin", "x = native_sin(x) + z"),
         special("sqrt", "x = sqrt(x) + z", real_dtypes),
+        tensor("mma_fp16", "D = A B + D of fp16 on NVIDIA's tensor cores: mma.sync 16 x 8 x 16, sums in fp32", 16),
+        tensor("mma_bf16", "D = A B + D of bf16 on NVIDIA's tensor cores: mma.sync 16 x 8 x 16, sums in fp32", 16),
+        tensor("mma_tf32", "D = A B + D of tf32 on NVIDIA's tensor cores: mma.sync 16 x 8 x 8, sums in fp32", 8),
         {{"nothing", "one work-item copies one scalar: what a launch costs", {}, one_item, {}, {}, {}, "launch"},
          Source::global,
          one,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt.reference.microbench import Case, Expected
+from gpuopt.reference.microbench.patterns import rounding
 
 STEPS = 16  # of each chain in a trip
 STARTS = 16  # elements that chains start from
@@ -139,6 +140,47 @@ def native_sin(case: Case) -> Expected:
 
 def sqrt(case: Case) -> Expected:
     return _special(case, np.sqrt, lambda x: 0.5 * x**-0.5)
+
+
+WARP = 32  # work-items that multiply together
+
+
+def _on_tensor_cores(case: Case, packed: int) -> Expected:
+    """Of ``D = A B + D``, D 16 x 8: item 4 g + t of a warp holds of A rows g and g + 8, of B column g, of D these
+    rows and columns 2 t and 2 t + 1. A word of A or B is ``packed`` neighbours in k."""
+    lanes, chains = np.arange(WARP), _chains(case)
+    bits = case.source[:STARTS].view(np.uint32)
+    g, t = np.divmod(lanes, 4)
+
+    def signs(register: int, half: int) -> np.ndarray:
+        bit = 17 if half or packed == 1 else 1
+        return 1.0 - 2.0 * (bits[(lanes + register) % bits.size] >> bit & 1)
+
+    depth = 8 * packed
+    a, b = np.zeros((16, depth)), np.zeros((depth, 8))
+    for half in range(packed):
+        for across in range(2):  # registers whose k lies half the depth further on
+            k = packed * (t + 4 * across) + half
+            for down in range(2):
+                a[g + 8 * down, k] = signs(2 * across + down, half)
+            b[k, g] = signs(4 + across, half)
+    j = np.arange(4)
+    products = case.trips * STEPS * (a @ b)[g[:, None] + 8 * (j // 2), 2 * t[:, None] + j % 2]
+    starts = (bits[(lanes + chains[:, None]) % bits.size] & 255)[..., None] + j
+    values = (starts + products).sum(axis=(0, 2))
+    reach = (starts + np.abs(products)).sum(axis=(0, 2)).max()
+    return Expected(np.resize(values, case.outputs), rounding(case, case.trips * STEPS + 4 * chains.size, float(reach)))
+
+
+def mma_fp16(case: Case) -> Expected:
+    return _on_tensor_cores(case, packed=2)
+
+
+mma_bf16 = mma_fp16
+
+
+def mma_tf32(case: Case) -> Expected:
+    return _on_tensor_cores(case, packed=1)
 
 
 def nothing(case: Case) -> Expected:

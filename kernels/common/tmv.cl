@@ -1,0 +1,17 @@
+// y = A^T v: A has `rows` rows of `cols` elements that begin `stride` elements apart. ALIGNED: each row, and y, is whole WIDTH-wide
+// vectors that begin where such vectors may. Work-groups that share rows leave `part_rows` of them each, and their sums side by side.
+#include "common/real.cl"
+#ifndef ALIGNED
+#define ALIGNED 1
+#endif
+
+#define TMV_ARGUMENTS                                                                                                          \
+    global const REAL *restrict A, global const REAL *restrict v, global REAL *restrict y, const int rows, const int cols, \
+        const long stride, const int part_rows
+
+// ONES: a second pass that adds the sums of parts, for which v is 1.
+#if defined(ONES)
+#define V_AT(row) ((REAL)1)
+#else
+#define V_AT(row) v[row]
+#endif

@@ -1,0 +1,159 @@
+"""Precisions of a matrix product beside the arrays' own: what each means for tensor cores, and whether a device gets it
+right, tried once before it is used."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import Device, Error, ParameterError, UnsupportedError
+from gpuopt.configuration import NATIVE, Configuration, complete, resolve, variants
+
+FAST_FP32 = "fast_fp32"
+
+_VARIANT = "tensor"  # the one that has TYPE and PRODUCTS
+_TYPES = {"fp16": 0, "bf16": 1, "tf32": 2}
+
+
+@dataclass(frozen=True)
+class Form:
+    """Float32 numbers as sums of short ones, ``products`` of whose products are taken.
+
+    ``error`` is what of the sum of the products' magnitudes that may cost; 0 where it is no more than float32's own
+    arithmetic does. ``narrow`` where numbers of very different sizes are refused.
+    """
+
+    type: str
+    products: int
+    error: float = 0.0
+    narrow: bool = False
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """Of the tensor-core variant."""
+        return {"TYPE": _TYPES[self.type], "PRODUCTS": self.products}
+
+    def tolerance(self, k: int) -> float:
+        """The largest error of a sum of ``k`` products, relative to the sum of their magnitudes."""
+        return self.error + k * 2.0**-23 if self.error else (k + 2) * 2.0**-24
+
+
+# Of two factors, each rounded to 11 bits (fp16, tf32), or as two of three parts of 8 bits (bf16). The fastest first.
+FORMS = {
+    "fp16": Form("fp16", 1, 2.0**-10, narrow=True),
+    "tf32": Form("tf32", 1, 2.0**-10),
+    "fp16x3": Form("fp16", 3, narrow=True),
+    "bf16x3": Form("bf16", 3, 2.0**-16),
+    "tf32x3": Form("tf32", 3),
+    "bf16x6": Form("bf16", 6),
+    "bf16x9": Form("bf16", 9),
+}
+
+_PROBE = (141, 75, 203)  # M, N, K: edges of any tile, and several sums moved out of the unit
+
+
+def choose(
+    device: Device, dtype: np.dtype, precision: str | None = None, variant: str | Configuration | None = None
+) -> Configuration:
+    """The full configuration of a product in this precision, of whatever numbers. None is the arrays' own;
+    ``"fast_fp32"`` the fastest of float32's accuracy that works on the device, which may be that as well.
+
+    Raises ParameterError for a word that is no precision and for a variant that has none, UnsupportedError with the
+    reason where the device or the arrays' dtype cannot.
+    """
+    if precision is None:
+        return resolve("gemm", device, dtype.name, variant, {"precision": lambda: NATIVE})
+    if precision not in FORMS and precision != FAST_FP32:
+        raise ParameterError(
+            f"precision: {precision!r} is none; use {', '.join(FORMS)}, {FAST_FP32}, or None for the arrays' own"
+        )
+    if dtype != np.float32:
+        raise UnsupportedError(
+            f"precision: {precision} is made of float32 arrays, these are {dtype.name}; leave it out"
+        )
+    if precision == FAST_FP32:
+        return choose(device, dtype, next(_like_fp32(device, narrow=False), None), variant)
+    reason = refusal(device, precision)
+    if reason is not None:
+        raise UnsupportedError(f"precision: {precision}: {reason}; use None or {FAST_FP32!r}")
+    return _configuration(device, precision, variant)
+
+
+def ways(
+    device: Device, dtype: np.dtype, precision: str | None = None, variant: str | Configuration | None = None
+) -> list[Configuration]:
+    """The same in the order of trying: each is for operands that the one before refuses, by an ArrayError."""
+    chosen = choose(device, dtype, precision, variant)
+    if precision != FAST_FP32 or variant is not None:
+        return [chosen]
+    narrow = [_configuration(device, name, None) for name in _like_fp32(device, narrow=True)]
+    return list(dict.fromkeys([*narrow, chosen, choose(device, dtype)]))
+
+
+def _like_fp32(device: Device, narrow: bool) -> Iterator[str]:
+    """Forms of float32's accuracy that the device gets right."""
+    fitting = (name for name, form in FORMS.items() if not form.error and form.narrow == narrow)
+    return (name for name in fitting if refusal(device, name) is None)
+
+
+def refusal(device: Device, precision: str) -> str | None:
+    """Why ``precision`` is not to be had on a device; None where it is. Found out once a process: a small product is
+    built, run and held against fp64."""
+    return _refusal(device.index, precision)
+
+
+@functools.cache
+def _refusal(index: int, precision: str) -> str | None:
+    device = _core.devices()[index]
+    if not _reaches_tensor_cores(device):
+        return f"{device.name} has no tensor cores that OpenCL reaches: NVIDIA's have, through PTX"
+    if all(variant.name != _VARIANT for variant in variants("gemm")):
+        return "there is no kernel for tensor cores"
+    try:
+        worst = _probe(device, _configuration(device, precision, None))
+    except Error as error:
+        return f"{device.name} does not run it: {error}"
+    allowed = FORMS[precision].tolerance(_PROBE[2])
+    if not worst <= allowed:  # NaN too
+        return f"{device.name} computes it wrongly: an error of {worst:.2g} where {allowed:.2g} is allowed"
+    return None
+
+
+def _reaches_tensor_cores(device: Device) -> bool:
+    return "cl_nv_device_attribute_query" in device.extensions
+
+
+def _configuration(device: Device, precision: str, variant: str | Configuration | None) -> Configuration:
+    """The tuned one or the one named, with the parameters that make it this precision."""
+    if variant is None:
+        try:
+            chosen = resolve("gemm", device, "float32", None, {"precision": lambda: precision})
+        except ParameterError:  # no record: as the table has it
+            chosen = Configuration(_VARIANT)
+    else:
+        chosen = resolve("gemm", device, "float32", variant)
+    if chosen.variant != _VARIANT:
+        raise ParameterError(f"variant: {chosen.variant} has no precision of its own; leave out one of the two")
+    given = variant.parameters if isinstance(variant, Configuration) else {}
+    wanted = FORMS[precision].parameters
+    if any(given.get(name, level) != level for name, level in wanted.items()):
+        raise ParameterError(f"variant: {variant} is not {precision}; leave out one of the two")
+    return complete("gemm", Configuration(_VARIANT, **{**chosen.parameters, **wanted}))
+
+
+def _probe(device: Device, configuration: Configuration) -> float:
+    """The largest error of a small product, relative to the sum of the magnitudes of an element's products."""
+    m, n, k = _PROBE
+    draw = np.random.default_rng(0)
+    a, b = (draw.normal(size=shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    out = _core.empty((m, n), a.dtype, device)
+    out.fill_bytes(0xFF)
+    on_device = _core.to_device(a, device), _core.to_device(b, device)
+    name, parameters = configuration.variant, configuration.parameters
+    _core.prepare_gemm(*on_device, None, 1.0, 0.0, out, False, False, name, parameters).run()
+    wide = a.astype(np.float64), b.astype(np.float64)
+    return float(np.max(np.abs(out.to_numpy() - wide[0] @ wide[1]) / (np.abs(wide[0]) @ np.abs(wide[1]))))

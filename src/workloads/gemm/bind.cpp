@@ -1,0 +1,180 @@
+#include <pybind11/stl.h>
+
+#include "bindings/numpy_view.hpp"
+#include "bindings/topics.hpp"
+#include "runtime/discovery.hpp"
+#include "workloads/gemm/gemm.hpp"
+
+namespace gpuopt {
+namespace {
+
+// The arrays of a product as they were given, checked against each other; nothing is on the device yet.
+struct Arrays {
+    Operand a, b;
+    std::optional<Operand> c;
+    bool transpose_a, transpose_b;
+    double beta;
+    GemmShape shape;
+
+    Arrays(const py::object& a_given, const py::object& b_given, const py::object& c_given, bool transpose_a,
+           bool transpose_b, double beta)
+        : a(matrix_operand(a_given, "A", transpose_a ? "transpose_a=False" : "transpose_a=True")),
+          b(matrix_operand(b_given, "B", transpose_b ? "transpose_b=False" : "transpose_b=True")),
+          transpose_a(transpose_a),
+          transpose_b(transpose_b),
+          beta(beta) {
+        if (a.dtype != DType::f32 && a.dtype != DType::f64)
+            throw ArrayError("A", std::string("its dtype is ") + facts(a.dtype).numpy_name, "use float32 or float64");
+        require_dtype(b, a.dtype, "A");
+        require_same_kind(b);
+        std::optional<std::vector<std::int64_t>> c_shape;
+        if (!c_given.is_none()) {
+            c = matrix_operand(c_given, "C");
+            require_dtype(*c, a.dtype, "A");
+            require_same_kind(*c);
+            c_shape = c->shape;
+        }
+        shape = check_gemm(a.shape, b.shape, c_shape, transpose_a, transpose_b, beta);
+    }
+
+    void require_same_kind(const Operand& other) const {
+        if (other.is_device() != a.is_device())
+            throw ArrayError(other.name, "A and " + other.name + " are of different kinds",
+                             "give both as NumPy arrays or both as DeviceArrays");
+    }
+};
+
+// The same with a place for the result.
+struct Call {
+    Arrays arrays;
+    std::shared_ptr<Session> session;
+    Operand result;
+    GemmArguments arguments;
+
+    Call(Arrays given, std::shared_ptr<Session> on, double alpha, const py::object& out)
+        : arrays(std::move(given)), session(std::move(on)) {
+        for (const auto* operand : {&arrays.a, &arrays.b}) require_same_device(*operand, session);
+        if (arrays.c) require_same_device(*arrays.c, session);
+        const auto& shape = arrays.shape;
+        result = result_operand(out, arrays.a.is_device(), arrays.a.dtype, shape.result, session, true);
+        if (!out.is_none()) {
+            refuse_overlap(arrays.a);
+            refuse_overlap(arrays.b);
+            if (arrays.c) refuse_overlap(*arrays.c);
+        }
+        arguments.dtype = arrays.a.dtype;
+        arguments.m = shape.m;
+        arguments.n = shape.n;
+        arguments.k = shape.k;
+        arguments.batch = shape.batch;
+        arguments.transpose_a = arrays.transpose_a;
+        arguments.transpose_b = arrays.transpose_b;
+        arguments.alpha = alpha;
+        arguments.beta = arrays.beta;
+    }
+
+    void refuse_overlap(const Operand& operand) const {
+        if (overlap(result, operand))
+            throw ArrayError("out", "it shares memory with " + operand.name, "give an array of its own");
+    }
+
+    // Buffers, uploaded where they are NumPy's and cannot be used as they lie. Without the GIL.
+    void upload() {
+        const auto same = arrays.a.host == arrays.b.host && arrays.a.host && arrays.a.shape == arrays.b.shape &&
+                          arrays.a.strides == arrays.b.strides;
+        arguments.a = matrix(arrays.a);
+        arguments.b = same ? arguments.a : matrix(arrays.b);
+        if (arrays.beta != 0) arguments.c = matrix(*arrays.c);
+        if (result.is_device()) {
+            arguments.d = dense(result.on_device, result);
+            return;
+        }
+        in_place = can_borrow(result, true);
+        arguments.d = dense(in_place ? std::shared_ptr<Buffer>(Buffer::borrowed(session, result.host, bytes(result)))
+                                     : DeviceArray::empty(session, result.dtype, result.shape, "the result").buffer,
+                            result);
+    }
+
+    // What was computed is in the caller's array after it.
+    void finish() const {
+        if (in_place) arguments.d.buffer->settle();
+        else if (!result.is_device()) result.take(*arguments.d.buffer);
+    }
+
+    bool in_place = false;
+
+    static std::size_t bytes(const Operand& operand) {
+        return DeviceArray::bytes_of(operand.dtype, operand.shape, operand.name);
+    }
+    // Bytes from where a buffer of the device could begin, on the same page of memory.
+    std::size_t beyond_alignment(const Operand& operand) const {
+        return reinterpret_cast<std::uintptr_t>(operand.host) % session->device().base_align_bytes;
+    }
+    // A CPU's kernels work in the caller's memory. A buffer begins as aligned as the device's own, or the driver may
+    // copy it; NumPy's arrays begin anywhere, so those that are read begin some elements into theirs. What is written
+    // has its buffer to itself.
+    bool can_borrow(const Operand& operand, bool written = false) const {
+        return operand.host && session->device().type == DeviceType::cpu && operand.strides.empty() &&
+               bytes(operand) > 0 && beyond_alignment(operand) % (written ? SIZE_MAX : facts(operand.dtype).bytes) == 0;
+    }
+    GemmMatrix matrix(const Operand& operand) const {
+        if (!can_borrow(operand)) return dense(operand.buffer(session), operand);
+        const auto before = beyond_alignment(operand);
+        const void* const begin = static_cast<const unsigned char*>(operand.host) - before;
+        auto found = dense(Buffer::borrowed(session, begin, before + bytes(operand)), operand);
+        found.from = static_cast<std::int64_t>(before / facts(operand.dtype).bytes);
+        return found;
+    }
+    static GemmMatrix dense(std::shared_ptr<Buffer> buffer, const Operand& operand) {
+        const auto rank = operand.shape.size();
+        const auto rows = operand.shape[rank - 2], columns = operand.shape[rank - 1];
+        return {std::move(buffer), columns, rank == 3 ? rows * columns : 0, 0};
+    }
+};
+
+py::object gemm(const py::object& a, const py::object& b, const py::object& c, double alpha, double beta,
+                const py::object& out, bool transpose_a, bool transpose_b, const Device& device,
+                const std::string& variant, const Parameters& parameters) {
+    Call call(Arrays(a, b, c, transpose_a, transpose_b, beta),
+              Session::of(discover().devices.at(static_cast<std::size_t>(device.index))), alpha, out);
+    {
+        const py::gil_scoped_release release;
+        call.upload();
+        prepare_gemm(call.session, call.arguments, variant, parameters)->run();
+        call.finish();
+    }
+    return finished(call.result);
+}
+
+std::shared_ptr<Prepared> prepare(const DeviceArray& a, const DeviceArray& b, const std::optional<DeviceArray>& c,
+                                  double alpha, double beta, const DeviceArray& out, bool transpose_a, bool transpose_b,
+                                  const std::string& variant, const Parameters& parameters) {
+    Call call(
+        Arrays(py::cast(a), py::cast(b), c ? py::cast(*c) : py::object(py::none()), transpose_a, transpose_b, beta),
+        out.buffer->session(), alpha, py::cast(out));
+    const py::gil_scoped_release release;
+    call.upload();
+    return prepare_gemm(call.session, call.arguments, variant, parameters);
+}
+
+py::tuple sizes(const py::object& a, const py::object& b, const py::object& c, double beta, bool transpose_a,
+                bool transpose_b) {
+    const Arrays arrays(a, b, c, transpose_a, transpose_b, beta);
+    const auto& shape = arrays.shape;
+    return py::make_tuple(numpy_dtype(arrays.a.dtype), shape.batch, shape.m, shape.n, shape.k);
+}
+
+}  // namespace
+
+void bind_gemm(py::module_& module) {
+    module.def("gemm_sizes", &sizes, py::arg("a"), py::arg("b"), py::arg("c"), py::arg("beta"), py::arg("transpose_a"),
+               py::arg("transpose_b"), "Checks the arrays; their dtype, and batch, M, N, K of the product.");
+    module.def("gemm", &gemm, py::arg("a"), py::arg("b"), py::arg("c"), py::arg("alpha"), py::arg("beta"),
+               py::arg("out"), py::arg("transpose_a"), py::arg("transpose_b"), py::arg("device"), py::arg("variant"),
+               py::arg("parameters"));
+    module.def("prepare_gemm", &prepare, py::arg("a"), py::arg("b"), py::arg("c"), py::arg("alpha"), py::arg("beta"),
+               py::arg("out"), py::arg("transpose_a"), py::arg("transpose_b"), py::arg("variant"),
+               py::arg("parameters"));
+}
+
+}  // namespace gpuopt

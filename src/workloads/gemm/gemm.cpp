@@ -1,0 +1,226 @@
+#include "workloads/gemm/gemm.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "workloads/gemm/planner.hpp"
+
+namespace gpuopt {
+namespace {
+
+constexpr std::int64_t most_groups = 65535;  // of a launch in y and z, on CUDA devices
+
+Sizes sizes_of(const GemmArguments& given) {
+    return {{"M", given.m},
+            {"N", given.n},
+            {"K", given.k},
+            {"batch", given.batch},
+            {"addend", given.beta != 0 ? 1 : 0},
+            {"transpose_a", given.transpose_a ? 1 : 0},
+            {"transpose_b", given.transpose_b ? 1 : 0}};
+}
+
+// In elements, since kernels load four of them at once, of whatever size.
+bool aligned(const GemmMatrix& matrix) { return matrix.ld % 4 == 0 && matrix.batch % 4 == 0 && matrix.from % 4 == 0; }
+
+}  // namespace
+
+GemmPlanner::GemmPlanner(std::shared_ptr<Session> session, const GemmArguments& arguments, const GemmVariant& variant,
+                         const Parameters& parameters)
+    : session_(std::move(session)),
+      arguments_(arguments),
+      variant_(variant),
+      parameters_(parameters),
+      sizes_(sizes_of(arguments)),
+      case_{session_->device(), arguments.dtype, sizes_, parameters_},
+      plan_(std::make_shared<Prepared>(session_)) {}
+
+std::shared_ptr<Prepared> GemmPlanner::build() {
+    check_configuration(gemm_workload(), variant_, case_);
+    const bool nothing = arguments_.m == 0 || arguments_.n == 0 || arguments_.batch == 0;
+    const bool products = arguments_.k > 0 && arguments_.alpha != 0;
+    plan_->work = work();
+    if (nothing) return plan_;
+    plan_->keep(std::vector<std::shared_ptr<Buffer>>{arguments_.a.buffer, arguments_.b.buffer, arguments_.c.buffer,
+                                                     arguments_.d.buffer});
+    const auto &a = arguments_.a.buffer, &b = arguments_.b.buffer;
+    plan_->source = a->bytes() > b->bytes() ? a : b;
+    if (!products) scale();
+    else if (variant_.build) variant_.build(*this);
+    else
+        in_parts(
+            whole(), [this](const Sizes& sizes) { return launch(sizes); },
+            [this](const GemmCall& part, const Launch& shape) { multiply(part, shape); });
+    return plan_;
+}
+
+std::shared_ptr<Buffer> GemmPlanner::scratch(std::int64_t elements, const std::string& what) {
+    auto buffer =
+        std::make_shared<Buffer>(session_, static_cast<std::size_t>(elements) * facts(arguments_.dtype).bytes, what);
+    plan_->keep(buffer);
+    return buffer;
+}
+
+GemmCall GemmPlanner::whole() const {
+    GemmCall call{arguments_.a, arguments_.b, arguments_.c, arguments_.d,
+                  arguments_.m, arguments_.n, arguments_.k, arguments_.batch};
+    if (arguments_.beta != 0) call.addend = Addend::c;
+    call.transpose_a = arguments_.transpose_a;
+    call.transpose_b = arguments_.transpose_b;
+    return call;
+}
+
+void GemmPlanner::in_parts(const GemmCall& call, const std::function<Launch(const Sizes&)>& launch,
+                           const std::function<void(const GemmCall&, const Launch&)>& add) const {
+    const auto shape_of = [&](std::int64_t rows, std::int64_t batch) {
+        auto sizes = sizes_;
+        for (const auto& [name, size] : Sizes{{"M", rows}, {"N", call.n}, {"K", call.k}, {"batch", batch}})
+            sizes[name] = size;
+        return launch(sizes);
+    };
+    // Halves of rows, at multiples that keep every alignment and tile.
+    const auto groups_down = [](const Launch& shape) {
+        return static_cast<std::int64_t>(shape.global[1] / shape.local[1]);
+    };
+    auto rows = call.m;
+    while (groups_down(shape_of(rows, 1)) > most_groups) rows = groups_of(groups_of(rows, 2), 1024) * 1024;
+    for (std::int64_t matrix = 0; matrix < call.batch; matrix += most_groups)
+        for (std::int64_t row = 0; row < call.m; row += rows) {
+            auto part = call;
+            part.batch = std::min(call.batch - matrix, most_groups);
+            part.m = std::min(call.m - row, rows);
+            part.a.from += matrix * call.a.batch + row * (call.transpose_a ? 1 : call.a.ld);
+            part.b.from += matrix * call.b.batch;
+            part.c.from += matrix * call.c.batch + row * call.c.ld;
+            part.d.from += matrix * call.d.batch + row * call.d.ld;
+            add(part, shape_of(part.m, part.batch));
+        }
+}
+
+Launch GemmPlanner::launch(const Sizes& sizes) const {
+    auto launch = variant_.launch({case_.device, case_.dtype, sizes, parameters_});
+    launch.dimensions = 3;
+    launch.global[2] = static_cast<std::size_t>(sizes.at("batch"));
+    return launch;
+}
+
+void GemmPlanner::multiply(const GemmCall& call, const Launch& launch) {
+    const auto& workload = gemm_workload();
+    plan_->main_step = plan_->steps().size();
+    add(workload.source_path(variant_), workload.entry_point(variant_), call, launch, parameters_);
+}
+
+void GemmPlanner::pass(const std::string& name, const GemmCall& call, const Launch& launch, const Parameters& macros) {
+    add("gemm/passes/" + name + ".cl", "gemm_" + name, call, launch, macros);
+}
+
+void GemmPlanner::add(const std::string& path, const std::string& entry_point, const GemmCall& call,
+                      const Launch& launch, const Parameters& parameters) {
+    const auto flag = [](const char* name, int value) {
+        return std::string(" -D") + name + "=" + std::to_string(value);
+    };
+    const auto dtype = arguments_.dtype;
+    auto options = build_options({case_.device, dtype, sizes_, parameters}) + flag("TRANSPOSE_A", call.transpose_a) +
+                   flag("TRANSPOSE_B", call.transpose_b) + flag("ADDEND", static_cast<int>(call.addend));
+    if (variant_.wide)
+        options += flag("ALIGNED_A", aligned(call.a)) + flag("ALIGNED_B", aligned(call.b)) +
+                   flag("ALIGNED_D", aligned(call.d));
+    plan_->add(session_->build(path, options), entry_point, launch);
+    const auto& c = call.addend == Addend::c ? call.c : call.d;
+    plan_->arg(call.a.buffer->handle()).arg(call.b.buffer->handle());
+    plan_->arg(c.buffer->handle()).arg(call.d.buffer->handle());
+    for (const auto size : {call.m, call.n, call.k}) plan_->arg(cl_int(size));
+    for (const auto ld : {call.a.ld, call.b.ld, c.ld, call.d.ld}) plan_->arg(cl_long(ld));
+    for (const auto step : {call.a.batch, call.b.batch, c.batch, call.d.batch}) plan_->arg(cl_long(step));
+    plan_->arg(real_scalar(dtype, arguments_.alpha)).arg(real_scalar(dtype, arguments_.beta));
+    for (const auto from : {call.a.from, call.b.from, c.from, call.d.from}) plan_->arg(cl_long(from));
+}
+
+void GemmPlanner::scale() {
+    const auto launch = [](const Sizes& sizes) {
+        constexpr std::int64_t across = 64;
+        Launch shape;
+        shape.dimensions = 3;
+        shape.local[0] = static_cast<std::size_t>(across);
+        shape.global = {static_cast<std::size_t>(groups_of(sizes.at("N"), across) * across),
+                        static_cast<std::size_t>(sizes.at("M")), static_cast<std::size_t>(sizes.at("batch"))};
+        return shape;
+    };
+    in_parts(whole(), launch, [this](const GemmCall& part, const Launch& shape) { pass("scale", part, shape); });
+}
+
+// Compulsory traffic: every matrix once, one that a batch shares once in all.
+Work GemmPlanner::work() const {
+    const auto element = double(facts(arguments_.dtype).bytes), batch = double(arguments_.batch);
+    const auto m = double(arguments_.m), n = double(arguments_.n), k = double(arguments_.k);
+    const auto matrices = [&](const GemmMatrix& matrix) { return matrix.batch == 0 ? std::min(batch, 1.0) : batch; };
+    Work work;
+    work.flops = arguments_.alpha == 0 ? 0 : 2 * m * n * k * batch;
+    work.bytes["dram"] = element * batch * m * n;
+    if (work.flops > 0)
+        work.bytes["dram"] += element * (matrices(arguments_.a) * m * k + matrices(arguments_.b) * k * n);
+    if (arguments_.beta != 0) work.bytes["dram"] += element * matrices(arguments_.c) * m * n;
+    if (work.flops > 0)
+        for (const auto& [kind, bytes] : variant_.bytes(case_)) work.bytes[kind] = bytes * batch;
+    if (work.flops > 0 && variant_.special)
+        for (const auto& [name, results] : variant_.special(case_)) work.special[name] = results * batch;
+    return work;
+}
+
+GemmShape check_gemm(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b,
+                     const std::optional<std::vector<std::int64_t>>& c, bool transpose_a, bool transpose_b,
+                     double beta) {
+    const auto text = [](const std::vector<std::int64_t>& shape) {
+        std::string all;
+        for (const auto length : shape) all += (all.empty() ? "" : ", ") + std::to_string(length);
+        return "(" + all + (shape.size() == 1 ? ",)" : ")");
+    };
+    const auto require_matrix = [&](const char* name, const std::vector<std::int64_t>& shape) {
+        if (shape.size() != 2 && shape.size() != 3)
+            throw ArrayError(name, "its shape is " + text(shape),
+                             "give a matrix (rows, columns), or a batch of them (batch, rows, columns)");
+        for (std::size_t axis = shape.size() - 2; axis < shape.size(); ++axis)
+            if (shape[axis] > INT32_MAX)
+                throw ArrayError(name, "its shape is " + text(shape), "rows and columns are fewer than 2^31 each");
+    };
+    require_matrix("A", a);
+    require_matrix("B", b);
+    const auto length = [](const std::vector<std::int64_t>& shape, std::size_t from_the_end) {
+        return shape[shape.size() - from_the_end];
+    };
+    GemmShape found;
+    found.m = length(a, transpose_a ? 1 : 2);
+    found.k = length(a, transpose_a ? 2 : 1);
+    found.n = length(b, transpose_b ? 2 : 1);
+    const auto inner = length(b, transpose_b ? 1 : 2);
+    if (inner != found.k)
+        throw ArrayError("B",
+                         "its shape is " + text(b) + (transpose_b ? ", transposed" : "") + ", A's is " + text(a) +
+                             (transpose_a ? ", transposed" : "") + ": " + std::to_string(found.k) + " columns meet " +
+                             std::to_string(inner) + " rows",
+                         "give a B of " + std::to_string(found.k) + (transpose_b ? " columns" : " rows") +
+                             ", or another transpose_a or transpose_b");
+    const bool many = a.size() == 3 || b.size() == 3;
+    if (a.size() == 3 && b.size() == 3 && a[0] != b[0])
+        throw ArrayError("B", "it has " + std::to_string(b[0]) + " matrices, A has " + std::to_string(a[0]),
+                         "give as many of each, or one matrix of two dimensions for all");
+    found.batch = a.size() == 3 ? a[0] : many ? b[0] : 1;
+    found.result = {found.m, found.n};
+    if (many) found.result.insert(found.result.begin(), found.batch);
+    if (beta != 0 && !c) throw ArrayError("C", "beta is not 0 and there is no addend", "give C, or leave beta at 0");
+    if (c && *c != found.result && *c != std::vector<std::int64_t>{found.m, found.n})
+        throw ArrayError("C", "its shape is " + text(*c) + ", the product's is " + text(found.result),
+                         "give an addend of the product's shape" + std::string(many ? ", or one matrix for all" : ""));
+    return found;
+}
+
+std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments,
+                                       const std::string& variant, const Parameters& parameters) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto& row = static_cast<const GemmVariant&>(gemm_workload().variant(variant));
+    auto plan = GemmPlanner(session, arguments, row, parameters).build();
+    plan->prepare_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return plan;
+}
+
+}  // namespace gpuopt

@@ -1,0 +1,62 @@
+// Dense matrix product, D = alpha op(A) op(B) + beta C of row-major matrices, one or a batch (Jang 2009; Yang 2012).
+#pragma once
+
+#include <optional>
+
+#include "workloads/prepared.hpp"
+#include "workloads/workload.hpp"
+
+namespace gpuopt {
+
+class GemmPlanner;
+
+// Case sizes: "M", "N", "K", "batch", and 1 or 0 for "addend" (beta is not 0), "transpose_a" and "transpose_b".
+struct GemmVariant : Variant {
+    // Bytes by memory class that one product of a batch moves, "dram" aside.
+    std::function<std::map<std::string, double>(const Case&)> bytes;
+    // Adds the steps of a product to the plan; where empty, it is the variant's kernel alone. A variant that prepares
+    // its operands has a builder, in a source file of its own.
+    std::function<void(GemmPlanner&)> build{};
+    std::function<std::map<std::string, double>(const Case&)> special{};  // of one product, as in Work
+    bool wide = true;                                                     // its kernels take ALIGNED_A, _B and _D
+};
+
+// Variants with builders of their own.
+GemmVariant gemm_packed();
+GemmVariant gemm_register_tile();
+GemmVariant gemm_tensor();
+
+const Workload& gemm_workload();
+
+// A row-major matrix, or one for each product of a batch, as a kernel is told of it; in elements.
+struct GemmMatrix {
+    std::shared_ptr<Buffer> buffer;
+    std::int64_t ld = 0;     // from a row to the next
+    std::int64_t batch = 0;  // from a matrix to the next; 0 where all products share one
+    std::int64_t from = 0;   // before the first
+};
+
+struct GemmArguments {
+    DType dtype = DType::f32;
+    GemmMatrix a, b, c, d;  // c has no buffer when beta is 0
+    std::int64_t m = 0, n = 0, k = 0, batch = 1;
+    bool transpose_a = false, transpose_b = false;
+    double alpha = 1, beta = 0;
+};
+
+struct GemmShape {
+    std::int64_t m = 0, n = 0, k = 0, batch = 1;
+    std::vector<std::int64_t> result;  // (M, N), or (batch, M, N) where A or B has three dimensions
+};
+
+// The sizes of a product of arrays of these shapes. Throws ArrayError where they do not agree.
+GemmShape check_gemm(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b,
+                     const std::optional<std::vector<std::int64_t>>& c, bool transpose_a, bool transpose_b,
+                     double beta);
+
+// Throws ParameterError, UnsupportedError, KernelBuildError, DeviceMemoryError. Without products (M, N or K of 0, or
+// alpha of 0, when A and B are not read) no kernel of the variant is built or run.
+std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments,
+                                       const std::string& variant, const Parameters& parameters);
+
+}  // namespace gpuopt

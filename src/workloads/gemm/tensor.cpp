@@ -1,0 +1,235 @@
+// The variant that multiplies on NVIDIA's tensor cores: operands split into short numbers by passes, then the product.
+#include "workloads/gemm/planner.hpp"
+
+namespace gpuopt {
+namespace {
+
+constexpr std::int64_t fp16 = 0, tf32 = 2;
+
+std::int64_t parts_of(const Case& at) {
+    const auto products = at.parameter("PRODUCTS");
+    return products == 1 ? 1 : products == 3 ? 2 : 3;
+}
+std::int64_t k_of_a_plane(const Case& at) { return at.parameter("TYPE") == tf32 ? 4 : 8; }
+std::int64_t planes_of(const Case& at) {
+    const auto a_round = 2 * at.parameter("STEPS");
+    return groups_of(at.size("K"), a_round * k_of_a_plane(at)) * a_round;
+}
+std::int64_t items_of(const Case& at) {
+    return 32 * (at.parameter("TILE_M") / at.parameter("WARP_M")) * (at.parameter("TILE_N") / at.parameter("WARP_N"));
+}
+constexpr std::int64_t piece = 16;  // bytes of a row in a plane
+
+std::int64_t local_bytes(const Case& at) {
+    return at.parameter("STAGES") * 2 * at.parameter("STEPS") * parts_of(at) * piece *
+           (at.parameter("TILE_M") + at.parameter("TILE_N"));
+}
+
+Launch tiles(const Case& at) {
+    return launch_1d(groups_of(at.size("M"), at.parameter("TILE_M")) * groups_of(at.size("N"), at.parameter("TILE_N")) *
+                         items_of(at),
+                     items_of(at));
+}
+
+// What the operands' parts are as bytes, per element of k.
+double part_bytes(const Case& at) { return double(parts_of(at) * piece) / double(k_of_a_plane(at)); }
+
+std::map<std::string, double> traffic(const Case& at) {
+    const auto products = double(at.size("M")) * double(at.size("N")) * double(at.size("K"));
+    const auto from_tiles = [&](const char* m, const char* n) {
+        return part_bytes(at) * products * (1 / double(at.parameter(m)) + 1 / double(at.parameter(n)));
+    };
+    return {{"requested", from_tiles("TILE_M", "TILE_N")}, {"local", from_tiles("WARP_M", "WARP_N")}};
+}
+
+std::map<std::string, double> multiplications(const Case& at) {
+    const char* units[] = {"mma_fp16", "mma_bf16", "mma_tf32"};
+    return {{units[at.parameter("TYPE")], 2 * double(at.parameter("PRODUCTS")) * double(at.size("M")) *
+                                              double(at.size("N")) * double(at.size("K"))}};
+}
+
+Launch groups(std::int64_t count, std::int64_t batch) {
+    auto launch = launch_1d(count * 256, 256);
+    launch.dimensions = 3;
+    launch.global[2] = static_cast<std::size_t>(batch);
+    return launch;
+}
+
+// Ints on the device that a plan sets to 0 first: the bits of each row's largest magnitude, and last the faults.
+class Notes {
+public:
+    Notes(GemmPlanner& planner, std::int64_t count)
+        : buffer_(planner.scratch(count + 1, "rows' largest magnitudes")), count_(count) {
+        planner.plan().add(
+            "clear", [buffer = buffer_](const cl::CommandQueue& queue, const std::vector<cl::Event>* wait) {
+                cl::Event event;
+                checked([&] {
+                    return queue.enqueueFillBuffer(buffer->handle(), cl_int(0), 0, buffer->bytes(), wait, &event);
+                });
+                return event;
+            });
+    }
+    const Buffer& buffer() const { return *buffer_; }
+
+    // Throws ArrayError where the operands were not what this form of number can hold.
+    std::function<void()> verdict(bool halves) const {
+        return [buffer = buffer_, at = count_, halves] {
+            std::vector<cl_int> all(static_cast<std::size_t>(at) + 1);
+            buffer->download(all.data());
+            if (all.back() & 1)
+                throw ArrayError("A, B", "they hold Inf, NaN, or numbers that become Inf in the short type",
+                                 "use precision=None for these");
+            if (halves && all.back() & 2)
+                throw ArrayError("A, B",
+                                 "a number is less than 2^-39 of its row's (A) or column's (B) largest: lost in fp16",
+                                 "use precision=\"bf16x6\", \"bf16x9\" or \"tf32x3\"");
+        };
+    }
+
+private:
+    std::shared_ptr<Buffer> buffer_;
+    std::int64_t count_;
+};
+
+// An operand of `rows` rows of op(X), K along them, in the tensor cores' order.
+struct Operand {
+    GemmMatrix parts;
+    std::int64_t largest_step = 0;
+    std::int64_t largest_from = 0;
+};
+
+class Builder {
+public:
+    Builder(GemmPlanner& planner, const GemmCall& part)
+        : planner_(planner),
+          at_(planner.at()),
+          part_(part),
+          notes_(planner, part.m * matrices(part.a) + part.n * matrices(part.b)) {}
+
+    void build(const Launch& launch) {
+        auto call = part_;
+        const auto a = split(part_.a, part_.transpose_a, part_.m, "TILE_M", 0, "A, split");
+        const auto b = split(part_.b, !part_.transpose_b, part_.n, "TILE_N", part_.m * matrices(part_.a), "B, split");
+        call.a = a.parts;
+        call.b = b.parts;
+        call.transpose_a = call.transpose_b = false;
+        planner_.multiply(call, launch);
+        for (const auto* operand : {&a, &b})
+            planner_.plan()
+                .arg(notes_.buffer().handle())
+                .arg(cl_long(operand->largest_step))
+                .arg(cl_long(operand->largest_from));
+        planner_.plan().verdict = notes_.verdict(at_.parameter("TYPE") == fp16);
+    }
+
+private:
+    std::int64_t matrices(const GemmMatrix& matrix) const { return matrix.batch == 0 ? 1 : part_.batch; }
+
+    Operand split(const GemmMatrix& from, bool rows_side_by_side, std::int64_t rows, const char* tile,
+                  std::int64_t largest_from, const std::string& what) {
+        const auto batch = matrices(from), planes = planes_of(at_),
+                   padded = groups_of(rows, at_.parameter(tile)) * at_.parameter(tile);
+        Operand to;
+        to.largest_from = largest_from;
+        to.largest_step = batch > 1 ? rows : 0;
+        const auto floats = padded * planes * parts_of(at_) * (piece / 4);
+        to.parts.batch = from.batch == 0 ? 0 : floats;
+        to.parts.ld = planes;
+        to.parts.buffer = planner_.scratch(floats * batch, what);
+        GemmCall call;
+        call.a = call.b = from;
+        call.d = to.parts;
+        call.transpose_a = rows_side_by_side;
+        call.m = rows;
+        call.n = 1;
+        call.k = part_.k;
+        call.batch = batch;
+        auto& plan = planner_.plan();
+        if (at_.parameter("TYPE") == fp16) {
+            const auto count = rows_side_by_side ? groups_of(rows, 256) * groups_of(part_.k, 64) : groups_of(rows, 8);
+            planner_.pass("largest", call, groups(count, batch));
+            plan.arg(notes_.buffer().handle()).arg(cl_long(to.largest_step)).arg(cl_long(largest_from));
+        }
+        planner_.pass(
+            "split", call, groups(padded / 64 * groups_of(planes, 4), batch),
+            {{"TYPE", at_.parameter("TYPE")}, {"PRODUCTS", at_.parameter("PRODUCTS")}, {"TILE", at_.parameter(tile)}});
+        plan.arg(notes_.buffer().handle()).arg(cl_long(to.largest_step)).arg(cl_long(largest_from));
+        plan.arg(cl_int(planes)).arg(cl_long(part_.m * matrices(part_.a) + part_.n * matrices(part_.b)));
+        return to;
+    }
+
+    GemmPlanner& planner_;
+    const Case& at_;
+    const GemmCall& part_;
+    Notes notes_;
+};
+
+void build(GemmPlanner& planner) {
+    std::vector<std::function<void()>> verdicts;
+    planner.in_parts(
+        planner.whole(), [&](const Sizes& sizes) { return planner.launch(sizes); },
+        [&](const GemmCall& part, const Launch& launch) {
+            Builder(planner, part).build(launch);
+            verdicts.push_back(planner.plan().verdict);
+        });
+    planner.plan().verdict = [verdicts] {
+        for (const auto& verdict : verdicts) verdict();
+    };
+}
+
+Rule has_tensor_cores() {
+    return {true, [](const Case& at) {
+                return at.device.is_nvidia()
+                           ? std::string()
+                           : at.device.name + " has no tensor cores that OpenCL reaches: NVIDIA's have, through PTX";
+            }};
+}
+Rule of_floats() {
+    return {false,
+            [](const Case& at) { return at.dtype == DType::f32 ? std::string() : std::string("it splits float32"); },
+            {DType::f32}};
+}
+Rule is_a_form() {
+    return {false, [](const Case& at) {
+                return at.parameter("PRODUCTS") <= 3 || at.parameter("TYPE") == 1
+                           ? std::string()
+                           : std::string("PRODUCTS above 3 are of bf16: fp16 and tf32 hold a float32 in two parts");
+            }};
+}
+Rule tiles_divide() {
+    return {false, [](const Case& at) {
+                for (const auto* side : {"M", "N"}) {
+                    const auto tile = at.parameter((std::string("TILE_") + side).c_str()),
+                               warp = at.parameter((std::string("WARP_") + side).c_str());
+                    if (tile % warp != 0) return std::string("TILE_") + side + " must be a multiple of WARP_" + side;
+                    if (2 * at.parameter("STEPS") * parts_of(at) * tile % items_of(at) != 0)
+                        return "the pieces of a tile of " + std::to_string(tile) + " are no multiple of " +
+                               std::to_string(items_of(at)) + " work-items";
+                }
+                return std::string();
+            }};
+}
+
+}  // namespace
+
+GemmVariant gemm_tensor() {
+    return {{"tensor",
+             "float32 numbers split into short ones by passes, multiplied on tensor cores, sums moved to float32",
+             {{"TYPE", {0, 1, 2}, 0, "short numbers: fp16 of scaled rows (0), bf16 (1), tf32 (2)", true},
+              {"PRODUCTS", {1, 3, 6, 9}, 3, "products of parts: 1 of one each, 3 of two, 6 or all 9 of three", true},
+              {"PROMOTE", {0, 1}, 1, "sums stay in the unit (0) or go to float32 each step of k (1)", true},
+              {"TILE_M", {64, 128, 256}, 128, "rows of the result a work-group"},
+              {"TILE_N", {64, 128, 256}, 128, "columns of the result a work-group"},
+              {"WARP_M", {32, 64}, 32, "rows of the result for 32 work-items"},
+              {"WARP_N", {32, 64}, 64, "columns of the result for 32 work-items"},
+              {"STEPS", {1, 2}, 1, "steps of k (32 bytes) between two meetings of a work-group"},
+              {"STAGES", {2, 3, 4}, 3, "tiles in local memory: one in use, others on their way"},
+              {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"}},
+             tiles,
+             {of_floats(), has_tensor_cores(), is_a_form(), tiles_divide(), needs_local_bytes(local_bytes)}},
+            traffic,
+            build,
+            multiplications};
+}
+
+}  // namespace gpuopt

@@ -1,0 +1,100 @@
+#include "workloads/tmv/tmv.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace gpuopt {
+namespace {
+
+constexpr std::int64_t most = std::int64_t(1) << 30;  // kernels count rows and columns by int, with room to step beyond
+
+// Builds the plan: the product, or that of each part of the rows and then the sum over parts, which is a product too.
+class Planner {
+public:
+    Planner(const TmvArguments& arguments, const TmvVariant& variant, const Parameters& parameters)
+        : arguments_(arguments),
+          variant_(variant),
+          session_(arguments.y->session()),
+          sizes_({{"rows", arguments.rows}, {"cols", arguments.cols}, {"strips", 1}, {"parts", 1}}),
+          parameters_(parameters),
+          case_{session_->device(), arguments.dtype, sizes_, parameters_},
+          plan_(std::make_shared<Prepared>(session_)) {}
+
+    std::shared_ptr<Prepared> plan() {
+        check_configuration(tmv_workload(), variant_, case_);
+        const auto grid = variant_.grid(case_, true);
+        plan_->work = work(grid);
+        auto sums = arguments_.y;
+        if (grid.parts > 1) {
+            const auto elements = static_cast<std::size_t>(grid.parts * arguments_.cols);
+            sums = std::make_shared<Buffer>(session_, elements * facts(arguments_.dtype).bytes, "the sums of parts");
+            plan_->keep(sums);
+        }
+        add(grid, arguments_.A, arguments_.stride, arguments_.aligned_to, sums, "");
+        if (grid.parts > 1) {
+            sizes_["rows"] = grid.parts;
+            add(variant_.grid(case_, false), sums, arguments_.cols, arguments_.aligned_to, arguments_.y, " -DONES");
+        }
+        plan_->source = arguments_.A;
+        plan_->keep(std::vector<std::shared_ptr<Buffer>>{arguments_.A, arguments_.v, arguments_.y});
+        return plan_;
+    }
+
+private:
+    void add(const TmvGrid& grid, const std::shared_ptr<Buffer>& from, std::int64_t stride, std::size_t aligned_to,
+             const std::shared_ptr<Buffer>& to, const std::string& more) {
+        const auto width = variant_.width(case_);
+        const auto vector_bytes = static_cast<std::size_t>(width * case_.element_bytes());
+        const bool aligned = arguments_.cols % width == 0 && stride % width == 0 && aligned_to % vector_bytes == 0;
+        auto levels = parameters_;
+        levels.erase("PARTS");  // one program for all ways to split
+        if (levels.count("ACROSS")) levels["ACROSS"] = grid.across;
+        const auto options = build_options({case_.device, case_.dtype, sizes_, levels}) +
+                             (aligned ? " -DALIGNED=1" : " -DALIGNED=0") + more;
+        sizes_["strips"] = grid.strips;
+        sizes_["parts"] = grid.parts;
+        const auto& workload = tmv_workload();
+        plan_->add(session_->build(workload.source_path(variant_), options), workload.entry_point(variant_),
+                   variant_.launch(case_));
+        plan_->arg(from->handle()).arg(arguments_.v->handle()).arg(to->handle());
+        plan_->arg(cl_int(sizes_.at("rows"))).arg(cl_int(arguments_.cols));
+        plan_->arg(cl_long(stride)).arg(cl_int(grid.part_rows));
+    }
+
+    // Compulsory traffic is A, v and y once; sums of parts are the variant's own.
+    Work work(const TmvGrid& grid) const {
+        const auto element = double(case_.element_bytes());
+        const auto rows = double(arguments_.rows), cols = double(arguments_.cols), entries = rows * cols;
+        Work work;
+        work.flops = 2 * entries;
+        work.bytes["dram"] = element * (entries + rows + cols);
+        const auto sums = grid.parts > 1 ? 2 * double(grid.parts) * cols : 0;
+        work.bytes["requested"] = element * (entries * (1 + variant_.from_global(case_, grid)) + sums + cols);
+        const auto staged = variant_.from_local(case_, grid);
+        if (staged > 0) work.bytes["local"] = element * entries * staged;
+        return work;
+    }
+
+    TmvArguments arguments_;
+    const TmvVariant& variant_;
+    std::shared_ptr<Session> session_;
+    Sizes sizes_;
+    Parameters parameters_;
+    Case case_;
+    std::shared_ptr<Prepared> plan_;
+};
+
+}  // namespace
+
+std::shared_ptr<Prepared> prepare_tmv(const TmvArguments& arguments, const std::string& variant,
+                                      const Parameters& parameters) {
+    const auto start = std::chrono::steady_clock::now();
+    if (std::max(arguments.rows, arguments.cols) > most)
+        throw ArrayError("A", "more than 2^30 rows or columns", "give it in blocks and add or join their products");
+    const auto& row = static_cast<const TmvVariant&>(tmv_workload().variant(variant));
+    auto plan = Planner(arguments, row, parameters).plan();
+    plan->prepare_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return plan;
+}
+
+}  // namespace gpuopt

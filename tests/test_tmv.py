@@ -1,0 +1,202 @@
+"""The transposed product as its users call it, and every kernel, level and awkward shape of it, held against fp64."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import ArrayError, Configuration, ParameterError, _core, lab, papers, problems
+from gpuopt.configuration import complete
+from gpuopt.lab.measure import PROTOCOLS
+from gpuopt.ops import prepare_tmv
+from gpuopt.reference import rounding
+from gpuopt.reference import tmv as oracle
+from levels import draws, every_level
+
+VARIANTS = [variant.name for variant in gpuopt.variants("tmv")]
+SHAPES = [
+    *((1, 1), (1, 7), (7, 1), (5, 16), (37, 37), (130, 64), (64, 130), (1000, 3), (3, 1000), (2049, 17)),
+    *((40, 4100), (1025, 513), (0, 5), (5, 0), (0, 0)),
+]
+
+
+def operands(rows: int, cols: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    draw = np.random.default_rng(rows + cols)
+    return tuple(draw.uniform(-1, 1, shape).astype(dtype) for shape in ((rows, cols), (rows,)))  # type: ignore[return-value]
+
+
+def check(device: gpuopt.Device, shape: tuple[int, int], dtype: str, configuration: Configuration) -> None:
+    if dtype == "float64" and not device.fp64:
+        pytest.skip(f"{device.name} has no fp64")
+    A, v = operands(*shape, dtype)
+    out = _core.empty((shape[1],), A.dtype, device, True)
+    out.fill_bytes(0xFF)
+    try:
+        plan = prepare_tmv(gpuopt.to_device(A, device), gpuopt.to_device(v, device), out, configuration)
+    except gpuopt.UnsupportedError as error:
+        pytest.skip(str(error))
+    plan.run()
+    error = np.abs(out.to_numpy() - oracle.tmv(A, v))
+    assert (error <= rounding.tolerance(oracle.abs_sum(A, v), shape[0], dtype)).all()
+    assert out.guards_intact()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_shape(device: gpuopt.Device, variant: str, shape: tuple[int, int]) -> None:
+    check(device, shape, "float32", complete("tmv", Configuration(variant)))
+
+
+@pytest.mark.parametrize("shape", [(37, 37), (130, 64), (1025, 513)], ids=str)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_shapes_of_doubles(device: gpuopt.Device, variant: str, shape: tuple[int, int]) -> None:
+    check(device, shape, "float64", complete("tmv", Configuration(variant)))
+
+
+@pytest.mark.parametrize("configuration", every_level("tmv"), ids=str)
+def test_every_level(device: gpuopt.Device, configuration: Configuration) -> None:
+    check(device, (777, 528), "float32", configuration)
+
+
+@pytest.mark.parametrize("configuration", draws("tmv")[::2], ids=str)
+def test_levels_combined(device: gpuopt.Device, configuration: Configuration) -> None:
+    check(device, (1030, 129), "float32", configuration)
+
+
+@pytest.mark.parametrize("preset", papers.figures("tmv"))
+def test_presets(device: gpuopt.Device, preset: str) -> None:
+    check(device, (600, 200), "float32", complete("tmv", papers.preset("tmv", preset)))
+
+
+def test_the_reference_is_what_numpy_computes() -> None:
+    A, v = operands(60, 70, "float32")
+    np.testing.assert_allclose(oracle.tmv(A, v), A.astype(np.float64).T @ v.astype(np.float64), rtol=1e-14)
+    assert (oracle.abs_sum(A, v) >= np.abs(oracle.tmv(A, v))).all()
+    with pytest.raises(ValueError, match=r"must be \(m, n\)"):
+        oracle.tmv(A, v[1:])
+
+
+@pytest.mark.parametrize("variant", [None, *VARIANTS])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_arrays_of_either_kind(device: gpuopt.Device, dtype: str, variant: str | None) -> None:
+    if dtype == "float64" and not device.fp64:
+        pytest.skip(f"{device.name} has no fp64")
+    A, v = operands(90, 77, dtype)
+    expected, allowed = oracle.tmv(A, v), rounding.tolerance(oracle.abs_sum(A, v), 90, dtype)
+    results = [
+        gpuopt.tmv(A, v, variant=variant, device=device),
+        gpuopt.tmv(gpuopt.to_device(A, device), v, variant=variant),
+        gpuopt.tmv(A, gpuopt.to_device(v, device), variant=variant),
+        gpuopt.tmv(gpuopt.to_device(A, device), gpuopt.to_device(v, device), variant=variant),
+    ]
+    assert [type(result) for result in results] == [np.ndarray, np.ndarray, gpuopt.DeviceArray, gpuopt.DeviceArray]
+    for result in results:
+        values = result if isinstance(result, np.ndarray) else result.to_numpy()
+        assert values.dtype == dtype
+        assert (np.abs(values - expected) <= allowed).all()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_rows_may_stand_apart(device: gpuopt.Device, variant: str) -> None:
+    big, v = operands(300, 200, "float32")
+    views = [big[:, 3:90], big[::2, :64], big[::-1, 1:50], big[10:11, :33], np.broadcast_to(big[0], (300, 200))]
+    for A in views:
+        w = v[: len(A)]
+        error = np.abs(gpuopt.tmv(A, w, variant=variant, device=device) - oracle.tmv(A, w))
+        assert (error <= rounding.tolerance(oracle.abs_sum(A, w), len(A), "float32")).all()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_infinities_stay_in_their_columns(device: gpuopt.Device, variant: str) -> None:
+    """Vectors that read beyond a row must not let in what stands there."""
+    A, v = operands(50, 37, "float32")
+    A[3, 0], A[20, 36], A[49, 17] = np.inf, -np.inf, np.nan
+    result = gpuopt.tmv(A, v, variant=variant, device=device)
+    np.testing.assert_array_equal(np.flatnonzero(~np.isfinite(result)), [0, 17, 36])
+
+
+def test_out_receives_the_result(device: gpuopt.Device) -> None:
+    A, v = operands(40, 30, "float32")
+    out = np.empty(30, np.float32)
+    assert gpuopt.tmv(A, v, out, device=device) is out
+    np.testing.assert_allclose(out, A.T @ v, atol=1e-5)
+    on_device = gpuopt.to_device(np.zeros(30, np.float32), device)
+    assert gpuopt.tmv(gpuopt.to_device(A, device), gpuopt.to_device(v, device), on_device) is on_device
+    np.testing.assert_allclose(on_device.to_numpy(), A.T @ v, atol=1e-5)
+    square, w = (gpuopt.to_device(array, device) for array in operands(30, 30, "float32"))
+    with pytest.raises(ArrayError, match="out: it is an operand"):
+        gpuopt.tmv(square, w, w)
+
+
+def test_a_plan_reads_what_the_arrays_hold(device: gpuopt.Device) -> None:
+    A, v = operands(500, 64, "float32")
+    on_device = gpuopt.to_device(v, device)
+    out = gpuopt.to_device(np.zeros(64, np.float32), device)
+    for variant in VARIANTS:
+        plan = prepare_tmv(gpuopt.to_device(A, device), on_device, out, variant)
+        plan.run()
+        once = out.to_numpy()
+        plan.sample(2, batch=3)
+        np.testing.assert_array_equal(out.to_numpy(), once)
+        assert plan.work["flops"] == 2 * A.size
+        assert plan.work["bytes"]["dram"] == 4 * (A.size + 500 + 64)
+        assert plan.work["bytes"]["requested"] >= plan.work["bytes"]["dram"] - 4 * 500
+        assert plan.main_step == 0
+
+
+@pytest.mark.parametrize(
+    ("A", "v", "word"),
+    [
+        (np.ones((3, 4), np.float32), np.ones(4, np.float32), r"v: .*\(3, 4\); give shape \(3,\)"),
+        (np.ones((3, 4), np.float32), np.ones((3, 1), np.float32), r"give shape \(3,\)"),
+        (np.ones((3, 4), np.float32), np.ones(3), "v: its dtype is float64, A is float32"),
+        (np.ones((3, 4), np.int32), np.ones(3, np.int32), "A: its dtype is int32"),
+        (np.ones(3, np.float32), np.ones(3, np.float32), r"A: .*give shape \(m, n\)"),
+        (np.ones((4, 3), np.float32).T, np.ones(3, np.float32), "A: its rows are not contiguous"),
+        (np.ones((3, 4), np.float32), np.ones(6, np.float32)[::2], "v: it is not C-contiguous"),
+        ([[1.0]], np.ones(1, np.float32), "A: expected a NumPy array"),
+    ],
+)
+def test_bad_arrays_are_named(any_device: gpuopt.Device, A: np.ndarray, v: np.ndarray, word: str) -> None:
+    with pytest.raises(ArrayError, match=word):
+        gpuopt.tmv(A, v, device=any_device)
+
+
+def test_bad_configurations_are_named(any_device: gpuopt.Device) -> None:
+    A, v = operands(3, 4, "float32")
+    with pytest.raises(ParameterError, match="variant: tmv has none called 'wide'"):
+        gpuopt.tmv(A, v, variant="wide", device=any_device)
+    with pytest.raises(ParameterError, match="LOCAL: 64 is not one of its levels"):
+        gpuopt.tmv(A, v, variant=Configuration("row_parts", LOCAL=64), device=any_device)
+
+
+def test_the_problem() -> None:
+    problem = problems.tmv(70, 30, seed=1)
+    A, v = problem.inputs["A"], problem.inputs["v"]
+    np.testing.assert_array_equal(problem.reference, oracle.tmv(A, v))
+    assert problem.flops == 2 * 70 * 30
+    assert problem.sizes == {"rows": 70, "cols": 30}
+    assert problems.tmv(64).sizes == {"rows": 64, "cols": 64}
+    with pytest.raises(ParameterError, match="no matrix"):
+        problems.tmv(0)
+    with pytest.raises(ParameterError, match="int32 is not offered"):
+        problems.tmv(4, dtype="int32")
+    small = problems.tmv(10_000, 1_000, max_bytes=80_000_000 + 40_000_000)
+    assert small.sizes["rows"] < 10_000
+    assert any("shrunk" in note for note in small.notes)
+
+
+def test_a_sweep(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = {"warm_up_s": 0.0, "warm_up_cap_s": 0.0, "visit_s": 1e-4}
+    monkeypatch.setitem(PROTOCOLS, "quick", dataclasses.replace(PROTOCOLS["quick"], **short))
+    chosen = ["paper:naive", "paper:tlp_f2", "row_blocks"]
+    study = lab.sweep(problems.tmv(200, 96), chosen, protocol="quick", device=any_device, peers=())
+    rows = {row["configuration"]: row for row in study.summary}
+    assert {row["status"] for row in rows.values()} == {"ok"}
+    assert all(row["gflop_s"] for row in rows.values())
+    text = study.to_text(150)
+    assert "2 to 5x" in text
+    assert "gpuopt.tmv(A, v)" in text
