@@ -19,7 +19,9 @@ import gpuopt
 from gpuopt import configuration as tables
 from gpuopt.configuration import Configuration, accuracy, resolve, store_records
 
-DEVICE: Any = SimpleNamespace(name="Made Up 1", platform="Made Up", type="gpu", key="Made Up / Made Up 1")
+DEVICE: Any = SimpleNamespace(
+    name="Made Up 1", platform="Made Up", type="gpu", vector_bytes=32, key="Made Up / Made Up 1"
+)
 
 
 def parameter(name: str, levels: list[int], standard: int, alters_accuracy: bool = False) -> SimpleNamespace:
@@ -87,11 +89,12 @@ def test_explicit_before_the_users_before_the_shipped(records: Records) -> None:
 @pytest.mark.parametrize(
     ("match", "fits"),
     [
-        ({"name": "Made Up 1", "platform": "Made Up", "type": "gpu", "dtype": "float32"}, True),
+        ({"name": "Made Up 1", "platform": "Made Up", "type": "gpu", "dtype": "float32", "vector_bytes": 32}, True),
         ({"name": "Made Up 2"}, False),
         ({"platform": "Another"}, False),
         ({"type": "cpu"}, False),
         ({"dtype": "float64"}, False),
+        ({"vector_bytes": 64}, False),
         ({"moon": None}, False),  # a key that nobody knows is no fact that is None
     ],
 )

@@ -129,6 +129,25 @@ def test_aligned_arrays_are_used_as_they_lie(device: gpuopt.Device) -> None:
     close(out, a, b, once, alpha=2, beta=-1)
 
 
+@pytest.mark.parametrize("skip", [1, 4, 12, 128])
+def test_arrays_at_any_address(device: gpuopt.Device, skip: int) -> None:
+    """Of bytes that hold other things too, before and behind; a result there leaves them as they are."""
+
+    def at(values: np.ndarray) -> np.ndarray:
+        room = np.full(values.nbytes + 8192, 0xA5, np.uint8)
+        start = -room.ctypes.data % 4096 + skip
+        held = room[start : start + values.nbytes].view(np.float32).reshape(values.shape)
+        held[...] = values
+        return held
+
+    a, b, c, out = (at(matrix(*shape)) for shape in ((37, 29), (29, 53), (37, 53), (37, 53)))
+    for variant in (PLAIN, None):
+        gpuopt.gemm(a, b, c, beta=-1, out=out, variant=variant, device=device)
+        close(out, a, b, c, beta=-1)
+        assert np.count_nonzero(out.base != 0xA5) <= out.nbytes
+        assert (out.base[: -out.base.ctypes.data % 4096 + skip] == 0xA5).all()
+
+
 # ---------------------------------------------------------------- batches
 
 

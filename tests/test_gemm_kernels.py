@@ -178,6 +178,31 @@ def test_a_plan_repeats(device: gpuopt.Device) -> None:
         np.testing.assert_array_equal(c.to_numpy(), host[2])
 
 
+SMALL_TILES = {"ROWS": 4, "VECTORS": 2, "WIDTH": 4, "DEPTH": 128}
+
+
+@pytest.mark.parametrize(("panels", "items"), [(1, 1), (8, 4)])
+def test_packed_blocks_and_parts(device: gpuopt.Device, panels: int, items: int) -> None:
+    """Several blocks down and across, several parts of k that meet in the result, edges of each, and one A for all."""
+    configuration = Configuration("packed", **SMALL_TILES, PANELS=panels, ITEMS=items)
+    check(device, configuration, [(70, 90, 300), (128, 64, 384), (5, 130, 129)], addend=True)
+    check(device, configuration, [(70, 90, 300), (3, 7, 256)], transpose_a=True, transpose_b=True, addend=True, batch=2)
+    draw = np.random.default_rng(6)
+    a, b = (draw.uniform(-1, 1, shape).astype(np.float32) for shape in ((31, 150), (3, 150, 21)))
+    result = gpuopt.gemm(a, b, variant=configuration, device=device)
+    np.testing.assert_allclose(result, a @ b, atol=1e-4)
+
+
+def test_packed_asks_for_what_it_packs(any_device: gpuopt.Device) -> None:
+    m, n, k = 64, 96, 256
+    a, b, out = (_core.empty(shape, np.dtype(np.float32), any_device) for shape in ((m, k), (k, n), (m, n)))
+    plan = prepare_gemm(a, b, out, Configuration("packed", **SMALL_TILES, PANELS=4))
+    assert [kernel["entry_point"] for kernel in plan.kernels] == ["gemm_pack_a", "gemm_packed"]
+    down = (plan.work["bytes"]["local"] / 4 - m // 4 * n * k) / (k * n)  # how often B is packed
+    assert down == round(down) >= 1
+    assert plan.work["bytes"]["requested"] == 4 * (m * k * (2 + n // 8) + down * k * n + 3 * m * n)
+
+
 @pytest.mark.parametrize("tiles", [0, 1])
 def test_panels_of_constant_memory(device: gpuopt.Device, tiles: int) -> None:
     configuration = Configuration("constant", HEIGHT=8, DEPTH=64, TILES=tiles, LOCAL=64)

@@ -12,6 +12,7 @@ from gpuopt.lab import questions
 from gpuopt.lab.measure import PROTOCOLS
 from gpuopt.lab.points import element_name, rate_of, sheet
 from gpuopt.lab.study import Study
+from gpuopt.lab.survey import Point
 
 SMALL = 1 << 16
 
@@ -84,11 +85,18 @@ def test_block_dimensions(any_device: gpuopt.Device) -> None:
     assert all(64 <= x * y <= 1024 for x, y in shapes)
 
 
-def test_concurrency_asks_every_number_of_groups(any_device: gpuopt.Device) -> None:
-    study = microbench.concurrency(device=any_device)
-    groups = [row["params"]["GROUPS"] for row in study.points]
-    assert groups == sorted(groups)
-    assert groups[0] == 1
+def test_concurrency_asks_every_number_of_groups(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    survey = microbench._survey
+
+    def few(wanted: list[Point], *rest: object) -> Study:
+        asked.extend(point.configuration.parameters["GROUPS"] for point in wanted)
+        return survey([point for point in wanted if point.configuration.parameters["GROUPS"] <= 2], *rest)
+
+    monkeypatch.setattr(microbench, "_survey", few)
+    assert good(microbench.concurrency(device=any_device)) == {"waves"}
+    assert asked == sorted(asked)
+    assert asked[0] == 1
 
 
 @pytest.mark.parametrize(

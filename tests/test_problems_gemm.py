@@ -15,6 +15,7 @@ from gpuopt.lab.measure import PROTOCOLS, Ledger, compare
 from gpuopt.lab.peers import Peer, default_peers
 from gpuopt.lab.targets import peer_target
 from gpuopt.precision import FORMS
+from gpuopt.problems.gemm import precisions
 from gpuopt.reference import gemm as oracle
 
 
@@ -89,6 +90,17 @@ def test_what_is_tuned_is_of_the_precision_asked_for() -> None:
     assert (short.tunable(Configuration("naive")), short.tunable(split)) == (False, True)
     assert list(native.calls) == ["gpuopt.gemm(A, B)"]
     assert list(short.calls) == ["gpuopt.gemm(A, B, precision='tf32x3')"]
+
+
+def test_the_design_of_precisions_has_each_once() -> None:
+    cells = precisions()
+    forms = [cell.parameters for cell in cells if cell.parameters["PROMOTE"] == 1]
+    for form in FORMS.values():
+        assert sum(form.parameters.items() <= cell.items() for cell in forms) == 1
+    assert len(set(cells)) == len(cells) == len(FORMS) + 2
+    assert not any(
+        problems.gemm(8, precision="tf32x3").tunable(cell) for cell in cells if not cell.parameters["PROMOTE"]
+    )
 
 
 @pytest.mark.parametrize("name", list(oracle.DISTRIBUTIONS))

@@ -582,6 +582,21 @@ def test_errors_stand_beside_speeds_of_products() -> None:
     assert "Frobenius" not in Study([timed("summary", "a", 2.0, l2_rel=1e-6)]).to_text(120)
 
 
+def test_precisions_of_products_have_their_names() -> None:
+    split = {"TYPE": 2, "PRODUCTS": 3, "PROMOTE": 1}
+    kinds = {"tf32x3": split, "tf32x3 in the unit": split | {"PROMOTE": 0}, "bf16x6": {"TYPE": 1, "PRODUCTS": 6}}
+    rows = [
+        timed("summary", "tensor", 1.0, workload="gemm", configuration=name, params=params, accuracy="TYPE=2")
+        for name, params in kinds.items()
+    ]
+    (group,) = Study(rows).groups()
+    assert [group.label(made) for made in group.rows] == [f"tensor {name}" for name in kinds]
+    assert "ours, other precisions" in Study(rows).to_text(120)
+    twins = [r | {"params": r["params"] | {"TILE": n}, "configuration": f"{n}"} for r in rows[:1] for n in (64, 128)]
+    (group,) = Study(twins).groups()
+    assert [group.label(made) for made in group.rows] == ["tensor(TILE=64)", "tensor(TILE=128)"]
+
+
 def test_great_rates_are_told_in_tera() -> None:
     rows = [timed("summary", name, 2.0, flops=1e11, gflop_s=rate) for name, rate in (("a", 51_000.0), ("b", 900.0))]
     text = Study(rows).to_text(120)

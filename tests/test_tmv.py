@@ -44,23 +44,27 @@ def check(device: gpuopt.Device, shape: tuple[int, int], dtype: str, configurati
     assert out.guards_intact()
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_shape(device: gpuopt.Device, variant: str, shape: tuple[int, int]) -> None:
     check(device, shape, "float32", complete("tmv", Configuration(variant)))
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("shape", [(37, 37), (130, 64), (1025, 513)], ids=str)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_shapes_of_doubles(device: gpuopt.Device, variant: str, shape: tuple[int, int]) -> None:
     check(device, shape, "float64", complete("tmv", Configuration(variant)))
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("configuration", every_level("tmv"), ids=str)
 def test_every_level(device: gpuopt.Device, configuration: Configuration) -> None:
     check(device, (777, 528), "float32", configuration)
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("configuration", draws("tmv")[::2], ids=str)
 def test_levels_combined(device: gpuopt.Device, configuration: Configuration) -> None:
     check(device, (1030, 129), "float32", configuration)

@@ -14,12 +14,12 @@ import pytest
 
 import gpuopt
 import study_rows
+from gpuopt import ParameterError, lab, problems
 from gpuopt import configuration as tables
-from gpuopt import lab, problems
 from gpuopt.configuration import Configuration
 from gpuopt.lab.comparison import Comparison
 from gpuopt.lab.measure import PROTOCOLS, Taken
-from gpuopt.lab.search import EXHAUSTIVE, ROUNDS, search
+from gpuopt.lab.search import EXHAUSTIVE, MANY, ROUNDS, search
 from gpuopt.lab.study import Study
 from gpuopt.lab.sweep import _finalists, _Named
 
@@ -130,6 +130,27 @@ def test_a_level_of_accuracy_does_not_make_a_table_big() -> None:
     assert len(clock.seen) == 2 * EXHAUSTIVE
 
 
+def test_of_many_accuracies_only_the_first_is_searched() -> None:
+    made = variant(*BIG, half=True)
+    made.parameters[-1].levels = list(range(MANY + 1))
+    clock = Clock(lambda levels: separable(levels) + levels["HALF"])
+    search(made, clock)
+    others = [seen.parameters for seen in clock.seen if seen.parameters["HALF"] > 0]
+    assert others == [BEST | {"HALF": half} for half in range(1, MANY + 1)]
+
+
+def test_what_is_not_wanted_is_not_tried() -> None:
+    made = variant(*BIG, half=True)
+    clock = Clock(separable)
+    search(made, clock, lambda configuration: configuration.parameters["HALF"] == 1)
+    assert {seen.parameters["HALF"] for seen in clock.seen} == {1}
+    clock = Clock(separable)
+    found = search(made, clock, lambda c: c.parameters["C"] < 8 and c.parameters["HALF"] == 0)
+    assert fastest(found) == BEST | {"C": 4, "HALF": 0}
+    assert all(seen.parameters["C"] < 8 for seen in clock.seen)
+    assert search(made, Clock(separable), lambda configuration: False) == {}
+
+
 # ---------------------------------------------------------------- finalists
 
 
@@ -163,7 +184,7 @@ class Bench:
     def __init__(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.path = cache / "tuned" / "made-up.json"
         self.problem: Any = SimpleNamespace(
-            workload="made-up", dtype=np.dtype("float32"), traits={}, tunable=lambda configuration: True
+            workload="made-up", dtype=np.dtype("float32"), traits={}, tunable=lambda configuration: True, untuned=None
         )
         self.times: dict[Configuration, float] = {}
         self.status: dict[Configuration, str] = {}
@@ -253,6 +274,26 @@ def test_altered_accuracy_is_never_chosen(bench: Bench) -> None:
     bench.tune()
     assert bench.resolved() == PLAIN
     assert bench.resolved(stored="float16") == PLAIN
+
+
+def test_a_precision_that_the_problem_asks_for_is_chosen_for_that(bench: Bench) -> None:
+    bench.problem.traits = {"precision": "short"}
+    bench.problem.tunable = lambda configuration: configuration == HALVED
+    bench.times = {OTHER: 0.1, PLAIN: 0.2, HALVED: 1.0}
+    (record,) = bench.tune().records
+    assert record["match"] == MATCH | {"precision": "short"}
+    assert bench.resolved(precision="short") == HALVED
+    assert bench.resolved(precision="native") == bench.resolved() == OTHER
+
+
+def test_where_no_record_fits_the_problem_says_what_is_used(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_shipped_records", lambda workload: [])
+    bench.times = {OTHER: 2.0, PLAIN: 1.0}
+    with pytest.raises(ParameterError, match="no record of made-up fits"):
+        bench.tune()
+    bench.problem.untuned = OTHER
+    assert bench.tune().choices[0].previous == OTHER
+    assert bench.resolved() == PLAIN
 
 
 @pytest.mark.parametrize("status", ["wrong", "search"])

@@ -149,7 +149,8 @@ def resolve(
         return complete(workload, Configuration(variant))
     if variant is not None:
         raise ParameterError(f"variant: {variant!r} is no variant; give a name, a preset or a Configuration")
-    facts = {key: functools.partial(getattr, device, key) for key in ("name", "platform", "type", "vector_bytes")}
+    of_device = ("name", "platform", "type", "vector_bytes")
+    facts: dict[str, Callable[[], object]] = {key: functools.partial(getattr, device, key) for key in of_device}
     facts["dtype"] = lambda: dtype
     known = {name: functools.cache(ask) for name, ask in (traits or {}).items()}
     fitting = [

@@ -12,9 +12,10 @@ from typing import Any
 from gpuopt import papers
 
 from . import statistics
+from .quoted import paper_figure
 from .ratios import Ratio, ratio_between
 from .results import Row
-from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, Study, counted_unit, paper_figure, uncached_gflop_s
+from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, Study, counted_unit, uncached_gflop_s
 from .table import byte_count, flop_rate, joined, significant, spread
 
 # What a bound's resource is called in a sentence; any other word is "this device's measured <word> ceiling".
@@ -255,6 +256,8 @@ def _moved(now: float, before: float | None) -> str:
 
 
 def _rounding(row: Row) -> str:
+    if row.get("workload") == "gemm" and row.get("l2_rel") is not None:
+        return f" Its error is {row['l2_rel']:.1e} ({row['accuracy']})."
     return f" Its matrix values are rounded to 16 bits ({row['accuracy']})." if row["status"] == "ok" else ""
 
 

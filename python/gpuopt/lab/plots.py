@@ -14,9 +14,22 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
+from .quoted import paper_figure
 from .results import Row
 from .sheets import cache_words
-from .study import CALLS, OURS, PAPER, PEERS, ROUNDED, SECTIONS, Group, Study, counted_unit, paper_figure, section
+from .study import (
+    CALLS,
+    OURS,
+    PAPER,
+    PEERS,
+    ROUNDED,
+    SECTIONS,
+    Group,
+    Study,
+    counted_unit,
+    section,
+    section_title,
+)
 from .table import TERA, joined, significant
 
 if TYPE_CHECKING:
@@ -137,7 +150,10 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
     ax.set_yticks(places, [_name(group, row, usual) for row in group.rows], fontsize=9)
     _common(ax, places)
     ax.set_xlabel(f"{metric.label}   (more is faster)", fontsize=9)
-    handles: list[Artist] = [Patch(color=COLOURS[name], label=name) for name in SECTIONS if group.section(name)]
+    workload = str(group.first.get("workload"))
+    handles: list[Artist] = [
+        Patch(color=COLOURS[name], label=section_title(name, workload)) for name in SECTIONS if group.section(name)
+    ]
     if any(row.get("bound_ms") for row in timed):
         handles.append(Line2D([], [], label="bound: the most this device allows", **TICK))
     if any(row.get("uncached_ms") for row in timed):

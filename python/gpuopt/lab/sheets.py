@@ -8,6 +8,7 @@ from dataclasses import replace
 from gpuopt import configuration as tables
 from gpuopt import papers
 
+from .quoted import paper_figure
 from .results import Row
 from .study import (
     CALLS,
@@ -18,7 +19,7 @@ from .study import (
     counted_unit,
     identity,
     is_baseline,
-    paper_figure,
+    section_title,
     uncached_gflop_s,
     where,
 )
@@ -56,6 +57,8 @@ SUMMARY_FLAGS = ("unconverged", "over_bound")  # of all blocks together; a summa
 
 SECTION_MEANINGS = {
     ROUNDED: "matrix values rounded to 16 bits, checked within that rounding; no plain call takes these unless asked",
+    "ours, other precisions": "float32 numbers as sums of short ones (TYPE), PRODUCTS of whose products are taken; "
+    "checked within what each allows, and taken where a call names the precision",
     CALLS: "NumPy in and out, transfers included, by the host's clock",
 }
 
@@ -99,7 +102,10 @@ def sheet(study: Study, group: Group) -> Sheet:
     paper = f"paper, {quoted.pop()}" if len(quoted) == 1 else "the paper"  # of several, a footer tells
     titles = {"speedup": f"vs {joined(list(against)) or 'baseline'}", "paper": paper}
     gains = any(figure.gain for figure in map(paper_figure, group.rows) if figure is not None)
-    sections = [(name, [_line(group, row, gains) for row in group.section(name)]) for name in SECTIONS]
+    workload = str(group.first.get("workload"))
+    sections = [
+        (section_title(name, workload), [_line(group, row, gains) for row in group.section(name)]) for name in SECTIONS
+    ]
     cells = [cell for _, lines in sections for line in lines for cell in line.cells.items()]
     filled = {key for key, forms in cells if forms != ABSENT}
     units = {"counted": (f"G {unit}/s",)} if (unit := counted_unit(group.rows)) else {}
@@ -178,7 +184,8 @@ def _footers(study: Study, group: Group) -> list[tuple[str, str]]:
     verdicts = {row.get("verdict") for row in group.rows if not is_baseline(row, row)}
     signs = [f"{sign} {text}" for word, (sign, text) in VERDICT_SIGNS.items() if word in verdicts]
     out += [("", "; ".join(signs))] if signs else []
-    out += [(name, text) for name, text in SECTION_MEANINGS.items() if group.section(name)]
+    shown_as = [section_title(name, str(group.first.get("workload"))) for name in SECTIONS if group.section(name)]
+    out += [(title, SECTION_MEANINGS[title]) for title in shown_as if title in SECTION_MEANINGS]
     if any(_error(row) != ABSENT for row in group.rows):
         out.append(("error", ERROR_MEANING))
     if any(row.get("uncached_ms") for row in group.rows):

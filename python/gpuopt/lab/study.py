@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from gpuopt._core import ParameterError
 
 from . import statistics
+from .quoted import paper_rank
 from .results import ResultsError, Row, Store, to_pandas
-from .table import Forms, Sheet
+from .table import Sheet
 
 if TYPE_CHECKING:
     import pandas
@@ -87,76 +88,20 @@ class Group:
         return median(float(r["median_ms"]) for r in final) if final else None
 
     def label(self, row: Row) -> str:
-        """The row's variant; where that is not unique here, its preset, or the levels that tell it from the others."""
+        """The row's variant; where that is not unique here, its preset or precision, or the levels that tell it from
+        the others."""
         twins = [other for other in self.rows if other["variant"] == row["variant"]]
         if len(twins) == 1:
             return str(row["variant"])
         if row.get("preset"):
             return str(row["preset"]).split(":")[-1]
+        if (name := _precision(row)) and [_precision(other) for other in twins].count(name) == 1:
+            return f"{row['variant']} {name}"
         rivals = [other for other in twins if not other.get("preset")]
         own = row.get("params") or {}
         telling = [name for name in own if any((other.get("params") or {}).get(name) != own[name] for other in rivals)]
         text = f"{row['variant']}({', '.join(f'{name}={own[name]}' for name in telling)})"
         return text if telling and len(rivals) > 1 else str(row.get("configuration") or row["variant"])
-
-
-@dataclass(frozen=True)
-class PaperFigure:
-    """What a paper (its key) printed for a preset: its rate, its bound and the share of it, or its speed-up over the
-    paper's first step, one number or a range, of values of ``dtype``; and the device's short name, led by its type
-    beside rows of another."""
-
-    gflop_s: float | None
-    bound_gflop_s: float | None
-    pct_bound: float | None
-    bytes_per_2_flop: float | None
-    speedup: float | None
-    speedup_least: float | None
-    speedup_most: float | None
-    device: str
-    device_type: str
-    dtype: str
-    paper: str
-
-    @property
-    def gain(self) -> str:
-        """`1.7x`, `2 to 5x`, `1.12x, up to 1.13x`; empty without a speed-up."""
-        most = f"{self.speedup_most:g}x" if self.speedup_most else ""
-        if self.speedup:
-            return f"{self.speedup:g}x" + (f", up to {most}" if most else "")
-        return f"{self.speedup_least:g} to {most}" if self.speedup_least and most else most and f"up to {most}"
-
-    def forms(self, beside_gains: bool = False) -> Forms:
-        """`13.1 of 25.6 (51 %)`, `13.1 (51 %)`, `13.1`; `1.7x` of a paper that tells speed-ups, and `945 GFLOP/s` in a
-        column of these."""
-        if self.gain:
-            return (self.gain,)
-        rate = "-" if self.gflop_s is None else f"{self.gflop_s:g}"
-        if beside_gains and self.gflop_s is not None:
-            rate += " GFLOP/s"
-        short = rate if self.pct_bound is None else f"{rate} ({self.pct_bound:.0f} %)"
-        if self.bound_gflop_s is None:
-            return (short, rate)
-        return (short.replace(rate, f"{rate} of {self.bound_gflop_s:g}", 1), short, rate)
-
-
-@cache
-def _paper_figures(workload: str) -> dict[str, PaperFigure]:
-    """The printed figures of a workload by preset, in the order of the paper's ladder."""
-    from gpuopt import papers
-
-    names = [field.name for field in fields(PaperFigure)]
-    return {preset: PaperFigure(**{n: f[n] for n in names}) for preset, f in papers.figures(workload).items()}
-
-
-def paper_figure(row: Row) -> PaperFigure | None:
-    """The paper's figure for the row's preset; None for what is not from a paper, and for another dtype than its."""
-    figure = _paper_figures(str(row.get("workload") or "")).get(str(row.get("preset") or ""))
-    if figure is None or row.get("dtype") not in (None, figure.dtype):
-        return None
-    if row.get("device_type") in (None, figure.device_type):
-        return figure
-    return replace(figure, device=f"{figure.device_type.upper()} {figure.device}")
 
 
 def uncached_gflop_s(row: Row) -> float | None:
@@ -169,10 +114,20 @@ def counted_unit(rows: Iterable[Row]) -> str | None:
     return next((unit for row in rows for unit in row.get("counted") or {}), None)
 
 
-def _paper_rank(row: Row) -> int:
-    order = list(_paper_figures(str(row.get("workload") or "")))
-    preset = row.get("preset")
-    return order.index(preset) if preset in order else len(order)
+def _precision(row: Row) -> str:
+    """The precision of a matrix product beside the arrays' own, `tf32x3`; with sums that stay in the unit `tf32x3 in
+    the unit`; empty for other rows."""
+    from gpuopt.precision import FORMS
+
+    params = row.get("params") or {}
+    found = (name for name, form in FORMS.items() if form.parameters.items() <= params.items())
+    name = next(found, "") if row.get("workload") == "gemm" else ""
+    return f"{name} in the unit" if name and params.get("PROMOTE") == 0 else name
+
+
+def section_title(name: str, workload: str) -> str:
+    """What one of `SECTIONS` is called in tables and pictures of a workload."""
+    return "ours, other precisions" if name == ROUNDED and workload == "gemm" else name
 
 
 def section(row: Row) -> str:
@@ -269,7 +224,7 @@ class Study:
         beside = [row for row in self.rows if where(row, BESIDE) == where(rows[0], BESIDE)]
         own = [row["ratio"] for row in blocks if row.get("role") == "variant" and is_baseline(row, row)]
         seen = {id(row): index for index, row in enumerate(rows)}
-        rows.sort(key=lambda row: (SECTIONS.index(section(row)), _paper_rank(row), seen[id(row)]))
+        rows.sort(key=lambda row: (SECTIONS.index(section(row)), paper_rank(row), seen[id(row)]))
         return Group(
             rows=rows,
             blocks=blocks,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuopt import configuration as tables
-from gpuopt._core import Device, Error
+from gpuopt._core import Device, Error, ParameterError
 from gpuopt.configuration import Configuration, Record
 from gpuopt.lab.environment import device_label
 from gpuopt.lab.ratios import Ratio, ratio_between
@@ -159,7 +159,12 @@ def _resolved(problem: Problem, device: Device, traits: Traits) -> Configuration
     """What a plain call uses for the problem, were ``traits`` those that its input has."""
     known: Mapping[str, object] = dict(problem.traits) | dict.fromkeys(traits, True)
     asked = {name: functools.partial(known.get, name) for name in known}
-    return tables.resolve(problem.workload, device, problem.dtype.name, traits=asked)
+    try:
+        return tables.resolve(problem.workload, device, problem.dtype.name, traits=asked)
+    except ParameterError:
+        if problem.untuned is None:
+            raise
+        return problem.untuned
 
 
 def _used_until_now(problem: Problem, device: Device) -> dict[Traits, Configuration]:

@@ -91,6 +91,7 @@ def gemm(
         calls=dict(map(on_devices.call, [precision, FAST_FP32] if fast else [precision])),
         checked=rows,
         traits={"precision": precision or NATIVE},
+        untuned=complete("gemm", Configuration("tensor", **FORMS[precision].parameters)) if precision else None,
         # Sums that stay in the unit lose digits with every step.
         tunable=lambda configuration: (
             _form(configuration)[0] == (precision or NATIVE) and configuration.parameters.get("PROMOTE", 1) == 1

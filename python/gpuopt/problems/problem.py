@@ -41,7 +41,8 @@ class Problem:
     function that returns the result as NumPy. ``traits`` are facts of the input that cost nothing to know, in the words
     of tuned records: what is tuned here is kept for such inputs alone.
     ``checked`` are the indices of the output's elements that ``reference`` and ``tolerance`` are of, None for all.
-    ``tunable`` says whether a plain call may come to use a configuration, whatever the input.
+    ``tunable`` says whether a plain call may come to use a configuration, whatever the input; ``untuned`` is what it
+    uses where no record fits ``traits``, None where one always does.
     ``counted`` is what one run does in the workload's own unit, such as ``{"pair": 1e9}``: what its rate counts.
     """
 
@@ -64,6 +65,7 @@ class Problem:
     checked: np.ndarray | None = None
     counted: Mapping[str, float] = field(default_factory=dict)
     tunable: Callable[[Configuration], bool] = lambda configuration: True
+    untuned: Configuration | None = None
 
     def seen(self, output: np.ndarray) -> np.ndarray:
         """What of an output ``reference`` is of."""
