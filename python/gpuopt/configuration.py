@@ -153,14 +153,16 @@ def resolve(
     facts: dict[str, Callable[[], object]] = {key: functools.partial(getattr, device, key) for key in of_device}
     facts["dtype"] = lambda: dtype
     known = {name: functools.cache(ask) for name, ask in (traits or {}).items()}
+    # The device first: a closer look at a record takes 40 us, and asking a trait may take a pass over a matrix.
     fitting = [
-        (_demands(workload, record), chosen)
+        (record, _demands(workload, record, facts))
         for record in [*_user_records(workload), *_shipped_records(workload)]
-        if (chosen := _choice(workload, record)) is not None
+        if all(facts[key]() == value for key, value in record["match"].items() if key in facts)
     ]
-    fitting.sort(key=lambda item: -sum(bool(value) for key, value in item[0].items() if key not in facts))
-    for demands, chosen in fitting:
-        if _agrees(demands, facts, known):
+    fitting.sort(key=lambda item: -sum(map(bool, item[1].values())))
+    for record, demands in fitting:
+        chosen = _choice(workload, record)
+        if chosen is not None and _agrees(demands, known):
             return chosen
     raise ParameterError(f"variant: no record of {workload} fits {device.key}; name a variant")
 
@@ -178,16 +180,15 @@ def _choice(workload: str, record: Record) -> Configuration | None:
     return chosen if asked or not accuracy(workload, chosen) else None
 
 
-def _demands(workload: str, record: Record) -> dict[str, Any]:
-    return record["match"] | dict.fromkeys(_table(workload)[record["variant"]].traits, True)
+def _demands(workload: str, record: Record, facts: Traits) -> dict[str, Any]:
+    """What a record asks of the input."""
+    variant = _table(workload).get(record["variant"])
+    asked = {key: value for key, value in record["match"].items() if key not in facts}
+    return asked | dict.fromkeys(variant.traits if variant else (), True)
 
 
-def _agrees(demands: Mapping[str, Any], facts: Traits, traits: Traits) -> bool:
-    """The device's facts first: asking a trait may cost a pass over a matrix."""
-    if any(facts[key]() != value for key, value in demands.items() if key in facts):
-        return False
-    asked = {key: value for key, value in demands.items() if key not in facts}
-    return asked.keys() <= traits.keys() and all(traits[key]() == value for key, value in asked.items())
+def _agrees(demands: Mapping[str, Any], traits: Traits) -> bool:
+    return demands.keys() <= traits.keys() and all(traits[key]() == value for key, value in demands.items())
 
 
 # ---------------------------------------------------------------- records

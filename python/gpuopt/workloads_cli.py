@@ -123,7 +123,7 @@ def _product(
 ) -> Problem:
     from gpuopt import problems
 
-    given = _sizes(subjects[0], "SIZE or MxNxK", (1, 3)) if subjects else [1024 if device.type == "cpu" else 4096]
+    given = _sizes(subjects[0], "SIZE or MxNxK", (1, 3)) if subjects else [512 if device.type == "cpu" else 4096]
     named = (m, n, k)
     if any(named) and subjects:
         raise gpuopt.ParameterError("--m, --n and --k stand instead of SIZE; give one of the two")
@@ -211,7 +211,7 @@ WORKLOADS = (
         "SIZE | MxNxK",
         (),
         "one size for square matrices, or three, of A (M, K) and B (K, N); several are studied one after the other; by "
-        "default 1024 for a CPU and 4096 for a GPU",
+        "default 512 for a CPU and 4096 for a GPU",
         ("float32", "float64"),
         _product,
         _product_pictures,

@@ -42,6 +42,7 @@ COLOURS = {PAPER: "#0072B2", OURS: "#E69F00", ROUNDED: "#CC79A7", CALLS: "#56B4E
 INK, FAINT, WARNING, MODEL = "#222222", "#6b6b6b", "#8a3b00", "#D55E00"
 BAR_HEIGHT = 0.62
 FARTHEST = 150.0  # percent of the bound without caches that the shares' axis shows
+FARTHEST_BOUND = 2.5  # times the fastest of all, that the rates' axis shows; what lies beyond is an arrow at its end
 SECTION_GAP = 0.45  # empty bar slots between the sections
 NAME_WIDTH, REASON_WIDTH, REASON_LINES = 28, 56, 2
 CAPTION_WIDTH, USUAL_ROWS = 150, 3
@@ -130,6 +131,8 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
     places = _places(group.rows)
     timed = [row for row in group.rows if row["status"] == "ok" and row.get("median_ms")]
     reach = max([_extent(metric, row) for row in timed], default=1.0)
+    fastest = max([metric.at(row, row.get("ci_lo_ms") or row["median_ms"]) for row in timed], default=reach)
+    reach = min(reach, FARTHEST_BOUND * fastest)
     ax.set_xlim(0, reach * 1.14)
     for row, y in zip(group.rows, places, strict=True):
         if row not in timed:
@@ -142,6 +145,8 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
             ax.errorbar(value, y, xerr=_sides(low, value, high), **WHISKER)
         if row.get("bound_ms"):
             bound = metric.at(row, row["bound_ms"])
+            if bound > reach * 1.14:
+                ax.plot(reach * 1.12, y, color=INK, linestyle="none", zorder=3, **BEYOND)
             ax.vlines(bound, y - BAR_HEIGHT / 2 - 0.1, y + BAR_HEIGHT / 2 + 0.1, color=INK, linewidth=2.2, zorder=3)
         _value_label(ax, metric, row, y, reach * 1.14)
     for stairs in _stairs(metric, group.rows, places):
