@@ -2,7 +2,8 @@
 // whole device streams A however tall or wide it is. Each work-item has UNROLL rows under way, which is what hides the latency.
 // Sums of parts are added by a second pass, this kernel over them; where columns alone fill the device there is one part.
 #include "common/tmv.cl"
-#ifndef ACROSS
+#if !defined(ACROSS) || ACROSS == 0  // a plan gives the number that the shape of A asks for
+#undef ACROSS
 #define ACROSS 16
 #endif
 #define DOWN (LOCAL / ACROSS)
