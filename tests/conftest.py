@@ -71,6 +71,12 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> str:
     return "brief"
 
 
+@pytest.fixture
+def brief_quick(monkeypatch: pytest.MonkeyPatch, brief: str) -> None:
+    """The same under the quick protocol's name, for what asks for that one."""
+    monkeypatch.setitem(PROTOCOLS, "quick", dataclasses.replace(PROTOCOLS[brief], name="quick"))
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     return Path(__file__).resolve().parents[1]

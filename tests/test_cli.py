@@ -16,7 +16,6 @@ import pytest
 import gpuopt
 import study_rows
 from gpuopt import doctor
-from gpuopt.lab.measure import PROTOCOLS
 from gpuopt.lab.results import Store
 from gpuopt.lab.study import Study
 
@@ -222,12 +221,11 @@ def test_a_tuning_that_was_not_stored_says_why(bench: Bench) -> None:
     assert "written" not in result.output
 
 
+@pytest.mark.usefixtures("brief_quick")
 def test_tune_on_a_device(any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     io = pytest.importorskip("skimage.io")
     picture = tmp_path / "tiny.png"
     io.imsave(picture, np.arange(24 * 20, dtype=np.uint8).reshape(20, 24), check_contrast=False)
-    short = {"warm_up_s": 0.0, "warm_up_cap_s": 0.0, "visit_s": 1e-4}
-    monkeypatch.setitem(PROTOCOLS, "quick", dataclasses.replace(PROTOCOLS["quick"], **short))
     monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path))
     command = ["tune", "spmv", str(picture), "--quick", "--device", str(any_device.index)]
     result = CliRunner().invoke(cli.app, command)
@@ -418,6 +416,7 @@ def test_extras_of_other_platforms_are_not_missing(marker: str, applies: bool) -
     assert doctor._applies(marker) is applies
 
 
+@pytest.mark.usefixtures("brief_quick")
 def test_a_study_of_chosen_variants_without_a_picture(tmp_path: Path) -> None:
     out = tmp_path / "out"
     wanted = ["-v", "paper:basic", "-v", "sliced(SLICE=32, ITEMS=2)"]

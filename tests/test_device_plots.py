@@ -176,7 +176,7 @@ PICTURES: dict[str, Any] = {
 }
 
 
-@pytest.fixture(params=PICTURES)
+@pytest.fixture(params=PICTURES, scope="module")
 def figure(request: pytest.FixtureRequest) -> Figure:
     made: Figure = PICTURES[request.param]()
     if os.environ.get("GPUOPT_LOOK"):  # a folder for a person to look at

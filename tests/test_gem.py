@@ -63,6 +63,7 @@ def assert_close(got: np.ndarray, expected: np.ndarray, magnitude: np.ndarray) -
 # ---------------------------------------------------------------- values
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_golden_values(device: gpuopt.Device, dtype: str) -> None:
     if dtype == "float64" and not device.fp64:

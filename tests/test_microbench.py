@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 import gpuopt
 from gpuopt import ParameterError, microbench
 from gpuopt.lab import questions
-from gpuopt.lab.measure import PROTOCOLS
 from gpuopt.lab.points import element_name, rate_of, sheet
 from gpuopt.lab.study import Study
 from gpuopt.lab.survey import Point
@@ -18,10 +15,8 @@ SMALL = 1 << 16
 
 
 @pytest.fixture(autouse=True)
-def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loops of a few trips, visits of a moment: what is tested here is no speed."""
-    quick = dataclasses.replace(PROTOCOLS["quick"], warm_up_s=0.0, warm_up_cap_s=0.0, visit_s=1e-4)
-    monkeypatch.setitem(PROTOCOLS, "quick", quick)
+def short_runs(monkeypatch: pytest.MonkeyPatch, brief_quick: None) -> None:
+    """Loops of a few trips: what is tested here is no speed."""
     tiny = {"bytes": 1e5, "flops": 1e5, "tensor": 1e5, "special": 1e4, "fetch": 1e3}
     monkeypatch.setattr(questions, "_RUN", {"gpu": tiny, "cpu": tiny})
     monkeypatch.setattr(questions, "_LOADS", 64)

@@ -16,13 +16,15 @@ VARIANTS = gpuopt.variants("microbench")
 
 
 def levels() -> list[Configuration]:
-    """The first and last level of each parameter beside the standard ones, and two draws of all together."""
+    """The last level of each parameter with the first of the next, others at the standard ones; two draws of all."""
     found = []
     for variant in VARIANTS:
-        standard = {p.name: p.standard for p in variant.parameters}
-        for p in variant.parameters:
-            ends = (p.levels[0], p.levels[-1])
-            found += [Configuration(variant.name, **{**standard, p.name: n}) for n in ends]
+        standard, ring = {p.name: p.standard for p in variant.parameters}, variant.parameters
+        for p, after in zip(ring, [*ring[1:], *ring[:1]], strict=True):
+            ends = {after.name: after.levels[0], p.name: p.levels[-1]}
+            found.append(Configuration(variant.name, **(standard | ends)))
+        if len(ring) == 1:
+            found.append(Configuration(variant.name, **{ring[0].name: ring[0].levels[0]}))
         draw = random.Random(variant.name)
         for _ in range(2):
             found.append(Configuration(variant.name, **{p.name: draw.choice(p.levels) for p in variant.parameters}))
@@ -53,7 +55,7 @@ def test_levels(device: gpuopt.Device, configuration: Configuration) -> None:
     check(device, configuration, home(configuration.variant), 1 << 16, 128, 5)
 
 
-@pytest.mark.thin(3)
+@pytest.mark.thin(5)
 @pytest.mark.parametrize(("variant", "dtype"), [(v.name, dtype) for v in VARIANTS for dtype in v.dtypes])
 def test_every_dtype(device: gpuopt.Device, variant: str, dtype: str) -> None:
     if dtype == "float64" and not device.fp64:
