@@ -378,6 +378,7 @@ def test_a_probe_that_fails_is_a_reason(any_device: gpuopt.Device, monkeypatch: 
     """Where tensor cores seem to be there, a product that cannot be built, or comes out wrong, is refused, and
     "fast_fp32" goes on to float32."""
     monkeypatch.setattr(precision, "_reaches_tensor_cores", lambda device: True)
+    monkeypatch.setattr(precision, "_WORTH_SPLITTING", 0)
     prepared = _core.prepare_gemm
     tried = []
 
@@ -397,6 +398,15 @@ def test_a_probe_that_fails_is_a_reason(any_device: gpuopt.Device, monkeypatch: 
     assert tried == ["tensor", "tensor"]
     close(gpuopt.gemm(A, B, precision="fast_fp32", device=any_device), A, B)
     assert len(tried) == 2 + len(["fp16x3", "bf16x6", "bf16x9"])
+
+
+def test_small_products_are_not_split(any_device: gpuopt.Device) -> None:
+    float32 = np.dtype(np.float32)
+    assert precision.ways(any_device, float32, "fast_fp32", multiplications=1e6) == [
+        precision.choose(any_device, float32)
+    ]
+    with pytest.raises(UnsupportedError, match="made of float32 arrays"):
+        precision.ways(any_device, np.dtype(np.float64), "fast_fp32", multiplications=1e6)
 
 
 @pytest.mark.usefixtures("asked_anew")

@@ -95,6 +95,13 @@ def test_every_form(
     check(device, configuration, [(33, 18, 65)], dtype, transpose_a, transpose_b, addend, batch=3)
 
 
+@pytest.mark.parametrize(("dtype", "transpose_a", "transpose_b", "addend"), FORMS_OF_PRODUCTS)
+def test_parts_of_k(device: gpuopt.Device, dtype: str, transpose_a: bool, transpose_b: bool, addend: bool) -> None:
+    for parts in (4, 64):
+        sizes = [(5, 3, 1024), (37, 29, 515), (37, 53, 29)]
+        check(device, Configuration("register_tile", SPLIT=parts), sizes, dtype, transpose_a, transpose_b, addend)
+
+
 # What levels are tried beside where the standard ones write out loops that take seconds to compile.
 LEAN_LEVELS = {"packed": {"ROWS": 4, "WIDTH": 4}}
 

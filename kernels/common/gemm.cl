@@ -1,6 +1,7 @@
 // C = alpha op(A) op(B) + beta C of row-major matrices: D (M x N) is what is written, C the addend. A kernel's first line is GEMM_BATCH,
 // which moves the pointers to the matrices of its part of the product: ids 2 are the batch, and a launch begins `from_...` elements on
-// where the whole product would have more work-groups than a launch may (65535 in y and z).
+// where the whole product would have more work-groups than a launch may (65535 in y and z). The last matrix of a batch may have a shorter
+// K than the others: it is then the last part of a product split along k.
 #ifndef GPUOPT_COMMON_GEMM
 #define GPUOPT_COMMON_GEMM
 #include "common/real.cl"
@@ -28,16 +29,17 @@
 // ld: elements from a row to the next; batch: from a matrix to the next, 0 where all of a batch share one.
 #define GEMM_ARGUMENTS                                                                                                          \
     global const REAL *restrict A, global const REAL *restrict B, global const REAL *restrict C, global REAL *restrict D,       \
-        const int M, const int N, const int K, const long lda, const long ldb, const long ldc, const long ldd,                  \
+        const int M, const int N, const int k_each, const long lda, const long ldb, const long ldc, const long ldd,             \
         const long batch_a, const long batch_b, const long batch_c, const long batch_d, const REAL alpha, const REAL beta,      \
-        const long from_a, const long from_b, const long from_c, const long from_d
+        const long from_a, const long from_b, const long from_c, const long from_d, const int k_last
 
 #define GEMM_BATCH                                                                                                              \
     A += from_a + (long)get_group_id(2) * batch_a;                                                                              \
     B += from_b + (long)get_group_id(2) * batch_b;                                                                              \
     C += from_c + (long)get_group_id(2) * batch_c;                                                                              \
     D += from_d + (long)get_group_id(2) * batch_d;                                                                              \
-    (void)A, (void)B, (void)C;  // not every kernel reads them
+    const int K = get_group_id(2) + 1 < get_num_groups(2) ? k_each : k_last;                                                    \
+    (void)A, (void)B, (void)C, (void)K;  // not every kernel reads them
 
 // Unchecked elements of op(A) and op(B).
 #if TRANSPOSE_A

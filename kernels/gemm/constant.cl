@@ -12,12 +12,16 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gemm_constant(GEM
     REAL4 sum[HEIGHT / 4];
 #pragma unroll
     for (int i = 0; i < HEIGHT / 4; ++i) sum[i] = 0;
-    for (int k = 0; k < K; ++k) {
-        const REAL4 of_b = *b;
+    for (int k = 0; k < K; k += UNROLL) {
+        REAL of_b[UNROLL];
 #pragma unroll
-        for (int i = 0; i < HEIGHT / 4; ++i) sum[i] = fma(of_a[i], of_b, sum[i]);
-        of_a += HEIGHT / 4;
-        b += B_STEP;
+        for (int u = 0; u < UNROLL; ++u) of_b[u] = k + u < K ? b[u * B_STEP] : 0;
+#pragma unroll
+        for (int u = 0; u < UNROLL; ++u)
+#pragma unroll
+            for (int i = 0; i < HEIGHT / 4; ++i) sum[i] = fma(of_a[u * (HEIGHT / 4) + i], (REAL4)of_b[u], sum[i]);
+        of_a += UNROLL * (HEIGHT / 4);
+        b += UNROLL * B_STEP;
     }
 #pragma unroll
     for (int i = 0; i < HEIGHT / 4; ++i) {

@@ -41,8 +41,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void gemm_tensor(GEMM_
     const int tile_m = first + in_band % height, tile_n = in_band / height;
     const int own_m = warp / (TILE_N / WARP_N) * WARP_M, own_n = warp % (TILE_N / WARP_N) * WARP_N;
     const int rounds = (K + PLANES * PER - 1) / (PLANES * PER);
-    const global uint4 *next_a = (const global uint4 *)A + (size_t)tile_m * rounds * A_STAGE + item;
-    const global uint4 *next_b = (const global uint4 *)B + (size_t)tile_n * rounds * B_STAGE + item;
+    const global uint4 *next_a = (const global uint4 *)A + (size_t)tile_m * lda * (PARTS * TILE_M) + item;
+    const global uint4 *next_b = (const global uint4 *)B + (size_t)tile_n * ldb * (PARTS * TILE_N) + item;
     const uint at_tiles_a = (uint)(size_t)tiles_a, at_tiles_b = (uint)(size_t)tiles_b;
 
     float4 sum[WARP_M / 16][WARP_N / 8];

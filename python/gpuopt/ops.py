@@ -3,6 +3,7 @@ configuration, no more."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -231,9 +232,9 @@ def gemm(
     ------
     ArrayError, ParameterError, UnsupportedError, DeviceMemoryError, NoDeviceError, KernelBuildError, OpenCLError
     """
-    dtype = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)[0]
+    dtype, *sizes = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
     chosen = A.device if device is None and isinstance(A, DeviceArray) else select(device)
-    *before, last = ways(chosen, dtype, precision, variant)
+    *before, last = ways(chosen, dtype, precision, variant, math.prod(sizes))
 
     def product(configuration: Configuration) -> Array:
         name, parameters = configuration.variant, configuration.parameters

@@ -4,6 +4,7 @@ right, tried once before it is used."""
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -53,6 +54,10 @@ FORMS = {
     "bf16x9": Form("bf16", 9),
 }
 
+# What a product must be to gain from tensor cores, whose operands are split by passes before: 35 us of launches and
+# memory beside sums at 130 instead of 40 TFLOP/s (H200, 2026-11).
+_WORTH_SPLITTING = 1.2e9
+
 _PROBE = (141, 75, 203)  # M, N, K: edges of any tile, and several sums moved out of the unit
 
 
@@ -84,11 +89,18 @@ def choose(
 
 
 def ways(
-    device: Device, dtype: np.dtype, precision: str | None = None, variant: str | Configuration | None = None
+    device: Device,
+    dtype: np.dtype,
+    precision: str | None = None,
+    variant: str | Configuration | None = None,
+    multiplications: float = math.inf,
 ) -> list[Configuration]:
     """The same in the order of trying: each is for operands that the one before refuses, by an ArrayError."""
+    fastest = precision == FAST_FP32 and variant is None
+    if fastest and dtype == np.float32 and multiplications < _WORTH_SPLITTING:
+        return [choose(device, dtype)]
     chosen = choose(device, dtype, precision, variant)
-    if precision != FAST_FP32 or variant is not None:
+    if not fastest:
         return [chosen]
     narrow = [_configuration(device, name, None) for name in _like_fp32(device, narrow=True)]
     return list(dict.fromkeys([*narrow, chosen, choose(device, dtype)]))

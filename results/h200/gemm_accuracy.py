@@ -50,7 +50,7 @@ def split(dtype, parts, scaled):
         for i in range(parts):
             for j in range(parts - i):
                 scale = 2.0 ** (11 * (i + j)) if scaled else 1.0
-                total = total + (left[i] @ right[j]).float() / scale
+                total = total + torch.mm(left[i], right[j], out_dtype=torch.float32) / scale
         return total.cpu().numpy()
 
     return product

@@ -97,6 +97,42 @@ void GemmPlanner::in_parts(const GemmCall& call, const std::function<Launch(cons
         }
 }
 
+Parameter parts_of_k_parameter() {
+    return {"SPLIT", {0, 1, 2, 4, 8, 16, 32, 64}, 0, "parts of k added by a pass; 0: as many as fill the device"};
+}
+
+std::int64_t GemmPlanner::parts_of_k(const GemmCall& call, const Launch& launch) const {
+    // Of the work-items a compute unit could hold, 256 are enough here, since each has many sums (H200, 2026-11).
+    constexpr std::int64_t shortest = 64, most = 64, enough = 256;
+    if (call.batch > 1) return 1;
+    if (const auto parts = case_.parameter("SPLIT"); parts > 0) return parts;
+    const auto wanted = static_cast<std::int64_t>(case_.device.compute_units) * enough,
+               there = static_cast<std::int64_t>(launch.global[0]);
+    return std::clamp<std::int64_t>(std::min(wanted / there, call.k / shortest), 1, most);
+}
+
+void GemmPlanner::in_parts_of_k(const GemmCall& call, std::int64_t parts, std::int64_t step,
+                                const std::function<void(const GemmCall&)>& add) {
+    const auto each = groups_of(groups_of(call.k, parts), step) * step, count = groups_of(call.k, each);
+    if (count <= 1) return add(call);
+    GemmMatrix sums;
+    sums.ld = groups_of(call.n, 4) * 4;
+    sums.batch = sums.ld * call.m;
+    sums.buffer = scratch(sums.batch * count, "sums of parts of k");
+    auto part = call;
+    part.k = each;
+    part.k_last = call.k - (count - 1) * each;
+    part.batch = count;
+    part.addend = Addend::none;
+    part.d = sums;
+    add(part);
+    auto sum = call;
+    sum.a = sum.b = sums;
+    sum.k = count;
+    sum.transpose_a = sum.transpose_b = false;
+    pass("sum", sum, launch_1d(call.m * groups_of(call.n, 4), 256));
+}
+
 Launch GemmPlanner::launch(const Sizes& sizes) const {
     auto launch = variant_.launch({case_.device, case_.dtype, sizes, parameters_});
     launch.dimensions = 3;
@@ -107,7 +143,9 @@ Launch GemmPlanner::launch(const Sizes& sizes) const {
 void GemmPlanner::multiply(const GemmCall& call, const Launch& launch) {
     const auto& workload = gemm_workload();
     plan_->main_step = plan_->steps().size();
-    add(workload.source_path(variant_), workload.entry_point(variant_), call, launch, parameters_);
+    auto levels = parameters_;
+    levels.erase("SPLIT");  // one program for all ways to split
+    add(workload.source_path(variant_), workload.entry_point(variant_), call, launch, levels);
 }
 
 void GemmPlanner::pass(const std::string& name, const GemmCall& call, const Launch& launch, const Parameters& macros) {
@@ -134,6 +172,7 @@ void GemmPlanner::add(const std::string& path, const std::string& entry_point, c
     for (const auto step : {call.a.batch, call.b.batch, c.batch, call.d.batch}) plan_->arg(cl_long(step));
     plan_->arg(real_scalar(dtype, arguments_.alpha)).arg(real_scalar(dtype, arguments_.beta));
     for (const auto from : {call.a.from, call.b.from, c.from, call.d.from}) plan_->arg(cl_long(from));
+    plan_->arg(cl_int(call.k_last > 0 ? call.k_last : call.k));
 }
 
 void GemmPlanner::scale() {

@@ -14,6 +14,7 @@ enum class Addend { none = 0, c = 1, d = 2 };
 struct GemmCall {
     GemmMatrix a, b, c, d;
     std::int64_t m = 0, n = 0, k = 0, batch = 1;
+    std::int64_t k_last = 0;  // of the batch's last matrix; 0 where it has as much as the others
     Addend addend = Addend::none;
     bool transpose_a = false, transpose_b = false;
 };
@@ -38,6 +39,14 @@ public:
     void in_parts(const GemmCall& call, const std::function<Launch(const Sizes&)>& launch,
                   const std::function<void(const GemmCall&, const Launch&)>& add) const;
 
+    // The call, of one product, as `parts` calls of at least a part each, multiples of `step`: `add` gets them as a
+    // batch whose operands it places, and whose results a pass adds. Few results fill a device only so, and short sums
+    // are more accurate than long ones. With 1 part, `add` gets the call.
+    void in_parts_of_k(const GemmCall& call, std::int64_t parts, std::int64_t step,
+                       const std::function<void(const GemmCall&)>& add);
+    // How many parts of k SPLIT asks for, of a call whose launch is this.
+    std::int64_t parts_of_k(const GemmCall& call, const Launch& launch) const;
+
     // The variant's kernel as the plan's main step; arguments of its own may follow through plan().arg.
     void multiply(const GemmCall& call, const Launch& launch);
     // A kernel of passes/<name>.cl, gemm_<name>, with the arguments that all share.
@@ -58,6 +67,9 @@ private:
     Case case_;
     std::shared_ptr<Prepared> plan_;
 };
+
+// The parameter SPLIT.
+Parameter parts_of_k_parameter();
 
 // Builders and counts of variants that have source files of their own.
 void build_constant(GemmPlanner& planner);

@@ -25,9 +25,11 @@ Launch tiles(const Case& at) {
 std::map<std::string, double> traffic(const Case& at) {
     const auto m = double(at.size("M")), n = double(at.size("N")), k = double(at.size("K"));
     const auto element = double(at.element_bytes());
+    // Of 4 x 8 neighbours, those of a row or a column read the same: a GPU's local memory serves them once.
+    const auto rows_read = 4 * double(at.parameter("WORK_M")), columns_read = 8 * double(at.parameter("WORK_N"));
     return {
         {"requested", element * m * n * k * (1 / double(at.parameter("TILE_M")) + 1 / double(at.parameter("TILE_N")))},
-        {"local", element * m * n * k * (1 / double(at.parameter("WORK_M")) + 1 / double(at.parameter("WORK_N")))}};
+        {"local", element * m * n * k * (1 / rows_read + 1 / columns_read)}};
 }
 
 // The operand with k from row to row and rows that begin at multiples of four elements: as it is, or turned by a pass.
@@ -70,7 +72,16 @@ void build(GemmPlanner& planner) {
                 turn(planner, part, call.b, call.transpose_b, part.n, "B, turned");
                 call.transpose_a = !a_along_k;
             }
-            planner.multiply(call, launch);
+            planner.in_parts_of_k(call, planner.parts_of_k(call, launch), planner.at().parameter("TILE_K"),
+                                  [&](GemmCall of_k) {
+                                      auto shape = launch;
+                                      shape.global[2] = static_cast<std::size_t>(of_k.batch);
+                                      if (of_k.k < call.k) {
+                                          of_k.a.batch = of_k.k * (of_k.transpose_a ? of_k.a.ld : 1);
+                                          of_k.b.batch = of_k.k * (of_k.transpose_b ? 1 : of_k.b.ld);
+                                      }
+                                      planner.multiply(of_k, shape);
+                                  });
         });
 }
 
@@ -137,7 +148,8 @@ GemmVariant gemm_register_tile() {
                {0, 1, 2},
                1,
                "a step's multiply-adds by rows (0), rows to and fro (1), columns of four to and fro (2)"},
-              {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"}},
+              {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"},
+              parts_of_k_parameter()},
              tiles,
              {tiles_divide(), group_fits(), sums_fit_registers(), copies_are_there(), copies_are_of_floats(),
               needs_local_bytes(local_bytes)}},

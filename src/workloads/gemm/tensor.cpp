@@ -11,9 +11,10 @@ std::int64_t parts_of(const Case& at) {
     return products == 1 ? 1 : products == 3 ? 2 : 3;
 }
 std::int64_t k_of_a_plane(const Case& at) { return at.parameter("TYPE") == tf32 ? 4 : 8; }
+// k between two meetings of a work-group.
+std::int64_t k_of_a_round(const Case& at) { return 2 * at.parameter("STEPS") * k_of_a_plane(at); }
 std::int64_t planes_of(const Case& at) {
-    const auto a_round = 2 * at.parameter("STEPS");
-    return groups_of(at.size("K"), a_round * k_of_a_plane(at)) * a_round;
+    return groups_of(at.size("K"), k_of_a_round(at)) * k_of_a_round(at) / k_of_a_plane(at);
 }
 std::int64_t items_of(const Case& at) {
     return 32 * (at.parameter("TILE_M") / at.parameter("WARP_M")) * (at.parameter("TILE_N") / at.parameter("WARP_N"));
@@ -113,16 +114,28 @@ public:
         call.a = a.parts;
         call.b = b.parts;
         call.transpose_a = call.transpose_b = false;
-        planner_.multiply(call, launch);
-        for (const auto* operand : {&a, &b})
-            planner_.plan()
-                .arg(notes_.buffer().handle())
-                .arg(cl_long(operand->largest_step))
-                .arg(cl_long(operand->largest_from));
+        planner_.in_parts_of_k(call, planner_.parts_of_k(call, launch), k_of_a_round(at_), [&](GemmCall part) {
+            auto shape = launch;
+            shape.global[2] = static_cast<std::size_t>(part.batch);
+            if (part.k < call.k) {
+                part.a.batch = piece_floats(part.k, "TILE_M");
+                part.b.batch = piece_floats(part.k, "TILE_N");
+            }
+            planner_.multiply(part, shape);
+            for (const auto* operand : {&a, &b})
+                planner_.plan()
+                    .arg(notes_.buffer().handle())
+                    .arg(cl_long(operand->largest_step))
+                    .arg(cl_long(operand->largest_from));
+        });
         planner_.plan().verdict = notes_.verdict(at_.parameter("TYPE") == fp16);
     }
 
 private:
+    // From one part of k to the next, in a tile.
+    std::int64_t piece_floats(std::int64_t k, const char* tile) const {
+        return k / k_of_a_plane(at_) * parts_of(at_) * at_.parameter(tile) * (piece / 4);
+    }
     std::int64_t matrices(const GemmMatrix& matrix) const { return matrix.batch == 0 ? 1 : part_.batch; }
 
     Operand split(const GemmMatrix& from, bool rows_side_by_side, std::int64_t rows, const char* tile,
@@ -224,7 +237,8 @@ GemmVariant gemm_tensor() {
               {"WARP_N", {32, 64}, 64, "columns of the result for 32 work-items"},
               {"STEPS", {1, 2}, 1, "steps of k (32 bytes) between two meetings of a work-group"},
               {"STAGES", {2, 3, 4}, 3, "tiles in local memory: one in use, others on their way"},
-              {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"}},
+              {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"},
+              parts_of_k_parameter()},
              tiles,
              {of_floats(), has_tensor_cores(), is_a_form(), tiles_divide(), needs_local_bytes(local_bytes)}},
             traffic,

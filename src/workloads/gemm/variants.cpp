@@ -120,6 +120,7 @@ const std::vector<GemmVariant>& table() {
                          {0, 1},
                          0,
                          "tiles of HEIGHT rows a panel: as many as the constant buffer holds (0), or one (1)"},
+                        {"UNROLL", {1, 4, 8}, 4, "elements of B a work-item has under way"},
                         {"LOCAL", {64, 128, 256}, 128, "work-items in a work-group"}},
                        columns,
                        {panel_fits(), work_group_fits("LOCAL")}},
