@@ -8,6 +8,7 @@ import contextlib
 import html
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -36,7 +37,7 @@ def source(path, cell_id):
 
 
 def test_there_are_notebooks():
-    assert [path.name for path in PATHS] == ["01_spmv.ipynb", "02_device.ipynb", "03_gem.ipynb"]
+    assert [path.name for path in PATHS] == ["01_spmv.ipynb", "02_device.ipynb", "03_gem.ipynb", "04_gemm.ipynb"]
 
 
 @each_notebook
@@ -158,6 +159,32 @@ def test_gem_notebook_runs(tmp_path):
     assert (work / "gpuopt-results" / "notebook-gem.jsonl").stat().st_size > 0
 
 
+@pytest.mark.usefixtures("any_device")
+def test_gemm_notebook_runs(tmp_path):
+    path = next(path for path in PATHS if path.stem == "04_gemm")
+    notebook, work = execute(path, tmp_path)
+    pictures = {"ladder", "sizes", "unrolling", "blocks", "ours", "tmv", "tmv-bandwidth", "accuracy"}
+    shown = {cell for cell, _ in outputs(notebook, "image/png")}
+    assert pictures <= shown
+    tables = dict(outputs(notebook, "text/html"))
+    assert "multiple_output" in tables["sweep"]
+    device = re.match(r"(.+): ([\d.,]+|nan) GFLOP/s", printed(notebook, "prediction"))[1]
+    assert device in html.unescape(tables["parameters"])
+    assert re.search(r"the worst element: +\d\d?\.\d% of", printed(notebook, "product"))
+    assert re.search(r"multiple_output +6\.70x +[\d.]+x", printed(notebook, "steps"))
+    assert not re.search(r", [1-9]\d* of all differ", printed(notebook, "special"))
+    assert "precision='fast_fp32': an error of" in printed(notebook, "precision")
+    # Stored rows are shown, or it says that they are not there.
+    assert ("stored" in tables) != ("There is no results/h200/gemm-8192" in printed(notebook, "stored"))
+    assert ("stored-speed" in shown) == ("stored" in tables)
+    assert ("stored-accuracy" in shown) != ("There is no results/h200/gemm-acc" in printed(notebook, "stored-accuracy"))
+    conclusion = printed(notebook, "conclusion")
+    assert device in conclusion
+    assert re.search(r"with an error of \d", conclusion)
+    assert not [cell["id"] for cell in code_cells(work / path.name) if "Warning" in printed(notebook, cell["id"])]
+    assert (work / "gpuopt-results" / "notebook-gemm.jsonl").stat().st_size > 0
+
+
 # ---------------------------------------------------------------- the conclusion is computed
 
 
@@ -249,3 +276,37 @@ def test_gem_conclusion_follows_the_rows(ratios, said):
     assert said in text
     assert "The fastest kernel, tiled(VERTICES=8), is 2.00x [1.67, 2.50] as fast as the basic one." in text
     assert text.count("On A device, MT + KS: ") == text.count("You said 90 %.") == len(stacks)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "bound_ms", "said"),
+    [
+        (Ratio(0.5, 0.4, 0.6, "FAST", 10), 0.8, "last step is 2.00x [1.67, 2.50] as fast as the plain loop."),
+        (Ratio(1.0, 0.9, 1.1, "SAME", 10), 0.8, "last step is no faster than the plain loop (1.00x [0.91, 1.11])."),
+        (Ratio(0.5, 0.4, 0.6, None, 10), 0.8, "as the plain loop, which these blocks do not decide."),
+        (Ratio(0.5, 0.4, 0.6, "FAST", 10), 0.8, "as the plain loop,\nat 80 % of its bound, with an error of 2e-07."),
+        (Ratio(0.5, 0.4, 0.6, "FAST", 10), float("nan"), "as the plain loop,\nwith an error of 2e-07."),
+        (Ratio(0.5, 0.4, 0.6, "FAST", 10), 0.8, "Of his 2 later steps these pay: multiple_output 2.00x [1.67, 2.50]."),
+        (Ratio(0.5, 0.4, 0.6, None, 10), 0.8, "Of his 2 later steps these pay: none."),
+    ],
+)
+def test_gemm_conclusion_follows_the_rows(ratio, bound_ms, said):
+    path = next(path for path in PATHS if path.stem == "04_gemm")
+    namespace = {
+        "GUESS": 9,
+        "LARGEST": 192,
+        "best": {"configuration": "packed(ROWS=6)", "median_ms": 1.0, "l2_rel": 2e-7},
+        "bound_of": lambda row: bound_ms,
+        "device": SimpleNamespace(name="A device"),
+        "gains": {"paper:unroll4": Ratio(1.5, 1.4, 1.6, "SLOW", 10), "paper:multiple_output": ratio},
+        "group": SimpleNamespace(label=lambda row: "packed"),
+        "jang": [SimpleNamespace(figures={"speedup": 6.7})],
+        "np": SimpleNamespace(isfinite=math.isfinite),
+        "study": SimpleNamespace(speedup=lambda name, reference: Ratio(0.1, 0.09, 0.11, "FAST", 10)),
+    }
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(source(path, "conclusion"), namespace)
+    assert said in out.getvalue()
+    assert out.getvalue().startswith("On A device, at 192, ")
+    assert "You said 9x; his own was 6.7x." in out.getvalue()

@@ -80,7 +80,7 @@ def gains(study: Study, keys: Sequence[str] = (JANG, YANG)) -> Figure:
             panels.append((paper, steps))
     if not panels:
         raise ValueError("study: no paper's first step ran beside others; sweep it with variants='all'")
-    heights = [1.1 + sum(ROW_INCHES + BAR_INCHES * len(found) for _, found in steps) for _, steps in panels]
+    heights = [1.25 + sum(ROW_INCHES + BAR_INCHES * len(found) for _, found in steps) for _, steps in panels]
     title = f"{called(workload)}: what the papers' steps bring"
     bases = joined([f"{step_name(paper.steps[0].preset)} for {authors(paper)}" for paper, _ in panels])
     lines = [f"Speed-ups are over {bases}.", _facts([row for group in groups for row in group.rows])]
@@ -90,7 +90,7 @@ def gains(study: Study, keys: Sequence[str] = (JANG, YANG)) -> Figure:
     colours = dict(zip(sizes, SHADES, strict=False))
     for ax, (paper, steps) in zip(axes, panels, strict=True):
         _gain_panel(ax, steps, colours)
-        ax.set_title(f"{authors(paper)}: {paper.title}", fontsize=9.5, loc="left", color=INK)
+        ax.set_title(f"{authors(paper)}: {paper.title}", fontsize=9.5, loc="left", color=INK, pad=16)
     axes[-1].set_xlabel("speed-up over the paper's first step (more is faster)", fontsize=9)
     handles: list[Artist] = [Patch(color=colour, label=size) for size, colour in colours.items()]
     handles.append(Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval"))
@@ -140,10 +140,10 @@ def _gain_panel(ax: Axes, steps: list[tuple[papers.Step, list[Gain]]], colours: 
             ax.plot(ends, [y] * len(ends), zorder=6, **HOLLOW)
             said = (", up to " if printed["speedup"] else " to ").join(f"{end:g}" for end in ends)
             ax.annotate(
-                said, (1, y), (104, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5, color=FAINT,
+                said, (1, y), (114, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5, color=FAINT,
                 va="center", ha="right", annotation_clip=False,
             )  # fmt: skip
-    for heading, points in (("here", 26.0), ("paper", 104.0)):
+    for heading, points in (("here", 26.0), ("paper", 114.0)):
         ax.annotate(
             heading, (1, -0.75), (points, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5, color=FAINT,
             va="center", ha="right", annotation_clip=False,
