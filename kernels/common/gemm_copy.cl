@@ -70,25 +70,34 @@ inline void copy_whole_piece(local REAL *to, const global REAL *from, const int 
     else asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
 }
 
-// The step is hidden from the compiler, which would keep a 64-bit pointer for each piece: registers that the sums need.
+// NVIDIA's compiler moves reads of local memory down to where they are used, and then waits for them.
+#define READS_STAY asm volatile("" ::: "memory");
+// The step from piece to piece is hidden from the compiler, which would keep a 64-bit pointer for each: registers that the sums need.
+#define HIDDEN_STEP(X)                                                                                                          \
+    long X##_by = X##_step;                                                                                                     \
+    asm volatile("" : "+l"(X##_by));
+// Piece i of the next tile, all of which is there; pieces in turn. Two together: the compiler puts three instructions before each group.
+#define PIECE_START(X, i, to)                                                                                                   \
+    {                                                                                                                           \
+        const int across = (i) * (ITEMS / X##_row);                                                                             \
+        copy_whole_piece((to) + (X##_along_k ? X##_first * X##_pitch + X##_line + across                                        \
+                                             : (X##_line + across) * X##_pitch + X##_first),                                    \
+                         X##_next, X##_wide);                                                                                   \
+        X##_next += X##_along_k && (i) == X##_each - 1 ? TILE_K - (X##_each - 1) * X##_by : X##_by;                             \
+    }
+#define PIECES_A_K max(2, (a_each + b_each + TILE_K - 2) / (TILE_K - 1))
+
 #define TILE_START(X, P, k0, to)                                                                                                \
     if (TILE_WHOLE(X, k0)) {                                                                                                    \
-        const global REAL *piece = X##_next;                                                                                    \
-        long by = X##_step;                                                                                                     \
-        asm volatile("" : "+l"(by));                                                                                            \
-        _Pragma("unroll") for (int i = 0; i < X##_each; ++i) {                                                                  \
-            const int x = X##_along_k ? X##_line + i * (ITEMS / X##_row) : X##_first;                                           \
-            const int line = X##_along_k ? X##_first : X##_line + i * (ITEMS / X##_row);                                        \
-            copy_whole_piece((to) + line * X##_pitch + x, piece, X##_wide);                                                     \
-            piece += by;                                                                                                        \
-        }                                                                                                                       \
+        HIDDEN_STEP(X)                                                                                                          \
+        _Pragma("unroll") for (int i = 0; i < X##_each; ++i) PIECE_START(X, i, to)                                              \
     } else {                                                                                                                    \
         _Pragma("unroll 1") for (int i = 0; i < X##_each; ++i) {                                                                \
             const int left = PIECE_LEFT(X, i, k0);                                                                              \
             copy_piece(PIECE_TO(X, to, i), left > 0 ? PIECE_FROM(X, P, i, k0) : P, X##_wide, 4 * left);                         \
         }                                                                                                                       \
-    }                                                                                                                           \
-    TILE_NEXT(X)
+        TILE_NEXT(X)                                                                                                            \
+    }
 #define TILE_FETCH(X, P, k0) TILE_START(X, P, k0, tiles_##X + (k0) * X##_pitch)  // before the loop, tile after tile
 #define TILE_PUT(X, to)
 #else

@@ -48,65 +48,93 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void gemm_register_til
 
     REAL4 a[2][WORK_M / 4], b[2][WORK_N / 4];
     const local REAL *near_a = tiles_a + own_m, *near_b = tiles_b + own_n;
+#define FRAGMENTS(at, k)                                                                                              \
+    _Pragma("unroll") for (int i = 0; i < WORK_M / 4; ++i) a[at][i] = READ4(near_a + (k) * A_PITCH + i * LANES_M * 4); \
+    _Pragma("unroll") for (int j = 0; j < WORK_N / 4; ++j) b[at][j] = READ4(near_b + (k) * B_PITCH + j * LANES_N * 4);
+#define MULTIPLY_ADD(at, i, j)                                                                                        \
+    do {                                                                                                              \
+        const REAL4 quad_a = a[at][(i) / 4], quad_b = b[at][(j) / 4];                                                 \
+        sum[i][j] = fma(OF_FOUR(quad_a, (i) % 4), OF_FOUR(quad_b, (j) % 4), sum[i][j]);                               \
+    } while (0)
     // A compute unit reads two registers a clock for each work-item, one from each of two banks, and keeps an operand that the next
-    // multiply-add names too. ORDER decides how often three are read: in 19, 14 and 11 % of them with 8 x 8 sums (H200, 2026-11; the
-    // order of loads is part of it, since it decides what the compiler moves).
-#define READ_A(at, k, i) a[at][i] = READ4(near_a + (k) * A_PITCH + (i) * LANES_M * 4)
-#define READ_B(at, k, j) b[at][j] = READ4(near_b + (k) * B_PITCH + (j) * LANES_N * 4)
+    // multiply-add names too. Along the longer side to and fro, from its end, one in 24 has to read more, and one in 9 by rows (counted in
+    // the machine code for an H200, 128 x 256 tiles, 8 x 16 sums). The compiler must keep to the order: at its level 1 it does.
+#define LONGER (WORK_M > WORK_N ? WORK_M : WORK_N)
 #if ORDER == 1
-#define FRAGMENTS(at, k)                                                               \
-    _Pragma("unroll") for (int j = WORK_N / 4 - 1; j >= 0; --j) READ_B(at, k, j);      \
-    _Pragma("unroll") for (int i = WORK_M / 4 - 1; i >= 0; --i) READ_A(at, k, i);
+#define FAR(line, far) ((line) % 2 ? (far) : LONGER - 1 - (far))
 #else
-#define FRAGMENTS(at, k)                                                               \
-    _Pragma("unroll") for (int j = 0; j < WORK_N / 4; ++j) READ_B(at, k, j);           \
-    _Pragma("unroll") for (int i = 0; i < WORK_M / 4; ++i) READ_A(at, k, i);
+#define FAR(line, far) (far)
 #endif
+#define MULTIPLY_ADDS(at)                                                                                             \
+    _Pragma("unroll") for (int line = 0; line < WORK_M * WORK_N / LONGER; ++line)                                     \
+        _Pragma("unroll") for (int far = 0; far < LONGER; ++far)                                                      \
+            MULTIPLY_ADD(at, WORK_M > WORK_N ? FAR(line, far) : line, WORK_M > WORK_N ? line : FAR(line, far));
+#define NEXT_TILE                                                                                                     \
+    writing = writing + 1 == STAGES ? 0 : writing + 1;                                                                \
+    COPIES_WAIT                                                                                                       \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                                     \
+    reading = reading + 1 == STAGES ? 0 : reading + 1;                                                                \
+    near_a = tiles_a + own_m + reading * TILE_K * A_PITCH;                                                            \
+    near_b = tiles_b + own_n + reading * TILE_K * B_PITCH;
+
     FRAGMENTS(0, 0)
-    int reading = 0, writing = STAGES - 1;
-    for (int step = 0; step < steps; ++step) {
-        const int ahead = (step + STAGES - 1) * TILE_K;
+    int reading = 0, writing = STAGES - 1, step = 0;
+#if COPY == 1
+    // While a whole tile is to be copied: its pieces between the multiply-adds, without a branch. With all of them at the beginning of a
+    // step, a kernel without copies was 10 % faster (H200, 2026-11); spread, they give back most of that.
+    const int whole = (a_even & b_even) == 1 && a_within && b_within ? K / TILE_K - (STAGES - 1) : 0;
+#pragma unroll 1
+    for (; step < whole; ++step) {
+        local REAL *to_a = tiles_a + writing * TILE_K * A_PITCH, *to_b = tiles_b + writing * TILE_K * B_PITCH;
+        HIDDEN_STEP(a)
+        HIDDEN_STEP(b)
 #pragma unroll
         for (int k = 0; k < TILE_K; ++k) {
             if (k == TILE_K - 1) {
-                if (ahead < K) {
-                    TILE_PUT(a, tiles_a + writing * TILE_K * A_PITCH)
-                    TILE_PUT(b, tiles_b + writing * TILE_K * B_PITCH)
-                }
-                writing = writing + 1 == STAGES ? 0 : writing + 1;
-                COPIES_WAIT
-                barrier(CLK_LOCAL_MEM_FENCE);
-                reading = reading + 1 == STAGES ? 0 : reading + 1;
-                near_a = tiles_a + own_m + reading * TILE_K * A_PITCH;
-                near_b = tiles_b + own_n + reading * TILE_K * B_PITCH;
+                COPIES_END
+                NEXT_TILE
             }
             FRAGMENTS((k + 1) & 1, (k + 1) % TILE_K)
-            if (k == 0) {
-                if (ahead < K) {
-                    TILE_START(a, A, ahead, tiles_a + writing * TILE_K * A_PITCH)
-                    TILE_START(b, B, ahead, tiles_b + writing * TILE_K * B_PITCH)
-                }
-                COPIES_END
+            READS_STAY
+#pragma unroll
+            for (int i = 0; i < PIECES_A_K; ++i) {
+                const int piece = k * PIECES_A_K + i;
+                if (piece < a_each) PIECE_START(a, piece, to_a)
+                else if (piece < a_each + b_each) PIECE_START(b, piece - a_each, to_b)
             }
-#define MULTIPLY_ADD(i, j)                                                                            \
-    do {                                                                                              \
-        const REAL4 quad_a = a[k & 1][(i) / 4], quad_b = b[k & 1][(j) / 4];                           \
-        sum[i][j] = fma(OF_FOUR(quad_a, (i) % 4), OF_FOUR(quad_b, (j) % 4), sum[i][j]);               \
-    } while (0)
-#if ORDER == 2  // down and up columns of four rows, to the right and back
-#pragma unroll
-            for (int rows = 0; rows < WORK_M; rows += 4)
-#pragma unroll
-                for (int right = 0; right < WORK_N; ++right)
-#pragma unroll
-                    for (int down = 0; down < 4; ++down)
-                        MULTIPLY_ADD(rows + (right % 2 ? 3 - down : down), rows % 8 ? WORK_N - 1 - right : right);
+            MULTIPLY_ADDS(k & 1)
+        }
+    }
+#define TRIP 4  // what is left is little: short code
 #else
-#pragma unroll
-            for (int i = 0; i < WORK_M; ++i)
-#pragma unroll
-                for (int right = 0; right < WORK_N; ++right) MULTIPLY_ADD(i, ORDER == 1 && i % 2 ? WORK_N - 1 - right : right);
+#define TRIP TILE_K
 #endif
+#pragma unroll 1
+    for (; step < steps; ++step) {
+        const int ahead = (step + STAGES - 1) * TILE_K;
+        if (ahead < K) {
+            TILE_START(a, A, ahead, tiles_a + writing * TILE_K * A_PITCH)
+            TILE_START(b, B, ahead, tiles_b + writing * TILE_K * B_PITCH)
+        }
+        COPIES_END
+#pragma unroll 1
+        for (int trip = 0; trip < TILE_K; trip += TRIP) {
+#pragma unroll
+            for (int k = 0; k < TRIP; ++k) {
+                if (k == TRIP - 1) {
+                    near_a += TRIP * A_PITCH;
+                    near_b += TRIP * B_PITCH;
+                    if (trip == TILE_K - TRIP) {
+                        if (ahead < K) {
+                            TILE_PUT(a, tiles_a + writing * TILE_K * A_PITCH)
+                            TILE_PUT(b, tiles_b + writing * TILE_K * B_PITCH)
+                        }
+                        NEXT_TILE
+                    }
+                }
+                FRAGMENTS((k + 1) & 1, (k + 1) % TRIP)
+                MULTIPLY_ADDS(k & 1)
+            }
         }
     }
 #pragma unroll

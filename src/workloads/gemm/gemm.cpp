@@ -145,7 +145,8 @@ void GemmPlanner::multiply(const GemmCall& call, const Launch& launch) {
     plan_->main_step = plan_->steps().size();
     auto levels = parameters_;
     levels.erase("SPLIT");  // one program for all ways to split
-    add(workload.source_path(variant_), workload.entry_point(variant_), call, launch, levels);
+    add(workload.source_path(variant_), workload.entry_point(variant_), call, launch, levels,
+        variant_.options ? variant_.options(case_) : std::string());
 }
 
 void GemmPlanner::pass(const std::string& name, const GemmCall& call, const Launch& launch, const Parameters& macros) {
@@ -153,7 +154,7 @@ void GemmPlanner::pass(const std::string& name, const GemmCall& call, const Laun
 }
 
 void GemmPlanner::add(const std::string& path, const std::string& entry_point, const GemmCall& call,
-                      const Launch& launch, const Parameters& parameters) {
+                      const Launch& launch, const Parameters& parameters, const std::string& more_options) {
     const auto flag = [](const char* name, int value) {
         return std::string(" -D") + name + "=" + std::to_string(value);
     };
@@ -163,6 +164,7 @@ void GemmPlanner::add(const std::string& path, const std::string& entry_point, c
     if (variant_.wide)
         options += flag("ALIGNED_A", aligned(call.a)) + flag("ALIGNED_B", aligned(call.b)) +
                    flag("ALIGNED_D", aligned(call.d));
+    options += more_options;
     plan_->add(session_->build(path, options), entry_point, launch);
     const auto& c = call.addend == Addend::c ? call.c : call.d;
     plan_->arg(call.a.buffer->handle()).arg(call.b.buffer->handle());

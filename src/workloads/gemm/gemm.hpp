@@ -19,6 +19,7 @@ struct GemmVariant : Variant {
     std::function<void(GemmPlanner&)> build{};
     std::function<std::map<std::string, double>(const Case&)> special{};  // of one product, as in Work
     bool wide = true;                                                     // its kernels take ALIGNED_A, _B and _D
+    std::function<std::string(const Case&)> options{};                    // of its kernel's build, beside the macros
 };
 
 // Variants with builders of their own.

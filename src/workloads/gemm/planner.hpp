@@ -55,7 +55,7 @@ public:
 
 private:
     void add(const std::string& path, const std::string& entry_point, const GemmCall& call, const Launch& launch,
-             const Parameters& parameters);
+             const Parameters& parameters, const std::string& more_options = {});
     void scale();
     Work work() const;
 

@@ -85,6 +85,10 @@ void build(GemmPlanner& planner) {
         });
 }
 
+// At its higher levels, NVIDIA's compiler takes the multiply-adds out of the order that the kernel gives them: 51
+// instead of 54 TFLOP/s (H200, 8192^3).
+std::string order_stays(const Case& at) { return at.parameter("COPY") == 1 ? " -cl-nv-opt-level=1" : ""; }
+
 Rule tiles_divide() {
     return {false, [](const Case& at) {
                 const auto items = items_of(at);
@@ -144,17 +148,17 @@ GemmVariant gemm_register_tile() {
               {"STAGES", {2, 3, 4}, 2, "tiles in local memory: one in use, others on their way"},
               {"COPY", {0, 1}, 0, "tiles through registers (0), or copied past them while others compute (1, PTX)"},
               {"PASS", {0, 1}, 0, "operands as they lie (0), or with k from row to row, turned by a pass before (1)"},
-              {"ORDER",
-               {0, 1, 2},
-               1,
-               "a step's multiply-adds by rows (0), rows to and fro (1), columns of four to and fro (2)"},
+              {"ORDER", {0, 1}, 1, "a step's multiply-adds by rows or columns (0), or to and fro (1)"},
               {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"},
               parts_of_k_parameter()},
              tiles,
              {tiles_divide(), group_fits(), sums_fit_registers(), copies_are_there(), copies_are_of_floats(),
               needs_local_bytes(local_bytes)}},
             traffic,
-            build};
+            build,
+            {},
+            true,
+            order_stays};
 }
 
 }  // namespace gpuopt
