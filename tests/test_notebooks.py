@@ -37,7 +37,8 @@ def source(path, cell_id):
 
 
 def test_there_are_notebooks():
-    assert [path.name for path in PATHS] == ["01_spmv.ipynb", "02_device.ipynb", "03_gem.ipynb", "04_gemm.ipynb"]
+    stems = ["01_spmv", "02_device", "03_gem", "04_gemm", "05_tomography"]
+    assert [path.name for path in PATHS] == [f"{stem}.ipynb" for stem in stems]
 
 
 @each_notebook
@@ -185,6 +186,54 @@ def test_gemm_notebook_runs(tmp_path):
     assert (work / "gpuopt-results" / "notebook-gemm.jsonl").stat().st_size > 0
 
 
+@pytest.mark.usefixtures("any_device")
+def test_tomography_notebook_runs(tmp_path):
+    path = next(path for path in PATHS if path.stem == "05_tomography")
+    notebook, work = execute(path, tmp_path)
+    pictures = {
+        "slice-picture",
+        "windows",
+        "ladder",
+        "bound",
+        "cone",
+        "histories",
+        "helix",
+        "helix-convergence",
+        "plain",
+    }
+    shown = {cell for cell, _ in outputs(notebook, "image/png")}
+    assert pictures | {"memory"} <= shown
+    tables = dict(outputs(notebook, "text/html"))
+    assert "vector_output" in tables["sweep"]
+    device = printed(notebook, "prediction").splitlines()[0]
+    assert device in html.unescape(tables["parameters"])
+    assert re.search(r"vector_output +0\.94 to 0\.98x +[\d.]+x", printed(notebook, "steps"))
+    assert float(re.search(r"error: ([\d.]+)% of", printed(notebook, "slice"))[1]) < 25  # the skull is a voxel or two
+    for method in ("SIRT", "SART", "OS-SART", "CGLS"):
+        assert re.search(rf"^{method} +finished; smallest error \d", printed(notebook, "cone"), re.MULTILINE)
+    fell = re.findall(r"([\d.]+)% -> ([\d.]+)%, less after (\d+) of (\d+)", printed(notebook, "helix-convergence"))
+    assert len(fell) == 2
+    for before, after, less, steps in fell:
+        assert float(after) < 0.8 * float(before)
+        assert less == steps
+    assert float(re.search(r"at most (\S+) of the largest", printed(notebook, "plain"))[1]) < 1e-4
+    assert "cgls: it needs an exact transpose" in printed(notebook, "adjoint")
+    parts = printed(notebook, "memory")
+    assert "tight  keeps its data on the host" in parts
+    assert "memory_limit: a slice" in parts
+    differences = re.findall(r"differs by at most (\S+) of", parts)
+    assert len(differences) == 4
+    assert all(float(difference) < 1e-4 for difference in differences)
+    # Stored rows are shown, or it says that they are not there.
+    assert ("stored-rates" in shown) != ("There is no results/h200/tomography" in printed(notebook, "stored"))
+    conclusion = printed(notebook, "conclusion")
+    assert device in conclusion
+    worst = re.search(r"adjoint errors are at most (\S+)\.\n", conclusion)[1]
+    assert float(worst) <= 1e-6
+    assert not [cell["id"] for cell in code_cells(work / path.name) if "Warning" in printed(notebook, cell["id"])]
+    assert (work / "gpuopt-results" / "notebook-tomography.jsonl").stat().st_size > 0
+
+
 # ---------------------------------------------------------------- the conclusion is computed
 
 
@@ -310,3 +359,40 @@ def test_gemm_conclusion_follows_the_rows(ratio, bound_ms, said):
     assert said in out.getvalue()
     assert out.getvalue().startswith("On A device, at 192, ")
     assert "You said 9x; his own was 6.7x." in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("ratio", "limit", "said"),
+    [
+        (Ratio(0.5, 0.4, 0.6, "FAST", 10), 4.0, "are 2.00x [1.67, 2.50] as fast as the plain loop. You said 0.96x."),
+        (Ratio(2.0, 1.9, 2.1, "SLOW", 10), 4.0, "are slower than the plain loop (0.500x [0.476, 0.526])."),
+        (Ratio(1.0, 0.9, 1.1, "SAME", 10), 4.0, "are no faster than the plain loop (1.00x [0.91, 1.11])."),
+        (Ratio(0.5, 0.4, 0.6, None, 10), 4.0, "as the plain loop, which these blocks do not decide."),
+        (
+            Ratio(0.5, 0.4, 0.6, "FAST", 10),
+            4.0,
+            "The fastest kernel, columns(Z=64), is 2.00x [1.67, 2.50] as fast, at 50",
+        ),
+        (Ratio(0.5, 0.4, 0.6, "FAST", 10), math.nan, "columns(Z=64), is 2.00x [1.67, 2.50] as fast.\n"),
+        (Ratio(0.5, 0.4, 0.6, "FAST", 10), 4.0, "error of 30.0% after the first iteration, 10.0% after 2.\n"),
+    ],
+)
+def test_tomography_conclusion_follows_the_rows(ratio, limit, said):
+    path = next(path for path in PATHS if path.stem == "05_tomography")
+    namespace = {
+        "GUESS": 0.96,
+        "adjoint": {"circle": [1e-9, 1e-3]},
+        "apart": 1e-6,
+        "ceiling": lambda row: (limit, "four loads each"),
+        "device": SimpleNamespace(name="A device"),
+        "helical": {"SART": (None, [0.3, 0.1], None)},
+        "naive": "paper:naive",
+        "np": SimpleNamespace(isfinite=math.isfinite),
+        "rate_of": lambda row: 2.0,
+        "study": SimpleNamespace(best=lambda: {"configuration": "columns(Z=64)"}, speedup=lambda *names: ratio),
+    }
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(source(path, "conclusion"), namespace)
+    assert said in out.getvalue()
+    assert out.getvalue().startswith("On A device, four voxels a work-item are ")

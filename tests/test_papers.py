@@ -87,7 +87,7 @@ def test_figures_of_brook_ladder_agree_with_each_other():
         assert printed["speedup_over_cpu"] / serial == pytest.approx(printed["speedup"], abs=0.006)
 
 
-@pytest.mark.parametrize("workload", ["spmv", "gem", "gemm", "tmv"])
+@pytest.mark.parametrize("workload", ["spmv", "gem", "gemm", "tmv", "tomography"])
 def test_presets_are_of_the_tables(workload):
     for step in papers.steps(workload).values():
         complete(workload, step.configuration)

@@ -184,7 +184,12 @@ class Bench:
     def __init__(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.path = cache / "tuned" / "made-up.json"
         self.problem: Any = SimpleNamespace(
-            workload="made-up", dtype=np.dtype("float32"), traits={}, tunable=lambda configuration: True, untuned=None
+            workload="made-up",
+            dtype=np.dtype("float32"),
+            traits={},
+            tunable=lambda configuration: True,
+            untuned=None,
+            family="",
         )
         self.times: dict[Configuration, float] = {}
         self.status: dict[Configuration, str] = {}

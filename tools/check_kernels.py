@@ -34,6 +34,11 @@ FORMS += [["-DKIND=3", "-DSALT=1", "-DCLAMP=1"]]
 # Products of transposes with an addend, and of rows that begin where wide loads do, added to what was there.
 PRODUCTS = [["-DTRANSPOSE_A=1", "-DTRANSPOSE_B=1", "-DADDEND=1"]]
 PRODUCTS += [[*(f"-DALIGNED_{operand}=1" for operand in "ABD"), "-DADDEND=2"]]
+# Back projections of flat and curved detectors, tilted and upright, each with another weight.
+SCANS = [[f"-DCURVED={kind // 2}", f"-DUPRIGHT={kind % 2}", f"-DWEIGHT={kind % 3}"] for kind in range(4)]
+SCANS += [[*scan, "-DGPU"] for scan in SCANS[2:]]
+SCANS += [["-DCURVED=1", "-DWEIGHT=2", "-DDIMENSIONS=2"], ["-DCURVED=0", "-DWEIGHT=2", "-DDIMENSIONS=2", "-DUPRIGHT=1"]]
+SCANS += [["-DANY=1", "-DMAIN=2", "-DCURVED=1"], ["-DANY=1", "-DMAIN=1", "-DPLANAR=1", "-DDIMENSIONS=2"]]
 Case = tuple[str, list[str]]
 
 
@@ -56,6 +61,9 @@ def cases() -> Iterator[Case]:
                 if workload == "gem":
                     given = [f"-D{name}={value}" for name, value in standard.items()]
                     yield from ((variant.source, [*TYPES[dtype], *given, *form]) for form in FORMS)
+                if workload == "tomography":
+                    given = [f"-D{name}={value}" for name, value in standard.items()]
+                    yield from ((variant.source, [*TYPES[dtype], *given, *scan]) for scan in SCANS)
                 if workload == "gemm":
                     given = [f"-D{name}={value}" for name, value in standard.items()]
                     yield from ((variant.source, [*TYPES[dtype], *given, *form]) for form in PRODUCTS)

@@ -158,6 +158,18 @@ def _transposed_pictures(problem: Problem, device: Device, directory: Path, stud
     return gemm_plots.save_tmv(study, directory)
 
 
+def _back_projection(subjects: Sequence[str], dtype: str, device: Device, **options: Any) -> Problem:
+    from gpuopt import problems
+
+    return problems.back_projection(subjects[-1], device=device, **options)
+
+
+def _back_projection_pictures(problem: Problem, device: Device, directory: Path, study: Study) -> list[Path]:
+    from gpuopt.lab import tomography_plots
+
+    return tomography_plots.save(study, directory, device)
+
+
 POTENTIAL_OPTIONS = (
     click.option("--salt", type=float, default=0.0, show_default=True, help="mol/l."),
     click.option("--projection", type=float, default=0.0, show_default=True, help="A above the surface."),
@@ -179,6 +191,13 @@ PRODUCT_OPTIONS = (
     click.option("--distribution", type=click.Choice(_distributions()), default="uniform", show_default=True),
     click.option("--precision", metavar="P", help="Of the whole call, and what is tuned, such as tf32x3."),
 )
+
+BACK_PROJECTION_OPTIONS = (
+    click.option(
+        "--weight", type=click.Choice(["none", "adjoint", "fdk"]), default="none", show_default=True,
+        help="What a view's value counts with at a voxel.",
+    ),
+)  # fmt: skip
 
 WORKLOADS = (
     Workload(
@@ -232,5 +251,20 @@ WORKLOADS = (
         _transposed_pictures,
         most=16,
         several=True,
+    ),
+    Workload(
+        "tomography",
+        "Back projection of a scan's views into a volume: a paper's ladder at its two sizes, ours, and SART's images.",
+        "CASE",
+        ("I1", "I2", "cube"),
+        "I1 and I2 (the paper's; a CPU is given one in 48 of their views, I1full all), cube (512^3 voxels, 496 views "
+        "of 960 x 1248; a small one for a CPU), slice (a plane, which scikit-image knows too), N of N^3 voxels, or "
+        "NxVIEWSxROWSxCOLUMNS",
+        ("float32",),
+        _back_projection,
+        _back_projection_pictures,
+        most=16,
+        several=True,
+        options=BACK_PROJECTION_OPTIONS,
     ),
 )

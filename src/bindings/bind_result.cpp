@@ -69,6 +69,8 @@ void bind_result(py::module_& module) {
     py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared",
                                                     "A built and bound plan of kernels; run it, or take samples of it.")
         .def("run", &Prepared::run, py::call_guard<py::gil_scoped_release>(), "Runs the plan once and waits for it.")
+        .def("start", &Prepared::start, py::call_guard<py::gil_scoped_release>(),
+             "Enqueues a run without waiting for it, but on a CPU device.")
         .def(
             "sample",
             [](Prepared& plan, std::size_t count, std::size_t batch) {

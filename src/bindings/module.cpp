@@ -11,5 +11,7 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
     gpuopt::bind_gem(module);
     gpuopt::bind_gemm(module);
     gpuopt::bind_tmv(module);
+    gpuopt::bind_tomography(module);
+    gpuopt::bind_projector(module);
     gpuopt::bind_microbench(module);
 }

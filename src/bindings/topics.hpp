@@ -13,6 +13,8 @@ void bind_spmv(pybind11::module_& module);
 void bind_gem(pybind11::module_& module);
 void bind_gemm(pybind11::module_& module);
 void bind_tmv(pybind11::module_& module);
+void bind_tomography(pybind11::module_& module);
+void bind_projector(pybind11::module_& module);
 void bind_microbench(pybind11::module_& module);
 
 }  // namespace gpuopt

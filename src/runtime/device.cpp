@@ -70,6 +70,7 @@ Device describe(const cl::Device& handle) {
             device.image3d_max[0] = handle.getInfo<CL_DEVICE_IMAGE3D_MAX_WIDTH>();
             device.image3d_max[1] = handle.getInfo<CL_DEVICE_IMAGE3D_MAX_HEIGHT>();
             device.image3d_max[2] = handle.getInfo<CL_DEVICE_IMAGE3D_MAX_DEPTH>();
+            device.image_array_max = handle.getInfo<CL_DEVICE_IMAGE_MAX_ARRAY_SIZE>();
             device.image_buffer_max = handle.getInfo<CL_DEVICE_IMAGE_MAX_BUFFER_SIZE>();
         }
         return device;

@@ -22,7 +22,7 @@ struct Device {
     std::uint64_t global_bytes = 0, max_alloc_bytes = 0, local_bytes = 0, constant_bytes = 0;
     std::size_t max_work_group_size = 0, base_align_bytes = 0;
     std::uint32_t vector_bytes = 0;  // of its own vectors, as wide as they come
-    std::size_t image2d_max[2] = {0, 0}, image3d_max[3] = {0, 0, 0}, image_buffer_max = 0;
+    std::size_t image2d_max[2] = {0, 0}, image3d_max[3] = {0, 0, 0}, image_buffer_max = 0, image_array_max = 0;
     bool image_support = false, fp64 = false, fp16 = false, subgroups = false, unified_memory = false;
     std::uint64_t timer_ns = 0;
     std::set<std::string> extensions;

@@ -42,6 +42,54 @@ void Image2D::fill_from(const Buffer& pixels) {
     });
 }
 
+ImageStack::ImageStack(std::shared_ptr<Session> session, Kind kind, std::size_t width, std::size_t height,
+                       std::size_t layers, const std::string& what)
+    : session_(std::move(session)), kind_(kind), width_(width), height_(height) {
+    const auto& device = session_->device();
+    require_images(device);
+    const auto* most = kind == Kind::array ? device.image2d_max : device.image3d_max;
+    if (width > most[0] || height > most[1] || layers > most_layers(device, kind))
+        throw UnsupportedError(UnsupportedError::Because::device,
+                               what + " needs images of " + std::to_string(width) + " x " + std::to_string(height) +
+                                   " x " + std::to_string(layers) + "; " + device.name + " allows " +
+                                   std::to_string(most[0]) + " x " + std::to_string(most[1]) + " x " +
+                                   std::to_string(most_layers(device, kind)));
+    const auto bytes = width * height * layers * 4;
+    session_->reserve(bytes, what);
+    reserved_ = bytes;
+    const cl::ImageFormat format(CL_R, CL_FLOAT);
+    try {
+        if (kind == Kind::array) {
+            array_ = checked([&] {
+                return cl::Image2DArray(session_->context(), CL_MEM_READ_WRITE, format, layers, width, height, 0, 0);
+            });
+        } else {
+            planes_ = checked(
+                [&] { return cl::Image3D(session_->context(), CL_MEM_READ_WRITE, format, width, height, layers); });
+        }
+    } catch (...) {
+        session_->release(bytes);
+        throw;
+    }
+}
+
+std::size_t ImageStack::most_layers(const Device& device, Kind kind) {
+    return kind == Kind::array ? device.image_array_max : device.image3d_max[2];
+}
+
+const cl::Image& ImageStack::handle() const {
+    if (kind_ == Kind::array) return array_;
+    return planes_;
+}
+
+cl::Event ImageStack::enqueue_copy(const cl::CommandQueue& queue, const Buffer& from, std::size_t first_byte,
+                                   std::size_t layers, const std::vector<cl::Event>* wait) const {
+    cl::Event event;
+    queue.enqueueCopyBufferToImage(from.handle(), handle(), first_byte, {0, 0, 0}, {width_, height_, layers}, wait,
+                                   &event);
+    return event;
+}
+
 ImageBuffer::ImageBuffer(std::shared_ptr<Buffer> pixels, std::int64_t count) : pixels_(std::move(pixels)) {
     const auto& session = *pixels_->session();
     require_images(session.device());

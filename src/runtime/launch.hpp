@@ -24,6 +24,16 @@ inline Launch launch_1d(std::int64_t items, std::int64_t local) {
     return launch;
 }
 
+// Enough work-groups of `local_x` by `local_y` items for items in three dimensions.
+inline Launch launch_3d(const std::array<std::int64_t, 3>& items, std::int64_t local_x, std::int64_t local_y) {
+    auto launch = launch_1d(items[0], local_x);
+    launch.dimensions = 3;
+    launch.local[1] = static_cast<std::size_t>(local_y);
+    launch.global[1] = static_cast<std::size_t>((items[1] + local_y - 1) / local_y * local_y);
+    launch.global[2] = static_cast<std::size_t>(items[2]);
+    return launch;
+}
+
 // Throws UnsupportedError naming the limit when the device, or this kernel as built for it, allows no such work-group.
 void check_launch(const Launch& launch, const Device& device, const cl::Kernel& kernel);
 

@@ -99,6 +99,22 @@ void Prepared::run() {
     if (verdict) verdict();  // reads buffers, which take the lock themselves
 }
 
+void Prepared::start() {
+    const auto lock = session_->lock_runs();
+    if (session_->device().type == DeviceType::cpu) {
+        run_group(1);
+        return;
+    }
+    std::vector<cl::Event> events;
+    try {
+        enqueue(events, nullptr);
+    } catch (...) {
+        session_->queue().finish();
+        throw;
+    }
+    checked([&] { return session_->queue().flush(); });
+}
+
 Samples Prepared::sample(std::size_t count, std::size_t batch) {
     Samples samples;
     const auto most_runs = runs_behind_a_gate();

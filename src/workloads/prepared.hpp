@@ -50,6 +50,9 @@ public:
     void keep(std::any owner) { kept_.push_back(std::move(owner)); }
 
     void run();
+    // Enqueues a run and does not wait for it, but on a CPU device, where waiting costs nothing. What it works on lives
+    // until somebody waits; `verdict` is not asked.
+    void start();
     // `count` samples of `batch` runs each. The runs stand behind a gate, so that short kernels queue back to back; no
     // more of them than make 1024 commands (but at least one run), since a driver's queue may be bounded and block. A
     // batch that is longer is made of several such groups, and its time is the sum of theirs.

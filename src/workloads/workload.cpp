@@ -8,6 +8,7 @@
 #include "workloads/microbench/microbench.hpp"
 #include "workloads/spmv/spmv.hpp"
 #include "workloads/tmv/tmv.hpp"
+#include "workloads/tomography/tomography.hpp"
 
 namespace gpuopt {
 namespace {
@@ -34,8 +35,8 @@ void require(const std::string& problem, UnsupportedError::Because because, cons
 }  // namespace
 
 const std::vector<const Workload*>& workloads() {
-    static const std::vector<const Workload*> all = {&spmv_workload(), &gem_workload(), &gemm_workload(),
-                                                     &tmv_workload(), &microbench_workload()};
+    static const std::vector<const Workload*> all = {&spmv_workload(), &gem_workload(),        &gemm_workload(),
+                                                     &tmv_workload(),  &tomography_workload(), &microbench_workload()};
     return all;
 }
 

@@ -267,7 +267,8 @@ _PEERS: dict[str, Callable[[Device, list[str]], list[Peer]]] = {"spmv": _spmv_pe
 
 def default_peers(workload: str, device: Device, notes: list[str]) -> list[Peer]:
     """The peers that are installed and fit the device; ``notes`` receive what an installed one was left out for."""
-    from gpuopt.lab import dense_peers  # which is made of what stands here
+    from gpuopt.lab import dense_peers, tomography_peers  # which are made of what stands here
 
-    make = (_PEERS | dense_peers.PEERS).get(workload)
+    others = dense_peers.PEERS | {"tomography": tomography_peers.back_projection_peers}
+    make = (_PEERS | others).get(workload)
     return make(device, notes) if make else []

@@ -47,7 +47,8 @@ class Profile:
     """Ceilings by name, cache levels (the last is memory, of no size), and the points behind them.
 
     Names: ``dram.read``, ``dram.write``, ``dram.copy``, ``dram.triad``, ``cache1`` and on (the levels of reading, the
-    fastest first), ``l1``, ``local``, ``constant``, ``image``, ``fetch``, ``float32`` and other dtypes (multiply-adds),
+    fastest first), ``l1``, ``local``, ``constant``, ``image``, ``fetch``, ``fetch.linear``, ``taps`` (means of
+    four pixels by loads), ``float32`` and other dtypes (multiply-adds),
     ``mma_fp16``, ``mma_bf16``, ``mma_tf32`` (multiply-adds of tensor cores, where PTX reaches them), the special
     functions and integer operations, ``latency.*`` in ns, ``launch`` in us, ``upload``, ``download``.
     """
@@ -206,6 +207,7 @@ def headline(device: Device) -> list[Point | TransferPoint]:
     ask("local", 16384, {"WIDTH": (1, 4), "STRIDE": 1})
     ask("image1d", 16384, {})
     ask("image2d", 16384, {"LINEAR": (0, 1), "CHANNELS": (1, 4)}, width=256)
+    ask("taps", 16384, {"LANES": 1, "AHEAD": 8} if gpu else {"LANES": (8, 16), "AHEAD": (8, 16)}, width=256)
     for dtype in ("float32", "float64"):
         ask("flops", 16384, {"WIDTH": (1, 2) if gpu else (8, 16), "CHAINS": 8}, dtype)
     if questions.reads_ptx(device):
@@ -236,7 +238,7 @@ def of_rows(rows: Sequence[Row]) -> Profile:
     ceilings: dict[str, Ceiling] = {}
     for row in good:
         for name in names_of(row):
-            rate, unit = (row["gop_s"], "G/s") if name.startswith("fetch") else rate_of(row)
+            rate, unit = (row["gop_s"], "G/s") if name.startswith(("fetch", "taps")) else rate_of(row)
             if not rate:
                 continue
             best = ceilings.get(name)
@@ -259,7 +261,7 @@ def of_rows(rows: Sequence[Row]) -> Profile:
 
 
 _STREAMS = ("read", "write", "copy", "triad")
-_ORDER = ("dram", "cache", "l1", "local", "constant", "image", "fetch", "float", "mma_", "latency", "launch")
+_ORDER = ("dram", "cache", "l1", "local", "constant", "image", "fetch", "taps", "float", "mma_", "latency", "launch")
 
 
 def names_of(row: Row) -> list[str]:
@@ -273,6 +275,8 @@ def names_of(row: Row) -> list[str]:
         return [family]
     if family in ("image1d", "image2d"):
         return ["image", "fetch"] if not params.get("LINEAR") else ["fetch.linear"]
+    if family == "taps":
+        return ["taps"]
     if family == "flops":
         return [str(row["dtype"])]
     if family == "latency":

@@ -121,9 +121,9 @@ class _Wanted:
 
 
 def fitting_variants(problem: Problem) -> list[str]:
-    """The variants of the problem's workload but those made for inputs of another kind, as for several columns where x
-    is one vector."""
-    rows = tables.variants(problem.workload)
+    """The variants of the problem's workload but those of another question, or made for inputs of another kind, as for
+    several columns where x is one vector."""
+    rows = [row for row in tables.variants(problem.workload) if not problem.family or row.family == problem.family]
     return [row.name for row in rows if all(problem.traits.get(trait, True) for trait in row.traits)]
 
 
@@ -131,6 +131,8 @@ def _wanted(problem: Problem, device: Device, names: str | Iterable[str | Config
     workload = problem.workload
     table = {variant.name: variant for variant in tables.variants(workload)}
     quoted = {name: papers.preset(workload, name) for name in papers.figures(workload)}
+    other = set(table) - set(fitting_variants(problem)) if problem.family else set()
+    quoted = {name: preset for name, preset in quoted.items() if preset.variant not in other}
     # Two presets may name one kernel (a paper's GPU and CPU form): a row is called by that of its own type of device,
     # else by the first.
     own = papers.presets_of_type(workload, device.type)

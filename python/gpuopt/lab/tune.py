@@ -109,7 +109,7 @@ def tune(
         progress=progress,
         tunable_only=True,
     )
-    held = _held(workload, study)
+    held = _held(problem, study)
     choices = _choices(problem, study, held, used)
     if study.interrupted:
         return Tuned(study, [], "the tuning was interrupted")
@@ -175,10 +175,11 @@ def _used_until_now(problem: Problem, device: Device) -> dict[Traits, Configurat
     return {traits: _resolved(problem, device, traits) for traits in sets}
 
 
-def _held(workload: str, study: Study) -> Traits:
-    """The traits that the problem's input has: a variant that needs them ran."""
+def _held(problem: Problem, study: Study) -> Traits:
+    """The traits that the problem's input has, beside those that it tells itself: a variant that needs them ran."""
     ran = {row["variant"] for row in study.rows if row.get("role") == "variant" and row["status"] == "ok"}
-    return frozenset(trait for v in tables.variants(workload) if v.name in ran for trait in v.traits)
+    needed = (trait for v in tables.variants(problem.workload) if v.name in ran for trait in v.traits)
+    return frozenset(needed).difference(problem.traits)
 
 
 def _choices(problem: Problem, study: Study, held: Traits, used: dict[Traits, Configuration]) -> list[Choice]:
@@ -186,7 +187,7 @@ def _choices(problem: Problem, study: Study, held: Traits, used: dict[Traits, Co
     groups, workload = study.groups(), problem.workload
     if not groups:
         return []
-    needs = {variant.name: frozenset(variant.traits) for variant in tables.variants(workload)}
+    needs = {row.name: frozenset(row.traits).difference(problem.traits) for row in tables.variants(workload)}
     compared = {
         Configuration(row["variant"], **row["params"]): row
         for row in groups[0].rows

@@ -43,6 +43,7 @@ class Problem:
     ``checked`` are the indices of the output's elements that ``reference`` and ``tolerance`` are of, None for all.
     ``tunable`` says whether a plain call may come to use a configuration, whatever the input; ``untuned`` is what it
     uses where no record fits ``traits``, None where one always does.
+    ``family`` names the variants that answer it, of a workload of several questions.
     ``counted`` is what one run does in the workload's own unit, such as ``{"pair": 1e9}``: what its rate counts.
     """
 
@@ -66,6 +67,7 @@ class Problem:
     counted: Mapping[str, float] = field(default_factory=dict)
     tunable: Callable[[Configuration], bool] = lambda configuration: True
     untuned: Configuration | None = None
+    family: str = ""
 
     def seen(self, output: np.ndarray) -> np.ndarray:
         """What of an output ``reference`` is of."""

@@ -25,6 +25,9 @@ Float64Array = NDArray[np.float64]
 WEIGHTS = ("adjoint", "none", "fdk")
 
 _SAMPLES_AT_ONCE = 2**15  # 256 kB an array
+_EQUAL = (
+    1e-5  # of a direction's components that differ by less the first is a ray's main axis: rounding must not choose
+)
 
 
 def back_project(geometry: Geometry, volume: Volume, projections: ArrayLike, weight: str = "adjoint") -> Float64Array:
@@ -34,19 +37,31 @@ def back_project(geometry: Geometry, volume: Volume, projections: ArrayLike, wei
     filtered view needs (``Cone.fdk_weight``; 1 of parallel beams).
     """
     p = _projections(geometry, volume, projections)
+    return back_project_at(geometry, volume, p, volume.points(), weight)
+
+
+def back_project_at(
+    geometry: Geometry, volume: Volume, projections: np.ndarray, points: Float64Array, weight: str = "adjoint"
+) -> Float64Array:
+    """The same at ``points`` (..., 3) in mm alone, from projections (views, rows, columns) of any real dtype."""
     if weight not in WEIGHTS:
         raise ParameterError(f"weight: {weight!r} is not known; give one of {', '.join(map(repr, WEIGHTS))}")
-    points = volume.points()
-    image = np.zeros(volume.shape)
+    image = np.zeros(points.shape[:-1])
     for view in range(geometry.views):
         at = geometry.project(points, view)
-        value = np.where(at.density > 0, bilinear(p[view], at.row, at.column), 0)
-        if weight == "adjoint":
-            value *= volume.cell * at.density
-        elif weight == "fdk" and isinstance(geometry, Cone):
-            value *= geometry.fdk_weight(points, view)
-        image += value
+        value = bilinear(projections[view].astype(np.float64), at.row, at.column)
+        image += np.where(at.density > 0, value, 0) * weights_at(geometry, volume, points, view, weight)
     return image
+
+
+def weights_at(geometry: Geometry, volume: Volume, points: Float64Array, view: int, weight: str) -> Float64Array:
+    """W of a view at ``points`` (..., 3)."""
+    if weight == "adjoint":
+        density: Float64Array = geometry.project(points, view).density
+        return volume.cell * density
+    if weight == "fdk" and isinstance(geometry, Cone):
+        return geometry.fdk_weight(points, view)
+    return np.ones(points.shape[:-1])
 
 
 def bilinear(view: Float64Array, row: Float64Array, column: Float64Array) -> Float64Array:
@@ -114,7 +129,11 @@ def _taps(geometry: Geometry, volume: Volume, view: int) -> Iterator[_Taps]:
     # In voxels a ray is start + length * slope, its length still in mm.
     start = (origin - volume.affine[:3, 3]) / size
     slope = direction / size
-    main = np.argmax(np.abs(slope[:, : volume.ndim]), axis=1)
+    steep = np.abs(slope[:, : volume.ndim])
+    # x beside both others, then y beside z, as kernels ask.
+    main = np.where(steep[:, 0] >= (1 - _EQUAL) * steep[:, 1:].max(axis=1), 0, 1)
+    if volume.ndim == 3:
+        main[(main == 1) & (steep[:, 1] < (1 - _EQUAL) * steep[:, 2])] = 2
     for axis in range(volume.ndim):
         rays = np.flatnonzero(main == axis)
         step = max(1, _SAMPLES_AT_ONCE // count[axis])

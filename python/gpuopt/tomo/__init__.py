@@ -10,6 +10,7 @@ from gpuopt.tomo.iterative import cgls, os_sart, sart, sirt
 from gpuopt.tomo.numpy_projector import NumpyProjector
 from gpuopt.tomo.operators import Backend, GeometricOperator, Operator
 from gpuopt.tomo.phantoms import Blob, Body, Ellipsoid, Phantom, blob, shepp_logan, sphere
+from gpuopt.tomo.projector import Projector
 from gpuopt.tomo.rawdata import normalise, poisson_noise
 from gpuopt.tomo.reconstruction import Reconstruction, State
 from gpuopt.tomo.scans import circular, fan, helical, parallel2d, parallel3d
@@ -28,6 +29,7 @@ __all__ = [
     "NumpyProjector",
     "Operator",
     "Phantom",
+    "Projector",
     "Reconstruction",
     "State",
     "Volume",

@@ -20,7 +20,7 @@ class _Norms(NamedTuple):
 class NumpyBackend(Backend):
     """NumPy arrays, fp64 whatever the caller's dtype."""
 
-    dtype = np.dtype(np.float64)
+    dtype: np.dtype[Any] = np.dtype(np.float64)
 
     def take(self, given: Any, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> np.ndarray:
         checks.shape(name, given, shape, axes, "the operator")

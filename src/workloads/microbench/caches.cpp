@@ -16,6 +16,7 @@ const Parameter linear{"LINEAR", {0, 1}, 0, "the nearest pixel (0) or a mean of 
 const Parameter chunks{"ITEMS", {2, 8, 64}, 8, "work-items, each of its own work-group and with a chunk of its own"};
 const Parameter held{
     "BLOCK", {2048, 8192, 12288, 16384}, 8192, "scalars of local memory, as many as the chain or more"};
+const Parameter lanes{"LANES", {1, 4, 8, 16}, 1, "places in an explicit vector"};
 const Parameter channels{"CHANNELS", {1, 4}, 4, "floats in a pixel"};
 constexpr std::int64_t chasing_items = 64;
 
@@ -44,6 +45,12 @@ Work fetching(const Case& at) {
     work.special["fetch"] = loads(at);
     return work;
 }
+Work interpolating(const Case& at) {
+    Work work;
+    work.special["taps"] = loads(at) * double(at.parameter("LANES"));
+    work.flops = 13 * work.special["taps"];
+    return work;
+}
 Work rereading_chunks(const Case& at) {
     const auto scalars = double(at.size("elements")) * double(at.size("trips"));
     auto work = moves("global", scalars * double(at.element_bytes()));
@@ -66,6 +73,13 @@ Rule chain_fits() {
                            ? std::string()
                            : "a chain through " + std::to_string(at.size("elements")) +
                                  " scalars does not fit BLOCK=" + std::to_string(at.parameter("BLOCK"));
+            }};
+}
+Rule between_pixels() {
+    return {false, [](const Case& at) {
+                return at.size("width") > 1 && at.size("elements") > at.size("width")
+                           ? std::string()
+                           : "one line of pixels has none to take means of";
             }};
 }
 Rule rows_of_pixels() {
@@ -125,6 +139,17 @@ MicrobenchRows cache_rows() {
          Source::picture,
          items,
          fetching},
+        {{"taps",
+          "all work-items take means of four pixels of a buffer, again and again",
+          {lanes, local_size(), groups, ahead},
+          full_device,
+          {work_group_fits("LOCAL"), only_for({DType::f32}), between_pixels()},
+          {},
+          {},
+          "taps"},
+         Source::global,
+         items,
+         interpolating},
         {{"reread",
           "every work-group walks through all of the working set, at another place and pace than its neighbours",
           {width, local_size(), groups, ahead},

@@ -48,15 +48,16 @@ std::function<TmvGrid(const Case&, bool)> strips_of_a_group(std::int64_t columns
 }
 
 // How many work-items lie across a group. As a rule 512 bytes of a row; more where rows are so few that some would have
-// none; less until groups are enough for one pass. Runs of 128 bytes stream as well as longer ones from memory, and
-// better than few groups do (H200, 2026-11: 1.07 GB in 0.245 ms, by 128 groups of 512 bytes in 0.29 ms).
+// none; less until groups are enough for one pass. Runs of 256 bytes stream as well as longer ones from memory, and
+// better than few groups do (H200, 2026-11: 1.07 GB in 0.247 ms by 256 groups, in 0.29 ms by 128 groups of 512 bytes,
+// in 0.265 ms by 512 groups of 128 bytes).
 std::int64_t items_across(const Case& at, std::int64_t vectors, std::int64_t enough) {
     constexpr std::int64_t usual_bytes = 512, mib = std::int64_t(1) << 20;
     const auto local = at.parameter("LOCAL"), vector_bytes = at.parameter("WIDTH") * at.element_bytes();
     const auto rows = std::max<std::int64_t>(at.size("rows"), 1), bytes = rows * vectors * vector_bytes;
     const auto wide = power_of_two_up(quotient_up(local * at.parameter("UNROLL"), rows));
     const auto across = std::min({std::max(usual_bytes / vector_bytes, wide), power_of_two_up(vectors), local});
-    const auto shortest = bytes > 32 * mib ? usual_bytes / 4 : 32;
+    const auto shortest = bytes > 256 * mib ? usual_bytes / 2 : bytes > 32 * mib ? usual_bytes / 4 : 32;
     auto narrow = across;
     while (quotient_up(vectors, narrow) < enough && narrow / 2 * vector_bytes >= shortest) narrow /= 2;
     return narrow;
@@ -66,8 +67,8 @@ TmvGrid filling_the_device(const Case& at, bool may_split) {
     constexpr std::int64_t small = std::int64_t(4) << 20;  // bytes, whose reading takes less than a second pass
     const auto units = std::max<std::int64_t>(at.device.compute_units, 1);
     const auto cols = at.size("cols"), rows = at.size("rows"), local = at.parameter("LOCAL");
-    // Seven eighths of the work-items that a compute unit of today's GPUs holds.
-    const auto full = units * 7 * 256 / local;
+    // Nearly half of the work-items that a compute unit of today's GPUs holds: each has many bytes on their way.
+    const auto full = units * 7 * 128 / local;
     const auto enough = rows * cols * at.element_bytes() > small ? full : quotient_up(units, 3);
     const auto vectors = std::max<std::int64_t>(quotient_up(cols, at.parameter("WIDTH")), 1);
     const auto across = at.parameter("ACROSS") > 0 ? at.parameter("ACROSS") : items_across(at, vectors, enough);

@@ -28,7 +28,8 @@ def whole_numbers(elements: int, width: int, dtype: np.dtype[Any], random: np.ra
     return np.resize(made, elements)
 
 
-source_constant = source_local = source_image1d = source_image2d = source_reread = source_reread_chunks = whole_numbers
+source_constant = source_local = source_image1d = source_image2d = source_taps = whole_numbers
+source_reread = source_reread_chunks = whole_numbers
 
 
 def rounding(case: Case, values: np.ndarray, terms: float, parts: int = 1) -> float:
@@ -138,6 +139,31 @@ def image2d(case: Case) -> Expected:
     values = values[which.reshape(-1)]
     terms = _terms(case, case["CHANNELS"])
     return Expected(values, rounding(case, values, terms, parts=16 if case["LINEAR"] else 1))
+
+
+def taps(case: Case) -> Expected:
+    _, group, place = _items(case)
+    image = exact(case.source).reshape(-1, case.width)
+    rows, columns = image.shape
+
+    def sampled(step: int, lane: int) -> np.ndarray:
+        """Of each pixel, the mean that a trip from it takes."""
+        x = np.minimum(np.arange(columns) + 0.5 * (step % 4) + 0.25 + 1.5 * lane, columns - 1.75)
+        y = np.minimum(np.arange(rows) + 1.5 * (step // 4) + 0.25, rows - 1.75)
+        u, v = x.astype(int), y.astype(int)
+        right, down = x - u, (y - v)[:, np.newaxis]
+        upper, lower = ((1 - right) * image[row][:, u] + right * image[row][:, u + 1] for row in (v, v + 1))
+        return np.asarray((1 - down) * upper + down * lower)
+
+    trip_sums = sum(
+        (sampled(step, lane) for step in range(case["AHEAD"]) for lane in range(case["LANES"])), np.zeros_like(image)
+    )
+    x0, y0 = (5 * group + place % 16) % columns, (3 * group + place // 16) % rows
+    starts, which = np.unique(np.stack([y0, x0]), axis=1, return_inverse=True)
+    values = np.zeros(starts.shape[1])
+    for trip in range(case.trips):
+        values += trip_sums[(starts[0] + 3 * trip) % rows, (starts[1] + 4 * trip) % columns]
+    return Expected(values[which.reshape(-1)], rounding(case, values, _terms(case, case["LANES"]), parts=16))
 
 
 def reread(case: Case) -> Expected:

@@ -1,0 +1,92 @@
+"""Peers of back projection: scikit-image for parallel beams in a plane, ASTRA's CUDA kernels for 3D scans."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import Device, UnsupportedError
+from gpuopt.lab.peers import Peer, _torch_sample, _torch_sees
+from gpuopt.problems.problem import Problem
+
+
+def _iradon(problem: Problem) -> Callable[[], np.ndarray]:
+    from skimage.transform import iradon
+
+    geometry, volume = problem.inputs["geometry"], problem.inputs["volume"]
+    columns, size = geometry.detector.columns, math.floor(math.sqrt(geometry.detector.columns**2 / 2))
+    same = volume.shape == (size, size) and volume.voxel == (geometry.detector.du,) * 2 and columns % 2
+    # Its origin is the pixel of index n // 2.
+    middle = (0.0 if size % 2 else -0.5) * geometry.detector.du
+    if not (geometry.parallel and volume.ndim == 2 and same and volume.centre == (middle, middle)):
+        raise UnsupportedError("it takes parallel beams in a plane, and the slice inside an odd detector: case slice")
+    sinogram = np.ascontiguousarray(problem.inputs["projections"].T)
+    # Its rows run the other way, and it divides by the views.
+    theta, scale = -np.rad2deg(geometry.angles), np.float32(2 * geometry.views / math.pi)
+    return lambda: np.asarray(iradon(sinogram, theta=theta, filter_name=None, circle=False) * scale)
+
+
+def _rounded(problem: Problem) -> np.ndarray:
+    """It rounds places to fp32 in pixels of the detector, and sums in fp32."""
+    return 4 * problem.tolerance
+
+
+def _astra(problem: Problem) -> Callable[[], Any]:
+    import astra
+    import astra.experimental
+    import torch
+
+    geometry, volume = problem.inputs["geometry"], problem.inputs["volume"]
+    if geometry.dimensions == 2 or problem.inputs["weight"] != "adjoint":
+        raise UnsupportedError("its kernels project 3D scans back with the weight 'adjoint' alone")
+    nz, ny, nx = volume.shape
+    corners = volume.corners()
+    ends = np.stack([corners.min(axis=0), corners.max(axis=0)], axis=1).ravel().tolist()
+    where = astra.create_projector("cuda3d", geometry.to_astra(), astra.create_vol_geom(ny, nx, nz, *ends))
+    given = np.ascontiguousarray(np.moveaxis(problem.inputs["projections"], 0, 1))  # rows, views, columns
+    projections = torch.as_tensor(given, device="cuda")
+    image = torch.zeros(volume.shape, device="cuda")
+
+    def run() -> Any:
+        astra.experimental.direct_BP3D(where, image, projections)
+        return image
+
+    return run
+
+
+def _textures(problem: Problem) -> np.ndarray:
+    """Places between pixels are rounded to 1/256, and its weights are approximate."""
+    return np.maximum(problem.tolerance, 0.01 * np.abs(problem.reference).max())
+
+
+def back_projection_peers(device: Device, notes: list[str]) -> list[Peer]:
+    """Those that are installed and fit the device."""
+    peers = []
+    if device.type == "cpu" and importlib.util.find_spec("skimage") is not None:
+        platform = f"scikit-image {importlib.metadata.version('scikit-image')}, host, 1 thread"
+        fetch = functools.partial(np.ravel)
+        peers.append(Peer("iradon", _iradon, lambda run: run(), fetch, platform=platform, tolerance=_rounded))
+    if "nvidia" in device.vendor.lower() and importlib.util.find_spec("astra") is not None:
+        if not _torch_sees(device, notes):
+            notes.append("ASTRA is left out: PyTorch, which would hold its arrays, is not there")
+            return peers
+        import astra
+
+        peers.append(
+            Peer(
+                "ASTRA",
+                _astra,
+                lambda run: run(),
+                lambda image: image.cpu().numpy().ravel(),
+                _torch_sample,
+                f"ASTRA {astra.__version__}",
+                _textures,
+            )
+        )
+    return peers

@@ -1,0 +1,182 @@
+"""Arithmetic of iterations on a device, and in float32 on the host for what does not fit there."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import ArrayError, Device, DeviceArray
+from gpuopt.tomo import checks
+from gpuopt.tomo.numpy_projector import NumpyBackend
+from gpuopt.tomo.operators import Backend, Norms
+
+_KEPT = 3  # one part of so many of a device's free memory may be kept to save back projections
+_AT_ONCE = 1 << 20  # elements of a sum that are widened to fp64 together
+
+FLOAT32 = np.dtype(np.float32)
+
+
+class DeviceBackend(Backend):
+    """Arrays of a device, float32. Operations are enqueued, and only what returns a number waits for them."""
+
+    dtype = FLOAT32
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._arithmetic = _core.DeviceArithmetic(device)
+        self.cache_bytes = max(0, device.global_bytes - device.allocated_bytes) // _KEPT
+
+    def take(self, given: Any, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> DeviceArray:
+        if isinstance(given, DeviceArray):
+            checks.shape(name, given, shape, axes, "the operator")
+            return self._checked(given, name)
+        require_float32(name, given)
+        checks.shape(name, given, shape, axes, "the operator")
+        checks.floats(name, given, axes)
+        return _core.to_device(np.ascontiguousarray(given), self.device)
+
+    def give(self, array: DeviceArray, like: Any) -> Any:
+        return array if isinstance(like, DeviceArray) else array.to_numpy()
+
+    def host(self, given: Any) -> np.ndarray:
+        if isinstance(given, DeviceArray):
+            return self._checked(given, "projections").to_numpy()
+        require_float32("projections", given)
+        checks.floats("projections", given, tuple(f"axis {i}" for i in range(given.ndim)))
+        return np.asarray(given)
+
+    def _checked(self, given: DeviceArray, name: str) -> DeviceArray:
+        require_float32(name, given)
+        if given.device.index != self.device.index:
+            raise ArrayError(
+                f"{name}: it lies on {given.device.name}, the operator on {self.device.name}; use {name}.to_numpy(), "
+                "or make the operator there"
+            )
+        if count := self._arithmetic.not_finite(given):
+            raise ArrayError(f"{name}: {count} of its elements are NaN or infinite; repair or mask such pixels")
+        return given
+
+    def empty(self, shape: tuple[int, ...]) -> DeviceArray:
+        """A new array of any values."""
+        return _core.empty(shape, self.dtype, self.device)
+
+    def full(self, shape: tuple[int, ...], value: float) -> DeviceArray:
+        made = self.empty(shape)
+        self._arithmetic.fill(made, value)
+        return made
+
+    def fill(self, x: DeviceArray, value: float) -> None:
+        self._arithmetic.fill(x, value)
+
+    def copy(self, x: DeviceArray) -> DeviceArray:
+        made = self.empty(x.shape)
+        self._arithmetic.copy(x, made)
+        return made
+
+    def views(self, p: DeviceArray, index: np.ndarray) -> DeviceArray:
+        return self._arithmetic.views(p, [int(i) for i in index])
+
+    def axpy(self, a: float, x: DeviceArray, y: DeviceArray, out: DeviceArray) -> None:
+        self._arithmetic.axpy(a, x, y, out)
+
+    def multiply(self, x: DeviceArray, by: DeviceArray) -> None:
+        self._arithmetic.multiply(x, by)
+
+    def reciprocal(self, x: DeviceArray, fraction: float, largest: float | None = None) -> None:
+        self._arithmetic.reciprocal(x, fraction, largest)
+
+    def residual(self, b: DeviceArray, ax: DeviceArray, weights: DeviceArray) -> Norms:
+        return _Norms(self._arithmetic.residual(b, ax, weights))
+
+    def update(
+        self,
+        x: DeviceArray,
+        step: float,
+        weights: DeviceArray,
+        g: DeviceArray,
+        low: float | None,
+        high: float | None,
+        mask: DeviceArray | None,
+        out: DeviceArray,
+    ) -> None:
+        bounds = -math.inf if low is None else low, math.inf if high is None else high
+        self._arithmetic.update(x, step, weights, g, *bounds, mask, out)
+
+    def largest(self, x: DeviceArray) -> float:
+        return self._arithmetic.largest(x)
+
+    def dot(self, x: DeviceArray, y: DeviceArray) -> float:
+        return self._arithmetic.dot(x, y)
+
+
+class _Norms:
+    """Waits for the device where one is read."""
+
+    def __init__(self, sums: _core.DeviceSums) -> None:
+        self._sums = sums
+
+    @cached_property
+    def _read(self) -> tuple[float, float]:
+        plain, weighted = self._sums.read()
+        return plain, weighted
+
+    @property
+    def plain(self) -> float:
+        return self._read[0]
+
+    @property
+    def weighted(self) -> float:
+        return self._read[1]
+
+
+class HostBackend(NumpyBackend):
+    """NumPy arrays, float32, with sums in fp64: where an operator streams its data through a device.
+
+    Arrays of the device come and go where the caller gives them.
+    """
+
+    dtype = FLOAT32
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    def take(self, given: Any, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> np.ndarray:
+        require_float32(name, given)
+        return np.ascontiguousarray(super().take(_on_host(given), name, shape, axes))
+
+    def give(self, array: np.ndarray, like: Any) -> Any:
+        return _core.to_device(array, self.device) if isinstance(like, DeviceArray) else array
+
+    def host(self, given: Any) -> np.ndarray:
+        require_float32("projections", given)
+        return super().host(_on_host(given))
+
+    def views(self, p: np.ndarray, index: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(p[index])
+
+    def dot(self, x: np.ndarray, y: np.ndarray) -> float:
+        one, other = x.ravel(), y.ravel()
+        parts = (slice(first, first + _AT_ONCE) for first in range(0, one.size, _AT_ONCE))
+        return float(sum(np.vdot(one[part].astype(np.float64), other[part].astype(np.float64)) for part in parts))
+
+
+def _on_host(given: Any) -> Any:
+    return given.to_numpy() if isinstance(given, DeviceArray) else given
+
+
+def require_float32(name: str, given: Any) -> None:
+    """Refuses what is no array, or not of native float32, which is what devices compute in."""
+    if not isinstance(given, (np.ndarray, DeviceArray)):
+        raise ArrayError(
+            f"{name}: {type(given).__name__} is neither a NumPy array nor a DeviceArray; use np.asarray({name}, "
+            "np.float32)"
+        )
+    if given.dtype != FLOAT32:
+        raise ArrayError(
+            f"{name}: its dtype is {given.dtype.name if given.dtype.isnative else given.dtype.str}, devices project "
+            f"float32; use {name}.astype(np.float32)"
+        )

@@ -1,0 +1,95 @@
+"""Scans on OpenCL devices: what their kernels take, and the plans of back projections."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import DeviceArray, ParameterError, Prepared
+from gpuopt.configuration import Configuration, resolve
+from gpuopt.tomo.geometry import Geometry
+from gpuopt.tomo.scans import Cone
+from gpuopt.tomo.volume import Volume
+
+WEIGHTS = ("adjoint", "none", "fdk")
+
+
+def kernel_geometry(geometry: Geometry, volume: Volume) -> _core.TomographyGeometry:
+    """A scan and a volume as kernels take them. Raises ParameterError where they do not belong together."""
+    geometry.check(volume)
+    return _core.TomographyGeometry(
+        np.concatenate(list(geometry.frames), axis=1),
+        geometry.detector.rows,
+        geometry.detector.columns,
+        geometry.parallel,
+        geometry.radius or 0.0,
+        list(volume.shape),
+        list(volume.voxel),
+        list(volume.centre),
+    )
+
+
+def prepare_back_projection(
+    geometry: Geometry,
+    volume: Volume,
+    projections: DeviceArray,
+    out: DeviceArray,
+    weight: str = "adjoint",
+    variant: str | Configuration | None = None,
+    *,
+    accumulate: bool = False,
+) -> Prepared:
+    """The sum over the views of W bilinear(projection), as ``gpuopt.reference.tomography.back_project``, built and
+    bound once: ``run()`` repeats it on whatever ``projections`` hold by then.
+
+    ``out`` of the volume's size is overwritten, or added to where the plan is to ``accumulate``. Raises ParameterError,
+    ArrayError, UnsupportedError, DeviceMemoryError.
+    """
+    if weight not in WEIGHTS:
+        raise ParameterError(f"weight: {weight!r} is not known; give one of {', '.join(map(repr, WEIGHTS))}")
+    scan = kernel_geometry(geometry, volume)
+    known = traits_of(scan, volume)
+    traits = {name: functools.partial(known.get, name) for name in known}
+    configuration = resolve("tomography", out.device, "float32", variant, traits)
+    return plan_back_projection(scan, projections, out, *kernel_weight(geometry, weight), accumulate, configuration)
+
+
+def plan_back_projection(
+    scan: _core.TomographyGeometry,
+    projections: DeviceArray,
+    out: DeviceArray,
+    weight: str,
+    fdk: float,
+    accumulate: bool,
+    configuration: Configuration,
+) -> Prepared:
+    """The same for what was prepared before."""
+    name, parameters = configuration.variant, configuration.parameters
+    return _core.prepare_back_projection(projections, out, scan, weight, fdk, accumulate, name, parameters)
+
+
+def traits_of(scan: _core.TomographyGeometry, volume: Volume) -> dict[str, object]:
+    """What records of back projectors ask of their input."""
+    layers = volume.shape[0] if volume.ndim == 3 else 1
+    return {
+        "operation": "back_projection",
+        "tall": scan.upright and layers >= TALL,
+        "few": volume.size < FEW,
+        "equiangular": scan.equiangular,
+    }
+
+
+TALL = 8  # voxels along z, of columns that are worth vectors of their own
+FEW = 1 << 22  # voxels, which do not fill a large device
+
+
+def kernel_weight(geometry: Geometry, weight: str) -> tuple[str, float]:
+    """A weight's name to kernels, and the factor of its 1 / w^2 (of a flat detector)."""
+    if weight != "fdk":
+        return weight, 1.0
+    if not isinstance(geometry, Cone):
+        return "none", 1.0
+    return "fdk", math.pow(geometry.sod / geometry.sdd, 2) if geometry.radius is None else 1.0

@@ -1,0 +1,148 @@
+"""Projections of what does not fit a device: slabs of the volume and blocks of views pass through it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import DeviceArray, DeviceMemoryError
+from gpuopt.tomo.geometry import Geometry
+from gpuopt.tomo.volume import Volume
+
+_FLOAT = 4
+_IMAGES, _DATA = 5, 3  # arrays of an iteration: images and projections
+_LINE = 2 * 8 * _FLOAT  # of a column of a view, by projection and by adjoint
+_MARGIN = 2  # zeros around the copy of a volume, and what rounds its rows up
+_ROWS_UP = 8
+_VIEWS_GATHERED = 64  # a launch of the adjoint, whose rays are laid out anew
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Bytes of an operator's arrays on a device, and of what its plans take beside them."""
+
+    image: int
+    data: int
+    copy: int
+    """Of the image with zeros around it, or of projections laid out anew, in one piece of memory."""
+    lines: int
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], views: int, geometry: Geometry) -> Needs:
+        detector = geometry.detector
+        *outer, ny, nx = (n + 2 * _MARGIN for n in shape)
+
+        def up(count: int) -> int:
+            return math.ceil(count / _ROWS_UP) * _ROWS_UP
+
+        if outer:
+            padded = max(ny * nx * up(outer[0]), outer[0] * nx * up(ny))
+            gathered = min(views, _VIEWS_GATHERED) * detector.columns * 2 * detector.rows
+        else:
+            padded, gathered = max(nx * up(ny), ny * up(nx)), 0
+        return cls(
+            _FLOAT * math.prod(shape),
+            _FLOAT * views * detector.rows * detector.columns,
+            _FLOAT * max(padded, gathered),
+            _LINE * views * detector.columns,
+        )
+
+    @property
+    def whole(self) -> int:
+        return self.image + self.data + self.copy + self.lines
+
+    @property
+    def largest(self) -> int:
+        """The largest piece of memory among them."""
+        return max(self.image, self.data, self.copy)
+
+    @property
+    def iteration(self) -> int:
+        """What an iteration takes whose data stay on the device."""
+        return _IMAGES * self.image + _DATA * self.data + self.copy + self.lines
+
+
+def fits(geometry: Geometry, volume: Volume, device: _core.Device, limit: int) -> bool:
+    """Whether an iteration's data may stay on the device."""
+    needs = Needs.of(volume.shape, geometry.views, geometry)
+    return needs.iteration <= limit and needs.largest <= device.max_alloc_bytes
+
+
+class Project(Protocol):
+    """Enqueues a projection, or its adjoint or a back projection, of arrays of a device that belong to some views of a
+    scan and a part of its volume; adds to the result where asked to."""
+
+    def __call__(
+        self, geometry: Geometry, volume: Volume, image: DeviceArray, data: DeviceArray, accumulate: bool
+    ) -> None: ...
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How a scan is cut: ``slices`` of the volume's first axis and ``views`` at once."""
+
+    slices: int
+    views: int
+
+    @classmethod
+    def of(cls, geometry: Geometry, volume: Volume, limit: int, largest: int) -> Parts:
+        """The largest parts that fit ``limit`` bytes, and each array ``largest``. Raises DeviceMemoryError, naming what
+        the least would take."""
+        slices, views = volume.shape[0], geometry.views
+        while True:
+            needs = Needs.of((slices, *volume.shape[1:]), views, geometry)
+            if needs.whole <= limit and needs.largest <= largest:
+                return cls(slices, views)
+            if slices == views == 1:
+                raise DeviceMemoryError(
+                    f"memory_limit: a slice of the volume and a view take {needs.whole:,} bytes, of which {limit:,} "
+                    "may be used; give more, a smaller slice, or a smaller detector"
+                )
+            # The image's part comes with a padded copy of it.
+            if views == 1 or (slices > 1 and 2 * needs.image >= needs.data):
+                slices = math.ceil(slices / 2)
+            else:
+                views = math.ceil(views / 2)
+
+
+class Streamed:
+    """Projections of NumPy arrays by parts that fit."""
+
+    def __init__(self, geometry: Geometry, volume: Volume, device: _core.Device, limit: int) -> None:
+        self._geometry, self._volume, self._device = geometry, volume, device
+        self.parts = Parts.of(geometry, volume, limit, device.max_alloc_bytes)
+
+    def forward(self, x: np.ndarray, out: np.ndarray, project: Project) -> None:
+        """out = A x, a block of views after the other."""
+        for block, scan in self._blocks():
+            data = self._empty(scan.shape)
+            for number, (slab, part) in enumerate(self._slabs()):
+                project(scan, part, _core.to_device(np.ascontiguousarray(x[slab]), self._device), data, number > 0)
+            out[block] = data.to_numpy()
+
+    def back(self, p: np.ndarray, out: np.ndarray, project: Project) -> None:
+        """out = what ``project`` makes of p, a slab of the volume after the other."""
+        for slab, part in self._slabs():
+            image = self._empty(part.shape)
+            for number, (block, scan) in enumerate(self._blocks()):
+                project(scan, part, image, _core.to_device(np.ascontiguousarray(p[block]), self._device), number > 0)
+            out[slab] = image.to_numpy()
+
+    def _blocks(self) -> Iterator[tuple[slice, Geometry]]:
+        for first in range(0, self._geometry.views, self.parts.views):
+            block = slice(first, min(first + self.parts.views, self._geometry.views))
+            yield block, self._geometry.subset(block)
+
+    def _slabs(self) -> Iterator[tuple[slice, Volume]]:
+        count = self._volume.shape[0]
+        for first in range(0, count, self.parts.slices):
+            last = min(first + self.parts.slices, count)
+            yield slice(first, last), self._volume.part(first, last)
+
+    def _empty(self, shape: tuple[int, ...]) -> Any:
+        return _core.empty(shape, np.dtype(np.float32), self._device)

@@ -1,0 +1,152 @@
+#include "workloads/tomography/arithmetic.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace gpuopt {
+namespace {
+
+constexpr std::size_t group = 256, most_groups = 1024, part_bytes = 16;  // as in the kernels; two sums a group
+
+template <class Value>
+void set(cl::Kernel& kernel, cl_uint& next, const Value& value) {
+    checked([&] { return kernel.setArg(next, value); });
+    ++next;
+}
+void set(cl::Kernel& kernel, cl_uint& next, const Buffer& buffer) {
+    checked([&] { return kernel.setArg(next, buffer.handle()); });
+    ++next;
+}
+
+}  // namespace
+
+std::array<double, 2> DeviceSums::read() const {
+    std::array<double, 2> sums{};
+    if (doubles_) {
+        std::vector<double> parts(parts_->bytes() / sizeof(double));
+        parts_->download(parts.data());
+        for (std::size_t i = 0; i < parts.size(); ++i) sums[i % 2] += parts[i];
+        return sums;
+    }
+    std::vector<float> parts(parts_->bytes() / sizeof(float));
+    parts_->download(parts.data());
+    for (std::size_t i = 0; i < parts.size(); ++i) sums[i / 2 % 2] += double(parts[i]);
+    return sums;
+}
+
+DeviceArithmetic::DeviceArithmetic(std::shared_ptr<Session> session)
+    : session_(std::move(session)),
+      program_(session_->build("tomography/passes/arithmetic.cl",
+                               std::string("-cl-std=CL1.2") + (session_->device().fp64 ? " -DFP64" : ""))) {}
+
+std::size_t DeviceArithmetic::groups_of(const Buffer& extent) const {
+    return std::clamp<std::size_t>((extent.bytes() / 4 + 4 * group - 1) / (4 * group), 1, most_groups);
+}
+
+// Parts beyond the groups that a run has stay 0.
+std::shared_ptr<Buffer> DeviceArithmetic::parts() const {
+    std::shared_ptr<Buffer> found;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        const auto free =
+            std::find_if(pool_.begin(), pool_.end(), [](const auto& held) { return held.use_count() == 1; });
+        if (free != pool_.end()) found = *free;
+        if (!found) {
+            found = std::make_shared<Buffer>(session_, most_groups * part_bytes, "the sums of a reduction");
+            pool_.push_back(found);
+        }
+    }
+    run("tomography_fill", *found, 1, *found, cl_float(0));
+    return found;
+}
+
+template <class... Values>
+void DeviceArithmetic::run(const char* entry_point, const Buffer& extent, std::size_t groups,
+                           const Values&... values) const {
+    auto kernel = checked([&] { return cl::Kernel(program_->handle, entry_point); });
+    cl_uint next = 0;
+    (set(kernel, next, values), ...);
+    set(kernel, next, cl_ulong(extent.bytes() / 4));
+    const auto lock = session_->lock_runs();
+    checked([&] {
+        return session_->queue().enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(groups * group),
+                                                      cl::NDRange(group));
+    });
+    // On a CPU waiting costs nothing, and memory may be given back at once.
+    if (session_->device().type == DeviceType::cpu) checked([&] { return session_->queue().finish(); });
+}
+
+void DeviceArithmetic::fill(const Buffer& x, float value) const {
+    run("tomography_fill", x, groups_of(x), x, cl_float(value));
+}
+
+void DeviceArithmetic::copy(const Buffer& x, std::size_t first, std::size_t bytes, const Buffer& out,
+                            std::size_t to) const {
+    const auto lock = session_->lock_runs();
+    checked([&] {
+        session_->queue().enqueueCopyBuffer(x.handle(), out.handle(), first, to, bytes);
+        return session_->device().type == DeviceType::cpu ? session_->queue().finish() : CL_SUCCESS;
+    });
+}
+
+void DeviceArithmetic::axpy(float a, const Buffer& x, const Buffer& y, const Buffer& out) const {
+    run("tomography_axpy", x, groups_of(x), cl_float(a), x, y, out);
+}
+
+void DeviceArithmetic::multiply(const Buffer& x, const Buffer& by) const {
+    run("tomography_multiply", x, groups_of(x), x, by);
+}
+
+void DeviceArithmetic::reciprocal(const Buffer& x, float fraction) const {
+    const auto found = std::make_shared<Buffer>(session_, most_groups * 4, "the largest elements of parts");
+    const auto whole = std::make_shared<Buffer>(session_, 4, "the largest element");
+    run("tomography_fill", *found, 1, *found, cl_float(-std::numeric_limits<float>::infinity()));
+    run("tomography_largest", x, groups_of(x), x, *found);
+    run("tomography_largest", *found, 1, *found, *whole);
+    run("tomography_reciprocal", x, groups_of(x), x, *whole, cl_float(fraction));
+}
+
+void DeviceArithmetic::reciprocal(const Buffer& x, float fraction, float largest) const {
+    const auto whole = std::make_shared<Buffer>(session_, 4, "the largest element");
+    run("tomography_fill", *whole, 1, *whole, cl_float(largest));
+    run("tomography_reciprocal", x, groups_of(x), x, *whole, cl_float(fraction));
+}
+
+DeviceSums DeviceArithmetic::residual(const Buffer& b, const Buffer& ax, const Buffer& weights) const {
+    auto found = parts();
+    run("tomography_residual", b, groups_of(b), b, ax, weights, *found);
+    return {std::move(found), session_->device().fp64};
+}
+
+void DeviceArithmetic::update(const Buffer& x, float step, const Buffer& weights, const Buffer& g, float low,
+                              float high, const Buffer* mask, const Buffer& out) const {
+    run("tomography_update", x, groups_of(x), x, cl_float(step), weights, g, cl_float(low), cl_float(high),
+        mask ? *mask : x, cl_int(mask != nullptr), out);
+}
+
+float DeviceArithmetic::largest(const Buffer& x) const {
+    const auto found = std::make_shared<Buffer>(session_, groups_of(x) * 4, "the largest elements of parts");
+    run("tomography_largest", x, groups_of(x), x, *found);
+    std::vector<float> parts(found->bytes() / 4);
+    found->download(parts.data());
+    return *std::max_element(parts.begin(), parts.end());
+}
+
+double DeviceArithmetic::dot(const Buffer& x, const Buffer& y) const {
+    const auto found = parts();
+    run("tomography_dot", x, groups_of(x), x, y, *found);
+    return DeviceSums(found, session_->device().fp64).read()[0];
+}
+
+std::size_t DeviceArithmetic::not_finite(const Buffer& x) const {
+    const auto found = parts();
+    run("tomography_not_finite", x, groups_of(x), x, *found);
+    return static_cast<std::size_t>(DeviceSums(found, session_->device().fp64).read()[0]);
+}
+
+void DeviceArithmetic::finish() const {
+    const auto lock = session_->lock_runs();
+    checked([&] { return session_->queue().finish(); });
+}
+
+}  // namespace gpuopt

@@ -1,0 +1,55 @@
+// What iterations compute between projections, on fp32 buffers of one device. Nothing waits but what returns numbers.
+#pragma once
+
+#include <array>
+#include <mutex>
+#include <vector>
+
+#include "runtime/buffer.hpp"
+
+namespace gpuopt {
+
+// Two sums of a reduction, in parts on the device until they are read.
+class DeviceSums {
+public:
+    DeviceSums(std::shared_ptr<Buffer> parts, bool doubles) : parts_(std::move(parts)), doubles_(doubles) {}
+    std::array<double, 2> read() const;  // waits
+
+private:
+    std::shared_ptr<Buffer> parts_;
+    bool doubles_;
+};
+
+class DeviceArithmetic {
+public:
+    explicit DeviceArithmetic(std::shared_ptr<Session> session);
+    const std::shared_ptr<Session>& session() const { return session_; }
+
+    void fill(const Buffer& x, float value) const;
+    void copy(const Buffer& x, std::size_t first, std::size_t bytes, const Buffer& out, std::size_t to) const;  // bytes
+    void axpy(float a, const Buffer& x, const Buffer& y, const Buffer& out) const;
+    void multiply(const Buffer& x, const Buffer& by) const;
+    void reciprocal(const Buffer& x, float fraction) const;                 // of its own largest element
+    void reciprocal(const Buffer& x, float fraction, float largest) const;  // of this one
+    DeviceSums residual(const Buffer& b, const Buffer& ax, const Buffer& weights) const;
+    void update(const Buffer& x, float step, const Buffer& weights, const Buffer& g, float low, float high,
+                const Buffer* mask, const Buffer& out) const;
+    float largest(const Buffer& x) const;                // waits
+    double dot(const Buffer& x, const Buffer& y) const;  // waits
+    std::size_t not_finite(const Buffer& x) const;       // waits; how many elements
+    void finish() const;
+
+private:
+    // A kernel's arguments in order; elements and the work-groups for them come from the buffer named first.
+    template <class... Values>
+    void run(const char* entry_point, const Buffer& extent, std::size_t groups, const Values&... values) const;
+    std::size_t groups_of(const Buffer& extent) const;
+    std::shared_ptr<Buffer> parts() const;
+
+    std::shared_ptr<Session> session_;
+    std::shared_ptr<const Program> program_;
+    mutable std::mutex mutex_;
+    mutable std::vector<std::shared_ptr<Buffer>> pool_;  // of parts; one is free where nobody else holds it
+};
+
+}  // namespace gpuopt

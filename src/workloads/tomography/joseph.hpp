@@ -1,0 +1,101 @@
+// Joseph's projector along rays, and its exact adjoint, which gathers: no atomics, the same weights.
+#pragma once
+
+#include <mutex>
+
+#include "runtime/image.hpp"
+#include "workloads/tomography/tomography.hpp"
+
+namespace gpuopt {
+
+// Of family "forward": through a padded copy of the volume with exact weights, or through images with the texture
+// unit's. Of family "adjoint": for scans whose rows are parallel to z, and for any.
+TomographyVariant tomography_joseph();
+TomographyVariant tomography_joseph_image();
+TomographyVariant tomography_joseph_gather();
+TomographyVariant tomography_joseph_gather_any();
+
+// Directions whose components differ by less count as equal, and the first of x, y, z is a ray's main axis: rounding
+// must not choose it.
+constexpr double joseph_equal = 1e-5;
+
+// Columns of a view whose rays share a main axis, in the order in which they cross the volume's other axis. A negative
+// count says that columns fall. As kernels read it.
+struct JosephRun {
+    std::int32_t view, column, count, line;
+};
+
+// Rays as kernels want them. Indices count from the middle ones, n / 2, so that fp32 keeps its digits; they are whole.
+//
+// Upright (rows parallel to z, and no ray steeper than it is wide): a line is B0 B1 C0 C1 E0 E1. On plane k of the main
+// axis the rays of its column lie at B0 + k B1 along the other axis, and at C0 + k C1 + j (E0 + k E1) in z, j the row.
+// Others: a line is a direction and a moment (place x direction) of a column's middle row, each as four numbers; what a
+// row adds to them is a step.
+struct JosephTables {
+    bool upright = false;
+    std::array<std::vector<JosephRun>, 3> runs;  // by main axis
+    std::vector<float> lines, steps;             // 8 numbers each
+    std::int64_t most_rows = 0;                  // of an upright scan: rays of a column that one voxel meets, at most
+};
+// `any` asks for the second form whatever the scan.
+JosephTables joseph_tables(const TomographyGeometry& geometry, bool any = false);
+
+// Device memory that plans of one projector share: they run one after the other.
+class JosephScratch {
+public:
+    explicit JosephScratch(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+    std::shared_ptr<Buffer> buffer(std::size_t bytes, const std::string& what);
+    std::shared_ptr<ImageStack> layers(const std::array<std::size_t, 3>& size);  // width, height, how many
+    const std::shared_ptr<Session>& session() const { return session_; }
+
+private:
+    std::shared_ptr<Session> session_;
+    std::shared_ptr<Buffer> buffer_;
+    std::map<std::array<std::size_t, 3>, std::shared_ptr<ImageStack>> layers_;
+};
+
+// A bound plan whose volume and projections may be exchanged between runs.
+class JosephPlan {
+public:
+    struct Place {
+        std::size_t step;
+        cl_uint argument;
+        bool volume;
+    };
+    using Arrays = std::vector<std::shared_ptr<Buffer>>;
+    JosephPlan(std::shared_ptr<Prepared> prepared, std::vector<Place> places, std::shared_ptr<Arrays> arrays,
+               const TomographyGeometry& geometry)
+        : voxels(geometry.voxels()),
+          pixels(geometry.pixels()),
+          prepared_(std::move(prepared)),
+          places_(std::move(places)),
+          arrays_(std::move(arrays)) {}
+
+    const std::int64_t voxels, pixels;  // of the arrays that it takes
+    // For samples, before any start: it holds the arrays that the plan was made with.
+
+    const std::shared_ptr<Prepared>& prepared() const { return prepared_; }
+    // Enqueues the plan on these arrays, and does not wait on a GPU: the driver keeps what it works on. Afterwards the
+    // plan holds no arrays.
+    void start(const Buffer& volume, const Buffer& projections);
+
+private:
+    std::shared_ptr<Prepared> prepared_;
+    std::vector<Place> places_;
+    std::shared_ptr<Arrays> arrays_;
+    std::mutex mutex_;
+};
+
+struct JosephArguments {
+    std::shared_ptr<Buffer> volume, projections;
+    TomographyGeometry geometry;
+    bool accumulate = false;  // adds to what the result holds
+};
+
+// p = A f by a variant of family "forward", f = A^T p by one of family "adjoint". Throws ParameterError,
+// UnsupportedError, KernelBuildError, DeviceMemoryError.
+std::shared_ptr<JosephPlan> prepare_joseph(const std::shared_ptr<JosephScratch>& scratch,
+                                           const JosephArguments& arguments, const std::string& variant,
+                                           const Parameters& parameters);
+
+}  // namespace gpuopt

@@ -1,0 +1,72 @@
+// Tomography: voxel-driven back projection of views into a volume (Jang 2009), and projectors that go along rays.
+#pragma once
+
+#include <array>
+
+#include "workloads/prepared.hpp"
+#include "workloads/workload.hpp"
+
+namespace gpuopt {
+
+// Case sizes: "nx", "ny", "nz" of the volume, "views", "rows", "columns" of the projections; 1 or 0 for "curved",
+// "upright" (rows parallel to z), "equiangular" (an upright arc about a source that circles z) and "along_x" (a
+// launch's beams run nearer to x than to y). Families: "back_projection" and those of projectors.
+struct TomographyVariant : Variant {
+    // What a back projector reads: the projections themselves as an arc, copies with zeros around them, such copies
+    // transposed, or layers of images.
+    enum class Reads { nothing, arc, padded, transposed, layers } reads = Reads::nothing;
+    std::function<Work(const Case&)> work{};  // of a whole back projection, "dram" aside
+};
+
+const Workload& tomography_workload();
+
+// A scan and the volume it looks at; mm, fp64.
+struct TomographyGeometry {
+    int dimensions = 3;
+    std::int64_t views = 0, rows = 1, columns = 0;   // of the projections [view, row, column]
+    std::array<std::int64_t, 3> count{1, 1, 1};      // of the volume [z, y, x]: x, y, z
+    std::array<double, 3> voxel{1, 1, 1}, middle{};  // x, y, z: sizes, and where the volume's middle lies
+    bool parallel = false;
+    double radius = 0;           // of a curved detector; 0: flat
+    std::vector<double> frames;  // 12 a view: source (of parallel beams the direction to it), centre, column, row
+
+    std::array<double, 3> vector(std::int64_t view, std::int64_t which) const;
+    std::int64_t voxels() const { return count[0] * count[1] * count[2]; }
+    std::int64_t pixels() const { return views * rows * columns; }
+    double cell() const;  // volume of a voxel; in 2D its area
+};
+
+enum class BackWeight { none = 0, fdk = 1, adjoint = 2 };
+
+// What a scan asks kernels for.
+struct GeometryTraits {
+    bool curved = false, upright = false, equiangular = false;
+};
+GeometryTraits traits_of(const TomographyGeometry& geometry);
+
+// Whether the middle beams of some views run nearer to x than to y.
+bool run_along_x(const TomographyGeometry& geometry, std::int64_t first, std::int64_t count);
+
+// Numbers a view of kernels/common/tomography.cl, for each view; `fdk` is the square of what a flat detector's 1 / w is
+// multiplied by in its weight.
+constexpr std::int64_t view_floats = 20;
+std::vector<float> view_records(const TomographyGeometry& geometry, BackWeight weight, double fdk);
+// The arc's own numbers, and streams of angle, height, sine and cosine, each as long as the views rounded up to 4.
+std::array<float, 16> arc_numbers(const TomographyGeometry& geometry, BackWeight weight);
+std::vector<float> arc_streams(const TomographyGeometry& geometry);
+
+struct BackProjection {
+    std::shared_ptr<Buffer> projections, volume;
+    TomographyGeometry geometry;
+    BackWeight weight = BackWeight::none;
+    double fdk = 1;           // see view_records
+    bool accumulate = false;  // adds to what the volume holds
+};
+
+// The plan of f = sum over views of W bilinear(p), or f += ...; views that do not fit the device's images or memory at
+// once come in blocks. Throws ParameterError, UnsupportedError, KernelBuildError, DeviceMemoryError.
+std::shared_ptr<Prepared> prepare_back_projection(const std::shared_ptr<Session>& session,
+                                                  const BackProjection& arguments, const std::string& variant,
+                                                  const Parameters& parameters);
+
+}  // namespace gpuopt

@@ -1,0 +1,248 @@
+// The table of tomography variants: adding one is a row here and kernels/tomography/<name>.cl.
+#include "workloads/tomography/joseph.hpp"
+
+namespace gpuopt {
+namespace {
+
+using Reads = TomographyVariant::Reads;
+
+const char* const back_projection = "back_projection";
+const Parameter few_across{"LOCAL_X", {8, 16, 32, 64}, 16, "work-items of a group along x"};
+const Parameter few_down{"LOCAL_Y", {1, 4, 8, 16}, 16, "work-items of a group along y"};
+const Parameter views_a_launch{"VIEWS",
+                               {1, 2, 4, 8, 16, 32, 64, 128, 256},
+                               64,
+                               "views a launch, at most; the volume is read and written once in each"};
+
+std::int64_t quotient_up(std::int64_t value, std::int64_t divisor) { return (value + divisor - 1) / divisor; }
+
+std::int64_t across_of(const Case& at) { return at.parameters.count("LOCAL_X") ? at.parameter("LOCAL_X") : 1; }
+Launch groups(const Case& at, std::int64_t items_x, std::int64_t items_y, std::int64_t items_z) {
+    Launch launch;
+    launch.dimensions = 3;
+    const auto x = across_of(at), y = at.parameter("LOCAL_Y");
+    launch.local = {static_cast<std::size_t>(x), static_cast<std::size_t>(y), 1};
+    launch.global = {static_cast<std::size_t>(quotient_up(items_x, x) * x),
+                     static_cast<std::size_t>(quotient_up(items_y, y) * y), static_cast<std::size_t>(items_z)};
+    return launch;
+}
+
+std::function<Launch(const Case&)> voxels_each(std::int64_t across) {
+    return [across](const Case& at) {
+        return groups(at, quotient_up(at.size("nx"), across), at.size("ny"), at.size("nz"));
+    };
+}
+Launch columns_each(const Case& at) {
+    const auto width = at.parameters.count("WIDTH") ? at.parameter("WIDTH") : 1;
+    return groups(at, quotient_up(at.size("nx"), width), at.size("ny"), quotient_up(at.size("nz"), at.parameter("Z")));
+}
+std::int64_t items_of_block(const Case& at) {
+    return at.parameter("LOCAL_X") * at.parameter("LOCAL_Y") * at.parameter("LANES_Z");
+}
+Launch blocks_of_columns(const Case& at) {
+    const auto across = at.parameter("LOCAL_X"), along = at.parameter("LOCAL_Y");
+    const bool turned = at.size("along_x") != 0;
+    const auto items = items_of_block(at);
+    auto launch = launch_1d(quotient_up(at.size("nx"), turned ? along : across) * items, items);
+    launch.dimensions = 3;
+    launch.global[1] = static_cast<std::size_t>(quotient_up(at.size("ny"), turned ? across : along));
+    launch.global[2] =
+        static_cast<std::size_t>(quotient_up(at.size("nz"), at.parameter("Z") * at.parameter("LANES_Z")));
+    return launch;
+}
+Launch columns_of_items(const Case& at) {
+    auto launch = launch_1d(quotient_up(at.size("nx"), at.parameter("ACROSS")), 1);
+    launch.dimensions = 3;
+    launch.global[1] = static_cast<std::size_t>(at.size("ny"));
+    launch.global[2] = static_cast<std::size_t>(quotient_up(at.size("nz"), at.parameter("Z")));
+    return launch;
+}
+
+double updates(const Case& at) {
+    return double(at.size("nx")) * double(at.size("ny")) * double(at.size("nz")) * double(at.size("views"));
+}
+// Two multiply-adds where u and 1 / w are a column's; else rows of a matrix, or of a turned frame, and a division.
+double place_flops(const Case& at) { return at.size("upright") ? 2 : 12; }
+
+Work fetches(const Case& at) {
+    Work work;
+    work.flops = (place_flops(at) + 2) * updates(at);
+    work.special["fetch.linear"] = updates(at);
+    return work;
+}
+// Three interpolations of a difference and a multiply-add, and a floor with its rest for each coordinate.
+Work taps(const Case& at) {
+    Work work;
+    work.flops = (place_flops(at) + 2 + 13) * updates(at);
+    work.bytes["requested"] = 4 * 4 * updates(at);
+    if (at.size("rows") > 1) work.special["taps"] = updates(at);
+    return work;
+}
+// The paper's: everything about a voxel and a view is computed for both.
+Work taps_of_arc(const Case& at) {
+    auto work = taps(at);
+    work.flops = 40 * updates(at);
+    return work;
+}
+
+// Two taps a voxel; what is blended of a view's lines depends on its magnification and is not counted.
+Work pairs(const Case& at) {
+    Work work;
+    work.flops = 10 * updates(at);
+    work.bytes["requested"] = 4 * 2 * updates(at);
+    return work;
+}
+
+Rule for_cpus() {
+    return {true, [](const Case& at) {
+                return at.device.type == DeviceType::cpu ? std::string()
+                                                         : "its work-items do what work-groups do on " + at.device.name;
+            }};
+}
+Rule upright() {
+    return {false, [](const Case& at) {
+                return at.size("upright") ? std::string() : "its columns need detectors whose rows are parallel to z";
+            }};
+}
+Rule group_fits() {
+    return {true, [](const Case& at) {
+                const auto wanted = across_of(at) * at.parameter("LOCAL_Y");
+                return wanted <= static_cast<std::int64_t>(at.device.max_work_group_size)
+                           ? std::string()
+                           : "a work-group of " + std::to_string(wanted) + "; " + at.device.name + " allows " +
+                                 std::to_string(at.device.max_work_group_size);
+            }};
+}
+Rule an_arc() {
+    return {false, [](const Case& at) {
+                return at.size("equiangular")
+                           ? std::string()
+                           : "the paper's geometry is an arc of detectors about a source that circles z";
+            }};
+}
+Rule view_fits(std::int64_t margin) {
+    return {false, [margin](const Case& at) {
+                const auto pixels = (at.size("rows") + margin) * (at.size("columns") + margin);
+                return pixels < INT32_MAX ? std::string() : "a view of 2^31 pixels or more";
+            }};
+}
+Rule group_of_columns_fits() {
+    return {true, [](const Case& at) {
+                const auto wanted = items_of_block(at);
+                return wanted <= static_cast<std::int64_t>(at.device.max_work_group_size)
+                           ? std::string()
+                           : "a work-group of " + std::to_string(wanted) + "; " + at.device.name + " allows " +
+                                 std::to_string(at.device.max_work_group_size);
+            }};
+}
+
+TomographyVariant paper(const char* name, const char* summary, std::int64_t across) {
+    TomographyVariant row{{name,
+                           summary,
+                           {few_across, few_down},
+                           voxels_each(across),
+                           {group_fits(), an_arc(), view_fits(0)},
+                           {},
+                           {"equiangular"}}};
+    row.family = back_projection;
+    row.reads = Reads::arc;
+    row.work = taps_of_arc;
+    return row;
+}
+
+TomographyVariant image() {
+    TomographyVariant row{
+        {"image",
+         "columns of voxels, the texture unit interpolates; sums stay in registers over many views",
+         {{"LOCAL_X", {4, 8, 16, 32, 64}, 16, "columns of a group across the beam"},
+          {"LOCAL_Y", {1, 2, 4, 8, 16, 32, 64}, 8, "columns of a group along the beam"},
+          {"LANES_Z", {1, 2, 4}, 1, "neighbouring work-items along z"},
+          {"DEEP", {1, 2, 4, 8}, 4, "neighbouring work-items along the beam"},
+          {"BEAM", {0, 1}, 1, "along the beam is y (0), or in each launch x or y, whichever is nearer (1)"},
+          {"Z", {1, 2, 4, 8, 16, 32}, 32, "voxels along z a work-item"},
+          {"AT_ONCE", {1, 2, 4}, 2, "views under way at once"},
+          views_a_launch,
+          {"IMAGE", {2, 3}, 2, "layers of an array of images (2), planes of one image (3)"}},
+         blocks_of_columns,
+         {group_of_columns_fits(), multiple_of("LOCAL_Y", "DEEP")},
+         {"images"}}};
+    row.family = back_projection;
+    row.reads = Reads::layers;
+    row.work = fetches;
+    return row;
+}
+
+TomographyVariant padded(const char* name, const char* summary, std::vector<Parameter> parameters) {
+    TomographyVariant row{{name, summary, std::move(parameters), columns_each, {group_fits(), view_fits(3)}}};
+    row.family = back_projection;
+    row.reads = Reads::padded;
+    row.work = taps;
+    return row;
+}
+TomographyVariant buffer() {
+    return padded("buffer", "columns of voxels, four taps of zero-padded projections each, exact weights",
+                  {{"LOCAL_X", {8, 16, 32, 64}, 32, few_across.meaning},
+                   {"LOCAL_Y", {1, 4, 8, 16}, 8, few_down.meaning},
+                   {"Z", {1, 2, 4, 8, 16, 32}, 16, "voxels along z a work-item"},
+                   views_a_launch});
+}
+TomographyVariant buffer_vectors() {
+    auto row = padded("buffer_vectors", "the same for CPUs in explicit vectors along x, two taps a load",
+                      {{"WIDTH", {4, 8, 16}, 16, "voxels along x a work-item, in an explicit vector"},
+                       {"LOCAL_Y", {1, 4, 16}, 1, few_down.meaning},
+                       {"Z", {1, 2, 4, 8, 16, 32}, 8, "voxels along z a work-item"},
+                       views_a_launch});
+    row.rules.push_back(for_cpus());
+    return row;
+}
+
+TomographyVariant columns() {
+    TomographyVariant row{
+        {"columns",
+         "for CPUs: two lines of a transposed view are blended for a column of voxels, which takes two "
+         "neighbours each",
+         {{"ACROSS", {4, 8, 16, 32}, 16, "columns of voxels along x a work-item"},
+          {"Z", {16, 32, 64, 128, 256}, 128, "voxels along z a work-item"},
+          {"WIDTH", {8, 16}, 16, "voxels along z in an explicit vector"},
+          views_a_launch},
+         columns_of_items,
+         {for_cpus(), upright(), view_fits(20)},
+         {},
+         {"tall"}}};
+    row.family = back_projection;
+    row.reads = Reads::transposed;
+    row.work = pairs;
+    return row;
+}
+
+const std::vector<TomographyVariant>& table() {
+    static const std::vector<TomographyVariant> rows = {
+        paper("naive", "a voxel a work-item: sine, cosine, arc tangent and root, channel and row one after the other",
+              1),
+        paper("alu", "the same with intrinsics, a table of sines and one function for channel and row", 1),
+        paper("vector_input", "the same with four views at once", 1),
+        paper("vector_output", "the same with four voxels a work-item", 4),
+        image(),
+        buffer(),
+        buffer_vectors(),
+        columns(),
+        tomography_joseph(),
+        tomography_joseph_image(),
+        tomography_joseph_gather(),
+        tomography_joseph_gather_any(),
+    };
+    return rows;
+}
+
+}  // namespace
+
+const Workload& tomography_workload() {
+    static const Workload workload = [] {
+        Workload result{"tomography", {DType::f32}, {}};
+        for (const auto& row : table()) result.variants.push_back(&row);
+        return result;
+    }();
+    return workload;
+}
+
+}  // namespace gpuopt

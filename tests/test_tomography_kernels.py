@@ -1,0 +1,277 @@
+"""Every back projector, level and geometry held against fp64 at awkward sizes, and what is refused."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core, papers, problems
+from gpuopt import tomo as gt
+from gpuopt.configuration import complete
+from gpuopt.lab import measure
+from gpuopt.lab.sweep import fitting_variants
+from gpuopt.problems import tomography as made
+from gpuopt.problems.problem import Problem
+from gpuopt.reference import tomography as oracle
+from gpuopt.tomo.on_device import kernel_geometry, prepare_back_projection
+from levels import draws, every_level
+
+BACK = {variant.name for variant in gpuopt.variants("tomography") if variant.family == made.FAMILY}
+PAPER = {"naive", "alu", "vector_input", "vector_output"}  # whose geometry is an arc about the source
+VOLUME = gt.Volume((9, 14, 17), (1.5, 1.2, 1.1), (3, -2, 1))
+SLICE = gt.Volume((21, 18), (1.2, 1.1), (-2, 1))
+FLAT = {"sod": 60, "sdd": 95, "det": (11, 16), "pixel": (1.6, 1.4)}  # does not see the volume's edges
+ARC = FLAT | {"curved": True}
+
+
+def tilted(views: int = 9, parallel: bool = False, radius: float | None = None) -> gt.Geometry:
+    """Views of free vectors whose rows are not parallel to z, each a little different."""
+    circle = gt.circular(views, **(FLAT if radius is None else ARC), offset=(1.5, -2))
+    draw = np.random.default_rng(views)
+    turns = [np.linalg.qr(np.eye(3) + 0.1 * draw.standard_normal((3, 3)))[0] for _ in range(views)]
+    turns = [turn * np.sign(np.diag(turn)) for turn in turns]
+    vectors = np.concatenate([np.einsum("vij,vj->vi", turns, frame) for frame in circle.frames], axis=1)
+    if radius is not None:
+        table = np.concatenate([vectors, np.full((views, 1), radius)], axis=1)
+        return gt.from_vectors(table, FLAT["det"], "cyl_cone_vec")  # type: ignore[attr-defined]
+    return gt.from_vectors(vectors, FLAT["det"], "parallel3d_vec" if parallel else "cone_vec")  # type: ignore[attr-defined]
+
+
+SCANS: dict[str, Callable[[], tuple[gt.Geometry, gt.Volume]]] = {
+    "parallel-2d": lambda: (gt.parallel2d(13, 19, 1.3, 0.7), SLICE),
+    "fan-flat": lambda: (gt.fan(13, 60, 95, 31, 1.2, offset=2.0), SLICE),
+    "fan-arc": lambda: (gt.fan(13, 60, 95, 31, 1.2, curved=True, offset=2.0), SLICE),
+    "fan-radius": lambda: (gt.fan(7, 60, 95, 31, 1.2, radius=40, offset=2.0), SLICE),
+    "parallel": lambda: (gt.parallel3d(13, (11, 16), (1.6, 1.4), (2, -1)), VOLUME),
+    "circle": lambda: (gt.circular(13, **FLAT, offset=(2, -3)), VOLUME),
+    "helix": lambda: (gt.helical(37, 2.5, **FLAT, pitch=-6), VOLUME),
+    "helix-arc": lambda: (gt.helical(37, 2.5, **ARC, pitch=6, offset=(1, 4)), VOLUME),
+    "helix-radius": lambda: (gt.helical(11, 1.5, **FLAT, pitch=6, radius=70), VOLUME),
+    "almost-flat": lambda: (gt.circular(11, **FLAT, radius=1e6), VOLUME),
+    "one-view": lambda: (gt.circular(1, **FLAT), VOLUME),
+    "one-voxel": lambda: (gt.circular(5, **FLAT), gt.Volume((1, 1, 1), 2.0)),
+    "tilted": lambda: (tilted(), VOLUME),
+    "tilted-parallel": lambda: (tilted(parallel=True), VOLUME),
+    "tilted-arc": lambda: (tilted(radius=95), VOLUME),
+    "tilted-radius": lambda: (tilted(radius=50), VOLUME),
+}
+
+
+@functools.cache
+def problem(scan: str, weight: str = "adjoint") -> Problem:
+    return made.of_scan(scan, *SCANS[scan](), weight)
+
+
+def check(device: gpuopt.Device, scan: str, configuration: Configuration, weight: str = "adjoint") -> None:
+    """Every voxel of the scan within its tolerance, and nothing written beside them."""
+    given = problem(scan, weight)
+    full = complete("tomography", configuration)
+    try:
+        bound = given.prepare(full, device)
+    except UnsupportedError as error:
+        pytest.skip(str(error))
+    measure.verify(bound, given, full)
+
+
+ARCS = ("fan-arc", "helix-arc")  # the paper's geometry
+
+
+def meetings(scans: Iterable[str], variants: Iterable[str]) -> list[tuple[str, str]]:
+    """Variants with the scans that they are for."""
+    return [(variant, scan) for variant in variants for scan in scans if is_for(variant, scan)]
+
+
+def is_for(variant: str, scan: str) -> bool:
+    return scan in ARCS if variant in PAPER else variant != "columns" or not scan.startswith("tilted")
+
+
+@pytest.mark.thin(2)
+@pytest.mark.parametrize(("variant", "scan"), meetings(SCANS, sorted(BACK)))
+def test_every_scan(device: gpuopt.Device, variant: str, scan: str) -> None:
+    check(device, scan, Configuration(variant))
+
+
+@pytest.mark.thin(4)
+@pytest.mark.parametrize("weight", oracle.WEIGHTS)
+@pytest.mark.parametrize(
+    ("variant", "scan"),
+    meetings(["circle", "helix-arc", "fan-flat", "fan-arc", "tilted"], ["image", "buffer", "columns", "alu"]),
+)
+def test_weights(device: gpuopt.Device, variant: str, scan: str, weight: str) -> None:
+    check(device, scan, Configuration(variant), weight)
+
+
+@pytest.mark.thin(6)
+@pytest.mark.parametrize("configuration", [c for c in every_level("tomography") if c.variant in BACK], ids=str)
+def test_every_level(device: gpuopt.Device, configuration: Configuration) -> None:
+    check(device, "helix-arc", configuration)
+
+
+@pytest.mark.thin(3)
+@pytest.mark.parametrize("configuration", [c for c in draws("tomography") if c.variant in BACK][::2], ids=str)
+def test_levels_combined(device: gpuopt.Device, configuration: Configuration) -> None:
+    check(device, "tilted" if is_for(configuration.variant, "tilted") else "helix-arc", configuration)
+
+
+@pytest.mark.parametrize("preset", papers.figures("tomography"))
+def test_presets(device: gpuopt.Device, preset: str) -> None:
+    check(device, "helix-arc", papers.preset("tomography", preset))
+
+
+@pytest.mark.parametrize("variant", sorted(BACK))
+def test_adding_to_what_is_there(device: gpuopt.Device, variant: str) -> None:
+    geometry, volume = SCANS["helix-arc"]()
+    p = np.random.default_rng(3).random(geometry.shape, dtype=np.float32)
+    before = np.random.default_rng(4).random(volume.shape, dtype=np.float32)
+    out = gpuopt.to_device(before, device)
+    configuration = complete("tomography", Configuration(variant))
+    projections = gpuopt.to_device(p, device)
+    plan = prepare_back_projection(geometry, volume, projections, out, "none", configuration, accumulate=True)
+    plan.run()
+    once = oracle.back_project(geometry, volume, p, "none")
+    np.testing.assert_allclose(out.to_numpy(), before + once, rtol=0, atol=0.02 * geometry.views)
+    plan.run()
+    np.testing.assert_allclose(out.to_numpy(), before + 2 * once, rtol=0, atol=0.04 * geometry.views)
+    assert plan.work["bytes"]["dram"] == 4 * (p.size + 2 * before.size)
+
+
+def test_the_reference_at_some_points_is_the_whole_one() -> None:
+    geometry, volume = SCANS["circle"]()
+    p = np.random.default_rng(5).random(geometry.shape)
+    whole = oracle.back_project(geometry, volume, p, "adjoint")
+    some = oracle.back_project_at(geometry, volume, p, volume.points()[2, 3], "adjoint")
+    np.testing.assert_allclose(some, whole[2, 3], rtol=1e-14)
+
+
+def test_what_kernels_are_told_of_a_scan() -> None:
+    def told(scan: str) -> tuple[bool, bool]:
+        found = kernel_geometry(*SCANS[scan]())
+        return found.upright, found.equiangular
+
+    assert told("circle") == told("helix") == told("parallel") == told("helix-radius") == (True, False)
+    assert told("helix-arc") == told("fan-arc") == (True, True)
+    assert told("tilted") == told("tilted-arc") == (False, False)
+
+
+def test_work(any_device: gpuopt.Device) -> None:
+    given = problem("circle", "none")
+    size = VOLUME.size * 13
+    works = {}
+    for name in ("image", "buffer"):
+        try:
+            works[name] = given.prepare(complete("tomography", Configuration(name)), any_device).work
+        except UnsupportedError as error:
+            pytest.skip(str(error))
+    assert given.counted == {"update": size}
+    assert works["image"]["special"] == {"fetch.linear": size}
+    assert works["buffer"]["bytes"]["requested"] == 16 * size
+    assert {work["bytes"]["dram"] for work in works.values()} == {4 * (13 * 11 * 16 + VOLUME.size)}
+    assert works["buffer"]["flops"] > works["image"]["flops"]
+
+
+def test_more_views_than_an_image_has_layers(device: gpuopt.Device) -> None:
+    if not device.image_support:
+        pytest.skip(f"{device.name} has no images")
+    geometry = gt.parallel2d(np.arange(2100) * 1e-3, 5)
+    given = made.of_scan("many-views", geometry, gt.Volume((3, 4), 1.0))
+    for variant in ("image", "buffer"):
+        configuration = complete("tomography", Configuration(variant, VIEWS=128))
+        measure.verify(given.prepare(configuration, device), given, configuration)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def arrays(device: gpuopt.Device, views: int = 13) -> tuple[gpuopt.DeviceArray, gpuopt.DeviceArray]:
+    single = np.dtype(np.float32)
+    return _core.empty((views, 11, 16), single, device), _core.empty(VOLUME.shape, single, device)
+
+
+def test_arrays_that_do_not_fit(any_device: gpuopt.Device) -> None:
+    geometry = gt.circular(13, **FLAT)
+    p, out = arrays(any_device)
+    with pytest.raises(ArrayError, match=r"projections: its shape is \(12, 11, 16\)"):
+        prepare_back_projection(geometry, VOLUME, arrays(any_device, 12)[0], out)
+    with pytest.raises(ArrayError, match=r"volume: its shape is \(13, 11, 16\)"):
+        prepare_back_projection(geometry, VOLUME, p, p)
+    doubles = _core.empty(VOLUME.shape, np.dtype(np.float64), any_device)
+    with pytest.raises(ArrayError, match="volume: its dtype is float64"):
+        prepare_back_projection(geometry, VOLUME, p, doubles)
+
+
+def test_weights_and_scans_that_are_none(any_device: gpuopt.Device) -> None:
+    p, out = arrays(any_device)
+    with pytest.raises(ParameterError, match="weight: 'some' is not known; give one of 'adjoint', 'none', 'fdk'"):
+        prepare_back_projection(gt.circular(13, **FLAT), VOLUME, p, out, "some")
+    with pytest.raises(ParameterError, match="the source of view 0"):
+        prepare_back_projection(gt.circular(13, **(FLAT | {"sod": 3})), VOLUME, p, out)
+    with pytest.raises(ParameterError, match="it has 2 axes, the geometry 3"):
+        prepare_back_projection(gt.circular(13, **FLAT), SLICE, p, out)
+
+
+@pytest.mark.parametrize("variant", sorted(PAPER))
+def test_the_papers_kernels_are_for_its_geometry(any_device: gpuopt.Device, variant: str) -> None:
+    p, out = arrays(any_device)
+    with pytest.raises(UnsupportedError, match="an arc of detectors about a source") as caught:
+        prepare_back_projection(gt.circular(13, **FLAT), VOLUME, p, out, variant=variant)
+    assert caught.value.because == "constraint"
+
+
+def test_configurations_that_are_none(any_device: gpuopt.Device) -> None:
+    p, out = arrays(any_device)
+    wrong = [("voxels", "none called 'voxels'"), (Configuration("buffer", Z=3), "3 is not one of its")]
+    wrong.append(("joseph", "it is no back projector"))
+    for variant, word in wrong:
+        with pytest.raises(ParameterError, match=word):
+            prepare_back_projection(gt.circular(13, **FLAT), VOLUME, p, out, variant=variant)
+
+
+def test_memory_that_does_not_fit_is_told_in_bytes(device: gpuopt.Device) -> None:
+    """Of arrays that nobody touches no page is taken, but they count."""
+    if device.type != "cpu":
+        pytest.skip("a GPU takes the memory itself")
+    single, columns, room = np.dtype(np.float32), 1 << 22, 48 << 20
+    p, out = _core.empty((1, columns), single, device), _core.empty((2, 2), single, device)
+    held = []
+    while (left := device.global_bytes - device.allocated_bytes - room) > 0:
+        held.append(_core.empty((max(1, min(left, 1 << 30) // 4),), single, device))
+    with pytest.raises(gpuopt.DeviceMemoryError, match=r"the padded projections needs .* \(67108912 bytes\)"):
+        prepare_back_projection(gt.parallel2d(1, columns), gt.Volume((2, 2), 1.0), p, out, variant="buffer")
+    assert held
+
+
+# ---------------------------------------------------------------- problems
+
+
+def test_problems_of_the_paper() -> None:
+    heart, slices = (case.scan() for case in (made.HEART, made.SLICES))
+    assert heart[1].size * heart[0].views == pytest.approx(0.499e9, rel=1e-3)
+    assert slices[1].size * slices[0].views == pytest.approx(0.235e9, rel=2e-3)
+    for geometry, volume in (heart, slices):
+        assert kernel_geometry(geometry, volume).equiangular
+
+
+def test_a_sweep_takes_the_variants_that_answer_the_problem() -> None:
+    ours = {"image", "buffer", "buffer_vectors"}
+    assert set(fitting_variants(problem("tilted"))) == ours
+    assert set(fitting_variants(problem("circle"))) == ours | {"columns"}
+    assert set(fitting_variants(problem("helix-arc"))) == ours | {"columns"} | PAPER == BACK
+    assert set(fitting_variants(problem("fan-arc"))) == ours | PAPER
+
+
+def test_cases_by_name(any_device: gpuopt.Device) -> None:
+    found = problems.back_projection("4x5x6x7", device=any_device)
+    assert (found.sizes["z"], found.sizes["views"], found.sizes["rows"], found.sizes["columns"]) == (4, 5, 6, 7)
+    assert found.family == made.FAMILY
+    fitted = problems.back_projection("16x16x16x16", max_bytes=60_000, device=any_device)
+    assert fitted.sizes["views"] == 8
+    assert any("shrunk" in note for note in fitted.notes)
+    for wrong in ("heart", "3x4", "0x1x1x1"):
+        with pytest.raises(ParameterError, match="case:"):
+            problems.back_projection(wrong)
+    with pytest.raises(ParameterError, match="weight:"):
+        problems.back_projection("4x5x6x7", weight="some")

@@ -1,0 +1,91 @@
+"""The pictures of back projection show the rows' own numbers, and the paper's beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from study_rows import Row, row, timed
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+import gpuopt
+from gpuopt import papers
+from gpuopt.lab import tomography_plots
+from gpuopt.lab.study import Study
+
+CASES = {"I1": (63, 100, 100, 792, 64, 736), "cube64": (64, 64, 64, 31, 80, 104)}
+UPDATES = 5e8
+
+
+def case_rows(case: str) -> list[Row]:
+    """The paper's steps, each faster than the one before, one of ours bounded by fetches, and a peer that cannot."""
+    sizes = dict(zip(("z", "y", "x", "views", "rows", "columns"), CASES[case], strict=True)) | {"checked": 2000}
+    facts: Row = {"workload": "tomography", "problem": case, "sizes": sizes, "counted": {"update": UPDATES}}
+    facts |= {"role": "variant", "bound_by": None, "bound_ms": None}
+    made = []
+    for number, step in enumerate(papers.steps("tomography").values()):
+        names: Row = {"preset": step.preset, "configuration": step.configuration.variant}
+        if case == "I1":
+            made.append(timed("summary", step.configuration.variant, 4.0 - number, **facts | names))
+        else:
+            failed: Row = {"status": "constraints", "reason": "it is for an arc"}
+            made.append(row("summary", step.configuration.variant, **facts | names | failed))
+    ours = facts | {"bound_by": "fetch.linear", "bound_ms": 0.4}
+    made.append(timed("summary", "image", 0.5, **ours, configuration="image(Z=8)"))
+    reason = {"status": "unsupported", "reason": "it takes parallel beams", "configuration": "iradon"}
+    made.append(row("summary", "iradon", **facts | {"role": "peer"} | reason))
+    return made
+
+
+def widths(ax: Axes) -> list[float]:
+    return [patch.get_width() for patch in ax.patches if isinstance(patch, Rectangle)]
+
+
+def texts(figure: Figure) -> str:
+    figure.canvas.draw()
+    return "\n".join(str(text.get_text()) for text in figure.findobj(lambda part: hasattr(part, "get_text")))
+
+
+def test_bars_are_updates_a_second_beside_the_papers_gains() -> None:
+    figure = tomography_plots.rates(Study([*case_rows("I1"), *case_rows("cube64")]))
+    cube, heart = figure.findobj(Axes)
+    np.testing.assert_allclose(widths(heart), [UPDATES / ms * 1e-6 for ms in (4, 3, 2, 1, 0.5)])
+    np.testing.assert_allclose(widths(cube), [UPDATES / 0.5 * 1e-6])
+    limits = [line.get_xdata()[0] for line in heart.lines if line.get_linestyle() == "--"]
+    assert UPDATES / 0.4 * 1e-6 in limits
+    told = texts(figure)
+    for words in ("1.3 to 1.45x", "0.48x", "0.94 to 0.98x", "1.33x", "63 x 100 x 100 voxels, 792 views of 64 x 736"):
+        assert words in told
+    assert "it is for an arc" not in told
+
+
+def test_rows_of_several_devices_are_refused() -> None:
+    other = [made | {"device": "another"} for made in case_rows("I1")]
+    with pytest.raises(ValueError, match="2 devices"):
+        tomography_plots.rates(Study([*case_rows("I1"), *other]))
+
+
+def test_images_and_files(tmp_path: Path, any_device: gpuopt.Device) -> None:
+    phantom = np.zeros((8, 8), dtype=np.float32)
+    phantom[2:6, 2:6] = 1
+    figure = tomography_plots.images(phantom, phantom + np.float32(2e-6), phantom.astype(np.float64), "a device", 10)
+    assert "10 iterations, on a device" in texts(figure)
+    assert "2e-06" in texts(figure)
+    paths = tomography_plots.save(Study(case_rows("I1")), tmp_path / "new")
+    assert [path.name for path in paths] == ["rates.png"]
+    assert paths[0].stat().st_size > 5000
+
+
+def test_a_device_and_plain_code_make_the_same_image(any_device: gpuopt.Device) -> None:
+    figure = tomography_plots.sart(any_device, iterations=1)
+    titles = [ax.get_title() for ax in figure.findobj(Axes)]
+    assert [title for title in titles if title] == ["phantom", "device, fp32", "NumPy, fp64", "difference"]
+    images = [np.asarray(ax.images[0].get_array()) for ax in figure.findobj(Axes) if ax.images]
+    assert np.abs(images[1] - images[2]).max() < 1e-4 * np.abs(images[2]).max()
