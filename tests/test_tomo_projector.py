@@ -1,4 +1,4 @@
-"""Projectors on devices: held against fp64, exact adjoints, the algorithms, memory that does not suffice, bad input."""
+"""Projectors on devices: held against fp64, exact adjoints, the algorithms, parts, bad input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import gpuopt
 import gpuopt.tomo as gt
-from gpuopt import ArrayError, Configuration, DeviceMemoryError, ParameterError, UnsupportedError, _core
+from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core
 from gpuopt.reference import tomography as oracle
 from gpuopt.tomo import on_device
 from gpuopt.tomo.device_backend import DeviceBackend, HostBackend
@@ -420,38 +420,6 @@ def test_parts_that_fit(device: gpuopt.Device, known: Known, scan: str) -> None:
     fast = gt.Projector(geometry, volume, "fast", device, memory_limit=limit)
     whole = gt.Projector(geometry, volume, "fast", device)
     assert apart(fast.T(y), whole.T(y).astype(np.float64)) < 1e-5
-
-
-def test_algorithms_by_parts(any_device: gpuopt.Device, fan: tuple[gt.NumpyProjector, np.ndarray, np.ndarray]) -> None:
-    b = fan[2]
-    A = gt.Projector(*FAN, device=any_device)
-    limited = gt.Projector(*FAN, device=any_device, memory_limit=8000)
-    assert limited.on_host
-    for algorithm, options in ((gt.sirt, {}), (gt.os_sart, {"subsets": 3}), (gt.cgls, {})):
-        expected = algorithm(A, b, 2, **options)
-        assert apart(algorithm(limited, b, 2, **options), np.asarray(expected)) < 2e-5
-    on = gpuopt.to_device(b, any_device)
-    assert isinstance(gt.sirt(limited, on, 1).image, gpuopt.DeviceArray)
-    assert apart(gt.fbp(limited, b), gt.fbp(A, b)) < 1e-5
-
-
-def test_bytes_that_do_not_suffice(any_device: gpuopt.Device) -> None:
-    with pytest.raises(DeviceMemoryError, match=r"a slice of the volume and a view take [\d,]+ bytes, of which 1,000"):
-        gt.Projector(*SCANS["cone"], device=any_device, memory_limit=1000)
-    for wrong in (0, -5, True):
-        with pytest.raises(ParameterError, match="memory_limit"):
-            gt.Projector(*SCANS["cone"], device=any_device, memory_limit=wrong)
-
-
-def test_iterations_give_their_memory_back(
-    any_device: gpuopt.Device, fan: tuple[gt.NumpyProjector, np.ndarray, np.ndarray]
-) -> None:
-    A = gt.Projector(*FAN, device=any_device)
-    gt.os_sart(A, fan[2], 1)
-    held = any_device.allocated_bytes
-    for _ in range(3):
-        gt.os_sart(A, fan[2], 2)
-    assert any_device.allocated_bytes == held
 
 
 # ---------------------------------------------------------------- bad input

@@ -113,7 +113,7 @@ inline void project_along_rays(JOSEPH_ARGUMENTS) {
 #if RAYS > 1 && ANY
     const float least_b = low_b - 0.75f - FLOOR_SHIFT, most_b = high_b + 0.75f - FLOOR_SHIFT;
 #endif
-    global const float *restrict at = planes + middle + first * STEP_A;
+    global const float *restrict at = planes + middle + first * (long)STEP_A;
     // Of the whole numbers' bits only the differences count.
     const uint from = as_uint(WHOLE);
 #endif

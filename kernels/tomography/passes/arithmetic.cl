@@ -29,8 +29,6 @@ inline float2 joined(const float2 one, const float2 other) {
 
 KERNEL tomography_fill(global float *x, const float value, const ulong n) { EACH(AT4(x) = value, x[i] = value) }
 
-KERNEL tomography_copy(global const float *x, global float *out, const ulong n) { EACH(AT4(out) = READ4(x), out[i] = x[i]) }
-
 KERNEL tomography_axpy(const float a, global const float *x, global const float *y, global float *out, const ulong n) {
     EACH(AT4(out) = fma((float4)(a), READ4(x), READ4(y)), out[i] = fma(a, x[i], y[i]))
 }

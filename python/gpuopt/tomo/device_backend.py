@@ -25,10 +25,12 @@ class DeviceBackend(Backend):
 
     dtype = FLOAT32
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, spare: int | None = None) -> None:
+        """``spare``: bytes beside those of an iteration that may be kept, if there is a limit."""
         self.device = device
         self._arithmetic = _core.DeviceArithmetic(device)
-        self.cache_bytes = max(0, device.global_bytes - device.allocated_bytes) // _KEPT
+        free = max(0, device.global_bytes - device.allocated_bytes)
+        self.cache_bytes = free // _KEPT if spare is None else max(0, min(free // _KEPT, spare))
 
     def take(self, given: Any, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> DeviceArray:
         if isinstance(given, DeviceArray):

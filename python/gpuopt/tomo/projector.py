@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ from gpuopt.tomo import on_device
 from gpuopt.tomo.device_backend import DeviceBackend, HostBackend
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.operators import GeometricOperator
-from gpuopt.tomo.streaming import Streamed, fits
+from gpuopt.tomo.streaming import Streamed, spare
 from gpuopt.tomo.volume import Volume
 
 _USED = 0.9  # of a device's memory
@@ -60,24 +63,23 @@ class Projector(GeometricOperator):
         super().__init__(geometry, volume, pair)
         self.device = select(device)
         free = max(0, self.device.global_bytes - self.device.allocated_bytes)
-        if memory_limit is not None and (isinstance(memory_limit, bool) or memory_limit < 1):
-            raise ParameterError(f"memory_limit: {memory_limit!r} is no number of bytes; give one above 0, or None")
-        self._limit = int(free * _USED) if memory_limit is None else int(memory_limit)
+        self._limit = int(free * _USED) if memory_limit is None else _bytes(memory_limit)
         self._scratch = _core.JosephScratch(self.device)
         self._upright = _core.joseph_upright(on_device.kernel_geometry(geometry, volume))
         self._subsets: dict[bytes, Projector] = {}
         self._streamed: Streamed | None = None
-        if fits(geometry, volume, self.device, self._limit):
-            self.backend = DeviceBackend(self.device)
+        left = spare(geometry, volume, self.device, self._limit, not self.exact)
+        if left is not None:
+            self.backend = DeviceBackend(self.device, left)
         else:
             self.backend = HostBackend(self.device)
-            self._streamed = Streamed(geometry, volume, self.device, self._limit)
+            self._streamed = Streamed(geometry, volume, self.device, self._limit, not self.exact)
         self._forget()
 
     def _forget(self) -> None:
         self._forward: JosephPlan | None = None
         self._adjoint: JosephPlan | None = None
-        self._voxel_driven: tuple[DeviceArray, DeviceArray, Prepared] | None = None
+        self._voxel_driven: tuple[weakref.ref[DeviceArray], weakref.ref[DeviceArray], Prepared] | None = None
 
     @property
     def on_host(self) -> bool:
@@ -123,18 +125,32 @@ class Projector(GeometricOperator):
             on_device.prepare_back_projection(self.geometry, self.volume, p, found, weight).start()
             return found
         held = self._voxel_driven
-        # It is bound to its arrays, which an iteration gives again and again.
-        if held is None or not (held[0].shares_memory(p) and held[1].shares_memory(found)):
+        # It is bound to its arrays, which an iteration gives again and again, and goes with them.
+        if held is None or held[0]() is not p or held[1]() is not found:
             self._voxel_driven = None
             plan = on_device.prepare_back_projection(self.geometry, self.volume, p, found, weight)
-            held = self._voxel_driven = (p, found, plan)
+            held = self._voxel_driven = weakref.ref(p, self._drop()), weakref.ref(found, self._drop()), plan
         held[2].start()
         return found
 
+    def _drop(self) -> Callable[[object], None]:
+        """Called when an array dies that the plan of back projections is bound to."""
+        this = weakref.ref(self)
+
+        def drop(_: object) -> None:
+            projector = this()
+            if projector is not None:
+                projector._voxel_driven = None
+
+        return drop
+
     def subset(self, views: np.ndarray) -> Projector:
         """The operator of some views, in the order given; made once for each, it shares the rest with this one."""
-        key = np.asarray(views, dtype=np.int64).tobytes()
+        views = np.arange(self.views)[views]  # masks and slices, too
+        key = views.tobytes()
         if key not in self._subsets:
+            if len(self._subsets) >= self.views:  # as many as one iteration may have
+                del self._subsets[next(iter(self._subsets))]
             part = object.__new__(Projector)
             part.__dict__.update(self.__dict__)
             part.geometry = self.geometry.subset(views)
@@ -142,7 +158,7 @@ class Projector(GeometricOperator):
             part._subsets = {}
             part._forget()
             if self._streamed is not None:
-                part._streamed = Streamed(part.geometry, self.volume, self.device, self._limit)
+                part._streamed = Streamed(part.geometry, self.volume, self.device, self._limit, not self.exact)
             self._subsets[key] = part
         return self._subsets[key]
 
@@ -179,3 +195,13 @@ class Projector(GeometricOperator):
         name, parameters = configuration.variant, configuration.parameters
         scan = on_device.kernel_geometry(geometry, volume)
         return _core.prepare_joseph(self._scratch, image, data, scan, accumulate, name, parameters)
+
+
+def _bytes(memory_limit: Any) -> int:
+    try:
+        count = 0 if isinstance(memory_limit, bool) else operator.index(memory_limit)
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise ParameterError(f"memory_limit: {memory_limit!r} is no number of bytes; give one above 0, or None")
+    return count

@@ -19,6 +19,7 @@ _IMAGES, _DATA = 5, 3  # arrays of an iteration: images and projections
 _LINE = 2 * 8 * _FLOAT  # of a column of a view, by projection and by adjoint
 _MARGIN = 2  # zeros around the copy of a volume, and what rounds its rows up
 _ROWS_UP = 8
+_ROWS_AROUND = 40  # of a gathered column, at least
 _VIEWS_GATHERED = 64  # a launch of the adjoint, whose rays are laid out anew
 
 
@@ -31,9 +32,11 @@ class Needs:
     copy: int
     """Of the image with zeros around it, or of projections laid out anew, in one piece of memory."""
     lines: int
+    fast: int = 0
+    """Projections with zeros around them, or as images, for voxel-driven back projection."""
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], views: int, geometry: Geometry) -> Needs:
+    def of(cls, shape: tuple[int, ...], views: int, geometry: Geometry, fast: bool = False) -> Needs:
         detector = geometry.detector
         *outer, ny, nx = (n + 2 * _MARGIN for n in shape)
 
@@ -42,7 +45,8 @@ class Needs:
 
         if outer:
             padded = max(ny * nx * up(outer[0]), outer[0] * nx * up(ny))
-            gathered = min(views, _VIEWS_GATHERED) * detector.columns * 2 * detector.rows
+            rows = max(2 * detector.rows, detector.rows + _ROWS_AROUND)
+            gathered = min(views, _VIEWS_GATHERED) * detector.columns * rows
         else:
             padded, gathered = max(nx * up(ny), ny * up(nx)), 0
         return cls(
@@ -50,11 +54,12 @@ class Needs:
             _FLOAT * views * detector.rows * detector.columns,
             _FLOAT * max(padded, gathered),
             _LINE * views * detector.columns,
+            _FLOAT * views * (detector.rows + 3) * (detector.columns + 3) if fast else 0,
         )
 
     @property
     def whole(self) -> int:
-        return self.image + self.data + self.copy + self.lines
+        return self.image + self.data + self.copy + self.lines + self.fast
 
     @property
     def largest(self) -> int:
@@ -64,13 +69,13 @@ class Needs:
     @property
     def iteration(self) -> int:
         """What an iteration takes whose data stay on the device."""
-        return _IMAGES * self.image + _DATA * self.data + self.copy + self.lines
+        return _IMAGES * self.image + _DATA * self.data + self.copy + self.lines + self.fast
 
 
-def fits(geometry: Geometry, volume: Volume, device: _core.Device, limit: int) -> bool:
-    """Whether an iteration's data may stay on the device."""
-    needs = Needs.of(volume.shape, geometry.views, geometry)
-    return needs.iteration <= limit and needs.largest <= device.max_alloc_bytes
+def spare(geometry: Geometry, volume: Volume, device: _core.Device, limit: int, fast: bool) -> int | None:
+    """Bytes that an iteration whose data stay on the device leaves of ``limit``; None where they may not stay."""
+    needs = Needs.of(volume.shape, geometry.views, geometry, fast)
+    return limit - needs.iteration if needs.iteration <= limit and needs.largest <= device.max_alloc_bytes else None
 
 
 class Project(Protocol):
@@ -90,12 +95,12 @@ class Parts:
     views: int
 
     @classmethod
-    def of(cls, geometry: Geometry, volume: Volume, limit: int, largest: int) -> Parts:
+    def of(cls, geometry: Geometry, volume: Volume, limit: int, largest: int, fast: bool = False) -> Parts:
         """The largest parts that fit ``limit`` bytes, and each array ``largest``. Raises DeviceMemoryError, naming what
         the least would take."""
         slices, views = volume.shape[0], geometry.views
         while True:
-            needs = Needs.of((slices, *volume.shape[1:]), views, geometry)
+            needs = Needs.of((slices, *volume.shape[1:]), views, geometry, fast)
             if needs.whole <= limit and needs.largest <= largest:
                 return cls(slices, views)
             if slices == views == 1:
@@ -113,16 +118,17 @@ class Parts:
 class Streamed:
     """Projections of NumPy arrays by parts that fit."""
 
-    def __init__(self, geometry: Geometry, volume: Volume, device: _core.Device, limit: int) -> None:
+    def __init__(self, geometry: Geometry, volume: Volume, device: _core.Device, limit: int, fast: bool) -> None:
         self._geometry, self._volume, self._device = geometry, volume, device
-        self.parts = Parts.of(geometry, volume, limit, device.max_alloc_bytes)
+        self._queue = _core.DeviceArithmetic(device)
+        self.parts = Parts.of(geometry, volume, limit, device.max_alloc_bytes, fast)
 
     def forward(self, x: np.ndarray, out: np.ndarray, project: Project) -> None:
         """out = A x, a block of views after the other."""
         for block, scan in self._blocks():
             data = self._empty(scan.shape)
             for number, (slab, part) in enumerate(self._slabs()):
-                project(scan, part, _core.to_device(np.ascontiguousarray(x[slab]), self._device), data, number > 0)
+                project(scan, part, self._upload(x[slab]), data, number > 0)
             out[block] = data.to_numpy()
 
     def back(self, p: np.ndarray, out: np.ndarray, project: Project) -> None:
@@ -130,8 +136,13 @@ class Streamed:
         for slab, part in self._slabs():
             image = self._empty(part.shape)
             for number, (block, scan) in enumerate(self._blocks()):
-                project(scan, part, image, _core.to_device(np.ascontiguousarray(p[block]), self._device), number > 0)
+                project(scan, part, image, self._upload(p[block]), number > 0)
             out[slab] = image.to_numpy()
+
+    def _upload(self, part: np.ndarray) -> DeviceArray:
+        # A driver keeps the part before as long as kernels work on it: two of them may not fit.
+        self._queue.finish()
+        return _core.to_device(np.ascontiguousarray(part), self._device)
 
     def _blocks(self) -> Iterator[tuple[slice, Geometry]]:
         for first in range(0, self._geometry.views, self.parts.views):

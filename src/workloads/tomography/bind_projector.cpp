@@ -170,7 +170,7 @@ void bind_projector(py::module_& module) {
         .def(
             "start",
             [](JosephPlan& self, const DeviceArray& volume, const DeviceArray& projections) {
-                const auto& session = self.prepared()->session();
+                const auto& session = self.session();
                 self.start(floats(volume, "volume", session, self.voxels),
                            floats(projections, "projections", session, self.pixels));
             },

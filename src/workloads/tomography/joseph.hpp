@@ -50,6 +50,7 @@ public:
 
 private:
     std::shared_ptr<Session> session_;
+    std::mutex mutex_;
     std::shared_ptr<Buffer> buffer_;
     std::map<std::array<std::size_t, 3>, std::shared_ptr<ImageStack>> layers_;
 };
@@ -72,9 +73,9 @@ public:
           arrays_(std::move(arrays)) {}
 
     const std::int64_t voxels, pixels;  // of the arrays that it takes
-    // For samples, before any start: it holds the arrays that the plan was made with.
-
-    const std::shared_ptr<Prepared>& prepared() const { return prepared_; }
+    const std::shared_ptr<Session>& session() const { return prepared_->session(); }
+    // For samples: it holds the arrays that the plan was made with. Throws ParameterError once the plan was started.
+    const std::shared_ptr<Prepared>& prepared();
     // Enqueues the plan on these arrays, and does not wait on a GPU: the driver keeps what it works on. Afterwards the
     // plan holds no arrays.
     void start(const Buffer& volume, const Buffer& projections);
@@ -83,6 +84,7 @@ private:
     std::shared_ptr<Prepared> prepared_;
     std::vector<Place> places_;
     std::shared_ptr<Arrays> arrays_;
+    bool started_ = false;
     std::mutex mutex_;
 };
 

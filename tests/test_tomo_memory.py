@@ -1,0 +1,107 @@
+"""What projectors on devices keep, and for how long: limits, subsets, plans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt
+import gpuopt.tomo as gt
+from gpuopt import DeviceMemoryError, ParameterError, _core
+from gpuopt.tomo import on_device
+from gpuopt.tomo.streaming import Needs
+
+FAN = gt.fan(24, 60.0, 90.0, 33, 1.5, offset=0.4), gt.Volume((20, 20), 1.2)
+CONE = gt.circular(40, 300, 500, (48, 56), 1.6), gt.Volume((24, 32, 32), 1.1)
+
+
+def random(scan: tuple[gt.Geometry, gt.Volume]) -> np.ndarray:
+    return np.random.default_rng(5).uniform(0, 1, scan[0].shape).astype(np.float32)
+
+
+def apart(found: Any, expected: np.ndarray) -> float:
+    expected = np.asarray(expected, dtype=np.float64)
+    return float(np.linalg.norm(np.asarray(found) - expected) / np.linalg.norm(expected))
+
+
+def test_algorithms_by_parts(any_device: gpuopt.Device) -> None:
+    b = random(FAN)
+    A = gt.Projector(*FAN, device=any_device)
+    limited = gt.Projector(*FAN, device=any_device, memory_limit=8000)
+    assert limited.on_host
+    for algorithm, options in ((gt.sirt, {}), (gt.os_sart, {"subsets": 3}), (gt.cgls, {})):
+        expected = algorithm(A, b, 2, **options)
+        assert apart(algorithm(limited, b, 2, **options), np.asarray(expected)) < 2e-5
+    on = gpuopt.to_device(b, any_device)
+    assert isinstance(gt.sirt(limited, on, 1).image, gpuopt.DeviceArray)
+    assert apart(gt.fbp(limited, b), gt.fbp(A, b)) < 1e-5
+
+
+def test_bytes_that_do_not_suffice(any_device: gpuopt.Device) -> None:
+    with pytest.raises(DeviceMemoryError, match=r"a slice of the volume and a view take [\d,]+ bytes, of which 1,000"):
+        gt.Projector(*CONE, device=any_device, memory_limit=1000)
+    wrong: Any
+    for wrong in (0, -5, True, "5", 1.5, float("nan"), np.ones(2)):
+        with pytest.raises(ParameterError, match="memory_limit"):
+            gt.Projector(*CONE, device=any_device, memory_limit=wrong)
+
+
+@pytest.mark.parametrize("pair", ["exact", "fast"])
+@pytest.mark.parametrize("share", [1.02, 1.5])
+def test_an_iteration_stays_within_its_limit(any_device: gpuopt.Device, pair: str, share: float) -> None:
+    b = random(CONE)
+    limit = int(share * Needs.of(CONE[1].shape, CONE[0].views, CONE[0], pair == "fast").iteration)
+    A = gt.Projector(*CONE, pair, any_device, memory_limit=limit)
+    assert not A.on_host
+    before, most = any_device.allocated_bytes, 0
+
+    def look(state: gt.State) -> None:
+        nonlocal most
+        most = max(most, any_device.allocated_bytes - before)
+
+    gt.os_sart(A, b, 2, subsets=10, callback=look)
+    assert 0 < most <= limit
+
+
+@pytest.mark.parametrize("pair", ["exact", "fast"])
+def test_iterations_give_their_memory_back(any_device: gpuopt.Device, pair: str) -> None:
+    A, b = gt.Projector(*CONE, pair, any_device), random(CONE)
+    gt.sirt(A, b, 1)  # all views at once: the most that plans lay out anew
+    gt.os_sart(A, b, 1)
+    held = any_device.allocated_bytes
+    for _ in range(3):
+        gt.os_sart(A, b, 2)
+    assert any_device.allocated_bytes == held
+    for subsets in range(2, 10):  # other blocks leave their rays' tables, which are small, and no more than views
+        gt.os_sart(A, b, 1, subsets=subsets)
+    tables = 8 * 1.5 * Needs.of(CONE[1].shape, CONE[0].views, CONE[0]).lines
+    assert any_device.allocated_bytes - held < tables
+    assert len(A._subsets) <= A.views
+    A.T(b)
+    gt.sirt(A, b, 1)
+    assert any_device.allocated_bytes - held < tables
+
+
+def test_subsets_by_mask_and_by_number(any_device: gpuopt.Device) -> None:
+    A = gt.Projector(*FAN, device=any_device)
+    mask = np.arange(24) % 3 == 1
+    assert A.subset(mask).views == 8
+    assert A.subset(mask.astype(np.int64)).views == 24
+    assert A.subset(mask) is A.subset(np.flatnonzero(mask))
+
+
+def test_a_started_plan_has_no_samples(any_device: gpuopt.Device) -> None:
+    geometry, volume = CONE
+    image, data = (_core.empty(shape, np.dtype(np.float32), any_device) for shape in (volume.shape, geometry.shape))
+    image.fill_bytes(0)
+    standard = next(
+        {p.name: p.standard for p in v.parameters} for v in gpuopt.variants("tomography") if v.name == "joseph"
+    )
+    scan = on_device.kernel_geometry(geometry, volume)
+    plan = _core.prepare_joseph(None, image, data, scan, False, "joseph", standard)
+    plan.prepared.run()
+    plan.start(image, data)
+    with pytest.raises(ParameterError, match="it has been started"):
+        plan.prepared.run()
