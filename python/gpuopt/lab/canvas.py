@@ -204,7 +204,16 @@ def _plain_ticks(ax: Axes, which: str = "xy") -> None:
         powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
         axis.set_major_locator(FixedLocator([m * 10.0**p for p in powers for m in steps]))
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        large = high >= 1e6
+        axis.set_major_formatter(
+            FuncFormatter(lambda value, _, large=large: _short(value) if large else f"{value:,.10g}")
+        )
+
+
+def _short(value: float) -> str:
+    """Large counts as 500 k, 20 M."""
+    size, suffix = (1e6, " M") if value >= 1e6 else (1e3, " k") if value >= 1e3 else (1, "")
+    return f"{value / size:,.10g}{suffix}"
 
 
 def _rate_ticks(ax: Axes) -> None:
