@@ -32,3 +32,13 @@ for device in portable intel; do
     gpuopt study gem 1500 --quick --device $device --fresh --out $name-gem-1500 -v all
     gpuopt study gem 1500 --quick --device $device --fresh --out $name-gem-factorial --design factorial -v paper:basic
 done
+for device in portable intel; do
+    name=$device
+    [ "$device" = intel ] || name=pocl
+    gpuopt study gemm 1024 2048 --quick --device $device --no-plots --out $name-gemm -v 'packed(WIDTH=16, VECTORS=4, DEPTH=128, PANELS=8)'
+    gpuopt study gemm 256 --quick --device $device --no-plots --out $name-gemm-256 \
+        -v paper:naive -v paper:variable_reduction -v paper:unroll4 -v paper:unroll8 -v paper:unroll16 -v paper:vector_type \
+        -v paper:multiple_output -v paper:block_16x16 -v paper:block_32x8 -v paper:block_32x16 -v paper:block_32x32 -v paper:constant \
+        -v register_tile
+    gpuopt study tmv 4096 --quick --device $device --no-plots --out $name-tmv -v all
+done
