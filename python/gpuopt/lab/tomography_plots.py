@@ -189,12 +189,13 @@ def images(phantom: np.ndarray, on_device: np.ndarray, plain: np.ndarray, name: 
         ],
     )
     axes = part.subplots(1, 4)
-    grey = {"cmap": "gray", "vmin": float(phantom.min()), "vmax": float(phantom.max())}
+    upward = {"origin": "lower"}  # y grows with the row
+    grey = {"cmap": "gray", **upward, "vmin": float(phantom.min()), "vmax": float(phantom.max())}
     shown = (("phantom", phantom), ("device, fp32", on_device), ("NumPy, fp64", plain))
     for ax, (title, image) in zip(axes, shown, strict=False):
         ax.imshow(image, **grey)
         ax.set_title(title, fontsize=9.5, color=INK)
-    drawn = axes[3].imshow(difference, cmap="RdBu", vmin=-largest, vmax=largest)
+    drawn = axes[3].imshow(difference, cmap="RdBu", vmin=-largest, vmax=largest, **upward)
     axes[3].set_title("difference", fontsize=9.5, color=INK)
     figure.colorbar(drawn, ax=axes[3], shrink=0.7)
     for ax in axes:
