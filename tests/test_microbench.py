@@ -10,6 +10,7 @@ from gpuopt.lab import questions
 from gpuopt.lab.points import element_name, rate_of, sheet
 from gpuopt.lab.study import Study
 from gpuopt.lab.survey import Point
+from gpuopt.selection import reads_ptx
 
 SMALL = 1 << 16
 
@@ -65,7 +66,7 @@ QUESTIONS = {
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_questions(any_device: gpuopt.Device, question: str) -> None:
     ask, expected = QUESTIONS[question]
-    if question == "tensor" and not questions.reads_ptx(any_device):
+    if question == "tensor" and not reads_ptx(any_device):
         expected = set()
     if any_device.type != "cpu" and any(name.endswith("_chunks") for name in expected):
         expected = {name.removesuffix("_chunks") for name in expected}

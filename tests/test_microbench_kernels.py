@@ -9,8 +9,9 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, problems
-from gpuopt.lab import measure, questions
+from gpuopt.lab import measure
 from gpuopt.reference import microbench as oracle
+from gpuopt.selection import reads_ptx
 
 VARIANTS = gpuopt.variants("microbench")
 
@@ -90,7 +91,7 @@ TENSOR = [row.name for row in VARIANTS if row.family == "tensor"]
 
 @pytest.mark.parametrize("variant", TENSOR)
 def test_tensor_cores_need_ptx(device: gpuopt.Device, variant: str) -> None:
-    if questions.reads_ptx(device):
+    if reads_ptx(device):
         problem = problems.microbenchmark(f"{variant}(CHAINS=4)", trips=3, device=device)
         warps = problem.reference.size // 32
         depth = 8 if variant == "mma_tf32" else 16

@@ -189,7 +189,7 @@ def test_headlines_are_few(device: gpuopt.Device) -> None:
 
 def test_tensor_cores_are_asked_where_ptx_is_read(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(reads: bool) -> set[str]:
-        monkeypatch.setattr("gpuopt.lab.questions.reads_ptx", lambda device: reads)
+        monkeypatch.setattr("gpuopt.lab.profiles.reads_ptx", lambda device: reads)
         return {point.variant for point in profiles.headline(any_device)}
 
     assert asked(True) - asked(False) == {"mma_fp16", "mma_bf16", "mma_tf32"}

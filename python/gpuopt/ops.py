@@ -219,6 +219,7 @@ def gemm(
         product. They refuse Inf and NaN, and those of fp16 numbers too small beside the largest of their row of A or
         column of B: an ArrayError that names the way out; what ``out`` holds then is no result. ``"fast_fp32"`` takes
         the fastest of float32's accuracy that the device and the numbers allow, which may be float32 itself.
+        Where results are few, their sums are added in parts: numbers that overflow may give NaN instead of Inf then.
     variant
         A variant's name, a preset (``"paper:naive"``) or a Configuration; None takes the best one known for the device.
     device

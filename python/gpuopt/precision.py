@@ -13,6 +13,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import Device, Error, ParameterError, UnsupportedError
 from gpuopt.configuration import NATIVE, Configuration, complete, resolve, variants
+from gpuopt.selection import reads_ptx
 
 FAST_FP32 = "fast_fp32"
 
@@ -121,7 +122,7 @@ def refusal(device: Device, precision: str) -> str | None:
 @functools.cache
 def _refusal(index: int, precision: str) -> str | None:
     device = _core.devices()[index]
-    if not _reaches_tensor_cores(device):
+    if not reads_ptx(device):
         return f"{device.name} has no tensor cores that OpenCL reaches: NVIDIA's have, through PTX"
     if all(variant.name != _VARIANT for variant in variants("gemm")):
         return "there is no kernel for tensor cores"
@@ -133,10 +134,6 @@ def _refusal(index: int, precision: str) -> str | None:
     if not worst <= allowed:  # NaN too
         return f"{device.name} computes it wrongly: an error of {worst:.2g} where {allowed:.2g} is allowed"
     return None
-
-
-def _reaches_tensor_cores(device: Device) -> bool:
-    return "cl_nv_device_attribute_query" in device.extensions
 
 
 def _configuration(device: Device, precision: str, variant: str | Configuration | None) -> Configuration:

@@ -132,3 +132,8 @@ class use:
 
     def __repr__(self) -> str:
         return f"<gpuopt.use {self.device.key}>"
+
+
+def reads_ptx(device: Device) -> bool:
+    """Whether kernels may hold NVIDIA's PTX, and so reach tensor cores, copies past registers and cache hints."""
+    return "cl_nv_device_attribute_query" in device.extensions

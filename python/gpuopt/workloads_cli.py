@@ -257,7 +257,7 @@ WORKLOADS = (
         "Back projection of a scan's views into a volume: a paper's ladder at its two sizes, ours, and SART's images.",
         "CASE",
         ("I1", "I2", "cube"),
-        "I1 and I2 (the paper's; a CPU is given one in 48 of their views, I1full all), cube (512^3 voxels, 496 views "
+        "I1 and I2 (the paper's; a CPU is given one in 192 of their views, I1full all), cube (512^3 voxels, 496 views "
         "of 960 x 1248; a small one for a CPU), slice (a plane, which scikit-image knows too), N of N^3 voxels, or "
         "NxVIEWSxROWSxCOLUMNS",
         ("float32",),

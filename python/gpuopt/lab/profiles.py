@@ -26,7 +26,7 @@ from gpuopt.lab.results import Row
 from gpuopt.lab.study import Study
 from gpuopt.lab.survey import Point, TransferPoint, survey
 from gpuopt.lab.table import Column, Line, Sheet, byte_count, significant, spread
-from gpuopt.selection import Selector, select
+from gpuopt.selection import Selector, reads_ptx, select
 
 SCHEMA = 1
 
@@ -210,7 +210,7 @@ def headline(device: Device) -> list[Point | TransferPoint]:
     ask("taps", 16384, {"LANES": 1, "AHEAD": 8} if gpu else {"LANES": (8, 16), "AHEAD": (8, 16)}, width=256)
     for dtype in ("float32", "float64"):
         ask("flops", 16384, {"WIDTH": (1, 2) if gpu else (8, 16), "CHAINS": 8}, dtype)
-    if questions.reads_ptx(device):
+    if reads_ptx(device):
         ask("tensor", 16384, {"CHAINS": (4, 8)})
     special = [row for row in family_rows("special") if row.name in ("native_rsqrt", "rsqrt", "divide")]
     found.extend(points(device, special, "float32", 16384, {"WIDTH": 1 if gpu else 16}))

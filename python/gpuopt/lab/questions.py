@@ -104,10 +104,6 @@ def shapes(
     return [table[family] if together or device.type != "cpu" or width == 3 else table[known["chunks"]]]
 
 
-def reads_ptx(device: Device) -> bool:
-    return "cl_nv_device_attribute_query" in device.extensions
-
-
 def widest(device: Device) -> int:
     return 16 if device.type == "cpu" else 1
 

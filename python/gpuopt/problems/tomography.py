@@ -52,7 +52,7 @@ class Case:
 # detectors about the source, of a common scanner's sizes.
 HEART = Case("I1", (63, 100, 100), 792, (64, 736), True, turns=4)
 SLICES = Case("I2", (3, 260, 260), 1160, (64, 736), True, turns=2)
-FEWER_VIEWS = 48  # times, that a CPU is given of them unless asked for all
+FEWER_VIEWS = 192  # times, that a CPU is given of them unless asked for all
 
 
 def cube(n: int, views: int = 496, rows: int = 960, columns: int = 1248) -> Case:

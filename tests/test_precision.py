@@ -1,0 +1,165 @@
+"""Precisions of a matrix product: what a device can, what it says where it cannot, and which way a call goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core, precision
+from gpuopt import configuration as choosing
+from gpuopt.reference import gemm as oracle
+from gpuopt.selection import reads_ptx
+from products import PLAIN, close, matrix
+
+A, B = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)
+
+
+@pytest.fixture
+def asked_anew() -> Iterator[None]:
+    """Answers about precisions are kept a process: a test that fakes one takes them along."""
+    precision._refusal.cache_clear()
+    yield
+    precision._refusal.cache_clear()
+
+
+@pytest.mark.parametrize("name", precision.FORMS)
+def test_a_precision_works_or_says_why_not(device: gpuopt.Device, name: str) -> None:
+    a, b = matrix(70, 130), matrix(130, 50)
+    if reads_ptx(device):
+        result = gpuopt.gemm(a, b, precision=name, device=device)
+        error = np.abs(result - oracle.product(a, b)) / oracle.magnitude(a, b)
+        assert error.max() <= precision.FORMS[name].tolerance(130)
+        return
+    with pytest.raises(
+        UnsupportedError, match=f"precision: {name}: .* has no tensor cores that OpenCL reaches"
+    ) as info:
+        gpuopt.gemm(a, b, precision=name, device=device)
+    assert device.name in str(info.value)
+
+
+def test_fast_fp32_runs_anywhere(device: gpuopt.Device) -> None:
+    a, b, c = matrix(70, 130), matrix(130, 50), matrix(70, 50)
+    for numbers in ({}, {"alpha": 2, "beta": -1}):
+        close(gpuopt.gemm(a, b, c, precision="fast_fp32", device=device, **numbers), a, b, c, **numbers)
+    a[3, 5] = np.inf  # no short number holds it
+    result = gpuopt.gemm(a, np.abs(b) + 1, precision="fast_fp32", device=device)
+    assert np.isinf(result[3]).all()
+    assert np.isfinite(np.delete(result, 3, axis=0)).all()
+
+
+def test_bad_precisions_are_named(any_device: gpuopt.Device) -> None:
+    with pytest.raises(ParameterError, match=r"precision: 'fp8' is none; use fp16, tf32, .*fast_fp32, or None"):
+        gpuopt.gemm(A, B, precision="fp8", device=any_device)
+    for name in ("tf32x3", "fast_fp32"):
+        with pytest.raises(UnsupportedError, match=f"precision: {name} is made of float32 arrays, these are float64"):
+            gpuopt.gemm(A.astype(float), B.astype(float), precision=name, device=any_device)
+
+
+@pytest.mark.usefixtures("asked_anew")
+def test_a_probe_that_fails_is_a_reason(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where tensor cores seem to be there, a product that cannot be built, or comes out wrong, is refused, and
+    "fast_fp32" goes on to float32."""
+    monkeypatch.setattr(precision, "reads_ptx", lambda device: True)
+    monkeypatch.setattr(precision, "_WORTH_SPLITTING", 0)
+    prepared = _core.prepare_gemm
+    tried = []
+
+    def wrong(*arguments: Any) -> Any:
+        tried.append(arguments[-2])
+        if arguments[-1]["PRODUCTS"] == 1:
+            raise _core.KernelBuildError("no such instruction")
+        return prepared(*arguments[:3], 1.001, *arguments[4:-2], PLAIN.variant, PLAIN.parameters)
+
+    monkeypatch.setattr(_core, "prepare_gemm", wrong)
+    with pytest.raises(UnsupportedError, match=r"precision: tf32: .* does not run it: no such instruction; use None"):
+        gpuopt.gemm(A, B, precision="tf32", device=any_device)
+    with pytest.raises(UnsupportedError, match=r"precision: tf32x3: .* computes it wrongly: an error of 0.000"):
+        gpuopt.gemm(A, B, precision="tf32x3", device=any_device)
+    with pytest.raises(UnsupportedError, match="tf32x3"):  # known by now
+        gpuopt.gemm(A, B, precision="tf32x3", device=any_device)
+    assert tried == ["tensor", "tensor"]
+    close(gpuopt.gemm(A, B, precision="fast_fp32", device=any_device), A, B)
+    assert len(tried) == 2 + len(["fp16x3", "bf16x6", "bf16x9"])
+
+
+def test_small_products_are_not_split(any_device: gpuopt.Device) -> None:
+    float32 = np.dtype(np.float32)
+    assert precision.ways(any_device, float32, "fast_fp32", multiplications=1e6) == [
+        precision.choose(any_device, float32)
+    ]
+    with pytest.raises(UnsupportedError, match="made of float32 arrays"):
+        precision.ways(any_device, np.dtype(np.float64), "fast_fp32", multiplications=1e6)
+
+
+@pytest.mark.usefixtures("asked_anew")
+def test_a_probe_that_passes_is_not_repeated(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "reads_ptx", lambda device: True)
+    prepared, tried = _core.prepare_gemm, []
+
+    def right(*arguments: Any) -> Any:
+        tried.append(arguments[-1])
+        return prepared(*arguments[:-2], PLAIN.variant, PLAIN.parameters)
+
+    monkeypatch.setattr(_core, "prepare_gemm", right)
+    float32 = np.dtype(np.float32)
+    for _ in range(2):
+        for name in ("bf16x6", "tf32"):
+            chosen = precision.choose(any_device, float32, name)
+            assert chosen.variant == "tensor"
+            assert precision.FORMS[name].parameters.items() <= chosen.parameters.items()
+    assert len(tried) == 2
+    assert precision.choose(any_device, float32, "fast_fp32").parameters["TYPE"] == 2
+    # Narrow numbers first, float32 itself last.
+    ways = precision.ways(any_device, float32, "fast_fp32")
+    assert [way.variant for way in ways[:2]] == ["tensor", "tensor"]
+    assert ways[0].parameters["TYPE"] == 0
+    assert ways[-1] == precision.choose(any_device, float32)
+
+
+def test_a_precision_and_a_variant_agree(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "_refusal", lambda index, name: None)
+    with pytest.raises(ParameterError, match="variant: naive has no precision of its own"):
+        gpuopt.gemm(A, B, precision="tf32", variant="naive", device=any_device)
+    with pytest.raises(ParameterError, match="is not tf32; leave out one"):
+        gpuopt.gemm(A, B, precision="tf32", variant=Configuration("tensor", TYPE=1), device=any_device)
+    chosen = precision.choose(any_device, np.dtype(np.float32), "bf16x9", Configuration("tensor", STAGES=2))
+    assert chosen.parameters["STAGES"] == 2
+    assert chosen.parameters["PRODUCTS"] == 9
+
+
+def test_numbers_that_do_not_fit_go_another_way(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ "fast_fp32" takes the next way where one refuses the operands, and lets no other fault pass."""
+    computed, tried = _core.gemm, []
+    last = Configuration("naive", LOCAL_X=16, LOCAL_Y=1)
+    monkeypatch.setattr("gpuopt.ops.ways", lambda *arguments: [Configuration("tile"), last])
+
+    def refusing(*arguments: Any) -> Any:
+        tried.append(arguments[-2])
+        if arguments[-2] == "tile":
+            raise ArrayError("A, B: they hold Inf")
+        return computed(*arguments)
+
+    monkeypatch.setattr(_core, "gemm", refusing)
+    close(gpuopt.gemm(A, B, device=any_device), A, B)
+    assert tried == ["tile", "naive"]
+    with pytest.raises(ArrayError, match="out: its shape"):
+        gpuopt.gemm(A, B, out=np.empty((1, 1), np.float32), device=any_device)
+
+
+def test_records_of_a_precision_are_for_it_alone(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setattr(choosing, "tuned_dir", lambda: tmp_path)
+    of_halves = {"match": {"precision": "fp16"}, "variant": "tensor", "parameters": {"PRODUCTS": 1, "STAGES": 4}}
+    of_floats = {"match": {"precision": "native"}, "variant": "unrolled", "parameters": {"UNROLL": 8}}
+    unasked = {"match": {"type": any_device.type}, "variant": "tensor", "parameters": {"PRODUCTS": 1}}
+    choosing.store_records("gemm", [of_halves, of_floats, unasked])
+    float32 = np.dtype(np.float32)
+    assert precision.choose(any_device, float32).variant == "unrolled"
+    monkeypatch.setattr(precision, "_refusal", lambda index, name: None)
+    assert precision.choose(any_device, float32, "fp16").parameters["STAGES"] == 4
+    assert precision.choose(any_device, float32, "tf32").parameters["STAGES"] == 3
