@@ -19,9 +19,9 @@ Span span_of(const std::vector<cl::Event>& events, double wall_ms) {
         busy += end - start;
     }
     const auto queued = checked([&] { return events.front().getProfilingInfo<CL_PROFILING_COMMAND_QUEUED>(); });
-    span.device_ms = double(last - first) * 1e-6;
-    span.busy_ms = double(busy) * 1e-6;
-    span.queued_ms = double(first - std::min(first, queued)) * 1e-6;
+    span.device_ms = double(last - first) / 1e6;
+    span.busy_ms = double(busy) / 1e6;
+    span.queued_ms = double(first - std::min(first, queued)) / 1e6;
     return span;
 }
 

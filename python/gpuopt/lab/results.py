@@ -1,6 +1,7 @@
 """Result rows: their schema, their keys, and the file of JSON lines that survives crashes, full disks and two writers.
 
-A row is a flat dict with every field of ``FIELDS``; what does not apply is None. Units stand in the names.
+A row is a flat dict with every field of ``FIELDS``; what does not apply is None, and left out of the file. Units stand in
+the names.
 """
 
 from __future__ import annotations
@@ -290,7 +291,8 @@ class Store:
         """Writes the unsaved rows, oldest first; raises ResultsError at the first that the file does not take."""
         with self._mutex:
             while self.unsaved:
-                line = json.dumps(self.unsaved[0], allow_nan=False).encode("ascii") + b"\n"
+                there = {field: value for field, value in self.unsaved[0].items() if value is not None}
+                line = json.dumps(there, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
                 try:
                     self._write(line)
                 except OSError as error:

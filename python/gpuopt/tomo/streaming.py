@@ -19,7 +19,6 @@ _IMAGES, _DATA = 5, 3  # arrays of an iteration: images and projections
 _LINE = 2 * 8 * _FLOAT  # of a column of a view, by projection and by adjoint
 _MARGIN = 2  # zeros around the copy of a volume, and what rounds its rows up
 _ROWS_UP = 8
-_ROWS_AROUND = 40  # of a gathered column, at least
 _VIEWS_GATHERED = 64  # a launch of the adjoint, whose rays are laid out anew
 
 
@@ -45,8 +44,7 @@ class Needs:
 
         if outer:
             padded = max(ny * nx * up(outer[0]), outer[0] * nx * up(ny))
-            rows = max(2 * detector.rows, detector.rows + _ROWS_AROUND)
-            gathered = min(views, _VIEWS_GATHERED) * detector.columns * rows
+            gathered = min(views, _VIEWS_GATHERED) * detector.columns * up(detector.rows)
         else:
             padded, gathered = max(nx * up(ny), ny * up(nx)), 0
         return cls(

@@ -241,17 +241,16 @@ private:
     void add_gather(std::size_t main, bool& accumulate) {
         const auto seen = seen_from(geometry_, main);
         const auto [na, nb, nz] = seen.count;
-        const auto margin = round_up(tables_.most_rows, 4) + 8;  // read by fours
-        const auto pitch = round_up(geometry_.rows + 2 * margin, 8);
+        const auto pitch = round_up(geometry_.rows, 8);
         auto levels = parameters_;
         levels.erase("VIEWS");
-        // A group is no higher than a volume of few slices needs.
+        // A group is no higher than a volume of few slices needs; its lowest work-items sum for the others alone.
         auto &local_z = levels["LOCAL_Z"], &along = levels["ALONG"];
-        while (along > 1 && local_z * along >= 2 * nz) along /= 2;
-        while (local_z > least_lanes && local_z >= 2 * nz) local_z /= 2;
+        while (along > 1 && local_z * along > 2 * nz) along /= 2;
+        while (local_z > least_lanes && local_z > 2 * nz) local_z /= 2;
         const auto launch =
-            launch_3d({quotient_up(nz, local_z * along) * local_z, quotient_up(nb, levels["ACROSS"]), na}, local_z,
-                      levels["LOCAL_B"]);
+            launch_3d({quotient_up(nz, local_z * along - 1) * local_z, na, quotient_up(nb, levels["ACROSS"])}, local_z,
+                      levels["LOCAL_A"]);
         const auto& runs = tables_.runs[main];
         const auto most_lines = most_lines_of(pitch);
         for (std::size_t first = 0, beyond; first < runs.size(); first = beyond) {
@@ -268,25 +267,28 @@ private:
             add_pass("joseph_rays", "", launch_3d({longest(runs), quotient_up(pitch, 32) * 8, count}, 32, 8));
             projections();
             plan_->arg(lines_->handle()).arg(runs_->handle()).arg(q->handle());
-            ints({static_cast<std::int64_t>(first), first_line, geometry_.rows, geometry_.columns, pitch, margin});
+            ints({static_cast<std::int64_t>(first), first_line, geometry_.rows, geometry_.columns, pitch});
             plan_->arg(seen.cell);
             add_main(options(main, levels), launch);
             plan_->arg(q->handle()).arg(lines_->handle()).arg(runs_->handle());
             volume();
             ints({static_cast<std::int64_t>(first), count, first_line, na, nb, nz});
             longs(seen.step);
-            ints({geometry_.rows, pitch, margin, accumulate});
+            ints({pitch, geometry_.rows / 2});
+            plan_->arg(cl_float(-(geometry_.rows / 2))).arg(cl_float(geometry_.rows - geometry_.rows / 2));
+            plan_->arg(cl_int(accumulate));
             accumulate = true;
         }
     }
 
-    // Of a block: as many views as were asked for, fewer where memory is short; a run at least.
+    // Of a block: as many views as were asked for, fewer where memory is short or places would take more than 32 bits;
+    // a run at least.
     std::int64_t most_lines_of(std::int64_t pitch) const {
         const auto& device = session_->device();
         const auto free =
             device.global_bytes - std::min<std::uint64_t>(device.global_bytes, session_->allocated_bytes());
         const auto room = static_cast<std::int64_t>(std::min<std::uint64_t>(free / 2, device.max_alloc_bytes));
-        return std::min(case_.parameter("VIEWS") * geometry_.columns, room / (4 * pitch));
+        return std::min({case_.parameter("VIEWS") * geometry_.columns, room / (4 * pitch), INT32_MAX / pitch});
     }
 
     void add_gather_any(std::size_t main, bool& accumulate) {

@@ -35,7 +35,6 @@ struct JosephTables {
     bool upright = false;
     std::array<std::vector<JosephRun>, 3> runs;  // by main axis
     std::vector<float> lines, steps;             // 8 numbers each
-    std::int64_t most_rows = 0;                  // of an upright scan: rays of a column that one voxel meets, at most
 };
 // `any` asks for the second form whatever the scan.
 JosephTables joseph_tables(const TomographyGeometry& geometry, bool any = false);

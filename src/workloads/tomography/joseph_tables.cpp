@@ -149,7 +149,6 @@ private:
             const auto near = now[4] + ends[0] * now[5], far = now[4] + ends[1] * now[5];
             const auto least = std::min(std::abs(near), std::abs(far));
             if (near * far <= 0 || 2 / least > double(most_rows_of_a_voxel)) return false;
-            tables_.most_rows = std::max(tables_.most_rows, static_cast<std::int64_t>(2 / least) + 2);
         }
         // Where the rays fan out to one side on both of the volume's faces, they do between.
         int rise = 0;

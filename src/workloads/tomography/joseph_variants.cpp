@@ -40,9 +40,9 @@ Launch rays(const Case& at) {
 }
 Launch columns_of_voxels(const Case& at) {
     const auto local_z = at.parameter("LOCAL_Z");
-    return launch_3d({quotient_up(at.size("nz"), local_z * at.parameter("ALONG")) * local_z,
-                      quotient_up(at.size("nx"), at.parameter("ACROSS")), at.size("ny")},
-                     local_z, at.parameter("LOCAL_B"));
+    return launch_3d({quotient_up(at.size("nz"), local_z * at.parameter("ALONG") - 1) * local_z, at.size("ny"),
+                      quotient_up(at.size("nx"), at.parameter("ACROSS"))},
+                     local_z, at.parameter("LOCAL_A"));
 }
 Launch voxels(const Case& at) {
     return launch_3d({at.size("nx"), at.size("ny"), at.size("nz")}, at.parameter("LOCAL_X"), at.parameter("LOCAL_Y"));
@@ -75,17 +75,19 @@ TomographyVariant tomography_joseph_image() {
 }
 
 TomographyVariant tomography_joseph_gather() {
-    TomographyVariant row{{"joseph_gather",
-                           "voxels gather from the rays that touch them, column by column; rows parallel to z",
-                           {{"LOCAL_Z", {8, 16, 32, 64}, 64, "work-items of a group along z, fewer for few slices"},
-                            {"LOCAL_B", {1, 2, 4, 8}, 4, "work-items of a group across the rays"},
-                            {"ACROSS", {1, 2, 4, 8}, 4, "voxels across the rays a work-item"},
-                            {"ALONG", {1, 2, 4}, 2, "voxels along z a work-item, LOCAL_Z apart"},
-                            {"VIEWS", {8, 16, 32, 64, 128}, 64, "views a launch, at most"}},
-                           columns_of_voxels,
-                           {group_fits("LOCAL_Z", "LOCAL_B"), upright_scan()},
-                           {},
-                           {"upright"}}};
+    TomographyVariant row{
+        {"joseph_gather",
+         "cells between voxels gather the rays in them, column by column; rows parallel to z",
+         {{"LOCAL_Z", {8, 16, 32, 64, 128}, 64, "work-items of a group along z, fewer for few slices"},
+          {"LOCAL_A", {1, 2, 4, 8}, 2, "planes a group"},
+          {"ACROSS", {1, 2, 4, 8, 16}, 8, "voxels across the rays a work-item"},
+          {"ALONG", {1, 2, 4}, 1, "voxels along z a work-item, LOCAL_Z apart"},
+          {"ROWS", {1, 2, 3, 4}, 3, "rows of a cell a trip"},
+          {"VIEWS", {8, 16, 32, 64, 128}, 64, "views a launch, at most"}},
+         columns_of_voxels,
+         {group_fits("LOCAL_Z", "LOCAL_A"), upright_scan()},
+         {},
+         {"upright"}}};
     row.family = "adjoint";
     return row;
 }
