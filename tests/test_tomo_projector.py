@@ -419,7 +419,8 @@ def test_parts_that_fit(device: gpuopt.Device, known: Known, scan: str) -> None:
     assert A.adjoint_error() < 1e-6
     fast = gt.Projector(geometry, volume, "fast", device, memory_limit=limit)
     whole = gt.Projector(geometry, volume, "fast", device)
-    assert apart(fast.T(y), whole.T(y).astype(np.float64)) < 1e-5
+    # Texture units round places between pixels to 1/256, and parts of a volume have other places.
+    assert apart(fast.T(y), whole.T(y).astype(np.float64)) < (1e-5 if device.type == "cpu" else 1e-3)
 
 
 # ---------------------------------------------------------------- bad input

@@ -130,7 +130,10 @@ def test_adding_to_what_is_there(device: gpuopt.Device, variant: str) -> None:
     out = gpuopt.to_device(before, device)
     configuration = complete("tomography", Configuration(variant))
     projections = gpuopt.to_device(p, device)
-    plan = prepare_back_projection(geometry, volume, projections, out, "none", configuration, accumulate=True)
+    try:
+        plan = prepare_back_projection(geometry, volume, projections, out, "none", configuration, accumulate=True)
+    except UnsupportedError as reason:
+        pytest.skip(str(reason))
     plan.run()
     once = oracle.back_project(geometry, volume, p, "none")
     np.testing.assert_allclose(out.to_numpy(), before + once, rtol=0, atol=0.02 * geometry.views)

@@ -8,6 +8,8 @@ namespace gpuopt {
 namespace {
 
 constexpr unsigned char guard_pattern = 0xA5;
+// NVIDIA's fill fails where it crosses 4 GiB, and the queue with it (580.159.04).
+constexpr std::size_t filled_at_once = std::size_t(1) << 30;
 
 std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -34,12 +36,12 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
             cl_buffer_region region{guard_bytes_, payload};
             handle_ = checked(
                 [&] { return whole_.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
+            const std::vector<unsigned char> zone(total - guard_bytes_ - bytes_, guard_pattern);
             const auto lock = session_->lock_runs();
             const auto& queue = session_->queue();
             checked([&] {
-                queue.enqueueFillBuffer(whole_, guard_pattern, 0, guard_bytes_);
-                queue.enqueueFillBuffer(whole_, guard_pattern, guard_bytes_ + bytes_, total - guard_bytes_ - bytes_);
-                return queue.finish();
+                queue.enqueueWriteBuffer(whole_, CL_TRUE, 0, guard_bytes_, zone.data());
+                return queue.enqueueWriteBuffer(whole_, CL_TRUE, guard_bytes_ + bytes_, zone.size(), zone.data());
             });
         }
     } catch (...) {
@@ -145,7 +147,10 @@ void Buffer::fill(unsigned char byte) {
     const auto lock = session_->lock_runs();
     const auto& queue = session_->queue();
     checked([&] {
-        queue.enqueueFillBuffer(handle_, byte, 0, bytes_);
+        const auto first = std::min(bytes_, filled_at_once);
+        queue.enqueueFillBuffer(handle_, byte, 0, first);
+        for (auto at = first; at < bytes_; at += first)
+            queue.enqueueCopyBuffer(handle_, handle_, 0, at, std::min(first, bytes_ - at));
         return queue.finish();
     });
 }

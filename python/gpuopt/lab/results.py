@@ -1,7 +1,7 @@
 """Result rows: their schema, their keys, and the file of JSON lines that survives crashes, full disks and two writers.
 
-A row is a flat dict with every field of ``FIELDS``; what does not apply is None, and left out of the file. Units stand in
-the names.
+A row is a flat dict with every field of ``FIELDS``; what does not apply is None, and left out of the file. Units stand
+in the names.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import numpy as np
 from gpuopt._core import Device, UnsupportedError
 from gpuopt.lab.peers import Peer, _torch_sample, _torch_sees
 from gpuopt.problems.problem import Problem
+from gpuopt.tomo.scans import Cone
 
 
 def _iradon(problem: Problem) -> Callable[[], np.ndarray]:
@@ -43,14 +44,17 @@ def _astra(problem: Problem) -> Callable[[], Any]:
     import torch
 
     geometry, volume = problem.inputs["geometry"], problem.inputs["volume"]
-    if geometry.dimensions == 2 or problem.inputs["weight"] != "adjoint":
-        raise UnsupportedError("its kernels project 3D scans back with the weight 'adjoint' alone")
+    if not isinstance(geometry, Cone) or geometry.radius or problem.inputs["weight"] != "fdk":
+        raise UnsupportedError("of cones on flat detectors its kernels give a view the weight 'fdk', times a factor")
     nz, ny, nx = volume.shape
     corners = volume.corners()
     ends = np.stack([corners.min(axis=0), corners.max(axis=0)], axis=1).ravel().tolist()
     where = astra.create_projector("cuda3d", geometry.to_astra(), astra.create_vol_geom(ny, nx, nz, *ends))
     given = np.ascontiguousarray(np.moveaxis(problem.inputs["projections"], 0, 1))  # rows, views, columns
     projections = torch.as_tensor(given, device="cuda")
+    # Its own factor is that of a transpose on the axis: cell D^2 / (R^2 du dv).
+    detector = geometry.detector
+    projections *= (geometry.sod / geometry.sdd) ** 2 * detector.du * detector.dv / volume.cell
     image = torch.zeros(volume.shape, device="cuda")
 
     def run() -> Any:
