@@ -16,6 +16,9 @@
 #ifndef AT_ONCE
 #define AT_ONCE 2
 #endif
+#ifndef STRIP
+#define STRIP 256
+#endif
 #ifndef IMAGE
 #define IMAGE 2
 #endif
@@ -36,8 +39,15 @@ constant sampler_t linear = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CL
 kernel __attribute__((reqd_work_group_size(LOCAL_X *LOCAL_Y *LANES_Z, 1, 1))) void tomography_image(
     BACK_ARGUMENTS(read_only LAYERS projections), const int along_x) {
     const int item = get_local_id(0), column = item / LANES_Z;
-    const int across = (int)get_group_id(along_x) * LOCAL_X + column / DEEP % LOCAL_X;
-    const int along = (int)get_group_id(1 - along_x) * LOCAL_Y + column / (DEEP * LOCAL_X) * DEEP + column % DEEP;
+    int group_x = get_group_id(0), group_y = get_group_id(1);
+#if STRIP  // strips of groups, one after the other: those under way together read fewer pixels
+    const int wide = max(1, STRIP / (along_x ? LOCAL_Y : LOCAL_X)), deep = get_num_groups(1);
+    const int group = group_y * (int)get_num_groups(0) + group_x, from = group / (wide * deep) * wide;
+    const int here = min(wide, (int)get_num_groups(0) - from), place = group - from * deep;
+    group_x = from + place % here, group_y = place / here;
+#endif
+    const int across = (along_x ? group_y : group_x) * LOCAL_X + column / DEEP % LOCAL_X;
+    const int along = (along_x ? group_x : group_y) * LOCAL_Y + column / (DEEP * LOCAL_X) * DEEP + column % DEEP;
     const int x = along_x ? along : across, y = along_x ? across : along;
     const int z = (int)get_group_id(2) * (Z * LANES_Z) + item % LANES_Z;
     const bool inside = x < nx && y < ny;

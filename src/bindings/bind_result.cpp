@@ -101,8 +101,7 @@ void bind_result(py::module_& module) {
                 return words > 0 ? py::cast(DeviceArray{plan.source, DType::f32, {words}}) : py::object(py::none());
             },
             "What most of the reading is from, as float32 words whatever it holds; None where nothing is.")
-        .def_readonly("main_step", &Prepared::main_step, "Index in `kernels` of the kernel that carries the variant.")
-        .def_readonly("prepare_ms", &Prepared::prepare_ms);
+        .def_readonly("main_step", &Prepared::main_step, "Index in `kernels` of the kernel that carries the variant.");
 }
 
 }  // namespace gpuopt

@@ -65,7 +65,6 @@ public:
     std::function<void()> verdict;
     Work work;
     std::size_t main_step = 0;  // the step that carries the variant; others are pre- and post-passes
-    double prepare_ms = 0;      // host time to make this plan, builds included
     // What most of the reading is from. How fast memory is depends on where it lies: on a virtual machine, reads of two
     // buffers of 690 MB differed by 25 %, each time the same way (2026-11).
     std::shared_ptr<Buffer> source;

@@ -1,7 +1,6 @@
 #include "workloads/spmv/spmv.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "runtime/device_array.hpp"
 #include "runtime/image.hpp"
@@ -254,10 +253,7 @@ std::vector<std::int64_t> check_spmv(const DiaMatrix& matrix, const std::vector<
 
 std::shared_ptr<Prepared> prepare_spmv(const SpmvArguments& arguments, const std::string& variant,
                                        const Parameters& parameters) {
-    const auto start = std::chrono::steady_clock::now();
-    auto plan = Planner(arguments, spmv_variant(variant), parameters).plan();
-    plan->prepare_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    return plan;
+    return Planner(arguments, spmv_variant(variant), parameters).plan();
 }
 
 HostProduct::HostProduct(const std::shared_ptr<DiaMatrix>& matrix, std::int64_t vectors, double alpha, double beta,

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 
 #include "runtime/device_array.hpp"
 #include "runtime/image.hpp"
@@ -173,14 +172,15 @@ private:
         in_blocks(
             layers,
             [&](std::int64_t first, std::int64_t views) {
-                if (kind == ImageStack::Kind::array) {  // by a kernel, which is 8 % faster than an H200's copy
-                    auto launch = pixels(geometry_.columns, geometry_.rows, views);
+                if (kind == ImageStack::Kind::array) {  // by a kernel, which is faster than an H200's copy
+                    auto launch = pixels(geometry_.columns, geometry_.rows, quotient_up(views, 4));
                     launch.local = {16, 16, 1};
                     for (std::size_t axis = 0; axis < 2; ++axis)
                         launch.global[axis] = (launch.global[axis] + 15) / 16 * 16;
                     plan_->add(pass("layers"), "tomography_layers", launch);
                     plan_->arg(arguments_.projections->handle()).arg(stack->handle());
-                    plan_->arg(cl_long(first)).arg(cl_int(geometry_.columns)).arg(cl_int(geometry_.rows));
+                    plan_->arg(cl_long(first)).arg(cl_int(views));
+                    plan_->arg(cl_int(geometry_.columns)).arg(cl_int(geometry_.rows));
                     return;
                 }
                 const auto from = arguments_.projections;
@@ -261,14 +261,11 @@ private:
 std::shared_ptr<Prepared> prepare_back_projection(const std::shared_ptr<Session>& session,
                                                   const BackProjection& arguments, const std::string& variant,
                                                   const Parameters& parameters) {
-    const auto start = std::chrono::steady_clock::now();
     const auto& row = static_cast<const TomographyVariant&>(tomography_workload().variant(variant));
     if (row.reads == Reads::nothing)
         throw ParameterError("variant", "it is no back projector: \"" + variant + "\"",
                              "use one whose family is \"back_projection\"");
-    auto plan = Planner(session, arguments, row, parameters).plan();
-    plan->prepare_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    return plan;
+    return Planner(session, arguments, row, parameters).plan();
 }
 
 }  // namespace gpuopt

@@ -1,7 +1,6 @@
 #include "workloads/tomography/joseph.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 
 namespace gpuopt {
@@ -389,15 +388,11 @@ void JosephPlan::start(const Buffer& volume, const Buffer& projections) {
 std::shared_ptr<JosephPlan> prepare_joseph(const std::shared_ptr<JosephScratch>& scratch,
                                            const JosephArguments& arguments, const std::string& variant,
                                            const Parameters& parameters) {
-    const auto start = std::chrono::steady_clock::now();
     const auto& row = static_cast<const TomographyVariant&>(tomography_workload().variant(variant));
     if (row.family != "forward" && row.family != "adjoint")
         throw ParameterError("variant", "\"" + variant + "\" does not go along rays",
                              "use one whose family is \"forward\" or \"adjoint\"");
-    auto plan = Planner(scratch, arguments, row, parameters).plan();
-    plan->prepared()->prepare_ms =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    return plan;
+    return Planner(scratch, arguments, row, parameters).plan();
 }
 
 }  // namespace gpuopt

@@ -161,6 +161,7 @@ TomographyVariant image() {
           {"BEAM", {0, 1}, 1, "along the beam is y (0), or in each launch x or y, whichever is nearer (1)"},
           {"Z", {1, 2, 4, 8, 16, 32}, 32, "voxels along z a work-item"},
           {"AT_ONCE", {1, 2, 4}, 2, "views under way at once"},
+          {"STRIP", {0, 128, 256, 512}, 256, "voxels, of the strips in which groups follow one another; 0 for none"},
           views_a_launch,
           {"IMAGE", {2, 3}, 2, "layers of an array of images (2), planes of one image (3)"}},
          blocks_of_columns,
