@@ -42,3 +42,12 @@ for device in portable intel; do
         -v register_tile
     gpuopt study tmv 4096 --quick --device $device --no-plots --out $name-tmv -v all
 done
+for device in portable intel; do
+    name=$device
+    [ "$device" = intel ] || name=pocl
+    gpuopt profile --device $device --out $name-profile-tomography.json # for its ceiling of four loads a value
+    gpuopt study tomography I1 I2 cube slice --quick --device $device --fresh --out $name-tomography
+    python tomography_fbp.py $device $name-tomography-fbp.jsonl
+    python tomography_taps.py $device $name-tomography-taps.jsonl
+    GPUOPT_DEVICE=$device python ../tomography_algorithms.py 32 $name-tomography-algorithms.jsonl
+done

@@ -75,10 +75,12 @@ gpuopt study gemm 8192 --quick --no-plots --out gemm-8192 \
     -v 'tensor(TYPE=2, PRODUCTS=3)' \
     -v 'tensor(TYPE=2, PRODUCTS=1, WARP_M=64, STEPS=2)' \
     -v 'tensor(TYPE=0, PRODUCTS=1, WARP_M=64, STEPS=2)'
-gpuopt study tomography 512 --quick --weight adjoint --no-plots --out tomography-cube512
+gpuopt study tomography 512 --quick --weight fdk --no-plots --out tomography-cube512
+gpuopt study tomography 1024 --quick --weight fdk --no-plots --out tomography-cube1024 -v image
 gpuopt study tomography I1 I2 --quick --no-plots --out tomography-paper
 python gemm_accuracy.py
-python tomography_projectors.py # stopped by a fault of its own, mended since: tomography-projectors.txt
+python tomography_projectors.py
+python ../tomography_algorithms.py 128
 gpuopt study gemm 1024 2048 4096 --quick --no-plots --out gemm-sizes \
     -v paper:naive -v paper:variable_reduction -v paper:unroll4 -v paper:unroll8 -v paper:unroll16 -v paper:vector_type \
     -v paper:multiple_output -v paper:block_16x16 -v paper:block_32x8 -v paper:block_32x16 -v paper:block_32x32 \
@@ -88,6 +90,9 @@ gpuopt study gemm 1024 2048 4096 --quick --no-plots --out gemm-sizes \
     -v "register_tile(TILE_M=64, TILE_N=128, TILE_K=16, WORK_N=8, $W8)" \
     -v 'register_tile(TILE_M=64, TILE_N=64, TILE_K=32, WORK_M=4, WORK_N=8, COPY=1)' \
     -v 'tensor(TYPE=0, PRODUCTS=3)'
+gpuopt study gemm 8192 --quick --no-plots --out gemm-8192-again \
+    -v "register_tile(TILE_M=128, TILE_N=256, TILE_K=16, WORK_N=16, $W8)" \
+    -v "register_tile(TILE_M=128, TILE_N=128, TILE_K=16, WORK_N=16, $W8)"
 gpuopt study tmv 16384 --quick --no-plots --out tmv -v all
 gpuopt study gemm 1024x131072x1024 --quick --no-plots --out gemm-constant \
     -v paper:constant \

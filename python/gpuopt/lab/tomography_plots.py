@@ -120,7 +120,9 @@ def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
         ):
             ax.annotate(text, (1, y), (points, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5,
                         color=colour, va="center", annotation_clip=False)  # fmt: skip
-    for text, points in zip(("G/s", "gain", "in the paper"), TEXT_POINTS, strict=True):
+    compared = any(row.get("preset") in figures for row in bars)
+    heads = ("G/s", "gain" if naive else "", "in the paper" if compared else "")
+    for text, points in zip(heads, TEXT_POINTS, strict=True):
         ax.annotate(text, (1, -0.9), (points, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5, color=FAINT,
                     va="center", annotation_clip=False)  # fmt: skip
     for name, limit in _limits(bars).items():
