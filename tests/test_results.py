@@ -161,6 +161,8 @@ def test_store_round_trip_and_last_row_wins(tmp_path):
     again = Store(store.path)
     assert again.rows() == store.rows()
     assert again.rows()[0] == first
+    assert set(first) == set(results.FIELDS)
+    assert "null" not in store.path.read_text()  # what does not apply is left out
     assert [row["median_ms"] for row in again.latest()] == [1.0, 2.0]
     assert again.problems == []
     assert again.done(key, 1)

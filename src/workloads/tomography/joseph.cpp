@@ -273,8 +273,9 @@ private:
             volume();
             ints({static_cast<std::int64_t>(first), count, first_line, na, nb, nz});
             longs(seen.step);
-            ints({pitch, geometry_.rows / 2});
-            plan_->arg(cl_float(-(geometry_.rows / 2))).arg(cl_float(geometry_.rows - geometry_.rows / 2));
+            const auto below = geometry_.rows / 2, above = geometry_.rows - below;  // the middle row, and from it on
+            ints({pitch, below});
+            plan_->arg(cl_float(-below)).arg(cl_float(above));
             plan_->arg(cl_int(accumulate));
             accumulate = true;
         }
