@@ -84,7 +84,7 @@ def test_every_size(device: gpuopt.Device, variant: str) -> None:
 FORMS_OF_PRODUCTS = [("float32", True, False, True), ("float64", False, True, True), ("float64", True, True, False)]
 
 
-@pytest.mark.thin(2)
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("dtype", "transpose_a", "transpose_b", "addend"), FORMS_OF_PRODUCTS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_form(
@@ -95,6 +95,7 @@ def test_every_form(
     check(device, configuration, [(33, 18, 65)], dtype, transpose_a, transpose_b, addend, batch=3)
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("dtype", "transpose_a", "transpose_b", "addend"), FORMS_OF_PRODUCTS)
 def test_parts_of_k(device: gpuopt.Device, dtype: str, transpose_a: bool, transpose_b: bool, addend: bool) -> None:
     for parts in (4, 64):
@@ -115,7 +116,7 @@ def every_level() -> list[Configuration]:
     return list(dict.fromkeys(found))
 
 
-@pytest.mark.thin(8)
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("configuration", every_level(), ids=str)
 def test_every_level(device: gpuopt.Device, configuration: Configuration) -> None:
     check(device, configuration, [AWKWARD])
@@ -302,6 +303,7 @@ def test_infinities_and_nan_go_where_numpy_puts_them(device: gpuopt.Device) -> N
     assert ran >= len(VARIANTS) - 2
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("preset", papers.figures("gemm"))
 def test_the_papers_presets(device: gpuopt.Device, preset: str) -> None:
     check(device, papers.preset("gemm", preset), [(37, 53, 29)])

@@ -16,9 +16,7 @@ from gpuopt.tomo import on_device
 from gpuopt.tomo.device_backend import DeviceBackend, HostBackend
 from gpuopt.tomo.streaming import Needs, Parts
 from levels import every_level
-
-FLOAT = np.dtype(np.float32)
-Scan = tuple[gt.Geometry, gt.Volume]
+from rays import FLOAT, Scan, apart, planned, random
 
 
 def tilted(kind: str) -> gt.Geometry:
@@ -60,16 +58,6 @@ SCANS: dict[str, Scan] = {
 UPRIGHT = {"cone", "truncated", "helix", "any_radius", "parallel3d", "coarse_voxels", "fine_voxels", "one_voxel"}
 
 
-def random(scan: Scan, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """An image and projections of mean 0."""
-    draw = np.random.default_rng(seed)
-    return tuple(draw.standard_normal(shape).astype(np.float32) for shape in (scan[1].shape, scan[0].shape))  # type: ignore[return-value]
-
-
-def apart(found: Any, expected: np.ndarray) -> float:
-    return float(np.linalg.norm(np.asarray(found, dtype=np.float64) - expected) / np.linalg.norm(expected))
-
-
 @pytest.fixture(scope="module")
 def known() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """Of every scan an image, projections, and what the reference makes of them."""
@@ -106,30 +94,7 @@ def test_fast_pairs(device: gpuopt.Device, known: Known, scan: str) -> None:
         gt.cgls(A, y)
 
 
-def planned(
-    device: gpuopt.Device, scan: str, configuration: Configuration, given: np.ndarray, accumulate: bool = False
-) -> tuple[np.ndarray, _core.JosephPlan]:
-    """The result of a plan whose arrays have guards around them."""
-    family = next(v.family for v in gpuopt.variants("tomography") if v.name == configuration.variant)
-    geometry, volume = SCANS[scan]
-    to_image = family == "adjoint"
-    out = _core.empty(volume.shape if to_image else geometry.shape, FLOAT, device, True)
-    if accumulate:
-        _core.DeviceArithmetic(device).fill(out, 2.0)
-    else:
-        out.fill_bytes(0xFF)
-    taken = gpuopt.to_device(given, device)
-    image, data = (out, taken) if to_image else (taken, out)
-    kernels = on_device.kernel_geometry(geometry, volume)
-    name, parameters = configuration.variant, configuration.parameters
-    plan = _core.prepare_joseph(None, image, data, kernels, accumulate, name, parameters)
-    plan.prepared.run()
-    assert out.guards_intact()
-    return out.to_numpy(), plan
-
-
 FORWARD = [c for c in every_level("tomography") if c.variant in ("joseph", "joseph_image")][::2]
-ADJOINT = [c for c in every_level("tomography") if c.variant.startswith("joseph_gather")][::2]
 
 
 @pytest.mark.thin(6)
@@ -137,21 +102,11 @@ ADJOINT = [c for c in every_level("tomography") if c.variant.startswith("joseph_
 def test_every_level_of_forward(device: gpuopt.Device, known: Known, configuration: Configuration) -> None:
     x, _, forward, _ = known["cone"]
     try:
-        found = planned(device, "cone", configuration, x)[0]
+        found = planned(device, SCANS["cone"], configuration, x)[0]
     except UnsupportedError as error:
         pytest.skip(str(error))
     rounded = configuration.variant == "joseph_image" and device.type != "cpu"
     assert apart(found, forward) < (5e-3 if rounded else 5e-6)
-
-
-@pytest.mark.thin(6)
-@pytest.mark.parametrize("configuration", ADJOINT, ids=str)
-def test_every_level_of_adjoints(device: gpuopt.Device, known: Known, configuration: Configuration) -> None:
-    try:
-        found = planned(device, "cone", configuration, known["cone"][1])[0]
-    except UnsupportedError as error:
-        pytest.skip(str(error))
-    assert apart(found, known["cone"][3]) < 5e-6
 
 
 @pytest.mark.thin(4)
@@ -162,7 +117,7 @@ def test_rays_that_share_nothing(device: gpuopt.Device, known: Known, scan: str,
     x, _, forward, _ = known[scan]
     configuration = Configuration(variant, LOCAL_U=8, LOCAL_V=4, RAYS=2, UNROLL=1)
     try:
-        found = planned(device, scan, configuration, x)[0]
+        found = planned(device, SCANS[scan], configuration, x)[0]
     except UnsupportedError as error:
         pytest.skip(str(error))
     rounded = variant == "joseph_image" and device.type != "cpu"
@@ -174,7 +129,7 @@ def test_what_is_added_to(any_device: gpuopt.Device, known: Known, name: str) ->
     x, y, forward, back = known["helix"]
     standard = {p.name: p.standard for v in gpuopt.variants("tomography") if v.name == name for p in v.parameters}
     given, expected = (x, forward) if name == "joseph" else (y, back)
-    found, plan = planned(any_device, "helix", Configuration(name, **standard), given, accumulate=True)
+    found, plan = planned(any_device, SCANS["helix"], Configuration(name, **standard), given, accumulate=True)
     assert apart(found, expected + 2) < 5e-6
     assert plan.prepared.work["flops"] > 0
 
@@ -195,7 +150,7 @@ def test_refused_plans(any_device: gpuopt.Device, known: Known) -> None:
         p.name: p.standard for v in gpuopt.variants("tomography") if v.name == "joseph_gather" for p in v.parameters
     }
     with pytest.raises(UnsupportedError, match="joseph_gather_any"):
-        planned(any_device, "steep", Configuration("joseph_gather", **standard), y)
+        planned(any_device, SCANS["steep"], Configuration("joseph_gather", **standard), y)
     geometry = on_device.kernel_geometry(*SCANS["steep"])
     image, data = gpuopt.to_device(x, any_device), gpuopt.to_device(y, any_device)
     with pytest.raises(ParameterError, match="does not go along rays"):

@@ -142,6 +142,26 @@ def test_adding_to_what_is_there(device: gpuopt.Device, variant: str) -> None:
     assert plan.work["bytes"]["dram"] == 4 * (p.size + 2 * before.size)
 
 
+@pytest.mark.parametrize("angle", [0.1, 1.5])  # beams along y, and along x
+def test_strips_are_the_whole(any_device: gpuopt.Device, angle: float) -> None:
+    """Strips that end within a row of groups, the last narrower, add up the same."""
+    geometry = gt.circular(np.array([angle, angle + 3.1, angle + 0.2]), 400, 700, (7, 60), (1.6, 9.0))
+    volume = gt.Volume((2, 300, 330))
+    p = np.random.default_rng(6).random(geometry.shape, dtype=np.float32)
+    data, found = gpuopt.to_device(p, any_device), {}
+    for strip in (0, 128, 256):
+        out = _core.empty(volume.shape, np.dtype(np.float32), any_device, True)
+        out.fill_bytes(0xFF)
+        configuration = complete("tomography", Configuration("image", STRIP=strip, Z=2))
+        prepare_back_projection(geometry, volume, data, out, "none", configuration).run()
+        assert out.guards_intact()
+        found[strip] = out.to_numpy()
+    once = oracle.back_project(geometry, volume, p, "none")
+    np.testing.assert_allclose(found[0], once, rtol=0, atol=0.02 * geometry.views)
+    for strip in (128, 256):
+        np.testing.assert_array_equal(found[strip], found[0])
+
+
 def test_the_reference_at_some_points_is_the_whole_one() -> None:
     geometry, volume = SCANS["circle"]()
     p = np.random.default_rng(5).random(geometry.shape)

@@ -1,9 +1,8 @@
-// The exact adjoint of upright scans by gathering. On a plane across its main axis a ray lies in one cell between four voxels. A
-// work-item takes the cells above a voxel in z, one after the other across the rays, and visits each of their rays once: it sums what
-// they bring to the voxel below and to the voxel above apart, and the latter goes to the next work-item once, at the end. A group
-// first finds, by halving, between which columns its cells see the rays of each view, then where those columns cross its planes;
-// work-items side by side in z go through them together, and of each read the rows in their cell. Planes one behind the other see almost
-// the same columns: their rows are read from the first-level cache.
+// The exact adjoint of upright scans by gathering. On a plane across its main axis a ray lies in one cell between four voxels: a work-item
+// visits the rays of its cells once, sums what they bring to the voxel below and above apart, and hands the latter to the next one at the
+// end. A group first finds which columns its cells see, and where those cross its planes; work-items side by side in z share them.
+// Planes one behind the other see almost the same columns, whose rows then lie in the first-level cache. What it spends is instructions,
+// some 60 a column and cell: it loses where a cell has few rays, and a third of the work-items where slices are few.
 #include "common/joseph.cl"
 #ifndef LOCAL_Z
 #define LOCAL_Z 64
@@ -37,6 +36,31 @@ inline int first_beyond(global const float4 *restrict line, const int count, con
     return n;
 }
 
+// What the rays of a column between two places bring to the voxel below and the one above; false where there are none. `ends` are the
+// places in rows and a half, `place` is where the middle row lies above the lower voxel, `rays` where in q it is, less WHOLE's bits.
+inline bool sum_rays(global const float *restrict q, const uint rays, const float2 ends, const float first_row, const float beyond_row,
+                     const float spacing, const float place, float *low, float *high) {
+    const float from = fmax(fmin(ends.x, ends.y), first_row) + WHOLE, to = clamp(fmax(ends.x, ends.y), first_row, beyond_row) + WHOLE;
+    const int met = as_int(to) - as_int(from);
+    if (met <= 0) return false;
+    global const float *restrict ray = q + (rays + as_uint(from));
+    float all = 0, moment = 0;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        const float value = r < met ? ray[r] : 0;
+        all += value;
+        if (r > 0) moment = r == 1 ? value : fma((float)r, value, moment);
+    }
+#pragma unroll 1
+    for (int r = ROWS; r < met; ++r) {
+        all += ray[r];
+        moment = fma((float)r, ray[r], moment);
+    }
+    *high = fma(spacing, moment, fma(from - WHOLE, spacing, place) * all);
+    *low = all - *high;
+    return true;
+}
+
 kernel __attribute__((reqd_work_group_size(LOCAL_Z, LOCAL_A, 1))) void tomography_joseph_gather(
     global const float *restrict q, global const float4 *restrict lines, global const int4 *restrict runs, global float *restrict f,
     const int first_run, const int run_count, const int first_line, const int na, const int nb, const int nz, const long step_a,
@@ -44,7 +68,7 @@ kernel __attribute__((reqd_work_group_size(LOCAL_Z, LOCAL_A, 1))) void tomograph
     const int accumulate) {
     local int2 seen[LOCAL_A][LOCAL_Z];
     local float4 columns[2][LOCAL_A][LOCAL_Z + 1];  // c, from a row to the next, its inverse, b
-    local float handed[LOCAL_A][ITEMS_Z];
+    local float handed[LOCAL_A][ACROSS][ITEMS_Z];
     const int item = get_local_id(0), side = get_local_id(1), plane = get_global_id(1);
     // The lowest cells of a group are below its lowest voxel.
     const int first_z = (int)get_group_id(0) * (ITEMS_Z - 1) - 1 + item, first_b = (int)get_global_id(2) * ACROSS;
@@ -86,7 +110,9 @@ kernel __attribute__((reqd_work_group_size(LOCAL_Z, LOCAL_A, 1))) void tomograph
             uint rays = (uint)(span.x - first_line + piece) * (uint)pitch + (uint)middle_row - as_uint(WHOLE);
             float4 next = column[0];
             int n = 0;
+#ifndef POCL_DEVICE_ADDRESS_BITS  // PoCL takes a second or more for each copy of this loop's body, and gains nothing
 #pragma unroll
+#endif
             for (int i = 0; i <= ACROSS; ++i) {
                 while (n < count && (i == ACROSS || next.w <= i + 1)) {
                     const float c = next.x, spacing = next.y, inverse = next.z, right = next.w - i, left = 1 - right;
@@ -94,28 +120,12 @@ kernel __attribute__((reqd_work_group_size(LOCAL_Z, LOCAL_A, 1))) void tomograph
                     const float middle = fma(-c, inverse, 0.5f);
 #pragma unroll
                     for (int a = 0; a < ALONG; ++a) {
+                        const int step = a * LOCAL_Z - nz / 2;
                         // Neighbours find the same row where one's cell ends and the other's begins.
-                        const float z = first_z + a * LOCAL_Z - nz / 2, above = first_z + a * LOCAL_Z + 1 - nz / 2;
-                        const float one = fma(z, inverse, middle), other = fma(above, inverse, middle);
-                        const float from = fmax(fmin(one, other), first_row) + WHOLE;
-                        const float to = clamp(fmax(one, other), first_row, beyond_row) + WHOLE;
-                        const int met = as_int(to) - as_int(from);
-                        if (met <= 0) continue;
-                        global const float *restrict ray = q + (rays + as_uint(from));
-                        const float height = fma(from - WHOLE, spacing, c - z);
-                        float all = 0, moment = 0;
-#pragma unroll
-                        for (int r = 0; r < ROWS; ++r) {
-                            const float value = r < met ? ray[r] : 0;
-                            all += value;
-                            if (r > 0) moment = r == 1 ? value : fma((float)r, value, moment);
-                        }
-#pragma unroll 1
-                        for (int r = ROWS; r < met; ++r) {
-                            all += ray[r];
-                            moment = fma((float)r, ray[r], moment);
-                        }
-                        const float high = fma(spacing, moment, height * all), low = all - high;
+                        const float z = first_z + step, above = first_z + 1 + step;
+                        const float2 ends = (float2)(fma(z, inverse, middle), fma(above, inverse, middle));
+                        float low, high;
+                        if (!sum_rays(q, rays, ends, first_row, beyond_row, spacing, c - z, &low, &high)) continue;
                         if (i > 0) {
                             lower[i > 0 ? i - 1 : 0][a] = fma(left, low, lower[i > 0 ? i - 1 : 0][a]);
                             upper[i > 0 ? i - 1 : 0][a] = fma(left, high, upper[i > 0 ? i - 1 : 0][a]);
@@ -130,19 +140,20 @@ kernel __attribute__((reqd_work_group_size(LOCAL_Z, LOCAL_A, 1))) void tomograph
             }
         }
     }
+#pragma unroll
+    for (int i = 0; i < ACROSS; ++i)
+#pragma unroll
+        for (int a = 0; a < ALONG; ++a) handed[side][i][a * LOCAL_Z + item] = upper[i][a];
+    barrier(CLK_LOCAL_MEM_FENCE);
     global float *voxel = f + (long)plane * step_a + first_b * step_b;
 #pragma unroll
     for (int i = 0; i < ACROSS; ++i) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
-        for (int a = 0; a < ALONG; ++a) handed[side][a * LOCAL_Z + item] = upper[i][a];
-        barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
         for (int a = 0; a < ALONG; ++a) {
             const int z = first_z + a * LOCAL_Z, place = a * LOCAL_Z + item;
             if (place == 0 || z >= nz || plane >= na || first_b + i >= nb) continue;
             global float *at = voxel + i * step_b + z * step_z;
-            *at = (accumulate ? *at : 0) + lower[i][a] + handed[side][place - 1];
+            *at = (accumulate ? *at : 0) + lower[i][a] + handed[side][i][place - 1];
         }
     }
 }

@@ -3,7 +3,7 @@ iteration beside its parts: rows go to tomography-projectors.jsonl beside this f
 
 62 of 496 views of 960 x 1248 pixels. A sample is a ray's visit to a plane: rays times voxels along x, each of which
 would be one fetch of a texture unit. Copies of the volume that a kernel wants are part of its time. The middle of the
-first and the last view is held against fp64, the pair by its adjoint error.
+first and the last view is held against fp64, the transpose against the forward's result: <A x, y> = <x, A^T y>.
 """
 
 import json
@@ -39,19 +39,22 @@ def interval(values):
     return [float(np.median(values)), *map(float, np.quantile(medians, [0.025, 0.975]))]
 
 
-def keep(case, name, milliseconds, samples, **more):
-    ms, low, high = interval(milliseconds)
-    row = {"device": device.name, "driver": device.driver, "case": case, "what": name, "ms": ms, "ci95": [low, high]}
-    row |= {"gsamples_s": samples / ms * 1e-6} if samples else {}
+def keep(case, name, milliseconds=None, samples=0, **more):
+    row = {"device": device.name, "driver": device.driver, "case": case, "what": name}
+    if milliseconds:
+        ms, low, high = interval(milliseconds)
+        row |= {"ms": ms, "ci95": [low, high]} | ({"gsamples_s": samples / ms * 1e-6} if samples else {})
     rows.append(row | more)
-    print(
-        case,
-        name,
-        f"{ms:.3f} [{low:.3f}, {high:.3f}] ms",
-        f"{samples / ms * 1e-6:.1f} G/s" if samples else "",
-        more,
-        flush=True,
-    )
+    print({key: value for key, value in rows[-1].items() if key not in ("device", "driver")}, flush=True)
+
+
+def inner(one, other):
+    return float(sum(np.vdot(a.astype(np.float64), b.astype(np.float64)) for a, b in zip(one, other, strict=True)))
+
+
+def transposed_error(x, ax, y, aty):
+    """|<A x, y> - <x, A^T y>| / (|A x| |y|)."""
+    return float(abs(inner(ax, y) - inner(x, aty)) / np.sqrt(inner(ax, ax) * inner(y, y)))
 
 
 def middle_error(size, volume, x, projections):
@@ -67,17 +70,26 @@ def middle_error(size, volume, x, projections):
 for size, names in KERNELS.items():
     geometry, volume = scan(size)
     draw = np.random.default_rng(size)
-    x = np.resize(draw.random(1 << 22, dtype=np.float32), volume.shape)
-    y = np.resize(draw.random(1 << 22, dtype=np.float32), geometry.shape)
+    x = np.resize(draw.standard_normal(1 << 22, dtype=np.float32), volume.shape)
+    y = np.resize(draw.standard_normal(1 << 22, dtype=np.float32), geometry.shape)
     image, data = gpuopt.to_device(x, device), gpuopt.to_device(y, device)
     scratch, samples = _core.JosephScratch(device), math.prod(geometry.shape) * size
-    for name in names:
+    projected = None
+    for name in names:  # the exact forward first
         configuration = complete("tomography", Configuration(name))
+        if name == "joseph_gather":
+            data = gpuopt.to_device(y, device)
         plan = _core.prepare_joseph(
             scratch, image, data, kernel_geometry(geometry, volume), False, name, configuration.parameters
         ).prepared
         plan.run()
-        error = {} if name == "joseph_gather" else {"error_l2": middle_error(size, volume, x, data.to_numpy())}
+        if name == "joseph_gather":
+            error = {"transposed_error": transposed_error(x, projected, y, image.to_numpy())}
+        else:
+            found = data.to_numpy()
+            if projected is None:
+                projected = found
+            error = {"error_l2": middle_error(size, volume, x, found)}
         keep(f"cube{size}", str(configuration), plan.sample(SAMPLES)["device_ms"], samples, **error)
         del plan
     try:
@@ -109,7 +121,7 @@ for size, names in KERNELS.items():
 def iterate(pair, geometry, volume):
     """An OS-SART iteration of 4 blocks, and what it is made of."""
     A = gt.Projector(geometry, volume, pair, device=device)
-    keep("cube512", f"adjoint error, {pair}", [0.0], 0, adjoint_error=A.adjoint_error())
+    keep("cube512", f"adjoint error, {pair}", adjoint_error=A.adjoint_error())
     b = gpuopt.to_device(np.resize(np.random.default_rng(1).random(1 << 22, dtype=np.float32), geometry.shape), device)
     found = gt.os_sart(A, b, 4, subsets=4)
     backend, queue, parts = A.backend, _core.DeviceArithmetic(device), np.zeros(4)

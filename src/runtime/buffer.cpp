@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned char guard_pattern = 0xA5;
 // NVIDIA's fill fails where it crosses 4 GiB, and the queue with it (580.159.04).
-constexpr std::size_t filled_at_once = std::size_t(1) << 30;
+constexpr std::size_t filled_at_once = std::size_t(1) << 24;
 
 std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 

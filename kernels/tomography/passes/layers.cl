@@ -1,5 +1,7 @@
-// Copies views into the layers of an image, by tiles; a work-item has pixels of four views under way.
+// Copies views into the layers of an image, by tiles; a work-item has pixels of PER views under way.
+#ifndef PER
 #define PER 4
+#endif
 
 kernel void tomography_layers(global const float *restrict from, write_only image2d_array_t to, const long first, const int count,
                               const int columns, const int rows) {

@@ -25,6 +25,8 @@ Sizes sizes_of(const TomographyGeometry& geometry) {
             {"along_x", 0}};
 }
 
+constexpr std::int64_t views_an_item = 4;  // of the copies into images
+
 // Makes the largest copy of at most `most` views that memory has room for; `make(views)` throws where it has not.
 template <class Make>
 auto largest(std::int64_t most, const Make& make) -> decltype(make(most)) {
@@ -87,8 +89,8 @@ private:
     std::shared_ptr<const Program> program(const std::string& options) const {
         return session_->build(tomography_workload().source_path(variant_), options);
     }
-    std::shared_ptr<const Program> pass(const std::string& name) const {
-        return session_->build("tomography/passes/" + name + ".cl", "-cl-std=CL1.2");
+    std::shared_ptr<const Program> pass(const std::string& name, const std::string& more = "") const {
+        return session_->build("tomography/passes/" + name + ".cl", "-cl-std=CL1.2" + more);
     }
     std::shared_ptr<Buffer> uploaded(const void* data, std::size_t bytes, const std::string& what) {
         auto buffer = std::make_shared<Buffer>(session_, bytes, what);
@@ -173,11 +175,11 @@ private:
             layers,
             [&](std::int64_t first, std::int64_t views) {
                 if (kind == ImageStack::Kind::array) {  // by a kernel, which is faster than an H200's copy
-                    auto launch = pixels(geometry_.columns, geometry_.rows, quotient_up(views, 4));
+                    auto launch = pixels(geometry_.columns, geometry_.rows, quotient_up(views, views_an_item));
                     launch.local = {16, 16, 1};
                     for (std::size_t axis = 0; axis < 2; ++axis)
                         launch.global[axis] = (launch.global[axis] + 15) / 16 * 16;
-                    plan_->add(pass("layers"), "tomography_layers", launch);
+                    plan_->add(pass("layers", " -DPER=" + std::to_string(views_an_item)), "tomography_layers", launch);
                     plan_->arg(arguments_.projections->handle()).arg(stack->handle());
                     plan_->arg(cl_long(first)).arg(cl_int(views));
                     plan_->arg(cl_int(geometry_.columns)).arg(cl_int(geometry_.rows));

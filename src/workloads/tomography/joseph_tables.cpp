@@ -9,7 +9,7 @@ namespace {
 
 using Vector = std::array<double, 3>;
 
-constexpr std::int64_t most_rows_of_a_voxel = 4096;
+constexpr double most_rows_of_a_voxel = 4096;  // beyond it rows coincide in fp32
 
 // Of `count` cells, how many lie before the middle one, n / 2.
 double before_middle(std::int64_t count) {
@@ -131,10 +131,7 @@ public:
         return true;
     }
 
-    JosephTables take() {
-        tables_.lines.resize(tables_.lines.size() + 8);  // kernels read one ahead
-        return std::move(tables_);
-    }
+    JosephTables take() { return std::move(tables_); }
 
 private:
     bool add_run(std::int64_t view, const std::vector<Ray>& columns, const Ray& step, std::size_t first,
@@ -148,7 +145,7 @@ private:
             const auto& now = lines.back();
             const auto near = now[4] + ends[0] * now[5], far = now[4] + ends[1] * now[5];
             const auto least = std::min(std::abs(near), std::abs(far));
-            if (near * far <= 0 || 2 / least > double(most_rows_of_a_voxel)) return false;
+            if (near * far <= 0 || 2 / least > most_rows_of_a_voxel) return false;
         }
         // Where the rays fan out to one side on both of the volume's faces, they do between.
         int rise = 0;

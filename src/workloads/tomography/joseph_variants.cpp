@@ -48,6 +48,11 @@ Launch voxels(const Case& at) {
     return launch_3d({at.size("nx"), at.size("ny"), at.size("nz")}, at.parameter("LOCAL_X"), at.parameter("LOCAL_Y"));
 }
 
+std::int64_t gathered_bytes(const Case& at) {
+    const auto z = at.parameter("LOCAL_Z"), planes = at.parameter("LOCAL_A");
+    return planes * (8 * z + 32 * (z + 1) + 4 * z * at.parameter("ALONG") * at.parameter("ACROSS"));
+}
+
 TomographyVariant forward(const char* name, const char* summary, std::int64_t local_u, std::int64_t local_v,
                           std::int64_t unroll) {
     TomographyVariant row{{name,
@@ -85,7 +90,7 @@ TomographyVariant tomography_joseph_gather() {
           {"ROWS", {1, 2, 3, 4}, 3, "rows of a cell a trip"},
           {"VIEWS", {8, 16, 32, 64, 128}, 64, "views a launch, at most"}},
          columns_of_voxels,
-         {group_fits("LOCAL_Z", "LOCAL_A"), upright_scan()},
+         {group_fits("LOCAL_Z", "LOCAL_A"), needs_local_bytes(gathered_bytes), upright_scan()},
          {},
          {"upright"}}};
     row.family = "adjoint";
