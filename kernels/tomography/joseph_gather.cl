@@ -20,8 +20,10 @@
 #define ITEMS_Z (LOCAL_Z * ALONG)
 #ifdef GPU
 #define RECIPROCAL(x) native_recip(x)
+#define HANDED 1  // voxels whose upper sums change hands at once: few leave a GPU's first-level cache its room
 #else
 #define RECIPROCAL(x) (1 / (x))
+#define HANDED ACROSS  // every exchange splits a CPU's loops over work-items
 #endif
 
 // The first of `count` lines that on plane k lies beyond a place.
@@ -68,7 +70,7 @@ kernel __attribute__((reqd_work_group_size(LOCAL_Z, LOCAL_A, 1))) void tomograph
     const int accumulate) {
     local int2 seen[LOCAL_A][LOCAL_Z];
     local float4 columns[2][LOCAL_A][LOCAL_Z + 1];  // c, from a row to the next, its inverse, b
-    local float handed[LOCAL_A][ACROSS][ITEMS_Z];
+    local float handed[LOCAL_A][HANDED][ITEMS_Z];
     const int item = get_local_id(0), side = get_local_id(1), plane = get_global_id(1);
     // The lowest cells of a group are below its lowest voxel.
     const int first_z = (int)get_group_id(0) * (ITEMS_Z - 1) - 1 + item, first_b = (int)get_global_id(2) * ACROSS;
@@ -140,20 +142,24 @@ kernel __attribute__((reqd_work_group_size(LOCAL_Z, LOCAL_A, 1))) void tomograph
             }
         }
     }
-#pragma unroll
-    for (int i = 0; i < ACROSS; ++i)
-#pragma unroll
-        for (int a = 0; a < ALONG; ++a) handed[side][i][a * LOCAL_Z + item] = upper[i][a];
-    barrier(CLK_LOCAL_MEM_FENCE);
     global float *voxel = f + (long)plane * step_a + first_b * step_b;
 #pragma unroll
-    for (int i = 0; i < ACROSS; ++i) {
+    for (int first = 0; first < ACROSS; first += HANDED) {
+        barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
-        for (int a = 0; a < ALONG; ++a) {
-            const int z = first_z + a * LOCAL_Z, place = a * LOCAL_Z + item;
-            if (place == 0 || z >= nz || plane >= na || first_b + i >= nb) continue;
-            global float *at = voxel + i * step_b + z * step_z;
-            *at = (accumulate ? *at : 0) + lower[i][a] + handed[side][i][place - 1];
+        for (int i = 0; i < HANDED; ++i)
+#pragma unroll
+            for (int a = 0; a < ALONG; ++a) handed[side][i][a * LOCAL_Z + item] = upper[first + i][a];
+        barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+        for (int i = 0; i < HANDED; ++i) {
+#pragma unroll
+            for (int a = 0; a < ALONG; ++a) {
+                const int z = first_z + a * LOCAL_Z, place = a * LOCAL_Z + item;
+                if (place == 0 || z >= nz || plane >= na || first_b + first + i >= nb) continue;
+                global float *at = voxel + (first + i) * step_b + z * step_z;
+                *at = (accumulate ? *at : 0) + lower[first + i][a] + handed[side][i][place - 1];
+            }
         }
     }
 }
