@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import gpuopt
-from gpuopt.lab.measure import PROTOCOLS
+from gpuopt.lab.timing.protocol import PROTOCOLS
 
 DEVICES = list(gpuopt.devices())
 

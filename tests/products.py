@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gpuopt import Configuration
-from gpuopt.reference import gemm as oracle
-from gpuopt.reference import rounding
+from gpuopt.workloads.common import rounding
+from gpuopt.workloads.gemm import reference as oracle
 
 PLAIN = Configuration("naive", LOCAL_X=16, LOCAL_Y=1)  # one program for most of what is not about kernels
 DRAW = np.random.default_rng(7)

@@ -12,9 +12,10 @@ import pytest
 
 import gpuopt
 from gpuopt import DeviceMemoryError, MismatchError
-from gpuopt.lab import bounds
-from gpuopt.lab.bounds import MIB, BandwidthTest, CacheSize
-from gpuopt.lab.profiles import Ceiling, Profile
+from gpuopt.lab.device import bandwidth, bounds, caches
+from gpuopt.lab.device.bandwidth import MIB, BandwidthTest
+from gpuopt.lab.device.caches import CacheSize
+from gpuopt.lab.device.profile import Ceiling, Profile
 
 GIB = 1 << 30
 
@@ -33,7 +34,7 @@ class Card:
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    caches = (bounds.last_level_cache, bounds.clock_step_ns)
+    caches = (caches.last_level_cache, bandwidth.clock_step_ns)
     for cached in caches:
         cached.cache_clear()
     yield
@@ -50,12 +51,12 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Card:
 
 
 def test_ceilings_leave_room_for_what_is_there(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert bounds.affordable_bytes(card) == GIB  # type: ignore[arg-type]
+    assert bandwidth.affordable_bytes(card) == GIB  # type: ignore[arg-type]
     held = dataclasses.replace(card, allocated_bytes=3 * GIB)
-    assert bounds.affordable_bytes(held) == pytest.approx(0.4 * GIB, rel=0.01)  # type: ignore[arg-type]
-    assert bounds.affordable_bytes(dataclasses.replace(card, allocated_bytes=5 * GIB)) == 0  # type: ignore[arg-type]
+    assert bandwidth.affordable_bytes(held) == pytest.approx(0.4 * GIB, rel=0.01)  # type: ignore[arg-type]
+    assert bandwidth.affordable_bytes(dataclasses.replace(card, allocated_bytes=5 * GIB)) == 0  # type: ignore[arg-type]
     monkeypatch.setattr(bounds, "host_free_bytes", lambda: GIB)
-    assert bounds.affordable_bytes(dataclasses.replace(card, type="cpu")) == pytest.approx(0.2 * GIB, rel=0.01)  # type: ignore[arg-type]
+    assert bandwidth.affordable_bytes(dataclasses.replace(card, type="cpu")) == pytest.approx(0.2 * GIB, rel=0.01)  # type: ignore[arg-type]
 
 
 class Buffers:
@@ -107,7 +108,7 @@ def test_the_cache_is_looked_for_within_the_memory(card: Any, monkeypatch: pytes
     Buffers(monkeypatch, 1e12)
     monkeypatch.setattr(bounds._core, "devices", lambda: [dataclasses.replace(card, max_alloc_bytes=300 * MIB)])
     sizes = reads(monkeypatch, 32 * MIB, gone=256 * MIB)
-    found = bounds.last_level_cache(0)
+    found = caches.last_level_cache(0)
     assert max(sizes) == 256 * MIB
     assert found.bytes == 32 * MIB
     assert found.notes == ("the cache was not looked for with 256 MiB: no room for them",)
@@ -117,7 +118,7 @@ def test_what_is_unknown_is_hot_and_told(card: Any, monkeypatch: pytest.MonkeyPa
     cpu, notes = dataclasses.replace(card, type="cpu"), []
     monkeypatch.setattr(bounds._core, "devices", lambda: [cpu])
     monkeypatch.setattr(bounds, "llc_bytes", lambda: None)
-    assert bounds.cache_state(cpu, 100 * GIB, notes) == "hot"
+    assert caches.cache_state(cpu, 100 * GIB, notes) == "hot"
     assert "last-level cache is unknown" in notes[0]
     assert bounds.bounding_memory(cpu, MIB, "hot") == "dram"
 
@@ -130,13 +131,13 @@ def test_large_is_eight_times_the_cache(
     card: Any, monkeypatch: pytest.MonkeyPatch, size: int, footprint: int, state: str
 ) -> None:
     monkeypatch.setattr(bounds, "last_level_cache", lambda index: CacheSize(size))
-    assert bounds.cache_state(card, footprint, []) == state
+    assert caches.cache_state(card, footprint, []) == state
 
 
 def test_a_wrong_ceiling_kernel_is_told(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     test = BandwidthTest(any_device, 1 << 16, notes)
-    wrong, *right = bounds.family(any_device)
+    wrong, *right = bandwidth.family(any_device)
     check = BandwidthTest._check
 
     def failing(self: BandwidthTest, configuration: Any) -> None:
@@ -156,7 +157,7 @@ def test_the_clocks_step_is_seen_and_not_believed(
     Buffers(monkeypatch, 1e12)
     plan = SimpleNamespace(sample=lambda count: {"device_ms": list(np.array(times_ns) * 1e-6)})
     monkeypatch.setattr(BandwidthTest, "candidates", lambda self: iter([(None, plan, 1.0)] if times_ns else []))
-    assert bounds.clock_step_ns(0) == step
+    assert bandwidth.clock_step_ns(0) == step
 
 
 def test_what_tensor_cores_do_is_bounded_by_them() -> None:

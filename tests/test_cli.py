@@ -16,8 +16,8 @@ import pytest
 import gpuopt
 import study_rows
 from gpuopt import doctor
-from gpuopt.lab.results import Store
-from gpuopt.lab.study import Study
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.store import Store
 
 click = pytest.importorskip("click")
 

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 import gpuopt
-from gpuopt.lab import comparison
-from gpuopt.lab.comparison import Comparison
-from gpuopt.lab.measure import PROTOCOLS, Ledger, Protocol, Sampler
-from gpuopt.lab.progress import Bar
-from gpuopt.lab.recorder import Recorder
-from gpuopt.lab.results import KEY_FIELDS, Row
-from gpuopt.lab.study import Study
-from gpuopt.lab.targets import Target
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.rows.schema import KEY_FIELDS, Row
+from gpuopt.lab.run import blocks as comparison
+from gpuopt.lab.run.blocks import Comparison
+from gpuopt.lab.run.candidates import Target
+from gpuopt.lab.timing.progress import Bar
+from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger, Protocol
+from gpuopt.lab.timing.samplers import Sampler
 
 MB = 1e6
 

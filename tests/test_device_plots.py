@@ -20,8 +20,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from gpuopt.lab import device_plots, kernel_plots
-from gpuopt.lab.study import Study
+from gpuopt.lab.report import Study
+from gpuopt.workloads.microbench import kernel_pictures as kernel_plots
+from gpuopt.workloads.microbench import pictures as device_plots
 
 Row = dict[str, Any]
 KIB, MIB, GIB = 2**10, 2**20, 2**30

@@ -16,8 +16,8 @@ import pytest
 
 import gpuopt
 from gpuopt import doctor
-from gpuopt.lab import environment as env
-from gpuopt.lab import results
+from gpuopt.lab.device import environment as env
+from gpuopt.lab.rows import schema
 
 CPU = SimpleNamespace(
     name="A CPU", platform="PoCL", vendor="x", version="3.1", driver="3.1", type="cpu", extensions="b a"
@@ -92,7 +92,7 @@ def test_this_host():
     assert facts["software"]["numpy"]
     assert facts["software"]["python"].endswith(platform.python_version())
     assert facts["device"] is None
-    row = results.new_row(kind="environment", status="ok", env_hash=facts["env_hash"], environment=facts)
+    row = schema.new_row(kind="environment", status="ok", env_hash=facts["env_hash"], environment=facts)
     assert row["key"] == facts["env_hash"]
 
 
@@ -203,7 +203,7 @@ def test_an_older_container_and_a_bare_machine(tree):
 
 def test_state_fills_its_group_of_the_row(nvml):
     for device in (None, CPU, GPU, SimpleNamespace(type="accelerator")):
-        assert tuple(env.device_state(device)) == results.GROUPS["device_state"]
+        assert tuple(env.device_state(device)) == schema.GROUPS["device_state"]
 
 
 def test_gpu_by_name(nvml):

@@ -13,9 +13,9 @@ import gpuopt
 from golden_gem import CHARGE, GOLDEN, NORMALS, SIZE, XYZ
 from gpuopt import Configuration, Molecule, Surface
 from gpuopt.configuration import resolve
-from gpuopt.pairs import Scene
-from gpuopt.reference import gem as oracle
-from gpuopt.solvation import Model
+from gpuopt.workloads.gem import reference as oracle
+from gpuopt.workloads.gem.pairs import Scene
+from gpuopt.workloads.gem.solvation import Model
 
 SALT: dict[str, Any] = {"salt": 0.1}
 

@@ -13,10 +13,10 @@ import pytest
 import gpuopt
 from gpuopt import Configuration, _core, papers
 from gpuopt.configuration import complete
-from gpuopt.pairs import Scene
-from gpuopt.problems.gem import factorial
-from gpuopt.reference import gem as oracle
-from gpuopt.solvation import Model
+from gpuopt.workloads.gem import reference as oracle
+from gpuopt.workloads.gem.pairs import Scene
+from gpuopt.workloads.gem.problem import factorial
+from gpuopt.workloads.gem.solvation import Model
 
 SIZE, LAYER = 10.0, 2.0  # A: of the molecule, and around it up to the ions
 AWKWARD = [(1, 1), (1, 131), (37, 1), (1029, 107)]  # atoms, points

@@ -25,11 +25,13 @@ from matplotlib.text import Text
 
 from gpuopt import ArrayError, papers
 from gpuopt.configuration import complete
-from gpuopt.lab import gem_plots, gem_surface
-from gpuopt.lab.plots import COLOURS, MODEL
-from gpuopt.lab.study import OURS, PAPER, Study
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.groups import OURS, PAPER
+from gpuopt.lab.show.ladder import COLOURS, MODEL
 from gpuopt.molecule import Molecule, Surface, fibonacci_sphere
-from gpuopt.problems.gem import factorial
+from gpuopt.workloads.gem import pictures as gem_plots
+from gpuopt.workloads.gem import surface_picture as gem_surface
+from gpuopt.workloads.gem.problem import factorial
 
 BASIC = complete("gem", papers.preset("gem", "paper:basic")).parameters
 BASIC_MS, BLOCKS, TOGETHER = 10.0, 16, 0.8  # the last: what of their product several gains reach

@@ -11,8 +11,8 @@ import pytest
 
 import gpuopt
 from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core
-from gpuopt.ops import prepare_gemm
-from gpuopt.reference import gemm as oracle
+from gpuopt.workloads.gemm import reference as oracle
+from gpuopt.workloads.gemm.operation import prepare_gemm
 from products import PLAIN, close, matrix
 
 # ---------------------------------------------------------------- arrays

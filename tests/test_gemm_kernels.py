@@ -11,10 +11,10 @@ import pytest
 import gpuopt
 from gpuopt import Configuration, UnsupportedError, _core, papers
 from gpuopt.configuration import complete
-from gpuopt.ops import prepare_gemm
-from gpuopt.precision import FORMS
-from gpuopt.reference import gemm as oracle
-from gpuopt.reference import rounding
+from gpuopt.workloads.common import rounding
+from gpuopt.workloads.gemm import reference as oracle
+from gpuopt.workloads.gemm.operation import prepare_gemm
+from gpuopt.workloads.gemm.precision import FORMS
 
 Size = tuple[int, int, int]
 

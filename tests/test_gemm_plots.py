@@ -21,8 +21,8 @@ from matplotlib.patches import Rectangle
 
 from gpuopt import papers
 from gpuopt.lab import gemm_plots
-from gpuopt.lab.study import Study
-from gpuopt.lab.table import TERA
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.table import TERA
 
 BLOCKS = 10
 SIZES = (64, 128, 256)

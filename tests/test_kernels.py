@@ -9,9 +9,9 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, _core
-from gpuopt.lab.bounds import BandwidthTest, family
-from gpuopt.ops import prepare_spmv
-from gpuopt.reference import spmv as oracle
+from gpuopt.lab.device.bandwidth import BandwidthTest, family
+from gpuopt.workloads.spmv import reference as oracle
+from gpuopt.workloads.spmv.operation import prepare_spmv
 from levels import draws, every_level
 
 # Rows, columns, offsets, length of SciPy's data; each is awkward in its own way.

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gpuopt import ParameterError
-from gpuopt.lab import levels
-from gpuopt.lab.levels import Level
+from gpuopt.lab.device import levels
+from gpuopt.lab.device.levels import Level
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 SEEDS = range(20)

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt.lab import measure
-from gpuopt.lab.measure import PROTOCOLS, Sampler
+from gpuopt.lab.timing import samplers, verification
+from gpuopt.lab.timing.protocol import PROTOCOLS
+from gpuopt.lab.timing.samplers import Sampler
 
 FULL = PROTOCOLS["full"]
 
@@ -34,7 +35,7 @@ class Plan:
 
 
 def sampler(*args: Any, **fields: Any) -> Sampler:
-    return measure.device_sampler(Plan(*args, **fields), 1.0)  # type: ignore[arg-type]
+    return samplers.device_sampler(Plan(*args, **fields), 1.0)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- visits
@@ -42,22 +43,22 @@ def sampler(*args: Any, **fields: Any) -> Sampler:
 
 def test_a_visit_tells_of_itself_alone() -> None:
     plan = Plan(1.0, 0.25, 1.25)
-    taking = measure.device_sampler(plan, 1.0)  # type: ignore[arg-type]
-    first = measure.visit(taking, FULL)
+    taking = samplers.device_sampler(plan, 1.0)  # type: ignore[arg-type]
+    first = samplers.visit(taking, FULL)
     plan.queued_ms, plan.wall_ms = 0.5, 1.5
-    second = measure.visit(taking, FULL)
+    second = samplers.visit(taking, FULL)
     assert (first.busy_ms, first.queued_ms, first.wall_ms) == (0.75, 0.25, 1.25)
     assert (second.queued_ms, second.wall_ms) == (0.5, 1.5)
     plan.device_ms = 1.0001
     taking.flags.append("timer_suspect")  # of a warm-up, say
-    assert measure.visit(taking, FULL).flags == []
+    assert samplers.visit(taking, FULL).flags == []
 
 
 def test_a_visit_without_time_is_an_error() -> None:
     with pytest.raises(gpuopt.Error, match="no time at all"):
-        measure.visit(Sampler(lambda count: [0.0] * count, "event"), FULL)
+        samplers.visit(Sampler(lambda count: [0.0] * count, "event"), FULL)
     seldom = Sampler(lambda count: [0.0, *[1.0] * (count - 1)], "event")
-    assert measure.visit(seldom, FULL).median_ms == 1.0
+    assert samplers.visit(seldom, FULL).median_ms == 1.0
 
 
 @pytest.mark.parametrize("kind", ["device", "host", "theirs"])
@@ -69,20 +70,20 @@ def test_cold_visits_count_the_flush(kind: str) -> None:
         time.sleep(0.004)
 
     make = {
-        "device": lambda: measure.device_sampler(Plan(0.001), 1.0, flush),  # type: ignore[arg-type]
-        "host": lambda: measure.wall_sampler(lambda: None, flush),
-        "theirs": lambda: measure.queued_sampler(lambda count, batch: [0.001] * count, flush),
+        "device": lambda: samplers.device_sampler(Plan(0.001), 1.0, flush),  # type: ignore[arg-type]
+        "host": lambda: samplers.wall_sampler(lambda: None, flush),
+        "theirs": lambda: samplers.queued_sampler(lambda count, batch: [0.001] * count, flush),
     }
     protocol = dataclasses.replace(FULL, visit_s=0.02, search_cap_s=0.05)
-    assert 3 <= len(measure.visit(make[kind](), protocol).samples) <= 6
-    assert len(measure.visit(make[kind](), dataclasses.replace(FULL, visit_s=9.0)).samples) == measure.COLD_SAMPLES
+    assert 3 <= len(samplers.visit(make[kind](), protocol).samples) <= 6
+    assert len(samplers.visit(make[kind](), dataclasses.replace(FULL, visit_s=9.0)).samples) == samplers.COLD_SAMPLES
     begin = next(taken)
-    measure.search_samples(make[kind](), protocol)
+    samplers.search_samples(make[kind](), protocol)
     assert next(taken) - begin < 40
 
 
 def test_hot_visits_are_filled_by_device_time() -> None:
-    assert len(measure.visit(sampler(1.0), dataclasses.replace(FULL, visit_s=0.02)).samples) == 20
+    assert len(samplers.visit(sampler(1.0), dataclasses.replace(FULL, visit_s=0.02)).samples) == 20
 
 
 # ---------------------------------------------------------------- clocks
@@ -102,18 +103,18 @@ def test_hot_visits_are_filled_by_device_time() -> None:
     ],
 )
 def test_clocks_that_differ_are_told(plan: Plan, suspect: bool) -> None:
-    taking = measure.device_sampler(plan, 1.0)  # type: ignore[arg-type]
-    assert ("timer_suspect" in measure.visit(taking, FULL).flags) is suspect
+    taking = samplers.device_sampler(plan, 1.0)  # type: ignore[arg-type]
+    assert ("timer_suspect" in samplers.visit(taking, FULL).flags) is suspect
 
 
 def test_one_late_wake_up_is_no_suspicion() -> None:
-    assert not measure.clocks_differ([2.0, 2.0, 2.0], [0.0] * 3, [2.01, 9.0, 2.02], 1)
+    assert not samplers.clocks_differ([2.0, 2.0, 2.0], [0.0] * 3, [2.01, 9.0, 2.02], 1)
 
 
 def test_steps_of_clocks() -> None:
     assert sampler(1.0).step_ns == 1.0
-    assert measure.wall_sampler(lambda: None).step_ns == 0.0
-    assert measure.queued_sampler(lambda count, batch: [1.0] * count).step_ns == measure.CUDA_STEP_NS
+    assert samplers.wall_sampler(lambda: None).step_ns == 0.0
+    assert samplers.queued_sampler(lambda count, batch: [1.0] * count).step_ns == samplers.CUDA_STEP_NS
 
 
 # ---------------------------------------------------------------- the search
@@ -132,16 +133,16 @@ def counted(times: Any) -> SimpleNamespace:
 
 def test_the_hopeless_are_cut_short() -> None:
     slow = counted(itertools.repeat(5.0))
-    found = measure.search_samples(slow.sampler, FULL, 4.0)
+    found = samplers.search_samples(slow.sampler, FULL, 4.0)
     assert (len(slow.taken), found.samples, found.flags) == (3, [5.0] * 3, ["cut_short"])
-    assert measure.warm_up(slow.sampler, FULL, 4.0) < 50
+    assert samplers.warm_up(slow.sampler, FULL, 4.0) < 50
     assert len(slow.taken) == 6
 
 
 def test_one_good_sample_is_hope() -> None:
     protocol = dataclasses.replace(FULL, search_min_s=0.0, search_cap_s=0.0, warm_up_s=0.0, warm_up_cap_s=1e-3)
     lucky = counted(itertools.cycle([5.0, 5.0, 3.0]))
-    assert "cut_short" not in measure.search_samples(lucky.sampler, protocol, 4.0).flags
+    assert "cut_short" not in samplers.search_samples(lucky.sampler, protocol, 4.0).flags
     assert len(lucky.taken) >= 10
 
 
@@ -151,10 +152,10 @@ def test_large_arrays_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch) -> 
     result = (reference + draw.uniform(-1e-6, 1e-6, reference.shape)).astype(np.float32)
     for tolerance in (np.array(1e-5), np.full(reference.shape, 1e-5)):
         monkeypatch.setattr(measure, "PART", 1 << 24)
-        whole = measure.compare(result, reference, tolerance)
+        whole = verification.compare(result, reference, tolerance)
         monkeypatch.setattr(measure, "PART", 8)
-        assert measure.compare(result, reference, tolerance) == pytest.approx(whole)
+        assert verification.compare(result, reference, tolerance) == pytest.approx(whole)
     result[5, 3] = 9
     result[6, 12] = 5
     with pytest.raises(gpuopt.MismatchError, match=r"2 of 91 elements are off; the worst, \(5, 3\), is 9"):
-        measure.compare(result, reference, np.array(1e-5))
+        verification.compare(result, reference, np.array(1e-5))

@@ -6,11 +6,11 @@ import pytest
 
 import gpuopt
 from gpuopt import ParameterError, microbench
-from gpuopt.lab import questions
-from gpuopt.lab.points import element_name, rate_of, sheet
-from gpuopt.lab.study import Study
-from gpuopt.lab.survey import Point
+from gpuopt.lab.report import Study
+from gpuopt.lab.show.points import element_name, rate_of, sheet
 from gpuopt.selection import reads_ptx
+from gpuopt.workloads.microbench import questions
+from gpuopt.workloads.microbench.points import Point
 
 SMALL = 1 << 16
 

@@ -9,9 +9,9 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, problems
-from gpuopt.lab import measure
-from gpuopt.reference import microbench as oracle
+from gpuopt.lab.timing import verification
 from gpuopt.selection import reads_ptx
+from gpuopt.workloads.microbench import reference as oracle
 
 VARIANTS = gpuopt.variants("microbench")
 
@@ -38,9 +38,9 @@ def check(device: gpuopt.Device, configuration: Configuration, dtype: str, size:
         bound = problem.prepare(configuration, device)
     except gpuopt.UnsupportedError as error:
         pytest.skip(str(error))
-    measure.verify(bound, problem, configuration)
+    verification.verify(bound, problem, configuration)
     bound.prepared.run()
-    measure.check_again(bound, problem, configuration)
+    verification.check_again(bound, problem, configuration)
     assert sum(bound.work["bytes"].values()) + bound.work["flops"] + sum(bound.work["special"].values()) > 0
 
 
@@ -83,7 +83,7 @@ def test_a_wrong_result_is_seen(device: gpuopt.Device, variant: str) -> None:
     if np.array_equal(problem.reference, other.reference):
         pytest.skip("its result does not depend on the data")
     with pytest.raises(gpuopt.MismatchError):
-        measure.verify(bound, problem, Configuration(variant))
+        verification.verify(bound, problem, Configuration(variant))
 
 
 TENSOR = [row.name for row in VARIANTS if row.family == "tensor"]

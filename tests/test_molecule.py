@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from gpuopt import ArrayError, ParameterError
 from gpuopt import molecule as geometry
 from gpuopt.molecule import Molecule, Surface, closest_contact, electrostatic_size, surface_points
-from gpuopt.problems.molecules import capsid, globule
+from gpuopt.workloads.gem.molecules import capsid, globule
 
 XYZ = np.array([[0, 0, 0], [1, 2, 3]], dtype=np.float32)
 CHARGE = np.array([0.5, -1.5], dtype=np.float32)

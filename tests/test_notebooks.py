@@ -19,7 +19,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpuopt.lab.ratios import Ratio
+from gpuopt.lab.rows.ratios import Ratio
 
 PATHS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
 IMPORTED = {"gpuopt", "matplotlib", "numpy", *sys.stdlib_module_names}

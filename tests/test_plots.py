@@ -18,8 +18,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from gpuopt.lab import plots
-from gpuopt.lab.study import Study
+from gpuopt.lab.report import Study
+from gpuopt.lab.show import ladder as plots
 
 LONG = "register_tile_with_a_rather_long_name(TILE_M=128, TILE_N=128, WORK_M=8, WORK_N=8, VECTOR=16)"
 

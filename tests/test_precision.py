@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core, precision
+from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core
 from gpuopt import configuration as choosing
-from gpuopt.reference import gemm as oracle
 from gpuopt.selection import reads_ptx
+from gpuopt.workloads.gemm import precision
+from gpuopt.workloads.gemm import reference as oracle
 from products import PLAIN, close, matrix
 
 A, B = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)

@@ -9,9 +9,9 @@ import pytest
 
 import gpuopt
 from gpuopt import UnsupportedError, lab, problems
-from gpuopt.lab import native
-from gpuopt.lab.peers import default_peers
-from gpuopt.problems.gem import factorial
+from gpuopt.workloads.gem import native
+from gpuopt.workloads.gem.peers import default_peers
+from gpuopt.workloads.gem.problem import factorial
 
 
 def test_problems_of_other_options_have_other_names() -> None:

@@ -10,13 +10,15 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, MismatchError, ParameterError, UnsupportedError, lab, problems
-from gpuopt.lab import dense_peers
-from gpuopt.lab.measure import PROTOCOLS, Ledger, compare
-from gpuopt.lab.peers import Peer, default_peers
-from gpuopt.lab.targets import peer_target
-from gpuopt.precision import FORMS
-from gpuopt.problems.gemm import precisions
-from gpuopt.reference import gemm as oracle
+from gpuopt.lab.run.candidates import peer_target
+from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger
+from gpuopt.lab.timing.verification import compare
+from gpuopt.problem import Peer
+from gpuopt.workloads.common import dense_peers
+from gpuopt.workloads.gem.peers import default_peers
+from gpuopt.workloads.gemm import reference as oracle
+from gpuopt.workloads.gemm.precision import FORMS
+from gpuopt.workloads.gemm.problem import precisions
 
 
 def test_sizes_and_names() -> None:

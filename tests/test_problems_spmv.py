@@ -11,8 +11,9 @@ from scipy.sparse import dia_array
 
 import gpuopt
 from gpuopt import ArrayError, Configuration, ParameterError, problems
-from gpuopt.problems import affinity, memory
-from gpuopt.reference import spmv as oracle
+from gpuopt import host_memory as memory
+from gpuopt.workloads.spmv import affinity
+from gpuopt.workloads.spmv import reference as oracle
 
 
 def golden_image():

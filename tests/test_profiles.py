@@ -12,10 +12,11 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, Error, ParameterError, lab, problems
-from gpuopt.lab import bounds, profiles
-from gpuopt.lab.profiles import Ceiling, Profile
-from gpuopt.lab.results import Row, new_row
-from gpuopt.lab.survey import Point
+from gpuopt.lab.device import bounds, profile
+from gpuopt.lab.device.profile import Ceiling, Profile
+from gpuopt.lab.rows.schema import Row, new_row
+from gpuopt.workloads.microbench import ceilings
+from gpuopt.workloads.microbench.points import Point
 
 MB = 1e6
 
@@ -60,7 +61,7 @@ def rows() -> list[Row]:
 
 @pytest.fixture
 def made() -> Profile:
-    return profiles.of_rows(rows())
+    return ceilings.of_rows(rows())
 
 
 def test_a_ceiling_is_the_best_of_its_points(made: Profile) -> None:
@@ -80,7 +81,7 @@ def test_a_ceiling_is_the_best_of_its_points(made: Profile) -> None:
 
 
 def test_intervals_of_rates_turn_round() -> None:
-    ceiling = profiles.of_rows(rows()[:1]).ceilings["dram.read"]
+    ceiling = ceilings.of_rows(rows()[:1]).ceilings["dram.read"]
     assert ceiling.lo == pytest.approx(4000 * 0.25 / 0.26)
     assert ceiling.hi == pytest.approx(4000 * 0.25 / 0.24)
 
@@ -94,12 +95,12 @@ def test_levels_come_from_the_sweep(made: Profile) -> None:
 
 def test_nothing_good_is_no_profile() -> None:
     with pytest.raises(Error, match="no microbenchmark ran"):
-        profiles.of_rows([row for row in rows() if row["status"] != "ok"])
+        ceilings.of_rows([row for row in rows() if row["status"] != "ok"])
 
 
 def test_a_profile_survives_its_file(made: Profile, tmp_path: Path) -> None:
-    path = profiles.save(made, tmp_path / "deep" / "profile.json")
-    back = profiles.load(path)
+    path = profile.save(made, tmp_path / "deep" / "profile.json")
+    back = profile.load(path)
     assert back.ceilings == made.ceilings
     assert back.levels == made.levels
     assert [row["median_ms"] for row in back.rows] == [row["median_ms"] for row in made.rows]
@@ -115,25 +116,25 @@ def test_damaged_files_are_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "profile.json"
     path.write_text(text)
     with pytest.raises(ParameterError, match="run `gpuopt profile` again"):
-        profiles.load(path)
+        profile.load(path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="cannot be read"):
-        profiles.load(tmp_path / "none.json")
+        profile.load(tmp_path / "none.json")
 
 
 def test_a_profile_of_another_device_is_refused_by_name(
     made: Profile, any_device: gpuopt.Device, tmp_path: Path
 ) -> None:
-    path = profiles.save(made, tmp_path / "profile.json")
+    path = profile.save(made, tmp_path / "profile.json")
     with pytest.raises(ParameterError, match=r"it is of A card with driver 1\.0, not of") as caught:
-        profiles.load(path, any_device)
+        profile.load(path, any_device)
     assert any_device.name in str(caught.value)
 
 
 def test_a_full_disk_keeps_the_earlier_profile(made: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = profiles.save(made, tmp_path / "profile.json")
+    path = profile.save(made, tmp_path / "profile.json")
     before = path.read_text()
 
     def full(*_: object) -> None:
@@ -141,7 +142,7 @@ def test_a_full_disk_keeps_the_earlier_profile(made: Profile, tmp_path: Path, mo
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(Error, match="No space left"):
-        profiles.save(dataclasses.replace(made, driver="2.0"), path)
+        profile.save(dataclasses.replace(made, driver="2.0"), path)
     assert path.read_text() == before
     assert not list(tmp_path.glob("*.tmp"))
 
@@ -162,7 +163,7 @@ def test_a_small_profile_of_a_real_device(
     found = lab.profile(any_device)
     assert set(found.ceilings) >= {"dram.read"}
     found.check_is_of(any_device)
-    assert profiles.load(tmp_path / "kept.json", any_device).ceilings == found.ceilings
+    assert profile.load(tmp_path / "kept.json", any_device).ceilings == found.ceilings
 
 
 def test_an_interrupted_profile_is_none(
@@ -182,7 +183,7 @@ def test_an_interrupted_profile_is_none(
 
 
 def test_headlines_are_few(device: gpuopt.Device) -> None:
-    points = profiles.headline(device)
+    points = ceilings.headline(device)
     assert 30 <= len(points) <= 80
     assert len({str(point.fields()) for point in points}) == len(points)
 
@@ -190,7 +191,7 @@ def test_headlines_are_few(device: gpuopt.Device) -> None:
 def test_tensor_cores_are_asked_where_ptx_is_read(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(reads: bool) -> set[str]:
         monkeypatch.setattr("gpuopt.lab.profiles.reads_ptx", lambda device: reads)
-        return {point.variant for point in profiles.headline(any_device)}
+        return {point.variant for point in ceilings.headline(any_device)}
 
     assert asked(True) - asked(False) == {"mma_fp16", "mma_bf16", "mma_tf32"}
 

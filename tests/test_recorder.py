@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gpuopt.lab.recorder import Recorder
-from gpuopt.lab.results import KEY_FIELDS, ResultsError, Row, resume_key
+from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.rows.schema import KEY_FIELDS, ResultsError, Row, resume_key
 
 
 def fields(name: str, **others: Any) -> Row:

@@ -12,8 +12,8 @@ import pytest
 
 from golden_gem import CHARGE, GOLDEN, NORMALS, SIZE, XYZ
 from gpuopt._core import ArrayError, ParameterError
-from gpuopt.reference import gem
-from gpuopt.solvation import ALPHA, Model
+from gpuopt.workloads.gem import reference as gem
+from gpuopt.workloads.gem.solvation import ALPHA, Model
 
 LEGACY: dict[str, Any] = {"constants": "legacy"}
 FORMS = [gem.potential, gem.minimal]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import dia_array
 
-from gpuopt.reference import spmv as oracle
+from gpuopt.workloads.spmv import reference as oracle
 
 # rows, columns, offsets in any order and beyond the edges, how much longer the stored data are than the columns
 MATRICES = {

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from gpuopt import Error
-from gpuopt.lab import results
-from gpuopt.lab.results import ResultsError, Store, new_row, resume_key
+from gpuopt.lab.rows import frames, schema
+from gpuopt.lab.rows.schema import ResultsError, new_row, resume_key
+from gpuopt.lab.rows.store import Store
 
 SPEC = {
     "source_sha256": "5f",
@@ -44,15 +45,15 @@ def make(**fields):
 
 def test_contract_of_the_row():
     row = make(block=3)
-    assert tuple(row) == results.FIELDS
-    assert len(set(results.FIELDS)) == len(results.FIELDS) == sum(map(len, results.GROUPS.values()))
+    assert tuple(row) == schema.FIELDS
+    assert len(set(schema.FIELDS)) == len(schema.FIELDS) == sum(map(len, schema.GROUPS.values()))
     assert row["schema"] == 1
     assert row["flags"] == []
     assert row["median_ms"] is None
     assert row["time_utc"].endswith("Z")
     assert row["key"] == resume_key(SPEC)
     assert row["row_id"] == f"{row['key']}:3"
-    assert results.FIELDS[0] == "schema"  # a torn line can then be told from text that is not ours
+    assert schema.FIELDS[0] == "schema"  # a torn line can then be told from text that is not ours
 
 
 def test_what_newer_sweeps_say_of_a_row():
@@ -127,7 +128,7 @@ def test_key_counts_what_matters_and_nothing_else():
     assert len(key) == 64
     numpy_spec = SPEC | {"seed": np.int32(1), "local_size": (np.int64(64),), "params": {"SCALE": 0.1, "ITEMS": 64.0}}
     assert resume_key(numpy_spec) == key
-    for field in results.KEY_FIELDS:
+    for field in schema.KEY_FIELDS:
         assert resume_key(SPEC | {field: "else"}) != key, field
     assert resume_key(SPEC | {"params": {"a": math.nan}}) != resume_key(SPEC | {"params": {"a": None}})
 
@@ -146,8 +147,8 @@ def test_key_wants_every_field_and_no_other():
 
 def test_comparison_key_spans_drivers_and_edits():
     other = SPEC | {"driver": "2.0", "source_sha256": "60"}
-    assert results.comparison_key(other) == results.comparison_key(SPEC)
-    assert results.comparison_key(SPEC | {"device": "Another"}) != results.comparison_key(SPEC)
+    assert schema.comparison_key(other) == schema.comparison_key(SPEC)
+    assert schema.comparison_key(SPEC | {"device": "Another"}) != schema.comparison_key(SPEC)
 
 
 def test_store_round_trip_and_last_row_wins(tmp_path):
@@ -161,7 +162,7 @@ def test_store_round_trip_and_last_row_wins(tmp_path):
     again = Store(store.path)
     assert again.rows() == store.rows()
     assert again.rows()[0] == first
-    assert set(first) == set(results.FIELDS)
+    assert set(first) == set(schema.FIELDS)
     assert "null" not in store.path.read_text()  # what does not apply is left out
     assert [row["median_ms"] for row in again.latest()] == [1.0, 2.0]
     assert again.problems == []
@@ -401,7 +402,7 @@ def test_flat_table(tmp_path):
         make(block=1, params={"SLICE": 32}),
         new_row(kind="environment", status="ok", env_hash="ab", environment={"cpu": {}}),
     ]
-    table = results.to_pandas(rows)
+    table = frames.to_pandas(rows)
     assert len(table) == 2
     assert list(table["params.SLICE"].fillna(0)) == [0, 32]
     assert list(table["params.ITEMS"].fillna(0)) == [64, 0]
@@ -411,5 +412,5 @@ def test_flat_table(tmp_path):
     assert table["flags"][0] == "drift bimodal"
     assert not {"params", "bytes", "environment"} & set(table.columns)
     names = [name.split(".")[0] for name in table.columns]
-    assert sorted(names, key=results.FIELDS.index) == names
-    assert list(results.to_pandas([]).columns) == []
+    assert sorted(names, key=schema.FIELDS.index) == names
+    assert list(frames.to_pandas([]).columns) == []

@@ -8,8 +8,7 @@ from scipy.linalg import eigh, subspace_angles
 from scipy.sparse.linalg import LinearOperator
 
 from gpuopt import ArrayError, ParameterError
-from gpuopt.lab import segmentation
-from gpuopt.problems import affinity
+from gpuopt.workloads.spmv import affinity, segmentation
 
 
 def scene(height, width):

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sparse
 
 import gpuopt
-from gpuopt.ops import prepare_spmv
+from gpuopt.workloads.spmv.operation import prepare_spmv
 
 
 def laplacian(n: int = 200, dtype: str = "float32") -> sparse.dia_array:
@@ -147,7 +147,7 @@ def test_eight_threads_share_a_session(device: gpuopt.Device) -> None:
 
 def test_the_golden_image_product(device: gpuopt.Device) -> None:
     """x_j = cos j on the 24 x 20 affinity matrix: sum -20.8690969, norm 16.5050198 (computed in fp64)."""
-    from gpuopt.problems import affinity
+    from gpuopt.workloads.spmv import affinity
 
     y_axis, x_axis = np.mgrid[0:20, 0:24]
     image = ((x_axis - 9) ** 2 + (y_axis - 10) ** 2 <= 36) + 0.02 * ((7 * x_axis + 13 * y_axis) % 11)

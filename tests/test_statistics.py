@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gpuopt import ParameterError
-from gpuopt.lab import results
-from gpuopt.lab import statistics as st
+from gpuopt.lab.rows import schema
+from gpuopt.lab.timing import statistics as st
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_summary_of_known_samples():
     assert (summary["n"], summary["batch_n"], summary["timer_ns"]) == (5, 1, 1000.0)
     assert summary["drift_pct_s"] is None
     assert summary["bimodal"] is None
-    assert set(summary) == {*results.GROUPS["time"], *results.GROUPS["quality"]}
+    assert set(summary) == {*schema.GROUPS["time"], *schema.GROUPS["quality"]}
     assert st.quality_flags(summary) == []
 
 

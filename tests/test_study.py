@@ -10,8 +10,10 @@ import pytest
 
 import gpuopt
 import study_rows
-from gpuopt.lab import explain, results, sheets, table
-from gpuopt.lab.study import Study
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows import schema, table
+from gpuopt.lab.show import sentences as explain
+from gpuopt.lab.show import tables as sheets
 from study_rows import row, timed
 
 
@@ -295,8 +297,8 @@ def test_flags_of_blocks_are_told_as_such() -> None:
 
 
 def test_every_flag_and_status_has_a_meaning() -> None:
-    assert set(sheets.FLAG_MEANINGS) == set(results.WORDS["flags"])
-    assert {"ok", *explain.STATUS_PHRASES} == set(results.WORDS["status"])
+    assert set(sheets.FLAG_MEANINGS) == set(schema.WORDS["flags"])
+    assert {"ok", *explain.STATUS_PHRASES} == set(schema.WORDS["status"])
 
 
 def test_a_wrong_result_shows_no_time() -> None:
@@ -536,7 +538,7 @@ def test_load_reads_what_a_store_wrote(study: Study, tmp_path: Path) -> None:
 
 
 def test_load_names_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(results.ResultsError, match=r"no results file at .*nowhere\.jsonl"):
+    with pytest.raises(schema.ResultsError, match=r"no results file at .*nowhere\.jsonl"):
         Study.load(tmp_path / "nowhere.jsonl")
 
 

@@ -12,8 +12,9 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, ParameterError, _core, lab, problems
-from gpuopt.lab.statistics import MedianCI
-from gpuopt.lab.survey import Point, TransferPoint, survey
+from gpuopt.lab.run.survey import survey
+from gpuopt.lab.timing.statistics import MedianCI
+from gpuopt.workloads.microbench.points import Point, TransferPoint
 
 module = importlib.import_module("gpuopt.lab.survey")  # `lab.survey` is the function
 

@@ -16,10 +16,12 @@ import pytest
 
 import gpuopt
 from gpuopt import lab, problems
-from gpuopt.lab import bounds, comparison, measure
-from gpuopt.lab.measure import PROTOCOLS
-from gpuopt.lab.progress import Bar
-from gpuopt.problems.problem import Problem
+from gpuopt.lab.device import bandwidth, caches
+from gpuopt.lab.run import blocks as comparison
+from gpuopt.lab.timing import protocol, samplers, verification
+from gpuopt.lab.timing.progress import Bar
+from gpuopt.lab.timing.protocol import PROTOCOLS
+from gpuopt.problem import Problem
 
 
 @pytest.fixture
@@ -206,7 +208,7 @@ def test_a_full_disk_ends_nothing(any_device: gpuopt.Device, problem: Problem, b
 def test_a_cold_sweep_is_labelled_and_slower_or_equal_in_clock(
     any_device: gpuopt.Device, problem: Problem, brief: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "last_level_cache", lambda index: bounds.CacheSize(1 << 22))
+    monkeypatch.setattr(bounds, "last_level_cache", lambda index: caches.CacheSize(1 << 22))
     study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), cache="cold")
     (row,) = kinds(study, "summary", "variant")
     assert row["cache_state"] == "cold"
@@ -220,7 +222,7 @@ def test_a_sweep_without_room_for_ceilings_goes_on(
     def full(*arguments: object) -> None:
         raise gpuopt.DeviceMemoryError("no room")
 
-    monkeypatch.setattr(bounds.BandwidthTest, "fitting", full)
+    monkeypatch.setattr(bandwidth.BandwidthTest, "fitting", full)
     study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), calls=False)
     (row,) = study.summary
     assert (row["status"], row["blocks"], row["pct_bound"]) == ("ok", 10, None)
@@ -251,9 +253,9 @@ def test_the_hopeless_are_searched_with_few_samples(
 ) -> None:
     monkeypatch.setitem(PROTOCOLS, brief, dataclasses.replace(PROTOCOLS[brief], all_levels=True))
     limits: list[float] = []
-    samples = measure.search_samples
+    samples = samplers.search_samples
 
-    def told(sampler: measure.Sampler, protocol: measure.Protocol, hopeless_ms: float) -> measure.Taken:
+    def told(sampler: samplers.Sampler, protocol: protocol.Protocol, hopeless_ms: float) -> samplers.Taken:
         limits.append(hopeless_ms)
         return samples(sampler, protocol, -1.0 if len(limits) == 2 else np.inf)
 
@@ -266,11 +268,11 @@ def test_the_hopeless_are_searched_with_few_samples(
 
 
 def test_presets_are_called_by_their_names(problem: Problem) -> None:
-    from gpuopt.lab.sweep import _wanted
+    from gpuopt.lab.run.sweep import what_to_measure
 
     for device_type in ("cpu", "gpu"):
         device = SimpleNamespace(type=device_type)
-        wanted = _wanted(problem, device, ["paper:vectorized", "paper:cpu"], False)  # type: ignore[arg-type]
+        wanted = what_to_measure(problem, device, ["paper:vectorized", "paper:cpu"], False)  # type: ignore[arg-type]
         assert [wanted.presets[item] for item in wanted.items] == ["paper:vectorized", "paper:cpu"]  # type: ignore[index]
 
 
@@ -300,7 +302,7 @@ def test_results_are_compared_element_by_element(got: list[float], good: bool) -
     reference = np.array([1.0, 2.0, np.nan, np.inf])
     result = np.array(got, dtype=np.float32)
     if good:
-        assert measure.compare(result, reference, np.full(4, 1e-6))["max_abs"] <= 1e-6
+        assert verification.compare(result, reference, np.full(4, 1e-6))["max_abs"] <= 1e-6
     else:
         with pytest.raises(gpuopt.MismatchError, match="1 of 4 elements are off"):
-            measure.compare(result, reference, np.full(4, 1e-6))
+            verification.compare(result, reference, np.full(4, 1e-6))

@@ -14,9 +14,8 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, MismatchError, lab, problems
-from gpuopt.lab import measure, peers
-from gpuopt.lab.measure import PROTOCOLS, Ledger
-from gpuopt.lab.targets import (
+from gpuopt.lab.run import cuda
+from gpuopt.lab.run.candidates import (
     call_target,
     kernel_fields,
     overhead_target,
@@ -24,7 +23,10 @@ from gpuopt.lab.targets import (
     problem_fields,
     variant_target,
 )
-from gpuopt.problems.problem import Problem
+from gpuopt.lab.timing import samplers
+from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger
+from gpuopt.problem import Problem
+from gpuopt.workloads.gem import peers
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def test_short_products_are_queued_together(once_ms: float, clock: str | None, b
         asked.append((count, batch))
         return [once_ms] * count
 
-    sampler = measure.queued_sampler(sample, clock=clock)
+    sampler = samplers.queued_sampler(sample, clock=clock)
     assert (sampler.clock, sampler.batch_n) == (word, batch)
     assert sampler.take(4) == [once_ms] * 4
     assert asked[-1] == (4, batch)
@@ -70,11 +72,11 @@ def test_a_cold_sample_is_single_and_flushed_whoever_takes_it() -> None:
         log.append(f"{count}x{batch}")
         return [0.1] * count
 
-    theirs = measure.queued_sampler(sample, lambda: log.append("flush"))
+    theirs = samplers.queued_sampler(sample, lambda: log.append("flush"))
     assert (theirs.take(2), theirs.clock, theirs.batch_n) == ([0.1, 0.1], "event", 1)
     assert log == ["flush", "1x1", "flush", "1x1"]
     log.clear()
-    host = measure.wall_sampler(lambda: log.append("run"), lambda: log.append("flush"))
+    host = samplers.wall_sampler(lambda: log.append("run"), lambda: log.append("flush"))
     assert len(host.take(2)) == 2
     assert log == ["flush", "run", "flush", "run"]
 
@@ -109,8 +111,8 @@ def test_cupy_products_share_a_pair_of_events(monkeypatch: pytest.MonkeyPatch) -
     cupy.cuda.Device = lambda number: contextlib.nullcontext()
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     state = Product(clock), None, 0
-    assert peers._cupy_sample(state, 2, 1) == pytest.approx([1.0, 1.0])
-    assert peers._cupy_sample(state, 3, 100) == pytest.approx([0.2575] * 3)
+    assert cuda.cupy_sample(state, 2, 1) == pytest.approx([1.0, 1.0])
+    assert cuda.cupy_sample(state, 3, 100) == pytest.approx([0.2575] * 3)
     assert len(events) == 2 * 5
 
 
@@ -149,7 +151,7 @@ def test_cupy_runs_on_the_gpu_that_is_the_opencl_device(
 ) -> None:
     Cupy(monkeypatch, *addresses)
     notes: list[str] = []
-    assert peers._cupy_device(nvidia(**facts), notes) == number
+    assert cuda.cupy_device(nvidia(**facts), notes) == number
     assert len(notes) == (number is None)
     found = {peer.name: peer.platform for peer in peers.default_peers("spmv", nvidia(**facts), [])}
     assert ("cuSPARSE CSR" in found) is (number is not None)
@@ -174,7 +176,7 @@ def test_cupy_works_on_the_chosen_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
             return current[-1]
 
     sys.modules["cupy"].cuda.Device = on
-    assert peers._cupy_run((Matrix(), None, 1)) == 1
+    assert cuda.cupy_run((Matrix(), None, 1)) == 1
 
 
 def test_a_broken_cupy_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,10 @@ import pytest
 import gpuopt
 from gpuopt import ArrayError, Configuration, ParameterError, _core, lab, papers, problems
 from gpuopt.configuration import complete
-from gpuopt.lab.measure import PROTOCOLS
-from gpuopt.ops import prepare_tmv
-from gpuopt.reference import rounding
-from gpuopt.reference import tmv as oracle
+from gpuopt.lab.timing.protocol import PROTOCOLS
+from gpuopt.workloads.common import rounding
+from gpuopt.workloads.tmv import reference as oracle
+from gpuopt.workloads.tmv.operation import prepare_tmv
 from levels import draws, every_level
 
 VARIANTS = [variant.name for variant in gpuopt.variants("tmv")]

@@ -11,8 +11,8 @@ import pytest
 import gpuopt
 from gpuopt import Configuration, UnsupportedError, _core
 from gpuopt import tomo as gt
-from gpuopt.reference import tomography as oracle
 from gpuopt.tomo.on_device import kernel_geometry
+from gpuopt.workloads.tomography import reference as oracle
 from levels import draws, every_level
 from rays import Scan, apart, planned, random
 

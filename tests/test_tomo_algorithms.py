@@ -12,9 +12,9 @@ from scipy.sparse.linalg import lsqr
 
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError, UnsupportedError
-from gpuopt.reference import tomography as oracle
 from gpuopt.tomo.numpy_projector import NumpyBackend
 from gpuopt.tomo.ordering import ORDERS, blocks_of, visits
+from gpuopt.workloads.tomography import reference as oracle
 
 
 class MatrixOperator(gt.Operator):

@@ -11,10 +11,10 @@ import pytest
 import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core
-from gpuopt.reference import tomography as oracle
 from gpuopt.tomo import on_device
 from gpuopt.tomo.device_backend import DeviceBackend, HostBackend
 from gpuopt.tomo.streaming import Needs, Parts
+from gpuopt.workloads.tomography import reference as oracle
 from levels import every_level
 from rays import FLOAT, Scan, apart, planned, random
 

@@ -10,7 +10,7 @@ import pytest
 
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError
-from gpuopt.reference import tomography as oracle
+from gpuopt.workloads.tomography import reference as oracle
 
 ANGLES = np.array([0.35, 1.9, -2.2, 4.0, 5.3])
 CONE: dict[str, Any] = {"sod": 90.0, "sdd": 150.0, "det": (9, 13), "pixel": (3.1, 2.7), "offset": (1.3, -2.1)}

@@ -12,12 +12,12 @@ import gpuopt
 from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core, papers, problems
 from gpuopt import tomo as gt
 from gpuopt.configuration import complete
-from gpuopt.lab import measure
-from gpuopt.lab.sweep import fitting_variants
-from gpuopt.problems import tomography as made
-from gpuopt.problems.problem import Problem
-from gpuopt.reference import tomography as oracle
+from gpuopt.lab.run.sweep import fitting_variants
+from gpuopt.lab.timing import verification
+from gpuopt.problem import Problem
 from gpuopt.tomo.on_device import kernel_geometry, prepare_back_projection
+from gpuopt.workloads.tomography import problem as made
+from gpuopt.workloads.tomography import reference as oracle
 from levels import draws, every_level
 
 BACK = {variant.name for variant in gpuopt.variants("tomography") if variant.family == made.FAMILY}
@@ -74,7 +74,7 @@ def check(device: gpuopt.Device, scan: str, configuration: Configuration, weight
         bound = given.prepare(full, device)
     except UnsupportedError as error:
         pytest.skip(str(error))
-    measure.verify(bound, given, full)
+    verification.verify(bound, given, full)
 
 
 ARCS = ("fan-arc", "helix-arc")  # the paper's geometry
@@ -203,7 +203,7 @@ def test_more_views_than_an_image_has_layers(device: gpuopt.Device) -> None:
     given = made.of_scan("many-views", geometry, gt.Volume((3, 4), 1.0))
     for variant in ("image", "buffer"):
         configuration = complete("tomography", Configuration(variant, VIEWS=128))
-        measure.verify(given.prepare(configuration, device), given, configuration)
+        verification.verify(given.prepare(configuration, device), given, configuration)
 
 
 # ---------------------------------------------------------------- what is refused

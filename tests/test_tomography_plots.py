@@ -17,8 +17,8 @@ from matplotlib.patches import Rectangle
 
 import gpuopt
 from gpuopt import papers
-from gpuopt.lab import tomography_plots
-from gpuopt.lab.study import Study
+from gpuopt.lab.report import Study
+from gpuopt.workloads.tomography import pictures as tomography_plots
 
 CASES = {"I1": (63, 100, 100, 792, 64, 736), "cube64": (64, 64, 64, 31, 80, 104)}
 UPDATES = 5e8

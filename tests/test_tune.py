@@ -17,11 +17,12 @@ import study_rows
 from gpuopt import ParameterError, lab, problems
 from gpuopt import configuration as tables
 from gpuopt.configuration import Configuration
-from gpuopt.lab.comparison import Comparison
-from gpuopt.lab.measure import PROTOCOLS, Taken
-from gpuopt.lab.search import EXHAUSTIVE, MANY, ROUNDS, search
-from gpuopt.lab.study import Study
-from gpuopt.lab.sweep import _finalists, _Named
+from gpuopt.lab.report import Study
+from gpuopt.lab.run.blocks import Comparison
+from gpuopt.lab.run.search import EXHAUSTIVE, MANY, ROUNDS, search
+from gpuopt.lab.run.sweep import Named, pick_finalists
+from gpuopt.lab.timing.protocol import PROTOCOLS
+from gpuopt.lab.timing.samplers import Taken
 
 # ---------------------------------------------------------------- the search
 
@@ -164,8 +165,8 @@ def test_finalists_keep_each_accuracy_but_the_best_few_are_of_the_standard_one(m
     times = {Configuration("one", A=a, HALF=half): 1 + a - 0.9 * half for a in range(9) for half in (0, 1)}
     times |= {Configuration("two", A=a): 1.5 + a for a in range(9)}
     given, failed = Configuration("two", A=8), Configuration("3")
-    looked_at = [_Named(c, None, c == given) for c in [*times, failed, Configuration("3", A=1)]]
-    finalists = {named.configuration for named in _finalists("made-up", looked_at, times)}
+    looked_at = [Named(c, None, c == given) for c in [*times, failed, Configuration("3", A=1)]]
+    finalists = {named.configuration for named in pick_finalists("made-up", looked_at, times)}
     standard = {Configuration("one", A=a, HALF=0) for a in range(3)} | {Configuration("two", A=a) for a in range(2)}
     assert finalists == standard | {Configuration("one", A=0, HALF=1), given, failed}
 

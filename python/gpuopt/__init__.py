@@ -31,11 +31,15 @@ from gpuopt._core import (
     ParameterError,
     UnsupportedError,
 )
+from gpuopt.arrays import to_device
 from gpuopt.configuration import Configuration, variants
-from gpuopt.matrix import DiaMatrix
 from gpuopt.molecule import Molecule, Surface, electrostatic_size
-from gpuopt.ops import gem, gemm, spmv, tmv, to_device
 from gpuopt.selection import devices, use
+from gpuopt.workloads.gem.operation import gem
+from gpuopt.workloads.gemm.operation import gemm
+from gpuopt.workloads.spmv.matrix import DiaMatrix
+from gpuopt.workloads.spmv.operation import spmv
+from gpuopt.workloads.tmv.operation import tmv
 
 if TYPE_CHECKING:
     from gpuopt import io, lab, microbench, problems

@@ -13,7 +13,11 @@ from typing import Any
 
 from gpuopt._core import Device, ParameterError
 from gpuopt.configuration import variants
-from gpuopt.lab.questions import (
+from gpuopt.lab.report import Study
+from gpuopt.lab.run.survey import survey
+from gpuopt.selection import Selector, select
+from gpuopt.workloads.microbench.points import Point, TransferPoint
+from gpuopt.workloads.microbench.questions import (
     BLOCK_KERNELS,
     CACHES,
     MIB,
@@ -29,9 +33,6 @@ from gpuopt.lab.questions import (
     sweep_sizes,
     widest,
 )
-from gpuopt.lab.study import Study
-from gpuopt.lab.survey import Point, TransferPoint, survey
-from gpuopt.selection import Selector, select
 
 __all__ = [
     "access_pattern",

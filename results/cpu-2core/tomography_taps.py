@@ -11,10 +11,10 @@ import numpy as np
 
 from gpuopt import Configuration, problems
 from gpuopt.configuration import complete
-from gpuopt.lab import measure
-from gpuopt.lab.questions import fitting, points
-from gpuopt.problems.microbench import microbenchmark
+from gpuopt.lab.timing import verification
 from gpuopt.selection import select
+from gpuopt.workloads.microbench.problem import microbenchmark
+from gpuopt.workloads.microbench.questions import fitting, points
 
 BLOCKS, CASES = 15, ("96x62x120x156", "128x62x240x312", "I1")
 device = select(sys.argv[1])
@@ -33,7 +33,7 @@ bound = {name: problem.prepare(exact, device) for name, (problem, exact, _) in k
 
 def check():
     for name, (problem, exact, _) in kernels.items():
-        measure.verify(bound[name], problem, exact)
+        verification.verify(bound[name], problem, exact)
 
 
 check()

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 import gpuopt
-from gpuopt.precision import FORMS, refusal
-from gpuopt.reference import gemm as oracle
+from gpuopt.workloads.gemm import reference as oracle
+from gpuopt.workloads.gemm.precision import FORMS, refusal
 
 SIZE = 256
 device = gpuopt.devices()[0]

@@ -17,8 +17,8 @@ import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import Configuration, _core
 from gpuopt.configuration import complete
-from gpuopt.reference import tomography as oracle
 from gpuopt.tomo.on_device import kernel_geometry
+from gpuopt.workloads.tomography import reference as oracle
 
 VIEWS, ROWS, COLUMNS, STEP = 496, 960, 1248, 8
 KERNELS = {512: ["joseph", "joseph_image", "joseph_gather"], 1024: ["joseph", "joseph_gather"]}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from gpuopt.lab.peers import Peer
-from gpuopt.lab.profiles import Profile, profile
-from gpuopt.lab.results import Store
-from gpuopt.lab.study import Study
-from gpuopt.lab.survey import Point, survey
-from gpuopt.lab.sweep import sweep
-from gpuopt.lab.tune import tune
+import importlib
+
+from gpuopt.lab.device.profile import Profile
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.store import Store
+from gpuopt.lab.run.survey import survey
+from gpuopt.lab.run.sweep import sweep
+from gpuopt.lab.run.tune import tune
+from gpuopt.problem import Peer
 
 __all__ = [
     "Peer",
@@ -25,10 +27,16 @@ __all__ = [
     "tune",
 ]
 
+# What a person finds here although it is made of the lab, and not the lab of it: looked up when it is asked for.
+_ABOVE = {"Point": "gpuopt.workloads.microbench.points", "profile": "gpuopt.workloads.microbench.ceilings"}
+_MODULES = {"plots": "gpuopt.lab.show.ladder", "device_plots": "gpuopt.workloads.microbench.pictures"}
+
 
 def __getattr__(name: str) -> object:
-    if name in ("plots", "device_plots", "gem_plots"):
-        import importlib
-
-        return importlib.import_module(f"gpuopt.lab.{name}")
+    if name in _ABOVE:
+        return getattr(importlib.import_module(_ABOVE[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
+    if name.endswith("_plots"):  # `gem_plots`: the pictures of a workload
+        return importlib.import_module(f"gpuopt.workloads.{name.removesuffix('_plots')}.pictures")
     raise AttributeError(f"module 'gpuopt.lab' has no attribute {name!r}")

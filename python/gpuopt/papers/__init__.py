@@ -46,6 +46,7 @@ class Paper:
     key: str
     title: str
     citation: str
+    short: str  # `Jang et al. 2009`
     dtype: str
     devices: Mapping[str, Mapping[str, str | float]]
     notes: tuple[str, ...]
@@ -142,7 +143,11 @@ def parse(text: str, key: str) -> dict[str, Paper]:
     """Return the paper in ``text`` once for each workload it measured. Raises Error, which says what is wrong."""
     try:
         document = json.loads(text)
-        _keys("the file", document, {"schema", "title", "citation", "dtype", "ladder", "devices", "notes", "steps"})
+        _keys(
+            "the file",
+            document,
+            {"schema", "title", "citation", "short", "dtype", "ladder", "devices", "notes", "steps"},
+        )
         if document["schema"] != SCHEMA:
             raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA}")
         devices = {name: _device(name, facts) for name, facts in document["devices"].items()}
@@ -150,7 +155,9 @@ def parse(text: str, key: str) -> dict[str, Paper]:
         names = [(step.workload, step.preset) for step in steps]
         if len(set(names)) != len(names):
             raise ValueError("a preset stands there twice")
-        title, citation, dtype = (_text(name, document[name]) for name in ("title", "citation", "dtype"))
+        title, citation, short, dtype = (
+            _text(name, document[name]) for name in ("title", "citation", "short", "dtype")
+        )
         notes = _texts("notes", document["notes"])
         if not isinstance(ladder := document["ladder"], bool):
             raise ValueError(f"ladder is {ladder!r}, neither true nor false")
@@ -158,7 +165,15 @@ def parse(text: str, key: str) -> dict[str, Paper]:
         raise Error(f"{key}.json: {error}") from error
     return {
         workload: Paper(
-            key, title, citation, dtype, devices, notes, tuple(s for s in steps if s.workload == workload), ladder
+            key,
+            title,
+            citation,
+            short,
+            dtype,
+            devices,
+            notes,
+            tuple(s for s in steps if s.workload == workload),
+            ladder,
         )
         for workload in dict.fromkeys(step.workload for step in steps)
     }

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuopt._core import ArrayError
-from gpuopt.reference import tomography as reference
 from gpuopt.tomo import checks
 from gpuopt.tomo.operators import Backend, GeometricOperator, Norms
+from gpuopt.workloads.tomography import reference
 
 
 class _Norms(NamedTuple):

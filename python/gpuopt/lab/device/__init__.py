@@ -1,0 +1,1 @@
+"""What a device is and could do: environment, bandwidth, caches, bounds, profile."""

@@ -1,0 +1,161 @@
+"""How fast the device moves data at a given footprint: the ceiling that a bound divides by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import Device, DeviceArray, DeviceMemoryError, Error, MismatchError, OpenCLError, Prepared
+from gpuopt.configuration import Configuration, complete
+from gpuopt.host_memory import host_free_bytes
+from gpuopt.lab.timing.samplers import batch_for
+
+if TYPE_CHECKING:
+    pass
+
+MIB = 1 << 20
+
+# Shapes that some device likes best. The ceiling is the maximum over all: on an H200 "bandwidth" is 2777 to 4264 GB/s
+# by shape.
+_FAMILY: dict[str, tuple[Configuration, ...]] = {
+    "cpu": (
+        *(
+            Configuration("read_chunks", WIDTH=16, ITEMS=items, AHEAD=ahead)
+            for items in (8, 64, 512)
+            for ahead in (4, 8)
+        ),
+        *(Configuration("copy_chunks", WIDTH=width, ITEMS=items) for width in (8, 16) for items in (8, 64)),
+    ),
+    "gpu": tuple(
+        Configuration(variant, WIDTH=width, AHEAD=ahead)
+        for variant, aheads in (("read", (4, 16)), ("copy", (1, 4, 16)))
+        for width in (1, 2, 4)
+        for ahead in aheads
+    ),
+}
+
+
+def family(device: Device) -> tuple[Configuration, ...]:
+    """The bandwidth kernels tried on a device of this type, each in full."""
+    shapes = _FAMILY["cpu" if device.type == "cpu" else "gpu"]
+    return tuple(complete("microbench", shape) for shape in shapes)
+
+
+def affordable_bytes(device: Device) -> int:
+    """The largest footprint that a :class:`BandwidthTest` can have here now, a fifth of what is free left alone."""
+    free = int(0.8 * (device.global_bytes - device.allocated_bytes))
+    largest = min(device.max_alloc_bytes, free // 2)
+    host = host_free_bytes()
+    if host is not None:  # the data are made there: as much again beside a device that shares the host's memory
+        largest = min(largest, int(0.8 * host) // (4 if device.unified_memory or device.type == "cpu" else 2))
+    return max(largest, 0)
+
+
+class BandwidthTest:
+    """Read and copy kernels over one footprint: a read streams all of it, a copy half of it into the other half.
+
+    Takes twice the footprint. ``notes`` receives what a kernel computed wrongly.
+    """
+
+    def __init__(self, device: Device, footprint_bytes: int, notes: list[str] | None = None, seed: int = 0) -> None:
+        self.device = device
+        self.notes = notes if notes is not None else []
+        half = max(footprint_bytes // 2 // 64 * 64, 4096)
+        self.footprint_bytes = footprint_bytes
+        elements = half // 4
+        # One random block, repeated: memory cannot compress it, and the host makes it in no time.
+        block = np.random.default_rng(seed).uniform(0.5, 1.5, min(elements, MIB)).astype(np.float32)
+        self.host_half = np.resize(block, elements)
+        self.whole = _core.to_device(np.resize(block, 2 * elements), device)
+        self.half = _core.to_device(self.host_half, device)
+        self.target = _core.empty((elements,), np.dtype(np.float32), device, True)
+
+    @classmethod
+    def fitting(cls, device: Device, footprint_bytes: int, notes: list[str]) -> BandwidthTest:
+        """The test of this footprint, or of the largest that the memory has room for; ``notes`` says so."""
+        size = min(footprint_bytes, affordable_bytes(device))
+        while True:
+            try:
+                test = cls(device, size, notes)
+                break
+            except (DeviceMemoryError, OpenCLError):  # drivers keep some of what they call free
+                if size < MIB:
+                    raise
+                size //= 2
+        if size < footprint_bytes:
+            notes.append(
+                f"bandwidth was measured over {size / 1e6:.4g} MB instead of "
+                f"{footprint_bytes / 1e6:.4g} MB: no more fits beside what is in the memory"
+            )
+        return test
+
+    def prepare(self, configuration: Configuration) -> Prepared:
+        """A timed plan; checked first, with the same kernel storing what it read. Raises MismatchError."""
+        self._check(configuration)
+        source = self.whole if configuration.variant.startswith("read") else self.half
+        return self._plan(source, self.target, False, configuration)
+
+    def of_source(self, configuration: Configuration, source: DeviceArray) -> Prepared:
+        """A read of somebody else's array, which is taken as the float32 it holds; checked on this test's own data."""
+        return self._plan(source, self.target, False, configuration)
+
+    @staticmethod
+    def _plan(source: DeviceArray, to: DeviceArray, store: bool, configuration: Configuration) -> Prepared:
+        return _core.prepare_microbench(source, to, 0, 1, store, configuration.variant, configuration.parameters)
+
+    def _check(self, configuration: Configuration) -> None:
+        name, parameters = configuration.variant, configuration.parameters
+        if name.startswith("read"):
+            single, size = np.dtype(np.float32), 2 * self.host_half.size
+            count = _core.microbench_facts(self.device, single, size, 0, 1, name, parameters)["outputs"]
+            target = _core.empty((count,), single, self.device, True)
+            self._plan(self.whole, target, True, configuration).run()
+            got = float(target.to_numpy().sum(dtype=np.float64))
+            wanted = 2 * float(self.host_half.sum(dtype=np.float64))
+            if not abs(got - wanted) <= 1e-4 * wanted:
+                raise MismatchError(f"{name}: its sums add up to {got:.9g}, the data to {wanted:.9g}")
+        else:
+            target = self.target
+            target.fill_bytes(0xFF)
+            self._plan(self.half, target, True, configuration).run()
+            if not np.array_equal(target.to_numpy(), self.host_half):
+                raise MismatchError(f"{name}: the copy differs from what was copied")
+        if not target.guards_intact():
+            raise MismatchError(f"{name}: the kernel wrote outside its output")
+
+    def candidates(self) -> Iterator[tuple[Configuration, Prepared, float]]:
+        """Each shape that runs here, with its plan and a quick rate in GB/s."""
+        for configuration in family(self.device):
+            try:
+                prepared = self.prepare(configuration)
+                batch = batch_for(prepared, self.device.timer_ns)
+                best_ms = min(prepared.sample(5, batch)["device_ms"])
+            except MismatchError as error:
+                self.notes.append(f"the bandwidth kernel {configuration} is wrong here and was left out: {error}")
+                continue
+            except Error:  # a shape this device refuses is no ceiling; the others stand
+                continue
+            if best_ms > 0:
+                yield configuration, prepared, prepared.work["bytes"]["dram"] / best_ms * 1e-6
+
+
+@cache
+def clock_step_ns(device_index: int) -> float:
+    """The step of the device's event clock in ns: the least distance between the times of many equal short kernels.
+
+    What the driver says may be far off (an H200 says 1000 ns and steps by 32, 2026-11); it stands where no two times
+    differ.
+    """
+    device = _core.devices()[device_index]
+    try:
+        plans = (found[1] for found in BandwidthTest(device, 0).candidates())
+        plan = next(plans, None)
+        times = plan.sample(200)["device_ms"] if plan else []
+    except Error:
+        times = []
+    steps = np.diff(np.unique(np.rint(np.array(times) * 1e6)))
+    return float(steps.min()) if steps.size else float(device.timer_ns)

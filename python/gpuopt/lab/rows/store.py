@@ -1,0 +1,198 @@
+"""The file of result rows: JSON lines that survive crashes, full disks and two writers."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpuopt.lab.rows.schema import FIELDS, SCHEMA, ResultsError, Row, identify, new_row, row_id
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something in a results file that was passed over: ``line`` counts from 1, 0 means the file as a whole."""
+
+    path: Path
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.reason}" if self.line else f"{self.path}: {self.reason}"
+
+
+def parse_line(line: bytes, path: Path) -> Row:
+    """The row of one line; ValueError says why it is none, ResultsError that this gpuopt is too old for it."""
+    try:
+        row = json.loads(line, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        raise ValueError("no valid JSON") from None
+    schema = row.get("schema") if isinstance(row, dict) else None
+    if type(schema) is not int or schema < 1:
+        raise ValueError("no result row (a JSON object with a schema number)")
+    if schema > SCHEMA:
+        raise ResultsError(f"{path} has rows of schema {schema}, newer than {SCHEMA}: upgrade gpuopt to read them")
+    return identify(dict.fromkeys(FIELDS) | row)
+
+
+_TORN = "unfinished last line, dropped at the next write"
+
+
+class Store:
+    """A results file, one JSON row a line. Reading never changes it; each append is one locked, synced write.
+
+    ``problems`` names every line passed over (kept in the file, except an unfinished last line, which the next append
+    drops). ``unsaved`` holds the rows that could not be written; each append, and ``flush``, tries them again first.
+    Threads and processes may append to one file; rows of other processes are seen after ``reload``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).expanduser().absolute()
+        self.unsaved: list[Row] = []
+        self.problems: list[Damage] = []
+        self._rows: list[Row] = []
+        self._latest: dict[str, Row] = {}
+        self._mutex = threading.RLock()
+        self.reload()
+
+    def reload(self) -> None:
+        """Reads the file again. Raises ResultsError if it cannot be read or a newer gpuopt wrote it."""
+        rows: list[Row] = []
+        problems: list[Damage] = []
+        with self._mutex:
+            try:
+                # A device such as /dev/null or /dev/full takes rows but has none, and may never end.
+                sink = self.path.is_char_device() or self.path.is_fifo()
+                with open(os.devnull if sink else self.path, "rb") as file:
+                    for number, line in enumerate(file, 1):
+                        if not line.strip():
+                            continue
+                        try:
+                            rows.append(parse_line(line, self.path))
+                        except ValueError as error:
+                            torn = not line.endswith(b"\n")
+                            problems.append(Damage(self.path, number, _TORN if torn else str(error)))
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise ResultsError(f"cannot read {self.path}: {error.strerror}") from error
+            self._rows, self.problems = rows + self.unsaved, problems
+            self._latest = {row["row_id"]: row for row in self._rows}
+
+    def rows(self) -> list[Row]:
+        """All rows in the order written, unsaved ones last, replaced ones included."""
+        with self._mutex:
+            return list(self._rows)
+
+    def latest(self) -> list[Row]:
+        """One row for each row id, the last written, in the order in which the ids first appeared."""
+        with self._mutex:
+            return list(self._latest.values())
+
+    def done(self, key: str, block: int | None = None, *, kind: str = "search") -> bool:
+        """Whether there is a row of (key, block), or of (key, kind)."""
+        return row_id(key, block, kind) in self._latest
+
+    def append(self, row: Mapping[str, Any]) -> Row:
+        """Validates a row (as ``new_row``), keeps it in memory and writes it; returns the row as stored.
+
+        Raises ResultsError for an invalid row (nothing is kept) and where the file cannot take it (the row is kept in
+        ``unsaved``, the file is left as it was).
+        """
+        complete = new_row(**row)
+        with self._mutex:
+            self._rows.append(complete)
+            self._latest[complete["row_id"]] = complete
+            self.unsaved.append(complete)
+            self.flush()
+        return complete
+
+    def flush(self) -> None:
+        """Writes the unsaved rows, oldest first; raises ResultsError at the first that the file does not take."""
+        with self._mutex:
+            while self.unsaved:
+                there = {field: value for field, value in self.unsaved[0].items() if value is not None}
+                line = json.dumps(there, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+                try:
+                    self._write(line)
+                except OSError as error:
+                    raise ResultsError(
+                        f"cannot write a row of {len(line)} bytes to {self.path}: {error.strerror}. Free some space or "
+                        f"give another path. Rows kept in memory (Store.unsaved): {len(self.unsaved)}; the next append "
+                        "or flush() writes them"
+                    ) from error
+                del self.unsaved[0]  # last: an interrupt before it writes the row twice, which is harmless
+
+    def _write(self, line: bytes) -> None:
+        with self._locked() as fd:
+            start = self._mend(fd)
+            try:
+                written = os.write(fd, line)
+                if written < len(line):
+                    raise OSError(errno.ENOSPC, f"only {written} bytes fitted (disk full, quota or file size limit)")
+                _sync(fd)
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(fd, start)
+                raise
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not self.path.exists()
+        fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+            except OSError as error:  # some cluster file systems have no locks: one writer is still safe
+                if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL):
+                    raise
+                self._note("the file system has no locks: let one process write at a time")
+            yield fd
+        finally:
+            os.close(fd)
+        if is_new:  # a file is found after a power cut only once its directory is synced too
+            parent = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            with suppress(OSError):
+                os.fsync(parent)
+            os.close(parent)
+
+    def _mend(self, fd: int) -> int:
+        """Ends the file on a whole line and returns its size: what a killed writer left half-done is cut off."""
+        size = os.fstat(fd).st_size
+        tail = os.pread(fd, min(size, 1 << 16), max(size - (1 << 16), 0))
+        tail = tail if b"\n" in tail else os.pread(fd, size, 0)
+        tail = tail[tail.rfind(b"\n") + 1 :]
+        if not tail:
+            return size
+        try:
+            parse_line(tail, self.path)
+        except ValueError:
+            if not tail.startswith((b"{", b"\0")):  # neither half a row nor what a power cut leaves: not our file
+                raise ResultsError(f"{self.path} ends in text, not in a row: give another path") from None
+            os.ftruncate(fd, size - len(tail))
+            self._note(_TORN)
+            return size - len(tail)
+        return size + os.write(fd, b"\n")
+
+    def _note(self, reason: str) -> None:
+        if not any(damage.reason == reason for damage in self.problems):
+            self.problems.append(Damage(self.path, 0, reason))
+
+
+def _sync(fd: int) -> None:
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a pipe or a device has nothing to sync
+            raise

@@ -1,0 +1,163 @@
+"""The rows of a study, and what can be asked of them: summaries, groups, the best, ratios, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gpuopt._core import ParameterError
+from gpuopt.lab.rows.frames import to_pandas
+from gpuopt.lab.rows.groups import (
+    BESIDE,
+    SECTIONS,
+    Group,
+    identity,
+    is_baseline,
+    is_confirmed,
+    is_entry,
+    representative,
+    row_named,
+    seconds_of,
+    section,
+    tell_device_types,
+    where,
+)
+from gpuopt.lab.rows.paper_figures import paper_rank
+from gpuopt.lab.rows.ratios import Ratio, ratio_between
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.timing import statistics
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class StudyRows:
+    """The rows of a sweep, and what can be asked of them.
+
+    rows: mappings of the row schema. problem_info: what the rows do not say, every key optional: `name`, `workload`,
+    `dtype`, `sizes` (mapping), `seed`, `footprint_bytes`, `flops_counted` (a phrase: which entries count as work),
+    `band` (the A/A band as a fraction, where there are too few blocks to tell it), `wall_s` and `harness_s` (of the
+    whole sweep).
+    notes: sentences for the reader, printed under the table. `interrupted` is True where Ctrl-C ended the sweep early.
+    """
+
+    def __init__(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        problem_info: Mapping[str, Any] | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.rows: list[Row] = [dict(row) for row in rows]
+        tell_device_types(self.rows)
+        self.problem_info: dict[str, Any] = dict(problem_info or {})
+        self.notes: list[str] = list(notes)
+        self.interrupted = False
+
+    @cached_property
+    def summary(self) -> list[Row]:
+        """One row per configuration, call or peer, in reading order: the paper's ladder, ours, calls, peers.
+
+        A variant whose comparison never finished is represented by its middle block so far, or its best search row.
+        """
+        return [row for group in self.groups() for row in group.rows]
+
+    @cached_property
+    def unconfirmed(self) -> list[Row]:
+        """The rows of `summary` whose comparison did not finish: a search or too few blocks stand behind each."""
+        return [row for row in self.summary if row.get("status") == "ok" and not is_confirmed(row)]
+
+    @cached_property
+    def points(self) -> list[Row]:
+        """The points of a survey, in the order asked; the last row of each stands."""
+        last = {row["row_id"]: row for row in self.rows if row.get("kind") == "point"}
+        return list(last.values())
+
+    def groups(self) -> list[Group]:
+        """The summary rows by what `PLACE` names, in order of appearance."""
+        shown: dict[Hashable, Row] = {}
+        for row in self.rows:
+            if row.get("kind") == "summary" and is_entry(row):
+                shown[identity(row)] = row
+        have = {(where(row), row["variant"]) for row in shown.values()}
+        unfinished: dict[Hashable, list[Row]] = {}
+        for row in self.rows:
+            key = (where(row), row.get("variant"))
+            if row.get("kind") in ("search", "block") and is_entry(row) and key not in have:
+                unfinished.setdefault(key, []).append(row)
+        shown |= {key: representative(rows) for key, rows in unfinished.items()}
+        places = {where(row) for row in shown.values()}
+        in_order = dict.fromkeys(where(row) for row in self.rows)
+        return [self._group(place, list(shown.values())) for place in in_order if place in places]
+
+    def _group(self, place: Hashable, shown: list[Row]) -> Group:
+        blocks = [row for row in self.rows if row.get("kind") == "block" and where(row) == place]
+        rows = [row for row in shown if where(row) == place]
+        beside = [row for row in self.rows if where(row, BESIDE) == where(rows[0], BESIDE)]
+        own = [row["ratio"] for row in blocks if row.get("role") == "variant" and is_baseline(row, row)]
+        seen = {id(row): index for index, row in enumerate(rows)}
+        rows.sort(key=lambda row: (SECTIONS.index(section(row)), paper_rank(row), seen[id(row)]))
+        return Group(
+            rows=rows,
+            blocks=blocks,
+            ceilings=[row for row in beside if row.get("role") == "ceiling"],
+            overheads=[row for row in beside if row.get("role") == "overhead"],
+            band=statistics.aa_band(own) or float(self.problem_info.get("band") or 0.0),
+        )
+
+    def best(self, role: str = "variant", accuracy: str = "") -> Row | None:
+        """The fastest correct summary row of `role`, or None where nothing is correct.
+
+        Rows that round their inputs (`accuracy` "HALF=1") count only where `accuracy` names theirs, or is "any".
+        """
+        rows = [
+            row
+            for row in self.summary
+            if row.get("role", "variant") == role
+            and row.get("status") == "ok"
+            and accuracy in ("any", row.get("accuracy") or "")
+        ]
+        return min(rows, key=seconds_of, default=None)
+
+    def speedup(self, name: str, reference: str) -> Ratio:
+        """How many times faster `name` is than `reference`: variants, configurations, presets, calls or peers.
+
+        Paired over their common blocks. Raises ParameterError for a name without a good row, and where several
+        devices, problems, dtypes or cache states have both.
+        """
+        pairs = []
+        for group in self.groups():
+            found = [row_named(group, wanted) for wanted in (name, reference)]
+            if found[0] is not None and found[1] is not None:
+                pairs.append((group, found[0], found[1]))
+        if len(pairs) == 1:
+            return ratio_between(*pairs[0])
+        if pairs:
+            raise ParameterError(f"name: {len(pairs)} groups of rows have both; make a Study of one group's rows")
+        known = {group.label(row): None for group in self.groups() for row in group.rows if row["status"] == "ok"}
+        for argument, wanted in (("name", name), ("reference", reference)):
+            if not any(row_named(group, wanted) for group in self.groups()):
+                raise ParameterError(f"{argument}: no good row is called {wanted!r}; use one of {', '.join(known)}")
+        raise ParameterError(f"reference: {reference!r} was never measured beside {name!r}; sweep both together")
+
+    def failures(self) -> list[Row]:
+        """Every configuration that is not ok, with its status and reason; the last row of each stands."""
+        last: dict[Hashable, Row] = {}
+        for row in self.rows:
+            if is_entry(row):
+                last[identity(row)] = row
+        return [row for row in last.values() if row.get("status") != "ok"]
+
+    def to_pandas(self, kind: str | None = None) -> pandas.DataFrame:
+        """All rows, or those of one kind, as a DataFrame; mappings become columns such as `bytes.dram`."""
+        return to_pandas(row for row in self.rows if kind is None or row.get("kind") == kind)
+
+    def of_problem(self, name: str) -> list[Row]:
+        """The rows of one problem, its ceilings and launches among them."""
+        return [row for row in self.rows if row.get("problem") in (name, None)]
+
+    @property
+    def harness(self) -> tuple[float, float] | None:
+        """(seconds the lab itself took, seconds the sweep took), None where the sweep did not say."""
+        spent, wall = self.problem_info.get("harness_s"), self.problem_info.get("wall_s")
+        return (float(spent), float(wall)) if spent is not None and wall else None

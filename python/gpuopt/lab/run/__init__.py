@@ -1,0 +1,1 @@
+"""What runs on a device: candidates, blocks, sweeps, surveys, tuning."""

@@ -1,0 +1,304 @@
+"""What is visited in a block: a configuration of ours, a whole call, a peer, a ceiling, a launch; each verified, each
+with the fields of its row."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import (
+    Device,
+    DeviceArray,
+    DeviceMemoryError,
+    Error,
+    KernelBuildError,
+    MismatchError,
+    OpenCLError,
+    Prepared,
+    UnsupportedError,
+)
+from gpuopt.configuration import Configuration, accuracy
+from gpuopt.lab.device.bandwidth import BandwidthTest, clock_step_ns
+from gpuopt.lab.device.environment import device_label
+from gpuopt.lab.rows.schema import sha256
+from gpuopt.lab.timing import samplers, verification
+from gpuopt.lab.timing.protocol import Ledger
+from gpuopt.lab.timing.samplers import Sampler
+from gpuopt.problem import Bound, Peer, Problem
+
+Row = dict[str, Any]
+
+
+def status_of(error: Exception) -> str:
+    """The status word of a configuration that raised ``error``."""
+    if isinstance(error, UnsupportedError):
+        return "unsupported" if getattr(error, "because", "device") == "device" else "constraints"
+    words: dict[type[Exception], str] = {
+        KernelBuildError: "compile",
+        MismatchError: "wrong",
+        OpenCLError: "runtime",
+        DeviceMemoryError: "runtime",
+    }
+    return next((word for kind, word in words.items() if isinstance(error, kind)), "runtime")
+
+
+def failure(error: Exception) -> Row:
+    """The status and the reason that the row of what raised ``error`` has."""
+    return {"status": status_of(error), "reason": " ".join(str(error).split())[:600] or type(error).__name__}
+
+
+@dataclass
+class Target:
+    """Something with a sampler, once it was verified. ``fields`` go into each of its rows."""
+
+    label: str
+    role: str
+    fields: Row
+    sampler: Sampler
+    check: Callable[[], Any]  # raises MismatchError; also called after timing
+    work: Mapping[str, Any] = field(default_factory=dict)  # as `Prepared.work`
+    source: DeviceArray | None = None  # what it reads most; of a ceiling, whose data it reads, None for its own
+    doubled: Prepared | None = None  # the same with twice the work
+
+    @property
+    def bytes(self) -> Mapping[str, float]:
+        """Bytes by memory class of one run."""
+        return self.work.get("bytes") or {}
+
+    def reads_what(self, other: Target) -> bool:
+        """Whether this ceiling reads the data of ``other``."""
+        return self.source is not None and other.source is not None and self.source.shares_memory(other.source)
+
+
+def problem_fields(
+    problem: Problem, device: Device, protocol: str, cache_state: str, environment_hash: str | None
+) -> Row:
+    """What all rows of a sweep have in common."""
+    return {
+        "workload": problem.workload,
+        "problem": problem.name,
+        "footprint_bytes": problem.footprint_bytes,
+        "dtype": problem.dtype.name,
+        "sizes": dict(problem.sizes),
+        "seed": problem.seed,
+        "cache_state": cache_state,
+        "device": device_label(device),
+        "device_type": device.type,
+        "driver": device.driver,
+        "platform": device.platform,
+        "protocol": protocol,
+        "env_hash": environment_hash,
+    }
+
+
+def kernel_fields(prepared: Prepared) -> Row:
+    """What is known of a plan's main kernel, and the build times and number of all that are launched.
+
+    The hash of a plan of several kernels is of all their sources and options.
+    """
+    kernels = prepared.kernels
+    main = kernels[prepared.main_step]
+    sources = [[kernel["source_sha256"], kernel["options"]] for kernel in kernels]
+    return {
+        "global_size": main["global_size"],
+        "local_size": main["local_size"],
+        "options": main["options"],
+        "source_sha256": main["source_sha256"] if len(kernels) == 1 else sha256(sources),
+        "binary_sha256": main["binary_sha256"],
+        "registers": main["registers"],
+        "spill_bytes": main["spill_bytes"],
+        "local_bytes": main["local_bytes"],
+        "private_bytes": main["private_bytes"],
+        "build_ms": sum(kernel["build_ms"] for kernel in kernels),
+        "launches": sum(all(kernel["global_size"]) for kernel in kernels),
+    }
+
+
+def variant_target(
+    problem: Problem,
+    configuration: Configuration,
+    preset: str | None,
+    device: Device,
+    common: Row,
+    ledger: Ledger,
+    flush: Callable[[], None] | None,
+    clock_of: Callable[[Row], str | None],
+) -> Target:
+    """A configuration, built, bound and verified; ``clock_of`` its fields is the clock of rows to go on from, if any.
+
+    Raises what forbids it.
+    """
+    with ledger("build and upload"):
+        bound: Bound = problem.prepare(configuration, device)
+    with ledger("verify"):
+        errors = verification.verify(bound, problem, configuration)
+    work = {**bound.work, "counted": problem.counted}
+    fields = common | kernel_fields(bound.prepared) | errors
+    fields |= {
+        "variant": configuration.variant,
+        "configuration": str(configuration),
+        "params": configuration.parameters,
+        "accuracy": accuracy(problem.workload, configuration),
+        "preset": preset,
+        "vector_width": configuration.parameters.get("WIDTH"),
+        "flops": work["flops"],
+        "bytes": work["bytes"],
+        "special": work["special"] or None,
+        "counted": dict(problem.counted) or None,
+    }
+    with ledger("warm-up"):
+        sampler = samplers.device_sampler(bound.prepared, clock_step_ns(device.index), flush, clock_of(fields))
+    fields["clock"] = sampler.clock
+
+    def check() -> None:
+        verification.check_again(bound, problem, configuration)
+
+    return Target(str(configuration), "variant", fields, sampler, check, work, bound.prepared.source, bound.doubled)
+
+
+def peer_target(
+    problem: Problem,
+    peer: Peer,
+    common: Row,
+    ledger: Ledger,
+    flush: Callable[[], None] | None = None,
+    clock_of: Callable[[Row], str | None] = lambda fields: None,
+) -> Target:
+    """A peer with its state made and its result verified; ``clock_of`` as in :func:`variant_target`.
+
+    Raises whatever the peer raises.
+    """
+    with ledger("build and upload"):
+        state = peer.prepare(problem)
+    own_clock = peer.sample
+
+    def sampler_of(fields: Row) -> Sampler:
+        if own_clock is None:
+            return samplers.wall_sampler(lambda: peer.run(state), flush)
+        return samplers.queued_sampler(partial(own_clock, state), flush, clock_of(fields))
+
+    common = common | {"platform": peer.platform, "options": peer.platform}
+    allowed = problem.tolerance if peer.tolerance is None else peer.tolerance(problem)
+    return _checked(
+        problem, "peer", peer.name, lambda: peer.fetch(peer.run(state)), sampler_of, common, ledger, allowed
+    )
+
+
+def call_target(
+    problem: Problem, name: str, device: Device, common: Row, ledger: Ledger, flush: Callable[[], None] | None = None
+) -> Target:
+    """One of the problem's whole calls, verified, by the host's clock. Raises what the call raises."""
+    with ledger("build and upload"):
+        run = problem.calls[name](device)
+    common = common | {"options": f"gpuopt {_core.__version__}"}
+    return _checked(problem, "call", name, run, lambda _: samplers.wall_sampler(run, flush), common, ledger)
+
+
+def _checked(
+    problem: Problem,
+    role: str,
+    name: str,
+    result: Callable[[], Any],
+    sampler_of: Callable[[Row], Sampler],
+    common: Row,
+    ledger: Ledger,
+    tolerance: np.ndarray | None = None,
+) -> Target:
+    """The target of what is no kernel of ours to look into; ``result`` is held against the reference."""
+    allowed = problem.tolerance if tolerance is None else tolerance
+
+    def check() -> dict[str, float]:
+        return verification.compare(problem.seen(np.asarray(result())), problem.reference, allowed)
+
+    with ledger("verify"):
+        errors = check()
+    fields = common | errors | {"variant": name, "configuration": name, "params": {}, "flops": problem.flops}
+    fields["counted"] = dict(problem.counted) or None
+    fields |= {"source_sha256": None, "local_size": None, "global_size": None}
+    with ledger("warm-up"):
+        sampler = sampler_of(fields)
+    fields["clock"] = sampler.clock
+    return Target(name, role, fields, sampler, check, {"flops": problem.flops, "counted": problem.counted})
+
+
+def overhead_target(device: Device, common: Row, ledger: Ledger, notes: list[str]) -> Target:
+    """The smallest read there is, queued back to back: what a launch costs whatever it does."""
+    with ledger("ceilings"):
+        tests = BandwidthTest(device, 0, notes).candidates()
+        reads = (found for found in tests if found[0].variant.startswith("read"))
+        found = next(reads, None)  # not the fastest: which one that is may differ from run to run
+        if found is None:
+            raise Error(f"no read kernel runs on {device.name}: the time of a launch cannot be told")
+        configuration, prepared, _ = found
+        sampler = samplers.device_sampler(prepared, clock_step_ns(device.index), None, "batch")
+    fields = _microbench_fields(configuration, prepared, sampler, common, prepared.work["bytes"]["dram"])
+    fields |= {"variant": "launch", "configuration": "launch"}
+    return Target("launch", "overhead", fields, sampler, lambda: None, prepared.work)
+
+
+def ceiling_targets(
+    device: Device,
+    footprint_bytes: int,
+    common: Row,
+    ledger: Ledger,
+    flush: Callable[[], None] | None,
+    notes: list[str],
+    variants: Sequence[Target] = (),
+    keep: int = 2,
+) -> list[Target]:
+    """The fastest read and the fastest copy at this footprint (``keep`` of each), out of the whole family; at a smaller
+    one where the memory has no room, which ``notes`` then say. And the fastest read of the very data that each of the
+    ``variants`` reads: how fast memory is depends on where it lies."""
+    with ledger("ceilings"):
+        test = BandwidthTest.fitting(device, footprint_bytes, notes)
+        found = sorted(test.candidates(), key=lambda item: -item[2])
+    targets = []
+    for kind in ("read", "copy"):
+        for configuration, prepared, _ in [item for item in found if item[0].variant.startswith(kind)][:keep]:
+            with ledger("ceilings"):
+                sampler = samplers.device_sampler(prepared, clock_step_ns(device.index), flush)
+            fields = _microbench_fields(configuration, prepared, sampler, common, test.footprint_bytes)
+            targets.append(Target(str(configuration), "ceiling", fields, sampler, lambda: None, prepared.work))
+    reads = [configuration for configuration, _, _ in found if configuration.variant.startswith("read")]
+    for variant in variants:
+        if variant.source is None or any(target.reads_what(variant) for target in targets):
+            continue
+        for read in reads[:keep]:
+            try:
+                with ledger("ceilings"):
+                    prepared = test.of_source(read, variant.source)
+                    sampler = samplers.device_sampler(prepared, clock_step_ns(device.index), flush)
+            except Error as error:  # no whole number of its vectors, say: the others stand
+                notes.append(f"{read} of the data of {variant.label} is no ceiling: {error}")
+                continue
+            fields = _microbench_fields(read, prepared, sampler, common, variant.source.nbytes)
+            fields["configuration"] = f"{read} of the data of {variant.label}"
+            fields["params"] = {**read.parameters, "of": variant.label}
+            made = Target(fields["configuration"], "ceiling", fields, sampler, lambda: None, prepared.work)
+            targets.append(dataclasses.replace(made, source=variant.source))
+    if not targets:
+        raise Error(f"no bandwidth kernel runs on {device.name}: there is no ceiling to hold a bound against")
+    return targets
+
+
+def _microbench_fields(
+    configuration: Configuration, prepared: Prepared, sampler: Sampler, common: Row, footprint_bytes: float
+) -> Row:
+    fields = common | kernel_fields(prepared)
+    return fields | {
+        "workload": "microbench",
+        "dtype": "float32",
+        "variant": configuration.variant,
+        "configuration": str(configuration),
+        "params": configuration.parameters,
+        "vector_width": configuration.parameters.get("WIDTH"),
+        "sizes": {"bytes": int(footprint_bytes)},
+        "clock": sampler.clock,
+        "bytes": prepared.work["bytes"],
+    }

@@ -1,0 +1,152 @@
+"""A survey: many small questions to a device, each verified and timed by itself, as rows that survive a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol as Interface
+
+from gpuopt._core import Device, Error, ParameterError
+from gpuopt.lab.device.bandwidth import clock_step_ns
+from gpuopt.lab.device.environment import device_label, device_state, environment, is_throttled
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.rows.schema import Row, resume_key
+from gpuopt.lab.run.blocks import timed
+from gpuopt.lab.run.candidates import Target, failure
+from gpuopt.lab.timing import samplers, statistics
+from gpuopt.lab.timing.progress import Bar
+from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger, Protocol
+from gpuopt.selection import Selector, select
+
+PAIRS = 6  # of a run and one with twice its work: the fewest whose median has an interval
+DOUBLE_BAND = 0.03  # what twice the work may take more or less than twice the time
+
+
+def survey(
+    points: Sequence[Question],
+    *,
+    protocol: str = "quick",
+    device: Selector = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+    name: str = "microbench",
+) -> Study:
+    """Measures each point and returns the study of their rows (kind ``point``).
+
+    A point that the device cannot run is a row with its status and reason. Points whose rows are in ``store`` and still
+    hold are not measured again. Ctrl-C ends the survey early: the study holds what was finished, ``interrupted`` is
+    True. Of what loops, runs of twice the trips are timed beside it; the flag ``suspicious`` says that they did not
+    take twice the time.
+    """
+    if protocol not in PROTOCOLS:
+        raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
+    workload = points[0].workload if points else ""
+    run = SurveyRun(workload, select(device), PROTOCOLS[protocol], Recorder(store))
+    bar = Bar(progress, len(points))
+    interrupted = False
+    try:
+        for point in points:
+            bar.say(str(point))
+            run.measure(point)
+            bar.step()
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        bar.close()
+        for kind in dict.fromkeys(type(point) for point in points):
+            kind.release()
+        run.recorder.finish()
+    return run.study(name, interrupted)
+
+
+class Question(Interface):
+    """What a survey asks for: one measurement, with the fields of its row."""
+
+    @property
+    def workload(self) -> str: ...
+
+    def fields(self) -> Row:
+        """What the row says of the question before it is asked."""
+
+    def target(self, run: SurveyRun) -> Target:
+        """Built, bound and verified. Raises what forbids it."""
+
+    @classmethod
+    def release(cls) -> None:
+        """Lets go of what is held for the next question of this kind."""
+
+
+class SurveyRun:
+    """One survey under way."""
+
+    def __init__(self, workload: str, device: Device, protocol: Protocol, recorder: Recorder) -> None:
+        self.workload = workload
+        self.device, self.protocol, self.recorder = device, protocol, recorder
+        self.ledger = Ledger()
+        facts = environment(device)
+        self.env_hash = facts["env_hash"]
+        row = {"kind": "environment", "status": "ok", "environment": facts, "env_hash": self.env_hash}
+        recorder.keep(row | {"device": device_label(device)})
+        self.common: Row = {
+            "workload": workload,
+            "device": device_label(device),
+            "device_type": device.type,
+            "driver": device.driver,
+            "platform": device.platform,
+            "protocol": protocol.name,
+            "env_hash": self.env_hash,
+        }
+
+    def measure(self, point: Question) -> None:
+        """The row of one point, measured or found."""
+        fields = point.fields()
+        try:
+            target = point.target(self)
+            fields = target.fields
+            found = self.recorder.found(resume_key(target.fields), "point")
+            if found is None:
+                self.recorder.keep(self.taken(target))
+        except (Error, MemoryError) as error:
+            row = self.common | fields | failure(error)
+            self.recorder.keep(row | {"kind": "point", "role": "variant"})
+
+    def taken(self, target: Target) -> Row:
+        """Samples of one point, checked again afterwards."""
+        with self.ledger("warm-up"):
+            warmed = samplers.warm_up(target.sampler, self.protocol)
+        with self.ledger("samples"):
+            taken = samplers.search_samples(target.sampler, self.protocol)
+            doubled = self.doubled(target) if target.doubled is not None else None
+        with self.ledger("verify"):
+            target.check()
+        state = device_state(self.device)
+        row = timed(target, taken, ["throttled"] * is_throttled([state])) | state
+        if doubled is not None:
+            row["doubled"] = doubled.median
+            if doubled.hi < 2 * (1 - DOUBLE_BAND) or doubled.lo > 2 * (1 + DOUBLE_BAND):
+                row["flags"].append("suspicious")
+        loads = (target.work.get("special") or {}).get("load")
+        row["latency_ns"] = row["median_ms"] * 1e6 / loads if loads else None
+        return row | {"kind": "point", "role": "variant", "warmup_ms": warmed}
+
+    def doubled(self, target: Target) -> statistics.MedianCI:
+        """How many times the time of a run one of twice its work takes; its launch counts in both."""
+        assert target.doubled is not None
+        sampler = samplers.device_sampler(target.doubled, clock_step_ns(self.device.index), None, target.sampler.clock)
+        ratios = []
+        for _ in range(PAIRS):
+            (once,), (twice,) = target.sampler.take(1), sampler.take(1)
+            ratios.append(twice / once)
+        return statistics.ratio_ci(ratios)
+
+    def study(self, name: str, interrupted: bool) -> Study:
+        self.recorder.note_other_environments(self.env_hash)
+        info = {"name": name, "workload": self.workload, "wall_s": self.ledger.wall_s}
+        info["harness_s"] = self.ledger.harness_s
+        notes = list(dict.fromkeys(self.recorder.notes))
+        if interrupted:
+            notes.append("interrupted: what was finished is here and in the file; the same call goes on from there")
+        study = Study(self.recorder.rows, info, notes)
+        study.interrupted = interrupted
+        return study

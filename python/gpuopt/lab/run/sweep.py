@@ -1,0 +1,372 @@
+"""A sweep: every variant of a workload built, verified and timed beside peers and ceilings, as rows that survive a
+kill."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuopt import configuration as tables
+from gpuopt import papers
+from gpuopt._core import Device, Error, ParameterError, Variant
+from gpuopt.configuration import Configuration
+from gpuopt.lab.device import bounds, caches, profile
+from gpuopt.lab.device.environment import device_label, environment
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.rows.schema import Row, resume_key
+from gpuopt.lab.run.blocks import Comparison, timed
+from gpuopt.lab.run.candidates import (
+    Target,
+    call_target,
+    ceiling_targets,
+    failure,
+    overhead_target,
+    peer_target,
+    problem_fields,
+    variant_target,
+)
+from gpuopt.lab.run.search import search
+from gpuopt.lab.timing import samplers
+from gpuopt.lab.timing.progress import Bar
+from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger, Protocol
+from gpuopt.lab.timing.samplers import HOPELESS
+from gpuopt.problem import Peer, Problem
+from gpuopt.selection import Selector, select
+
+REMEASURED = 5  # winners of a search that are measured again in blocks: the best of many is partly luck
+
+
+def sweep(
+    problem: Problem,
+    variants: str | Iterable[str | Configuration] = "all",
+    *,
+    protocol: str = "full",
+    device: Selector = None,
+    peers: Sequence[Peer] | None = None,
+    calls: bool = True,
+    cache: str | None = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+    tunable_only: bool = False,
+) -> Study:
+    """Runs the variants of a problem's workload on one device and returns what was found.
+
+    Parameters
+    ----------
+    variants
+        ``"all"`` (a paper's presets, and every variant), or names, presets, Configurations and ``"all"`` in a list.
+        Unless the protocol is quick, a bare name stands for the best of its levels, one for each accuracy; presets and
+        Configurations are compared as given.
+    protocol
+        ``"quick"`` (one level a parameter, fixed budget, intervals as obtained) or ``"full"`` (search, then interleaved
+        blocks until the intervals are narrow).
+    peers
+        Competitors to visit in the same blocks; None takes the installed ones, ``()`` none.
+    calls
+        Whether the problem's whole calls, NumPy in and out, are visited in the same blocks too.
+    cache
+        None leaves the caches as repeated runs find them (rows say ``hot`` or ``large``); ``"cold"`` flushes them
+        before every sample.
+    store
+        A JSON-lines file. Finished rows that still hold are not measured again; an interrupted sweep goes on where it
+        stopped.
+    tunable_only
+        Whether a search leaves out what the problem says that no plain call may come to use.
+
+    A configuration that cannot run is a row with its status and reason. Ctrl-C ends the sweep early: the study holds
+    what was finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's
+    ladder, or else the first one given.
+    """
+    if protocol not in PROTOCOLS:
+        raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
+    if cache not in (None, "cold"):
+        raise ParameterError(f"cache: {cache!r} is no cache state; use None or 'cold'")
+    chosen = select(device)
+    wanted = what_to_measure(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
+    run = _Sweep(problem, chosen, PROTOCOLS[protocol], Recorder(store))
+    run.searched_for = problem.tunable if tunable_only else run.searched_for
+    competitors = problem.peers(chosen, run.recorder.notes) if peers is None else list(peers)
+    whole = list(problem.calls) if calls else []
+    bar = Bar(progress, len(competitors) + len(whole))
+    try:
+        run.start(cache)
+        run.measure(wanted, whole, competitors, bar)
+    except KeyboardInterrupt:
+        run.interrupted = True
+    finally:
+        bar.close()
+        run.recorder.finish()
+    return run.study()
+
+
+@dataclass(frozen=True)
+class Named:
+    configuration: Configuration
+    preset: str | None
+    given: bool  # by the caller, as it is; else found by a search
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to look at, in the order asked for: configurations as given, and variants (by their row) to search."""
+
+    items: list[Configuration | Variant]
+    presets: dict[Configuration, str]
+
+    def named(self, configuration: Configuration) -> Named:
+        preset = self.presets.get(configuration)
+        return Named(configuration, preset, bool(preset) or configuration in self.items)
+
+
+def fitting_variants(problem: Problem) -> list[str]:
+    """The variants of the problem's workload but those of another question, or made for inputs of another kind, as for
+    several columns where x is one vector."""
+    rows = [row for row in tables.variants(problem.workload) if not problem.family or row.family == problem.family]
+    return [row.name for row in rows if all(problem.traits.get(trait, True) for trait in row.traits)]
+
+
+def what_to_measure(
+    problem: Problem, device: Device, names: str | Iterable[str | Configuration], all_levels: bool
+) -> Wanted:
+    workload = problem.workload
+    table = {variant.name: variant for variant in tables.variants(workload)}
+    quoted = {name: papers.preset(workload, name) for name in papers.figures(workload)}
+    other = set(table) - set(fitting_variants(problem)) if problem.family else set()
+    quoted = {name: preset for name, preset in quoted.items() if preset.variant not in other}
+    # Two presets may name one kernel (a paper's GPU and CPU form): a row is called by that of its own type of device,
+    # else by the first.
+    own = papers.presets_of_type(workload, device.type)
+    presets: dict[Configuration, str] = {}
+    for preset in sorted(quoted, key=lambda preset: preset not in own):
+        if quoted[preset].variant in table:
+            presets.setdefault(tables.complete(workload, quoted[preset]), preset)
+    given = [names] if isinstance(names, str) else list(names)
+    everything = [*quoted, *fitting_variants(problem)]  # what a paper measured, then every variant
+    items: dict[Configuration | Variant, None] = {}
+    for name in [item for one in given for item in (everything if one == "all" else [one])]:
+        exact = tables.resolve(workload, device, problem.dtype.name, name)
+        if all_levels and isinstance(name, str) and ":" not in name:
+            items[table[exact.variant]] = None
+            items.update(dict.fromkeys(preset for preset in presets if preset.variant == exact.variant))
+        else:
+            items[exact] = None
+    if not items:
+        raise ParameterError("variants: none is given; use 'all' or names of gpuopt.variants")
+    return Wanted(list(items), presets)
+
+
+def pick_finalists(workload: str, looked_at: Sequence[Named], times: dict[Configuration, float]) -> list[Named]:
+    """What was given and presets, the best of each variant and accuracy, the best few of standard accuracy; of a
+    variant that never ran, one, so that it shows."""
+    chosen = {named.configuration for named in looked_at if named.given}
+    ranked = sorted(times, key=lambda configuration: times[configuration])
+    classes = {configuration: tables.accuracy(workload, configuration) for configuration in ranked}
+    chosen.update([configuration for configuration in ranked if not classes[configuration]][:REMEASURED])
+    best: dict[tuple[str, str], Configuration] = {}
+    for configuration in ranked:
+        best.setdefault((configuration.variant, classes[configuration]), configuration)
+    chosen.update(best.values())
+    ran = {configuration.variant for configuration in ranked}
+    for named in looked_at:
+        if named.configuration.variant not in ran:
+            chosen.add(named.configuration)
+            ran.add(named.configuration.variant)
+    return [named for named in looked_at if named.configuration in chosen]
+
+
+class _Sweep:
+    """One sweep under way."""
+
+    def __init__(self, problem: Problem, device: Device, protocol: Protocol, recorder: Recorder) -> None:
+        self.problem, self.device, self.protocol, self.recorder = problem, device, protocol, recorder
+        self.recorder.notes += problem.notes
+        self.interrupted = False
+        self.ledger = Ledger()
+        self.targets: list[Target] = []
+        self.band: float | None = None
+        self.common: Row = {}
+        self.searched_for: Callable[[Configuration], bool] = lambda configuration: True
+
+    def start(self, cache: str | None) -> None:
+        """Environment, cache state, and the flush of a cold sweep."""
+        facts = environment(self.device)
+        self.profile = profile.stored(self.device)
+        if self.profile is None:
+            self.recorder.notes.append(
+                "this device has no profile: bounds are those of memory alone; `gpuopt profile` measures the others"
+            )
+        with self.ledger("ceilings"):
+            footprint = self.problem.footprint_bytes
+            notes = self.recorder.notes
+            state = "cold" if cache == "cold" else caches.cache_state(self.device, footprint, notes)
+            self.flush = caches.flusher(self.device, notes) if cache == "cold" else None
+            self.bound_by = bounds.bounding_memory(self.device, footprint, state)
+        self.common = problem_fields(self.problem, self.device, self.protocol.name, state, facts["env_hash"])
+        self.common["profile"] = self.profile.date if self.profile else None
+        row = {"kind": "environment", "status": "ok", "environment": facts, "env_hash": facts["env_hash"]}
+        self.recorder.keep(row | {"device": device_label(self.device)})
+
+    def measure(self, wanted: Wanted, calls: Sequence[str], peers: Sequence[Peer], bar: Bar) -> None:
+        """Search where the protocol asks for one, then the comparison in blocks."""
+        finalists = self.finalists(wanted, bar)
+        bar.more(len(finalists))
+        for named in finalists:
+            self.add(named.configuration.variant, named, lambda named=named: self.variant(named), bar)  # type: ignore[misc]
+        for call in calls:
+            self.add(call, None, lambda call=call: self.call(call), bar, "call")  # type: ignore[misc]
+        for peer in peers:
+            self.add(peer.name, None, lambda peer=peer: self.peer(peer), bar, "peer")  # type: ignore[misc]
+        if not any(target.role == "variant" for target in self.targets):
+            self.recorder.notes.append("no variant of this workload runs here; the rows say why")
+            return
+        bar.say("ceilings")
+        self.add_ceilings()
+        comparison = Comparison(
+            self.targets,
+            self.bound_by,
+            self.device,
+            self.protocol,
+            self.recorder,
+            self.ledger,
+            self.problem.seed,
+            self.profile,
+        )
+        try:
+            comparison.run(bar)
+        finally:
+            self.band = comparison.band
+
+    def add_ceilings(self) -> None:
+        """What bounds and launches are held against; without them the comparison goes on."""
+        notes, footprint = self.recorder.notes, self.problem.footprint_bytes
+        try:
+            self.targets += ceiling_targets(
+                self.device, footprint, self.common, self.ledger, self.flush, notes, self.targets
+            )
+        except Error as error:
+            notes.append(f"no share of a bound is told, for no ceiling could be measured: {error}")
+        try:
+            self.targets.append(overhead_target(self.device, self.common, self.ledger, notes))
+        except Error as error:
+            notes.append(f"the time of a launch could not be measured: {error}")
+
+    def variant(self, named: Named) -> Target:
+        return variant_target(
+            self.problem,
+            named.configuration,
+            named.preset,
+            self.device,
+            self.common,
+            self.ledger,
+            self.flush,
+            self.recorder.clock_of,
+        )
+
+    def peer(self, peer: Peer) -> Target:
+        return peer_target(self.problem, peer, self.common, self.ledger, self.flush, self.recorder.clock_of)
+
+    def call(self, name: str) -> Target:
+        return call_target(self.problem, name, self.device, self.common, self.ledger, self.flush)
+
+    def add(self, name: str, named: Named | None, make: Callable[[], Target], bar: Bar, role: str = "variant") -> None:
+        """A target for the comparison, warmed up; or its failure as a row."""
+        bar.say(str(named.configuration) if named else name)
+        try:
+            target = make()
+            with self.ledger("warm-up"):
+                target.fields["warmup_ms"] = samplers.warm_up(target.sampler, self.protocol)
+            self.targets.append(target)
+        except Exception as error:
+            if role != "peer" and not isinstance(error, Error):
+                raise  # a bug of ours; a peer may fail in any way it likes
+            self.failed("summary", error, name, named, role)
+        bar.step()
+
+    def failed(self, kind: str, error: Exception, name: str, named: Named | None, role: str = "variant") -> None:
+        """The row of a configuration, a call or a peer that raised."""
+        row = {
+            "kind": kind,
+            "role": role,
+            "variant": name,
+            "configuration": str(named.configuration) if named else name,
+            "params": named.configuration.parameters if named else {},
+            "accuracy": tables.accuracy(self.problem.workload, named.configuration) if named else None,
+            "preset": named.preset if named else None,
+        }
+        self.recorder.keep(self.common | row | failure(error))
+
+    def finalists(self, wanted: Wanted, bar: Bar) -> list[Named]:
+        """What is worth a comparison: where the protocol asks for a search, each is measured alone first."""
+        if not self.protocol.all_levels:
+            return [wanted.named(item) for item in wanted.items if isinstance(item, Configuration)]
+        looked_at: dict[Configuration, Named] = {}
+        times: dict[Configuration, float] = {}
+
+        def measure(configurations: Sequence[Configuration]) -> dict[Configuration, float]:
+            fresh = [configuration for configuration in configurations if configuration not in looked_at]
+            bar.more(len(fresh))
+            for configuration in fresh:
+                looked_at[configuration] = wanted.named(configuration)
+                hopeless_ms = HOPELESS * min(times.values(), default=math.inf)
+                time = self.time_alone(looked_at[configuration], bar, hopeless_ms)
+                if time is not None:
+                    times[configuration] = time
+            return {configuration: times[configuration] for configuration in configurations if configuration in times}
+
+        for item in wanted.items:
+            if isinstance(item, Configuration):
+                measure([item])
+            else:
+                search(item, measure, self.searched_for)
+        return pick_finalists(self.problem.workload, list(looked_at.values()), times)
+
+    def time_alone(self, named: Named, bar: Bar, hopeless_ms: float) -> float | None:
+        """Milliseconds of one configuration by itself, kept as a row; None where it cannot run. No more than a few
+        samples are spent on what takes more than ``hopeless_ms``."""
+        bar.say(str(named.configuration))
+        try:
+            target = self.variant(named)
+            row = self.recorder.found(resume_key(target.fields)) or self.searched(target, hopeless_ms)
+            return float(row["median_ms"]) if row["status"] == "ok" else None  # type: ignore[arg-type]
+        except Error as error:
+            self.failed("search", error, named.configuration.variant, named)
+            return None
+        finally:
+            bar.step()
+
+    def searched(self, target: Target, hopeless_ms: float) -> Row:
+        """Samples of one configuration, checked again afterwards, as a kept row."""
+        with self.ledger("warm-up"):
+            warmed = samplers.warm_up(target.sampler, self.protocol, hopeless_ms)
+        with self.ledger("samples"):
+            taken = samplers.search_samples(target.sampler, self.protocol, hopeless_ms)
+        with self.ledger("verify"):
+            target.check()
+        row = timed(target, taken, [])
+        return self.recorder.keep(row | {"kind": "search", "role": "variant", "warmup_ms": warmed})
+
+    def study(self) -> Study:
+        """What was found, told with the problem's own facts."""
+        self.recorder.note_other_environments(self.common.get("env_hash"))
+        info = {
+            "name": self.problem.name,
+            "workload": self.problem.workload,
+            "dtype": self.problem.dtype.name,
+            "sizes": dict(self.problem.sizes),
+            "seed": self.problem.seed,
+            "footprint_bytes": self.problem.footprint_bytes,
+            "flops_counted": self.problem.flops_counted,
+            "wall_s": self.ledger.wall_s,
+            "harness_s": self.ledger.harness_s,
+        }
+        if self.band is not None:
+            info["band"] = self.band
+        notes = list(dict.fromkeys(self.recorder.notes))
+        if self.interrupted:
+            notes.append("interrupted: what was finished is here and in the file; the same call goes on from there")
+        study = Study(self.recorder.rows, info, notes)
+        study.interrupted = self.interrupted
+        return study

@@ -1,0 +1,207 @@
+"""Tuning: a sweep whose winners become the configurations of plain calls on this device."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuopt import configuration as tables
+from gpuopt._core import Device, Error, ParameterError
+from gpuopt.configuration import Configuration, Record
+from gpuopt.lab.device.environment import device_label, slug
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.ratios import Ratio, ratio_between
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.table import spread
+from gpuopt.lab.run.sweep import fitting_variants, sweep
+from gpuopt.problem import Problem
+from gpuopt.selection import Selector, select
+
+Traits = frozenset[str]  # those that an input has
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The configuration chosen for inputs that have ``traits``; ``row`` is its summary.
+
+    ``before`` is the summary of what a plain call used until now, ``ratio`` that of their times (new / old).
+    """
+
+    configuration: Configuration
+    traits: Traits
+    row: Row
+    previous: Configuration
+    before: Row | None
+    ratio: Ratio | None
+
+    def __str__(self) -> str:
+        inputs = f"{' and '.join(sorted(self.traits))} inputs" if self.traits else "any input"
+        return f"for {inputs}: {self.configuration}, {_time(self.row)}; {self._gain()}"
+
+    def _gain(self) -> str:
+        if self.configuration == self.previous:
+            return "a plain call used it before, too"
+        if self.before is None or self.ratio is None:
+            return f"a plain call used {self.previous} until now, which gave no time here"
+        against = f"{self.previous}, {_time(self.before)}, which a plain call used until now"
+        if self.ratio.verdict == "FAST":
+            return f"{self.ratio.speedup} faster than {against}"
+        return f"no gain is claimed (ratio of times {self.ratio.slowdown}) over {against}"
+
+
+class Tuned(Study):
+    """The study of a tuning; ``choices`` is what it found, ``records`` what of it stands in the file ``path`` now.
+
+    Where nothing was stored, ``path`` is None; where something was not, ``reason`` says why.
+    """
+
+    def __init__(self, study: Study, choices: list[Choice], reason: str = "") -> None:
+        super().__init__(study.rows, study.problem_info, [*study.notes, *map(str, choices)])
+        self.interrupted = study.interrupted
+        self.choices = choices
+        self.records: list[Record] = []
+        self.path: Path | None = None
+        self.reason = ""
+        if reason:
+            self.not_stored(reason)
+
+    def not_stored(self, reason: str) -> None:
+        self.reason = reason
+        self.notes.append(f"not stored: {reason}")
+
+
+def tune(
+    problem: Problem,
+    *,
+    device: Selector = None,
+    variants: str | Iterable[str | Configuration] = "all",
+    protocol: str = "full",
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> Tuned:
+    """Sweeps a problem and makes the winners what plain calls use for its dtype on this device.
+
+    The fastest correct configuration that leaves the accuracy alone, or has the precision that the problem asks for, is
+    stored for inputs of its own kind (a symmetric
+    matrix, where its variant needs one), and the fastest among variants that run on any input for the others; the
+    problem's own ``traits`` limit both. What a plain call used until now is measured in the same blocks. Rows go to
+    ``store``, by default a file beside the records, and the same call goes on where an interrupted one stopped. After
+    an interrupt, or where nothing ran, nothing is stored. The other parameters are those of :func:`sweep`.
+    """
+    chosen = select(device)
+    workload = problem.workload
+    names = fitting_variants(problem) if variants == "all" else variants
+    rows_file = Path(store) if store is not None else rows_path(workload, chosen)
+    used = _used_until_now(problem, chosen)
+    study = sweep(
+        problem,
+        [*dict.fromkeys(used.values()), *([names] if isinstance(names, str) else names)],
+        protocol=protocol,
+        device=chosen,
+        peers=(),
+        calls=False,
+        store=rows_file,
+        progress=progress,
+        tunable_only=True,
+    )
+    held = _held(problem, study)
+    choices = _choices(problem, study, held, used)
+    if study.interrupted:
+        return Tuned(study, [], "the tuning was interrupted")
+    if not choices:
+        return Tuned(study, [], "nothing ran that leaves the accuracy alone")
+    tuned = Tuned(study, choices)
+    match = {"name": chosen.name, "platform": chosen.platform, "type": chosen.type, "dtype": problem.dtype.name}
+    source = {
+        "evidence": str(rows_file.absolute()),
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "driver": chosen.driver,
+    }
+
+    def keep(wanted: Iterable[tuple[Configuration, Traits]]) -> None:
+        records: list[Record] = [
+            {
+                "match": match | dict(problem.traits) | dict.fromkeys(sorted(traits), True),
+                "variant": configuration.variant,
+                "parameters": configuration.parameters,
+            }
+            | source
+            for configuration, traits in wanted
+        ]
+        tuned.path = tables.store_records(workload, records)
+        tuned.records += records
+
+    try:
+        keep((choice.configuration, choice.traits) for choice in choices)
+        if _resolved(problem, chosen, held) != choices[0].configuration:
+            keep([(choices[0].configuration, held)])  # a record of more traits stands before it
+    except Error as error:
+        tuned.not_stored(str(error))
+    return tuned
+
+
+def rows_path(workload: str, device: Device) -> Path:
+    """Where the rows of a tuning lie by default: beside the records, a file a device."""
+    return tables.tuned_dir() / f"{workload}-{slug(device_label(device))}.jsonl"
+
+
+def _resolved(problem: Problem, device: Device, traits: Traits) -> Configuration:
+    """What a plain call uses for the problem, were ``traits`` those that its input has."""
+    known: Mapping[str, object] = dict(problem.traits) | dict.fromkeys(traits, True)
+    asked = {name: functools.partial(known.get, name) for name in known}
+    try:
+        return tables.resolve(problem.workload, device, problem.dtype.name, traits=asked)
+    except ParameterError:
+        if problem.untuned is None:
+            raise
+        return problem.untuned
+
+
+def _used_until_now(problem: Problem, device: Device) -> dict[Traits, Configuration]:
+    """What a plain call uses, for every set of traits that the input may turn out to have."""
+    named = {trait for variant in tables.variants(problem.workload) for trait in variant.traits}
+    names = sorted(named - problem.traits.keys())
+    sets = [frozenset(some) for count in range(len(names) + 1) for some in itertools.combinations(names, count)]
+    return {traits: _resolved(problem, device, traits) for traits in sets}
+
+
+def _held(problem: Problem, study: Study) -> Traits:
+    """The traits that the problem's input has, beside those that it tells itself: a variant that needs them ran."""
+    ran = {row["variant"] for row in study.rows if row.get("role") == "variant" and row["status"] == "ok"}
+    needed = (trait for v in tables.variants(problem.workload) if v.name in ran for trait in v.traits)
+    return frozenset(needed).difference(problem.traits)
+
+
+def _choices(problem: Problem, study: Study, held: Traits, used: dict[Traits, Configuration]) -> list[Choice]:
+    """The fastest for the problem's own traits, and where it needs any, the fastest that needs none."""
+    groups, workload = study.groups(), problem.workload
+    if not groups:
+        return []
+    needs = {row.name: frozenset(row.traits).difference(problem.traits) for row in tables.variants(workload)}
+    compared = {
+        Configuration(row["variant"], **row["params"]): row
+        for row in groups[0].rows
+        if row["kind"] == "summary" and row["role"] == "variant" and row["status"] == "ok"
+    }
+    asked = problem.traits.get("precision", tables.NATIVE) != tables.NATIVE  # such a problem says what may be chosen
+    standard = [c for c in compared if problem.tunable(c) and (asked or not tables.accuracy(workload, c))]
+    ranked = sorted(standard, key=lambda configuration: float(compared[configuration]["median_ms"]))
+    general = [configuration for configuration in ranked if not needs[configuration.variant]]
+
+    def choice(configuration: Configuration, inputs: Traits) -> Choice:
+        row, before = compared[configuration], compared.get(used[inputs])
+        ratio = ratio_between(groups[0], row, before) if before else None
+        return Choice(configuration, needs[configuration.variant], row, used[inputs], before, ratio)
+
+    found = [choice(ranked[0], held)] if ranked else []
+    if found and found[0].traits and general:
+        found.append(choice(general[0], frozenset()))
+    return found
+
+
+def _time(row: Row) -> str:
+    return f"{spread(row['median_ms'], row['ci_lo_ms'], row['ci_hi_ms'], digits=4)[0]} ms"

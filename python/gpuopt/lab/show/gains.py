@@ -1,0 +1,195 @@
+"""What the steps of papers bring here, as speed-ups over each paper's first step, beside what they brought there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from gpuopt import labels, papers
+from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.ratios import Ratio, ratio_between
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.lab.rows.table import joined, significant
+from gpuopt.lab.show.canvas import captioned_picture, legend_outside, plain_ticks, provenance
+from gpuopt.lab.show.ladder import FAINT, HOLLOW, INK, WHISKER, bar_axes, error_sides, failure_text
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SHADES = ("#0072B2", "#56B4E9", "#A8D8F0", "#D9EEF8")  # the largest size first
+MOST_SIZES = len(SHADES)  # of which gains are drawn
+SLOT, BAR = 0.8, 0.72  # of a row: what its bars take together, and of its part what a bar does
+ROW_INCHES, BAR_INCHES = 0.22, 0.13
+
+
+# ---------------------------------------------------------------- gains beside the papers'
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much faster a step is than its paper's first one, at one size: 1 / ratio, or the failed row alone."""
+
+    size: str
+    row: Row
+    ratio: Ratio | None
+
+
+def gains(study: StudyRows) -> Figure:
+    """The papers' steps as bars: the speed-up over each paper's first step, at up to four sizes, with its 95 %
+    interval; a diamond, or a line from the least to the most, is what the paper printed.
+
+    Raises ValueError for rows of several devices, and where no paper's first step ran.
+    """
+    groups = by_size(study)[-MOST_SIZES:][::-1]
+    workload = str(groups[0].first.get("workload"))
+    panels = []
+    for paper in papers.of(workload):
+        steps = [
+            (step, found) for step in paper.steps[1:] if (found := gains_over(groups, paper.steps[0].preset, step))
+        ]
+        if any(gain.ratio for _, found in steps for gain in found):
+            panels.append((paper, steps))
+    if not panels:
+        raise ValueError("study: no paper's first step ran beside others; sweep it with variants='all'")
+    heights = [1.25 + sum(ROW_INCHES + BAR_INCHES * len(found) for _, found in steps) for _, steps in panels]
+    title = f"{called(workload)}: what the papers' steps bring"
+    bases = joined([f"{step_name(workload, paper.steps[0].preset)} for {paper.short}" for paper, _ in panels])
+    lines = [f"Speed-ups are over {bases}.", provenance([row for group in groups for row in group.rows])]
+    figure, part = captioned_picture(title, 0.9 + sum(heights), lines)
+    axes = part.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
+    sizes = list(dict.fromkeys(gain.size for _, steps in panels for _, found in steps for gain in found))
+    colours = dict(zip(sizes, SHADES, strict=False))
+    for ax, (paper, steps) in zip(axes, panels, strict=True):
+        _gain_panel(ax, steps, colours)
+        ax.set_title(f"{paper.short}: {paper.title}", fontsize=9.5, loc="left", color=INK, pad=16)
+    axes[-1].set_xlabel("speed-up over the paper's first step (more is faster)", fontsize=9)
+    handles: list[Artist] = [Patch(color=colour, label=size) for size, colour in colours.items()]
+    handles.append(Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval"))
+    devices = sorted({step.device for _, steps in panels for step, _ in steps})
+    handles.append(Line2D([], [], label=f"in the paper ({joined(devices)})", **HOLLOW))
+    legend_outside(part, handles, 5)
+    return figure
+
+
+def gains_over(groups: Sequence[Group], base: str, step: papers.Step) -> list[Gain]:
+    """What the step brings over the preset ``base``, for each group where that ran."""
+    found = []
+    for group in groups:
+        rows = {row.get("preset"): row for row in group.rows if row.get("preset")}
+        first, row = rows.get(base), rows.get(step.preset)
+        if first is None or row is None or first["status"] != "ok":
+            continue
+        ratio = ratio_between(group, row, first) if row["status"] == "ok" else None
+        found.append(Gain(size_name(group), row, ratio))
+    return found
+
+
+def _gain_panel(ax: Axes, steps: list[tuple[papers.Step, list[Gain]]], colours: dict[str, str]) -> None:
+    ax.set_xscale("log")
+    ax.axvline(1, color=INK, linewidth=1, zorder=1)
+    seen = [1.0]
+    for y, (step, found) in enumerate(steps):
+        height = SLOT / max(len(found), 1)
+        for i, gain in enumerate(found):
+            at = y - SLOT / 2 + (i + 0.5) * height
+            if gain.ratio is None:
+                failure_text(ax, gain.row, at)
+                continue
+            low, mid, high = ends_of(gain.ratio)
+            seen += [low, high]
+            ax.barh(at, mid - 1, height * BAR, left=1, color=colours[gain.size], zorder=2)
+            ax.errorbar(mid, at, xerr=error_sides(low, mid, high), **WHISKER)
+            ax.annotate(
+                significant(mid), (1, at), (26, 0), ax.get_yaxis_transform(), "offset points", fontsize=7.5,
+                color=INK, va="center", ha="right", annotation_clip=False,
+            )  # fmt: skip
+        printed = step.figures
+        ends = [end for end in (printed["speedup"], printed["speedup_least"], printed["speedup_most"]) if end]
+        seen += ends
+        if ends:
+            ax.plot(ends, [y] * len(ends), color=INK, linewidth=1.2, zorder=5)
+            ax.plot(ends, [y] * len(ends), zorder=6, **HOLLOW)
+            said = (", up to " if printed["speedup"] else " to ").join(f"{end:g}" for end in ends)
+            ax.annotate(
+                said, (1, y), (114, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5, color=FAINT,
+                va="center", ha="right", annotation_clip=False,
+            )  # fmt: skip
+    for heading, points in (("here", 26.0), ("paper", 114.0)):
+        ax.annotate(
+            heading, (1, -0.75), (points, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5, color=FAINT,
+            va="center", ha="right", annotation_clip=False,
+        )  # fmt: skip
+    ax.set_xlim(min(seen) / 1.12, max(seen) * 1.12)
+    places = [float(y) for y in range(len(steps))]
+    ax.set_yticks(places, [step_name(step.workload, step.preset) for step, _ in steps], fontsize=9)
+    bar_axes(ax, places)
+    plain_ticks(ax, "x")
+
+
+# ---------------------------------------------------------------- rows
+
+
+def by_size(study: StudyRows) -> list[Group]:
+    """The groups of rows, the smallest problem first."""
+    groups = study.groups()
+    if not groups:
+        raise ValueError("study: it has no rows to draw; run lab.sweep first")
+    places = {(group.device, str(group.first.get("driver")), group.dtype) for group in groups}
+    if len(places) > 1:
+        raise ValueError(f"study: rows of {len(places)} devices or dtypes; make a Study of one's rows")
+    return sorted(groups, key=lambda group: (prod(lengths_of(group)), group.sizes))
+
+
+def lengths_of(group: Group) -> list[int]:
+    """M, N and K, or rows and columns."""
+    sizes = group.first.get("sizes") or {}
+    return [int(length) for name, length in sizes.items() if name != "checked"]
+
+
+def size_name(group: Group) -> str:
+    """`1024`, `64 x 128 x 256`."""
+    lengths = lengths_of(group)
+    return str(lengths[0]) if len(set(lengths)) == 1 else " x ".join(map(str, lengths))
+
+
+def ends_of(gain: Ratio) -> tuple[float, float, float]:
+    """How many times as fast: low, middle, high."""
+    mid = 1 / gain.mid
+    return (1 / gain.hi, mid, 1 / gain.lo) if gain.lo and gain.hi else (mid, mid, mid)
+
+
+def step_name(workload: str, preset: str) -> str:
+    """What a paper's step is called in a picture."""
+    return labels.of(workload).steps.get(preset) or preset.removeprefix("paper:").replace("_", " ")
+
+
+def called(workload: str) -> str:
+    """What a workload is called in a title."""
+    return labels.of(workload).title or workload
+
+
+def save_all(study: StudyRows, directory: str | Path, drawn: Mapping[str, Callable[[StudyRows], Figure]]) -> list[Path]:
+    """Writes each picture to ``directory``/NAME.png (the folder is made where missing); gains are left out where no
+    paper's first step ran. Returns what was written."""
+    target = Path(directory)
+    target.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, draw in drawn.items():
+        try:
+            figure = draw(study)
+        except ValueError:  # no paper's first step was asked for
+            if draw is not gains:
+                raise
+            continue
+        paths.append(target / f"{name}.png")
+        figure.savefig(paths[-1], dpi=150)
+    return paths

@@ -1,0 +1,373 @@
+"""Pictures of a study, drawn with matplotlib's objects alone: no pyplot, no global state, no window."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
+
+from gpuopt.lab.rows.groups import (
+    CALLS,
+    OURS,
+    PAPER,
+    PEERS,
+    ROUNDED,
+    SECTIONS,
+    Group,
+    counted_unit,
+    section,
+    section_title,
+)
+from gpuopt.lab.rows.paper_figures import paper_figure
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.lab.rows.table import TERA, joined, significant
+from gpuopt.lab.show.tables import cache_words
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import SubFigure
+
+# Okabe and Ito's palette: told apart by readers with any common colour vision, and by lightness in print.
+COLOURS = {PAPER: "#0072B2", OURS: "#E69F00", ROUNDED: "#CC79A7", CALLS: "#56B4E9", PEERS: "#009E73"}
+INK, FAINT, WARNING, MODEL = "#222222", "#6b6b6b", "#8a3b00", "#D55E00"
+BAR_HEIGHT = 0.62
+FARTHEST = 150.0  # percent of the bound without caches that the shares' axis shows
+FARTHEST_BOUND = 2.5  # times the fastest of all, that the rates' axis shows; what lies beyond is an arrow at its end
+SECTION_GAP = 0.45  # empty bar slots between the sections
+NAME_WIDTH, REASON_WIDTH, REASON_LINES = 28, 56, 2
+CAPTION_WIDTH, USUAL_ROWS = 150, 3
+WIDTH_INCHES, ROW_INCHES, CAPTION_INCHES = 10.0, 0.48, 0.36
+
+
+TICK: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 2.2, "linestyle": "none"}
+DOT: dict[str, Any] = {"marker": "o", "markersize": 8}
+STAIRS: dict[str, Any] = {"color": MODEL, "linewidth": 1.8}
+FLAT: dict[str, Any] = {"marker": "|", "markersize": 12, "markeredgewidth": 2.2, "color": MODEL, "linestyle": "none"}
+BEYOND: dict[str, Any] = {"marker": ">", "markersize": 7}
+HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 8, "mfc": "none", "mec": INK, "linestyle": "none"}
+WHISKER: dict[str, Any] = {"ecolor": INK, "elinewidth": 1.2, "capsize": 3, "zorder": 4}
+
+
+class Picture(Figure):
+    """A Figure that a notebook shows whether or not pyplot was ever imported."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=110)
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What the bars show: `value(row)` at the row's median; every rate here is inversely proportional to time."""
+
+    label: str
+    value: Callable[[Row], float]
+
+    def at(self, row: Row, time_ms: float) -> float:
+        """The rate the row would have if it took `time_ms`."""
+        return self.value(row) * float(row["median_ms"]) / time_ms
+
+
+def ladder(study: StudyRows, ax: Axes | None = None) -> Figure:
+    """The steps of `study` as bars with their bounds, and beside them each step's share of its bound and the paper's.
+
+    Left: the rate of each configuration, call or peer with its 95 % interval, a black tick at the configuration's own
+    bound, and as stairs the bound that moves with what the inner loop asks for, as if there were no cache; what failed
+    keeps its place, with the reason. Right: percent of bound, here (filled) and in the paper (hollow), whose bound is
+    the one without caches: that compares across devices. Several devices or problems are drawn one under the other.
+
+    With `ax` (one group only) the bars alone are drawn into it. Returns the figure. Raises ValueError for a study
+    without rows.
+    """
+    groups = study.groups()
+    if not groups:
+        raise ValueError("study: it has no rows to draw; run lab.sweep first")
+    if ax is not None:
+        if len(groups) > 1:
+            raise ValueError(f"ax: the study has {len(groups)} groups of rows, one axes holds one; leave ax out")
+        handles = _bars(ax, groups[0])
+        ax.legend(handles=handles, fontsize="small", frameon=False, loc="best")
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        return figure
+    heights = [_height(group) for group in groups]
+    figure = Picture(figsize=(WIDTH_INCHES, sum(heights)), layout="constrained", facecolor="white")
+    parts = figure.subfigures(len(groups), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for part, group, height in zip(parts, groups, heights, strict=True):
+        _panels(part, group, height)
+    return figure
+
+
+def _panels(whole: SubFigure, group: Group, height: float) -> None:
+    # The caption has a strip of its own: the layout engine places a legend and a figure label over one another.
+    ratios = [height - CAPTION_INCHES, CAPTION_INCHES]
+    part, foot = whole.subfigures(2, 1, squeeze=False, height_ratios=ratios)[:, 0]
+    foot.text(0.012, 0.6, _caption(group), fontsize=8, color=FAINT, va="center")
+    shares = any(row.get("pct_bound") is not None or paper_figure(row) is not None for row in group.rows)
+    left, *rest = part.subplots(1, 2 if shares else 1, squeeze=False, width_ratios=[1.75, 1] if shares else [1])[0]
+    handles = _bars(left, group)
+    for right in rest:
+        handles += _shares(right, group)
+    part.suptitle(_title(group), fontsize=12, fontweight="bold", x=0.01, ha="left", color=INK)
+    part.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=8.5, frameon=False, columnspacing=1.4)
+
+
+# ---------------------------------------------------------------- the two panels
+
+
+def _bars(ax: Axes, group: Group) -> list[Artist]:
+    metric = _metric(group.rows)
+    places = _places(group.rows)
+    timed = [row for row in group.rows if row["status"] == "ok" and row.get("median_ms")]
+    reach = max([_extent(metric, row) for row in timed], default=1.0)
+    fastest = max([metric.at(row, row.get("ci_lo_ms") or row["median_ms"]) for row in timed], default=reach)
+    reach = min(reach, FARTHEST_BOUND * fastest)
+    ax.set_xlim(0, reach * 1.14)
+    for row, y in zip(group.rows, places, strict=True):
+        if row not in timed:
+            failure_text(ax, row, y)
+            continue
+        value = metric.value(row)
+        ax.barh(y, value, BAR_HEIGHT, color=COLOURS[section(row)], zorder=2)
+        if row.get("ci_lo_ms") and row.get("ci_hi_ms"):
+            low, high = metric.at(row, row["ci_hi_ms"]), metric.at(row, row["ci_lo_ms"])
+            ax.errorbar(value, y, xerr=error_sides(low, value, high), **WHISKER)
+        if row.get("bound_ms"):
+            bound = metric.at(row, row["bound_ms"])
+            if bound > reach * 1.14:
+                ax.plot(reach * 1.12, y, color=INK, linestyle="none", zorder=3, **BEYOND)
+            ax.vlines(bound, y - BAR_HEIGHT / 2 - 0.1, y + BAR_HEIGHT / 2 + 0.1, color=INK, linewidth=2.2, zorder=3)
+        _value_label(ax, metric, row, y, reach * 1.14)
+    for stairs in _stairs(metric, group.rows, places):
+        ax.plot(*stairs, zorder=5, path_effects=[withStroke(linewidth=3.8, foreground="white")], **STAIRS)
+    usual = set(_usual(group))
+    ax.set_yticks(places, [_name(group, row, usual) for row in group.rows], fontsize=9)
+    bar_axes(ax, places)
+    ax.set_xlabel(f"{metric.label}   (more is faster)", fontsize=9)
+    workload = str(group.first.get("workload"))
+    handles: list[Artist] = [
+        Patch(color=COLOURS[name], label=section_title(name, workload)) for name in SECTIONS if group.section(name)
+    ]
+    if any(row.get("bound_ms") for row in timed):
+        handles.append(Line2D([], [], label="bound: the most this device allows", **TICK))
+    if any(row.get("uncached_ms") for row in timed):
+        handles.append(Line2D([], [], label="bound if there were no cache", **STAIRS))
+    if any(row.get("ci_lo_ms") for row in timed):
+        handles.append(Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval"))
+    return handles
+
+
+def _stairs(metric: Metric, rows: list[Row], places: list[float]) -> list[tuple[list[float], list[float]]]:
+    """The bound without caches from bar to bar, as lines (x, y) that break where a row has none."""
+    lines: list[tuple[list[float], list[float]]] = []
+    last = None
+    for row, y in zip(rows, places, strict=True):
+        if row["status"] != "ok" or not row.get("uncached_ms") or not row.get("median_ms"):
+            continue
+        if last is None or y - last > 1:
+            lines.append(([], []))
+        x = metric.at(row, row["uncached_ms"])
+        lines[-1][0].extend([x, x])
+        lines[-1][1].extend([y - 0.5, y + 0.5])
+        last = y
+    return lines
+
+
+def _shares(ax: Axes, group: Group) -> list[Artist]:
+    places = _places(group.rows)
+    quoted: set[str] = set()
+    measured = [row for row in group.rows if row["status"] == "ok"]
+    modelled = [float(row["pct_uncached"]) for row in measured if row.get("pct_uncached")]
+    # Caches may carry a step far beyond that bound: what lies past the axis is an arrow at its end.
+    limit = max(100.0, min(max(modelled, default=0.0), FARTHEST))
+    side: list[tuple[float, str, str, str]] = []
+    for row, y in zip(group.rows, places, strict=True):
+        share = row.get("pct_bound") if row["status"] == "ok" else None
+        if share is not None:
+            colour = COLOURS[section(row)]
+            low, high = row.get("pct_lo") or share, row.get("pct_hi") or share
+            ax.errorbar(share, y, xerr=error_sides(low, share, high), color=colour, clip_on=False, **DOT, **WHISKER)
+            limit = max(limit, high)
+        figure = paper_figure(row)
+        paper = figure.pct_bound if figure else None
+        if figure is not None and paper is not None:
+            quoted.add(figure.device)
+            ax.plot(paper, y, zorder=5, **HOLLOW)
+            limit = max(limit, paper)
+        uncached = row.get("pct_uncached") if share is not None else None
+        if uncached is not None:
+            style = FLAT | BEYOND if uncached > FARTHEST else FLAT
+            ax.plot(min(uncached, FARTHEST), y, zorder=3, **style)
+        alike = share if uncached is None else min(uncached, FARTHEST)
+        if alike is not None and paper is not None:
+            ax.plot([alike, paper], [y, y], color=FAINT, linewidth=0.8, zorder=2)
+        here, model, there = ("" if value is None else f"{value:.0f}" for value in (share, uncached, paper))
+        side.append((y, here, model, there))
+    ax.set_xlim(0, limit * 1.05)
+    ax.axvline(100, color=INK, linewidth=1, zorder=1)
+    _columns(ax, side, modelled=bool(modelled), quoted=bool(quoted))
+    ax.set_yticks(places, [""] * len(places))
+    bar_axes(ax, places)
+    ax.set_xlabel("percent of the step's own bound", fontsize=9)
+    handles: list[Artist] = []
+    if any(row.get("pct_bound") is not None for row in group.rows):
+        handles.append(Line2D([], [], color=FAINT, linestyle="none", label="share of bound, here", **DOT))
+    if modelled:
+        handles.append(Line2D([], [], label="share of the no-cache bound, here", **FLAT))
+    if quoted:
+        what = "the same" if modelled else "share of bound,"
+        handles.append(Line2D([], [], label=f"{what} in the paper ({joined(sorted(quoted))})", **HOLLOW))
+    return handles
+
+
+def _columns(ax: Axes, side: list[tuple[float, str, str, str]], *, modelled: bool, quoted: bool) -> None:
+    """The shares as numbers, right of the axes: a column a bound."""
+    columns = [("here", INK, True, 22.0), ("no cache", MODEL, modelled, 52.0), ("paper", FAINT, quoted, 38.0)]
+    points = 0.0
+    for number, (heading, colour, drawn, gap) in enumerate(columns):
+        if not drawn:
+            continue
+        points += gap
+        for y, *texts in [(-0.8, heading, heading, heading), *side]:
+            ax.annotate(
+                texts[number],
+                (1, y),
+                (points, 0),
+                ax.get_yaxis_transform(),
+                "offset points",
+                color=FAINT if y < 0 and colour == INK else colour,
+                va="center",
+                ha="right",
+                fontsize=8.5,
+                annotation_clip=False,
+            )
+
+
+def error_sides(low: float, mid: float, high: float) -> list[list[float]]:
+    return [[max(0.0, mid - low)], [max(0.0, high - mid)]]
+
+
+def bar_axes(ax: Axes, places: list[float]) -> None:
+    ax.set_ylim(places[-1] + 0.6, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.tick_params(axis="x", labelsize=8.5, color=FAINT)
+    ax.grid(axis="x", color="#dddddd", linewidth=0.8, zorder=0)
+    ax.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+
+
+def _value_label(ax: Axes, metric: Metric, row: Row, y: float, span: float) -> None:
+    """Writes the rate inside a long bar, else right of it, past the bounds where one would strike through it."""
+    text = significant(metric.value(row))
+    end = metric.at(row, row.get("ci_lo_ms") or row["median_ms"])
+    pad, room = 0.012 * span, 0.022 * span * (len(text) + 1)
+    lines = sorted(metric.at(row, row[key]) for key in ("bound_ms", "uncached_ms") if row.get(key))
+    start = metric.at(row, row.get("ci_hi_ms") or row["median_ms"])
+    clear = not any(start - pad - room < line < start for line in lines)
+    if start > 2.5 * room and clear:
+        colour = "white" if section(row) in (PAPER, PEERS) else INK
+        ax.text(start - pad, y, text, ha="right", va="center", fontsize=9, color=colour, zorder=6)
+        return
+    for line in lines:
+        if end - pad < line < end + pad + room:
+            end = line
+    ax.text(end + pad, y, text, ha="left", va="center", fontsize=9, color=INK, zorder=6)
+
+
+def failure_text(ax: Axes, row: Row, y: float) -> None:
+    reason = str(row.get("reason") or "no reason was recorded")
+    lines = textwrap.wrap(f"{row['status']}: {reason}", REASON_WIDTH)
+    if len(lines) > REASON_LINES:
+        rest = textwrap.shorten(" ".join(lines[REASON_LINES - 1 :]), REASON_WIDTH, placeholder=" …")
+        lines = [*lines[: REASON_LINES - 1], rest]
+    style: dict[str, Any] = {"va": "center", "fontsize": 8.5, "style": "italic", "color": WARNING}
+    ax.text(0.012, y, "\n".join(lines), transform=ax.get_yaxis_transform(), **style)
+
+
+# ---------------------------------------------------------------- what is said around them
+
+
+def _metric(rows: list[Row]) -> Metric:
+    timed = [row for row in rows if row["status"] == "ok" and row.get("median_ms")]
+    own = counted_unit(rows)
+    for key, label in (("gop_s", f"G {own}/s"),) if own else (("gflop_s", "GFLOP/s"), ("gb_s", "GB/s")):
+        if timed and all(row.get(key) for row in timed):
+            scale = 1e3 if label == "GFLOP/s" and max(row[key] for row in timed) >= TERA else 1.0
+            return Metric("TFLOP/s" if scale > 1 else label, lambda row, key=key, scale=scale: row[key] / scale)  # type: ignore[misc]
+    return Metric("runs a second", lambda row: 1000.0 / float(row["median_ms"]))
+
+
+def _extent(metric: Metric, row: Row) -> float:
+    fastest = min(filter(None, (row.get(key) for key in ("median_ms", "ci_lo_ms", "bound_ms", "uncached_ms"))))
+    return metric.at(row, fastest)
+
+
+def _places(rows: list[Row]) -> list[float]:
+    out: list[float] = []
+    for index, row in enumerate(rows):
+        gap = SECTION_GAP if index and section(row) != section(rows[index - 1]) else 0.0
+        out.append(out[-1] + 1 + gap if out else 0.0)
+    return out
+
+
+def _name(group: Group, row: Row, usual: set[str]) -> str:
+    """The variant on at most two lines, with its unusual parameters on three in all; the table holds what does not
+    fit."""
+    name, parameters = str(row["variant"]), ""
+    if section(row) not in (CALLS, PEERS):
+        name, _, inside = str(row.get("configuration") or group.label(row)).partition("(")
+        told = [given for given in inside.rstrip(")").split(", ") if given and given not in usual]
+        parameters = f"({', '.join(told)})" if told else ""
+    # A space after each underscore lets a long identifier break there.
+    lines = [line.replace("_ ", "_") for line in textwrap.wrap(name.replace("_", "_ "), NAME_WIDTH)]
+    lines = lines if len(lines) <= 2 else [lines[0], f"{lines[1]} …"]
+    more = textwrap.wrap(parameters, NAME_WIDTH)
+    room = 3 - len(lines)
+    return "\n".join([*lines, *(more if len(more) <= room else [*more[: room - 1], f"{more[room - 1]} …"])])
+
+
+def _usual(group: Group) -> list[str]:
+    """The levels, as `LOCAL=256`, that most rows of full accuracy with that parameter share: told once, in the
+    caption."""
+    levels: dict[str, Counter[str]] = {}
+    for row in group.rows:
+        for name, level in ({} if row.get("accuracy") else row.get("params") or {}).items():
+            levels.setdefault(name, Counter())[f"{name}={level}"] += 1
+    common = [(count.most_common(1)[0], count.total()) for count in levels.values()]
+    return sorted(level for (level, held), total in common if held >= USUAL_ROWS and 2 * held > total)
+
+
+def _height(group: Group) -> float:
+    return 2.5 + ROW_INCHES * (len(group.rows) + SECTION_GAP * (len({section(row) for row in group.rows}) - 1))
+
+
+def _title(group: Group) -> str:
+    return f"{group.first.get('workload', '')}: {group.problem}, {group.dtype}".strip(": ,")
+
+
+def _caption(group: Group) -> str:
+    row = group.first
+    date = max((str(r["time_utc"])[:10] for r in group.rows if r.get("time_utc")), default="")
+    facts = [
+        group.device,
+        f"driver {row['driver']}" if row.get("driver") else "",
+        cache_words(group),
+        f"protocol {row['protocol']}" if row.get("protocol") else "",
+        date,
+        f"gpuopt {row['gpuopt_version']}" if row.get("gpuopt_version") else "",
+    ]
+    usual = ", ".join(_usual(group))
+    facts.append(f"where a label does not say otherwise {usual}" if usual else "")
+    return "\n".join(textwrap.wrap(" · ".join(filter(None, facts)), CAPTION_WIDTH))

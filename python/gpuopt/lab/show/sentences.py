@@ -1,0 +1,308 @@
+"""One sentence a step: what its numbers show, and no more than they show.
+
+A cause is named only where the declared bytes, the bound and the interval of the ratio carry it; the words SAME and
+AMBIGUOUS of the verdict come first, and then nothing is explained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuopt import labels, papers
+from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, counted_unit, uncached_gflop_s
+from gpuopt.lab.rows.paper_figures import paper_figure
+from gpuopt.lab.rows.ratios import Ratio, ratio_between
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.lab.rows.table import byte_count, flop_rate, joined, significant, spread
+from gpuopt.lab.timing import statistics
+
+# What a bound's resource is called in a sentence; any other word is "this device's measured <word> ceiling".
+RESOURCES = {
+    "dram": "the memory bandwidth measured here",
+    "llc": "the bandwidth of caches and memory measured here",
+    "read": "the read bandwidth measured here",
+    "copy": "the copy bandwidth measured here",
+    "launch": "the time of an empty launch",
+}
+
+BYTES = {"requested": "asked for by the inner loop"}  # what else a declared count of bytes is called
+
+STATUS_PHRASES = {
+    "unsupported": "cannot run on this device",
+    "constraints": "was left out by the variant's own rule",
+    "compile": "did not build",
+    "runtime": "failed in an OpenCL call",
+    "wrong": "gave a wrong result, so its time is not shown",
+}
+
+SAME_BYTES = 0.005  # declared bytes closer than this are called the same
+
+
+def sentences(study: StudyRows) -> list[str]:
+    """A sentence for each summary row, in reading order; with several groups each names what sets its own apart."""
+    groups = study.groups()
+    parts = [_facts(group) for group in groups]
+    apart = [index for index, values in enumerate(zip(*parts, strict=True)) if len(set(values)) > 1]
+    out = []
+    for group, part in zip(groups, parts, strict=True):
+        place = ", ".join(part[index] for index in apart)
+        out += [f"{place}: {text}" if place else text for text in _group(group)]
+    return out
+
+
+def _facts(group: Group) -> tuple[str, ...]:
+    """What may set a group apart from others."""
+    row = group.first
+    return (
+        group.device,
+        f"driver {row.get('driver')}",
+        group.problem,
+        group.sizes,
+        group.dtype,
+        f"cache state {group.cache_state}",
+        f"protocol {row.get('protocol')}",
+    )
+
+
+def _group(group: Group) -> list[str]:
+    out = []
+    before: dict[str, Row] = {}  # by paper: the step that the next one goes on from
+    for row in group.section(PAPER):
+        paper = papers.paper_of(str(row.get("workload")), str(row.get("preset")))
+        key = paper.key if paper else ""
+        out.append(_sentence(group, row, before.get(key)))
+        if row["status"] == "ok" and (key not in before or paper is None or paper.ladder):
+            before[key] = row
+    reference = _fastest(group.section(PAPER))
+    role = "the fastest of the paper's steps" if reference else ""
+    for row in group.section(OURS):
+        out.append(_sentence(group, row, reference, role))
+        if row["status"] == "ok":
+            reference, role = reference or row, ""  # the role is told once
+    best, role = _fastest([*group.section(PAPER), *group.section(OURS)]), "the fastest variant here"
+    role += " at full accuracy" if group.section(ROUNDED) else ""
+    for row in group.section(ROUNDED):
+        out.append(_sentence(group, row, best, role) + _rounding(row))
+        role = "" if row["status"] == "ok" else role
+    for row in [*group.section(CALLS), *group.section(PEERS)]:
+        out.append(_sentence(group, row, best, role, outside=True) + _against_peers(group, row))
+        role = "" if row["status"] == "ok" else role
+    return out
+
+
+def _sentence(group: Group, row: Row, reference: Row | None, role: str = "", *, outside: bool = False) -> str:
+    name = group.label(row)
+    if row["status"] != "ok":
+        reason = str(row.get("reason") or "no reason was recorded").rstrip(".")
+        return f"{name} {STATUS_PHRASES.get(row['status'], row['status'])}: {reason}."
+    if reference is None:
+        return _opening(name, row) + _counted(name, row, None) + _over_bound(name, row)
+    ratio = ratio_between(group, row, reference)
+    against = group.label(reference) + (f", {role}" if role else "")
+    text = _compared(name, against, ratio, group.band)
+    if outside or ratio.verdict is None:
+        return f"{text}.{'' if outside else _counted(name, row, reference)}{_over_bound(name, row)}"
+    about_bytes = "" if counted_unit([row]) else _bytes(row, reference, ratio)
+    text += f"; {about_bytes}" if about_bytes else ""
+    if ratio.verdict in ("FAST", "SLOW") and (about_bound := _bound(name, row, group.label(reference), reference)):
+        text += f"{':' if about_bytes else ';'} {about_bound}"
+    return f"{text}.{_paper_gain(row, reference)}{_counted(name, row, reference)}{_over_bound(name, row)}"
+
+
+# ---------------------------------------------------------------- parts of a sentence
+
+
+def _opening(name: str, row: Row) -> str:
+    time = spread(row.get("median_ms"), row.get("ci_lo_ms"), row.get("ci_hi_ms"), digits=4)[0]
+    rate = f" ({flop_rate(row['gflop_s'])})" if row.get("gflop_s") else ""
+    if (unit := counted_unit([row])) and row.get("gop_s"):
+        rate = f" ({significant(row['gop_s'])} G {unit}/s)"
+    text = f"{name} takes {time} ms{rate}"
+    if row.get("pct_bound") is None:
+        return f"{text}."
+    declared = row.get("bytes") or {}
+    moved = declared.get(row.get("bound_by")) or declared.get("dram")
+    task = f" for {byte_count(moved)}" if moved else ""
+    share = spread(row["pct_bound"], row.get("pct_lo"), row.get("pct_hi"))[0]
+    bound = f" of {significant(row['bound_ms'])} ms" if row.get("bound_ms") else ""
+    return f"{text}: {share} % of its bound{bound}, set by {resource(row.get('bound_by'))}{task}."
+
+
+def _compared(name: str, against: str, ratio: Ratio, band: float) -> str:
+    if ratio.verdict == "FAST":
+        return f"{name} is {ratio.speedup} faster than {against}"
+    if ratio.verdict == "SLOW":
+        return f"{name} takes {ratio.slowdown} the time of {against}"
+    if ratio.verdict == "SAME":
+        noise = f"SAME within the noise of {100 * max(band, statistics.BAND_FLOOR):.2g} %"
+        return f"{name} takes the same time as {against} (ratio of times {ratio.slowdown}: {noise})"
+    if ratio.verdict == "AMBIGUOUS" and ratio.is_clear(band):
+        return (
+            f"{name} took {ratio.slowdown} the time of {against}, but {ratio.blocks} blocks are too few for a verdict "
+            "on so many variants at once (AMBIGUOUS), so no gain or loss is claimed"
+        )
+    if ratio.verdict == "AMBIGUOUS":
+        return (
+            f"{name} cannot be told from {against} (ratio of times {ratio.slowdown}: AMBIGUOUS), "
+            "so no gain or loss is claimed"
+        )
+    found = f" ({ratio.blocks} common blocks, {statistics.MIN_BLOCKS} are needed)" if ratio.blocks else ""
+    return f"{name} took {ratio.slowdown} the time of {against}, without a 95 % interval{found}, so nothing is claimed"
+
+
+def _bytes(row: Row, reference: Row, ratio: Ratio) -> str:
+    """What happened to the declared bytes; that they are not the reason is said only where no class of them changed."""
+    mine, theirs = row.get("bytes") or {}, reference.get("bytes") or {}
+    which = _deciding_class(mine, theirs, reference.get("bound_by"), row.get("bound_by"))
+    if which is None:
+        return ""
+    before, now = float(theirs[which]), float(mine[which])
+    others = [
+        f"{BYTES.get(name, name)} {byte_count(theirs.get(name) or 0)} to {byte_count(mine.get(name) or 0)}"
+        for name in dict.fromkeys([*theirs, *mine])
+        if name != which and not _close(theirs.get(name) or 0, mine.get(name) or 0)
+    ]
+    aside = joined(others)
+    kind = "" if which == "dram" else f"{which} "
+    if _close(before, now):
+        moved = {"FAST": ", so the gain is not bytes", "SLOW": ", so the loss is not bytes"}.get(str(ratio.verdict), "")
+        same = f"both move the same {byte_count(now)}" + (f" of {which}" if kind else "")
+        return f"{same} ({aside})" if aside else f"{same}{moved}"
+    direction = "fewer" if now < before else "more"
+    text = (
+        f"it moves {100 * abs(1 - now / before):.0f} % {direction} {kind}bytes "
+        f"({byte_count(before)} to {byte_count(now)}{f'; {aside}' if aside else ''})"
+    )
+    if ratio.verdict not in ("FAST", "SLOW") or ratio.lo is None or ratio.hi is None:
+        return text
+    expected = now / before
+    if ratio.lo <= expected <= ratio.hi:
+        return f"{text}, which is as much as the time changed"
+    if ratio.hi < expected:
+        return f"{text}, and the time fell further than that" if expected < 1 else f"{text}, and yet it is faster"
+    if expected > 1:
+        return f"{text}, and the time rose further than that"
+    return f"{text}, and the time fell less than that" if ratio.hi < 1 else f"{text}, and yet it is slower"
+
+
+def _bound(name: str, row: Row, other: str, reference: Row) -> str:
+    mine, theirs = row.get("pct_bound"), reference.get("pct_bound")
+    if mine is None or max(mine, theirs or 0.0) > 100:
+        return ""
+    by = resource(row.get("bound_by"))
+    if theirs is None:
+        return f"{name} reaches {mine:.0f} % of its bound, set by {by}"
+    if row.get("bound_by") == reference.get("bound_by"):
+        return f"{other} reaches {theirs:.0f} % of what {by} allows, {name} {mine:.0f} %"
+    return (
+        f"{other} reaches {theirs:.0f} % of what {resource(reference.get('bound_by'))} allows, "
+        f"{name} {mine:.0f} % of what {by} allows"
+    )
+
+
+def _paper_gain(row: Row, reference: Row) -> str:
+    mine, theirs = paper_figure(row), paper_figure(reference)
+    if mine is None or theirs is None or mine.device != theirs.device:
+        return ""
+    if mine.gain and theirs.gain:
+        return f" In the paper the speed-ups of these two are {theirs.gain} and {mine.gain} ({mine.device})."
+    if not (mine.gflop_s and theirs.gflop_s):
+        return ""
+    gain = mine.gflop_s / theirs.gflop_s
+    pair = f"{theirs.gflop_s:g} and {mine.gflop_s:g} GFLOP/s"
+    return f" In the paper these two stand at {pair} ({gain:.2f}x, {mine.device})."
+
+
+def _counted(name: str, row: Row, reference: Row | None) -> str:
+    """What the bound without caches did from step to step, in the paper and here; empty for what is no paper's step."""
+    figure, before = paper_figure(row), paper_figure(reference) if reference else None
+    if figure is None or figure.bound_gflop_s is None or figure.bytes_per_2_flop is None:
+        return ""
+    if before is not None and (before.device != figure.device or before.bound_gflop_s is None):
+        before = None
+    then = before.bytes_per_2_flop if before else None
+    instead = f" instead of {then:g}" if then not in (None, figure.bytes_per_2_flop) else ""
+    counts = f"{figure.bytes_per_2_flop:g} bytes an entry{instead}"
+    bound = _moved(figure.bound_gflop_s, before.bound_gflop_s if before else None)
+    text = f" The paper counts {counts}, each from memory, and its bound {bound} GFLOP/s ({figure.device})"
+    text += _reached(name, figure.pct_bound, before.pct_bound if before else None)
+    here, share = uncached_gflop_s(row), row.get("pct_uncached")
+    if here is None or share is None:
+        return f"{text}."
+    earlier = reference if before else None
+    now = _moved(here, uncached_gflop_s(earlier) if earlier else None)
+    text += f"; here the bound by what the inner loop asks for {now} GFLOP/s"
+    text += _reached("it", share, earlier.get("pct_uncached") if earlier else None)
+    surely = share * row["median_ms"] / (row.get("ci_hi_ms") or row["median_ms"])
+    if surely > 100:
+        source = "memory" if row.get("bound_by") == "dram" else "what the ceiling measures"
+        text += f", so that at least {100 - 1e4 / surely:.0f} % of these bytes did not come from {source}"
+    return f"{text}."
+
+
+def _reached(name: str, share: float | None, before: float | None) -> str:
+    if share is None:
+        return ""
+    return f", of which {name} reaches {share:.0f} %" + (f" after {before:.0f} %" if before is not None else "")
+
+
+def _moved(now: float, before: float | None) -> str:
+    """`rises from 25.6 to 38.4`, `stays at 25.6`, `is 25.6`."""
+    if before is None or _close(now, before):
+        return f"{'is' if before is None else 'stays at'} {significant(now)}"
+    return f"{'rises' if now > before else 'falls'} from {significant(before)} to {significant(now)}"
+
+
+def _rounding(row: Row) -> str:
+    words = labels.of(row.get("workload"))
+    if words.shows_error and row.get("l2_rel") is not None:
+        return f" Its error is {row['l2_rel']:.1e} ({row['accuracy']})."
+    return f" {words.other_accuracy_sentence} ({row['accuracy']})." if row["status"] == "ok" else ""
+
+
+def _against_peers(group: Group, row: Row) -> str:
+    """How a whole call compares with each peer that is timed by the same clock."""
+    if row.get("role") != "call" or row["status"] != "ok":
+        return ""
+    told = []
+    for peer in group.section(PEERS):
+        if peer["status"] == "ok" and peer.get("clock") == row.get("clock"):
+            told.append(_compared("it", group.label(peer), ratio_between(group, row, peer), group.band))
+    return f" As a whole call, NumPy in and out, {joined(told)}." if told else ""
+
+
+def _over_bound(name: str, row: Row) -> str:
+    share, low = row.get("pct_bound"), row.get("pct_lo")
+    if share is None or share <= 100:
+        return ""
+    if low is not None and low <= 100:
+        return (
+            f" At {share:.1f} % of its bound {name} stands above it, though within the interval "
+            f"({low:.1f} to {row['pct_hi']:.1f} %): if that stays, the declared work or the ceiling is wrong."
+        )
+    return (
+        f" {name} shows {share:.0f} % of its bound, which cannot be: this is a bug in the declared work or in the "
+        "measured ceiling, and its share of the bound must not be quoted."
+    )
+
+
+def resource(bound_by: Any) -> str:
+    """What a `bound_by` word is called in a sentence."""
+    if not bound_by:
+        return "its bound"
+    return RESOURCES.get(str(bound_by), f"this device's measured {bound_by} ceiling")
+
+
+def _fastest(rows: list[Row]) -> Row | None:
+    return min((row for row in rows if row["status"] == "ok"), key=lambda row: float(row["median_ms"]), default=None)
+
+
+def _deciding_class(mine: Mapping[str, Any], theirs: Mapping[str, Any], *bounds: Any) -> str | None:
+    """The memory class to compare: the one that sets either bound, else the first that both declare."""
+    return next((c for c in [*bounds, "dram", *theirs] if mine.get(c) and theirs.get(c)), None)
+
+
+def _close(a: float, b: float) -> bool:
+    return abs(a - b) <= SAME_BYTES * max(abs(a), abs(b))

@@ -1,0 +1,1 @@
+"""Taking numbers that mean something: check, warm up, sample, check again."""

@@ -1,0 +1,115 @@
+"""Whether a result is right: compared with its reference, element by element, before and after timing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import MismatchError
+from gpuopt.configuration import Configuration
+from gpuopt.problem import Bound, Problem
+
+
+def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    word = f"u{a.dtype.itemsize}"
+    return np.array_equal(np.ascontiguousarray(a).view(word), np.ascontiguousarray(b).view(word))
+
+
+def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> dict[str, float]:
+    """Errors of ``result`` against the float64 ``reference``; raises MismatchError naming the worst element.
+
+    Infinities and NaN must stand where the reference has them. ``max_ulp`` is in units of the last place of
+    ``result``'s dtype, ``max_of_tol`` the largest error as a part of what is allowed there. What must agree exactly and
+    has the same dtype is compared bit by bit.
+    """
+    if result.shape != reference.shape:
+        raise MismatchError(f"the result's shape is {result.shape}, the reference's {reference.shape}")
+    if not tolerance.any() and result.dtype == reference.dtype and _same_bits(result, reference):
+        return dict.fromkeys(("max_abs", "max_rel", "max_ulp", "max_of_tol", "l2_rel", "tol"), 0.0)
+    got, wanted = result.reshape(-1), reference.reshape(-1)
+    allowed = np.broadcast_to(tolerance, result.shape).reshape(-1) if tolerance.ndim else tolerance
+    found = _Errors()
+    for start in range(0, got.size, PART):
+        part = slice(start, start + PART)
+        found.add(start, got[part], wanted[part], allowed[part] if tolerance.ndim else allowed)
+    if found.wrong:
+        at = tuple(int(i) for i in np.unravel_index(found.worst, result.shape))
+        limit = float(allowed[found.worst] if tolerance.ndim else allowed)
+        raise MismatchError(
+            f"{found.wrong} of {result.size} elements are off; the worst, {at}, is {float(got[found.worst]):.9g} "
+            f"instead of {float(wanted[found.worst]):.9g} (allowed {limit:.3g})"
+        )
+    return {
+        "max_abs": found.max_abs,
+        "max_rel": found.max_rel,
+        "max_ulp": found.max_ulp,
+        "max_of_tol": found.max_of_tol,
+        "l2_rel": (found.squares / found.scale) ** 0.5 if found.scale else 0.0,
+        "tol": float(np.max(tolerance, initial=0.0)) if result.size else 0.0,
+    }
+
+
+PART = 1 << 24  # elements compared at once: a dozen fp64 temporaries of a large array would not fit in memory
+
+
+@dataclass
+class _Errors:
+    """The errors of parts of an array, put together."""
+
+    wrong: int = 0
+    worst: int = 0
+    worst_error: float = -1.0
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    max_ulp: float = 0.0
+    max_of_tol: float = 0.0
+    squares: float = 0.0
+    scale: float = 0.0
+
+    def add(self, start: int, result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> None:
+        finite = np.isfinite(reference)
+        got = result.astype(np.float64)
+        same = np.where(np.isnan(reference), np.isnan(got), got == reference)
+        error = np.abs(np.where(finite, got - np.where(finite, reference, 0.0), np.where(same, 0.0, np.inf)))
+        wrong = ~(error <= np.where(finite, tolerance, 0.0))  # NaN errors count as wrong
+        if wrong.any():
+            self.wrong += int(wrong.sum())
+            seen = np.where(np.isnan(error), np.inf, error)
+            at = int(np.argmax(seen))
+            if seen[at] > self.worst_error:
+                self.worst, self.worst_error = start + at, float(seen[at])
+            return
+        scale = np.abs(np.where(finite, reference, 0.0))
+        tiny = np.finfo(np.float64).tiny
+        ulp = np.spacing(scale.astype(result.dtype)).astype(np.float64) if result.dtype.kind == "f" else np.ones(1)
+        self.max_abs = max(self.max_abs, float(error.max()))
+        self.max_rel = max(self.max_rel, float((error / np.maximum(scale, tiny))[scale > 0].max(initial=0.0)))
+        self.max_ulp = max(self.max_ulp, float((error / ulp).max()))
+        self.max_of_tol = max(self.max_of_tol, float((error / np.maximum(tolerance, tiny)).max()))
+        self.squares += float(np.dot(error, error))
+        self.scale += float(np.dot(scale, scale))
+
+
+def verify(bound: Bound, problem: Problem, configuration: Configuration) -> dict[str, Any]:
+    """Poisons the output, runs once, and holds the result against the reference and the guard zones. Raises
+    MismatchError."""
+    tolerance = problem.tolerance_for(configuration)
+    bound.output.fill_bytes(0xFF)
+    (bound.proof or bound.prepared).run()
+    errors: dict[str, Any] = compare(problem.seen(bound.output.to_numpy()), problem.reference, tolerance)
+    if not bound.output.guards_intact():
+        raise MismatchError("the kernel wrote outside its output")
+    errors["canary_ok"] = True
+    return errors
+
+
+def check_again(bound: Bound, problem: Problem, configuration: Configuration) -> None:
+    """After timing: the output of the last sample must still be right, so accumulation and races show; where timed
+    runs store nothing, one that stores is run."""
+    if bound.proof is not None:
+        bound.proof.run()
+    compare(problem.seen(bound.output.to_numpy()), problem.reference, problem.tolerance_for(configuration))
+    if not bound.output.guards_intact():
+        raise MismatchError("the kernel wrote outside its output while it was timed")

@@ -1,0 +1,81 @@
+"""A workload's record: what `gpuopt study` and `gpuopt tune` can be asked for, and what makes it.
+
+Each room ``workloads/<w>/study.py`` holds one as ``WORKLOAD``; `gpuopt.registry` collects them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpuopt._core import Device, ParameterError
+from gpuopt.configuration import Configuration
+from gpuopt.lab.report import Study
+from gpuopt.lab.run.survey import Question
+from gpuopt.problem import Problem
+
+
+def _no_pictures(problem: Problem, device: Device, directory: Path, study: Study) -> list[Path]:
+    return []
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload of problems.
+
+    name, summary
+        Of its subcommand.
+    subject, default, subject_help
+        What stands behind `gpuopt study NAME`: its word in the usage line, what is taken where nothing is given, and
+        what may be given. ``most`` subjects may be named. They are one problem, or where they are ``several`` a problem
+        each, all in one study.
+    dtypes
+        Those of the option ``--dtype``, the default first.
+    problem
+        ``problem(subjects, dtype, device, **options)``.
+    pictures
+        ``pictures(problem, device, directory, study)`` writes the workload's own pictures, beside the ladder that every
+        study has, and returns their paths; of several problems it is given the last.
+    options
+        Decorators of the command line: ``click.option(...)``.
+    designs
+        Sets of configurations by name, for ``--design``.
+    """
+
+    name: str
+    summary: str
+    subject: str
+    default: tuple[str, ...]
+    subject_help: str
+    dtypes: tuple[str, ...]
+    problem: Callable[..., Problem]
+    pictures: Callable[[Problem, Device, Path, Study], list[Path]] = _no_pictures
+    most: int = 1
+    several: bool = False
+    options: tuple[Callable[[Any], Any], ...] = ()
+    designs: Mapping[str, Callable[[], list[Configuration]]] = field(default_factory=dict)
+
+    def problems(self, subjects: Sequence[str]) -> list[tuple[str, ...]]:
+        """The subjects of each problem."""
+        return ([(subject,) for subject in subjects] or [()]) if self.several else [tuple(subjects)]
+
+
+@dataclass(frozen=True)
+class SurveyWorkload:
+    """A workload of many small questions to the device: ``questions(device, quick)``, and ``pictures(study,
+    directory)``, which writes them and returns their paths."""
+
+    name: str
+    summary: str
+    questions: Callable[[Device, bool], Sequence[Question]]
+    pictures: Callable[[Study, Path], list[Path]]
+
+
+def sizes_of(text: str, form: str, counts: Collection[int]) -> list[int]:
+    """The numbers of `3`, `3x4`, ..., as many as ``counts`` allows. Raises ParameterError that names ``form``."""
+    if not re.fullmatch(r"\d+(x\d+)*", text) or text.count("x") + 1 not in counts:
+        raise ParameterError(f"{text!r} is no size; write {form}")
+    return [int(number) for number in text.split("x")]

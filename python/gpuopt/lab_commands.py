@@ -1,0 +1,267 @@
+"""The commands that measure: `gpuopt study`, `gpuopt tune` and `gpuopt profile`, made from the workloads' records."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+import gpuopt
+from gpuopt import lab
+from gpuopt.command_errors import INTERRUPT_EXIT, Failure
+from gpuopt.lab.device import profile as profiles
+from gpuopt.lab.device.environment import device_label, slug
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.store import Store
+from gpuopt.lab.rows.table import terminal_width
+from gpuopt.lab.run.tune import rows_path
+from gpuopt.lab.workload import SurveyWorkload, Workload
+from gpuopt.registry import records
+from gpuopt.selection import select
+from gpuopt.workloads.microbench import ceilings
+
+ROWS_FILE = "rows.jsonl"
+OUT_HELP = "Where rows and pictures go; by default gpuopt-results/WORKLOAD-DEVICE."
+VARIANT_HELP = (
+    "Only these, again and again: a variant (all its levels), a preset, or a configuration such as 'sliced(SLICE=64)'."
+)
+RESUME_HELP = "Keep the rows of an earlier run that still hold (the default), or measure everything anew."
+
+
+DEVICE_OPTION = click.option(
+    "--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`."
+)
+RESUME_OPTION = click.option("--resume/--fresh", default=True, help=RESUME_HELP)
+
+
+def _subcommand(workload: Workload, run: Callable[..., bool], *options: Callable[[Any], Any]) -> click.Command:
+    """The subcommand of a workload's row, with what all of them take; ``run`` returns False where interrupted."""
+    common = (
+        click.argument("subjects", metavar=f"[{workload.subject}]", nargs=-1),
+        click.option(
+            "--quick", is_flag=True, help="One level a parameter and a fixed budget: about a minute on a CPU."
+        ),
+        DEVICE_OPTION,
+        click.option("--dtype", type=click.Choice(workload.dtypes), default=workload.dtypes[0], show_default=True),
+        *workload.options,
+        *options,
+        RESUME_OPTION,
+    )
+
+    @click.pass_context
+    def command(ctx: click.Context, subjects: tuple[str, ...], **given: Any) -> None:
+        most = 1 if workload.several and run is run_tune else workload.most
+        if len(subjects) > most:
+            raise click.UsageError(f"at most {most} of {workload.subject}, not {len(subjects)}")
+        if not run(workload, subjects or workload.default, **given):
+            ctx.exit(INTERRUPT_EXIT)
+
+    for decorate in reversed(common):
+        command = decorate(command)
+    return click.command(workload.name, help=f"{workload.summary}\n\n{workload.subject}: {workload.subject_help}.")(
+        command
+    )
+
+
+def study_command(workload: Workload) -> click.Command:
+    """`gpuopt study NAME`, made from the workload's row."""
+    return _subcommand(
+        workload,
+        run_study,
+        click.option("--variant", "-v", "variants", metavar="V", multiple=True, help=VARIANT_HELP),
+        *([_design_option(workload)] if workload.designs else []),
+        click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP),
+        click.option("--no-plots", is_flag=True, help="Draw nothing."),
+    )
+
+
+def _design_option(workload: Workload) -> Callable[[Any], Any]:
+    names = click.Choice(list(workload.designs))
+    return click.option(
+        "--design", type=names, help="Also every configuration of this design, forbidden ones with why."
+    )
+
+
+def tune_command(workload: Workload) -> click.Command:
+    """`gpuopt tune NAME`, made from the workload's row."""
+    return _subcommand(workload, run_tune)
+
+
+def run_study(
+    workload: Workload,
+    subjects: Sequence[str],
+    *,
+    quick: bool,
+    device: str | None,
+    dtype: str,
+    variants: tuple[str, ...],
+    out: Path | None,
+    no_plots: bool,
+    resume: bool,
+    design: str | None = None,
+    **options: Any,
+) -> bool:
+    """The problem, its sweep, the table, the sentences, the pictures; says where they lie. False where interrupted."""
+
+    chosen = select(device)
+    directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
+    rows = directory / ROWS_FILE
+    click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
+    asked: list[str | gpuopt.Configuration] = [gpuopt.Configuration.parse(v) if "(" in v else v for v in variants or ()]
+    studies: list[Study] = []
+    try:
+        for each in workload.problems(subjects):
+            problem = workload.problem(each, dtype, chosen, **options)
+            directory.mkdir(parents=True, exist_ok=True)
+            if not resume and not studies:
+                _set_aside(rows)
+            found = lab.sweep(
+                problem,
+                variants=[*(asked or ["all"]), *(workload.designs[design]() if design else [])],
+                protocol="quick" if quick else "full",
+                device=chosen,
+                store=rows,
+                progress=True,
+            )
+            _show(found)
+            if found.interrupted:
+                raise KeyboardInterrupt
+            studies.append(found)
+        result = studies[0] if len(studies) == 1 else Study.joined(studies)
+        pictures: list[Path] = []
+        if not no_plots:
+            click.echo("drawing", err=True)
+            pictures = [*result.save_plots(directory), *workload.pictures(problem, chosen, directory, result)]
+    except KeyboardInterrupt:
+        _tell_saved(rows)
+        return False
+    click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *pictures]))
+    return True
+
+
+def run_tune(
+    workload: Workload,
+    subjects: Sequence[str],
+    *,
+    quick: bool,
+    device: str | None,
+    dtype: str,
+    resume: bool,
+    **options: Any,
+) -> bool:
+    """The problem and its tuning; says what won, by how much, and where it is kept. False where interrupted."""
+
+    chosen = select(device)
+    rows = rows_path(workload.name, chosen)
+    click.echo(f"tuning {' '.join([workload.name, *subjects, dtype])} on {chosen.name}, rows go to {rows}", err=True)
+    try:
+        problem = workload.problem(subjects, dtype, chosen, **options)
+        if not resume:
+            _set_aside(rows)
+        result = lab.tune(problem, device=chosen, protocol="quick" if quick else "full", store=rows, progress=True)
+        if result.interrupted:
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        _tell_saved(rows)
+        click.echo("gpuopt: no configuration was stored", err=True)
+        return False
+    _list([str(choice) for choice in result.choices])
+    if result.reason:
+        raise Failure(f"not stored: {result.reason}")
+    click.echo("\n" + "\n".join(f"written: {path}" for path in (rows, result.path)))
+    return True
+
+
+def run_profile(device: str | None, out: Path | None) -> bool:
+    """Measures the profile of a device and says where it lies. False where interrupted."""
+    chosen = select(device)
+    kept = profiles.path_of(chosen)
+    rows = kept.with_suffix(".jsonl")
+    click.echo(f"measuring {chosen.name}", err=True)
+    _set_aside(rows)  # a profile is of one sitting
+    try:
+        made = ceilings.profile(chosen, store=rows, progress=True)
+    except KeyboardInterrupt:
+        click.echo("gpuopt: interrupted; the earlier profile, if any, stands", err=True)
+        return False
+    click.echo(f"\n{made!r}\n")
+    click.echo(f"written: {kept}")
+    if out is not None:
+        click.echo(f"written: {profiles.save(made, out)}")
+    return True
+
+
+def survey_command(workload: SurveyWorkload) -> click.Command:
+    """`gpuopt study NAME` of a workload of questions to the device."""
+
+    @click.command(workload.name, help=workload.summary)
+    @click.option("--quick", is_flag=True, help="A quarter of the points.")
+    @DEVICE_OPTION
+    @click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP)
+    @click.option("--no-plots", is_flag=True, help="Draw nothing.")
+    @RESUME_OPTION
+    @click.pass_context
+    def command(
+        ctx: click.Context, quick: bool, device: str | None, out: Path | None, no_plots: bool, resume: bool
+    ) -> None:
+        if not run_survey(workload, quick=quick, device=device, out=out, no_plots=no_plots, resume=resume):
+            ctx.exit(INTERRUPT_EXIT)
+
+    return command
+
+
+def run_survey(
+    workload: SurveyWorkload, *, quick: bool, device: str | None, out: Path | None, no_plots: bool, resume: bool
+) -> bool:
+    """The questions, their table and pictures; says where they lie. False where interrupted."""
+    chosen = select(device)
+    directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
+    rows = directory / ROWS_FILE
+    points = workload.questions(chosen, quick)
+    click.echo(f"{len(points)} points of {workload.name} on {chosen.name}, rows go to {rows}", err=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    if not resume:
+        _set_aside(rows)
+    result = lab.survey(points, device=chosen, store=rows, progress=True)
+    click.echo(f"\n{result.to_text()}\n")
+    if result.interrupted:
+        _tell_saved(rows)
+        return False
+    pictures = [] if no_plots else workload.pictures(result, directory)
+    click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *pictures]))
+    return True
+
+
+def _show(result: Study) -> None:
+    click.echo(f"\n{result.to_text()}\n")
+    _list(result.sentences())
+
+
+def _list(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        glued = sentence.replace(" %", "\N{NO-BREAK SPACE}%")
+        lines = textwrap.fill(glued, terminal_width(), initial_indent="- ", subsequent_indent="  ")
+        click.echo(lines.replace("\N{NO-BREAK SPACE}", " "))
+
+
+def _tell_saved(rows: Path) -> None:
+    saved = len(Store(rows).latest()) if rows.exists() else 0
+    where = f"{saved} finished rows are in {rows}; the same command goes on there" if saved else "nothing was measured"
+    click.echo(f"\ngpuopt: interrupted; {where}", err=True)
+
+
+def _set_aside(rows: Path) -> None:
+    """Keeps the rows of earlier runs beside the new ones: measurements are never deleted."""
+    if rows.exists():
+        numbered = (rows.with_name(f"{rows.stem}-{number}{rows.suffix}") for number in range(1, 10_000))
+        rows.rename(next(path for path in numbered if not path.exists()))
+
+
+STUDIES = {
+    record.name: survey_command(record) if isinstance(record, SurveyWorkload) else study_command(record)
+    for record in records()
+}
+TUNINGS = {record.name: tune_command(record) for record in records() if isinstance(record, Workload)}

@@ -1,0 +1,25 @@
+"""Problems: inputs with a reference, a tolerance and their sizes, ready to be bound to a device."""
+
+from gpuopt.problem import Bound, Problem
+from gpuopt.workloads.gem.molecules import capsid, globule
+from gpuopt.workloads.gem.problem import gem
+from gpuopt.workloads.gemm.problem import gemm
+from gpuopt.workloads.microbench.problem import microbenchmark
+from gpuopt.workloads.spmv.problem import spmv_grid, spmv_image_affinity, spmv_stencil
+from gpuopt.workloads.tmv.problem import tmv
+from gpuopt.workloads.tomography.problem import back_projection
+
+__all__ = [
+    "Bound",
+    "Problem",
+    "back_projection",
+    "capsid",
+    "gem",
+    "gemm",
+    "globule",
+    "microbenchmark",
+    "spmv_grid",
+    "spmv_image_affinity",
+    "spmv_stencil",
+    "tmv",
+]

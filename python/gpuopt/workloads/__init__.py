@@ -1,0 +1,1 @@
+"""The workloads: a room each, and what several share in `common`."""

@@ -1,0 +1,1 @@
+"""Electrostatic potential of molecules (GEM; Daga, Scogland, Feng 2011)."""

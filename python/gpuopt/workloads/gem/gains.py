@@ -1,0 +1,183 @@
+"""What GEM's optimizations gain over the paper's basic kernel, alone and together, and whether gains multiply.
+
+The paper is Daga, Scogland and Feng, "Architecture-Aware Optimization on a 1600-core Graphics Processor", ICPADS 2011.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from gpuopt import papers
+from gpuopt.configuration import altered
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.ratios import Ratio, by_block, ratio_between
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.table import significant
+from gpuopt.lab.timing import statistics
+
+BASIC = "paper:basic"
+
+# What the paper calls levels of the kernel `pairs` that differ from the basic kernel's, then what it did not try.
+SHORT = {
+    "LOCAL=256": "MT",
+    "SPECIALIZED=1": "KS",
+    "REGISTER_SUM=1": "RA",
+    "VERTEX=1": "LM",
+    "VERTEX=2": "RP",
+    "ATOMS=2, VECTOR=4": "IM",
+    "UNROLL=2": "LU2",
+    "UNROLL=4": "LU4",
+    "VECTOR=2": "VASM2",
+    "VECTOR=4": "VASM4",
+    "MATH=1, VECTOR=2": "VAVM2",
+    "MATH=1, VECTOR=4": "VAVM4",
+    "ATOMS=1": "atoms in LM",
+    "ATOMS=2": "IM of scalars",
+    "ATOMS=3": "IM to LM",
+}
+
+Part = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Several optimizations together: ``gain`` over the basic kernel, the ``product`` of their single gains, and
+    ``share``, the ratio of the time to the one that the product promises; its verdict says SLOW where gains do not
+    stack."""
+
+    names: str
+    gain: float
+    product: float
+    share: Ratio
+
+    def __str__(self) -> str:
+        words = {"SLOW": "less than they promise", "FAST": "more than they promise", "SAME": "they multiply"}
+        lo, hi = (f"{100 / end:.0f}" if end else "" for end in (self.share.hi, self.share.lo))
+        interval = f" [{lo}, {hi}]" if lo and hi else ""
+        return (
+            f"{self.names}: {significant(self.gain)}x together, {significant(self.product)}x if gains "
+            f"multiplied: {100 / self.share.mid:.0f} %{interval}, {words.get(str(self.share.verdict), 'undecided')}."
+        )
+
+
+def stacking(study: Study, size: int = 2) -> list[Stack]:
+    """For each ``size`` optimizations that were measured together and each alone: whether their gains multiply.
+
+    Paired over the blocks that all of them have, the least of the promised first; verdicts count how many are compared.
+    Raises ValueError for a study without a good row of ``paper:basic``, or of several devices or problems.
+    """
+    group, basic = group_with_basic(study)
+    found: dict[str, tuple[Row, list[Row], list[float]]] = {}
+    for row in _kernels(group):
+        parts = parts_of(changes_from(row, basic))
+        alone = [single for part in parts if (single := _single(group, basic, part)) is not None]
+        if len(parts) == len(alone) == size:
+            own, *others = [by_block(group, one, "ratio") for one in (row, *alone)]
+            common = sorted(own.keys() & set.intersection(*(set(other) for other in others)))
+            times = [own[block] / prod(other[block] for other in others) for block in common]
+            found[" + ".join(map(short_name, parts))] = (row, alone, times)
+    verdicts = statistics.verdicts({names: times for names, (_, _, times) in found.items() if times}, group.band)
+    stacks = []
+    for names, (row, alone, times) in found.items():
+        gain, promised = (
+            1 / gain_over_basic(group, row, basic).mid,
+            1 / prod(gain_over_basic(group, one, basic).mid for one in alone),
+        )
+        share = Ratio(promised / gain, None, None, None, 0)
+        if times:
+            ci = statistics.ratio_ci(times)
+            share = Ratio(ci.median, None, None, None, len(times))
+            if ci.reached:
+                share = Ratio(ci.median, ci.lo, ci.hi, verdicts[names], len(times))
+        stacks.append(Stack(names, gain, promised, share))
+    return sorted(stacks, key=lambda stack: -stack.share.mid)
+
+
+# ---------------------------------------------------------------- rows
+
+
+def group_with_basic(study: Study) -> tuple[Group, Row]:
+    """The one group of rows that has a good basic kernel, and that kernel's row."""
+    found = [
+        (group, row)
+        for group in study.groups()
+        for row in group.rows
+        if row.get("workload") == "gem" and row.get("preset") == BASIC and row["status"] == "ok"
+    ]
+    if not found:
+        raise ValueError(f"study: it has no good row of {BASIC}, which speed-ups are over; sweep it beside the others")
+    if len(found) > 1:
+        raise ValueError(f"study: {len(found)} groups of rows have {BASIC}; make a Study of one group's rows")
+    return found[0]
+
+
+def _kernels(group: Group) -> list[Row]:
+    return [row for row in group.rows if row["variant"] == "pairs" and row["status"] == "ok"]
+
+
+def gain_over_basic(group: Group, row: Row, basic: Row) -> Ratio:
+    return Ratio(1.0, 1.0, 1.0, "SAME", 0) if row is basic else ratio_between(group, row, basic)
+
+
+def gain_ends(gain: Ratio) -> tuple[float, float, float]:
+    """How many times as fast: low, middle, high."""
+    mid = 1 / gain.mid
+    return (1 / gain.hi, mid, 1 / gain.lo) if gain.lo and gain.hi else (mid, mid, mid)
+
+
+def altered_levels(row: Row) -> dict[str, int]:
+    return altered("gem", str(row["variant"]), row.get("params") or {})
+
+
+def changes_from(row: Row, basic: Row) -> dict[str, int]:
+    return {name: level for name, level in row["params"].items() if level != basic["params"].get(name)}
+
+
+def parts_of(changes: Mapping[str, int]) -> list[Part]:
+    """The optimizations that levels other than the basic kernel's are made of."""
+    # An image's texels are float4, and the paper's image memory is both.
+    image = changes.get("ATOMS") == 2 and changes.get("VECTOR") == 4 and "MATH" not in changes
+    memory = [("ATOMS", "VECTOR")] if image else [("ATOMS",), ("MATH", "VECTOR")]
+    together: Sequence[Iterable[str]] = [
+        ("LOCAL",),
+        ("SPECIALIZED",),
+        ("REGISTER_SUM",),
+        ("VERTEX",),
+        *memory,
+        ("UNROLL",),
+        ("FORM",),
+        ("RSQRT",),
+    ]
+    parts = [tuple((name, changes[name]) for name in names if name in changes) for names in together]
+    return [part for part in parts if part]
+
+
+def short_name(part: Part) -> str:
+    text = ", ".join(f"{name}={level}" for name, level in part)
+    return SHORT.get(text, text)
+
+
+def _single(group: Group, basic: Row, part: Part) -> Row | None:
+    return next((row for row in _kernels(group) if changes_from(row, basic) == dict(part)), None)
+
+
+def product_of_gains(group: Group, basic: Row, parts: Sequence[Part]) -> float | None:
+    """The product of the parts' gains, None where one of them was not measured alone."""
+    rows = [_single(group, basic, part) for part in parts]
+    gains = [1 / gain_over_basic(group, row, basic).mid for row in rows if row is not None]
+    return prod(gains) if len(gains) == len(parts) else None
+
+
+def paper_product(parts: Sequence[Part]) -> float | None:
+    figures = {
+        tuple(map(tuple, parts_of(step.configuration.parameters))): step.figures["speedup"]
+        for step in papers.load("gem").steps
+    }
+    gains = [figures.get((part,)) for part in parts]
+    return prod(gain for gain in gains if gain) if all(gains) else None
+
+
+__all__ = ["Stack", "stacking"]

@@ -1,0 +1,95 @@
+"""``gpuopt.gem``: the potential of a molecule at points round it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ParameterError
+from gpuopt.configuration import Configuration, resolve
+from gpuopt.molecule import Molecule, Surface
+from gpuopt.molecule import electrostatic_size as size_of
+from gpuopt.selection import Selector, select
+from gpuopt.workloads.gem.pairs import Scene, as_molecule, as_surface
+from gpuopt.workloads.gem.solvation import Model
+
+
+def gem(
+    molecule: Molecule | Sequence[Any],
+    surface: Surface | np.ndarray | Sequence[Any],
+    *,
+    salt: float = 0.0,
+    epsilon_in: float = 1,
+    epsilon_out: float = 80,
+    projection: float = 0.0,
+    ion_exclusion: float = 2.0,
+    phi_type: str = "total",
+    electrostatic_size: float | None = None,
+    constants: str | Mapping[str, float] = "accurate",
+    compat: str | None = None,
+    nearest: float | None = None,
+    variant: str | Configuration | None = None,
+    device: Selector = None,
+) -> np.ndarray:
+    """The electrostatic potential of a molecule at points on, around or inside its surface.
+
+    A closed-form solvent model (Fenley, Gordon, Onufriev, J. Chem. Phys. 129, 075101, 2008), summed over all pairs of
+    an atom and a point (GEM; Daga, Scogland, Feng 2011).
+
+    Parameters
+    ----------
+    molecule
+        A :class:`Molecule`, or a tuple of xyz (N, 3) in A, charge (N,) in e and radius (N,) in A; float32 or float64.
+        Radii are needed where ``electrostatic_size`` is not given.
+    surface
+        A :class:`Surface`, points (M, 3) in A, or a tuple of points and outward normals (M, 3), of the molecule's
+        dtype. Normals are needed for salt and for a projection. Points with ``height`` (a grid) lie in the region that
+        their height says, others ``projection`` A above the surface (negative: inside).
+    salt
+        Of a 1:1 salt, mol/l.
+    epsilon_in, epsilon_out
+        Dielectric constants of molecule and solvent.
+    projection, ion_exclusion
+        A along the normal: where the potential is asked for, and where ions begin.
+    phi_type
+        "total", "coulomb" (the charges in the molecule's dielectric alone) or "reaction" (total less coulomb).
+    electrostatic_size
+        The molecule's effective radius in A; None takes :func:`gpuopt.electrostatic_size`.
+    constants
+        "accurate", "legacy" (Coulomb's constant 332, as in the published examples), or a mapping of "coulomb",
+        "kappa", "temperature" that replaces some of the accurate ones.
+    compat
+        "opendwarfs" leaves out a term of the inner region, as that program does.
+    nearest
+        Atoms nearer to a point than so many A count as at this distance; None refuses a point on an atom.
+    variant
+        A variant's name, a preset (``"paper:basic"``) or a Configuration; None takes the best one known for the device.
+
+    Returns
+    -------
+    (M,) of the arrays' dtype, kcal/(mol e); divide by 0.592485 for kT/e at 298.15 K.
+
+    Raises
+    ------
+    ArrayError, ParameterError, UnsupportedError, DeviceMemoryError, NoDeviceError, KernelBuildError, OpenCLError
+    """
+    atoms, points = as_molecule(molecule), as_surface(surface)
+    size = size_of(atoms) if electrostatic_size is None else electrostatic_size
+    if not (isinstance(size, int | float | np.integer | np.floating) and np.isfinite(size) and size > 0):
+        raise ParameterError(f"electrostatic_size: {size!r} is no radius; give A above 0, or None to have it computed")
+    model = Model.of(
+        salt=salt,
+        epsilon_in=epsilon_in,
+        epsilon_out=epsilon_out,
+        ion_exclusion=ion_exclusion,
+        phi_type=phi_type,
+        size=size,
+        constants=constants,
+        compat=compat,
+    )
+    chosen = select(device)
+    scene = Scene.of(atoms, points, model, projection)
+    configuration = resolve("gem", chosen, atoms.dtype.name, variant, {"form": lambda: scene.form})
+    return scene.run(configuration, chosen, nearest)

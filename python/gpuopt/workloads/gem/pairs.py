@@ -1,0 +1,213 @@
+"""What a sum over all pairs of an atom and a point needs: arrays made of a molecule and a surface, checked once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, Prepared
+from gpuopt.configuration import Configuration
+from gpuopt.molecule import Molecule, Surface, centre
+from gpuopt.workloads.gem.solvation import ALPHA, Model
+
+_EXPANDED_ERROR = 1e-2  # of the nearest contact's square, that expanded squares may lose
+_TOUCHING_A = 1e-6  # far below what coordinates resolve
+_LOST = 1e12  # kcal/(mol e): no potential, but a root of 0 made finite by the way it was computed
+_DISTANCES_AT_ONCE = 1 << 20  # of points to all atoms
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Atoms and points as the kernels and the oracle take them.
+
+    ``xyz`` (N, 3), ``charge`` (N,), ``inner`` (N,) or None (an atom's distance from the centre, at most the model's
+    size; where a point lies inside), ``points`` (M, 3), ``shift`` (M, 3) or None (to the edge of the ion-free layer;
+    with salt), all of one dtype; ``r`` (M,) float64.
+    """
+
+    xyz: np.ndarray
+    charge: np.ndarray
+    inner: np.ndarray | None
+    points: np.ndarray
+    shift: np.ndarray | None
+    r: np.ndarray
+    model: Model
+
+    @classmethod
+    def of(cls, molecule: Molecule, surface: Surface, model: Model, projection: float = 0.0) -> Scene:
+        """The scene of points ``projection`` A above the surface, along its normals. Raises ArrayError for dtypes that
+        differ and for normals that are needed and missing, ParameterError for a projection that is no number or meets
+        points with heights of their own."""
+        if not _is_number(projection):
+            raise ParameterError(f"projection: {projection!r} is no length; give A along the normal")
+        if surface.dtype != molecule.dtype:
+            raise ArrayError(
+                f"surface: its dtype is {surface.dtype.name}, the molecule's {molecule.dtype.name}; use "
+                f"surface.astype('{molecule.dtype.name}') or molecule.astype('{surface.dtype.name}')"
+            )
+        if surface.height is not None and projection:
+            raise ParameterError("projection: the surface's points have heights of their own; leave it out")
+        salt = model.kappa > 0 and model.phi_type != "coulomb"
+        if surface.normals is None and (projection or salt):
+            why = "a projection" if projection else "salt"
+            raise ArrayError(f"surface: it has no normals, which {why} needs; give Surface(points, normals)")
+        dtype, normals = molecule.dtype, surface.normals
+        points = surface.points
+        if projection:
+            points = points + dtype.type(projection) * normals
+        heights = np.full(len(points), projection) if surface.height is None else surface.height.astype(np.float64)
+        shift = None
+        if salt:
+            lengths = (model.ion_exclusion - heights).astype(dtype)
+            shift = lengths[:, np.newaxis] * normals
+        r = np.maximum(model.size + heights, 0.0)
+        inner = None
+        if model.phi_type != "coulomb" and (r.min() < model.size or (model.compat and r.min() <= model.size)):
+            inner = _inner(molecule, model.size)
+        return cls(molecule.xyz, molecule.charge, inner, points, shift, r, model)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The arguments of ``gpuopt.reference.gem``, in its order."""
+        return self.xyz, self.charge, self.points, self.shift, self.r, self.model, self.inner
+
+    def part(self, rows: np.ndarray) -> Scene:
+        """The same atoms with some of the points."""
+        shift = None if self.shift is None else self.shift[rows]
+        return Scene(self.xyz, self.charge, self.inner, self.points[rows], shift, self.r[rows], self.model)
+
+    @property
+    def form(self) -> str:
+        """Which minimal form computes it: "K0" to "K3", with salt "K3-salt"; "mixed" where regions need several."""
+        if self.model.phi_type == "coulomb":
+            return "K0"
+        regions = self.model.regions(np.where(self.r == self.model.size, np.nextafter(self.r, np.inf), self.r))
+        if regions.min() != regions.max():
+            return "mixed"
+        salt = self.model.kappa > 0
+        return ("K3-salt" if salt else "K3", "K1" if salt else "K0", "K2" if salt else "K0")[int(regions[0]) - 1]
+
+    def prepare(self, configuration: Configuration, out: DeviceArray, nearest: float = 0.0) -> Prepared:
+        """The plan of these sums on the device of ``out`` (M,): everything is uploaded here."""
+        numbers = {key: value for key, value in asdict(self.model).items() if isinstance(value, float)}
+        return _core.prepare_gem(
+            self.xyz,
+            self.charge,
+            self.inner,
+            self.points,
+            self.shift,
+            self.r,
+            numbers | {"alpha": ALPHA},
+            self.model.phi_type,
+            self.model.compat,
+            nearest,
+            out,
+            configuration.variant,
+            configuration.parameters,
+        )
+
+    def run(self, configuration: Configuration, device: Device, nearest: float | None) -> np.ndarray:
+        """The potentials (M,). Raises ArrayError for a point on an atom unless ``nearest`` says what that means."""
+        if nearest is not None and not (_is_number(nearest) and nearest >= _TOUCHING_A):
+            raise ParameterError(
+                f"nearest: {nearest!r} is none; give A of at least {_TOUCHING_A:g}, or None to refuse contacts"
+            )
+        self._refuse_expanded(configuration)
+        out = _core.empty((len(self.points),), self.xyz.dtype, device)
+        self.prepare(configuration, out, nearest or 0.0).run()
+        phi = out.to_numpy()
+        lost = np.flatnonzero(~(np.abs(phi) < _LOST))
+        if len(lost):
+            phi[lost] = self.part(lost)._near(configuration, device, lost)
+        return phi
+
+    def _near(self, configuration: Configuration, device: Device, names: np.ndarray) -> np.ndarray:
+        """The potentials of points whose sums were lost: an atom lies on them, or where their ions begin, which is no
+        infinity. Raises ArrayError for the first kind; ``names`` are what the caller knows the points as."""
+        rows = max(1, _DISTANCES_AT_ONCE // len(self.xyz))
+        for start in range(0, len(self.points), rows):
+            apart = self.points[start : start + rows, np.newaxis].astype(np.float64) - self.xyz
+            touching = np.argwhere(~(np.einsum("mnk,mnk->mn", apart, apart) > 0))
+            if len(touching):
+                row, atom = touching[0]
+                raise ArrayError(
+                    f"surface: point {names[start + row]} lies on atom {atom}, where the potential is infinite; move "
+                    "it, or give nearest=, the distance in A that closer atoms count as"
+                )
+        exact = dict(configuration.parameters) | ({"DISTANCE": 0} if "DISTANCE" in configuration.parameters else {})
+        out = _core.empty((len(self.points),), self.xyz.dtype, device)
+        self.prepare(Configuration(configuration.variant, **exact), out, _TOUCHING_A).run()
+        phi = out.to_numpy()
+        if not (np.abs(phi) < _LOST).all():
+            raise ArrayError(
+                f"surface: the potential at point {names[0]} is {phi[0]}: an atom is nearer than {self.xyz.dtype.name} "
+                "can tell; move the point, give nearest=, or use float64"
+            )
+        return phi
+
+    def _refuse_expanded(self, configuration: Configuration) -> None:
+        """Squares of distances made as |a|^2 + |p|^2 - 2 a.p lose digits with the square of the extent, and near
+        contacts need them: no infinity shows there."""
+        if configuration.parameters.get("DISTANCE", 0) == 0:
+            return
+        from scipy.spatial import cKDTree
+
+        nearest, _ = cKDTree(self.xyz).query(self.points)
+        middle = (self.xyz.min(axis=0) + self.xyz.max(axis=0)) / 2
+        extent = float(np.abs(self.points - middle).max()) * 3**0.5
+        lost = 4 * float(np.finfo(self.xyz.dtype).eps) * extent**2
+        if lost > _EXPANDED_ERROR * float(nearest.min()) ** 2:
+            raise ArrayError(
+                f"surface: point {int(nearest.argmin())} is {nearest.min():.3g} A from an atom, too near for "
+                f"DISTANCE=1 and 2 over {extent:.3g} A in {self.xyz.dtype.name}; use DISTANCE=0"
+            )
+
+
+def _inner(molecule: Molecule, size: float) -> np.ndarray:
+    """An atom's distance from the centre; the model's sphere holds them all."""
+    if molecule.depth is not None:
+        inner = size - molecule.depth.astype(np.float64)
+    else:
+        inner = np.linalg.norm(molecule.xyz.astype(np.float64) - centre(molecule), axis=1)
+    return np.clip(inner, 0.0, size).astype(molecule.dtype)
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float | np.integer | np.floating) and math.isfinite(given)
+
+
+def as_molecule(given: Molecule | Sequence[Any]) -> Molecule:
+    """A Molecule, or a tuple of its arrays in order. Raises ArrayError for anything else."""
+    if isinstance(given, Molecule):
+        return given
+    if isinstance(given, tuple | list) and 2 <= len(given) <= 4:
+        return Molecule(*given)
+    raise ArrayError(
+        f"molecule: {_kind(given)} is none; give gpuopt.Molecule(xyz, charge, radius), a tuple of these, or "
+        "gpuopt.io.read_pqr(path)"
+    )
+
+
+def as_surface(given: Surface | np.ndarray | Sequence[Any]) -> Surface:
+    """A Surface, points alone, or a tuple of its arrays in order. Raises ArrayError for anything else."""
+    if isinstance(given, Surface):
+        return given
+    if isinstance(given, np.ndarray):
+        return Surface(given)
+    if isinstance(given, tuple | list) and 1 <= len(given) <= 4:
+        return Surface(*given)
+    raise ArrayError(
+        f"surface: {_kind(given)} is none; give gpuopt.Surface(points, normals), points (M, 3), or "
+        "gpuopt.io.read_surface(path)"
+    )
+
+
+def _kind(given: object) -> str:
+    if isinstance(given, np.ndarray):
+        return f"an array of shape {given.shape}"
+    return f"a sequence of {len(given)}" if isinstance(given, tuple | list) else repr(given)

@@ -1,0 +1,138 @@
+"""GEM problems: a molecule and points of its surface, with the potentials in double precision."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import Device, ParameterError, empty
+from gpuopt.configuration import Configuration, complete
+from gpuopt.molecule import Molecule, Surface, electrostatic_size
+from gpuopt.problem import Bound, Problem
+from gpuopt.workloads.gem import reference as oracle
+from gpuopt.workloads.gem.pairs import Scene, as_molecule, as_surface
+from gpuopt.workloads.gem.peers import peers
+from gpuopt.workloads.gem.solvation import Model
+
+ALL_PAIRS = 3e8  # of which the oracle does every one: some ten seconds
+_TOLERANCE = {"float32": 1e-6, "float64": 1e-13}  # of the sum of the terms' magnitudes
+_LITERAL_TOLERANCE = {"float32": 4e-6, "float64": 4e-13}  # roots and divisions of a few units in the last place each
+
+
+def gem(
+    molecule: Molecule | Sequence[Any],
+    surface: Surface | np.ndarray | Sequence[Any],
+    *,
+    salt: float = 0.0,
+    projection: float = 0.0,
+    phi_type: str = "total",
+    epsilon_in: float = 1,
+    epsilon_out: float = 80,
+    size: float | None = None,
+    name: str = "molecule",
+    seed: int = 0,
+) -> Problem:
+    """The potential of a molecule at the points of its surface; see :func:`gpuopt.gem` for the arguments.
+
+    Of more than 3e8 pairs, a sample of the points, drawn by ``seed``, is held against the double-precision reference.
+    """
+    atoms, points = as_molecule(molecule), as_surface(surface)
+    options: dict[str, Any] = {"salt": salt, "projection": projection, "phi_type": phi_type}
+    options |= {"epsilon_in": epsilon_in, "epsilon_out": epsilon_out}
+    model = Model.of(
+        salt=salt,
+        epsilon_in=epsilon_in,
+        epsilon_out=epsilon_out,
+        phi_type=phi_type,
+        size=electrostatic_size(atoms) if size is None else size,
+    )
+    if not (isinstance(seed, int) and seed >= 0):
+        raise ParameterError(f"seed: {seed!r} is none; give a whole number of at least 0")
+    scene = Scene.of(atoms, points, model, projection)
+    pairs = len(atoms) * len(points)
+    rows, notes = np.arange(len(points)), []
+    if pairs > ALL_PAIRS:
+        rows = np.sort(
+            np.random.default_rng(seed).choice(
+                rows, min(max(int(ALL_PAIRS / len(atoms)), 16), len(points)), replace=False
+            )
+        )
+        notes.append(f"{len(rows):,} of the {len(points):,} points, drawn at random, are held against the reference")
+    sample = scene.part(rows)
+    magnitude = oracle.magnitude(*sample.arrays)
+
+    def tolerance_of(configuration: Configuration) -> np.ndarray:
+        literal = configuration.variant == "pairs" and configuration.parameters.get("FORM", 0) == 0
+        return (_LITERAL_TOLERANCE if literal else _TOLERANCE)[atoms.dtype.name] * magnitude
+
+    def prepare(configuration: Configuration, device: Device) -> Bound:
+        out = empty((len(points),), atoms.dtype, device, guarded=True)
+        return Bound(scene.prepare(configuration, out), out)
+
+    def call(device: Device) -> Callable[[], np.ndarray]:
+        from gpuopt.workloads.gem import operation
+
+        return lambda: operation.gem(atoms, points, electrostatic_size=model.size, device=device, **options)
+
+    shifts = 0 if scene.shift is None else 3
+    return Problem(
+        workload="gem",
+        name=f"{name}_{_digest(scene)}",
+        dtype=atoms.dtype,
+        sizes={
+            "atoms": len(atoms),
+            "points": len(points),
+            **({"checked": len(rows)} if len(rows) < len(points) else {}),
+        },
+        seed=seed,
+        inputs={"molecule": atoms, "surface": points, "scene": scene, "options": options},
+        reference=oracle.minimal(*sample.arrays),
+        tolerance=_TOLERANCE[atoms.dtype.name] * magnitude,
+        footprint_bytes=(4 * len(atoms) + (4 + shifts) * len(points)) * atoms.dtype.itemsize,
+        prepare=prepare,
+        notes=notes,
+        tolerance_of=tolerance_of,
+        calls={"gpuopt.gem(molecule, surface)": call},
+        checked=rows if len(rows) < len(points) else None,
+        counted={"pair": float(pairs)},
+        peers=peers,
+        traits={"form": scene.form},
+        tunable=lambda configuration: configuration.parameters.get("DISTANCE", 0) == 0,
+    )
+
+
+def _digest(scene: Scene) -> str:
+    """What tells two problems of one name and size apart: rows of one must not pass for those of the other."""
+    found = hashlib.sha256(repr(scene.model).encode())
+    for array in (scene.xyz, scene.charge, scene.inner, scene.points, scene.shift, scene.r):
+        found.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:8]
+
+
+def factorial() -> list[Configuration]:
+    """The paper's factorial, every cell of kernel splitting x work-group x register preloading x image memory x scalar
+    or vectors, then local memory, unrolling and the register accumulator around its first and its final kernel. Cells
+    that a rule forbids are among them: they become rows that say so."""
+    kinds = ({"VECTOR": 1}, {"VECTOR": 4}, {"VECTOR": 2, "MATH": 1}, {"VECTOR": 4, "MATH": 1})
+    cells = [
+        Configuration("pairs", SPECIALIZED=split, LOCAL=local, VERTEX=vertex, ATOMS=atoms, **kind)
+        for split in (0, 1)
+        for local in (64, 256)
+        for vertex in (0, 2)
+        for atoms in (0, 2)
+        for kind in kinds
+    ]
+    final = {"LOCAL": 256, "SPECIALIZED": 1, "VERTEX": 2, "ATOMS": 2, "VECTOR": 4}
+    around: list[dict[str, int]] = [
+        {"VERTEX": 1},
+        {"ATOMS": 1},
+        {"ATOMS": 3, "VECTOR": 4},
+        {"UNROLL": 2},
+        {"UNROLL": 4},
+    ]
+    around.append({"REGISTER_SUM": 1})
+    cells += [Configuration("pairs", **{**base, **change}) for base in ({}, final) for change in around]
+    return list(dict.fromkeys(complete("gem", cell) for cell in cells))

@@ -1,0 +1,1 @@
+"""Matrix products (Jang 2009, Yang 2012)."""

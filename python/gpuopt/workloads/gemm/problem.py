@@ -1,0 +1,168 @@
+"""Problems of the matrix product: operands of the accuracy protocol, rows of the result held against fp64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuopt import host_memory as memory
+from gpuopt._core import Device, DeviceArray, ParameterError, empty
+from gpuopt.configuration import Configuration, complete
+from gpuopt.problem import Bound, Problem
+from gpuopt.selection import Selector, select
+from gpuopt.workloads.common import rounding
+from gpuopt.workloads.common.values import real_dtype
+from gpuopt.workloads.gemm import reference as oracle
+from gpuopt.workloads.gemm.peers import peers
+from gpuopt.workloads.gemm.precision import FAST_FP32, FORMS, NATIVE, Form
+
+ALL_PRODUCTS = 1e10  # of which the reference does every one: some seconds
+FEWEST_ROWS = 32  # that are checked of a larger product
+_FLOPS_COUNTED = "2 M N K, whatever the precision"
+
+
+def gemm(
+    m: int,
+    n: int | None = None,
+    k: int | None = None,
+    dtype: str | np.dtype[Any] = "float32",
+    distribution: str = "uniform",
+    seed: int = 0,
+    device: Selector = None,
+    max_bytes: int | None = None,
+    precision: str | None = None,
+) -> Problem:
+    """Return ``A @ B`` for A (m, k) and B (k, n); n and k are m where they are left out.
+
+    ``distribution`` is one of ``gpuopt.reference.gemm.DISTRIBUTIONS``. Of more than 1e10 products, rows spread over the
+    whole result, the first and the last among them, are held against the reference. ``precision`` is what the whole
+    call asks for, and what tuning is for; None the arrays' own. All sizes are halved until the problem fits half of the
+    free memory, or ``max_bytes``; ``notes`` says so. Raises ParameterError.
+    """
+    kind = real_dtype(dtype)
+    wanted = (m, m if n is None else n, m if k is None else k)
+    if min(wanted) < 1:
+        raise ParameterError(f"m, n, k: {wanted} is no product; give whole numbers of at least 1")
+    if distribution not in oracle.DISTRIBUTIONS:
+        known = ", ".join(oracle.DISTRIBUTIONS)
+        raise ParameterError(f"distribution: there is none called {distribution!r}; use one of {known}")
+    if precision is not None and precision not in FORMS:
+        raise ParameterError(f"precision: {precision!r} is none; use one of {', '.join(FORMS)}, or None")
+    chosen = None if device is None else select(device)
+    (m, n, k), notes = memory.fit(
+        wanted,
+        lambda extents: _needs(extents, kind),
+        lambda extents: tuple(max(1, length // 2) for length in extents),
+        chosen,
+        max_bytes,
+    )
+    a, b = oracle.operands(distribution, m, n, k, seed, kind)
+    rows = _rows(m, n * k, seed)
+    if rows is not None:
+        notes.append(f"{len(rows):,} of the {m:,} rows of the result, spread over all, are held against the reference")
+    checked = a if rows is None else a[rows]
+    magnitude = oracle.magnitude(checked, b)
+    on_devices = _OnDevices(a, b)
+    # A CPU's fastest of float32's accuracy is float32 itself.
+    fast = chosen is not None and chosen.type != "cpu" and precision is None and kind == np.float32
+    # What lies below the least normal number may be flushed to zero, product by product.
+    flushed = (k + 2) * float(np.finfo(kind).tiny)
+
+    def tolerance(form: Form | None) -> np.ndarray:
+        relative = form.tolerance(k) if form else (k + 2) * rounding.unit_roundoff(kind)
+        return np.asarray(relative * magnitude + flushed)
+
+    return Problem(
+        workload="gemm",
+        name="_".join(["gemm", f"{m}x{n}x{k}", *([distribution] if distribution != "uniform" else [])]),
+        dtype=kind,
+        sizes={"M": m, "N": n, "K": k, **({"checked": len(rows)} if rows is not None else {})},
+        seed=seed,
+        inputs={"A": a, "B": b, "magnitude": magnitude},
+        reference=oracle.product(checked, b),
+        tolerance=tolerance(FORMS[precision] if precision else None),
+        footprint_bytes=(m * k + k * n + m * n) * kind.itemsize,
+        prepare=on_devices,
+        flops=2.0 * m * n * k,
+        flops_counted=_FLOPS_COUNTED,
+        peers=peers,
+        notes=notes,
+        tolerance_of=lambda configuration: tolerance(_form(configuration)[1]),
+        calls=dict(map(on_devices.call, [precision, FAST_FP32] if fast else [precision])),
+        checked=rows,
+        traits={"precision": precision or NATIVE},
+        untuned=complete("gemm", Configuration("tensor", **FORMS[precision].parameters)) if precision else None,
+        # Sums that stay in the unit lose digits with every step.
+        tunable=lambda configuration: (
+            _form(configuration)[0] == (precision or NATIVE) and configuration.parameters.get("PROMOTE", 1) == 1
+        ),
+    )
+
+
+def _form(configuration: Configuration) -> tuple[str, Form | None]:
+    """The precision that a configuration computes in, by name, and what it is made of; None is the arrays' own."""
+    given = configuration.parameters.items()
+    found = ((name, form) for name, form in FORMS.items() if form.parameters.items() <= given)
+    return next(found, (NATIVE, None))
+
+
+def precisions() -> list[Configuration]:
+    """Each precision beside the arrays' own, and the best of them with sums that stay in the unit."""
+    forms = {name: form.parameters for name, form in FORMS.items()}
+    kept = [{**forms[name], "PROMOTE": 0} for name in ("tf32x3", "fp16x3")]
+    return [complete("gemm", Configuration("tensor", **parameters)) for parameters in (*forms.values(), *kept)]
+
+
+def _rows(m: int, products_a_row: int, seed: int) -> np.ndarray | None:
+    """One row drawn from each of as many equal runs as the reference has time for, the first and the last row among
+    them; None for all."""
+    if m * products_a_row <= ALL_PRODUCTS:
+        return None
+    count = min(m, max(FEWEST_ROWS, int(ALL_PRODUCTS / products_a_row)))
+    if count == m:
+        return None
+    places = (np.arange(count) + np.random.default_rng([seed, 2]).random(count)) * m / count
+    rows = np.minimum(places.astype(np.int64), m - 1)
+    rows[0], rows[-1] = 0, m - 1
+    return rows
+
+
+class _OnDevices:
+    """A problem's matrices on the devices that have asked for them, uploaded once each."""
+
+    def __init__(self, a: np.ndarray, b: np.ndarray) -> None:
+        self._a, self._b = a, b
+        self._held: dict[int, tuple[DeviceArray, DeviceArray]] = {}
+
+    def __call__(self, configuration: Configuration, device: Device) -> Bound:
+        from gpuopt import arrays
+        from gpuopt.workloads.gemm import operation
+
+        if device.index not in self._held:
+            self._held[device.index] = arrays.to_device(self._a, device), arrays.to_device(self._b, device)
+        a, b = self._held[device.index]
+        out = empty((self._a.shape[0], self._b.shape[1]), self._a.dtype, device, guarded=True)
+        return Bound(operation.prepare_gemm(a, b, out, configuration), out)
+
+    def call(self, precision: str | None) -> tuple[str, Callable[[Device], Callable[[], np.ndarray]]]:
+        """What a user writes, and that product of NumPy arrays, which travel each time."""
+        from gpuopt.workloads.gemm import operation
+
+        written = f", precision={precision!r}" if precision else ""
+
+        def make(device: Device) -> Callable[[], np.ndarray]:
+            return lambda: operation.gemm(self._a, self._b, precision=precision, device=device)
+
+        return f"gpuopt.gemm(A, B{written})", make
+
+
+def _needs(extents: tuple[int, ...], dtype: np.dtype[Any]) -> memory.Needs:
+    m, n, k = extents
+    rows = min(m, max(FEWEST_ROWS, int(ALL_PRODUCTS / (n * k))))
+    arrays = (m * k + k * n + m * n) * dtype.itemsize
+    # Host: operands while they are drawn in fp64, then those of the reference; the result when it is checked.
+    wide = 8 * max(m * k + k * n, 2 * k * n + 2 * rows * k + 4 * rows * n)
+    # Device: each variant under comparison has a result of its own, and some have packed operands.
+    return memory.Needs(host=arrays + wide, device=4 * arrays)

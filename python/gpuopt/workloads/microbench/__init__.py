@@ -1,0 +1,1 @@
+"""Microbenchmarks of the device itself (Yang 2012)."""

@@ -1,0 +1,178 @@
+"""Measuring a device's profile: which microbenchmarks are asked, and which ceilings their points show.
+
+A ceiling is the fastest of a small family of kernels; what one data type or one shape reaches is a result and no
+ceiling."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpuopt import _core
+from gpuopt._core import Device, Error
+from gpuopt.lab.device.caches import last_level_cache
+from gpuopt.lab.device.levels import find
+from gpuopt.lab.device.profile import Ceiling, Profile, path_of, save
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.run.survey import survey
+from gpuopt.lab.show.points import rate_of
+from gpuopt.selection import Selector, reads_ptx, select
+from gpuopt.workloads.microbench import questions
+from gpuopt.workloads.microbench.points import Point, TransferPoint
+from gpuopt.workloads.microbench.questions import MIB, family_rows, fitting, points, sweep_sizes
+
+# ---------------------------------------------------------------- measuring
+
+
+def profile(
+    device: Selector = None,
+    *,
+    store: str | Path | None = None,
+    progress: bool = False,
+    keep: bool = True,
+) -> Profile:
+    """Measures a device's headline ceilings and keeps them for its bounds: under 2 minutes on an H200 or 2 cores.
+
+    Parameters
+    ----------
+    store
+        A file of result rows: an interrupted profile goes on from there.
+    keep
+        Whether it becomes the profile of this device and driver in the user's cache.
+
+    Raises KeyboardInterrupt where it was interrupted: half a profile has wrong ceilings.
+    """
+    chosen = select(device)
+    study = survey(headline(chosen), device=chosen, store=store, progress=progress, name="profile")
+    if study.interrupted:
+        raise KeyboardInterrupt
+    made = of_rows(study.points)
+    if keep:
+        save(made, path_of(chosen))
+        last_level_cache.cache_clear()  # it may come from the profile
+    return made
+
+
+def headline(device: Device) -> list[Point | TransferPoint]:
+    """The points of a profile: at most eighty."""
+    gpu = device.type != "cpu"
+    found: list[Point | TransferPoint] = []
+
+    def ask(family: str, size: int | None, levels: questions.Levels, dtype: str = "float32", width: int = 0) -> None:
+        found.extend(points(device, fitting(family, device), dtype, size, levels, width=width))
+
+    if gpu:
+        ask("read", None, {"WIDTH": (2, 4), "AHEAD": (4, 16)})
+        ask("write", None, {"WIDTH": 4, "AHEAD": (1, 4)})
+        ask("triad", None, {"WIDTH": 4, "AHEAD": (1, 4)})
+        copies = [row for row in family_rows("copy") if row.name == "copy"]
+        found.extend(points(device, copies, "float32", None, {"WIDTH": 4, "AHEAD": (1, 4)}))
+        found.extend(points(device, copies, "float32", None, {"WIDTH": 2, "AHEAD": 1}))
+        for dtype, width in (("int8", 1), ("int16", 1), ("float32", 1), ("float32", 16), ("float64", 1)):
+            found.extend(points(device, copies, dtype, None, {"WIDTH": width, "AHEAD": 1}))
+    else:
+        ask("read", None, {"WIDTH": 16, "AHEAD": (4, 8), "ITEMS": (8, 64)})
+        ask("write", None, {"WIDTH": 16, "ITEMS": (8, 64)})
+        ask("triad", None, {"WIDTH": 16, "ITEMS": (8, 64)})
+        ask("copy", None, {"WIDTH": (8, 16), "ITEMS": (8, 64)})
+    for size in sweep_sizes(device, 2):
+        ask("cached", size, {"WIDTH": 4 if gpu else 16})
+    ask("constant", 16384, {"UNIFORM": (0, 1)})
+    ask("local", 16384, {"WIDTH": (1, 4), "STRIDE": 1})
+    ask("image1d", 16384, {})
+    ask("image2d", 16384, {"LINEAR": (0, 1), "CHANNELS": (1, 4)}, width=256)
+    ask("taps", 16384, {"LANES": 1, "AHEAD": 8} if gpu else {"LANES": (8, 16), "AHEAD": (8, 16)}, width=256)
+    for dtype in ("float32", "float64"):
+        ask("flops", 16384, {"WIDTH": (1, 2) if gpu else (8, 16), "CHAINS": 8}, dtype)
+    if reads_ptx(device):
+        ask("tensor", 16384, {"CHAINS": (4, 8)})
+    special = [row for row in family_rows("special") if row.name in ("native_rsqrt", "rsqrt", "divide")]
+    found.extend(points(device, special, "float32", 16384, {"WIDTH": 1 if gpu else 16}))
+    ask("integer", 16384, {"WIDTH": 1 if gpu else 16}, "uint32")
+    chase = [row for row in family_rows("latency") if row.name == "chase"]
+    for working_set in (16384, 8 * MIB, None):
+        found.extend(points(device, chase, "uint32", working_set, {}))
+    ask("launch", 16384, {})
+    found += [TransferPoint(way, True) for way in ("upload", "download")]
+    return found
+
+
+def of_rows(rows: Sequence[Row]) -> Profile:
+    """The profile that a survey's points show. Raises Error where none of them is good."""
+    good = [row for row in rows if row["status"] == "ok" and "suspicious" not in (row["flags"] or [])]
+    if not good:
+        raise Error("no microbenchmark ran on this device: there is no profile")
+    # Where a set is partly held, twice the trips take less than twice the time: a knee, and no fault of the clock.
+    cached = [row for row in rows if row["status"] == "ok" and row["family"] == "cached"]
+    kinds = [row["configuration"] for row in cached]
+    sweep = [row for row in cached if row["configuration"] == max(dict.fromkeys(kinds), key=kinds.count)]
+    levels = find(
+        [(row["sizes"]["bytes"], row["gb_s"]) for row in sorted(sweep, key=lambda row: row["sizes"]["bytes"])]
+    )
+    ceilings: dict[str, Ceiling] = {}
+    for row in good:
+        for name in names_of(row):
+            rate, unit = (row["gop_s"], "G/s") if name.startswith(("fetch", "taps")) else rate_of(row)
+            if not rate:
+                continue
+            best = ceilings.get(name)
+            lower_is_better = unit in ("ns", "us")
+            if best is None or (rate < best.rate if lower_is_better else rate > best.rate):
+                ceilings[name] = _ceiling(row, float(rate), unit)
+    for number, level in enumerate(levels[:-1], 1):
+        ceilings[f"cache{number}"] = Ceiling(level.rate_gb_s, "GB/s", "the plateau of the working-set sweep")
+    first = good[0]
+    return Profile(
+        device=str(first["device"]),
+        driver=str(first["driver"]),
+        platform=str(first["platform"]),
+        date=datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        gpuopt_version=_core.__version__,
+        ceilings=dict(sorted(ceilings.items(), key=lambda item: _order(item[0]))),
+        levels=tuple(levels),
+        rows=tuple(rows),
+    )
+
+
+_STREAMS = ("read", "write", "copy", "triad")
+_ORDER = ("dram", "cache", "l1", "local", "constant", "image", "fetch", "taps", "float", "mma_", "latency", "launch")
+
+
+def names_of(row: Row) -> list[str]:
+    """The ceilings that a point counts for."""
+    family, params = str(row["family"]), row.get("params") or {}
+    if family in _STREAMS:
+        return [f"dram.{family}"]
+    if family == "cached":
+        return ["l1"]
+    if family in ("local", "constant"):
+        return [family]
+    if family in ("image1d", "image2d"):
+        return ["image", "fetch"] if not params.get("LINEAR") else ["fetch.linear"]
+    if family == "taps":
+        return ["taps"]
+    if family == "flops":
+        return [str(row["dtype"])]
+    if family == "latency":
+        size = int(row["sizes"]["bytes"])
+        return [f"latency.{size // MIB}MiB" if size >= MIB else f"latency.{size // 1024}KiB"]
+    if family in ("special", "integer", "tensor"):
+        return list(row.get("special") or {})
+    if family in ("launch", "transfer"):
+        return ["launch" if family == "launch" else str(row["variant"])]
+    return []
+
+
+def _ceiling(row: Row, rate: float, unit: str) -> Ceiling:
+    lo, hi, mid = row.get("ci_lo_ms"), row.get("ci_hi_ms"), row["median_ms"]
+    what = f"{row['configuration']} {row['dtype']}"
+    if not lo or not hi:
+        return Ceiling(rate, unit, what)
+    if unit in ("ns", "us"):
+        return Ceiling(rate, unit, what, rate * lo / mid, rate * hi / mid)
+    return Ceiling(rate, unit, what, rate * mid / hi, rate * mid / lo)
+
+
+def _order(name: str) -> tuple[int, str]:
+    return next((i for i, start in enumerate(_ORDER) if name.startswith(start)), len(_ORDER)), name

@@ -1,0 +1,129 @@
+"""The points of a survey of microbenchmarks: one kernel at one size, or one copy from or to the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt import configuration as tables
+from gpuopt._core import MismatchError
+from gpuopt.configuration import Configuration
+from gpuopt.lab.device.bandwidth import clock_step_ns
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.run.candidates import Target, kernel_fields, problem_fields, variant_target
+from gpuopt.lab.run.survey import SurveyRun
+from gpuopt.lab.timing import samplers
+from gpuopt.workloads.microbench.problem import microbenchmark, release
+
+
+@dataclass(frozen=True)
+class Point:
+    """One question: a microbenchmark at one size, and in which state the caches are for it."""
+
+    workload: ClassVar[str] = "microbench"
+
+    configuration: Configuration
+    dtype: str = "float32"
+    bytes: int = 1 << 26
+    width: int = 0
+    trips: int = 1
+
+    @property
+    def variant(self) -> str:
+        return self.configuration.variant
+
+    def __str__(self) -> str:
+        return f"{self.configuration} {self.dtype}"
+
+    def fields(self) -> Row:
+        """What the row says of the question before it is asked."""
+        exact = tables.complete("microbench", self.configuration)
+        family = next(row.family for row in tables.variants("microbench") if row.name == self.variant)
+        return {
+            "family": family,
+            "variant": self.variant,
+            "configuration": str(exact),
+            "params": exact.parameters,
+            "dtype": self.dtype,
+            "sizes": {"bytes": self.bytes, "width": self.width, "trips": self.trips},
+        }
+
+    def target(self, run: SurveyRun) -> Target:
+        """Built, bound and verified. Raises what forbids it."""
+        exact = tables.complete("microbench", self.configuration)
+        with run.ledger("data"):
+            problem = microbenchmark(
+                exact, self.dtype, self.bytes, width=self.width, trips=self.trips, device=run.device
+            )
+        # Which level of memory holds a working set is what some points ask; none of them flushes a cache.
+        common = problem_fields(problem, run.device, run.protocol.name, "hot", run.env_hash)
+        common["family"] = self.fields()["family"]
+        return variant_target(problem, exact, None, run.device, common, run.ledger, None, run.recorder.clock_of)
+
+    @classmethod
+    def release(cls) -> None:
+        """Lets go of the data that are held for the next point."""
+        release()
+
+
+@dataclass(frozen=True)
+class TransferPoint:
+    """A copy of ``bytes`` from the host or to it, by memory of the driver's own (``pinned``) or any."""
+
+    workload: ClassVar[str] = "microbench"
+
+    variant: str  # "upload" or "download"
+    pinned: bool
+    bytes: int = 1 << 26
+
+    def __str__(self) -> str:
+        return f"{self.variant} {'pinned' if self.pinned else 'plain'}"
+
+    def fields(self) -> Row:
+        """What the row says of the question before it is asked."""
+        configuration = Configuration(self.variant, PINNED=int(self.pinned))
+        return {
+            "family": "transfer",
+            "variant": self.variant,
+            "configuration": str(configuration),
+            "params": configuration.parameters,
+            "dtype": "uint8",
+            "sizes": {"bytes": self.bytes},
+        }
+
+    def target(self, run: SurveyRun) -> Target:
+        """Bound and verified. Raises what forbids it."""
+        with run.ledger("data"):
+            array = _core.empty((self.bytes,), np.dtype(np.uint8), run.device)
+            prepared, host = _core.prepare_transfer(array, self.variant == "upload", self.pinned)
+            data = np.random.default_rng(0).integers(0, 256, self.bytes, dtype=np.uint8)
+
+        def check() -> None:
+            there = self.variant == "upload"
+            host[:] = data if there else 0
+            if there:
+                array.fill_bytes(0)
+            else:
+                upload, staged = _core.prepare_transfer(array, True, False)
+                staged[:] = data
+                upload.run()
+            prepared.run()
+            if not np.array_equal(array.to_numpy() if there else host, data):
+                raise MismatchError(f"{self.variant}: what arrived is not what was sent")
+
+        with run.ledger("verify"):
+            check()
+        fields = run.common | self.fields() | kernel_fields(prepared)
+        fields |= {"problem": "transfer", "footprint_bytes": self.bytes, "seed": 0, "cache_state": "hot"}
+        fields |= {"flops": None, "bytes": prepared.work["bytes"], "options": "transfer 1"}
+        with run.ledger("warm-up"):
+            sampler = samplers.device_sampler(prepared, clock_step_ns(run.device.index), None, "event")
+        fields["clock"] = sampler.clock
+        return Target(str(self), "variant", fields, sampler, check, prepared.work)
+
+    @classmethod
+    def release(cls) -> None:
+        """Nothing is held for the next point."""

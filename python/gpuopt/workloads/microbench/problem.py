@@ -1,0 +1,115 @@
+"""A microbenchmark as a problem: its data, what it has to write, and how it is bound to a device."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import Device, DeviceArray, ParameterError
+from gpuopt.configuration import Configuration, complete
+from gpuopt.problem import Bound, Problem
+from gpuopt.selection import Selector, select
+from gpuopt.workloads.microbench import reference as oracle
+
+
+def microbenchmark(
+    configuration: str | Configuration,
+    dtype: str | np.dtype[Any] = "float32",
+    bytes: int = 1 << 26,
+    *,
+    width: int = 0,
+    trips: int = 1,
+    seed: int = 0,
+    device: Selector = None,
+) -> Problem:
+    """One microbenchmark of one size.
+
+    Parameters
+    ----------
+    configuration
+        A variant of ``gpuopt.variants("microbench")``, by name or with levels; what it must write depends on both.
+    bytes
+        Of the source array; rounded down to whole lines and elements (a multiple of 128 scalars), at least one.
+    width
+        Scalars in a line of the source, where it has two dimensions; 0 takes all of it as one line.
+    trips
+        Times round the loop, of what loops.
+
+    Raises ParameterError for what is no size, UnsupportedError for what the device lacks.
+    """
+    if isinstance(configuration, str):
+        configuration = Configuration.parse(configuration)
+    exact = complete("microbench", configuration)
+    kind = np.dtype(dtype)
+    if bytes < 1 or trips < 1 or width < 0:
+        raise ParameterError(f"bytes: {bytes}, width: {width}, trips: {trips}; sizes are whole numbers of at least 1")
+    grain = math.lcm(128, max(width, 1), 2 * exact.parameters.get("WIDTH", 1))
+    elements = max(int(bytes // kind.itemsize // grain), 1) * grain
+    chosen = select(device)
+    facts = _core.microbench_facts(chosen, kind, elements, width, trips, exact.variant, exact.parameters)
+    outputs = int(facts["outputs"])
+    data = _source(exact.variant if oracle.has_own_source(exact.variant) else "", elements, width, kind, seed)
+
+    expected = oracle.expected(exact.variant, oracle.Case(data, width or elements, trips, exact.parameters, outputs))
+
+    def prepare(asked: Configuration, device: Device) -> Bound:
+        if complete("microbench", asked) != exact:
+            raise ParameterError(f"configuration: this problem is {exact}'s own; make another for {asked}")
+        out = _core.empty((outputs,), kind, device, True)
+
+        def plan(store: bool, times: int = trips) -> _core.Prepared:
+            return _core.prepare_microbench(
+                _uploaded(data, device.index), out, width, times, store, exact.variant, exact.parameters
+            )
+
+        timed, doubled = plan(False), plan(False, 2 * trips)
+        loops = doubled.work != timed.work
+        return Bound(timed, out, proof=plan(True), doubled=doubled if loops else None)
+
+    sizes = {"bytes": elements * kind.itemsize}
+    sizes |= ({"width": width} if width else {}) | ({"trips": trips} if trips > 1 else {})
+    return Problem(
+        workload="microbench",
+        name=exact.variant,
+        dtype=kind,
+        sizes=sizes,
+        seed=seed,
+        inputs={"source": data},
+        reference=expected.values,
+        tolerance=np.asarray(expected.tolerance),
+        footprint_bytes=elements * kind.itemsize,
+        prepare=prepare,
+    )
+
+
+_held_sources: dict[tuple[Any, ...], np.ndarray] = {}
+_held_arrays: list[tuple[np.ndarray, int, DeviceArray]] = []
+
+
+def _source(variant: str, elements: int, width: int, dtype: np.dtype[Any], seed: int) -> np.ndarray:
+    """The data, the last of which is held: neighbouring questions are often about the same."""
+    key = (variant, elements, width if variant else 0, dtype, seed)
+    if key not in _held_sources:
+        _held_sources.clear()
+        _held_sources[key] = oracle.source(variant, elements, width, dtype, np.random.default_rng(seed))
+    return _held_sources[key]
+
+
+def _uploaded(data: np.ndarray, index: int) -> DeviceArray:
+    """The same data on a device, the last of which is held."""
+    for held, on, array in _held_arrays:
+        if held is data and on == index:
+            return array
+    _held_arrays.clear()
+    array = _core.to_device(data, _core.devices()[index])
+    _held_arrays.append((data, index, array))
+    return array
+
+
+def release() -> None:
+    """Lets go of the data that are held for the next question."""
+    _held_sources.clear()
+    _held_arrays.clear()

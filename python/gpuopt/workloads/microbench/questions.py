@@ -1,0 +1,262 @@
+"""How a question to a device becomes points of a survey: which rows of the table answer it, at which levels."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import Device, ParameterError, UnsupportedError, Variant
+from gpuopt.configuration import Configuration, complete, variants
+from gpuopt.lab.device.bandwidth import affordable_bytes
+from gpuopt.lab.device.bounds import TENSOR
+from gpuopt.lab.show.points import OPENCL_NAMES
+from gpuopt.workloads.microbench.points import Point
+
+Levels = Mapping[str, int | Sequence[int]]
+
+MIB = 1 << 20
+# Bytes, flop or results of one timed run of a loop: milliseconds on any device of the type.
+_RUN = {
+    "gpu": {"bytes": 3e10, "flops": 1e11, "tensor": 2e12, "special": 5e9, "fetch": 2e9},
+    "cpu": {"bytes": 1e9, "flops": 2e9, "tensor": 2e9, "special": 1e8, "fetch": 4e6},
+}
+_LOADS = 1 << 15  # of a pointer chase
+
+SCALARS = {name: scalar for scalar, name in OPENCL_NAMES.items()}
+
+
+def element(dtype: str) -> tuple[str, dict[str, int]]:
+    """The NumPy scalar type and the levels of WIDTH and STRUCT of a type's name: OpenCL's (``"float4"``, ``"char"``),
+    ``"struct5"`` for a struct of five floats, or NumPy's (``"float32"``; ``"float16"`` is OpenCL's sixteen floats, the
+    16-bit type is ``"half"``). Raises ParameterError."""
+    if dtype in OPENCL_NAMES and dtype != "float16":
+        return dtype, {"WIDTH": 1, "STRUCT": 0}
+    if found := re.fullmatch(r"struct(\d+)", dtype):
+        return "float32", {"WIDTH": int(found[1]), "STRUCT": 1}
+    found = re.fullmatch(r"([a-z]+?)(\d*)", dtype)
+    if found and found[1] in SCALARS and found[2] in ("", "2", "3", "4", "8", "16"):
+        return SCALARS[found[1]], {"WIDTH": int(found[2] or 1), "STRUCT": 0}
+    names = ", ".join(SCALARS)
+    raise ParameterError(
+        f"dtype: {dtype!r} is none; use {names}, with 2, 3, 4, 8 or 16 behind it, or struct5 and so on"
+    )
+
+
+# By kind: the family, the working sets on a GPU and on a CPU (whole device), and the levels asked.
+CACHES: dict[str, tuple[str, tuple[tuple[int, ...], tuple[int, ...]], Levels]] = {
+    "constant": ("constant", ((16384,), (16384,)), {"UNIFORM": (0, 1), "WIDTH": (1, 4)}),
+    "local": ("local", ((16384,), (16384,)), {"STRIDE": (1, 2, 4, 8, 16, 32), "WIDTH": (1, 4)}),
+    "image1d": ("image1d", ((16384,), (16384,)), {}),
+    "image2d": ("image2d", ((16384,), (16384,)), {"LINEAR": (0, 1), "CHANNELS": (1, 4)}),
+    "l1": ("cached", ((16384, 65536), (32768, 65536)), {"WIDTH": (4, 16)}),
+    "l2": ("cached", ((4 * MIB, 8 * MIB), (MIB // 2, MIB)), {"WIDTH": (4, 16)}),
+}
+
+
+def sweep_sizes(device: Device, per_octave: int) -> list[int]:
+    """Working sets from 16 KiB to what memory is sure to be, evenly spaced in their logarithm."""
+    last = min(memory_bytes(device), (1 << 30) if device.type != "cpu" else 512 * MIB)
+    count = 1
+    while 16384 * 2 ** (count / per_octave) <= last:
+        count += 1
+    return [round(16384 * 2 ** (k / per_octave) / 4096) * 4096 for k in range(count)]
+
+
+def family_rows(name: str) -> list[Variant]:
+    return [variant for variant in variants("microbench") if variant.family == name]
+
+
+def fitting(family: str, device: Device) -> list[Variant]:
+    """The shapes of a family that suit the device's type: few work-items with a run each on a CPU."""
+    rows = family_rows(family)
+    runs = [row for row in rows if row.name.endswith("_chunks")]
+    if not runs:
+        return rows
+    return runs if device.type == "cpu" else [row for row in rows if not row.name.endswith("_chunks")]
+
+
+def shapes(
+    family: str, pattern: str | None, device: Device, scalar: str = "float32", levels: Levels | None = None
+) -> list[Variant]:
+    """The variants of a streaming family that a pattern names."""
+    table = {row.name: row for row in family_rows(family)}
+    names = {
+        "coalesced": family,
+        "chunks": f"{family}_chunks",
+        "packed": f"{family}_packed",
+        "staged": f"{family}_staged",
+    }
+    known = {word: name for word, name in names.items() if name in table}
+    together = pattern == "coalesced and mends"
+    if pattern is not None and not together:
+        if pattern not in known:
+            raise ParameterError(f"pattern: {pattern!r} is none of a {family}; use one of {', '.join(known)}")
+        return [table[known[pattern]]]
+    width, struct = int((levels or {}).get("WIDTH", 1)), (levels or {}).get("STRUCT", 0)  # type: ignore[arg-type]
+    if struct:
+        return [table[family], *([table[known["staged"]]] if "staged" in known else [])]
+    if width == 1 and scalar in ("int8", "uint8", "int16", "uint16", "float16") and "packed" in known:
+        return [table[family], table[known["packed"]]]
+    return [table[family] if together or device.type != "cpu" or width == 3 else table[known["chunks"]]]
+
+
+def widest(device: Device) -> int:
+    return 16 if device.type == "cpu" else 1
+
+
+def points(
+    device: Device,
+    rows: Iterable[Variant],
+    scalar: str,
+    size: int | None,
+    levels: Levels,
+    width: int = 0,
+    trips: int | None = None,
+) -> list[Point]:
+    """A point for each combination of the levels that a row knows; loops get as many trips as make milliseconds.
+
+    Levels that a row does not have do not count for it. Raises ParameterError for one that its parameter lacks.
+    """
+    exact_size = memory_bytes(device) if size is None else int(size)
+    found: list[Point] = []
+    for row in rows:
+        known = {p.name: p.levels for p in row.parameters}
+        asked = {k: list(v) if isinstance(v, Sequence) else [v] for k, v in levels.items() if k in known}
+        for name, values in asked.items():
+            asked[name] = [value for value in values if value in known[name]]
+            if not asked[name]:
+                listed = ", ".join(map(str, known[name]))
+                raise ParameterError(
+                    f"{name}: {values[0]} is not one of its levels for {row.name}; use one of {listed}"
+                )
+        for combination in itertools.product(*asked.values()):
+            configuration = Configuration(row.name, **dict(zip(asked, combination, strict=True)))
+            loops = trips or trips_for(device, configuration, scalar, exact_size, width)
+            found.append(Point(configuration, scalar, exact_size, width, loops))
+    return found
+
+
+def trips_for(device: Device, configuration: Configuration, scalar: str, size: int, width: int = 0) -> int:
+    """Trips of a loop's run of some milliseconds, a power of two, so that the same question is asked again; 1 of what
+    does not loop or cannot run."""
+    exact = complete("microbench", configuration)
+    kind = np.dtype(scalar)
+    elements = max(size // kind.itemsize // 128, 1) * 128
+
+    def amount(trips: int) -> dict[str, float]:
+        facts = _core.microbench_facts(device, kind, elements, width, trips, exact.variant, exact.parameters)
+        tensor = sum(amount for name, amount in facts["special"].items() if name.startswith(TENSOR))
+        return {
+            "bytes": sum(facts["bytes"].values()),
+            "flops": facts["flops"],
+            "tensor": tensor,
+            "special": sum(facts["special"].values()) - tensor,
+            "fetch": facts["special"].get("fetch", 0.0),
+            "load": facts["special"].get("load", 0.0),
+        }
+
+    try:
+        one, two = amount(1), amount(2)
+    except (UnsupportedError, ParameterError):
+        return 1
+    if two["load"] > one["load"]:
+        return _LOADS
+    wanted = _RUN["cpu" if device.type == "cpu" else "gpu"]
+    needed = [wanted[kind] / (two[kind] - one[kind]) for kind in wanted if two[kind] > one[kind]]
+    return 1 << max(2, round(math.log2(max(min(needed), 1)))) if needed else 1
+
+
+def pattern_bytes(device: Device) -> int:
+    """What access patterns are compared on: a quarter of the footprint of a stream."""
+    return max(memory_bytes(device) // 4, MIB)
+
+
+def memory_bytes(device: Device) -> int:
+    """A footprint that no last-level cache holds an eighth of, where the memory has room for it."""
+    wanted = 512 * MIB if device.type == "cpu" else 1024 * MIB
+    return max(min(wanted, affordable_bytes(device) // 2) // MIB * MIB, MIB)
+
+
+# ---------------------------------------------------------------- the whole cube
+
+_STREAM_TYPES = {
+    "int8": (1, 4, 16),
+    "int16": (1, 4, 8),
+    "float16": (1, 4, 8),
+    "int32": (1, 4),
+    "float32": (1, 2, 4, 8, 16),
+    "float64": (1, 2, 4, 8),
+    "int64": (1, 2),
+}
+
+
+def cube(device: Device, quick: bool = False) -> list[Point]:
+    """Data type x width x pattern x memory x working set: four to five hundred points, a quarter where quick."""
+    gpu = device.type != "cpu"
+    found: list[Point] = []
+
+    def ask(
+        rows: Iterable[Variant], levels: Levels, dtype: str = "float32", size: int | None = None, width: int = 0
+    ) -> None:
+        found.extend(points(device, rows, dtype, size, levels, width=width))
+
+    copies = [row for row in family_rows("copy") if row.name == "copy"]
+    for dtype, widths in _STREAM_TYPES.items():
+        narrow = widths[:1] if quick else widths
+        for width in narrow:
+            ahead = (1,) if quick or not gpu else (1, 4)
+            ask(copies, {"WIDTH": width, "AHEAD": ahead}, dtype)
+            for family in () if quick else ("read", "write"):
+                ask(shapes(family, None, device, dtype, {"WIDTH": 2}), {"WIDTH": width}, dtype)
+        ask([row for row in family_rows("copy") if row.name == "copy_packed"], {}, dtype)
+    for width in (5, 32) if quick else (3, 5, 8, 16, 32):
+        ask(copies, {"WIDTH": width, "STRUCT": 1, "AHEAD": 1})
+        vias = (1,) if quick else tuple(via for via in (1, 2) if width % via == 0)
+        ask([row for row in family_rows("copy") if row.name == "copy_staged"], {"WIDTH": width, "VIA": vias})
+    ask(fitting("triad", device), {"WIDTH": (4,) if quick else (1, 2, 4, 8)})
+    for kind, levels in PATTERNS.items():
+        some = {name: values[:2] if quick and isinstance(values, tuple) else values for name, values in levels.items()}
+        ask(family_rows(kind), some, size=pattern_bytes(device), width=64 if kind == "row" else 0)
+    for family, sizes, levels in CACHES.values():
+        for size in sizes[device.type == "cpu"]:
+            ask(fitting(family, device), levels, size=size, width=256 if family == "image2d" else 0)
+    for size in sweep_sizes(device, 1 if quick else 4):
+        ask(fitting("cached", device), {"WIDTH": 4 if gpu else 16}, size=size)
+    for kernel in BLOCK_KERNELS:
+        found.extend(block_points(device, kernel, None, quick))
+    return found
+
+
+PATTERNS: dict[str, Levels] = {
+    "adjacent": {"SPAN": (2, 4)},
+    "row": {},
+    "shared": {},
+    "strided": {"STRIDE": (1, 2, 4, 8, 16, 32, 64, 128)},
+    "unaligned": {"OFFSET": (0, 1, 4, 16)},
+    "random": {},
+    "broadcast": {},
+}
+BLOCK_KERNELS = ("copy2d", "transpose", "tiled", "cache_reuse")
+_SIDES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_COMMON_SHAPES = ((16, 16), (32, 8), (8, 32), (32, 16), (32, 32), (64, 4), (256, 1))
+
+
+def block_points(device: Device, kernel: str, width: int | None, quick: bool = False) -> list[Point]:
+    """Shapes of work-groups of 64 to 1024 items, for one of ``BLOCK_KERNELS`` on lines of ``width`` scalars."""
+    gpu = device.type != "cpu"
+    compute = kernel in ("tiled", "cache_reuse")
+    width = width or ((1024 if gpu else 256) if compute else (8192 if gpu else 2048))
+    size = (2 if compute else 1) * width * width * 4
+    every = [
+        (x, y) for x, y in itertools.product(_SIDES, _SIDES) if 64 <= x * y <= min(1024, device.max_work_group_size)
+    ]
+    found: list[Point] = []
+    for x, y in _COMMON_SHAPES if quick else every:
+        levels = {"LOCAL_X": x, "LOCAL_Y": y}
+        found += points(device, family_rows(kernel), "float32", size, levels, width=width)
+    return found

@@ -1,0 +1,51 @@
+"""Shapes of two-dimensional work-groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuopt.workloads.microbench.reference import Case, Expected
+from gpuopt.workloads.microbench.reference.patterns import EXACT, rounding, whole_numbers
+
+
+def copy2d(case: Case) -> Expected:
+    return Expected(case.source)
+
+
+def transpose(case: Case) -> Expected:
+    return Expected(case.source.reshape(-1, case.width).T.ravel())
+
+
+transpose_tile = transpose
+
+
+def halves(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """Two arrays of equally many rows, in fp64."""
+    rows = case.source.size // 2 // case.width
+    both = case.source[: 2 * rows * case.width].astype(np.float64).reshape(2, rows, case.width)
+    return both[0], both[1]
+
+
+def source_tiled(elements: int, width: int, dtype: np.dtype[Any], random: np.random.Generator) -> np.ndarray:
+    """Whole numbers whose squared differences add up exactly over a row."""
+    largest = int(np.clip((EXACT // (4 * (width or elements))) ** 0.5, 1, 255))
+    return whole_numbers(elements, largest, dtype, random)
+
+
+def tiled(case: Case) -> Expected:
+    a, b = halves(case)
+    product = a @ b.reshape(case.width, -1)
+    return Expected(product.ravel(), rounding(case, case.width, case.width * float(np.abs(case.source).max()) ** 2))
+
+
+source_cache_reuse = source_tiled
+
+
+def cache_reuse(case: Case) -> Expected:
+    a, b = halves(case)
+    # |a|^2 + |b|^2 - 2 a.b: exact, of whole numbers in fp64
+    distances = np.add.outer((b * b).sum(axis=1), (a * a).sum(axis=1)) - 2 * (b @ a.T)
+    reach = 4 * case.width * float(np.abs(case.source).max()) ** 2
+    return Expected(distances.ravel(), rounding(case, case.width, reach))

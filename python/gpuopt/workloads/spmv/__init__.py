@@ -1,0 +1,1 @@
+"""Diagonal sparse matrix times vector (Catanzaro 2010)."""

@@ -1,0 +1,281 @@
+"""Diagonal matrices that live on a device."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, UnsupportedError
+from gpuopt.arrays import Array
+from gpuopt.configuration import Configuration, resolve
+from gpuopt.selection import Selector, select
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
+
+KEPT_PRODUCTS = 2
+Made = TypeVar("Made")
+
+
+def _is_scipy_dia(matrix: object) -> bool:
+    return getattr(matrix, "format", None) == "dia" and hasattr(matrix, "offsets")
+
+
+class DiaMatrix:
+    """A diagonal (DIA) matrix in device memory; ``M @ x`` multiplies there.
+
+    Parameters
+    ----------
+    matrix
+        A SciPy ``dia_array`` or ``dia_matrix``, or a tuple ``(data, offsets)`` as SciPy defines them: ``data`` (D, L)
+        float32 or float64, C-contiguous, with ``data[k, j] = A[j - offsets[k], j]``; ``offsets`` (D,) whole numbers,
+        unique, in any order.
+    shape
+        (rows, columns); needed with a tuple.
+    device
+        As everywhere: a Device, an index, a type or part of a name.
+    indexed
+        ``"column"`` is SciPy's convention; with ``"row"``, ``data[k, i] = A[i, i + offsets[k]]`` as in Catanzaro 2010.
+    stored
+        None multiplies by the values as given. ``"float16"`` lets products read them rounded to 16 bits, after scaling
+        by a power of two that brings the largest one just below 2^15: half the bytes, a relative error of at most 2^-11
+        in each value down to 2^-29 of the largest, sums still in ``dtype``.
+
+    Values are copied; later changes of the arrays given do not show. Raises ArrayError, ParameterError,
+    UnsupportedError (complex values), DeviceMemoryError.
+    """
+
+    __array_ufunc__ = None  # ndarray @ M and ndarray * M must not iterate over it
+    __slots__ = ("_configurations", "_handle", "_lock", "_products", "_stored", "_transposed")
+
+    def __init__(
+        self,
+        matrix: Any,
+        shape: tuple[int, int] | None = None,
+        *,
+        device: Selector = None,
+        indexed: str = "column",
+        stored: str | None = None,
+    ) -> None:
+        if stored not in (None, "float16"):
+            raise ParameterError(f"stored: {stored!r} is not offered; use None or 'float16'")
+        if _is_scipy_dia(matrix):
+            data, offsets, shape = matrix.data, matrix.offsets, matrix.shape
+        elif isinstance(matrix, tuple) and len(matrix) == 2:
+            data, offsets = matrix
+            if shape is None:
+                raise ArrayError("shape: it is needed with (data, offsets); give (rows, columns)")
+        else:
+            raise ArrayError(
+                f"A: expected a SciPy dia_array, a DiaMatrix or (data, offsets), got {type(matrix).__name__}; "
+                "convert with scipy.sparse.dia_array(A)"
+            )
+        handle = _core.DiaMatrix(
+            np.asarray(data), np.asarray(offsets), (int(shape[0]), int(shape[1])), select(device), indexed
+        )
+        self._adopt(handle, stored)
+
+    def _adopt(self, handle: _core.DiaMatrix, stored: str | None) -> None:
+        self._handle = handle
+        self._stored = stored
+        self._configurations: dict[tuple[str | None, bool], Configuration] = {}
+        self._products: dict[object, _core.HostProduct] = {}
+        self._lock = threading.Lock()
+        self._transposed: DiaMatrix | None = None
+
+    @classmethod
+    def _wrap(cls, handle: _core.DiaMatrix, stored: str | None) -> DiaMatrix:
+        made = cls.__new__(cls)
+        made._adopt(handle, stored)
+        return made
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns)."""
+        return self._handle.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        return self._handle.dtype
+
+    @property
+    def device(self) -> Device:
+        """The device that holds the values."""
+        return self._handle.device
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Column minus row of each stored diagonal that touches the matrix, int64 (D,)."""
+        return self._handle.offsets
+
+    @property
+    def stored_entries(self) -> int:
+        """Entries of these diagonals that lie inside the matrix."""
+        return self._handle.stored_entries
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether every entry equals its mirrored one exactly, each diagonal's mirror stored as well; found out on the
+        device at the first question."""
+        return self._handle.symmetric
+
+    @property
+    def grid_width(self) -> int:
+        """Width of the grid whose points the rows are, as the offsets show it; 0 where they show none."""
+        return self._handle.grid_width
+
+    @property
+    def stored(self) -> str | None:
+        """``"float16"`` where products may read values rounded to 16 bits, else None."""
+        return self._stored
+
+    @property
+    def configuration(self) -> Configuration:
+        """What ``M @ x`` runs for a vector x."""
+        return self.resolve(None)
+
+    def resolve(self, variant: str | Configuration | None, columns: bool = False) -> Configuration:
+        """The full configuration that ``variant=`` means for this matrix and a vector, or ``columns``.
+
+        Tuned records are read once a matrix.
+        """
+        if isinstance(variant, Configuration):
+            return resolve("spmv", self.device, self.dtype.name, variant)
+        key = (variant, columns)
+        if key not in self._configurations:
+            traits = {
+                "symmetric": lambda: self.symmetric,
+                "grid": lambda: self.grid_width > 0,
+                "columns": lambda: columns,
+                "stored": lambda: self._stored,
+            }
+            self._configurations[key] = resolve("spmv", self.device, self.dtype.name, variant, traits)
+        return self._configurations[key]
+
+    def planned(
+        self, variant: str | Configuration | None, columns: bool, make: Callable[[Configuration], Made]
+    ) -> Made:
+        """What ``make`` makes of the configuration that ``variant=`` means.
+
+        One that a record chose and this matrix does not fit, for its many bands say, gives way to the variant that
+        takes any matrix, with a warning.
+        """
+        configuration = self.resolve(variant, columns)
+        try:
+            return make(configuration)
+        except UnsupportedError as error:
+            general = resolve("spmv", self.device, self.dtype.name, "interior")
+            if variant is not None or configuration == general:
+                raise
+            made = make(general)  # raises again where it is not the configuration that does not fit
+            warnings.warn(f"{error}; {general} runs instead, `gpuopt tune spmv` finds better", stacklevel=4)
+            self._configurations[None, columns] = general
+            return made
+
+    def product(
+        self,
+        x: Array,
+        y: Array | None = None,
+        *,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+        out: Array | None = None,
+        variant: str | Configuration | None = None,
+    ) -> Array:
+        """``alpha * A @ x + beta * y``; arguments, result and errors as of :func:`gpuopt.spmv`."""
+        if isinstance(x, np.ndarray):
+            return self._host_product(x, y, alpha, beta, out, variant)
+        columns = len(getattr(x, "shape", ())) == 2 and x.shape[1] > 1
+
+        def multiply(configuration: Configuration) -> Array:
+            name, parameters = configuration.variant, configuration.parameters
+            result: Array = _core.spmv(self._handle, x, y, alpha, beta, out, name, parameters)
+            return result
+
+        return self.planned(variant, columns, multiply)
+
+    def _host_product(
+        self, x: np.ndarray, y: Any, alpha: float, beta: float, out: Any, variant: str | Configuration | None
+    ) -> np.ndarray:
+        """``alpha * A @ x + beta * y`` for NumPy arrays: the plan of the latest product of this kind is used again."""
+        if x.ndim not in (1, 2) or x.shape[0] != self.shape[1] or x.dtype != self.dtype:
+            # Refused there, before anything is packed for it.
+            return _core.spmv(self._handle, x, y, alpha, beta, out, "basic", {})  # type: ignore[no-any-return]
+        columns = x.shape[1] if x.ndim == 2 else 1
+
+        def product(configuration: Configuration) -> _core.HostProduct:
+            key = (configuration, columns, alpha, beta)
+            with self._lock:
+                found = self._products.get(key)
+            if found is None:
+                name, parameters = configuration.variant, configuration.parameters
+                found = _core.HostProduct(self._handle, columns, alpha, beta, name, parameters)
+                with self._lock:  # the latest few: each holds a packed matrix, and room for x and the result
+                    self._products = {**dict(list(self._products.items())[1 - KEPT_PRODUCTS :]), key: found}
+            return found
+
+        planned = self.planned(variant, columns > 1, product)
+        result: np.ndarray = planned.multiply(self._handle, x, y, out)
+        return result
+
+    @property
+    def T(self) -> DiaMatrix:
+        """The transpose, made once; shares the stored values until a product needs them in another form."""
+        if self._transposed is None:
+            self._transposed = DiaMatrix._wrap(self._handle.transposed(), self._stored)
+        return self._transposed
+
+    @overload
+    def __matmul__(self, x: np.ndarray) -> np.ndarray: ...
+    @overload
+    def __matmul__(self, x: DeviceArray) -> DeviceArray: ...
+    def __matmul__(self, x: Any) -> Any:
+        return self.product(x)
+
+    def linear_operator(self) -> LinearOperator:
+        """A SciPy LinearOperator whose products (vectors, matrices, adjoints) run on the device."""
+        from scipy.sparse.linalg import LinearOperator
+
+        transposed = self.T
+
+        def product(matrix: DiaMatrix) -> Any:
+            def apply(x: np.ndarray) -> np.ndarray:
+                if np.iscomplexobj(x):
+                    return apply(x.real) + 1j * apply(x.imag)
+                result: np.ndarray = matrix @ np.ascontiguousarray(x, dtype=matrix.dtype)
+                return result
+
+            return apply
+
+        return LinearOperator(
+            self.shape,
+            matvec=product(self),
+            matmat=product(self),
+            rmatvec=product(transposed),
+            rmatmat=product(transposed),
+            dtype=self.dtype,
+        )
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return (
+            f"<gpuopt.DiaMatrix {rows} x {columns}, {len(self.offsets)} diagonals, "
+            f"{self.dtype.name} on {self.device.name}>"
+        )
+
+
+def as_matrix(matrix: Any, device: Selector = None) -> DiaMatrix:
+    """``matrix`` itself if it is on the device already, else a DiaMatrix made from it."""
+    if isinstance(matrix, DiaMatrix):
+        if device is not None and select(device).index != matrix.device.index:
+            raise UnsupportedError(
+                f"device: A lies on {matrix.device.name}, not on {select(device).name}; make a DiaMatrix there"
+            )
+        return matrix
+    return DiaMatrix(matrix, device=device)

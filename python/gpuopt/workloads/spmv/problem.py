@@ -1,0 +1,354 @@
+"""Problems for the diagonal sparse matrix-vector product: a photograph's affinity, stencils, and plain big grids."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuopt import host_memory as memory
+from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, empty
+from gpuopt.configuration import Configuration
+from gpuopt.problem import Bound, Problem
+from gpuopt.selection import Selector, select
+from gpuopt.workloads.common.values import real_dtype, uniform
+from gpuopt.workloads.spmv import affinity
+from gpuopt.workloads.spmv import reference as oracle
+from gpuopt.workloads.spmv.peers import peers
+
+if TYPE_CHECKING:
+    from scipy.sparse import dia_array
+
+    from gpuopt.workloads.spmv.matrix import DiaMatrix
+
+_STENCILS = {3: 1, 5: 2, 7: 3, 9: 2, 27: 3}  # points: dimensions
+_FLOPS_COUNTED = "2 an entry of the diagonals inside the matrix, zeros at the grid's sides included"
+
+
+def spmv_image_affinity(
+    image: str | Path | np.ndarray = "camera",
+    radius: int = 5,
+    dtype: str | np.dtype[Any] = "float32",
+    seed: int = 0,
+    device: Selector = None,
+    max_bytes: int | None = None,
+    smoothing: float = 1.0,
+) -> Problem:
+    """Return the product with the normalised Laplacian of a photograph whose pixels are tied within ``radius``.
+
+    ``image`` is the name of a picture that scikit-image brings along, a picture file, or a grey (height, width) array;
+    ``smoothing`` (pixels) is applied before boundaries are looked for. x is seeded and uniform in [-1, 1). The image is
+    halved until the problem fits half of the free memory, or ``max_bytes``; ``notes`` says so. ``inputs`` holds A, x,
+    the grey image and the degrees. Needs the extra ``lab``. Raises ArrayError, ParameterError.
+    """
+    kind, chosen = real_dtype(dtype), _device(device)
+    name, grey = _read_image(image)
+    if grey.ndim != 2 or grey.size == 0:
+        raise ArrayError(f"image: its shape is {grey.shape}; give a grey image (height, width)")
+    steps = oracle.disk_steps(radius)
+    (width, height), notes = memory.fit(
+        (grey.shape[1], grey.shape[0]),
+        lambda extents: _needs(extents, len(steps), kind),
+        lambda extents: (max(1, extents[0] // 2), max(1, extents[1] // 2)),
+        chosen,
+        max_bytes,
+    )
+    grey = grey.astype(np.float64)
+    while grey.shape != (height, width):
+        grey = _halved(grey)
+    weights, degrees = affinity.affinity_matrix(grey, radius, smoothing=smoothing, dtype=kind)
+    matrix = affinity.normalised_laplacian(weights, degrees, overwrite=True)
+    notes.append(
+        f"{name}, {width} x {height}: normalised Laplacian of pixels tied within {radius} pixels, "
+        f"boundaries by gradient after a Gaussian of {smoothing:g} px"
+    )
+    return _problem(
+        f"affinity_{name}_{width}x{height}_r{radius}",
+        matrix,
+        {"width": width, "height": height, "radius": radius},
+        oracle.neighbour_count(steps, (width, height)),
+        seed,
+        notes,
+        {"image": grey, "degrees": degrees},
+    )
+
+
+def spmv_stencil(
+    shape: Sequence[int],
+    points: int = 5,
+    dtype: str | np.dtype[Any] = "float32",
+    values: str = "laplacian",
+    seed: int = 0,
+    device: Selector = None,
+    max_bytes: int | None = None,
+) -> Problem:
+    """Return the product with a stencil on a grid ``shape`` = (nx,), (nx, ny) or (nx, ny, nz), x running fastest.
+
+    ``points`` is 3 in one dimension, 5 or 9 in two, 7 or 27 in three. ``values``: ``"laplacian"`` has points - 1 on the
+    main diagonal and -1 for every neighbour (nothing beyond the sides); ``"hpcg"`` is the HPCG benchmark's 26 and -1,
+    for 27 points; ``"random"`` is uniform in [-1, 1). The last axis is halved until the problem fits half of the free
+    memory, or ``max_bytes``. Raises ParameterError.
+    """
+    extents = _extents("shape", shape)
+    if points not in _STENCILS:
+        raise ParameterError(f"points: there is no {points}-point stencil; use one of {', '.join(map(str, _STENCILS))}")
+    if len(extents) != _STENCILS[points]:
+        raise ParameterError(
+            f"shape: {points} points need {_STENCILS[points]} axes, not {len(extents)}; give (nx, ...)"
+        )
+    if values not in ("laplacian", "hpcg", "random"):
+        raise ParameterError(f"values: {values!r} is unknown; use 'laplacian', 'hpcg' or 'random'")
+    if values == "hpcg" and points != 27:
+        raise ParameterError(f"values: 'hpcg' is a 27-point stencil, not {points}; use 'laplacian'")
+    dense = points == 3 ** len(extents)
+    reach = [step[::-1] for step in product((-1, 0, 1), repeat=len(extents))]
+    steps = np.array([step for step in reach if dense or np.abs(step).sum() <= 1], dtype=np.int64)
+    fill = None if values == "random" else _constant(points)
+    label = f"stencil{points}_{values}"
+    return _grid_problem(
+        label, extents, steps, fill, real_dtype(dtype), seed, _device(device), max_bytes, {"points": points}
+    )
+
+
+def spmv_grid(
+    width: int,
+    height: int,
+    radius: int = 5,
+    dtype: str | np.dtype[Any] = "float32",
+    seed: int = 0,
+    device: Selector = None,
+    max_bytes: int | None = None,
+    symmetric: bool = False,
+) -> Problem:
+    """Return the product with random values on the diagonals of :func:`spmv_image_affinity`: a size without an image.
+
+    Entries are uniform in [-1, 1), and 0 where a diagonal wraps round a side of the grid; with ``symmetric``, those
+    below the main diagonal mirror those above it, as an affinity's do. The height is halved until the problem fits half
+    of the free memory, or ``max_bytes``. Raises ParameterError.
+    """
+    extents = _extents("width, height", (width, height))
+    if radius < 1:
+        raise ParameterError(f"radius: {radius} reaches no neighbour; give at least 1")
+    steps, sizes = oracle.disk_steps(radius), {"radius": radius}
+    label = "grid_symmetric" if symmetric else "grid"
+    return _grid_problem(
+        label, extents, steps, None, real_dtype(dtype), seed, _device(device), max_bytes, sizes, symmetric
+    )
+
+
+def _grid_problem(
+    label: str,
+    extents: tuple[int, ...],
+    steps: np.ndarray,
+    fill: Callable[[np.ndarray], float] | None,
+    dtype: np.dtype[Any],
+    seed: int,
+    device: Device | None,
+    max_bytes: int | None,
+    sizes: dict[str, int],
+    symmetric: bool = False,
+) -> Problem:
+    extents, notes = memory.fit(
+        extents,
+        lambda e: _needs(e, len(steps), dtype),
+        lambda e: (*e[:-1], max(1, e[-1] // 2)),
+        device,
+        max_bytes,
+    )
+    matrix = _grid_matrix(extents, steps, fill, dtype, np.random.default_rng(seed))
+    if symmetric:
+        _mirror(matrix)
+    axes = dict(zip(("width", "height", "depth"), extents, strict=False))
+    name = f"{label}_{'x'.join(map(str, extents))}" + (f"_r{sizes['radius']}" if "radius" in sizes else "")
+    return _problem(name, matrix, {**axes, **sizes}, oracle.neighbour_count(steps, extents), seed, notes, {})
+
+
+def _grid_matrix(
+    extents: tuple[int, ...],
+    steps: np.ndarray,
+    fill: Callable[[np.ndarray], float] | None,
+    dtype: np.dtype[Any],
+    random: np.random.Generator,
+) -> dia_array:
+    from scipy.sparse import dia_array
+
+    strides = np.cumprod([1, *extents[:-1]])
+    # Two steps share a diagonal where an axis is shorter than the reach; they never share an entry.
+    offsets, diagonal = np.unique(steps @ strides, return_inverse=True)
+    rows = prod(extents)
+    data = np.zeros((len(offsets), rows), dtype=dtype)
+    for step, k in zip(steps, diagonal, strict=True):
+        # An entry is kept at its column: the window of the neighbours, slowest axis first.
+        window = tuple(slice(max(0, d), max(0, n + min(0, d))) for d, n in zip(step[::-1], extents[::-1], strict=True))
+        entries = data[k].reshape(extents[::-1])[window]
+        if fill is not None:
+            entries[...] = fill(step)
+        elif entries.size:
+            entries[...] = uniform(random, entries.shape, dtype)
+    return dia_array((data, offsets), shape=(rows, rows))
+
+
+def _mirror(matrix: dia_array) -> None:
+    """Copies what stands above the main diagonal below it: A[i, i + o] is kept at column i + o, its mirror at i."""
+    place = {offset: k for k, offset in enumerate(matrix.offsets.tolist())}
+    for offset, k in place.items():
+        if offset > 0:
+            length = max(0, matrix.shape[0] - offset)
+            matrix.data[place[-offset]][:length] = matrix.data[k][offset:]
+
+
+def _constant(points: int) -> Callable[[np.ndarray], float]:
+    return lambda step: -1.0 if step.any() else points - 1.0
+
+
+def _problem(
+    name: str,
+    matrix: dia_array,
+    sizes: dict[str, int],
+    nnz_true: int,
+    seed: int,
+    notes: list[str],
+    inputs: dict[str, Any],
+) -> Problem:
+    rows, cols = matrix.shape
+    dtype = matrix.data.dtype
+    # A stream of its own, so that x does not repeat the numbers that a random matrix starts with.
+    x = uniform(np.random.default_rng([seed, 1]), (cols,), dtype)
+    stored = matrix.data, matrix.offsets, matrix.shape
+    diags = len(matrix.offsets)
+    nnz_range = oracle.dia_range_count(matrix.offsets, matrix.shape)
+    tolerance = oracle.tolerance(oracle.dia_abs_sum(*stored, x), diags, dtype)
+    on_devices = _OnDevices(matrix, x)
+    notes.append(f"{nnz_range:,} entries inside the diagonals, {nnz_true:,} without those wrapped round a side")
+    return Problem(
+        workload="spmv",
+        name=name,
+        dtype=dtype,
+        sizes={"rows": rows, "cols": cols, "diags": diags, "nnz_range": nnz_range, "nnz_true": nnz_true, **sizes},
+        seed=seed,
+        inputs={"A": matrix, "x": x, **inputs},
+        reference=oracle.dia_spmv(*stored, x),
+        tolerance=tolerance,
+        footprint_bytes=(diags * rows + rows + cols) * dtype.itemsize,
+        prepare=on_devices,
+        flops=2.0 * nnz_range,
+        flops_counted=_FLOPS_COUNTED,
+        peers=peers,
+        notes=notes,
+        tolerance_of=_Tolerance(matrix, x, tolerance),
+        calls={"gpuopt.spmv(A, x)": on_devices.upload_and_multiply, "M @ x": on_devices.multiply},
+        traits={"columns": False, "stored": None},
+    )
+
+
+class _OnDevices:
+    """A problem's matrix and vector on the devices that have asked for them, uploaded once each."""
+
+    def __init__(self, matrix: dia_array, x: np.ndarray) -> None:
+        self._matrix, self._x = matrix, x
+        self._held: dict[int, tuple[DiaMatrix, DeviceArray]] = {}
+
+    def __call__(self, configuration: Configuration, device: Device) -> Bound:
+        from gpuopt.workloads.spmv import operation
+
+        matrix, x = self._on(device)
+        out = empty((matrix.shape[0],), self._x.dtype, device, guarded=True)
+        return Bound(operation.prepare_spmv(matrix, x, out, configuration), out)
+
+    def upload_and_multiply(self, device: Device) -> Callable[[], np.ndarray]:
+        """A product from a SciPy matrix, uploaded and packed each time."""
+        from gpuopt.workloads.spmv import operation
+
+        return lambda: operation.spmv(self._matrix, self._x, device=device)
+
+    def multiply(self, device: Device) -> Callable[[], np.ndarray]:
+        """A product with the matrix on the device; x goes there and the result comes back."""
+        matrix, _ = self._on(device)
+        return lambda: matrix @ self._x
+
+    def _on(self, device: Device) -> tuple[DiaMatrix, DeviceArray]:
+        from gpuopt import arrays
+        from gpuopt.workloads.spmv.matrix import DiaMatrix
+
+        if device.index not in self._held:
+            self._held[device.index] = DiaMatrix(self._matrix, device=device), arrays.to_device(self._x, device)
+        return self._held[device.index]
+
+
+class _Tolerance:
+    """What each element may be off by where a configuration stores the matrix in 16 bits, or does not."""
+
+    def __init__(self, matrix: dia_array, x: np.ndarray, standard: np.ndarray) -> None:
+        self._matrix, self._x, self._standard = matrix, x, standard
+
+    def __call__(self, configuration: Configuration) -> np.ndarray:
+        return self._rounded if configuration.parameters.get("HALF") == 1 else self._standard
+
+    @functools.cached_property
+    def _rounded(self) -> np.ndarray:
+        """fp32 sums of values rounded to fp16 once the largest was scaled to just below 2^15, subnormals included."""
+        data, offsets, shape = self._matrix.data, self._matrix.offsets, self._matrix.shape
+        magnitudes = oracle.dia_abs_sum(data, offsets, shape, self._x)
+        columns = oracle.dia_abs_sum(np.broadcast_to(np.float32(1), data.shape), offsets, shape, self._x)
+        largest = max((float(np.abs(diagonal).max(initial=0)) for diagonal in data), default=0.0)
+        rounding = 2.0**-11 * magnitudes + 2.0**-25 * largest * columns
+        return oracle.tolerance(magnitudes, len(offsets), "float32") + rounding
+
+
+def _needs(extents: tuple[int, ...], diags: int, dtype: np.dtype[Any]) -> memory.Needs:
+    rows = prod(extents)
+    matrix = diags * rows * dtype.itemsize
+    # Host: the matrix, and a dozen fp64 vectors while it is built and its reference computed. Device: a variant may
+    # keep the matrix in a second layout beside the one it was uploaded in.
+    return memory.Needs(host=matrix + 12 * 8 * rows, device=2 * matrix + 8 * rows * dtype.itemsize)
+
+
+def _read_image(image: str | Path | np.ndarray) -> tuple[str, np.ndarray]:
+    if isinstance(image, np.ndarray):
+        return "array", image
+    import skimage.color
+    import skimage.data
+    from PIL import Image
+
+    # Read as files: skimage.data's functions may go to the network for what is not there.
+    bundled = {
+        path.stem: path
+        for path in sorted(Path(skimage.data.__file__).parent.iterdir())
+        if path.suffix in (".png", ".jpg")
+    }
+    path = bundled.get(str(image), Path(image))
+    if not path.is_file():
+        raise ParameterError(f"image: {str(image)!r} is no file; give one, or a name among {', '.join(bundled)}")
+    try:
+        with Image.open(path) as picture:
+            if picture.mode in ("1", "L", "I", "I;16", "F"):
+                return path.stem, np.asarray(picture)
+            return path.stem, skimage.color.rgb2gray(np.asarray(picture.convert("RGB")))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise ArrayError(f"image: {path} cannot be read as a picture ({error}); convert it to PNG") from error
+
+
+def _halved(image: np.ndarray) -> np.ndarray:
+    """Return the means of 2 x 2 pixels; a last odd row or column is left out, an axis of one pixel stays."""
+    for axis in (0, 1):
+        length = image.shape[axis]
+        if length > 1:
+            first, second = (np.take(image, range(k, length // 2 * 2, 2), axis=axis) for k in (0, 1))
+            image = (first + second) / 2
+    return image
+
+
+def _extents(argument: str, given: Sequence[int]) -> tuple[int, ...]:
+    extents = tuple(int(n) for n in given)
+    if not extents or min(extents) < 1:
+        raise ParameterError(f"{argument}: {tuple(given)} is no grid; give whole numbers of at least 1")
+    return extents
+
+
+def _device(device: Selector) -> Device | None:
+    return None if device is None else select(device)

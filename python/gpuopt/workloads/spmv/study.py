@@ -1,0 +1,47 @@
+"""The record of diagonal SpMV: `gpuopt study spmv`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpuopt._core import Device
+from gpuopt.lab.report import Study
+from gpuopt.lab.workload import Workload
+from gpuopt.problem import Problem
+from gpuopt.workloads.spmv import segmentation
+from gpuopt.workloads.spmv.matrix import DiaMatrix
+from gpuopt.workloads.spmv.problem import spmv_grid, spmv_image_affinity
+
+
+def _problem(subjects: Sequence[str], dtype: str, device: Device) -> Problem:
+    (subject,) = subjects
+    if size := re.fullmatch(r"(\d+)x(\d+)", subject):
+        width, height = int(size[1]), int(size[2])
+        return spmv_grid(width, height, radius=5, dtype=dtype, device=device, symmetric=True)
+    return spmv_image_affinity(subject, radius=5, dtype=dtype, device=device)
+
+
+def _pictures(problem: Problem, device: Device, directory: Path, study: Study) -> list[Path]:
+    if "image" not in problem.inputs:
+        return []
+    image, degrees = problem.inputs["image"], problem.inputs["degrees"]
+    operator = DiaMatrix(problem.inputs["A"], device=device).linear_operator()
+    found = segmentation.smallest_eigenvectors(operator, 5, degrees, image.shape)
+    path = directory / "cut.png"
+    segmentation.plot_cut(image, found, name=problem.name, device=device.name).savefig(path, dpi=130)
+    return [path]
+
+
+WORKLOAD = Workload(
+    name="spmv",
+    summary="Sparse matrix times vector: the pixel-affinity matrix of a photograph, stored by diagonals.",
+    subject="IMAGE",
+    default=("camera",),
+    subject_help="a picture file, the name of one of scikit-image's own, or WIDTHxHEIGHT for random values without a "
+    "picture",
+    dtypes=("float32", "float64"),
+    problem=_problem,
+    pictures=_pictures,
+)

@@ -1,0 +1,1 @@
+"""Transposed matrix times vector (Yang 2012)."""

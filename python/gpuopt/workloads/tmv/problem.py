@@ -1,0 +1,92 @@
+"""Problems of the transposed matrix-vector product: a random matrix and vector, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuopt import host_memory as memory
+from gpuopt._core import Device, DeviceArray, ParameterError, empty
+from gpuopt.configuration import Configuration
+from gpuopt.problem import Bound, Problem
+from gpuopt.selection import Selector, select
+from gpuopt.workloads.common import rounding
+from gpuopt.workloads.common.values import real_dtype, uniform
+from gpuopt.workloads.tmv import reference as oracle
+from gpuopt.workloads.tmv.peers import peers
+
+
+def tmv(
+    rows: int,
+    cols: int | None = None,
+    dtype: str | np.dtype[Any] = "float32",
+    seed: int = 0,
+    device: Selector = None,
+    max_bytes: int | None = None,
+) -> Problem:
+    """Return ``A.T @ v`` for A (rows, cols), square where ``cols`` is left out, of values uniform in [-1, 1).
+
+    The rows are halved until the problem fits half of the free memory, or ``max_bytes``; ``notes`` says so. Raises
+    ParameterError.
+    """
+    kind = real_dtype(dtype)
+    wanted = (rows, rows if cols is None else cols)
+    if min(wanted) < 1:
+        raise ParameterError(f"rows, cols: {wanted} is no matrix; give whole numbers of at least 1")
+    (rows, cols), notes = memory.fit(
+        wanted,
+        lambda extents: _needs(extents, kind),
+        lambda extents: (max(1, extents[0] // 2), extents[1]),
+        None if device is None else select(device),
+        max_bytes,
+    )
+    random = np.random.default_rng(seed)
+    matrix, vector = uniform(random, (rows, cols), kind), uniform(random, (rows,), kind)
+    on_devices = _OnDevices(matrix, vector)
+    return Problem(
+        workload="tmv",
+        name=f"tmv_{rows}x{cols}",
+        dtype=kind,
+        sizes={"rows": rows, "cols": cols},
+        seed=seed,
+        inputs={"A": matrix, "v": vector},
+        reference=oracle.tmv(matrix, vector),
+        tolerance=rounding.tolerance(oracle.abs_sum(matrix, vector), rows, kind),
+        footprint_bytes=(rows * cols + rows + cols) * kind.itemsize,
+        prepare=on_devices,
+        flops=2.0 * rows * cols,
+        notes=notes,
+        calls={"gpuopt.tmv(A, v)": on_devices.call},
+        peers=peers,
+    )
+
+
+class _OnDevices:
+    """A problem's matrix and vector on the devices that have asked for them, uploaded once each."""
+
+    def __init__(self, matrix: np.ndarray, vector: np.ndarray) -> None:
+        self._matrix, self._vector = matrix, vector
+        self._held: dict[int, tuple[DeviceArray, DeviceArray]] = {}
+
+    def __call__(self, configuration: Configuration, device: Device) -> Bound:
+        from gpuopt import arrays
+        from gpuopt.workloads.tmv import operation
+
+        if device.index not in self._held:
+            self._held[device.index] = arrays.to_device(self._matrix, device), arrays.to_device(self._vector, device)
+        out = empty((self._matrix.shape[1],), self._matrix.dtype, device, guarded=True)
+        return Bound(operation.prepare_tmv(*self._held[device.index], out, configuration), out)
+
+    def call(self, device: Device) -> Callable[[], np.ndarray]:
+        """A product of NumPy arrays, which travel each time where the device does not share the host's memory."""
+        from gpuopt.workloads.tmv import operation
+
+        return lambda: operation.tmv(self._matrix, self._vector, device=device)
+
+
+def _needs(extents: tuple[int, ...], dtype: np.dtype[Any]) -> memory.Needs:
+    rows, cols = extents
+    matrix, block = rows * cols * dtype.itemsize, 2 * 8 * max(oracle.BLOCK, cols)
+    return memory.Needs(host=matrix + block + 8 * 8 * cols, device=matrix + 2 * (rows + cols) * dtype.itemsize)

@@ -1,0 +1,1 @@
+"""Back projection and projectors of computed tomography (Jang 2009)."""

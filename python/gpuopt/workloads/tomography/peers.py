@@ -1,0 +1,96 @@
+"""Peers of back projection: scikit-image for parallel beams in a plane, ASTRA's CUDA kernels for 3D scans."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import Device, UnsupportedError
+from gpuopt.lab.run.cuda import torch_sample, torch_sees
+from gpuopt.problem import Peer, Problem
+from gpuopt.tomo.scans import Cone
+
+
+def _iradon(problem: Problem) -> Callable[[], np.ndarray]:
+    from skimage.transform import iradon
+
+    geometry, volume = problem.inputs["geometry"], problem.inputs["volume"]
+    columns, size = geometry.detector.columns, math.floor(math.sqrt(geometry.detector.columns**2 / 2))
+    same = volume.shape == (size, size) and volume.voxel == (geometry.detector.du,) * 2 and columns % 2
+    # Its origin is the pixel of index n // 2.
+    middle = (0.0 if size % 2 else -0.5) * geometry.detector.du
+    if not (geometry.parallel and volume.ndim == 2 and same and volume.centre == (middle, middle)):
+        raise UnsupportedError("it takes parallel beams in a plane, and the slice inside an odd detector: case slice")
+    sinogram = np.ascontiguousarray(problem.inputs["projections"].T)
+    # Its rows run the other way, and it divides by the views.
+    theta, scale = -np.rad2deg(geometry.angles), np.float32(2 * geometry.views / math.pi)
+    return lambda: np.asarray(iradon(sinogram, theta=theta, filter_name=None, circle=False) * scale)
+
+
+def _rounded(problem: Problem) -> np.ndarray:
+    """It rounds places to fp32 in pixels of the detector, and sums in fp32."""
+    return 4 * problem.tolerance
+
+
+def _astra(problem: Problem) -> Callable[[], Any]:
+    import astra
+    import astra.experimental
+    import torch
+
+    geometry, volume = problem.inputs["geometry"], problem.inputs["volume"]
+    if not isinstance(geometry, Cone) or geometry.radius or problem.inputs["weight"] != "fdk":
+        raise UnsupportedError("of cones on flat detectors its kernels give a view the weight 'fdk', times a factor")
+    nz, ny, nx = volume.shape
+    corners = volume.corners()
+    ends = np.stack([corners.min(axis=0), corners.max(axis=0)], axis=1).ravel().tolist()
+    where = astra.create_projector("cuda3d", geometry.to_astra(), astra.create_vol_geom(ny, nx, nz, *ends))
+    given = np.ascontiguousarray(np.moveaxis(problem.inputs["projections"], 0, 1))  # rows, views, columns
+    projections = torch.as_tensor(given, device="cuda")
+    # Its own factor is that of a transpose on the axis: cell D^2 / (R^2 du dv).
+    detector = geometry.detector
+    projections *= (geometry.sod / geometry.sdd) ** 2 * detector.du * detector.dv / volume.cell
+    image = torch.zeros(volume.shape, device="cuda")
+
+    def run() -> Any:
+        astra.experimental.direct_BP3D(where, image, projections)
+        return image
+
+    return run
+
+
+def _textures(problem: Problem) -> np.ndarray:
+    """Places between pixels are rounded to 1/256, and its weights are approximate."""
+    return np.maximum(problem.tolerance, 0.01 * np.abs(problem.reference).max())
+
+
+def peers(device: Device, notes: list[str]) -> list[Peer]:
+    """Those that are installed and fit the device."""
+    found = []
+    if device.type == "cpu" and importlib.util.find_spec("skimage") is not None:
+        platform = f"scikit-image {importlib.metadata.version('scikit-image')}, host, 1 thread"
+        fetch = functools.partial(np.ravel)
+        found.append(Peer("iradon", _iradon, lambda run: run(), fetch, platform=platform, tolerance=_rounded))
+    if "nvidia" in device.vendor.lower() and importlib.util.find_spec("astra") is not None:
+        if not torch_sees(device, notes):
+            notes.append("ASTRA is left out: PyTorch, which would hold its arrays, is not there")
+            return found
+        import astra
+
+        found.append(
+            Peer(
+                "ASTRA",
+                _astra,
+                lambda run: run(),
+                lambda image: image.cpu().numpy().ravel(),
+                torch_sample,
+                f"ASTRA {astra.__version__}",
+                _textures,
+            )
+        )
+    return found

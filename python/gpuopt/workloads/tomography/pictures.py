@@ -1,0 +1,206 @@
+"""Pictures of back projection: rates of every variant beside what the paper's steps brought, and images reconstructed
+on a device and by plain code (Jang et al. 2009, Table 3 and Figures 10 and 11)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from gpuopt import papers
+from gpuopt._core import Device
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.table import significant
+from gpuopt.lab.show.canvas import CYCLE, captioned_picture, legend_outside, provenance
+from gpuopt.lab.show.gains import by_size, step_name
+from gpuopt.lab.show.ladder import FAINT, INK, WARNING, WHISKER, Picture, bar_axes, error_sides
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+KINDS = {"paper": ("the paper's steps", CYCLE[0]), "ours": ("ours", CYCLE[1]), "peer": ("others", CYCLE[2])}
+CEILINGS: dict[str, tuple[str, Any]] = {
+    "fetch.linear": ("filtered fetches at their ceiling", "--"),
+    "taps": ("four loads each at theirs", ":"),
+}
+BAR_INCHES = 0.27
+TEXT_POINTS = (8, 66, 118)  # right of the axes: rate, gain here, gain in the paper
+
+ITERATIONS = 10  # as many as the paper's
+
+
+def save(study: Study, directory: str | Path, device: Device | None = None) -> list[Path]:
+    """Writes the pictures of a study into ``directory`` (made where missing), and with a ``device`` the images that
+    SART makes there. Returns what was written."""
+    target = Path(directory)
+    target.mkdir(parents=True, exist_ok=True)
+    drawn = {"rates": rates(study)} | ({"sart": sart(device)} if device is not None else {})
+    paths = []
+    for name, figure in drawn.items():
+        paths.append(target / f"{name}.png")
+        figure.savefig(paths[-1], dpi=150)
+    return paths
+
+
+# ---------------------------------------------------------------- rates
+
+
+def rates(study: Study) -> Figure:
+    """A panel a case: voxel updates a second with their 95 % intervals, under the ceilings that bounds name; beside
+    them the gain over the naive step, here and in the paper. Raises ValueError for rows of several devices."""
+    groups = by_size(study)
+    shown = [(group, _bars(group)) for group in groups]
+    heights = [0.75 + BAR_INCHES * len(bars) for _, bars in shown]
+    lines = [
+        "Voxel updates a second: a voxel takes its value of a view. Gains are over the naive step.",
+        provenance([row for group in groups for row in group.rows]),
+    ]
+    figure, part = captioned_picture("Back projection", 0.9 + sum(heights), lines)
+    axes = part.subplots(len(shown), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for ax, (group, bars) in zip(axes, shown, strict=True):
+        _panel(ax, group, bars)
+    axes[-1].set_xlabel("G updates/s (more is faster)", fontsize=9)
+    kinds = {_kind(row) for _, bars in shown for row in bars}
+    handles: list[Any] = [Patch(color=colour, label=said) for kind, (said, colour) in KINDS.items() if kind in kinds]
+    limits = {row.get("bound_by") for _, bars in shown for row in bars}
+    handles += [
+        Line2D([], [], color=INK, linestyle=style, linewidth=1.2, label=said)
+        for name, (said, style) in CEILINGS.items()
+        if name in limits
+    ]
+    legend_outside(part, handles, 5)
+    return figure
+
+
+def _bars(group: Group) -> list[Row]:
+    """The paper's steps in its order, then ours and others, the slowest first."""
+    wanted = [row for row in group.rows if row.get("role") in (None, "variant", "peer", "call")]
+    order = list(papers.steps("tomography"))
+    steps = sorted(
+        (row for row in wanted if row.get("preset") in order and row["status"] != "constraints"),
+        key=lambda row: order.index(row["preset"]),
+    )
+    rest = sorted(
+        (row for row in wanted if row.get("preset") not in order),
+        key=lambda row: (-float(row.get("median_ms") or np.inf), str(row.get("configuration"))),
+    )
+    return [*steps, *(row for row in rest if row.get("status") == "ok")]
+
+
+def _kind(row: Row) -> str:
+    if row.get("preset"):
+        return "paper"
+    return "peer" if row.get("role") == "peer" else "ours"
+
+
+def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
+    figures = papers.figures("tomography")
+    naive = next((row for row in bars if row.get("variant") == "naive" and row["status"] == "ok"), None)
+    for y, row in enumerate(bars):
+        if row["status"] != "ok":
+            ax.annotate(f"{row['status']}: {row.get('reason')}"[:70], (0, y), (4, 0), textcoords="offset points",
+                        fontsize=8, color=WARNING, va="center", style="italic")  # fmt: skip
+            continue
+        rate = _rate(row)
+        ax.barh(y, rate, 0.7, color=KINDS[_kind(row)][1], zorder=2)
+        if row.get("ci_lo_ms") and row.get("ci_hi_ms"):
+            ends = rate * row["median_ms"] / row["ci_hi_ms"], rate, rate * row["median_ms"] / row["ci_lo_ms"]
+            ax.errorbar(rate, y, xerr=error_sides(*ends), **WHISKER)
+        gain = f"{naive['median_ms'] / row['median_ms']:.3g}x" if naive else ""
+        for text, points, colour in (
+            (significant(rate), TEXT_POINTS[0], INK),
+            (gain, TEXT_POINTS[1], INK),
+            (_printed(figures.get(row.get("preset") or "")), TEXT_POINTS[2], FAINT),
+        ):
+            ax.annotate(text, (1, y), (points, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5,
+                        color=colour, va="center", annotation_clip=False)  # fmt: skip
+    compared = any(row.get("preset") in figures for row in bars)
+    heads = ("G/s", "gain" if naive else "", "in the paper" if compared else "")
+    for text, points in zip(heads, TEXT_POINTS, strict=True):
+        ax.annotate(text, (1, -0.9), (points, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5, color=FAINT,
+                    va="center", annotation_clip=False)  # fmt: skip
+    for name, limit in _limits(bars).items():
+        ax.axvline(limit, color=INK, linewidth=1.2, linestyle=CEILINGS[name][1], zorder=1)
+    ax.set_xlim(left=0)
+    places = [float(y) for y in range(len(bars))]
+    ax.set_yticks(places, [_name(row) for row in bars], fontsize=9)
+    bar_axes(ax, places)
+    sizes = group.first.get("sizes") or {}
+    voxels = " x ".join(str(sizes[axis]) for axis in "zyx" if axis in sizes)
+    about = f"{voxels} voxels, {sizes.get('views')} views of {sizes.get('rows')} x {sizes.get('columns')}"
+    ax.set_title(f"{group.first.get('problem')}: {about}", fontsize=9.5, loc="left", color=INK, pad=16)
+
+
+def _rate(row: Row) -> float:
+    return float(sum(row["counted"].values())) / float(row["median_ms"]) * 1e-6
+
+
+def _limits(bars: list[Row]) -> dict[str, float]:
+    """The rates at which what bounds some rows stands."""
+    found = {}
+    for row in bars:
+        if row.get("bound_by") in CEILINGS and row.get("bound_ms"):
+            found[str(row["bound_by"])] = sum(row["counted"].values()) / float(row["bound_ms"]) * 1e-6
+    return found
+
+
+def _printed(printed: dict[str, Any] | None) -> str:
+    if printed is None:
+        return ""
+    ends = [printed[name] for name in ("speedup", "speedup_least", "speedup_most") if printed.get(name)]
+    return " to ".join(f"{end:g}" for end in ends) + "x"
+
+
+def _name(row: Row) -> str:
+    return step_name("tomography", row["preset"]) if row.get("preset") else str(row.get("variant"))
+
+
+# ---------------------------------------------------------------- images
+
+
+def sart(device: Device, iterations: int = ITERATIONS) -> Figure:
+    """A phantom, what some iterations of SART make of its fan-beam projections on ``device`` and in plain NumPy and
+    fp64, and the difference of the two."""
+    from gpuopt import tomo
+
+    volume = tomo.Volume((96, 96), 2.0)
+    scan = tomo.fan(72, 595, 1085.6, 160, 2.6, curved=True)
+    phantom = tomo.shepp_logan(2, field=180.0)
+    projections = phantom.project(scan)
+    on_device = tomo.sart(tomo.Projector(scan, volume, device=device), projections, iterations)
+    plain = tomo.sart(tomo.NumpyProjector(scan, volume), projections.astype(np.float64), iterations)
+    return images(phantom.sample(volume), np.asarray(on_device.image), np.asarray(plain.image), device.name, iterations)
+
+
+def images(phantom: np.ndarray, on_device: np.ndarray, plain: np.ndarray, name: str, iterations: int) -> Picture:
+    """The three images in one scale of greys, and the difference of the last two in its own."""
+    difference = on_device.astype(np.float64) - plain
+    largest = float(np.abs(difference).max())
+    figure, part = captioned_picture(
+        f"SART, {iterations} iterations, on {name} and in plain code",
+        3.1,
+        [
+            "Jang et al. 2009, Figures 10 and 11: images of a GPU and of a CPU cannot be told apart. The largest "
+            f"difference is {largest:.2g} of values up to {float(np.abs(plain).max()):.3g}."
+        ],
+    )
+    axes = part.subplots(1, 4)
+    upward = {"origin": "lower"}  # y grows with the row
+    grey = {"cmap": "gray", **upward, "vmin": float(phantom.min()), "vmax": float(phantom.max())}
+    shown = (("phantom", phantom), ("device, fp32", on_device), ("NumPy, fp64", plain))
+    for ax, (title, image) in zip(axes, shown, strict=False):
+        ax.imshow(image, **grey)
+        ax.set_title(title, fontsize=9.5, color=INK)
+    drawn = axes[3].imshow(difference, cmap="RdBu", vmin=-largest, vmax=largest, **upward)
+    axes[3].set_title("difference", fontsize=9.5, color=INK)
+    figure.colorbar(drawn, ax=axes[3], shrink=0.7)
+    for ax in axes:
+        ax.set_xticks([])
+        ax.set_yticks([])
+    return figure

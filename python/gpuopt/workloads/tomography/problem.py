@@ -1,0 +1,204 @@
+"""Problems of back projection: scans of random projections, held against fp64 at voxels spread over the volume."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt import host_memory as memory
+from gpuopt._core import Device, DeviceArray, ParameterError, empty
+from gpuopt.configuration import Configuration
+from gpuopt.problem import Bound, Problem
+from gpuopt.selection import Selector, select
+from gpuopt.tomo import Geometry, Volume, circular, helical, on_device, parallel2d
+from gpuopt.workloads.common import rounding
+from gpuopt.workloads.tomography import reference as oracle
+from gpuopt.workloads.tomography.peers import peers
+
+FAMILY = "back_projection"
+CHECKED = 2000  # voxels, at most, that are held against the reference
+TEXTURE_STEP = 1 / 256  # between the places that a texture unit interpolates at
+PLACE_ROUNDINGS = 8  # of fp32, in units of the detector's longer side, that a place on it may be off by
+_BLOCK = 1 << 22  # random numbers that are drawn; longer data repeat them
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scan by its counts: of the volume (z, y, x), of views, and of the detector (rows, columns)."""
+
+    name: str
+    shape: tuple[int, int, int]
+    views: int
+    det: tuple[int, int]
+    arc: bool
+    """Whether it is the papers's helix with an arc of detectors, else a circle with a flat detector."""
+    turns: float = 1.0
+
+    def scan(self) -> tuple[Geometry, Volume]:
+        """The geometry and the volume, mm."""
+        if self.arc:
+            pixel, pitch = (1.0947, 1.2858), 23.0
+            return helical(self.views, self.turns, 595, 1085.6, self.det, pixel, pitch, curved=True), Volume(self.shape)
+        # 256 mm across, 1248 columns of 0.32 mm, whatever the counts.
+        pixel = (0.32 * 960 / self.det[0], 0.32 * 1248 / self.det[1])
+        return circular(self.views, 750, 1200, self.det, pixel), Volume(self.shape, 256 / self.shape[2])
+
+
+# Jang et al. 2009 measured the first two; their geometry is not printed and is read as a helix before an arc of
+# detectors about the source, of a common scanner's sizes.
+HEART = Case("I1", (63, 100, 100), 792, (64, 736), True, turns=4)
+SLICES = Case("I2", (3, 260, 260), 1160, (64, 736), True, turns=2)
+FEWER_VIEWS = 192  # times, that a CPU is given of them unless asked for all
+
+
+def cube(n: int, views: int = 496, rows: int = 960, columns: int = 1248) -> Case:
+    """The case of n^3 voxels that back projectors are compared by."""
+    return Case(f"cube{n}", (n, n, n), views, (rows, columns), False)
+
+
+def back_projection(
+    case: str | Case = "I1",
+    weight: str = "none",
+    seed: int = 0,
+    device: Selector = None,
+    max_bytes: int | None = None,
+) -> Problem:
+    """Return the back projection of a case: "I1" and "I2" of Jang et al. 2009, "cube", "N" (of N^3 voxels, 496 views of
+    960 x 1248), "NxVIEWSxROWSxCOLUMNS", or "slice", 180 parallel views of a plane of 256 x 256.
+
+    ``weight`` is one of ``gpuopt.reference.tomography.WEIGHTS``. Random projections in [0, 1); up to 2000 voxels are
+    held against fp64. All counts of a cube are halved until the problem fits half of the free memory, or ``max_bytes``;
+    ``notes`` says so. Raises ParameterError.
+    """
+    chosen = None if device is None else select(device)
+    if case == "slice":
+        # Where scikit-image's iradon has its pixels.
+        return of_scan("slice", parallel2d(180, 363), Volume((256, 256), 1.0, -0.5), weight, seed)
+    given, notes = _case(case, chosen) if isinstance(case, str) else (case, [])
+    if not given.arc:
+        counts = (given.shape[0], given.views, *given.det)
+        fitted, notes = memory.fit(counts, _needs, _halved, chosen, max_bytes)
+        if fitted != counts:
+            given = cube(*fitted)
+    geometry, volume = given.scan()
+    return of_scan(given.name, geometry, volume, weight, seed, notes)
+
+
+def of_scan(
+    name: str,
+    geometry: Geometry,
+    volume: Volume,
+    weight: str = "none",
+    seed: int = 0,
+    notes: Sequence[str] = (),
+) -> Problem:
+    """Return the back projection of any scan. Raises ParameterError where scan and volume do not belong together."""
+    geometry.check(volume)
+    if weight not in oracle.WEIGHTS:
+        raise ParameterError(f"weight: {weight!r} is not known; give one of {', '.join(map(repr, oracle.WEIGHTS))}")
+    random = np.random.default_rng(seed)
+    pixels = math.prod(geometry.shape)
+    projections = np.resize(random.random(min(pixels, _BLOCK), dtype=np.float32), geometry.shape)
+    checked = _spread(volume.size, random)
+    place = np.unravel_index(checked, volume.shape)
+    middle = np.zeros((len(checked), 3))
+    for axis, along in enumerate((volume.x, volume.y, volume.z)[: volume.ndim]):
+        middle[:, axis] = along[place[volume.ndim - 1 - axis]]
+    detector = (geometry.detector.rows, geometry.detector.columns)
+    views = projections.reshape(geometry.views, *detector)
+    reference = oracle.back_project_at(geometry, volume, views, middle, weight)
+    weights = sum(oracle.weights_at(geometry, volume, middle, view, weight) for view in range(geometry.views))
+    rounded = (geometry.views + 16) * rounding.unit_roundoff("float32")
+    off = PLACE_ROUNDINGS * max(detector) * rounding.unit_roundoff("float32")
+
+    def tolerance(configuration: Configuration) -> np.ndarray:
+        """Neighbouring pixels differ by up to 1, along u and along v."""
+        texture = TEXTURE_STEP / 2 if configuration.variant == "image" else 0.0
+        return np.asarray(weights * (2 * (off + texture) + rounded))
+
+    return Problem(
+        workload="tomography",
+        name="_".join([name, *([weight] if weight != "none" else [])]),
+        dtype=np.dtype(np.float32),
+        sizes={
+            **dict(zip("zyx"[3 - volume.ndim :], volume.shape, strict=True)),
+            "views": geometry.views,
+            "rows": detector[0],
+            "columns": detector[1],
+            "checked": len(checked),
+        },
+        seed=seed,
+        inputs={"projections": projections, "geometry": geometry, "volume": volume, "weight": weight},
+        reference=reference,
+        tolerance=tolerance(Configuration("buffer")),
+        tolerance_of=tolerance,
+        footprint_bytes=4 * (pixels + volume.size),
+        prepare=_OnDevices(projections, geometry, volume, weight),
+        notes=[*notes, f"{len(checked):,} of the {volume.size:,} voxels are held against the reference"],
+        checked=checked,
+        counted={"update": float(volume.size) * geometry.views},
+        traits=on_device.traits_of(on_device.kernel_geometry(geometry, volume), volume),
+        family=FAMILY,
+        peers=peers,
+    )
+
+
+class _OnDevices:
+    """A problem's projections on the devices that have asked for them, uploaded once each."""
+
+    def __init__(self, projections: np.ndarray, geometry: Geometry, volume: Volume, weight: str) -> None:
+        self._projections, self._volume = projections, volume
+        self._scan = on_device.kernel_geometry(geometry, volume)
+        self._weight = on_device.kernel_weight(geometry, weight)
+        self._held: dict[int, DeviceArray] = {}
+
+    def __call__(self, configuration: Configuration, device: Device) -> Bound:
+        if device.index not in self._held:
+            self._held[device.index] = _core.to_device(self._projections, device)
+        out = empty((self._volume.size,), np.dtype(np.float32), device, guarded=True)
+        held = self._held[device.index]
+        return Bound(on_device.plan_back_projection(self._scan, held, out, *self._weight, False, configuration), out)
+
+
+def _case(text: str, device: Device | None) -> tuple[Case, list[str]]:
+    on_cpu = device is not None and device.type == "cpu"
+    for case in (HEART, SLICES):
+        if text == case.name and on_cpu:
+            fewer = case.views // FEWER_VIEWS
+            note = f"{fewer} views over the same turns, of the paper's {case.views}: a CPU takes long for all"
+            return Case(f"{text}_{fewer}views", case.shape, fewer, case.det, True, case.turns), [note]
+        if text in (case.name, f"{case.name}full"):
+            return case, []
+    if text == "cube":
+        return (cube(64, 31, 80, 104) if on_cpu else cube(512)), []
+    if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*){3}|[1-9]\d*", text):
+        raise ParameterError(
+            f"case: {text!r} is none; give I1, I2, cube, slice, N of N^3 voxels, or NxVIEWSxROWSxCOLUMNS"
+        )
+    return cube(*map(int, text.split("x"))), []
+
+
+def _halved(counts: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(max(1, count // 2) for count in counts)
+
+
+def _needs(counts: tuple[int, ...]) -> memory.Needs:
+    n, views, rows, columns = counts
+    pixels, voxels = 4 * views * rows * columns, 4 * n**3
+    # Device: a copy of the projections in images or with zeros around them, and a volume for each that is compared.
+    return memory.Needs(host=pixels + 2 * voxels + 64 * rows * columns, device=3 * pixels + 6 * voxels)
+
+
+def _spread(count: int, random: np.random.Generator) -> np.ndarray:
+    """Indices of voxels, one drawn from each of equal runs, the first and the last among them."""
+    if count <= CHECKED:
+        return np.arange(count)
+    places = ((np.arange(CHECKED) + random.random(CHECKED)) * count / CHECKED).astype(np.int64)
+    places = np.minimum(places, count - 1)
+    places[0], places[-1] = 0, count - 1
+    return places
