@@ -43,16 +43,17 @@ class Gain:
     ratio: Ratio | None
 
 
-def gains(study: StudyRows) -> Figure:
+def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
     """The papers' steps as bars: the speed-up over each paper's first step, at up to four sizes, with its 95 %
-    interval; a diamond, or a line from the least to the most, is what the paper printed.
+    interval; a diamond, or a line from the least to the most, is what the paper printed. ``keys`` name some of the
+    papers; None stands for all.
 
     Raises ValueError for rows of several devices, and where no paper's first step ran.
     """
     groups = by_size(study)[-MOST_SIZES:][::-1]
     workload = str(groups[0].first.get("workload"))
     panels = []
-    for paper in papers.of(workload):
+    for paper in (paper for paper in papers.of(workload) if keys is None or paper.key in keys):
         steps = [
             (step, found) for step in paper.steps[1:] if (found := gains_over(groups, paper.steps[0].preset, step))
         ]
