@@ -41,5 +41,8 @@ check kernels python tools/check_kernels.py
 # A strict set-up (.ci/run) has shown the compiler's warnings: compiling all of it again would take minutes.
 if [ "${GPUOPT_WERROR-}" = ON ]; then check clang-tidy tidy; else check build build; fi
 check mypy mypy
+check imports env PYTHONPATH=python lint-imports
+check repeated-lines python tools/repeated_lines.py --most 100
+tail -n 1 "$logs/repeated-lines.log" >&2
 check stubtest stubs
 [ -z "$failed" ] || { echo "lint: failed:$failed (logs in $logs)" >&2; exit 1; }
