@@ -1,4 +1,4 @@
-"""How many lines of the code stand again in another file: runs of at least six lines that are equal but for white space.
+"""How many lines of the code stand again in another file: runs of at least six lines, equal but for white space.
 
     repeated_lines.py [--most N] [--show]
 
