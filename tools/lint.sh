@@ -38,6 +38,7 @@ check ruff ruff check .
 check ruff-format ruff format --check .
 check clang-format format
 check kernels python tools/check_kernels.py
+check result-pages python tools/result_pages.py --check
 # A strict set-up (.ci/run) has shown the compiler's warnings: compiling all of it again would take minutes.
 if [ "${GPUOPT_WERROR-}" = ON ]; then check clang-tidy tidy; else check build build; fi
 check mypy mypy

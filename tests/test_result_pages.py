@@ -1,0 +1,109 @@
+"""The pages of docs/results show what their rows say, and a page that does not is found."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MARKER = re.compile(r"<!-- rows: (.*?) \| table: (\S+) -->")
+
+
+@pytest.fixture
+def pages(root: Path) -> Path:
+    if not (root / "results").exists():
+        pytest.skip("source distributions are without results/")
+    return root / "docs" / "results"
+
+
+def run(root: Path, pages: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(root / "tools" / "result_pages.py"), "--pages", str(pages), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_every_page_shows_what_its_rows_say(root: Path, pages: Path) -> None:
+    checked = run(root, pages, "--check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_a_changed_number_is_found_and_written_anew(root: Path, pages: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "results"
+    copy.mkdir()
+    page = copy / "spmv-h200.md"
+    right = (pages / page.name).read_text(encoding="utf-8")
+    start = right.index("| table: paper -->")
+    number = re.compile(r"\d\.\d{4} \[").search(right, start)
+    assert number is not None
+    wrong = right[: number.start()] + "9.9999 [" + right[number.end() :]
+    page.write_text(wrong, encoding="utf-8")
+
+    checked = run(root, copy, "--check")
+    assert checked.returncode == 1
+    assert "spmv-h200.md: table paper" in checked.stdout
+    assert "9.9999" in checked.stdout
+    assert page.read_text(encoding="utf-8") == wrong, "--check writes nothing"
+
+    assert run(root, copy).returncode == 0
+    assert page.read_text(encoding="utf-8") == right
+    assert [file.name for file in copy.iterdir()] == [page.name], "nothing is left beside the page"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("table: paper", "table: papers", "no table is called papers"),
+        ("table: paper", "table: ours", "no marker for paper"),
+        ("<!-- rows: results/h200/spmv-2048x2048/rows.jsonl", "<!-- rows: results/h200/tmv/rows.jsonl", "its marker"),
+    ],
+)
+def test_a_marker_that_does_not_fit_is_found(
+    root: Path, pages: Path, tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    page = tmp_path / "spmv-h200.md"
+    page.write_text((pages / page.name).read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    checked = run(root, tmp_path, "--check")
+    assert checked.returncode == 1
+    assert told in checked.stdout + checked.stderr
+
+
+def test_every_file_that_a_page_names_exists(root: Path, pages: Path) -> None:
+    named = {
+        file
+        for page in pages.glob("*.md")
+        for files, _ in MARKER.findall(page.read_text(encoding="utf-8"))
+        for file in files.split(", ")
+    }
+    assert len(named) > 40
+    assert [file for file in sorted(named) if not (root / file).is_file()] == []
+
+
+def test_every_link_and_picture_of_a_page_exists(pages: Path) -> None:
+    for page in pages.glob("*.md"):
+        links = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+        assert [link for link in links if not (page.parent / link).exists()] == [], page.name
+
+
+def test_every_picture_is_shown_somewhere(root: Path, pages: Path) -> None:
+    texts = [page.read_text(encoding="utf-8") for page in (*pages.glob("*.md"), root / "README.md")]
+    pictures = sorted(file.name for file in (root / "docs" / "pictures").glob("*.png"))
+    assert [name for name in pictures if not any(name in text for text in texts)] == []
+
+
+def test_an_interval_has_the_digits_that_it_supports(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(root / "tools"))
+    from result_tables.tables import Aim
+    from result_tables.values import Value, small
+
+    assert str(Value(0.331232, 0.3312, 0.331312)) == "0.3312 [0.3312, 0.3313]"
+    assert str(Value(207.88, 194.68, 252.72)) == "208 [195, 253]"
+    assert str(Value(2095.3)) == "2095"
+    assert small(1.6e-6) == "1.6e-6"
+    assert str(Value(2.0, 1.0, 4.0).inverse) == "0.500 [0.250, 1.000]"
+
+    assert Aim("", lambda: Value(1), least=1).verdict(Value(1.0)) == "met"
+    assert Aim("", lambda: Value(1), least=2).verdict(Value(1.98, 1.97, 1.99)) == "missed by 1 %"
+    assert Aim("", lambda: Value(1), least=90, unit="%").verdict(Value(89, 85, 95)).startswith("missed by 1 points; ")
+    assert Aim("", lambda: Value(1), most=0.2).verdict(Value(0.1)) == "met"

@@ -1,0 +1,1 @@
+"""The tables of docs/results, a module a page: which rows and which columns each table shows."""

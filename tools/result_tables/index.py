@@ -1,0 +1,64 @@
+"""The table of docs/results/README.md: a page a workload and device, and the number to remember of each."""
+
+from collections.abc import Callable
+
+from . import (
+    device_cpu,
+    device_h200,
+    gem_cpu,
+    gem_h200,
+    gemm_cpu,
+    gemm_h200,
+    spmv_cpu,
+    spmv_h200,
+    tomography_cpu,
+    tomography_h200,
+)
+from .tables import markdown
+from .values import Profile, Rows, Value
+
+H200, CPU = "NVIDIA H200", "2-core Xeon"
+Source = Rows | Profile
+
+
+def _runtimes(value_of: Callable[[str], Value], unit: str) -> str:
+    return "; ".join(f"{value_of(name)}{unit} ({name})" for name in ("PoCL", "Intel"))
+
+
+def _pages() -> list[tuple[str, str, str, Source]]:
+    """(page, device, headline, where its day is from)."""
+    best = spmv_h200.BIG.rate(spmv_h200.BEST, "gflop_s").bare
+    capsid = gem_h200.K0.rate(gem_h200.BEST, "gop_s").bare
+    simt = gemm_h200.BIG.rate(gemm_h200.SIMT, "gflop_s").bare * 1e-3
+    split = gemm_h200.BIG.rate(gemm_h200.FAST, "gflop_s").bare * 1e-3
+    back = tomography_h200.CUBE512.rate("image", "gop_s").bare
+    read, peak = (device_h200.FIRST.ceiling(name).bare for name in ("dram.read", "float32"))
+    products = _runtimes(lambda name: spmv_cpu.PLACES[f"{name}, 50 MB"].speedup("M @ x", "SciPy dia_array"), " times")
+    loops = _runtimes(lambda name: gem_cpu.BIG[name].speedup(gem_cpu.BEST[name], "C++ loop"), " times")
+    numpy = _runtimes(lambda name: gemm_cpu.PLACES[f"{name}, 2048"].speedup("packed", "NumPy"), " times")
+    iradon = _runtimes(lambda name: tomography_cpu.FBP[name].value("ratio"), " times")
+    reads = _runtimes(lambda name: device_cpu.PROFILES[name][0].ceiling("dram.read"), " GB/s")
+    return [
+        ("spmv-h200", H200, f"{best} GFLOP/s with full storage", spmv_h200.BIG),
+        ("spmv-cpu", CPU, f"`M @ x` over SciPy, 50 MB: {products}", spmv_cpu.INTEL),
+        ("device-h200", H200, f"read {read} GB/s, fp32 {peak} GFLOP/s", device_h200.FIRST),
+        ("device-cpu", CPU, f"read {reads}", device_cpu.PROFILES["PoCL"][0]),
+        ("gem-h200", H200, f"{capsid} G pair/s of a capsid", gem_h200.K0),
+        ("gem-cpu", CPU, f"over a C++ loop: {loops}", gem_cpu.BIG["PoCL"]),
+        ("gemm-h200", H200, f"{simt} TFLOP/s in float32, {split} by fp16x3", gemm_h200.BIG),
+        ("gemm-cpu", CPU, f"over NumPy, 2048: {numpy}", gemm_cpu.PLACES["PoCL, 2048"]),
+        ("tomography-h200", H200, f"back projection {back} G updates/s, 512^3", tomography_h200.CUBE512),
+        ("tomography-cpu", CPU, f"FBP over `iradon`: {iradon}", tomography_cpu.CASES["I1"]["PoCL"]),
+    ]
+
+
+def _day(source: Source) -> str:
+    return str(source.held["date"] if isinstance(source, Profile) else source.group.first["time_utc"][:10])
+
+
+def _index() -> str:
+    lines = [(f"[{page}]({page}.md)", device, text, _day(source)) for page, device, text, source in _pages()]
+    return markdown(["page", "device", "headline", "date"], lines, words=True)
+
+
+TABLES = {"index": _index}

@@ -1,0 +1,168 @@
+"""Tables of docs/results/spmv-h200.md."""
+
+from .tables import (
+    BOUND,
+    GBS,
+    GFLOPS,
+    MS,
+    NO_ROWS,
+    Aim,
+    Column,
+    Line,
+    aims,
+    behind,
+    faster,
+    grid,
+    ladder,
+    of_field,
+    printed,
+    setup,
+    time,
+    tried,
+)
+from .values import Rows
+
+BIG = Rows("results/h200/spmv-2048x2048/rows.jsonl")
+SMALL = Rows("results/h200/spmv-321x481/rows.jsonl")
+PROFILED = Rows("results/h200/spmv-2048x2048-profile/rows.jsonl")
+
+STEPS = ["paper:basic", "paper:aligned", "paper:local_offsets", "paper:vectorized", "paper:image"]
+BEST = "interior(LOCAL=256, ROWS=2, UNROLL=9, SLICE=0, LOAD=0)"
+SYMMETRIC = "symmetric(TILE_X=64, TILE_Y=8, ROWS=2, UNROLL=5)"
+HALF = "banded(HALF=1, ROWS=2)"
+OVER_BASIC = faster("times as fast as basic", "paper:basic")
+CALLS = ["gpuopt.spmv(A, x)", "M @ x", "cuSPARSE CSR", "CuPy dia_matrix", "SciPy dia_array", "SciPy csr_array"]
+
+
+def _tried() -> list[tuple[str, str, str]]:
+    def at(name: str) -> str:
+        return f"{BIG.ms(name)} ms"
+
+    best = at(BEST)
+    return [
+        (
+            "Storing y in bursts of 4 saves turn-arounds of memory",
+            f"{at('resident(KEEP=4)')}; best {best}",
+            "`resident(KEEP=4)`",
+        ),
+        ("The same in bursts of 8", f"{at('resident(KEEP=8)')}; best {best}", "`resident(KEEP=8)`"),
+        ("Rows in slices of a memory page", f"{at('interior(SLICE=4096)')}; best {best}", "`interior(SLICE=4096)`"),
+        ("Values loaded past the first cache", f"{at('interior(LOAD=1)')}; best {best}", "`interior(LOAD=1)`"),
+        ("Fewer loads of x: bands", f"{at('banded(HALF=0)')}; best {best}", "`banded(HALF=0)`"),
+        ("Fewer loads of x: tiles", f"{at('tiles(HALF=0)')}; best {best}", "`tiles(HALF=0)`"),
+        (
+            "16-bit: x from local memory",
+            f"{at('tiles(HALF=1, LOAD=0)')}; best 16-bit {at(HALF)}",
+            "`tiles(HALF=1, LOAD=0)`",
+        ),
+        (
+            "16-bit: the same past the first cache",
+            f"{at('tiles(HALF=1, LOAD=1)')}; best 16-bit {at(HALF)}",
+            "`tiles(HALF=1, LOAD=1)`",
+        ),
+        (
+            "16-bit: two rows, 3 entries ahead",
+            f"{at('interior(HALF=1)')}; best 16-bit {at(HALF)}",
+            "`interior(HALF=1)`",
+        ),
+        ("16-bit: half storage", f"{at('symmetric(HALF=1)')}; best 16-bit {at(HALF)}", "`symmetric(HALF=1)`"),
+        ("Eviction hints on loads and stores (evict_first, evict_last, `.cs`, `.wt`)", "no change", NO_ROWS),
+    ]
+
+
+def _ceiling(text: str, rows: Rows, name: str) -> Line:
+    return text, rows.beside(name) * 1e3, float(rows.beside_row(name)["busy_ms"] * 1e3), rows.beside(name, "gb_s").bare
+
+
+TABLES = {
+    "setup": setup(BIG, SMALL, PROFILED),
+    "aims": aims(
+        Aim(
+            "best full storage, of the rate of a copy",
+            lambda: BIG.rate(BEST, "gb_s") / BIG.beside("copy", "gb_s") * 100,
+            least=97,
+            unit="%",
+        ),
+        Aim("best full storage, times as fast as cuSPARSE CSR", lambda: BIG.speedup(BEST, "cuSPARSE CSR"), least=2.7),
+        Aim("half storage, times as fast as the best full", lambda: BIG.speedup(SYMMETRIC, BEST), least=1.3),
+        Aim("16-bit values, times as fast as the best full", lambda: BIG.speedup(HALF, BEST), least=1.8),
+    ),
+    "paper": ladder(
+        BIG,
+        STEPS,
+        [
+            MS,
+            GFLOPS,
+            BOUND,
+            of_field("% of bound without caches", "pct_uncached", digits=3),
+            OVER_BASIC,
+            printed("paper, HD 5870, GFLOP/s"),
+        ],
+    ),
+    "ours": ladder(
+        BIG,
+        [
+            ("`padded(LOCAL=128, UNROLL=9, OFFSETS=1)`, 2 launches", "padded"),
+            ("`interior(ROWS=2, UNROLL=9)`, best full storage", BEST),
+            ("`interior(LOCAL=64, ROWS=2, UNROLL=9, OFFSETS=1)`", "interior(LOCAL=64, OFFSETS=1)"),
+            ("`interior(ROWS=1, UNROLL=9)`", "interior(LOCAL=256, ROWS=1)"),
+            ("`banded(LOCAL=1024, SLICE=4096)`", "banded(HALF=0)"),
+            ("`tiles(TILE_X=128, TILE_Y=8)`", "tiles(HALF=0)"),
+            ("`symmetric(TILE_X=64, TILE_Y=8, ROWS=2, UNROLL=5)`, half storage", SYMMETRIC),
+            ("`symmetric(TILE_X=64, TILE_Y=4, OFFSETS=1)`", "symmetric(HALF=0, TILE_Y=4)"),
+            ("`banded(HALF=1, ROWS=2)`, 16-bit values", HALF),
+            ("`tiles(HALF=1, WIDE=2)`", "tiles(HALF=1, LOAD=0)"),
+            ("`interior(HALF=1, UNROLL=3)`", "interior(HALF=1)"),
+            ("`symmetric(HALF=1)`", "symmetric(HALF=1)"),
+        ],
+        [MS, GFLOPS, GBS, BOUND, OVER_BASIC],
+    ),
+    "beside": ladder(
+        BIG, CALLS, [MS, GFLOPS, behind("the best full storage is times as fast", BEST)], "whole call or peer"
+    ),
+    "cached": ladder(
+        SMALL,
+        [
+            *STEPS,
+            ("`interior(OFFSETS=1, ROWS=1, UNROLL=9)`", "interior(OFFSETS=1)"),
+            ("`interior(ROWS=2, UNROLL=9)`", "interior(OFFSETS=0)"),
+            ("`padded(UNROLL=9)`", "padded"),
+            ("`resident(KEEP=8, UNROLL=27)`", "resident"),
+            ("`banded`", "banded(HALF=0)"),
+            ("`tiles(TILE_X=64, TILE_Y=4)`", "tiles"),
+            ("`symmetric(TILE_X=32, TILE_Y=8, UNROLL=5)`", "symmetric(HALF=0, TILE_X=32)"),
+            ("`symmetric(TILE_X=64, TILE_Y=4, ROWS=2, OFFSETS=1)`", "symmetric(HALF=0, TILE_X=64)"),
+            ("`banded(HALF=1, SLICE=1024)`", "banded(HALF=1)"),
+            ("`symmetric(HALF=1)`", "symmetric(HALF=1)"),
+            "M @ x",
+            "cuSPARSE CSR",
+        ],
+        [time("us queued [95 % CI]", 1e3), of_field("us of kernels", "busy_ms", 1e3), GFLOPS, BOUND],
+    ),
+    "ceilings": grid(
+        ["measured in the same blocks", "us [95 % CI]", "us of the kernel", "GB/s"],
+        lambda: [
+            *(_ceiling(f"{name} of 1.39 GB", BIG, name) for name in ("read", "copy")),
+            *(_ceiling(f"{name} of 50 MB, queued", SMALL, name) for name in ("read", "copy")),
+            (*_ceiling("the smallest kernel, queued", SMALL, "launch")[:3], None),
+        ],
+    ),
+    "limits": ladder(
+        PROFILED,
+        [
+            *(name for name in STEPS if name != "paper:aligned"),
+            ("`interior(ROWS=2, UNROLL=9)`", "interior"),
+            ("`tiles(TILE_X=128, TILE_Y=8)`", "tiles"),
+            ("`symmetric(TILE_X=64, TILE_Y=8, ROWS=2, UNROLL=5)`", "symmetric"),
+            ("`banded(HALF=1, ROWS=2)`", "banded"),
+        ],
+        [
+            MS,
+            BOUND,
+            Column("bound by", lambda rows, row: row["bound_by"]),
+            Column("runner-up", lambda rows, row: row["next_by"]),
+            of_field("runner-up, % of the time", "pct_next", digits=3),
+        ],
+    ),
+    "tried": tried(_tried),
+}

@@ -1,0 +1,138 @@
+"""Tables of docs/results/tomography-h200.md."""
+
+from .tables import BOUND, BOUND_BY, MS, UPDATES, Aim, Line, aims, faster, grid, ladder, printed, setup, several
+from .values import Lines, Profile, Rows, Value, small
+
+CUBE512 = Rows("results/h200/tomography-cube512/rows.jsonl")
+ADJOINT = Rows("results/h200/tomography-cube512-adjoint/rows.jsonl")
+CUBE1024 = Rows("results/h200/tomography-cube1024/rows.jsonl")
+PAPER = {case: Rows("results/h200/tomography-paper/rows.jsonl", case) for case in ("I1", "I2")}
+PROJECTORS = Lines("results/h200/tomography-projectors.jsonl")
+ALGORITHMS = Lines("results/h200/tomography-algorithms.jsonl")
+PROFILE = Profile("results/h200/profile-tensor-cores.json")
+
+STEPS = ["paper:naive", "paper:alu", "paper:vector_input", "paper:vector_output"]
+JOSEPH = "joseph(LOCAL_U=8, LOCAL_V=32, RAYS=1, UNROLL=4)"
+IMAGES = "joseph_image(LOCAL_U=16, LOCAL_V=4, RAYS=1, UNROLL=2)"
+GATHER = "joseph_gather(ACROSS=8, ALONG=1, LOCAL_A=2, LOCAL_Z=64, ROWS=3, VIEWS=64)"
+ASTRA = "ASTRA 2.5.0 FP3D"
+EXACT, FAST = (f"OS-SART iteration, {pair}, 31 views in 4 blocks" for pair in ("exact", "fast"))
+
+
+def _ms(what: str, case: str = "cube512") -> Value:
+    return PROJECTORS.value("ms", what=what, case=case)
+
+
+def _rate(what: str, case: str = "cube512") -> Value:
+    """G samples/s, with the interval of its time."""
+    time = _ms(what, case)
+    return time.inverse * (PROJECTORS.line(what=what, case=case)["gsamples_s"] * time.mid)
+
+
+def _of_forward(case: str = "cube512") -> Value:
+    return _rate(GATHER, case) / _rate(JOSEPH, case) * 100
+
+
+def _of_fetches() -> Value:
+    return _rate(JOSEPH) / PROFILE.ceiling("fetch.linear") * 100
+
+
+def _over_parts(what: str) -> Value:
+    """The iteration's time over the sum of its parts, with the interval of its time."""
+    time = _ms(what)
+    return time * (PROJECTORS.line(what=what, case="cube512")["over_sum_of_parts"] / time.mid)
+
+
+def _projectors() -> list[Line]:
+    lines: list[Line] = []
+    for text, what, cases in (
+        ("Joseph forward, exact weights, a buffer (`joseph`)", JOSEPH, 2),
+        ("Joseph forward by texture units (`joseph_image`)", IMAGES, 1),
+        ("exact adjoint, no atomics (`joseph_gather`)", GATHER, 2),
+        ("ASTRA 2.5 forward", ASTRA, 2),
+    ):
+        places = ("cube512", "cube1024")[:cases]
+        found = [value for case in places for value in (_ms(what, case), _rate(what, case))]
+        lines.append((text, *found, *[None] * (4 - len(found))))
+    lines.append(("the adjoint of the forward, %", None, _of_forward(), None, _of_forward("cube1024")))
+    return lines
+
+
+def _errors() -> list[Line]:
+    def of(field: str, what: str) -> str:
+        return small(PROJECTORS.line(what=what, case="cube512")[field])
+
+    return [
+        ("Joseph forward, against fp64", of("error_l2", JOSEPH)),
+        ("Joseph forward by texture units, against fp64", of("error_l2", IMAGES)),
+        ("ASTRA forward, against fp64", of("error_l2", ASTRA)),
+        ("exact adjoint, against the transpose", of("transposed_error", GATHER)),
+        ("exact pair, of the scalar products", of("adjoint_error", "adjoint error, exact")),
+        ("fast pair (texture units), of the scalar products", of("adjoint_error", "adjoint error, fast")),
+    ]
+
+
+def _iterations() -> list[Line]:
+    lines: list[Line] = []
+    for pair, what in (("exact", EXACT), ("fast", FAST)):
+        parts = PROJECTORS.line(what=what, case="cube512")["parts_ms"]
+        lines.append((pair, _ms(what), *(float(parts[part]) for part in ("forward", "back", "residual", "update"))))
+    return lines
+
+
+def _algorithms() -> list[Line]:
+    return [
+        (line["algorithm"], str(line.get("iterations", "")), float(line["seconds"]), f"{100 * line['error']:.1f}")
+        for line in ALGORITHMS.all()
+    ]
+
+
+TABLES = {
+    "setup": setup(CUBE512, ADJOINT, CUBE1024, PAPER["I1"], PROFILE),
+    "aims": aims(
+        Aim("back projection 512^3, of the fetch rate", lambda: CUBE512.bound("image"), least=90, unit="%"),
+        Aim("back projection 1024^3, of the fetch rate", lambda: CUBE1024.bound("image"), least=85, unit="%"),
+        Aim("forward 512^3, of the fetch rate", _of_fetches, least=70, unit="%"),
+        Aim("exact adjoint 512^3, of the forward's rate", _of_forward, least=50, unit="%"),
+        Aim("OS-SART iteration, exact, over the sum of its parts", lambda: _over_parts(EXACT), most=1.1),
+        Aim("OS-SART iteration, fast, over the sum of its parts", lambda: _over_parts(FAST), most=1.1),
+    ),
+    "back": several(
+        [
+            (
+                CUBE512,
+                [
+                    ("512^3, FDK's weight: `image`", "image"),
+                    ("512^3: `buffer`", "buffer"),
+                    ("512^3: ASTRA 2.5", "ASTRA"),
+                ],
+            ),
+            (ADJOINT, [("512^3, adjoint's weight: `image`", "image"), ("512^3, adjoint's weight: `buffer`", "buffer")]),
+            (CUBE1024, [("1024^3, FDK's weight: `image`", "image"), ("1024^3: ASTRA 2.5", "ASTRA")]),
+        ],
+        [MS, UPDATES, BOUND, BOUND_BY],
+        "496 views of 960 x 1248",
+    ),
+    "astra": grid(
+        ["`image` over ASTRA", "times as fast [95 % CI]"],
+        lambda: [(size, rows.speedup("image", "ASTRA")) for size, rows in (("512^3", CUBE512), ("1024^3", CUBE1024))],
+    ),
+    "projectors": grid(
+        ["62 of the 496 views", "512^3, ms", "512^3, G samples/s", "1024^3, ms", "1024^3, G samples/s"], _projectors
+    ),
+    "errors": grid(["error at 512^3", ""], _errors),
+    "iterations": grid(
+        ["OS-SART, 31 views in 4 blocks, ms", "iteration [95 % CI]", "forward", "back", "residual", "update"],
+        _iterations,
+    ),
+    "algorithms": grid(["algorithm", "iterations", "s", "error, % of the phantom"], _algorithms),
+    **{
+        f"ladder_{case}": ladder(
+            rows,
+            [*STEPS, "image", "buffer"],
+            [MS, UPDATES, faster("times as fast as `naive` [95 % CI]", "paper:naive"), printed("paper, HD 3870")],
+            case,
+        )
+        for case, rows in PAPER.items()
+    },
+}
