@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import DeviceMemoryError, MismatchError
+from gpuopt import DeviceMemoryError, MismatchError, host_memory
 from gpuopt.lab.device import bandwidth, bounds, caches
 from gpuopt.lab.device.bandwidth import MIB, BandwidthTest
 from gpuopt.lab.device.caches import CacheSize
@@ -46,7 +46,7 @@ def fresh() -> Iterator[None]:
 def card(monkeypatch: pytest.MonkeyPatch) -> Card:
     made = Card()
     monkeypatch.setattr(bounds._core, "devices", lambda: [made])
-    monkeypatch.setattr(bounds, "host_free_bytes", lambda: 100 * GIB)
+    monkeypatch.setattr(host_memory, "free_bytes", lambda: 100 * GIB)
     return made
 
 
@@ -55,7 +55,7 @@ def test_ceilings_leave_room_for_what_is_there(card: Card, monkeypatch: pytest.M
     held = dataclasses.replace(card, allocated_bytes=3 * GIB)
     assert bandwidth.affordable_bytes(held) == pytest.approx(0.4 * GIB, rel=0.01)  # type: ignore[arg-type]
     assert bandwidth.affordable_bytes(dataclasses.replace(card, allocated_bytes=5 * GIB)) == 0  # type: ignore[arg-type]
-    monkeypatch.setattr(bounds, "host_free_bytes", lambda: GIB)
+    monkeypatch.setattr(host_memory, "free_bytes", lambda: GIB)
     assert bandwidth.affordable_bytes(dataclasses.replace(card, type="cpu")) == pytest.approx(0.2 * GIB, rel=0.01)  # type: ignore[arg-type]
 
 

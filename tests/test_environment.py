@@ -15,7 +15,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import gpuopt
-from gpuopt import doctor
+from gpuopt import doctor, host_memory
 from gpuopt.lab.device import environment as env
 from gpuopt.lab.rows import schema
 
@@ -30,7 +30,8 @@ GPU = SimpleNamespace(
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     """Writes files of a made-up machine, {"proc/meminfo": text}."""
-    monkeypatch.setattr(env, "_ROOT", tmp_path)
+    for module in (env, host_memory):
+        monkeypatch.setattr(module, "_ROOT", tmp_path)
 
     def write(files):
         for name, text in files.items():

@@ -42,6 +42,17 @@ def test_rank_is_the_largest_that_holds():
             assert tail[j] <= (1 - confidence) / 2 * (1 + 1e-9) < tail[j + 1]
 
 
+@pytest.mark.parametrize("n", [1, 2, 6, 37, 200, 1000])
+def test_probabilities_and_slopes_are_those_of_scipy(random, n):
+    stats = pytest.importorskip("scipy.stats", reason="SciPy is of the extra lab")
+    np.testing.assert_allclose(st._binomial_half_cdf(n), stats.binom.cdf(np.arange(n + 1), n, 0.5), rtol=0, atol=1e-10)
+    if 6 <= n <= 64:  # longer series are reduced to 64 medians first
+        for _ in range(50):
+            values, at_s = random.lognormal(size=n), np.sort(random.choice(2 * n, n)) * 0.1
+            slope = stats.theilslopes(values, at_s).slope
+            assert st.drift_pct_s(values, at_s=at_s) == pytest.approx(100 * slope / np.median(values), rel=1e-12)
+
+
 def test_few_samples_are_flagged():
     for n in range(1, 6):
         ci = st.median_ci(np.arange(n) + 1.0)

@@ -18,8 +18,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from gpuopt import _core
-from gpuopt._core import Device, Error, ParameterError, Variant
+from gpuopt import _core, files
+from gpuopt._core import Device, ParameterError, Variant
 
 NATIVE = "native"  # the precision of a record that is for the arrays' own
 
@@ -247,7 +247,7 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
     path = tuned_dir() / f"{workload}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(path.parent) as folder:
+        with _locked(path.parent):
             try:
                 stored, damaged = _read_records(path.read_text(encoding="utf-8")), False
             except FileNotFoundError:
@@ -257,38 +257,25 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
             kept = [record for record in stored if all(record["match"] != new["match"] for new in fresh)]
             merged = sorted([*fresh, *kept], key=lambda record: -len(record["match"]))
             _replace(path, "[\n" + ",\n".join(f"  {json.dumps(record)}" for record in merged) + "\n]\n", damaged)
-            with suppress(OSError):  # it is in place already; this only makes it outlive a power cut
-                os.fsync(folder)
+    except files.WriteError:
+        raise
     except OSError as error:
-        raise Error(
-            f"the tuned records cannot be written to {path}: {error.strerror or error}; what it held stands. Free some "
-            "space, or set GPUOPT_CACHE_DIR to another folder"
-        ) from error
+        raise files.refused(path, error, files.OTHER_CACHE) from error
     return path
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[int]:
+def _locked(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with suppress(OSError):  # some cluster file systems have no locks: one writer at a time is safe there
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
+        yield
     finally:
         os.close(descriptor)
 
 
 def _replace(path: Path, text: str, set_aside: bool) -> None:
-    """Writes beside and renames; the damaged file goes aside only once the new one is safe on the disk."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(beside, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if set_aside:
-            numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(1, 10_000))
-            path.rename(next(other for other in numbered if not other.exists()))
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(1, 10_000))
+    aside = next(other for other in numbered if not other.exists()) if set_aside else None
+    files.write(path, [text.encode()], aside=aside, way_out=files.OTHER_CACHE)

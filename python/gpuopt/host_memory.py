@@ -1,101 +1,82 @@
-"""How much memory a problem may take: half of what is free, on the host and on the device."""
+"""The host's memory: what there is, what is free, and what the process's control groups leave of it.
+
+A container's limit lies below what /proc/meminfo says. Unknown is None.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from gpuopt._core import Device, ParameterError
-
-# A container's limit lies below what /proc/meminfo says; version 2 of control groups, then version 1.
-_CGROUP_FILES = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-)
+_ROOT = Path("/")  # tests put a made-up /proc and /sys here
 
 
-@dataclass(frozen=True)
-class Needs:
-    """Bytes a problem takes on the host (at the worst moment of its making) and on the device."""
-
-    host: int
-    device: int
+def total_bytes() -> int | None:
+    """The memory of the machine."""
+    return _meminfo("MemTotal")
 
 
-def host_free_bytes() -> int | None:
-    """Return the bytes a process can still take on the host, or None where the system does not say."""
-    free = [value for value in (_meminfo_bytes(), *map(_cgroup_bytes, _CGROUP_FILES)) if value is not None]
-    return max(0, min(free)) if free else None
+def available_bytes() -> int | None:
+    """What programs can still take on the machine before it swaps."""
+    return _meminfo("MemAvailable")
 
 
-def fit(
-    extents: tuple[int, ...],
-    needs: Callable[[tuple[int, ...]], Needs],
-    halve: Callable[[tuple[int, ...]], tuple[int, ...]],
-    device: Device | None = None,
-    max_bytes: int | None = None,
-) -> tuple[tuple[int, ...], list[str]]:
-    """Return ``extents``, halved as often as needed to fit, and sentences that say what is needed and what was done.
-
-    The limit is ``max_bytes`` on host and device each, else half of what is free there. A device that shares the host's
-    memory, and any device while none is named, counts on the host as well. Raises ``ParameterError`` where even the
-    smallest problem does not fit.
-    """
-    shared = device is None or device.unified_memory or device.type == "cpu"
-    host_limit, device_limit = max_bytes, max_bytes
-    if max_bytes is None:
-        free = host_free_bytes()
-        host_limit = None if free is None else free // 2
-        device_limit = None if device is None else device.global_bytes // 2
-
-    def over(need: Needs) -> str | None:
-        on_host = need.host + (need.device if shared else 0)
-        if host_limit is not None and on_host > host_limit:
-            return f"{_megabytes(on_host)} on the host, where {_megabytes(host_limit)} may be taken"
-        if device_limit is not None and need.device > device_limit:
-            return f"{_megabytes(need.device)} on the device, where {_megabytes(device_limit)} may be taken"
-        return None
-
-    wanted, first_excess = extents, over(needs(extents))
-    while (excess := over(needs(extents))) is not None:
-        smaller = halve(extents)
-        if smaller == extents:
-            raise ParameterError(f"max_bytes: even the smallest problem, {_by(extents)}, needs {excess}; free memory")
-        extents = smaller
-    need = needs(extents)
-    notes = [f"memory needed: {_megabytes(need.host)} on the host, {_megabytes(need.device)} on the device"]
-    if first_excess is not None:
-        limit = "max_bytes" if max_bytes is not None else "half of the free memory"
-        notes.append(f"shrunk from {_by(wanted)} to {_by(extents)} to fit {limit}: it needed {first_excess}")
-    return extents, notes
+def limit_bytes() -> int | None:
+    """The least memory limit of the process's control groups, None without any."""
+    return min((limit for limit, _ in _limits()), default=None)
 
 
-def _meminfo_bytes() -> int | None:
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
+def free_bytes() -> int | None:
+    """What this process can still take: of the machine and of each of its control groups, the least."""
+    available = available_bytes()
+    free = [_free_pages() if available is None else available]
+    free += [limit - used for limit, used in _limits() if used is not None]
+    known = [count for count in free if count is not None]
+    return max(0, min(known)) if known else None
+
+
+def control_groups() -> Iterator[Path]:
+    """The folders of the process's control groups and of those above them, of version 1 or 2."""
+    for line in (_read(_ROOT / "proc/self/cgroup") or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        for mount in ("", "unified") if not controllers else (controllers, *controllers.split(",")):
+            root = _ROOT / "sys/fs/cgroup"
+            at = root / mount / path.lstrip("/")
+            yield at
+            yield from (folder for folder in at.parents if folder.is_relative_to(root))
+
+
+def _limits() -> Iterator[tuple[int, int | None]]:
+    """Limit and use, in bytes, of each control group that has a limit."""
+    for folder in control_groups():
+        for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+            most = _whole(folder / limit)
+            if most and most < 2**60:  # version 1 says 2^63 less a page for none
+                yield most, _whole(folder / used)
+
+
+def _meminfo(name: str) -> int | None:
+    match = re.search(rf"^{name}:\s*(\d+) kB", _read(_ROOT / "proc/meminfo") or "", re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
+
+
+def _free_pages() -> int | None:
+    """What systems without /proc say."""
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
 
 
-def _cgroup_bytes(files: tuple[str, str]) -> int | None:
+def _whole(path: Path) -> int | None:
+    text = _read(path) or ""
+    return int(text) if text.isdecimal() else None  # "max": no limit
+
+
+def _read(path: Path) -> str | None:
     try:
-        limit, used = (Path(file).read_text(encoding="ascii").strip() for file in files)
-        return int(limit) - int(used)
-    except (OSError, ValueError):  # no such control group, or "max": no limit
+        return path.read_text(errors="replace").strip()
+    except OSError:
         return None
-
-
-def _megabytes(count: int) -> str:
-    return f"{count / 1e6:,.0f} MB" if count >= 1e6 else f"{count / 1e6:.2g} MB"
-
-
-def _by(extents: tuple[int, ...]) -> str:
-    return " x ".join(map(str, extents))

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gpuopt.files import write
 from gpuopt.io.text import AnyPath
-from gpuopt.io.writing import formatted, potentials, write
+from gpuopt.io.writing import formatted, potentials
 from gpuopt.molecule import Grid
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -29,6 +32,41 @@ def surface_of(
         return Surface(values[:, :3], normals, faces)
     except ArrayError as error:
         raise FormatError(path, None, str(error)) from error
+
+
+class Polygons:
+    """Polygons collected from a text, each a list of point indices, and the line of each."""
+
+    def __init__(self, path: AnyPath) -> None:
+        self._path = path
+        self._lengths, self._corners, self._lines = array("q"), array("q"), array("q")
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def append(self, line: int, corners: Iterable[int]) -> None:
+        """Takes a polygon."""
+        before = len(self._corners)
+        self._corners.extend(corners)
+        self._lengths.append(len(self._corners) - before)
+        self._lines.append(line)
+
+    def corners(self) -> np.ndarray:
+        """The corners of all polygons, one after the other."""
+        return np.array(self._corners, dtype=np.int64)
+
+    def line_of_corner(self, corner: int) -> int:
+        """The line of the polygon that a corner, counted over all of them, belongs to."""
+        return self._lines[int(np.searchsorted(np.cumsum(self._lengths), corner, side="right"))]
+
+    def triangles(self, points: int, first: int = 0) -> np.ndarray | None:
+        """The polygons as fans of triangles (T, 3), None where there are none.
+
+        Raises FormatError for one that names none of ``points``, which the file counts from ``first``.
+        """
+        faces, polygon = fan(np.array(self._lengths, dtype=np.int64), self.corners())
+        check_faces(self._path, faces, points, lambda row: self._lines[polygon[row]], first)
+        return faces if len(faces) else None
 
 
 def check_faces(path: AnyPath, faces: np.ndarray, points: int, line_of: LineOf, first: int = 0) -> None:

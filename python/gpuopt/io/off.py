@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt.io.mesh import check_faces, fan, surface_of
+from gpuopt.io.mesh import Polygons, surface_of
 from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, shown, whole
 from gpuopt.molecule import Surface
 
@@ -46,18 +45,14 @@ def read_off(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
 
 def _faces(path: AnyPath, rows: Rows, declared: int, points: int) -> np.ndarray | None:
     """Triangles (T, 3) of the polygons that ``rows`` holds; None where there are none."""
-    lengths, corners, lines = array("q"), array("q"), array("q")
+    polygons = Polygons(path)
     for line, fields in islice(rows, max(0, declared)):
         length = whole(path, line, fields[0])
         if not 1 <= length < len(fields):
             raise FormatError(
                 path, line, f"{shown(fields)} is no face, its count and its points; the file may be cut off"
             )
-        corners.extend([whole(path, line, field) for field in fields[1 : length + 1]])
-        lengths.append(length)
-        lines.append(line)
-    if len(lines) != declared:
-        raise FormatError(path, None, f"it declares {declared} faces and holds {len(lines)}; write the file again")
-    faces, polygon = fan(np.array(lengths), np.array(corners))
-    check_faces(path, faces, points, lambda row: lines[polygon[row]])
-    return faces if len(faces) else None
+        polygons.append(line, [whole(path, line, field) for field in fields[1 : length + 1]])
+    if len(polygons) != declared:
+        raise FormatError(path, None, f"it declares {declared} faces and holds {len(polygons)}; write the file again")
+    return polygons.triangles(points)

@@ -8,8 +8,9 @@ from math import isfinite
 import numpy as np
 
 from gpuopt._core import ParameterError
+from gpuopt.files import write
 from gpuopt.io.text import AnyPath
-from gpuopt.io.writing import potentials, write
+from gpuopt.io.writing import potentials
 from gpuopt.molecule import Surface
 
 

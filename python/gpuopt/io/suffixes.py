@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt.io.msms import read_msms
+from gpuopt.io.obj import read_obj
 from gpuopt.io.off import read_off
 from gpuopt.io.ply import read_ply
+from gpuopt.io.stl import read_stl
 from gpuopt.io.text import AnyPath, FormatError
 from gpuopt.molecule import Surface
 
@@ -22,13 +24,15 @@ def _msms(path: AnyPath, dtype: DTypeLike) -> Surface:
 _READERS: dict[str, Callable[[AnyPath, DTypeLike], Surface]] = {
     ".vert": _msms,
     ".face": _msms,
+    ".obj": read_obj,
     ".off": read_off,
     ".ply": read_ply,
+    ".stl": read_stl,
 }
 
 
 def read_surface(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
-    """Return the surface in a .vert (with its .face), .off or .ply file. Raises FormatError."""
+    """Return the surface in a .vert (with its .face), .obj, .off, .ply or .stl file. Raises FormatError."""
     suffix = Path(path).suffix.lower()
     if suffix not in _READERS:
         known = ", ".join(_READERS)

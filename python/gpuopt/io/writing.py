@@ -1,34 +1,15 @@
-"""Files written beside and renamed: readers, a full disk and an interrupt find the old file or the new one, whole."""
+"""What the writers share: numbers as text, and potentials that fit."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from gpuopt._core import ArrayError, ParameterError
-from gpuopt.io.text import AnyPath
+from gpuopt._core import ArrayError
 
 _ROWS_AT_ONCE = 8192
-
-
-def write(path: AnyPath, parts: Iterable[bytes]) -> None:
-    """Writes ``parts`` to ``path``, a link to where it points. Raises ParameterError, OSError."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        raise ParameterError(f"path: {path} is no regular file; name a file")
-    beside = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    try:
-        with open(beside, "wb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def formatted(table: np.ndarray, row: str) -> Iterator[bytes]:

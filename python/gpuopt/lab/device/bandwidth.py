@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuopt import _core
+from gpuopt import _core, host_memory
 from gpuopt._core import Device, DeviceArray, DeviceMemoryError, Error, MismatchError, OpenCLError, Prepared
 from gpuopt.configuration import Configuration, complete
-from gpuopt.host_memory import host_free_bytes
 from gpuopt.lab.timing.samplers import batch_for
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def affordable_bytes(device: Device) -> int:
     """The largest footprint that a :class:`BandwidthTest` can have here now, a fifth of what is free left alone."""
     free = int(0.8 * (device.global_bytes - device.allocated_bytes))
     largest = min(device.max_alloc_bytes, free // 2)
-    host = host_free_bytes()
+    host = host_memory.free_bytes()
     if host is not None:  # the data are made there: as much again beside a device that shares the host's memory
         largest = min(largest, int(0.8 * host) // (4 if device.unified_memory or device.type == "cpu" else 2))
     return max(largest, 0)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpuopt import _core
+from gpuopt import _core, host_memory
 from gpuopt.doctor import VARIABLES
 from gpuopt.lab.rows.schema import plain, sha256
 
@@ -48,7 +48,7 @@ def environment(device: Any = None) -> dict[str, Any]:
         {
             "device": _device_facts(device),
             "cpu": _cpu_facts(),
-            "memory": {"total_bytes": _meminfo("MemTotal"), "limit_bytes": _cgroup_limits()[1]},
+            "memory": {"total_bytes": host_memory.total_bytes(), "limit_bytes": host_memory.limit_bytes()},
             "gpu": _gpu_facts(device),
             "variables": _variables(os.environ),
             "software": _software(),
@@ -56,7 +56,8 @@ def environment(device: Any = None) -> dict[str, Any]:
         }
     )
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    state = {"load": load, "available_bytes": _meminfo("MemAvailable"), **device_state(device), **_pcie_now(device)}
+    free = host_memory.available_bytes()
+    state = {"load": load, "available_bytes": free, **device_state(device), **_pcie_now(device)}
     return {**facts, "env_hash": sha256(facts), "state": plain(state)}
 
 
@@ -141,11 +142,6 @@ def _number(text: str | None, scale: float = 1.0) -> float | None:
         return None
 
 
-def _meminfo(name: str) -> int | None:
-    match = re.search(rf"^{name}:\s*(\d+) kB", _read("proc/meminfo") or "", re.MULTILINE)
-    return int(match[1]) * 1024 if match else None
-
-
 def _cpuinfo(name: str) -> str | None:
     match = re.search(rf"^{name}\s*:\s*(.+)$", _read("proc/cpuinfo") or "", re.MULTILINE)
     return match[1].strip() if match else None
@@ -172,7 +168,7 @@ def _cpu_facts() -> dict[str, Any]:
         "cores": len(cores) or None,
         "threads": os.cpu_count(),
         "usable_threads": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-        "quota_cpus": _cgroup_limits()[0],
+        "quota_cpus": _quota_cpus(),
         "numa_nodes": len(_glob("sys/devices/system/node/node[0-9]*")) or None,
         "governor": _read(f"{cpu}/cpu0/cpufreq/scaling_governor"),
         "scaling_driver": _read(f"{cpu}/cpu0/cpufreq/scaling_driver"),
@@ -184,23 +180,15 @@ def _cpu_facts() -> dict[str, Any]:
     }
 
 
-def _cgroup_limits() -> tuple[float | None, int | None]:
-    """The container's CPU quota (in CPUs) and memory limit (bytes): the least on the way to the root, of v1 or v2."""
-    cpus: list[float] = []
-    memory: list[float] = []
-    for line in (_read("proc/self/cgroup") or "").splitlines():
-        _, controllers, path = line.split(":", 2)
-        for mount in ("", "unified") if not controllers else (controllers, *controllers.split(",")):
-            at = Path("sys/fs/cgroup", mount, path.lstrip("/"))
-            for folder in (at, *at.parents[:-3]):  # down to sys/fs/cgroup itself
-                quota, period = (*(_read(f"{folder}/cpu.max") or "").split(), None, None)[:2]
-                quota = quota or _read(f"{folder}/cpu.cfs_quota_us")
-                period = period or _read(f"{folder}/cpu.cfs_period_us")
-                share, of = _number(quota), _number(period)
-                cpus += [share / of] if share and of and share > 0 else []
-                limit = _number(_read(f"{folder}/memory.max") or _read(f"{folder}/memory.limit_in_bytes"))
-                memory += [limit] if limit and limit < 2**60 else []  # v1 says 2^63 less a page for none
-    return min(cpus, default=None), int(min(memory)) if memory else None
+def _quota_cpus() -> float | None:
+    """The CPUs that the process's control groups let it use, the least of them all."""
+    cpus = []
+    for folder in host_memory.control_groups():
+        quota, period = (*(_read(f"{folder}/cpu.max") or "").split(), None, None)[:2]
+        share = _number(quota or _read(f"{folder}/cpu.cfs_quota_us"))
+        of = _number(period or _read(f"{folder}/cpu.cfs_period_us"))
+        cpus += [share / of] if share and of and share > 0 else []
+    return min(cpus, default=None)
 
 
 def _cpu_mhz() -> float | None:

@@ -5,7 +5,7 @@ partitioning (Jackson et al., IEEE Signal Processing Letters 12(2), 2005) with a
 Schwarz's criterion (Yao, Statistics & Probability Letters 6, 1988). Flat pieces are levels; slopes, which a cache that
 keeps a part of a set too large for it makes, lie between them. MT4G (Vanecek et al., 2025) finds its sizes by
 Kolmogorov and Smirnov's test instead: that compares distributions of single loads' latencies, and a sweep of rates has
-one number a size.
+one number a size. Why this is not by a library of change points: docs/decisions/knees.md.
 """
 
 from __future__ import annotations

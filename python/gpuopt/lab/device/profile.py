@@ -5,13 +5,12 @@ Profiles are kept a device and driver in the user's cache and are plain JSON."""
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from gpuopt import _core
-from gpuopt._core import Device, Error, ParameterError
+from gpuopt import _core, files
+from gpuopt._core import Device, ParameterError
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.device.levels import Level
 from gpuopt.lab.report import Study
@@ -147,21 +146,9 @@ def path_of(device: Device) -> Path:
 
 
 def save(made: Profile, path: str | Path) -> Path:
-    """Writes it in one step: readers and a full disk find the file whole. Raises Error where it cannot be written."""
-    target = Path(path)
-    beside = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with open(beside, "w", encoding="utf-8") as file:
-            file.write(made.to_json())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except OSError as error:
-        raise Error(f"the profile cannot be written to {target}: {error.strerror or error}") from error
-    finally:
-        beside.unlink(missing_ok=True)
-    return target
+    """Writes it in one step: readers and a full disk find the file whole. Raises WriteError where it cannot."""
+    files.write(path, [made.to_json().encode()], make_folder=True, way_out=files.OTHER_CACHE)
+    return Path(path)
 
 
 def load(path: str | Path, device: Selector = None) -> Profile:

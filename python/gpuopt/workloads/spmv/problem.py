@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuopt import host_memory as memory
 from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, empty
 from gpuopt.configuration import Configuration
 from gpuopt.problem import Bound, Problem
 from gpuopt.selection import Selector, select
+from gpuopt.workloads.common import memory
 from gpuopt.workloads.common.values import real_dtype, uniform
 from gpuopt.workloads.spmv import affinity
 from gpuopt.workloads.spmv import reference as oracle

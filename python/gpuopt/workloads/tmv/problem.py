@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt import host_memory as memory
 from gpuopt._core import Device, DeviceArray, ParameterError, empty
 from gpuopt.configuration import Configuration
 from gpuopt.problem import Bound, Problem
 from gpuopt.selection import Selector, select
-from gpuopt.workloads.common import rounding
+from gpuopt.workloads.common import memory, rounding
 from gpuopt.workloads.common.values import real_dtype, uniform
 from gpuopt.workloads.tmv import reference as oracle
 from gpuopt.workloads.tmv.peers import peers

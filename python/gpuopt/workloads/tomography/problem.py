@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpuopt import _core
-from gpuopt import host_memory as memory
 from gpuopt._core import Device, DeviceArray, ParameterError, empty
 from gpuopt.configuration import Configuration
 from gpuopt.problem import Bound, Problem
 from gpuopt.selection import Selector, select
 from gpuopt.tomo import Geometry, Volume, circular, helical, on_device, parallel2d
-from gpuopt.workloads.common import rounding
+from gpuopt.workloads.common import memory, rounding
 from gpuopt.workloads.tomography import reference as oracle
 from gpuopt.workloads.tomography.peers import peers
 

@@ -1,0 +1,78 @@
+"""Files written beside and renamed: readers, a full disk and an interrupt find the old file or the new one, whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+
+from gpuopt._core import Error, ParameterError
+
+OTHER_CACHE = "free some space, or set GPUOPT_CACHE_DIR to another folder"
+
+
+class WriteError(Error, OSError):
+    """A file that could not be written: which one, why, and the way out; ``errno`` is the system's."""
+
+
+def write(
+    path: str | PathLike[str],
+    parts: Iterable[bytes],
+    *,
+    make_folder: bool = False,
+    aside: Path | None = None,
+    way_out: str = "free some space, or name another file",
+) -> None:
+    """Writes ``parts`` to ``path``, a link to where it points, in one step; a file that was there keeps its mode.
+
+    With ``aside``, what stood at ``path`` is kept under that name, moved only once the new file is safe on the disk.
+    Raises ParameterError where ``path`` is no regular file, WriteError, which names the file and ``way_out``, and what
+    the making of ``parts`` raises; the file is then as it was.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise ParameterError(f"path: {path} is no regular file; name a file")
+    # Not mkstemp: its files are their owner's alone, and the process's mask cannot be asked without changing it.
+    beside = target.with_name(f"{target.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        if make_folder:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        with open(beside, "xb") as file:
+            with suppress(OSError):  # no such file yet, or a file system without modes
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+        if aside is not None:
+            target.rename(aside)
+        os.replace(beside, target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise refused(path, error, way_out) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def refused(path: str | PathLike[str], error: OSError, way_out: str) -> WriteError:
+    """What to raise where ``error`` kept ``path`` from being written."""
+    if isinstance(error, FileNotFoundError):
+        way_out = f"make the folder {Path(path).parent}"
+    reason = f"{error.strerror or error}; what it held stands. To go on, {way_out}"
+    made = WriteError(f"{path} cannot be written: {reason}")
+    made.errno = error.errno
+    return made
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the new name outlive a power cut, where the file system can; the file is in place already."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,99 @@
+"""STL surfaces, text or binary, read by trimesh: triangles alone, of which each writes out its corners."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gpuopt._core import Error
+from gpuopt.io.mesh import surface_of
+from gpuopt.io.text import AnyPath, FormatError, finite, opened
+from gpuopt.molecule import Surface
+
+_FACET = re.compile(rb"^\s*facet\b", re.IGNORECASE | re.MULTILINE)
+_HEADER, _TRIANGLE = 84, 50  # bytes of the binary form
+_MOST_SOLIDS = 1000  # trimesh compares each one's name with all before it: 139 s for 20 000 (version 5.2)
+
+
+def read_stl(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
+    """Return the surface in an STL file, its solids together as one; equal corners become one point.
+
+    The format has no points, only triangles with three corners each: corners whose numbers are all equal are merged, in
+    the order in which they first appear. A triangle's normal follows from the order of its corners (counter-clockwise
+    seen from outside), as the normals that files state for triangles are often zero; that of a point is the mean of its
+    triangles', weighted by their angles at it. Needs trimesh (the extra ``lab``). Raises FormatError, also where most
+    stated normals contradict the order of the corners, since then nothing says which side is the outside.
+    """
+    try:
+        from trimesh import Trimesh
+    except ImportError as error:
+        raise Error("STL files are read by trimesh, which is not installed: pip install 'gpuopt[lab]'") from error
+    corners, stated = _triangles(path)
+    corners = finite(path, corners.reshape(-1, 3), np.float64, _no_line) + 0.0  # -0 is 0
+    _check_sides(path, corners.reshape(-1, 3, 3), stated)
+    _, first, inverse = np.unique(corners, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    points, faces = corners[first[order]], rank[inverse.ravel()].reshape(-1, 3)
+    normals = Trimesh(points, faces, process=False, validate=False).vertex_normals
+    flat = np.flatnonzero(~normals.any(axis=1))
+    if len(flat):
+        what = f"the triangles at point {points[flat[0]].tolist()} have no area, or lie back to back"
+        raise FormatError(path, None, f"{what}: it has no normal; take them out")
+    return surface_of(path, np.hstack([points, normals]), dtype, _no_line, faces)
+
+
+def _triangles(path: AnyPath) -> tuple[np.ndarray, np.ndarray]:
+    """Corners (T, 3, 3) and stated normals (T, 3), zero where there is none, of all solids."""
+    from trimesh.exchange.stl import load_stl
+
+    with opened(path) as file:
+        data = file.read()
+    is_text = len(data) != _HEADER + _TRIANGLE * int.from_bytes(data[_HEADER - 4 : _HEADER], "little")
+    if is_text and (solids_named := data.lower().count(b"endsolid")) > _MOST_SOLIDS:
+        raise FormatError(path, None, f"it holds {solids_named} solids, {_MOST_SOLIDS} at most are read; join them")
+    try:
+        made: dict[str, Any] = load_stl(BytesIO(data))
+    except Exception as error:  # what a broken file raises in a parser is anybody's guess
+        raise FormatError(path, None, f"trimesh cannot read it ({_brief(error)}); write the surface again") from error
+    solids = [made] if "faces" in made else list(made.get("geometry", {}).values())
+    corners = [np.asarray(solid["vertices"], np.float64).reshape(-1, 3, 3) for solid in solids]
+    found = sum(map(len, corners))
+    if not found:
+        raise FormatError(path, None, "it holds no whole solid of triangles; the file may be cut off: write it again")
+    # trimesh passes over a last solid that does not end.
+    if is_text and (begun := len(_FACET.findall(data))) != found:
+        raise FormatError(path, None, f"it begins {begun} facets and ends {found}; the file may be cut off")
+    stated = [
+        np.zeros((len(part), 3)) if (given := solid.get("face_normals")) is None else np.asarray(given, np.float64)
+        for part, solid in zip(corners, solids, strict=True)
+    ]
+    return np.concatenate(corners), np.concatenate(stated)
+
+
+def _check_sides(path: AnyPath, triangles: np.ndarray, stated: np.ndarray) -> None:
+    """Raises FormatError where most stated normals point to the other side than the order of the corners says."""
+    by_order = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    with np.errstate(invalid="ignore", over="ignore"):
+        sides = np.sign(np.einsum("ij,ij->i", by_order, stated))
+    against, along = np.count_nonzero(sides < 0), np.count_nonzero(sides > 0)
+    if against > along:
+        raise FormatError(
+            path,
+            None,
+            f"{against} of {len(sides)} facet normals point against the order of the corners, so which side is the "
+            "outside is unclear; write the surface again, with both outwards",
+        )
+
+
+def _brief(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:100]
+
+
+def _no_line(row: int) -> None:
+    """trimesh does not say where a triangle stood."""

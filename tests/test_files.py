@@ -1,0 +1,93 @@
+"""Files that are written in one step: what stands there after a failure, who may read them, and what errors say."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuopt import Error, ParameterError, files
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def full(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_file_appears_whole(tmp_path: Path) -> None:
+    files.write(tmp_path / "a", [b"one ", b"two"])
+    files.write(str(tmp_path / "deep" / "er" / "b"), iter([b"three"]), make_folder=True)
+    assert (tmp_path / "a").read_bytes() == b"one two"
+    assert content(tmp_path / "deep" / "er") == {"b": b"three"}
+
+
+@pytest.mark.parametrize(("call", "aside"), [("fsync", False), ("replace", False), ("fsync", True), ("rename", True)])
+def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, aside: bool) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, call, full)
+    with pytest.raises(files.WriteError, match=r"a cannot be written: No space left .* buy a disk") as caught:
+        files.write(path, [b"new"], aside=tmp_path / "b" if aside else None, way_out="buy a disk")
+    assert isinstance(caught.value, Error)
+    assert isinstance(caught.value, OSError)
+    assert caught.value.errno == errno.ENOSPC
+    assert list(content(tmp_path).values()) == [b"old"]
+
+
+def test_parts_that_fail_leave_the_old_file(tmp_path: Path) -> None:
+    def parts() -> Iterator[bytes]:
+        yield b"new"
+        raise ParameterError("no more")
+
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with pytest.raises(ParameterError, match="no more"):
+        files.write(path, parts())
+    assert content(tmp_path) == {"a": b"old"}
+
+
+def test_what_stood_there_is_kept_aside(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    files.write(tmp_path / "a", [b"new"], aside=tmp_path / "b")
+    assert content(tmp_path) == {"a": b"new", "b": b"old"}
+
+
+def test_modes_are_the_users_and_then_the_files(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    plain = tmp_path / "plain"
+    plain.write_bytes(b"")
+    files.write(path, [b"1"])
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+    path.chmod(0o640)
+    files.write(path, [b"2"])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_links_are_followed_and_odd_places_refused(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "target")
+    files.write(link, [b"x"])
+    assert link.is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"x"
+    with pytest.raises(ParameterError, match="no regular file"):
+        files.write(tmp_path, [b"x"])
+    with pytest.raises(files.WriteError, match=r"No such file or directory.*make the folder"):
+        files.write(tmp_path / "absent" / "a", [b"x"])
+
+
+def test_threads_that_write_one_file_do_not_meet(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    texts = [bytes([65 + n]) * 100_000 for n in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda text: files.write(path, [text[:50_000], text[50_000:]]), texts))
+    assert path.read_bytes() in texts
+    assert list(content(tmp_path)) == ["a"]

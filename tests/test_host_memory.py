@@ -1,0 +1,84 @@
+"""What is free on made-up machines and in made-up containers, and on this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpuopt import host_memory
+
+MEMINFO = "MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:   400 kB\n"
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Writes the files of a machine: its groups, and text by path below /sys/fs/cgroup."""
+    monkeypatch.setattr(host_memory, "_ROOT", tmp_path)
+
+    def write(cgroup: str = "", files: dict[str, str] | None = None, meminfo: str = MEMINFO) -> None:
+        texts = {"proc/meminfo": meminfo, "proc/self/cgroup": cgroup}
+        texts |= {f"sys/fs/cgroup/{name}": text for name, text in (files or {}).items()}
+        for name, text in texts.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    return write
+
+
+def test_here() -> None:
+    free, total = host_memory.free_bytes(), host_memory.total_bytes()
+    assert free is not None
+    assert total is not None
+    assert 0 < free <= total
+
+
+def test_a_machine_without_groups(machine: Callable[..., None]) -> None:
+    machine()
+    assert (host_memory.total_bytes(), host_memory.available_bytes()) == (1024_000, 409_600)
+    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (None, 409_600)
+
+
+@pytest.mark.parametrize("limited", ["", "box/", "box/job/"])
+def test_every_group_on_the_way_up_counts(machine: Callable[..., None], limited: str) -> None:
+    files = {f"{limited}memory.max": "300000\n", f"{limited}memory.current": "100000\n"}
+    machine("0::/box/job\n", {"box/job/memory.current": "5\n", **files})
+    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (300_000, 200_000)
+
+
+def test_the_least_counts_and_nothing_is_below_none(machine: Callable[..., None]) -> None:
+    files = {"a/memory.max": "300000", "a/memory.current": "50000", "a/b/memory.max": "90", "a/b/memory.current": "100"}
+    machine("0::/a/b\n", files)
+    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (90, 0)
+
+
+def test_groups_of_version_1(machine: Callable[..., None]) -> None:
+    no_limit = {"memory/memory.limit_in_bytes": "9223372036854771712\n", "memory/memory.usage_in_bytes": "7\n"}
+    machine("4:memory:/box\n1:name=systemd:/\n", no_limit)
+    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (None, 409_600)
+    own = {"memory/box/memory.limit_in_bytes": "3000\n", "memory/box/memory.usage_in_bytes": "1000\n"}
+    machine("4:memory:/box\n1:name=systemd:/\n", own)
+    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (3000, 2000)
+
+
+def test_a_container_that_sees_its_group_as_the_root(machine: Callable[..., None]) -> None:
+    """Its /proc still names the group by its path outside, which is not there."""
+    files = {"memory/memory.limit_in_bytes": "3000", "memory/memory.usage_in_bytes": "1000"}
+    machine("4:memory:/docker/0123\n", files)
+    assert host_memory.free_bytes() == 2000
+
+
+def test_groups_that_say_nothing_of_use(machine: Callable[..., None]) -> None:
+    machine("0::/\n", {"memory.max": "max\n", "memory.current": "1\n"})
+    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (None, 409_600)
+    machine("0::/\n", {"memory.max": "300\n"})
+    (host_memory._ROOT / "sys/fs/cgroup/memory.current").unlink()
+    assert (host_memory.limit_bytes(), host_memory.free_bytes()) == (300, 409_600)
+
+
+def test_systems_without_proc_count_their_free_pages(machine: Callable[..., None]) -> None:
+    machine(meminfo="")
+    assert (host_memory.total_bytes(), host_memory.available_bytes()) == (None, None)
+    assert host_memory.free_bytes()
