@@ -60,7 +60,7 @@ def any_device() -> gpuopt.Device:
 @pytest.fixture(autouse=True)
 def no_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     """The user's own profile changes what bounds say; tests that want one make it."""
-    monkeypatch.setattr("gpuopt.lab.profiles.stored", lambda device: None)
+    monkeypatch.setattr("gpuopt.lab.device.profile.stored", lambda device: None)
 
 
 @pytest.fixture

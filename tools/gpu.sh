@@ -98,8 +98,8 @@ if [ -e "$done/build" ]; then
     stage profile "$lab" "$python" -m gpuopt profile --out "$out/profile.json"
     stage study-microbench "$lab" "$python" -m gpuopt study microbench --quick --out "$out/microbench"
     stage study-spmv-quick "$lab" "$python" -m gpuopt study spmv --quick --out "$out/spmv-quick"
-    for file in tests/test_*.py; do
-        name=$(basename "$file" .py)
+    for file in $(find tests -name 'test_*.py' | LC_ALL=C sort); do
+        name=$(echo "${file%.py}" | tr / -)
         stage "$name" "$lab pytest pytest_timeout" "$python" -m pytest -p no:cacheprovider "$file"
     done
     for size in 2048x2048 321x481; do

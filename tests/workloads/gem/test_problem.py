@@ -10,7 +10,7 @@ import pytest
 import gpuopt
 from gpuopt import UnsupportedError, lab, problems
 from gpuopt.workloads.gem import native
-from gpuopt.workloads.gem.peers import default_peers
+from gpuopt.workloads.gem.peers import peers
 from gpuopt.workloads.gem.problem import factorial
 
 
@@ -48,7 +48,7 @@ def test_forms() -> None:
 
 
 def test_a_sample_of_the_points_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["gpuopt.problems.gem"], "ALL_PAIRS", 5000.0)
+    monkeypatch.setattr(sys.modules["gpuopt.workloads.gem.problem"], "ALL_PAIRS", 5000.0)
     molecule, surface = problems.globule(100)
     problem = problems.gem(molecule, surface)
     assert problem.checked is not None
@@ -74,7 +74,7 @@ def test_the_plain_loop(any_device: gpuopt.Device, dtype: str) -> None:
     if any_device.type != "cpu":
         pytest.skip("the loop stands beside CPUs")
     problem = problems.gem(*problems.globule(80, dtype=dtype))
-    (loop,) = [peer for peer in default_peers("gem", any_device, []) if peer.name == "C++ loop"]
+    (loop,) = [peer for peer in peers(any_device, []) if peer.name == "C++ loop"]
     result = loop.fetch(loop.run(loop.prepare(problem)))
     assert (np.abs(result - problem.reference) <= problem.tolerance).all()
     assert float(np.float64(1e-310) * 0.5) > 0  # denormals live on

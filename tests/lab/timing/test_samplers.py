@@ -151,9 +151,9 @@ def test_large_arrays_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch) -> 
     reference = draw.uniform(1, 2, (7, 13))
     result = (reference + draw.uniform(-1e-6, 1e-6, reference.shape)).astype(np.float32)
     for tolerance in (np.array(1e-5), np.full(reference.shape, 1e-5)):
-        monkeypatch.setattr(measure, "PART", 1 << 24)
+        monkeypatch.setattr(verification, "PART", 1 << 24)
         whole = verification.compare(result, reference, tolerance)
-        monkeypatch.setattr(measure, "PART", 8)
+        monkeypatch.setattr(verification, "PART", 8)
         assert verification.compare(result, reference, tolerance) == pytest.approx(whole)
     result[5, 3] = 9
     result[6, 12] = 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,12 +10,13 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import Configuration, ParameterError, _core, lab, problems
-from gpuopt.lab.run.survey import survey
+from gpuopt import Configuration, ParameterError, _core, problems
+from gpuopt.lab.run.candidates import Target
+from gpuopt.lab.run.survey import SurveyRun, survey
 from gpuopt.lab.timing.statistics import MedianCI
+from gpuopt.workloads.microbench import points as asked
+from gpuopt.workloads.microbench import problem as made
 from gpuopt.workloads.microbench.points import Point, TransferPoint
-
-module = importlib.import_module("gpuopt.lab.survey")  # `lab.survey` is the function
 
 SMALL = 1 << 18
 READ = Configuration("read_chunks", WIDTH=8)
@@ -54,7 +54,7 @@ def test_what_does_not_fit_names_the_limit(any_device: gpuopt.Device, monkeypatc
         raise gpuopt.DeviceMemoryError("source needs 9 TB; use a smaller problem")
 
     monkeypatch.setattr(_core, "to_device", refuse)
-    problems.microbench.release()
+    made.release()
     (row,) = survey([Point(READ, "float32", SMALL)], device=any_device).points
     assert row["status"] == "runtime"
     assert "9 TB" in row["reason"]
@@ -66,20 +66,20 @@ def test_finished_points_are_not_measured_again(
     store = tmp_path / "rows.jsonl"
     points = [Point(READ, "float32", SMALL), Point(Configuration("copy_chunks"), "int16", SMALL)]
     first = survey(points, device=any_device, store=store)
-    monkeypatch.setattr(module._Survey, "taken", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(SurveyRun, "taken", lambda *_: pytest.fail("measured again"))
     again = survey(points, device=any_device, store=store)
     assert [row["median_ms"] for row in again.points] == [row["median_ms"] for row in first.points]
 
 
 def test_an_interrupt_keeps_what_is_finished(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: Callable[..., dict[str, object]] = module._Survey.taken
+    taken: Callable[..., dict[str, object]] = SurveyRun.taken
 
-    def once(self: object, target: lab.targets.Target) -> dict[str, object]:
+    def once(self: object, target: Target) -> dict[str, object]:
         if target.fields["variant"] == "copy_chunks":
             raise KeyboardInterrupt
         return taken(self, target)
 
-    monkeypatch.setattr(module._Survey, "taken", once)
+    monkeypatch.setattr(SurveyRun, "taken", once)
     points = [Point(READ, "float32", SMALL), Point(Configuration("copy_chunks"), "int16", SMALL)]
     study = survey(points, device=any_device)
     assert study.interrupted
@@ -88,13 +88,13 @@ def test_an_interrupt_keeps_what_is_finished(any_device: gpuopt.Device, monkeypa
 
 
 def test_a_wrong_result_is_never_timed(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    make = problems.microbench.microbenchmark
+    make = made.microbenchmark
 
     def off(*args: object, **options: object) -> problems.Problem:
-        made = make(*args, **options)  # type: ignore[arg-type]
-        return dataclasses.replace(made, reference=made.reference + 1)
+        right = make(*args, **options)  # type: ignore[arg-type]
+        return dataclasses.replace(right, reference=right.reference + 1)
 
-    monkeypatch.setattr(module, "microbenchmark", off)
+    monkeypatch.setattr(asked, "microbenchmark", off)
     (row,) = survey([Point(Configuration("copy_chunks"), "int32", SMALL)], device=any_device).points
     assert row["status"] == "wrong"
     assert row["median_ms"] is None
@@ -129,7 +129,7 @@ def test_twice_the_work_takes_twice_the_time(
     any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, ratio: tuple[float, float, float], flagged: bool
 ) -> None:
     lo, median, hi = ratio
-    monkeypatch.setattr(module._Survey, "doubled", lambda *_: MedianCI(median, lo, hi, 0.97, True, "order"))
+    monkeypatch.setattr(SurveyRun, "doubled", lambda *_: MedianCI(median, lo, hi, 0.97, True, "order"))
     loops = next(v for v in gpuopt.variants("microbench") if v.family == "cached" and v.name.endswith("_chunks"))
     (row,) = survey([Point(Configuration(loops.name), "float32", 1 << 15, trips=8)], device=any_device).points
     assert row["doubled"] == median

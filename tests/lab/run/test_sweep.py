@@ -81,7 +81,7 @@ def test_a_big_table_is_searched_by_coordinates_and_what_is_given_is_compared(
     any_device: gpuopt.Device, problem: Problem, brief: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(PROTOCOLS, brief, dataclasses.replace(PROTOCOLS[brief], all_levels=True, search_min_s=0.0))
-    monkeypatch.setattr("gpuopt.lab.search.EXHAUSTIVE", 8)
+    monkeypatch.setattr("gpuopt.lab.run.search.EXHAUSTIVE", 8)
     bars: list[CountingBar] = []
     monkeypatch.setitem(lab.sweep.__globals__, "Bar", lambda wanted, total: bars.append(CountingBar(total)) or bars[-1])
     given = gpuopt.Configuration("coarse", ITEMS=2)
@@ -153,7 +153,7 @@ def test_an_interrupt_keeps_finished_blocks(
 KILLED = """
 import dataclasses, sys
 from gpuopt import lab, problems
-from gpuopt.lab.measure import PROTOCOLS
+from gpuopt.lab.timing.protocol import PROTOCOLS
 PROTOCOLS["brief"] = dataclasses.replace(PROTOCOLS["quick"], name="brief", warm_up_s=0.0, warm_up_cap_s=0.0)
 lab.sweep(problems.spmv_grid(96, 64, radius=2, seed=1), protocol="brief", device=0, peers=(), store=sys.argv[1])
 """
@@ -186,7 +186,7 @@ def test_kill_9_loses_no_finished_block(
 def test_a_wrong_kernel_is_a_row_that_says_so(any_device: gpuopt.Device, problem: Problem, tmp_path: Path) -> None:
     folder = tmp_path / "kernels" / "spmv"
     folder.mkdir(parents=True)
-    right = (Path(__file__).parents[1] / "kernels" / "spmv" / "basic.cl").read_text()
+    right = (Path(__file__).parents[3] / "kernels" / "spmv" / "basic.cl").read_text()
     (folder / "basic.cl").write_text(right.replace("REAL sum = 0;", "REAL sum = (REAL)0.25f;"))
     code = (
         "from gpuopt import lab, problems\n"
@@ -208,7 +208,7 @@ def test_a_full_disk_ends_nothing(any_device: gpuopt.Device, problem: Problem, b
 def test_a_cold_sweep_is_labelled_and_slower_or_equal_in_clock(
     any_device: gpuopt.Device, problem: Problem, brief: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "last_level_cache", lambda index: caches.CacheSize(1 << 22))
+    monkeypatch.setattr(caches, "last_level_cache", lambda index: caches.CacheSize(1 << 22))
     study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), cache="cold")
     (row,) = kinds(study, "summary", "variant")
     assert row["cache_state"] == "cold"
@@ -259,7 +259,7 @@ def test_the_hopeless_are_searched_with_few_samples(
         limits.append(hopeless_ms)
         return samples(sampler, protocol, -1.0 if len(limits) == 2 else np.inf)
 
-    monkeypatch.setattr(measure, "search_samples", told)
+    monkeypatch.setattr(samplers, "search_samples", told)
     study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), calls=False)
     first, second, *others = kinds(study, "search", "variant")
     assert limits[:2] == [np.inf, 4 * first["median_ms"]]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import DeviceMemoryError, MismatchError, host_memory
+from gpuopt import DeviceMemoryError, MismatchError, _core, host_memory
 from gpuopt.lab.device import bandwidth, bounds, caches
 from gpuopt.lab.device.bandwidth import MIB, BandwidthTest
 from gpuopt.lab.device.caches import CacheSize
@@ -34,18 +34,18 @@ class Card:
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    caches = (caches.last_level_cache, bandwidth.clock_step_ns)
-    for cached in caches:
+    remembered = (caches.last_level_cache, bandwidth.clock_step_ns)
+    for cached in remembered:
         cached.cache_clear()
     yield
-    for cached in caches:
+    for cached in remembered:
         cached.cache_clear()
 
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> Card:
     made = Card()
-    monkeypatch.setattr(bounds._core, "devices", lambda: [made])
+    monkeypatch.setattr(_core, "devices", lambda: [made])
     monkeypatch.setattr(host_memory, "free_bytes", lambda: 100 * GIB)
     return made
 
@@ -106,7 +106,7 @@ def reads(monkeypatch: pytest.MonkeyPatch, cache_bytes: int, gone: int = -1) -> 
 
 def test_the_cache_is_looked_for_within_the_memory(card: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     Buffers(monkeypatch, 1e12)
-    monkeypatch.setattr(bounds._core, "devices", lambda: [dataclasses.replace(card, max_alloc_bytes=300 * MIB)])
+    monkeypatch.setattr(_core, "devices", lambda: [dataclasses.replace(card, max_alloc_bytes=300 * MIB)])
     sizes = reads(monkeypatch, 32 * MIB, gone=256 * MIB)
     found = caches.last_level_cache(0)
     assert max(sizes) == 256 * MIB
@@ -116,8 +116,8 @@ def test_the_cache_is_looked_for_within_the_memory(card: Any, monkeypatch: pytes
 
 def test_what_is_unknown_is_hot_and_told(card: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     cpu, notes = dataclasses.replace(card, type="cpu"), []
-    monkeypatch.setattr(bounds._core, "devices", lambda: [cpu])
-    monkeypatch.setattr(bounds, "llc_bytes", lambda: None)
+    monkeypatch.setattr(_core, "devices", lambda: [cpu])
+    monkeypatch.setattr(caches, "llc_bytes", lambda: None)
     assert caches.cache_state(cpu, 100 * GIB, notes) == "hot"
     assert "last-level cache is unknown" in notes[0]
     assert bounds.bounding_memory(cpu, MIB, "hot") == "dram"
@@ -130,7 +130,7 @@ def test_what_is_unknown_is_hot_and_told(card: Any, monkeypatch: pytest.MonkeyPa
 def test_large_is_eight_times_the_cache(
     card: Any, monkeypatch: pytest.MonkeyPatch, size: int, footprint: int, state: str
 ) -> None:
-    monkeypatch.setattr(bounds, "last_level_cache", lambda index: CacheSize(size))
+    monkeypatch.setattr(caches, "last_level_cache", lambda index: CacheSize(size))
     assert caches.cache_state(card, footprint, []) == state
 
 

@@ -23,8 +23,11 @@ click = pytest.importorskip("click")
 
 from click.testing import CliRunner, Result  # noqa: E402
 
-from gpuopt import cli  # noqa: E402
+from gpuopt import cli, lab_commands  # noqa: E402
+from gpuopt.lab.workload import Workload  # noqa: E402
+from gpuopt.registry import records  # noqa: E402
 
+IMAGES = next(record for record in records() if record.name == "spmv")
 FAKE = SimpleNamespace(name="Fake (R) CPU", platform="Fake", key="Fake / Fake (R) CPU")
 
 
@@ -36,12 +39,12 @@ class Bench:
         self.asked: dict[str, Any] = {}
         self.study = Study(study_rows.rows(), study_rows.INFO)
         self.subjects: list[str] = []
-        workload = dataclasses.replace(cli.WORKLOADS[0], name="made-up", problem=self.problem, pictures=self.pictures)
-        monkeypatch.setitem(cli.study.commands, workload.name, cli.study_command(workload))
-        monkeypatch.setitem(cli.tune.commands, workload.name, cli.tune_command(workload))
+        workload = dataclasses.replace(IMAGES, name="made-up", problem=self.problem, pictures=self.pictures)
+        monkeypatch.setitem(lab_commands.STUDIES, workload.name, lab_commands.study_command(workload))
+        monkeypatch.setitem(lab_commands.TUNINGS, workload.name, lab_commands.tune_command(workload))
         monkeypatch.setenv("GPUOPT_CACHE_DIR", str(directory))
         self.tuned: Any = SimpleNamespace(interrupted=False, choices=["for any input: basic"], reason="", path="a file")
-        monkeypatch.setattr("gpuopt.selection.select", lambda device=None: FAKE)
+        monkeypatch.setattr("gpuopt.lab_commands.select", lambda device=None: FAKE)
         monkeypatch.setattr("gpuopt.lab.sweep", lambda problem, **asked: self.sweep(**asked), raising=False)
         monkeypatch.setattr("gpuopt.lab.tune", lambda problem, **asked: self.tune(**asked), raising=False)
 
@@ -181,9 +184,10 @@ def test_bugs_keep_their_trace(bench: Bench, monkeypatch: pytest.MonkeyPatch, er
 @pytest.mark.parametrize("group", ["study", "tune"])
 def test_every_workload_has_a_subcommand(bench: Bench, group: str) -> None:
     shown = bench.run(group, "--help").output
-    for workload in cli.WORKLOADS:
-        assert workload.name in shown
-        assert workload.subject in bench.run(group, workload.name, "--help").output
+    for workload in records():
+        if isinstance(workload, Workload):
+            assert workload.name in shown
+            assert workload.subject in bench.run(group, workload.name, "--help").output
 
 
 # ---------------------------------------------------------------- tuning
@@ -435,10 +439,10 @@ def test_a_study_of_chosen_variants_without_a_picture(tmp_path: Path) -> None:
 
 def test_several_sizes_are_one_study(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     workload = dataclasses.replace(
-        cli.WORKLOADS[0], name="made-up", problem=bench.problem, pictures=bench.pictures, most=3, several=True
+        IMAGES, name="made-up", problem=bench.problem, pictures=bench.pictures, most=3, several=True
     )
-    monkeypatch.setitem(cli.study.commands, workload.name, cli.study_command(workload))
-    monkeypatch.setitem(cli.tune.commands, workload.name, cli.tune_command(workload))
+    monkeypatch.setitem(lab_commands.STUDIES, workload.name, lab_commands.study_command(workload))
+    monkeypatch.setitem(lab_commands.TUNINGS, workload.name, lab_commands.tune_command(workload))
     joined: list[list[Study]] = []
     monkeypatch.setattr(Study, "joined", lambda studies: joined.append(studies) or studies[0])
     result = bench.run("study", "made-up", "64", "128", "256", "--out", str(bench.directory))

@@ -26,7 +26,7 @@ from gpuopt.lab.run.candidates import (
 from gpuopt.lab.timing import samplers
 from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger
 from gpuopt.problem import Problem
-from gpuopt.workloads.gem import peers
+from gpuopt.workloads.spmv.peers import peers
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_cupy_runs_on_the_gpu_that_is_the_opencl_device(
     notes: list[str] = []
     assert cuda.cupy_device(nvidia(**facts), notes) == number
     assert len(notes) == (number is None)
-    found = {peer.name: peer.platform for peer in peers.default_peers("spmv", nvidia(**facts), [])}
+    found = {peer.name: peer.platform for peer in peers(nvidia(**facts), [])}
     assert ("cuSPARSE CSR" in found) is (number is not None)
     if number is not None:
         assert found["cuSPARSE CSR"] == "CuPy 14.0"
@@ -182,13 +182,13 @@ def test_cupy_works_on_the_chosen_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_broken_cupy_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     Cupy(monkeypatch, "a", broken=RuntimeError("driver too old"))
     notes: list[str] = []
-    assert len(peers.default_peers("spmv", nvidia(), notes)) == 2
-    monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: object())
+    assert len(peers(nvidia(), notes)) == 2
+    monkeypatch.setattr(cuda.importlib.util, "find_spec", lambda name: object())
     monkeypatch.setitem(sys.modules, "cupy", None)  # found, and not to be imported
-    assert len(peers.default_peers("spmv", nvidia(), notes)) == 2
+    assert len(peers(nvidia(), notes)) == 2
     assert notes[0] == "CuPy and cuSPARSE are left out: RuntimeError: driver too old"
     assert notes[1].startswith("CuPy and cuSPARSE are left out: ModuleNotFoundError: ")
-    assert peers.default_peers("spmv", SimpleNamespace(vendor="Another"), notes)  # type: ignore[arg-type]
+    assert peers(SimpleNamespace(vendor="Another"), notes)  # type: ignore[arg-type]
     assert len(notes) == 2
 
 

@@ -14,7 +14,6 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-import gpuopt
 from gpuopt import doctor, host_memory
 from gpuopt.lab.device import environment as env
 from gpuopt.lab.rows import schema
@@ -251,7 +250,7 @@ def test_commit_of_the_tree_that_the_package_runs_from(tmp_path, monkeypatch):
     package = tmp_path / "python" / "gpuopt"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    monkeypatch.setattr(gpuopt, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(env, "PACKAGE", package)
     for variable in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(variable)
 

@@ -11,7 +11,7 @@ import gpuopt
 
 CODE = """
 import gpuopt, numpy as np
-from gpuopt.ops import prepare_spmv
+from gpuopt.workloads.spmv.operation import prepare_spmv
 d = gpuopt.devices()[{index}]
 M = gpuopt.DiaMatrix((np.ones((1, 64), np.float32), np.array([0])), (64, 64), device=d)
 out = gpuopt.to_device(np.zeros(64, np.float32), d)

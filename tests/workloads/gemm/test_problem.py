@@ -15,7 +15,6 @@ from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger
 from gpuopt.lab.timing.verification import compare
 from gpuopt.problem import Peer
 from gpuopt.workloads.common import dense_peers
-from gpuopt.workloads.gem.peers import default_peers
 from gpuopt.workloads.gemm import reference as oracle
 from gpuopt.workloads.gemm.precision import FORMS
 from gpuopt.workloads.gemm.problem import precisions
@@ -55,7 +54,7 @@ def test_a_problem_is_shrunk_to_fit() -> None:
 
 
 def test_rows_of_a_large_product_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["gpuopt.problems.gemm"], "ALL_PRODUCTS", 100_000.0)
+    monkeypatch.setattr(sys.modules["gpuopt.workloads.gemm.problem"], "ALL_PRODUCTS", 100_000.0)
     problem = problems.gemm(300, 50, 40, seed=3)
     rows = problem.checked
     assert rows is not None
@@ -119,7 +118,7 @@ def test_numpy_beside_cpus(any_device: gpuopt.Device, workload: str, dtype: str)
     if any_device.type != "cpu":
         pytest.skip("NumPy stands beside CPUs")
     problem = getattr(problems, workload)(40, 30, dtype=dtype)
-    (numpy,) = default_peers(workload, any_device, [])
+    (numpy,) = problem.peers(any_device, [])
     assert numpy.name == "NumPy"
     compare(numpy.fetch(numpy.run(numpy.prepare(problem))), problem.reference, problem.tolerance)
 

@@ -314,7 +314,8 @@ def python(code, *arguments, **options):
     """A process that runs `code` after a preamble that makes `store` (argv[1]) and `make(block=...)`."""
     preamble = """
         import os, resource, sys
-        from gpuopt.lab.results import KEY_FIELDS, ResultsError, Store, new_row
+        from gpuopt.lab.rows.schema import KEY_FIELDS, ResultsError, new_row
+        from gpuopt.lab.rows.store import Store
         store = Store(sys.argv[1])
         def make(**fields):
             return new_row(kind="block", status="ok", **dict.fromkeys(KEY_FIELDS), **fields)

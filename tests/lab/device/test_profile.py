@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from gpuopt import Configuration, Error, ParameterError, lab, problems
 from gpuopt.lab.device import bounds, profile
 from gpuopt.lab.device.profile import Ceiling, Profile
 from gpuopt.lab.rows.schema import Row, new_row
+from gpuopt.lab.run.survey import SurveyRun
 from gpuopt.workloads.microbench import ceilings
 from gpuopt.workloads.microbench.points import Point
 
@@ -158,8 +158,8 @@ def test_a_small_profile_of_a_real_device(
     any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     few = [Point(Configuration("read_chunks", WIDTH=8), "float32", 1 << 20), Point(Configuration("fma"), trips=4)]
-    monkeypatch.setattr(profiles, "headline", lambda device: few)
-    monkeypatch.setattr(profiles, "path_of", lambda device: tmp_path / "kept.json")
+    monkeypatch.setattr(ceilings, "headline", lambda device: few)
+    monkeypatch.setattr(ceilings, "path_of", lambda device: tmp_path / "kept.json")
     found = lab.profile(any_device)
     assert set(found.ceilings) >= {"dram.read"}
     found.check_is_of(any_device)
@@ -169,14 +169,13 @@ def test_a_small_profile_of_a_real_device(
 def test_an_interrupted_profile_is_none(
     any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    survey = importlib.import_module("gpuopt.lab.survey")
-    monkeypatch.setattr(profiles, "headline", lambda device: [Point(Configuration("read_chunks"), "float32", 1 << 18)])
-    monkeypatch.setattr(profiles, "path_of", lambda device: tmp_path / "kept.json")
+    monkeypatch.setattr(ceilings, "headline", lambda device: [Point(Configuration("read_chunks"), "float32", 1 << 18)])
+    monkeypatch.setattr(ceilings, "path_of", lambda device: tmp_path / "kept.json")
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(survey._Survey, "taken", interrupt)
+    monkeypatch.setattr(SurveyRun, "taken", interrupt)
     with pytest.raises(KeyboardInterrupt):
         lab.profile(any_device)
     assert not (tmp_path / "kept.json").exists()
@@ -190,7 +189,7 @@ def test_headlines_are_few(device: gpuopt.Device) -> None:
 
 def test_tensor_cores_are_asked_where_ptx_is_read(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(reads: bool) -> set[str]:
-        monkeypatch.setattr("gpuopt.lab.profiles.reads_ptx", lambda device: reads)
+        monkeypatch.setattr("gpuopt.workloads.microbench.ceilings.reads_ptx", lambda device: reads)
         return {point.variant for point in ceilings.headline(any_device)}
 
     assert asked(True) - asked(False) == {"mma_fp16", "mma_bf16", "mma_tf32"}
@@ -221,7 +220,7 @@ def test_blocks_of_another_profile_are_taken_again(
 ) -> None:
     small_sweep(any_device, brief, tmp_path / "rows.jsonl")
     made = dataclasses.replace(made, ceilings={"float32": Ceiling(1e-3, "GFLOP/s", "fma")})
-    monkeypatch.setattr(profiles, "stored", lambda device: made)
+    monkeypatch.setattr(profile, "stored", lambda device: made)
     study = small_sweep(any_device, brief, tmp_path / "rows.jsonl")
     assert {row["profile"] for row in study.rows if row["kind"] == "block" and row["role"] == "variant"} == {made.date}
     assert study.summary[0]["bound_by"] == "float32"
@@ -234,7 +233,7 @@ def test_a_sweep_is_bounded_by_the_profile(
     slow = dataclasses.replace(
         made, ceilings={"float32": Ceiling(1e-3, "GFLOP/s", "fma"), "l1": Ceiling(1e9, "GB/s", "x")}
     )
-    monkeypatch.setattr(profiles, "stored", lambda device: slow)
+    monkeypatch.setattr(profile, "stored", lambda device: slow)
     study = small_sweep(any_device, brief)
     (row,) = study.summary
     assert row["bound_by"] == "float32"

@@ -16,7 +16,7 @@ import gpuopt
 def built(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
     """A folder of shared libraries, one for each file of ``drivers/``."""
     folder = tmp_path_factory.mktemp("drivers")
-    for source in (root / "tests" / "drivers").glob("*.c"):
+    for source in (root / "tests" / "core" / "drivers").glob("*.c"):
         library = folder / f"{source.stem}.so"
         subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     return folder
@@ -141,7 +141,7 @@ def test_a_gate_holds_back_a_bounded_number_of_commands(device: gpuopt.Device, b
 FORK = """
 import os, signal, warnings, gpuopt, numpy as np
 warnings.simplefilter("ignore")
-from gpuopt.ops import prepare_spmv
+from gpuopt.workloads.spmv.operation import prepare_spmv
 d = gpuopt.devices()[{index}]
 M = gpuopt.DiaMatrix((np.ones((1, 64), np.float32), np.array([0])), (64, 64), device=d)
 host = np.ones(64, np.float32)

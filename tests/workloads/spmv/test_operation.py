@@ -257,7 +257,7 @@ def test_a_record_that_does_not_fit_gives_way(device: gpuopt.Device, monkeypatch
     chosen = gpuopt.configuration.complete("spmv", gpuopt.Configuration("banded"))
     resolve = gpuopt.configuration.resolve
     monkeypatch.setattr(
-        "gpuopt.matrix.resolve",
+        "gpuopt.workloads.spmv.matrix.resolve",
         lambda workload, device, dtype, variant=None, traits=None: (
             resolve(workload, device, dtype, variant, traits) if variant else chosen
         ),
