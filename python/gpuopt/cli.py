@@ -1,4 +1,4 @@
-"""The command line: `gpuopt devices | doctor | profile | study WORKLOAD | tune WORKLOAD`."""
+"""The command line: `gpuopt devices | doctor | profile | study WORKLOAD | tune WORKLOAD | compact FILE`."""
 
 from __future__ import annotations
 
@@ -78,6 +78,23 @@ def profile(ctx: click.Context, device: str | None, out: Path | None) -> None:
 
     if not lab_commands.run_profile(device, out):
         ctx.exit(INTERRUPT_EXIT)
+
+
+@app.command()
+@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("target", required=False, type=click.Path(dir_okay=False, path_type=Path))
+def compact(source: Path, target: Path | None) -> None:
+    """Write a file of rows without raw samples, about a tenth of its size: SOURCE to TARGET.
+
+    Tables, ratios and pictures of it are the same; no sweep goes on from it. TARGET is by default SOURCE-compact.jsonl.
+    Given SOURCE again, it is replaced and its samples are gone; no other file is ever overwritten.
+    """
+    from gpuopt.lab.rows.compact import compact_file
+
+    made = compact_file(source, target)
+    for damage in made.problems:
+        click.echo(f"passed over: {damage}", err=True)
+    click.echo(str(made))
 
 
 def main(args: Sequence[str] | None = None) -> None:

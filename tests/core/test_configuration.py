@@ -18,6 +18,7 @@ import pytest
 import gpuopt
 from gpuopt import configuration as tables
 from gpuopt.configuration import Configuration, accuracy, resolve, store_records
+from gpuopt.lab.rows.store import Store
 
 DEVICE: Any = SimpleNamespace(
     name="Made Up 1", platform="Made Up", type="gpu", vector_bytes=32, key="Made Up / Made Up 1"
@@ -317,7 +318,7 @@ def test_shipped_records_of_a_device_stand_on_its_rows(path: Path, root: Path) -
             continue
         if not (root / "results").exists():
             pytest.skip("source distributions are without results/")
-        rows = [json.loads(line) for line in (root / shipped["evidence"]).read_text().splitlines()]
+        rows = Store(root / shipped["evidence"]).latest()
         wanted = (shipped["match"]["name"], shipped["match"]["dtype"], shipped["driver"], shipped["date"])
         measured = [
             tables.complete(path.stem, Configuration(row["variant"], **row["params"]))

@@ -6,11 +6,12 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from gpuopt import lab
 from gpuopt.lab import Study
 
 ROOT = Path(__file__).parents[2]
@@ -208,8 +209,7 @@ def bound(row: Row) -> Value:
 
 @cache
 def _profile(path: str) -> dict[str, Any]:
-    held: dict[str, Any] = json.loads((ROOT / path).read_text(encoding="utf-8"))
-    return held
+    return asdict(lab.Profile.from_json((ROOT / path).read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True)

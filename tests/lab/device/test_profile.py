@@ -13,7 +13,7 @@ import gpuopt
 from gpuopt import Configuration, Error, ParameterError, lab, problems
 from gpuopt.lab.device import bounds, profile
 from gpuopt.lab.device.profile import Ceiling, Profile
-from gpuopt.lab.rows.schema import Row, new_row
+from gpuopt.lab.rows.schema import GROUPS, Row, new_row
 from gpuopt.lab.run.survey import SurveyRun
 from gpuopt.workloads.microbench import ceilings
 from gpuopt.workloads.microbench.points import Point
@@ -108,9 +108,36 @@ def test_a_profile_survives_its_file(made: Profile, tmp_path: Path) -> None:
     assert not list(path.parent.glob("*.tmp"))
 
 
+def test_its_rows_are_compact_and_those_of_earlier_files_are_read(made: Profile) -> None:
+    other = {"samples_ms": [0.25] * 40, "options": "-DREAL=float"} | dict.fromkeys(GROUPS["identity"])
+    whole = dataclasses.replace(made, rows=tuple(new_row(**row | other) for row in made.rows))
+    text = whole.to_json()
+    assert "samples_ms" not in text
+    assert text.count("-DREAL=float") == 1
+    earlier = json.loads(text) | {"schema": 1, "rows": whole.rows}
+    old, new = Profile.from_json(json.dumps(earlier)), Profile.from_json(text)
+    assert old.rows == whole.rows
+    assert new.rows == tuple(row | {"samples_ms": None} for row in whole.rows)
+    assert (new.ceilings, new.levels, repr(new)) == (old.ceilings, old.levels, repr(old))
+    assert new.study.to_text(160) == old.study.to_text(160)
+    assert new.to_json() == old.to_json() == text
+
+
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"schema": 2}', '{"schema": 1}', "[" * 99999, '{"schema": 1, "ceilings": {"a": {"rate": "x"}}}'],
+    [
+        *(
+            "",
+            "[]",
+            "{}",
+            '{"schema": 2}',
+            '{"schema": 1}',
+            "[" * 99999,
+            '{"schema": 1, "ceilings": {"a": {"rate": "x"}}}',
+        ),
+        *('{"schema": 2, "rows": 5}', '{"schema": 2, "rows": [{"like": "0123456789"}]}'),
+        *('{"schema": 2, "rows": [{"schema": 9}]}', '{"schema": 3, "rows": []}'),
+    ],
 )
 def test_damaged_files_are_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "profile.json"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from gpuopt import _core, files
@@ -14,11 +14,12 @@ from gpuopt._core import Device, ParameterError
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.device.levels import Level
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows import compact
+from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.table import Column, Line, Sheet, byte_count, significant, spread
 from gpuopt.selection import Selector, select
 
-SCHEMA = 1
+SCHEMA = 2  # of schema 1 the rows were whole; read as well
 
 
 @dataclass(frozen=True)
@@ -78,16 +79,20 @@ class Profile:
             )
 
     def to_json(self) -> str:
-        """Everything, as JSON text."""
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, allow_nan=False, indent=1)
+        """Everything but the rows' samples, as JSON text; a row a line, as ``lab.rows.compact`` writes them."""
+        facts = {"schema": SCHEMA, **asdict(replace(self, rows=()))}
+        head, end = json.dumps(facts | {"rows": []}, allow_nan=False, indent=1).rsplit("]", 1)
+        lines = ",\n".join(f"  {line}" for line in compact.compact(self.rows))
+        return f"{head}\n{lines}\n ]{end}"
 
     @classmethod
     def from_json(cls, text: str) -> Profile:
         """The profile that ``to_json`` wrote. Raises ParameterError for any other text."""
         try:
             held = json.loads(text)
-            if held.pop("schema") != SCHEMA:
-                raise ValueError(f"its schema is not {SCHEMA}")
+            if (schema := held.pop("schema")) not in range(1, SCHEMA + 1):
+                raise ValueError(f"its schema is {schema!r}, this gpuopt reads those up to {SCHEMA}")
+            held["rows"] = tuple(compact.read(held["rows"]))
             held["ceilings"] = {name: Ceiling(**ceiling) for name, ceiling in held["ceilings"].items()}
             held["levels"] = tuple(
                 Level(**{**level, "between": level["between"] and tuple(level["between"])}) for level in held["levels"]
@@ -97,7 +102,7 @@ class Profile:
             ):
                 raise ValueError("a ceiling without a rate")
             return cls(**held)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ResultsError) as error:
             raise ParameterError(f"profile: the text holds none ({error}); run `gpuopt profile` again") from error
 
     def _sheet(self) -> Sheet:

@@ -11,10 +11,15 @@ _HELD = "rows are held in memory"
 
 
 class Recorder:
-    """Keeps rows in memory and, given a path, in a JSON-lines file. ``notes`` are for the reader of the study."""
+    """Keeps rows in memory and, given a path, in a JSON-lines file. ``notes`` are for the reader of the study.
+
+    Raises ResultsError for a compact file at once, before anything is measured.
+    """
 
     def __init__(self, path: str | Path | None) -> None:
         self.store = Store(path) if path is not None else None
+        if self.store is not None:
+            self.store.check_takes_rows()
         self.rows: list[Row] = []
         self.notes: list[str] = [f"passed over: {damage}" for damage in self.store.problems] if self.store else []
 

@@ -11,12 +11,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gpuopt.lab.rows.schema import FIELDS, SCHEMA, ResultsError, Row, identify, new_row, row_id
-
-if TYPE_CHECKING:
-    pass
+from gpuopt.lab.rows import templates
+from gpuopt.lab.rows.schema import (
+    FIELDS,
+    GROUPS,
+    KEY_FIELDS,
+    SCHEMA,
+    ResultsError,
+    Row,
+    comparison_key,
+    identify,
+    new_row,
+    resume_key,
+    row_id,
+)
+from gpuopt.lab.rows.templates import Templates
 
 
 @dataclass(frozen=True)
@@ -31,18 +42,46 @@ class Damage:
         return f"{self.path}:{self.line}: {self.reason}" if self.line else f"{self.path}: {self.reason}"
 
 
-def parse_line(line: bytes, path: Path) -> Row:
-    """The row of one line; ValueError says why it is none, ResultsError that this gpuopt is too old for it."""
+def no_templates() -> Templates:
+    """For the lines of one file, which ``row_of`` reads in turn."""
+
+    def derived(fields: Row) -> Row:
+        whole = {field: fields.get(field) for field in KEY_FIELDS}
+        return {"key": resume_key(whole), "comparison_key": comparison_key(whole)}
+
+    return Templates(KEY_FIELDS, derived)
+
+
+def parse_line(line: bytes, path: Path, known: Templates) -> Row | None:
+    """The row of one line, None for a template; ValueError says why it is neither, ResultsError that this gpuopt is too
+    old for it."""
     try:
-        row = json.loads(line, parse_constant=lambda _: None)
+        read = json.loads(line, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         raise ValueError("no valid JSON") from None
-    schema = row.get("schema") if isinstance(row, dict) else None
-    if type(schema) is not int or schema < 1:
+    return row_of(read, path, known)
+
+
+def row_of(read: Any, path: Path | str, known: Templates) -> Row | None:
+    """As ``parse_line``, of what JSON's parser made of the line; ``path`` is what errors call the whole."""
+    row = read if isinstance(read, dict) else {}
+    schema = row.get("schema")
+    if type(schema) is int and schema > templates.SCHEMA:
+        newest = templates.SCHEMA
+        raise ResultsError(f"{path} has rows of schema {schema}, newer than {newest}: upgrade gpuopt to read them")
+    if "shared" in row:
+        known.define(row)
+        return None
+    row = known.expand(row) if "like" in row else row
+    if type(row.get("schema")) is not int or row["schema"] != SCHEMA:
         raise ValueError("no result row (a JSON object with a schema number)")
-    if schema > SCHEMA:
-        raise ResultsError(f"{path} has rows of schema {schema}, newer than {SCHEMA}: upgrade gpuopt to read them")
-    return identify(dict.fromkeys(FIELDS) | row)
+    try:
+        row = identify(dict.fromkeys(FIELDS) | row)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not all(isinstance(row[field], str) for field in GROUPS["identity"]):
+        raise ValueError("its identity is no text")
+    return row
 
 
 _TORN = "unfinished last line, dropped at the next write"
@@ -53,6 +92,7 @@ class Store:
 
     ``problems`` names every line passed over (kept in the file, except an unfinished last line, which the next append
     drops). ``unsaved`` holds the rows that could not be written; each append, and ``flush``, tries them again first.
+    ``compact`` says that rows extend templates, as `gpuopt compact` writes them: such a file takes no more rows.
     Threads and processes may append to one file; rows of other processes are seen after ``reload``.
     """
 
@@ -69,6 +109,7 @@ class Store:
         """Reads the file again. Raises ResultsError if it cannot be read or a newer gpuopt wrote it."""
         rows: list[Row] = []
         problems: list[Damage] = []
+        known = no_templates()
         with self._mutex:
             try:
                 # A device such as /dev/null or /dev/full takes rows but has none, and may never end.
@@ -78,7 +119,8 @@ class Store:
                         if not line.strip():
                             continue
                         try:
-                            rows.append(parse_line(line, self.path))
+                            row = parse_line(line, self.path, known)
+                            rows += [row] if row is not None else []
                         except ValueError as error:
                             torn = not line.endswith(b"\n")
                             problems.append(Damage(self.path, number, _TORN if torn else str(error)))
@@ -86,7 +128,7 @@ class Store:
                 pass
             except OSError as error:
                 raise ResultsError(f"cannot read {self.path}: {error.strerror}") from error
-            self._rows, self.problems = rows + self.unsaved, problems
+            self._rows, self.problems, self.compact = rows + self.unsaved, problems, bool(known)
             self._latest = {row["row_id"]: row for row in self._rows}
 
     def rows(self) -> list[Row]:
@@ -103,12 +145,21 @@ class Store:
         """Whether there is a row of (key, block), or of (key, kind)."""
         return row_id(key, block, kind) in self._latest
 
+    def check_takes_rows(self) -> None:
+        """Raises ResultsError where the file is a compact one: its blocks lack what a sweep would go on from."""
+        if self.compact:
+            raise ResultsError(
+                f"{self.path} holds compact rows, to read and not to go on from: give another path, or on the command "
+                "line --fresh, which keeps the file under another name"
+            )
+
     def append(self, row: Mapping[str, Any]) -> Row:
         """Validates a row (as ``new_row``), keeps it in memory and writes it; returns the row as stored.
 
         Raises ResultsError for an invalid row (nothing is kept) and where the file cannot take it (the row is kept in
         ``unsaved``, the file is left as it was).
         """
+        self.check_takes_rows()
         complete = new_row(**row)
         with self._mutex:
             self._rows.append(complete)
@@ -176,7 +227,7 @@ class Store:
         if not tail:
             return size
         try:
-            parse_line(tail, self.path)
+            parse_line(tail, self.path, no_templates())
         except ValueError:
             if not tail.startswith((b"{", b"\0")):  # neither half a row nor what a power cut leaves: not our file
                 raise ResultsError(f"{self.path} ends in text, not in a row: give another path") from None

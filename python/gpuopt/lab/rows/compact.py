@@ -1,0 +1,207 @@
+"""Compact results files: what tables, sentences, ratios and pictures need of a sweep's rows, in about a tenth of the
+bytes. ``Study.load`` and ``Store`` read them like raw ones, but no sweep goes on from them.
+
+Raw samples and what describes their distribution go; the flags that they earned stay. Summaries, searches, points and
+environments are otherwise kept whole. A block whose summary is good keeps its place, its median, its ratio to the
+baseline, the core clock and its flags; what it shares with the other blocks of its configuration stands in a template
+(``lab.rows.templates``). Hashes that follow from other fields are left out, and made again by the reader. Numbers are
+not rounded. Of rows that replace one another, the last is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpuopt.lab.rows import templates
+from gpuopt.lab.rows.schema import FIELDS, GROUPS, SCHEMA, ResultsError, Row, plain
+from gpuopt.lab.rows.store import Damage, Store, no_templates, row_of
+
+_SAMPLES = frozenset(("samples_ms", "q1_ms", "q3_ms", "p95_ms", "mad_ms")).union(
+    ("autocorr1", "drift_pct_s", "bimodal", "queued_start_ms")
+)
+# What else a visit says beside its median; of a block's, the summary has it over all blocks, or its fields tell it.
+_VISIT = _SAMPLES.union(
+    ("min_ms", "max_ms", "ci_lo_ms", "ci_hi_ms", "busy_ms", "wall_ms", "warmup_ms", "gop_s", "gflop_s", "gb_s"),
+    ("bound_ms", "bound_by", "pct_bound", "next_by", "pct_next", "uncached_ms", "pct_uncached"),
+    ("mem_mhz", "temp_c", "power_w", "throttle", "time_utc"),
+)
+_COMPARED = ("variant", "call", "peer")  # the roles whose ratios to the baseline are read
+_PLACE = {field: number for number, field in enumerate(FIELDS)}
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What became of a file: how many rows ``target`` holds, the bytes of both, the lines that could not be read."""
+
+    target: Path
+    rows: int
+    bytes_before: int
+    bytes_after: int
+    problems: list[Damage]
+
+    def __str__(self) -> str:
+        return f"{self.target}: {self.rows} rows, {self.bytes_before} bytes became {self.bytes_after}"
+
+
+def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] | None = None) -> Compacted:
+    """Writes the rows of ``source`` compactly to ``target``, by default NAME-compact.jsonl beside it, in one step.
+
+    A ``target`` that is the source replaces it; no other file is overwritten. Lines that cannot be read are named in
+    the result and are not in ``target``. Raises ResultsError where the source holds no rows or was written to
+    meanwhile, and where ``target`` exists or cannot be written.
+    """
+    path = Path(source).expanduser()
+    end = path.with_name(f"{path.stem}-compact{path.suffix}") if target is None else Path(target).expanduser()
+    try:
+        before = path.stat()
+        if end.exists() and not end.samefile(path):
+            raise ResultsError(f"{end} exists: give another name, for only the source itself is replaced")
+        store = Store(path)
+        rows = store.latest()
+        if not rows:
+            raise ResultsError(f"{path} holds no result rows: nothing was written")
+        lines = compact(rows)
+        if [row["row_id"] for row in read(map(json.loads, lines))] != [row["row_id"] for row in rows]:
+            raise ResultsError(f"{path}: its compact rows are not its rows, which is a bug: nothing was written")
+        text = "".join(f"{line}\n" for line in lines).encode("ascii")
+        now = path.stat()
+        if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+            raise ResultsError(f"{path} was written to meanwhile: nothing was written; wait until its sweep has ended")
+        _replace(end.resolve(), text)
+    except RecursionError:
+        raise ResultsError(f"{path} holds a row that is nested too deeply: nothing was written") from None
+    except OSError as error:
+        raise ResultsError(f"{error.filename or end}: {error.strerror or error}; nothing was written") from error
+    return Compacted(end, len(rows), before.st_size, len(text), store.problems)
+
+
+def _replace(path: Path, text: bytes) -> None:
+    """Readers and a full disk find the old file or the new one, whole."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(beside, "wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def compact(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The lines, each a JSON object, that say the rows compactly and in their order; a template stands before the first
+    row that extends it. What they are read back as is compacted to the same lines."""
+    kept, groups = _kept([plain(row) for row in rows])
+    commons = {group: _common(members) for group, members in groups.items() if len(members) > 1}
+    shared = {group: fields for group, fields in commons.items() if len(fields) <= templates.MOST_FIELDS}
+    alone = [row for row, group in kept if group not in shared and row.get("kind") != "environment"]
+    root = _usual([*shared.values(), *alone])
+    lines: list[str] = []
+    written: set[str] = set()
+
+    def template(like: str | None, fields: Row) -> str:
+        name = templates.name_of(like, fields)
+        if name not in written:
+            written.add(name)
+            extends = {} if like is None else {"like": like}
+            lines.append(_text({"schema": templates.SCHEMA, "shared": name, **extends, "fields": fields}))
+        return name
+
+    for row, group in kept:
+        if row.get("kind") == "environment" or not root:
+            lines.append(_text(row))
+            continue
+        like, base = template(None, root), root
+        if group in shared:
+            like, base = template(like, _beyond(root, shared[group])), shared[group]
+        lines.append(_text({"like": like, **_beyond(base, row)}))
+    return lines
+
+
+def read(lines: Iterable[Any]) -> list[Row]:
+    """The rows of lines that JSON's parser has read, compact or raw. Raises ValueError for what is neither, and
+    ResultsError for what a newer gpuopt wrote."""
+    known = no_templates()
+    return [row for line in lines if (row := row_of(line, "the text", known)) is not None]
+
+
+# ---------------------------------------------------------------- what is kept
+
+_Group = tuple[str, str]  # key and role
+
+
+def _kept(rows: list[Row]) -> tuple[list[tuple[Row, _Group]], dict[_Group, list[Row]]]:
+    """What stays of each row, with the group whose template it may extend; and of each group its blocks."""
+    groups: dict[_Group, list[Row]] = {}
+    kept: list[tuple[Row, _Group]] = []
+    complete = [_complete(row) for row in rows]
+    summed = {_group(row) for row in complete if (row.get("kind"), row.get("status")) == ("summary", "ok")}
+    for row in complete:
+        key, role = group = _group(row)
+        is_block = row.get("kind") == "block"
+        # The sentinels are visits of the baseline, whose summary is that of its visits as a variant.
+        short = is_block and (key, "variant" if role == "sentinel" else role) in summed
+        dropped = _VISIT if short else _SAMPLES
+        if short and role not in _COMPARED:
+            dropped |= {"ratio"}
+        left = _without_derived({field: value for field, value in row.items() if field not in dropped})
+        kept.append((left, group))
+        if is_block:
+            groups.setdefault(group, []).append(left)
+    return kept, groups
+
+
+def _group(row: Row) -> _Group:
+    return str(row["key"]), str(row.get("role"))
+
+
+def _complete(row: Row) -> Row:
+    """The row as a store reads it."""
+    (made,) = read([{"schema": SCHEMA} | {field: value for field, value in row.items() if value is not None}])
+    return made
+
+
+def _without_derived(row: Row) -> Row:
+    """The fields that are there, in one order, without the hashes that the reader makes of them."""
+    there = [field for field, value in row.items() if value is not None]
+    there.sort(key=lambda field: (_PLACE.get(field, len(_PLACE)), field))
+    bare = {field: row[field] for field in there if field not in GROUPS["identity"]}
+    derived = _complete(bare)
+    return bare | {field: row[field] for field in GROUPS["identity"] if row[field] != derived[field]}
+
+
+# ---------------------------------------------------------------- templates
+
+
+def _text(value: Any) -> str:
+    """JSON without spaces; two values are the same where their texts are, the order of sizes included."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _common(rows: list[Row]) -> Row:
+    """The fields that all of the rows have with one value."""
+    return {
+        field: value
+        for field, value in rows[0].items()
+        if all(field in row and _text(row[field]) == _text(value) for row in rows)
+    }
+
+
+def _usual(rows: list[Row]) -> Row:
+    """The fields that more than half of several rows have with one value."""
+    counts = Counter((field, _text(value)) for row in rows for field, value in row.items())
+    usual = [(field, text) for (field, text), count in counts.items() if 2 * count > len(rows) > 1]
+    usual.sort(key=lambda item: (_PLACE.get(item[0], len(_PLACE)), item[0]))
+    return {field: json.loads(text) for field, text in usual[: templates.MOST_FIELDS]}
+
+
+def _beyond(base: Row, row: Row) -> Row:
+    """What extends ``base`` to ``row``: the fields that differ, None for those that the row does not have."""
+    own = {field: value for field, value in row.items() if field not in base or _text(value) != _text(base[field])}
+    return own | {field: None for field in base if field not in row}
