@@ -14,7 +14,7 @@ from gpuopt.lab.run.candidates import peer_target
 from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger
 from gpuopt.lab.timing.verification import compare
 from gpuopt.problem import Peer
-from gpuopt.workloads.common import dense_peers
+from gpuopt.workloads.gemm import peers as peers_of_gemm
 from gpuopt.workloads.gemm import reference as oracle
 from gpuopt.workloads.gemm.precision import FORMS
 from gpuopt.workloads.gemm.problem import precisions
@@ -129,7 +129,7 @@ def test_a_peer_may_have_a_tolerance_of_its_own() -> None:
     def rounded(given: problems.Problem) -> np.ndarray:
         return given.inputs["A"].astype(np.float16).astype(np.float32) @ given.inputs["B"]
 
-    short = Peer("short", lambda given: given, rounded, tolerance=dense_peers._short_sums(2.0**-10))
+    short = Peer("short", lambda given: given, rounded, tolerance=peers_of_gemm.short_sums(2.0**-10))
     target = peer_target(problem, short, {}, Ledger())
     assert target.fields["flops"] == problem.flops
     assert 1e-5 < target.fields["l2_rel"] < 1e-3
@@ -137,7 +137,7 @@ def test_a_peer_may_have_a_tolerance_of_its_own() -> None:
     with pytest.raises(MismatchError):
         peer_target(problem, exact, {}, Ledger())
     with pytest.raises(UnsupportedError, match="float32 alone"):
-        dense_peers._require_float32(False)
+        peers_of_gemm.require_float32(False)
 
 
 def test_a_study_shows_the_error_beside_the_speed(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Rows = StudyRows | Iterable[Mapping[str, Any]]
 
 # The ladder's palette, then the two colours of Okabe and Ito that it leaves for marks, then grey.
+MARKERS = "osD^vPX<>"
 CYCLE = (*COLOURS.values(), MODEL, INK, "#999999")
 LINE_INCHES, FOOT_INCHES = 0.165, 0.16  # of a caption: a line, and the rest
 LIFT: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.6, foreground="white")]}

@@ -11,13 +11,12 @@ from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, section
 from gpuopt.lab.rows.schema import Row
-from gpuopt.lab.show.canvas import CYCLE, decorate, plain_ticks
+from gpuopt.lab.show.canvas import CYCLE, MARKERS, decorate, plain_ticks
 from gpuopt.lab.show.gains import lengths_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKERS = "osD^vPX<>"
 APART = 1.02  # lines that nearly coincide, so that each one's intervals show
 
 

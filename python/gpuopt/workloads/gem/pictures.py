@@ -8,6 +8,7 @@ The bars of its Figures 6 to 8 have no numbers: those of its text are drawn.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
@@ -246,16 +247,7 @@ def factorial(study: Study) -> Figure:
     reasons = Counter(_reason(row) for row in cells.values() if row["status"] != "ok")
     letters = {reason: "abcdefghijklmnopqrstuvwxyz"[min(i, 25)] for i, reason in enumerate(reasons)}
     hatched = [f"{letters[why]}: {count} cannot run, {why}." for why, count in reasons.items()]
-    fixed = ", ".join(f"{name}={level}" for name, level in others)
-    halves = [100 * (hi - lo) / (2 * mid) for lo, mid, hi in map(gain_ends, gains.values()) if lo < hi]
-    noise = (
-        f"Half of the 95 % intervals are narrower than ±{significant(float(np.median(halves)), 2)} %. "
-        if halves
-        else ""
-    )
-    note = f"{noise}KS: flags tested in the kernel (off) or known to the compiler (on); MT: work-items in a group."
-    empty = len(down) * len(across) - len(cells)
-    note += (f" In all cells {fixed}." if fixed else "") + (f" Empty: {empty} not asked for." if empty else "")
+    note = _factorial_note(gains.values(), others, len(down) * len(across) - len(cells))
     lines = [note, " ".join(hatched), provenance(group.rows)]
     title = f"GEM: speed-up over the basic kernel in {len(gains)} combinations, {group.problem}"
     figure, part = captioned_picture(title, 1.75 + CELL_INCHES * len(down), lines)
@@ -294,6 +286,16 @@ def factorial(study: Study) -> Figure:
         handles.append(Patch(facecolor="none", edgecolor="#bbbbbb", hatch="////", linewidth=0, label="cannot run"))
     legend_outside(part, handles, 3)
     return figure
+
+
+def _factorial_note(gains: Iterable[Ratio], others: Sequence[tuple[str, int]], empty: int) -> str:
+    """The caption: the width of the intervals, the short names, the levels that all cells share, and gaps."""
+    fixed = ", ".join(f"{name}={level}" for name, level in others)
+    halves = [100 * (hi - lo) / (2 * mid) for lo, mid, hi in map(gain_ends, gains) if lo < hi]
+    widths = f"narrower than ±{significant(float(np.median(halves)), 2)} %" if halves else ""
+    noise = f"Half of the 95 % intervals are {widths}. " if halves else ""
+    note = f"{noise}KS: flags tested in the kernel (off) or known to the compiler (on); MT: work-items in a group."
+    return note + (f" In all cells {fixed}." if fixed else "") + (f" Empty: {empty} not asked for." if empty else "")
 
 
 def _cells(group: Group) -> tuple[dict[tuple[int, ...], Row], list[tuple[str, int]]]:

@@ -12,6 +12,7 @@ from gpuopt._core import Device, ParameterError, empty
 from gpuopt.configuration import Configuration, complete
 from gpuopt.molecule import Molecule, Surface, electrostatic_size
 from gpuopt.problem import Bound, Problem
+from gpuopt.workloads.gem import operation
 from gpuopt.workloads.gem import reference as oracle
 from gpuopt.workloads.gem.pairs import Scene, as_molecule, as_surface
 from gpuopt.workloads.gem.peers import peers
@@ -52,15 +53,7 @@ def gem(
     if not (isinstance(seed, int) and seed >= 0):
         raise ParameterError(f"seed: {seed!r} is none; give a whole number of at least 0")
     scene = Scene.of(atoms, points, model, projection)
-    pairs = len(atoms) * len(points)
-    rows, notes = np.arange(len(points)), []
-    if pairs > ALL_PAIRS:
-        rows = np.sort(
-            np.random.default_rng(seed).choice(
-                rows, min(max(int(ALL_PAIRS / len(atoms)), 16), len(points)), replace=False
-            )
-        )
-        notes.append(f"{len(rows):,} of the {len(points):,} points, drawn at random, are held against the reference")
+    rows, notes = _checked_points(len(atoms), len(points), seed)
     sample = scene.part(rows)
     magnitude = oracle.magnitude(*sample.arrays)
 
@@ -73,8 +66,6 @@ def gem(
         return Bound(scene.prepare(configuration, out), out)
 
     def call(device: Device) -> Callable[[], np.ndarray]:
-        from gpuopt.workloads.gem import operation
-
         return lambda: operation.gem(atoms, points, electrostatic_size=model.size, device=device, **options)
 
     shifts = 0 if scene.shift is None else 3
@@ -97,11 +88,21 @@ def gem(
         tolerance_of=tolerance_of,
         calls={"gpuopt.gem(molecule, surface)": call},
         checked=rows if len(rows) < len(points) else None,
-        counted={"pair": float(pairs)},
+        counted={"pair": float(len(atoms) * len(points))},
         peers=peers,
         traits={"form": scene.form},
         tunable=lambda configuration: configuration.parameters.get("DISTANCE", 0) == 0,
     )
+
+
+def _checked_points(atoms: int, points: int, seed: int) -> tuple[np.ndarray, list[str]]:
+    """The points that are held against the reference, all of them or a sample, and notes that say so."""
+    rows = np.arange(points)
+    if atoms * points <= ALL_PAIRS:
+        return rows, []
+    count = min(max(int(ALL_PAIRS / atoms), 16), points)
+    rows = np.sort(np.random.default_rng(seed).choice(rows, count, replace=False))
+    return rows, [f"{count:,} of the {points:,} points, drawn at random, are held against the reference"]
 
 
 def _digest(scene: Scene) -> str:

@@ -16,7 +16,7 @@ from gpuopt.workloads.common.dense_peers import TorchProduct, dense_peers, torch
 def _torch_tf32(a: Any, b: Any) -> Any:
     import torch
 
-    _require_float32(a.dtype == torch.float32)
+    require_float32(a.dtype == torch.float32)
     torch.backends.cuda.matmul.allow_tf32 = True
     return a @ b
 
@@ -25,7 +25,7 @@ def _torch_fp16x3(a: Any, b: Any) -> Any:
     """Each factor as the sum of two halves, the lower times 2^11; what a PyTorch user can write."""
     import torch
 
-    _require_float32(a.dtype == torch.float32)
+    require_float32(a.dtype == torch.float32)
 
     def split(x: Any) -> tuple[Any, Any]:
         high = x.half()
@@ -40,7 +40,7 @@ def _torch_bf16x6(a: Any, b: Any) -> Any:
     """Each factor as the sum of three bfloat16, of whose products the six largest are taken."""
     import torch
 
-    _require_float32(a.dtype == torch.float32)
+    require_float32(a.dtype == torch.float32)
 
     def split(x: Any) -> list[Any]:
         parts = []
@@ -65,12 +65,13 @@ def _wide(a: Any, b: Any) -> Any:
     return torch.mm(a, b, out_dtype=torch.float32)
 
 
-def _require_float32(holds: bool) -> None:
+def require_float32(holds: bool) -> None:
+    """Raises UnsupportedError where it does not hold."""
     if not holds:
         raise UnsupportedError("it computes float32 alone")
 
 
-def _short_sums(part: float) -> Callable[[Problem], np.ndarray]:
+def short_sums(part: float) -> Callable[[Problem], np.ndarray]:
     """The tolerance of factors rounded to ``part``, whose products are summed in float32 that rounds toward zero."""
 
     def tolerance(problem: Problem) -> np.ndarray:
@@ -83,9 +84,9 @@ def _short_sums(part: float) -> Callable[[Problem], np.ndarray]:
 # What PyTorch computes, by the name it has in a study, and what that may be off by.
 _TORCH_PRODUCTS: dict[str, TorchProduct] = {
     "PyTorch": (torch_plain, None),
-    "PyTorch TF32": (_torch_tf32, _short_sums(2.0**-10)),
-    "PyTorch 3 x fp16": (_torch_fp16x3, _short_sums(2.0**-20)),
-    "PyTorch 6 x bf16": (_torch_bf16x6, _short_sums(2.0**-20)),
+    "PyTorch TF32": (_torch_tf32, short_sums(2.0**-10)),
+    "PyTorch 3 x fp16": (_torch_fp16x3, short_sums(2.0**-20)),
+    "PyTorch 6 x bf16": (_torch_bf16x6, short_sums(2.0**-20)),
 }
 
 

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import Device, DeviceArray, ParameterError, empty
+from gpuopt._core import Device, ParameterError, empty
+from gpuopt.arrays import to_device
 from gpuopt.configuration import Configuration, complete
 from gpuopt.problem import Bound, Problem
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory, rounding
+from gpuopt.workloads.common.on_devices import OnDevices
 from gpuopt.workloads.common.values import real_dtype
+from gpuopt.workloads.gemm import operation
 from gpuopt.workloads.gemm import reference as oracle
 from gpuopt.workloads.gemm.peers import peers
 from gpuopt.workloads.gemm.precision import FAST_FP32, FORMS, NATIVE, Form
@@ -35,20 +38,13 @@ def gemm(
 ) -> Problem:
     """Return ``A @ B`` for A (m, k) and B (k, n); n and k are m where they are left out.
 
-    ``distribution`` is one of ``gpuopt.reference.gemm.DISTRIBUTIONS``. Of more than 1e10 products, rows spread over the
-    whole result, the first and the last among them, are held against the reference. ``precision`` is what the whole
-    call asks for, and what tuning is for; None the arrays' own. All sizes are halved until the problem fits half of the
-    free memory, or ``max_bytes``; ``notes`` says so. Raises ParameterError.
+    ``distribution`` is one of ``gpuopt.workloads.gemm.reference.DISTRIBUTIONS``. Of more than 1e10 products, rows
+    spread over the whole result, the first and the last among them, are held against the reference. ``precision``
+    is what the whole call asks for, and what tuning is for; None the arrays' own. All sizes are halved until the
+    problem fits half of the free memory, or ``max_bytes``; ``notes`` says so. Raises ParameterError.
     """
-    kind = real_dtype(dtype)
-    wanted = (m, m if n is None else n, m if k is None else k)
-    if min(wanted) < 1:
-        raise ParameterError(f"m, n, k: {wanted} is no product; give whole numbers of at least 1")
-    if distribution not in oracle.DISTRIBUTIONS:
-        known = ", ".join(oracle.DISTRIBUTIONS)
-        raise ParameterError(f"distribution: there is none called {distribution!r}; use one of {known}")
-    if precision is not None and precision not in FORMS:
-        raise ParameterError(f"precision: {precision!r} is none; use one of {', '.join(FORMS)}, or None")
+    kind, wanted = real_dtype(dtype), (m, m if n is None else n, m if k is None else k)
+    _check(wanted, distribution, precision)
     chosen = None if device is None else select(device)
     (m, n, k), notes = memory.fit(
         wanted,
@@ -63,7 +59,7 @@ def gemm(
         notes.append(f"{len(rows):,} of the {m:,} rows of the result, spread over all, are held against the reference")
     checked = a if rows is None else a[rows]
     magnitude = oracle.magnitude(checked, b)
-    on_devices = _OnDevices(a, b)
+    held = OnDevices(lambda device: (to_device(a, device), to_device(b, device)))
     # A CPU's fastest of float32's accuracy is float32 itself.
     fast = chosen is not None and chosen.type != "cpu" and precision is None and kind == np.float32
     # What lies below the least normal number may be flushed to zero, product by product.
@@ -72,6 +68,10 @@ def gemm(
     def tolerance(form: Form | None) -> np.ndarray:
         relative = form.tolerance(k) if form else (k + 2) * rounding.unit_roundoff(kind)
         return np.asarray(relative * magnitude + flushed)
+
+    def prepare(configuration: Configuration, device: Device) -> Bound:
+        out = empty((m, n), kind, device, guarded=True)
+        return Bound(operation.prepare_gemm(*held(device), out, configuration), out)
 
     return Problem(
         workload="gemm",
@@ -83,13 +83,13 @@ def gemm(
         reference=oracle.product(checked, b),
         tolerance=tolerance(FORMS[precision] if precision else None),
         footprint_bytes=(m * k + k * n + m * n) * kind.itemsize,
-        prepare=on_devices,
+        prepare=prepare,
         flops=2.0 * m * n * k,
         flops_counted=_FLOPS_COUNTED,
         peers=peers,
         notes=notes,
         tolerance_of=lambda configuration: tolerance(_form(configuration)[1]),
-        calls=dict(map(on_devices.call, [precision, FAST_FP32] if fast else [precision])),
+        calls=dict(_call(a, b, asked) for asked in ([precision, FAST_FP32] if fast else [precision])),
         checked=rows,
         traits={"precision": precision or NATIVE},
         untuned=complete("gemm", Configuration("tensor", **FORMS[precision].parameters)) if precision else None,
@@ -98,6 +98,29 @@ def gemm(
             _form(configuration)[0] == (precision or NATIVE) and configuration.parameters.get("PROMOTE", 1) == 1
         ),
     )
+
+
+def _check(wanted: tuple[int, int, int], distribution: str, precision: str | None) -> None:
+    """Raises ParameterError that names what is asked for and not offered."""
+    if min(wanted) < 1:
+        raise ParameterError(f"m, n, k: {wanted} is no product; give whole numbers of at least 1")
+    if distribution not in oracle.DISTRIBUTIONS:
+        known = ", ".join(oracle.DISTRIBUTIONS)
+        raise ParameterError(f"distribution: there is none called {distribution!r}; use one of {known}")
+    if precision is not None and precision not in FORMS:
+        raise ParameterError(f"precision: {precision!r} is none; use one of {', '.join(FORMS)}, or None")
+
+
+def _call(
+    a: np.ndarray, b: np.ndarray, precision: str | None
+) -> tuple[str, Callable[[Device], Callable[[], np.ndarray]]]:
+    """What a user writes, and that product of NumPy arrays, which travel each time."""
+    written = f", precision={precision!r}" if precision else ""
+
+    def make(device: Device) -> Callable[[], np.ndarray]:
+        return lambda: operation.gemm(a, b, precision=precision, device=device)
+
+    return f"gpuopt.gemm(A, B{written})", make
 
 
 def _form(configuration: Configuration) -> tuple[str, Form | None]:
@@ -126,35 +149,6 @@ def _rows(m: int, products_a_row: int, seed: int) -> np.ndarray | None:
     rows = np.minimum(places.astype(np.int64), m - 1)
     rows[0], rows[-1] = 0, m - 1
     return rows
-
-
-class _OnDevices:
-    """A problem's matrices on the devices that have asked for them, uploaded once each."""
-
-    def __init__(self, a: np.ndarray, b: np.ndarray) -> None:
-        self._a, self._b = a, b
-        self._held: dict[int, tuple[DeviceArray, DeviceArray]] = {}
-
-    def __call__(self, configuration: Configuration, device: Device) -> Bound:
-        from gpuopt import arrays
-        from gpuopt.workloads.gemm import operation
-
-        if device.index not in self._held:
-            self._held[device.index] = arrays.to_device(self._a, device), arrays.to_device(self._b, device)
-        a, b = self._held[device.index]
-        out = empty((self._a.shape[0], self._b.shape[1]), self._a.dtype, device, guarded=True)
-        return Bound(operation.prepare_gemm(a, b, out, configuration), out)
-
-    def call(self, precision: str | None) -> tuple[str, Callable[[Device], Callable[[], np.ndarray]]]:
-        """What a user writes, and that product of NumPy arrays, which travel each time."""
-        from gpuopt.workloads.gemm import operation
-
-        written = f", precision={precision!r}" if precision else ""
-
-        def make(device: Device) -> Callable[[], np.ndarray]:
-            return lambda: operation.gemm(self._a, self._b, precision=precision, device=device)
-
-        return f"gpuopt.gemm(A, B{written})", make
 
 
 def _needs(extents: tuple[int, ...], dtype: np.dtype[Any]) -> memory.Needs:

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, empty
+from gpuopt._core import ArrayError, Device, ParameterError, empty
+from gpuopt.arrays import to_device
 from gpuopt.configuration import Configuration
 from gpuopt.problem import Bound, Problem
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory
+from gpuopt.workloads.common.on_devices import OnDevices
 from gpuopt.workloads.common.values import real_dtype, uniform
-from gpuopt.workloads.spmv import affinity
+from gpuopt.workloads.spmv import affinity, operation
 from gpuopt.workloads.spmv import reference as oracle
+from gpuopt.workloads.spmv.matrix import DiaMatrix
 from gpuopt.workloads.spmv.peers import peers
 
 if TYPE_CHECKING:
@@ -67,7 +70,7 @@ def spmv_image_affinity(
         f"{name}, {width} x {height}: normalised Laplacian of pixels tied within {radius} pixels, "
         f"boundaries by gradient after a Gaussian of {smoothing:g} px"
     )
-    return _problem(
+    return problem_of(
         f"affinity_{name}_{width}x{height}_r{radius}",
         matrix,
         {"width": width, "height": height, "radius": radius},
@@ -165,7 +168,7 @@ def _grid_problem(
         _mirror(matrix)
     axes = dict(zip(("width", "height", "depth"), extents, strict=False))
     name = f"{label}_{'x'.join(map(str, extents))}" + (f"_r{sizes['radius']}" if "radius" in sizes else "")
-    return _problem(name, matrix, {**axes, **sizes}, oracle.neighbour_count(steps, extents), seed, notes, {})
+    return problem_of(name, matrix, {**axes, **sizes}, oracle.neighbour_count(steps, extents), seed, notes, {})
 
 
 def _grid_matrix(
@@ -206,7 +209,7 @@ def _constant(points: int) -> Callable[[np.ndarray], float]:
     return lambda step: -1.0 if step.any() else points - 1.0
 
 
-def _problem(
+def problem_of(
     name: str,
     matrix: dia_array,
     sizes: dict[str, int],
@@ -223,7 +226,22 @@ def _problem(
     diags = len(matrix.offsets)
     nnz_range = oracle.dia_range_count(matrix.offsets, matrix.shape)
     tolerance = oracle.tolerance(oracle.dia_abs_sum(*stored, x), diags, dtype)
-    on_devices = _OnDevices(matrix, x)
+    held = OnDevices(lambda device: (DiaMatrix(matrix, device=device), to_device(x, device)))
+
+    def prepare(configuration: Configuration, device: Device) -> Bound:
+        on_device, operand = held(device)
+        out = empty((rows,), dtype, device, guarded=True)
+        return Bound(operation.prepare_spmv(on_device, operand, out, configuration), out)
+
+    def upload_and_multiply(device: Device) -> Callable[[], np.ndarray]:
+        """A product from a SciPy matrix, uploaded and packed each time."""
+        return lambda: operation.spmv(matrix, x, device=device)
+
+    def multiply(device: Device) -> Callable[[], np.ndarray]:
+        """A product with the matrix on the device; x goes there and the result comes back."""
+        on_device, _ = held(device)
+        return lambda: on_device @ x
+
     notes.append(f"{nnz_range:,} entries inside the diagonals, {nnz_true:,} without those wrapped round a side")
     return Problem(
         workload="spmv",
@@ -235,49 +253,15 @@ def _problem(
         reference=oracle.dia_spmv(*stored, x),
         tolerance=tolerance,
         footprint_bytes=(diags * rows + rows + cols) * dtype.itemsize,
-        prepare=on_devices,
+        prepare=prepare,
         flops=2.0 * nnz_range,
         flops_counted=_FLOPS_COUNTED,
         peers=peers,
         notes=notes,
         tolerance_of=_Tolerance(matrix, x, tolerance),
-        calls={"gpuopt.spmv(A, x)": on_devices.upload_and_multiply, "M @ x": on_devices.multiply},
+        calls={"gpuopt.spmv(A, x)": upload_and_multiply, "M @ x": multiply},
         traits={"columns": False, "stored": None},
     )
-
-
-class _OnDevices:
-    """A problem's matrix and vector on the devices that have asked for them, uploaded once each."""
-
-    def __init__(self, matrix: dia_array, x: np.ndarray) -> None:
-        self._matrix, self._x = matrix, x
-        self._held: dict[int, tuple[DiaMatrix, DeviceArray]] = {}
-
-    def __call__(self, configuration: Configuration, device: Device) -> Bound:
-        from gpuopt.workloads.spmv import operation
-
-        matrix, x = self._on(device)
-        out = empty((matrix.shape[0],), self._x.dtype, device, guarded=True)
-        return Bound(operation.prepare_spmv(matrix, x, out, configuration), out)
-
-    def upload_and_multiply(self, device: Device) -> Callable[[], np.ndarray]:
-        """A product from a SciPy matrix, uploaded and packed each time."""
-        from gpuopt.workloads.spmv import operation
-
-        return lambda: operation.spmv(self._matrix, self._x, device=device)
-
-    def multiply(self, device: Device) -> Callable[[], np.ndarray]:
-        """A product with the matrix on the device; x goes there and the result comes back."""
-        matrix, _ = self._on(device)
-        return lambda: matrix @ self._x
-
-    def _on(self, device: Device) -> tuple[DiaMatrix, DeviceArray]:
-        from gpuopt import arrays
-        from gpuopt.workloads.spmv.matrix import DiaMatrix
-
-        if device.index not in self._held:
-            self._held[device.index] = DiaMatrix(self._matrix, device=device), arrays.to_device(self._x, device)
-        return self._held[device.index]
 
 
 class _Tolerance:

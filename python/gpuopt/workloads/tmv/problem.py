@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import Device, DeviceArray, ParameterError, empty
+from gpuopt._core import Device, ParameterError, empty
+from gpuopt.arrays import to_device
 from gpuopt.configuration import Configuration
 from gpuopt.problem import Bound, Problem
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory, rounding
+from gpuopt.workloads.common.on_devices import OnDevices
 from gpuopt.workloads.common.values import real_dtype, uniform
+from gpuopt.workloads.tmv import operation
 from gpuopt.workloads.tmv import reference as oracle
 from gpuopt.workloads.tmv.peers import peers
 
@@ -43,7 +46,16 @@ def tmv(
     )
     random = np.random.default_rng(seed)
     matrix, vector = uniform(random, (rows, cols), kind), uniform(random, (rows,), kind)
-    on_devices = _OnDevices(matrix, vector)
+    held = OnDevices(lambda device: (to_device(matrix, device), to_device(vector, device)))
+
+    def prepare(configuration: Configuration, device: Device) -> Bound:
+        out = empty((cols,), kind, device, guarded=True)
+        return Bound(operation.prepare_tmv(*held(device), out, configuration), out)
+
+    def call(device: Device) -> Callable[[], np.ndarray]:
+        """NumPy arrays travel each time where the device does not share the host's memory."""
+        return lambda: operation.tmv(matrix, vector, device=device)
+
     return Problem(
         workload="tmv",
         name=f"tmv_{rows}x{cols}",
@@ -54,35 +66,12 @@ def tmv(
         reference=oracle.tmv(matrix, vector),
         tolerance=rounding.tolerance(oracle.abs_sum(matrix, vector), rows, kind),
         footprint_bytes=(rows * cols + rows + cols) * kind.itemsize,
-        prepare=on_devices,
+        prepare=prepare,
         flops=2.0 * rows * cols,
         notes=notes,
-        calls={"gpuopt.tmv(A, v)": on_devices.call},
+        calls={"gpuopt.tmv(A, v)": call},
         peers=peers,
     )
-
-
-class _OnDevices:
-    """A problem's matrix and vector on the devices that have asked for them, uploaded once each."""
-
-    def __init__(self, matrix: np.ndarray, vector: np.ndarray) -> None:
-        self._matrix, self._vector = matrix, vector
-        self._held: dict[int, tuple[DeviceArray, DeviceArray]] = {}
-
-    def __call__(self, configuration: Configuration, device: Device) -> Bound:
-        from gpuopt import arrays
-        from gpuopt.workloads.tmv import operation
-
-        if device.index not in self._held:
-            self._held[device.index] = arrays.to_device(self._matrix, device), arrays.to_device(self._vector, device)
-        out = empty((self._matrix.shape[1],), self._matrix.dtype, device, guarded=True)
-        return Bound(operation.prepare_tmv(*self._held[device.index], out, configuration), out)
-
-    def call(self, device: Device) -> Callable[[], np.ndarray]:
-        """A product of NumPy arrays, which travel each time where the device does not share the host's memory."""
-        from gpuopt.workloads.tmv import operation
-
-        return lambda: operation.tmv(self._matrix, self._vector, device=device)
 
 
 def _needs(extents: tuple[int, ...], dtype: np.dtype[Any]) -> memory.Needs:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, DeviceArray, ParameterError, empty
+from gpuopt._core import Device, ParameterError, empty
 from gpuopt.configuration import Configuration
 from gpuopt.problem import Bound, Problem
 from gpuopt.selection import Selector, select
 from gpuopt.tomo import Geometry, Volume, circular, helical, on_device, parallel2d
 from gpuopt.workloads.common import memory, rounding
+from gpuopt.workloads.common.on_devices import OnDevices
 from gpuopt.workloads.tomography import reference as oracle
 from gpuopt.workloads.tomography.peers import peers
 
@@ -137,7 +138,7 @@ def of_scan(
         tolerance=tolerance(Configuration("buffer")),
         tolerance_of=tolerance,
         footprint_bytes=4 * (pixels + volume.size),
-        prepare=_OnDevices(projections, geometry, volume, weight),
+        prepare=_prepare(projections, geometry, volume, weight),
         notes=[*notes, f"{len(checked):,} of the {volume.size:,} voxels are held against the reference"],
         checked=checked,
         counted={"update": float(volume.size) * geometry.views},
@@ -147,21 +148,18 @@ def of_scan(
     )
 
 
-class _OnDevices:
-    """A problem's projections on the devices that have asked for them, uploaded once each."""
+def _prepare(
+    projections: np.ndarray, geometry: Geometry, volume: Volume, weight: str
+) -> Callable[[Configuration, Device], Bound]:
+    scan = on_device.kernel_geometry(geometry, volume)
+    weighted = on_device.kernel_weight(geometry, weight)
+    held = OnDevices(lambda device: _core.to_device(projections, device))
 
-    def __init__(self, projections: np.ndarray, geometry: Geometry, volume: Volume, weight: str) -> None:
-        self._projections, self._volume = projections, volume
-        self._scan = on_device.kernel_geometry(geometry, volume)
-        self._weight = on_device.kernel_weight(geometry, weight)
-        self._held: dict[int, DeviceArray] = {}
+    def prepare(configuration: Configuration, device: Device) -> Bound:
+        out = empty((volume.size,), np.dtype(np.float32), device, guarded=True)
+        return Bound(on_device.plan_back_projection(scan, held(device), out, *weighted, False, configuration), out)
 
-    def __call__(self, configuration: Configuration, device: Device) -> Bound:
-        if device.index not in self._held:
-            self._held[device.index] = _core.to_device(self._projections, device)
-        out = empty((self._volume.size,), np.dtype(np.float32), device, guarded=True)
-        held = self._held[device.index]
-        return Bound(on_device.plan_back_projection(self._scan, held, out, *self._weight, False, configuration), out)
+    return prepare
 
 
 def _case(text: str, device: Device | None) -> tuple[Case, list[str]]:
