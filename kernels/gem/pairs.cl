@@ -4,13 +4,13 @@
 #if MATH
 #define WIDTH VECTOR
 #endif
-#include "common/gem.cl"
+#include "gem/include/gem.cl"
 #if FORM == 0
-#include "common/gem_literal.cl"
+#include "gem/include/literal.cl"
 #else
-#include "common/gem_minimal.cl"
+#include "gem/include/minimal.cl"
 #endif
-#include "common/gem_atoms.cl"
+#include "gem/include/atoms.cl"
 
 // Where a work-item's vertex lives: VERTEX 0 global memory, 1 local, 2 private.
 #if VERTEX == 1

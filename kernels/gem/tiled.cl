@@ -3,7 +3,7 @@
 // DISTANCE: 0 by differences (6 operations), 1 as |a|^2 + |p|^2 - 2 a.p with the origin at the molecule's centre (4), 2 the same with
 // the origin at each tile's centre, which keeps the accuracy of differences. Expanded squares lose digits with the
 // square of the extent: near contacts want differences, which is what plain calls take.
-#include "common/gem_minimal.cl"
+#include "gem/include/minimal.cl"
 
 #define EXPANDED (DISTANCE > 0)
 #define WITH_T (KIND == 1 || KIND == 2 || SALT)

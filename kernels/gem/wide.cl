@@ -1,6 +1,6 @@
 // Few work-items, each ROWS x WIDTH vertices in explicit vectors: one atom's load and broadcast serves them all. For CPUs, whose caches
 // hold the atoms; on a GPU it leaves most lanes idle.
-#include "common/gem_minimal.cl"
+#include "gem/include/minimal.cl"
 
 #define WITH_T (KIND == 1 || KIND == 2 || SALT)
 #define BLOCK 512  // atoms whose terms are summed before they meet the rest

@@ -1,5 +1,5 @@
 // One element of the result a work-item: a load of A and one of B for each multiply-add. Jang 2009, the first row.
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL_X, LOCAL_Y, 1))) void gemm_naive(GEMM_ARGUMENTS) {
     GEMM_BATCH

@@ -2,7 +2,7 @@
 // rows of its part of B into local memory, which is its core's second cache; panels of A, packed by a pass, then pass through the first
 // cache once for all panels of B. Spends that copy, and as many reads and writes of D as there are parts of DEPTH k. On a GPU it leaves
 // the device idle; where M or N is below a tile, most of a tile is padding.
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 #define COLUMNS (VECTORS * WIDTH)
 #define EACH_ROW _Pragma("unroll") for (int i = 0; i < ROWS; ++i)

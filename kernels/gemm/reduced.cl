@@ -1,6 +1,6 @@
 // The naive kernel with two running pointers for its indices: an addition each instead of a multiplication a step ("variable
 // reduction"). Compilers do this by themselves today. Jang 2009, the second row.
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL_X, LOCAL_Y, 1))) void gemm_reduced(GEMM_ARGUMENTS) {
     GEMM_BATCH

@@ -1,7 +1,7 @@
 // A work-item keeps WORK_M x WORK_N sums; tiles of A and B pass through local memory, the next ones on their way while one is used.
 // Spends registers: few work-items are in flight. Loses where the result has fewer tiles than the device has compute units.
-#include "common/gemm.cl"
-#include "common/gemm_copy.cl"
+#include "gemm/include/gemm.cl"
+#include "gemm/include/copy.cl"
 
 #define LANES_M 4  // 32 neighbouring work-items own 4 x 8 blocks
 #define LANES_N 8

@@ -1,7 +1,7 @@
 // float32 products on tensor cores (PTX): each operand split once into PARTS short numbers, the PRODUCTS largest products of parts taken,
 // the small ones first. The unit rounds toward zero as it adds, so that after each step of k (PROMOTE=1) its sums go to float32 registers
 // by ordinary additions. Spends as many multiplications as PRODUCTS on a unit some 15 times as fast. Loses where K or the result is small.
-#include "common/gemm_parts.cl"
+#include "gemm/include/parts.cl"
 
 #define ITEMS (32 * (TILE_M / WARP_M) * (TILE_N / WARP_N))
 #define PLANES (2 * STEPS)  // a step of the unit takes 32 bytes of k

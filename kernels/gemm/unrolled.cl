@@ -1,6 +1,6 @@
 // UNROLL steps of the sum at once, their loads before their multiply-adds: fewer branches and more loads in flight for more registers;
 // a load of A and one of B for each multiply-add all the same. Jang 2009, rows 3 to 5.
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL_X, LOCAL_Y, 1))) void gemm_unrolled(GEMM_ARGUMENTS) {
     GEMM_BATCH

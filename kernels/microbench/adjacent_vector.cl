@@ -1,5 +1,5 @@
 // Each work-item copies SPAN adjacent scalars as one vector: the mend for adjacent accesses. Yang 2012, V.A.2.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 #define SPANNED PASTE(REAL, SPAN)
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_adjacent_vector(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {

@@ -1,6 +1,6 @@
 // All work-items of a group load the same RUN scalars at the same time, a trip each run, and add them to a number of their own. Counts
 // what every work-item asks for; a group g begins at run g and moves on by one a trip. Stores the sums on request.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_broadcast(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     const long runs = count / RUN;

@@ -1,5 +1,5 @@
 // A work-group copies a random cycle to local memory, then its first item follows it. The copy is a constant cost: compare trips.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(64, 1, 1))) void microbench_chase_local(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     local REAL block[BLOCK];

@@ -1,6 +1,6 @@
 // All work-items re-read one small block of constant memory, a group's items all the same address (UNIFORM) or neighbouring ones,
 // which the constant cache of a GPU serves one after another. Yang 2012, V.D.
-#include "common/reread.cl"
+#include "microbench/include/reread.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_constant(MICROBENCH_ARGUMENTS(FROM_CONSTANT)) {
     constant const REALV* elements = (constant const REALV*)from;

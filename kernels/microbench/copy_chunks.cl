@@ -1,5 +1,5 @@
 // ITEMS work-items, each copies one contiguous chunk: one read and one write stream a work-item.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void microbench_copy_chunks(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     const long first = count * (long)get_global_id(0) / ITEMS, last = count * ((long)get_global_id(0) + 1) / ITEMS;

@@ -1,6 +1,6 @@
 // Narrow elements by 16 bytes: a work-item takes what several would take, as one load and one store, and has each element in
 // a register in between. The mend for data types below float: Yang 2012, V.A.1.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 #define PACK (16 / (int)sizeof(REAL))
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_copy_packed(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {

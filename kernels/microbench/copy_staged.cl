@@ -1,6 +1,6 @@
 // Wide structs through local memory: the work-group moves its structs as coalesced vectors of VIA scalars, each work-item has
 // its own struct in between. The mend for data types above float4: Yang 2012, V.A.1. Costs two barriers and local memory.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 #define VECTOR PASTE(REAL, VIA)
 #if VIA == 1
 #undef VECTOR

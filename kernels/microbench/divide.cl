@@ -1,6 +1,6 @@
 // Divisions at the standard's accuracy.
 #define STEP_OF(x) (z / (x) + z)
-#include "common/special.cl"
+#include "microbench/include/special.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_divide(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     to[get_global_id(0)] = sum_of_chains(from, count, trips);

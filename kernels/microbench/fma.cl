@@ -1,6 +1,6 @@
 // x = fma(x, y, z) in registers, 2 flops a step: the arithmetic ceiling where chains and lanes cover the latency and still fit in
 // registers. Halves compute as halves, by mad: where fma of halves is emulated it takes ten times as long.
-#include "common/chains.cl"
+#include "microbench/include/chains.cl"
 #ifdef REAL_IS_HALF
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #define VALUE half

@@ -1,6 +1,6 @@
 // All work-items re-read the pixels (4 floats) of a buffer as a one-dimensional image: the texture path without its two dimensions.
 #define WIDTH 4
-#include "common/reread.cl"
+#include "microbench/include/reread.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_image1d(
     MICROBENCH_ARGUMENTS(read_only image1d_buffer_t from)) {

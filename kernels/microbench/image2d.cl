@@ -1,7 +1,7 @@
 // All work-items re-read an image, a patch of 4 x AHEAD/4 pixels a trip, a work-group 16 wide. With LINEAR at odd quarters between
 // pixels, where the texture unit's 8-bit weights are exact.
 #define WIDTH CHANNELS
-#include "common/reread.cl"
+#include "microbench/include/reread.cl"
 #if LINEAR
 #define FILTER CLK_FILTER_LINEAR
 #define OFFSET(n) ((n)*1.5f + 0.75f)

@@ -1,5 +1,5 @@
 // x = x y + z, then y = y x + w, in registers: two multiply-adds a step that wait for each other.
-#include "common/integer_chains.cl"
+#include "microbench/include/integer_chains.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_int_mad(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     WORDV x[CHAINS], y[CHAINS];

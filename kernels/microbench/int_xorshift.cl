@@ -1,5 +1,5 @@
 // Three shifts and exclusive ors a step (Marsaglia 2003), in registers.
-#include "common/integer_chains.cl"
+#include "microbench/include/integer_chains.cl"
 #define BY(in_32_bits, in_64_bits) (sizeof(REAL) == 4 ? (in_32_bits) : (in_64_bits))
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_int_xorshift(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {

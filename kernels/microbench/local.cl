@@ -1,6 +1,6 @@
 // Each work-group copies a block to local memory, then re-reads it; neighbours read STRIDE elements apart, so that STRIDE * WIDTH > 1
 // scalars meet in fewer banks. The copy is not counted: it takes many trips to hide it.
-#include "common/reread.cl"
+#include "microbench/include/reread.cl"
 #define LENGTH (BLOCK / WIDTH)
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_local(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {

@@ -1,6 +1,6 @@
 // Each work-item adds AHEAD scalars from places that a permutation of all numbers below `count` scatters, and stores its sum on request:
 // a line a scalar, nothing to prefetch. A hash permutes the numbers of as many bits; it is taken again until it lands below `count`.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 
 inline uint scattered(uint place, uint bits, uint count) {
     const uint mask = (1u << bits) - 1, shift = (bits + 1) / 2;

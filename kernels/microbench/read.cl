@@ -1,6 +1,6 @@
 // Neighbouring work-items load neighbouring elements, AHEAD a work-item at the stride of a work-group; stores its sum on request.
-#include "common/microbench.cl"
-#include "common/horizontal.cl"
+#include "microbench/include/microbench.cl"
+#include "microbench/include/horizontal.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_read(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     const long first = (long)get_group_id(0) * LOCAL * AHEAD + get_local_id(0);

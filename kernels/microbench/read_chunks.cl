@@ -1,6 +1,6 @@
 // ITEMS work-items, each adds up one contiguous chunk with AHEAD independent sums: what a CPU core reads at.
-#include "common/microbench.cl"
-#include "common/horizontal.cl"
+#include "microbench/include/microbench.cl"
+#include "microbench/include/horizontal.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void microbench_read_chunks(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     const long first = count * (long)get_global_id(0) / ITEMS, last = count * ((long)get_global_id(0) + 1) / ITEMS;

@@ -1,6 +1,6 @@
 // Every work-group walks through all of the working set, AHEAD blocks of LOCAL elements a trip, from a scattered place and at one of
 // eight paces: groups on one compute unit do not follow each other, so that what exceeds its own cache comes from the next level.
-#include "common/reread.cl"
+#include "microbench/include/reread.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_reread(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     const uint group = get_group_id(0), item = get_local_id(0);

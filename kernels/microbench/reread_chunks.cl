@@ -1,7 +1,7 @@
 // ITEMS work-items, each reads one contiguous chunk again and again with AHEAD independent sums: what a CPU core gets from each of its
 // caches, by working set. A pass starts AHEAD elements after the one before, so that passes are no loop invariant.
-#include "common/horizontal.cl"
-#include "common/microbench.cl"
+#include "microbench/include/horizontal.cl"
+#include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void microbench_reread_chunks(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     const long first = count * (long)get_global_id(0) / ITEMS, last = count * ((long)get_global_id(0) + 1) / ITEMS;

@@ -1,6 +1,6 @@
 // Sums of rows by way of local memory: a work-group loads LOCAL rows x TILE columns with neighbouring work-items along the row, then
 // each adds up its own row of the tile. The mend for row accesses, Yang 2012, V.A.2; costs two barriers a tile, loses on CPUs.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 #define ROWS_AT_ONCE (LOCAL / TILE)
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_row_tile(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {

@@ -1,6 +1,6 @@
 // Neighbouring work-items load scalars STRIDE apart, AHEAD each, and add; row y of work-items takes those that begin at scalar y, so
 // that the launch loads each once. Stores its sum on request. Wastes up to all but one scalar of a line.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_strided(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     const long row = get_global_id(1), length = count / STRIDE + (row < count % STRIDE);

@@ -2,7 +2,7 @@
 // The ceiling of what interpolates without a texture unit.
 #define WIDTH LANES
 #include "common/bilinear.cl"
-#include "common/reread.cl"
+#include "microbench/include/reread.cl"
 #if LANES == 1
 #define PLACES 0
 #else

@@ -1,6 +1,6 @@
 // Transposes by way of a square local tile as wide as the longer side of the work-group: loads and stores both run along rows. The mend
 // for `transpose`; costs two barriers a tile and, for the wider groups, the local memory that would have held other groups.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 #define EDGE (LOCAL_X > LOCAL_Y ? LOCAL_X : LOCAL_Y)
 
 kernel __attribute__((reqd_work_group_size(LOCAL_X, LOCAL_Y, 1))) void microbench_transpose_tile(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {

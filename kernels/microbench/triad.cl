@@ -1,5 +1,5 @@
 // a = b + s c: b is the first half of the source, c the second, s its first scalar; AHEAD elements a work-item.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_triad(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     const long half_count = count / 2, first = (long)get_group_id(0) * LOCAL * AHEAD + get_local_id(0);

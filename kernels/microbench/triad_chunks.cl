@@ -1,5 +1,5 @@
 // a = b + s c in ITEMS contiguous chunks, one a work-item: b is the first half of the source, c the second, s its first scalar.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void microbench_triad_chunks(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     const long half_count = count / 2;

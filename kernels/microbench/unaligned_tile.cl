@@ -1,6 +1,6 @@
 // Copies from OFFSET scalars further on by way of local memory, which takes the offset: loads and stores are aligned. The mend for
 // unaligned accesses; costs a barrier and the loads of a halo of OFFSET.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_unaligned_tile(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     local REAL tile[LOCAL + OFFSET];

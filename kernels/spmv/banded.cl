@@ -1,7 +1,7 @@
 // The diagonals compiled in as bands of neighbours (BANDS: first offset, count): a band's count + ROWS - 1 elements of x are loaded
 // once for ROWS rows a work-item, by aligned vectors, and no offset is read. Loses when few diagonals are neighbours. Rim as in interior.
 #define WIDTH ROWS
-#include "common/bands.cl"
+#include "spmv/include/bands.cl"
 
 #define BAND(offset, count, dx, dy)                                        \
     ADD_BAND(sum, entry, global, x + row + (offset), offset, count) \

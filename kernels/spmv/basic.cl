@@ -1,6 +1,6 @@
 // One row a work-item, offsets read from global memory, a bounds test an entry; diagonals follow each other unaligned (pitch = rows).
 // Spends 12 bytes of loads per entry where a cache does not help. Catanzaro 2010, first kernel.
-#include "common/dia.cl"
+#include "spmv/include/dia.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void spmv_basic(DIA_ARGUMENTS) {
     const INDEX row = (INDEX)get_global_id(0);

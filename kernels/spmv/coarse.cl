@@ -1,6 +1,6 @@
 // The four rows of vectorized, with ITEMS work-items that each walk a run of rows: parallelism as coarse as a CPU's. Catanzaro 2010,
 // CPU form (the article does not print it). Leaves a GPU idle; on a CPU its many address streams exceed the TLB.
-#include "common/four_rows.cl"
+#include "spmv/include/four_rows.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_coarse(DIA_ARGUMENTS) {
     const INDEX fours = (rows + 3) / 4;

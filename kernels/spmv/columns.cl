@@ -1,6 +1,6 @@
 // x and y of several columns, row-major: a work-item keeps WIDTH columns of one row, so the matrix is read once for all of them.
 // Neighbouring work-items take the columns of a row, then the next row. A bounds test an entry serves WIDTH columns.
-#include "common/dia.cl"
+#include "spmv/include/dia.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void spmv_columns(DIA_ARGUMENTS) {
     const int chunks = (vectors + WIDTH - 1) / WIDTH;

@@ -1,6 +1,6 @@
 // For CPUs, x and y of several columns, row-major: ITEMS work-items, each a run of slices; a row's values stay in the first cache while its
 // columns pass, WIDTH at a time. The matrix is read once for all columns.
-#include "common/dia.cl"
+#include "spmv/include/dia.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_columns_sliced(DIA_ARGUMENTS) {
     const long slices = ((long)rows + SLICE - 1) / SLICE;

@@ -1,8 +1,8 @@
 // Four rows a work-item; x in an RGBA float image 2^x_origin pixels wide, read by the sampler, which gives zeros outside: an unaligned
 // group of four is two pixels and a swizzle. Spends texture fetches instead of global loads. Catanzaro 2010, fifth kernel.
 #define DIA_VECTOR read_only image2d_t x
-#include "common/four_rows.cl"
-#include "common/local_offsets.cl"
+#include "spmv/include/four_rows.cl"
+#include "spmv/include/staged_offsets.cl"
 
 constant sampler_t outside_is_zero = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
 

@@ -1,6 +1,6 @@
 // ROWS rows a work-item; a work-group whose rows all lie far enough from the rim of the matrix runs the loop without bounds tests,
 // the others test each entry. No copy of x, no second launch; loses where diagonals reach so far that few groups lie inside.
-#include "common/dia_rows.cl"
+#include "spmv/include/rows.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void spmv_interior(DIA_ARGUMENTS) {
     const INDEX row = (INDEX)get_global_id(0) * ROWS;

@@ -1,7 +1,7 @@
 // The aligned kernel with the offsets staged in local memory, 256 at a time. Saves 4 of 12 bytes an entry where nothing caches
 // global loads; costs barriers where something does. Catanzaro 2010, third kernel, without its limit of 256 diagonals.
-#include "common/dia.cl"
-#include "common/local_offsets.cl"
+#include "spmv/include/dia.cl"
+#include "spmv/include/staged_offsets.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void spmv_local_offsets(DIA_ARGUMENTS) {
     local INDEX local_offsets[OFFSET_BLOCK];

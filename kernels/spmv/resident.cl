@@ -1,6 +1,6 @@
 // As interior, with GROUPS work-groups a compute unit that stay and take block after block of rows; sums wait in local memory and leave
 // KEEP blocks at a time, in the hope that bursts of stores disturb reads less. On an H200 they do not: no faster than interior (2026-11).
-#include "common/dia_rows.cl"
+#include "spmv/include/rows.cl"
 
 #define BLOCK_ROWS (LOCAL * ROWS)
 

@@ -1,6 +1,6 @@
 // For CPUs: ITEMS work-items, each a run of blocks of BLOCK rows in explicit WIDTH-wide vectors, bounds tests only near the rim of the
 // matrix; the paper's layout. One address stream a diagonal: more than a TLB holds, which is what sliced mends by another layout.
-#include "common/dia_blocks.cl"
+#include "spmv/include/blocks.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_row_blocks(DIA_ARGUMENTS) {
     const long blocks = ((long)rows + BLOCK - 1) / BLOCK;

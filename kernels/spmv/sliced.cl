@@ -1,7 +1,7 @@
 // For CPUs: ITEMS work-items, each a run of slices of SLICE rows whose values lie in one stream; explicit WIDTH-wide vectors, bounds tests
 // only near the rim of the matrix. One address stream instead of one a diagonal. On a GPU it leaves the device idle.
 #define BLOCK SLICE
-#include "common/dia_blocks.cl"
+#include "spmv/include/blocks.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_sliced(DIA_ARGUMENTS) {
     const long slices = ((long)rows + SLICE - 1) / SLICE;

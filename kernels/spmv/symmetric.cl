@@ -1,6 +1,6 @@
 // For A = A^T only its upper diagonals are stored: entry o of row i serves row i and, read a second time at i - o, row i + o. Half the bytes
 // from memory; the second read is meant to hit a cache, which tiles of a grid (TILE_X x TILE_Y*ROWS work-items) make likely.
-#include "common/dia.cl"
+#include "spmv/include/dia.cl"
 
 #define BOTH_SIDES(k)                                                                                                   \
     {                                                                                                                   \

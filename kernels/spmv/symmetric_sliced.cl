@@ -1,6 +1,6 @@
 // For CPUs and A = A^T, upper diagonals only, in slices: each of ITEMS work-items owns a run of rows, adds entry o of row i to row i and,
 // from the same load, to row i + o. What lower rows owe to its first rows it computes anew: no atomics. y holds the sums meanwhile.
-#include "common/dia.cl"
+#include "spmv/include/dia.cl"
 
 // y[i] += a[i] x[i] for i < count, tails one by one. Separate passes for the two sides: in one, a row stored through one pointer is
 // soon loaded through the other at another alignment, and the load waits for the store.

@@ -1,7 +1,7 @@
 // Work-groups are tiles of the grid whose points the rows are: TILE_X*WIDE points across, TILE_Y*ROWS down. x of a tile and of the REACH
 // around it is staged in local memory once, the bands are compiled in. Reads x from memory once or twice instead of once a band.
 #define WIDTH WIDE
-#include "common/bands.cl"
+#include "spmv/include/bands.cl"
 
 #define HEIGHT (TILE_Y * ROWS)
 #define MARGIN ((REACH_X + QUAD - 1) / QUAD * QUAD)

@@ -1,7 +1,7 @@
 // Four rows a work-item by 4-wide loads, offsets in local memory, bounds tested once a vector. Fewer, wider loads; loses where
 // unaligned vector loads of x are split again by the device. Catanzaro 2010, fourth kernel, with the tail rows guarded.
-#include "common/four_rows.cl"
-#include "common/local_offsets.cl"
+#include "spmv/include/four_rows.cl"
+#include "spmv/include/staged_offsets.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void spmv_vectorized(DIA_ARGUMENTS) {
     local INDEX local_offsets[OFFSET_BLOCK];

@@ -2,7 +2,7 @@
 // these were too few already.
 #define WIDTH 2
 #define LOCAL_Y 1
-#include "common/tmv_columns.cl"
+#include "tmv/include/columns.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL_X, 1, 1))) void tmv_f2(TMV_ARGUMENTS) {
     local REAL staged[LOCAL_X];

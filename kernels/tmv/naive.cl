@@ -1,7 +1,7 @@
 // The paper's first kernel: a column a work-item, v staged in local memory LOCAL_X elements at a time. Rows of A are read side by side,
 // but a column a work-item keeps few of a device's lanes busy below some ten thousand columns.
 #define LOCAL_Y 1
-#include "common/tmv_columns.cl"
+#include "tmv/include/columns.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL_X, 1, 1))) void tmv_naive(TMV_ARGUMENTS) {
     local REAL staged[LOCAL_X];

@@ -1,7 +1,7 @@
 // For CPUs: few work-items, each with a strip of at most STRIP columns, whose sums stay in the first caches while its rows stream by,
 // ROWS at a time in explicit WIDTH-wide vectors. Where strips are few, rows are split too, and a second pass adds the sums of
 // parts. On a GPU it leaves the device idle.
-#include "common/tmv.cl"
+#include "tmv/include/tmv.cl"
 #define CHAINS 8
 
 // Adds K rows to the sums of `width` columns, whole vectors of them.

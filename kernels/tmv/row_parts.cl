@@ -1,7 +1,7 @@
 // ACROSS work-items of a work-group hold WIDTH columns each, the others share their rows, and work-groups split the rows into parts: the
 // whole device streams A however tall or wide it is. Each work-item has UNROLL rows under way, which is what hides the latency.
 // Sums of parts are added by a second pass, this kernel over them; where columns alone fill the device there is one part.
-#include "common/tmv.cl"
+#include "tmv/include/tmv.cl"
 #if !defined(ACROSS) || ACROSS == 0  // a plan gives the number that the shape of A asks for
 #undef ACROSS
 #define ACROSS 16

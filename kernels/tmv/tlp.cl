@@ -1,5 +1,5 @@
 // As naive, a column over LOCAL_Y work-items whose sums are added in local memory: LOCAL_Y times as many loads under way.
-#include "common/tmv_shared_columns.cl"
+#include "tmv/include/shared_columns.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL_X, LOCAL_Y, 1))) void tmv_tlp(TMV_ARGUMENTS) {
     TMV_SHARED_COLUMNS((int)get_global_id(0))

@@ -3,7 +3,7 @@
 #define FLOATV float
 #define INTV int
 #define CONVERT_INT(x) convert_int(x)
-#include "common/tomography_locate.cl"
+#include "tomography/include/locate.cl"
 
 ARC_KERNEL tomography_alu(ARC_ARGUMENTS) {
     const int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);

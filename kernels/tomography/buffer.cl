@@ -6,6 +6,6 @@
 #ifndef Z
 #define Z 16
 #endif
-#include "common/tomography_taps.cl"
+#include "tomography/include/taps.cl"
 
 TAPS_KERNEL tomography_buffer(TAPS_ARGUMENTS) { gather_taps(TAPS_VALUES); }

@@ -9,6 +9,6 @@
 #ifndef Z
 #define Z 8
 #endif
-#include "common/tomography_taps.cl"
+#include "tomography/include/taps.cl"
 
 TAPS_KERNEL tomography_buffer_vectors(TAPS_ARGUMENTS) { gather_taps(TAPS_VALUES); }

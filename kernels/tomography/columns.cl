@@ -5,7 +5,7 @@
 #ifndef WIDTH
 #define WIDTH 16
 #endif
-#include "common/tomography.cl"
+#include "tomography/include/tomography.cl"
 #ifndef Z
 #define Z 128
 #endif

@@ -3,7 +3,7 @@
 // four neighbouring work-items lie close together: DEEP neighbours stand one behind the other near the beams, along x or y, where their
 // pixels all but coincide, and LANES_Z next to each other along z. It loses where voxels are few.
 // Texture units of NVIDIA's round the places between pixels to 1/256.
-#include "common/tomography.cl"
+#include "tomography/include/tomography.cl"
 #ifndef Z
 #define Z 32
 #endif

@@ -3,7 +3,7 @@
 // end. A group first finds which columns its cells see, and where those cross its planes; work-items side by side in z share them.
 // Planes one behind the other see almost the same columns, whose rows then lie in the first-level cache. What it spends is instructions,
 // some 60 a column and cell: it loses where a cell has few rays, and a third of the work-items where slices are few.
-#include "common/joseph.cl"
+#include "tomography/include/joseph.cl"
 #ifndef LOCAL_Z
 #define LOCAL_Z 64
 #define LOCAL_A 2

@@ -1,8 +1,8 @@
 // The exact adjoint of any scan by gathering: a voxel a work-item. The square of its neighbours across the main axis, seen on the
 // detector, holds all rays that touch it; each is traced anew and gives what its weight says. It spends some thirty slots on each of the
 // rays in the square's box, most of which miss, and is for the scans that `joseph_gather` refuses.
-#include "common/joseph.cl"
-#include "common/tomography.cl"
+#include "tomography/include/joseph.cl"
+#include "tomography/include/tomography.cl"
 #ifndef LOCAL_X
 #define LOCAL_X 32
 #define LOCAL_Y 4

@@ -1,6 +1,6 @@
 // A voxel a work-item; for each view it turns the voxel into the source's frame, then finds channel and row on the arc by functions of
 // their own, with full-precision sine, cosine, arc tangent and root, and tests each of four taps. (Jang 2009, naive)
-#include "common/tomography_arc.cl"
+#include "tomography/include/arc.cl"
 
 inline float channel_of(const float s, const float depth, const float channels, const float middle) {
     return atan2(s, depth) * channels + middle;

@@ -3,7 +3,7 @@
 #define FLOATV float4
 #define INTV int4
 #define CONVERT_INT(x) convert_int4(x)
-#include "common/tomography_locate.cl"
+#include "tomography/include/locate.cl"
 
 ARC_KERNEL tomography_vector_output(ARC_ARGUMENTS) {
     const int x = 4 * get_global_id(0), y = get_global_id(1), z = get_global_id(2);

@@ -13,7 +13,7 @@ struct VariantView {
     std::string workload, name, summary, source, entry_point;
     std::vector<Parameter> parameters;
     std::string family;
-    std::vector<std::string> needs, traits, dtypes;
+    std::vector<std::string> needs, input_properties, dtypes;
 };
 
 std::vector<VariantView> variants(const std::string& name) {
@@ -23,7 +23,7 @@ std::vector<VariantView> variants(const std::string& name) {
         std::vector<std::string> dtypes;
         for (const auto dtype : table.dtypes_of(*row)) dtypes.emplace_back(facts(dtype).numpy_name);
         list.push_back({table.name, row->name, row->summary, table.source_path(*row), table.entry_point(*row),
-                        row->parameters, row->family, row->needs, row->traits, dtypes});
+                        row->parameters, row->family, row->needs, row->input_properties, dtypes});
     }
     return list;
 }
@@ -46,7 +46,7 @@ void bind_tables(py::module_& module) {
         .def_readonly("entry_point", &VariantView::entry_point)
         .def_readonly("parameters", &VariantView::parameters)
         .def_readonly("needs", &VariantView::needs)
-        .def_readonly("traits", &VariantView::traits)
+        .def_readonly("traits", &VariantView::input_properties)
         .def_readonly("family", &VariantView::family,
                       "Which question it answers, of a workload of many; empty elsewhere.")
         .def_readonly("dtypes", &VariantView::dtypes)

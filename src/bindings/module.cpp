@@ -7,11 +7,6 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
     gpuopt::bind_device(module);
     gpuopt::bind_result(module);
     gpuopt::bind_tables(module);
-    gpuopt::bind_spmv(module);
-    gpuopt::bind_gem(module);
-    gpuopt::bind_gemm(module);
-    gpuopt::bind_tmv(module);
-    gpuopt::bind_tomography(module);
-    gpuopt::bind_projector(module);
-    gpuopt::bind_microbench(module);
+#define WORKLOAD(name) gpuopt::bind_##name(module);
+#include "workloads/registry.def"
 }

@@ -1,4 +1,4 @@
-// One function a topic; each workload's own bind.cpp is a topic too.
+// One function a topic. A workload is a topic too: its bind.cpp defines bind_<name>.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -9,12 +9,8 @@ void bind_errors(pybind11::module_& module);
 void bind_device(pybind11::module_& module);
 void bind_result(pybind11::module_& module);
 void bind_tables(pybind11::module_& module);
-void bind_spmv(pybind11::module_& module);
-void bind_gem(pybind11::module_& module);
-void bind_gemm(pybind11::module_& module);
-void bind_tmv(pybind11::module_& module);
-void bind_tomography(pybind11::module_& module);
-void bind_projector(pybind11::module_& module);
-void bind_microbench(pybind11::module_& module);
+
+#define WORKLOAD(name) void bind_##name(pybind11::module_& module);
+#include "workloads/registry.def"
 
 }  // namespace gpuopt

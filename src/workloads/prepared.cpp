@@ -96,7 +96,7 @@ void Prepared::run() {
         const auto lock = session_->lock_runs();
         run_group(1);
     }
-    if (verdict) verdict();  // reads buffers, which take the lock themselves
+    if (validate) validate();  // reads buffers, which take the lock themselves
 }
 
 void Prepared::start() {

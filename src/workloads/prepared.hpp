@@ -51,7 +51,7 @@ public:
 
     void run();
     // Enqueues a run and does not wait for it, but on a CPU device, where waiting costs nothing. What it works on lives
-    // until somebody waits; `verdict` is not asked.
+    // until somebody waits; `validate` is not called.
     void start();
     // `count` samples of `batch` runs each. The runs stand behind a gate, so that short kernels queue back to back; no
     // more of them than make 1024 commands (but at least one run), since a driver's queue may be bounded and block. A
@@ -61,8 +61,8 @@ public:
     const std::vector<Step>& steps() const { return steps_; }
     const std::shared_ptr<Session>& session() const { return session_; }
 
-    // Looks at what a run left and throws where it is no result; `run` asks it, a sample does not.
-    std::function<void()> verdict;
+    // Throws where what a run left is no result. `run` calls it, a sample does not.
+    std::function<void()> validate;
     Work work;
     std::size_t main_step = 0;  // the step that carries the variant; others are pre- and post-passes
     // What most of the reading is from. How fast memory is depends on where it lies: on a virtual machine, reads of two

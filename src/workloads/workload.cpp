@@ -3,13 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "workloads/gem/gem.hpp"
-#include "workloads/gemm/gemm.hpp"
-#include "workloads/microbench/microbench.hpp"
-#include "workloads/spmv/spmv.hpp"
-#include "workloads/tmv/tmv.hpp"
-#include "workloads/tomography/tomography.hpp"
-
 namespace gpuopt {
 namespace {
 
@@ -35,8 +28,10 @@ void require(const std::string& problem, UnsupportedError::Because because, cons
 }  // namespace
 
 const std::vector<const Workload*>& workloads() {
-    static const std::vector<const Workload*> all = {&spmv_workload(), &gem_workload(),        &gemm_workload(),
-                                                     &tmv_workload(),  &tomography_workload(), &microbench_workload()};
+    static const std::vector<const Workload*> all = {
+#define WORKLOAD(name) &name##_workload(),
+#include "workloads/registry.def"
+    };
     return all;
 }
 

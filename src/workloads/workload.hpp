@@ -61,8 +61,8 @@ struct Variant {
     std::function<Launch(const Case&)> launch;
     std::vector<Rule> rules;
     std::vector<std::string> needs{};  // device features in words: "images", "fp16"
-    std::vector<std::string>
-        traits{};          // what the input must be, in the workload's words: "symmetric", "grid", "columns"
+    // What the input must be, in the workload's words: "symmetric", "grid", "columns".
+    std::vector<std::string> input_properties{};
     std::string family{};  // of a workload of many questions: which one this row answers
 };
 
@@ -76,6 +76,10 @@ struct Workload {
     std::string source_path(const Variant& variant) const { return name + "/" + variant.name + ".cl"; }
     std::string entry_point(const Variant& variant) const { return name + "_" + variant.name; }
 };
+
+// The table of each workload, defined in its folder.
+#define WORKLOAD(name) const Workload& name##_workload();
+#include "workloads/registry.def"
 
 const std::vector<const Workload*>& workloads();
 const Workload& workload(const std::string& name);

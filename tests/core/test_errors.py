@@ -299,7 +299,7 @@ def test_a_kernel_that_does_not_build_names_file_and_line(tmp_path: Path, device
     folder = tmp_path / "kernels" / "spmv"
     folder.mkdir(parents=True)
     (folder / "basic.cl").write_text(
-        '#include "common/dia.cl"\n\nkernel void spmv_basic(DIA_ARGUMENTS) {\n    int a = nonsense;\n}\n'
+        '#include "spmv/include/dia.cl"\n\nkernel void spmv_basic(DIA_ARGUMENTS) {\n    int a = nonsense;\n}\n'
     )
     code = (
         "import gpuopt, numpy as np, scipy.sparse as s\n"
@@ -321,7 +321,7 @@ def test_messages_are_cut_between_characters(tmp_path: Path, device: gpuopt.Devi
         "for shift in range(4):\n"
         f"    line = 'int a = nonsense; // ' + 'x' * shift + {text!r} * 400\n"
         f"    open({str(tmp_path / 'spmv' / 'basic.cl')!r}, 'w', encoding='utf-8').write("
-        "'#include \"common/dia.cl\"\\nkernel void spmv_basic(DIA_ARGUMENTS) {\\n' + line + '\\n}\\n')\n"
+        "'#include \"spmv/include/dia.cl\"\\nkernel void spmv_basic(DIA_ARGUMENTS) {\\n' + line + '\\n}\\n')\n"
         f"    try: gpuopt.spmv(A, np.ones(4,np.float32), variant='basic', device={device.index})\n"
         "    except gpuopt.KernelBuildError as e: print(e.line, 'nonsense' in str(e), '\\ufffd' in str(e))"
     )
@@ -332,7 +332,7 @@ def test_messages_are_cut_between_characters(tmp_path: Path, device: gpuopt.Devi
 def test_a_message_that_is_no_utf8_is_still_a_message(tmp_path: Path, device: gpuopt.Device) -> None:
     (tmp_path / "spmv").mkdir()
     (tmp_path / "spmv" / "basic.cl").write_bytes(
-        b'#include "common/dia.cl"\nkernel void spmv_basic(DIA_ARGUMENTS) {\nint a = nonsense; // \xe9\n}\n'
+        b'#include "spmv/include/dia.cl"\nkernel void spmv_basic(DIA_ARGUMENTS) {\nint a = nonsense; // \xe9\n}\n'
     )
     code = (
         "import gpuopt, numpy as np, scipy.sparse as s\n"

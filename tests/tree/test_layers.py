@@ -53,6 +53,21 @@ def test_clhpp_is_included_once(root: Path) -> None:
     assert [path.name for path in direct] == ["opencl.hpp"]
 
 
+def test_kernels_include_what_is_theirs_or_common(root: Path) -> None:
+    """A workload's kernels include its own files and common ones; a common file serves two workloads at least."""
+    kernels = root / "kernels"
+    served: dict[str, set[str]] = {
+        path.relative_to(kernels).as_posix(): set() for path in sources(kernels / "common", ".cl")
+    }
+    for path in sources(kernels, ".cl"):
+        workload = path.relative_to(kernels).parts[0]
+        for name in includes(path):
+            assert name.startswith((f"{workload}/include/", "common/")), path
+            if workload != "common" and name in served:
+                served[name].add(workload)
+    assert all(len(workloads) > 1 for workloads in served.values()), served
+
+
 def test_operations_do_not_reach_into_the_lab(root: Path) -> None:
     package = root / "python" / "gpuopt"
     operations = sorted(package.glob("workloads/*/operation.py"))

@@ -1,5 +1,5 @@
 // Adds the sums of parts of the atoms, always in the same order, and makes potentials of them.
-#include "common/gem_minimal.cl"
+#include "gem/include/minimal.cl"
 
 kernel void gem_finish(global const REAL *sums, const int parts, const int first, const int count, global const REAL4 *points,
                        constant REAL *model, global REAL *phi) {

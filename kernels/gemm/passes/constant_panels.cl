@@ -1,6 +1,6 @@
 // Panels of op(A) for the constant buffer, into D: TILES tiles of HEIGHT rows and DEPTH columns each, every tile by columns; zeros
 // beyond the edges. Panels that share their rows follow one another.
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 #ifndef TILES
 #define TILES 1

@@ -1,5 +1,5 @@
 // An operand with k from row to row, M = K rows of N elements that begin at multiples of 16 bytes, into D: from A, or from its transpose.
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 kernel __attribute__((reqd_work_group_size(32, 8, 1))) void gemm_k_major(GEMM_ARGUMENTS) {
     GEMM_BATCH

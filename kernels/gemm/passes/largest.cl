@@ -1,5 +1,5 @@
 // The bits of the largest magnitude in each of M rows of op(A), for fp16's scales; of finite numbers they compare as whole numbers.
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 #define SPAN 64  // of k, for a work-item where rows lie side by side
 

@@ -1,6 +1,6 @@
 // Panels of ROWS rows of op(A) into D, for `packed`: one part of DEPTH k after the other, in a part panel after panel, in a panel its
 // rows side by side. Rows beyond the last are zeros. Reads A once and writes as much; 3 to 6 % of a product of 2048 or 1024 rows.
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 #ifndef ROWS
 #define ROWS 6

@@ -1,5 +1,5 @@
 // The result where no product is added to it: beta C, or zeros.
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 kernel void gemm_scale(GEMM_ARGUMENTS) {
     GEMM_BATCH

@@ -1,6 +1,6 @@
 // op(A), M x K, as PARTS short numbers a number, into D in the tensor cores' order, tiles of TILE rows; zeros beyond the edges. notes[faults]
 // gets 1 for what is no finite number, or becomes none, and 2 for a number too small beside its row's largest to leave a trace.
-#include "common/gemm_parts.cl"
+#include "gemm/include/parts.cl"
 
 #ifndef TILE
 #define TILE 128

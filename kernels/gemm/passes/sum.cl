@@ -1,6 +1,6 @@
 // The result of a product that was split along k: the sums of its K parts, which are the matrices of A, and beta C. What each addition
 // rounds away is kept and added at the end: it costs nothing beside the reading.
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 kernel void gemm_sum(GEMM_ARGUMENTS) {
     GEMM_BATCH

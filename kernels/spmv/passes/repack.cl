@@ -1,7 +1,7 @@
 // Diagonals moved from one stored form to another: slices of from_slice positions to slices of to_slice rows, where entry k of row i
 // stands at position i + shift*offset. Diagonal k comes from diagonal source[k] of from_diags. Every place of the new form is written;
 // places outside the matrix become zero. 16-bit values are scaled by a power of two first. ONE_SLICE=1: what is read is one slice.
-#include "common/stored.cl"
+#include "spmv/include/stored.cl"
 #ifndef ONE_SLICE
 #define ONE_SLICE 0
 #endif

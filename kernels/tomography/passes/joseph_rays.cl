@@ -1,6 +1,6 @@
 // What the adjoint of upright scans gathers: projections times the distance between planes, a line a column, its rows side by side,
 // `pitch` floats a line. Lines of a run follow one another.
-#include "common/joseph.cl"
+#include "tomography/include/joseph.cl"
 #define TILE 32
 
 kernel __attribute__((reqd_work_group_size(TILE, 8, 1))) void tomography_joseph_rays(

@@ -16,8 +16,6 @@ struct GemVariant : Variant {
     std::int64_t vertices_a_group(const Case& at) const;
 };
 
-const Workload& gem_workload();
-
 // Arrays on the host, of one dtype (f32 or f64) but for r; read once, when a plan is made.
 struct GemInput {
     std::int64_t atoms = 0, points = 0;

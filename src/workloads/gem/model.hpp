@@ -46,7 +46,7 @@ struct GemKind {
 };
 GemKind minimal_kind(const GemModel& model, int region);
 
-// What kernels read as `model`, in the order of the enum in kernels/common/gem.cl, in the kernels' own type.
+// What kernels read as `model`, in the order of the enum in kernels/gem/include/gem.cl, in the kernels' own type.
 std::vector<Scalar> constants(const GemModel& model, GemForm form, const GemKind& kind, double charge, double nearest,
                               DType dtype);
 

@@ -27,8 +27,6 @@ GemmVariant gemm_packed();
 GemmVariant gemm_register_tile();
 GemmVariant gemm_tensor();
 
-const Workload& gemm_workload();
-
 // A row-major matrix, or one for each product of a batch, as a kernel is told of it; in elements.
 struct GemmMatrix {
     std::shared_ptr<Buffer> buffer;

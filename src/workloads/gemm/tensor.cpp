@@ -73,7 +73,7 @@ public:
     const Buffer& buffer() const { return *buffer_; }
 
     // Throws ArrayError where the operands were not what this form of number can hold.
-    std::function<void()> verdict(bool halves) const {
+    std::function<void()> validation(bool halves) const {
         return [buffer = buffer_, at = count_, halves] {
             std::vector<cl_int> all(static_cast<std::size_t>(at) + 1);
             buffer->download(all.data());
@@ -128,7 +128,7 @@ public:
                     .arg(cl_long(operand->largest_step))
                     .arg(cl_long(operand->largest_from));
         });
-        planner_.plan().verdict = notes_.verdict(at_.parameter("TYPE") == fp16);
+        planner_.plan().validate = notes_.validation(at_.parameter("TYPE") == fp16);
     }
 
 private:
@@ -178,15 +178,15 @@ private:
 };
 
 void build(GemmPlanner& planner) {
-    std::vector<std::function<void()>> verdicts;
+    std::vector<std::function<void()>> checks;
     planner.in_parts(
         planner.whole(), [&](const Sizes& sizes) { return planner.launch(sizes); },
         [&](const GemmCall& part, const Launch& launch) {
             Builder(planner, part).build(launch);
-            verdicts.push_back(planner.plan().verdict);
+            checks.push_back(planner.plan().validate);
         });
-    planner.plan().verdict = [verdicts] {
-        for (const auto& verdict : verdicts) verdict();
+    planner.plan().validate = [checks] {
+        for (const auto& check : checks) check();
     };
 }
 

@@ -13,7 +13,7 @@ const Parameter groups{"GROUPS", {4, 8, 16, 32}, 8, "work-groups a compute unit"
 const Parameter in_flight{
     "GROUPS", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}, 64, "work-groups in all"};
 const Parameter tiles{"CHAINS", {1, 2, 4, 8}, 8, "independent accumulators of 16 x 8 a warp"};
-constexpr std::int64_t steps = 16;  // of each chain in a trip: STEPS in common/chains.cl
+constexpr std::int64_t steps = 16;  // of each chain in a trip: STEPS in microbench/include/chains.cl
 constexpr double warp = 32;
 
 std::int64_t items(const Case& at) {

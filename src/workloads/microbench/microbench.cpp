@@ -62,7 +62,7 @@ void require_source(const Device& device, Source source, std::size_t bytes) {
         throw UnsupportedError(UnsupportedError::Because::device, std::to_string(bytes) +
                                                                       " bytes of constant memory; " + device.name +
                                                                       " has " + std::to_string(device.constant_bytes));
-    if (source == Source::line && bytes / 16 > device.image_buffer_max)
+    if (source == Source::image1d_buffer && bytes / 16 > device.image_buffer_max)
         throw UnsupportedError(UnsupportedError::Because::device,
                                "an image of " + std::to_string(bytes / 16) + " pixels on a buffer; " + device.name +
                                    " allows " + std::to_string(device.image_buffer_max));
@@ -96,11 +96,11 @@ std::shared_ptr<Prepared> prepare_microbench(const DeviceArray& from, const Devi
 
     auto plan = std::make_shared<Prepared>(session);
     plan->add(session->build(workload.source_path(row), build_options(at)), workload.entry_point(row), row.launch(at));
-    if (row.source == Source::line) {
+    if (row.source == Source::image1d_buffer) {
         const auto image = std::make_shared<ImageBuffer>(from.buffer, sizes.at("elements") / 4);
         plan->arg(image->handle());
         plan->keep(image);
-    } else if (row.source == Source::picture) {
+    } else if (row.source == Source::image2d) {
         const auto channels = at.parameter("CHANNELS");
         const auto width = static_cast<std::size_t>(sizes.at("width") / channels);
         const auto height = static_cast<std::size_t>(sizes.at("elements") / sizes.at("width"));

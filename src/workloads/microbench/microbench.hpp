@@ -8,9 +8,9 @@
 
 namespace gpuopt {
 
-// Where a kernel finds the source array: in global or constant memory, in a one-dimensional image on top of the buffer,
-// or in a two-dimensional image `width` pixels wide.
-enum class Source { global, constant, line, picture };
+// Where a kernel finds the source array: in global or constant memory, in an image on top of the buffer
+// (image1d_buffer_t), or in a two-dimensional image `width` scalars wide (image2d_t).
+enum class Source { global, constant, image1d_buffer, image2d };
 
 // Sizes of a case: "elements" of the source, "width" of a line of it (all of it, unless two dimensions matter), "trips"
 // of loops.
@@ -20,8 +20,6 @@ struct MicrobenchVariant : Variant {
     std::function<Work(const Case&)> work;
     bool stores_on_request = false;  // a timed run writes (nearly) nothing
 };
-
-const Workload& microbench_workload();
 
 struct MicrobenchSizes {
     std::int64_t width = 0;  // 0: all of the source

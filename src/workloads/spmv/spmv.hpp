@@ -32,7 +32,6 @@ struct SpmvVariant : Variant {
     bool upper() const;  // reads the upper diagonals alone
 };
 
-const Workload& spmv_workload();
 const SpmvVariant& spmv_variant(const std::string& name);
 
 // A run of neighbouring diagonals: offsets first .. first + count - 1, which on a grid of `width` are dy lines down and

@@ -25,7 +25,7 @@ Launch four_rows_a_work_item(const Case& at) { return launch_1d((at.size("rows")
 Launch some_rows_a_work_item(const Case& at) {
     return launch_1d((at.size("rows") + at.parameter("ROWS") - 1) / at.parameter("ROWS"), at.parameter("LOCAL"));
 }
-Launch few_items(const Case& at) { return launch_1d(at.parameter("ITEMS"), 1); }
+Launch one_chunk_per_item(const Case& at) { return launch_1d(at.parameter("ITEMS"), 1); }
 Launch columns_of_a_row(const Case& at) {
     const auto chunks = (at.size("vectors") + at.parameter("WIDTH") - 1) / at.parameter("WIDTH");
     return launch_1d(at.size("rows") * chunks, at.parameter("LOCAL"));
@@ -142,8 +142,8 @@ double x_of_a_tile(const Case& at) {
     return value(at) + double(tile_bytes(at)) / (tile * diags);
 }
 // One offset an entry; a group of four rows shares one.
-double an_offset_from_local(const Case&) { return 4; }
-double a_quarter_of_one(const Case&) { return 1; }
+double offset_per_row(const Case&) { return 4; }
+double offset_per_four_rows(const Case&) { return 1; }
 // Two pixels for four rows, one where the offset is a multiple of four.
 double fetches_of_two_pixels(const Case&) { return 1.75 / 4; }
 double mirrored_values_once(const Case& at) { return value(at) / 2 + element(at); }
@@ -181,7 +181,7 @@ const std::vector<SpmvVariant>& table() {
          false,
          false,
          false,
-         an_offset_from_local},
+         offset_per_row},
         {{"vectorized",
           "four rows a work-item by 4-wide loads, offsets in local memory",
           {local_size},
@@ -193,7 +193,7 @@ const std::vector<SpmvVariant>& table() {
          false,
          false,
          false,
-         a_quarter_of_one},
+         offset_per_four_rows},
         {{"image",
           "the same with x in an RGBA image read by the sampler",
           {local_size},
@@ -207,9 +207,13 @@ const std::vector<SpmvVariant>& table() {
          false,
          false,
          false,
-         a_quarter_of_one,
+         offset_per_four_rows,
          fetches_of_two_pixels},
-        {{"coarse", "four rows by 4-wide loads, few work-items with a run of rows each", {items}, few_items, {}},
+        {{"coarse",
+          "four rows by 4-wide loads, few work-items with a run of rows each",
+          {items},
+          one_chunk_per_item,
+          {}},
          MatrixForm::pitched,
          VectorHome::plain,
          no_offsets},
@@ -281,7 +285,7 @@ const std::vector<SpmvVariant>& table() {
         {{"row_blocks",
           "few work-items, each a run of blocks of rows, explicit vectors, the paper's layout",
           {{"BLOCK", {64, 256, 1024}, 64, "rows whose sums are kept at once"}, vector_width, items, half},
-          few_items,
+          one_chunk_per_item,
           {}},
          MatrixForm::pitched,
          VectorHome::plain,
@@ -289,7 +293,7 @@ const std::vector<SpmvVariant>& table() {
         {{"sliced",
           "few work-items, each a run of slices stored as one stream, explicit vectors",
           {{"SLICE", {32, 64, 128}, 64, "rows stored together, diagonal after diagonal"}, vector_width, items, half},
-          few_items,
+          one_chunk_per_item,
           {multiple_of("SLICE", "WIDTH")}},
          MatrixForm::sliced,
          VectorHome::plain,
@@ -300,7 +304,7 @@ const std::vector<SpmvVariant>& table() {
            vector_width,
            {"ITEMS", {2, 4, 8, 16, 32}, 16, items.meaning},
            half},
-          few_items,
+          one_chunk_per_item,
           {},
           {},
           {"symmetric"}},
@@ -327,7 +331,7 @@ const std::vector<SpmvVariant>& table() {
           {{"SLICE", {8, 16, 64}, 16, "rows stored together, diagonal after diagonal"},
            {"WIDTH", {1, 2, 4, 8, 16}, 8, "columns summed at once"},
            items},
-          few_items,
+          one_chunk_per_item,
           {},
           {},
           {"columns"}},
@@ -342,7 +346,9 @@ const std::vector<SpmvVariant>& table() {
 
 }  // namespace
 
-bool SpmvVariant::upper() const { return std::find(traits.begin(), traits.end(), "symmetric") != traits.end(); }
+bool SpmvVariant::upper() const {
+    return std::find(input_properties.begin(), input_properties.end(), "symmetric") != input_properties.end();
+}
 
 const Workload& spmv_workload() {
     static const Workload workload = [] {

@@ -21,8 +21,6 @@ struct TmvVariant : Variant {
     std::function<double(const Case&, const TmvGrid&)> from_global, from_local;
 };
 
-const Workload& tmv_workload();
-
 struct TmvArguments {
     DType dtype = DType::f32;
     std::shared_ptr<Buffer> A, v, y;

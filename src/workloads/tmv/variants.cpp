@@ -30,7 +30,7 @@ Launch groups(const Case& at, std::int64_t local_x, std::int64_t local_y) {
 }
 Launch columns_by_rows(const Case& at) { return groups(at, at.parameter("LOCAL_X"), given(at, "LOCAL_Y", 1)); }
 Launch line_of_items(const Case& at) { return groups(at, at.parameter("LOCAL"), 1); }
-Launch few_items(const Case& at) { return groups(at, 1, 1); }
+Launch one_chunk_per_item(const Case& at) { return groups(at, 1, 1); }
 
 TmvGrid parts_of(const Case& at, std::int64_t strips, std::int64_t parts, std::int64_t step) {
     const auto rows = std::max<std::int64_t>(at.size("rows"), 1);
@@ -179,7 +179,7 @@ const std::vector<TmvVariant>& table() {
            {"ROWS", {2, 4, 8, 16}, 8, "rows added at once"},
            {"STRIP", {512, 1024, 2048, 4096, 8192}, 4096, "columns whose sums are kept, at most"},
            {"ITEMS", {2, 4, 8, 16, 64}, 8, "work-items, at least; rows are split where strips are fewer"}},
-          few_items,
+          one_chunk_per_item,
           {}},
          vector_width,
          few_strips,

@@ -12,16 +12,16 @@ using Reads = TomographyVariant::Reads;
 std::int64_t quotient_up(std::int64_t value, std::int64_t divisor) { return (value + divisor - 1) / divisor; }
 
 Sizes sizes_of(const TomographyGeometry& geometry) {
-    const auto traits = traits_of(geometry);
+    const auto properties = properties_of(geometry);
     return {{"nx", geometry.count[0]},
             {"ny", geometry.count[1]},
             {"nz", geometry.count[2]},
             {"views", geometry.views},
             {"rows", geometry.rows},
             {"columns", geometry.columns},
-            {"curved", traits.curved},
-            {"upright", traits.upright},
-            {"equiangular", traits.equiangular},
+            {"curved", properties.curved},
+            {"upright", properties.upright},
+            {"equiangular", properties.equiangular},
             {"along_x", 0}};
 }
 

@@ -1,8 +1,9 @@
 // Projectors along rays, and arithmetic between them.
+#include "workloads/tomography/bind_projector.hpp"
+
 #include <pybind11/stl.h>
 
 #include "bindings/numpy_view.hpp"
-#include "bindings/topics.hpp"
 #include "runtime/discovery.hpp"
 #include "workloads/tomography/arithmetic.hpp"
 #include "workloads/tomography/joseph.hpp"

@@ -132,16 +132,16 @@ std::array<double, 3> TomographyGeometry::vector(std::int64_t view, std::int64_t
 
 double TomographyGeometry::cell() const { return voxel[0] * voxel[1] * (dimensions == 3 ? voxel[2] : 1); }
 
-GeometryTraits traits_of(const TomographyGeometry& geometry) {
-    GeometryTraits traits{geometry.radius > 0, true, geometry.radius > 0};
-    if (geometry.views == 0) return traits;
+ScanProperties properties_of(const TomographyGeometry& geometry) {
+    ScanProperties properties{geometry.radius > 0, true, geometry.radius > 0};
+    if (geometry.views == 0) return properties;
     const auto first = frame_of(geometry, 0);
     for (std::int64_t view = 0; view < geometry.views; ++view) {
         const auto at = frame_of(geometry, view);
-        traits.upright = traits.upright && is_upright(geometry, at);
-        traits.equiangular = traits.equiangular && traits.upright && is_equiangular(geometry, at, first);
+        properties.upright = properties.upright && is_upright(geometry, at);
+        properties.equiangular = properties.equiangular && properties.upright && is_equiangular(geometry, at, first);
     }
-    return traits;
+    return properties;
 }
 
 bool run_along_x(const TomographyGeometry& geometry, std::int64_t first, std::int64_t count) {

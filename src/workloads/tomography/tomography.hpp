@@ -18,8 +18,6 @@ struct TomographyVariant : Variant {
     std::function<Work(const Case&)> work{};  // of a whole back projection, "dram" aside
 };
 
-const Workload& tomography_workload();
-
 // A scan and the volume it looks at; mm, fp64.
 struct TomographyGeometry {
     int dimensions = 3;
@@ -38,17 +36,17 @@ struct TomographyGeometry {
 
 enum class BackWeight { none = 0, fdk = 1, adjoint = 2 };
 
-// What a scan asks kernels for.
-struct GeometryTraits {
+// What of a scan decides which kernels are for it, and how they are built.
+struct ScanProperties {
     bool curved = false, upright = false, equiangular = false;
 };
-GeometryTraits traits_of(const TomographyGeometry& geometry);
+ScanProperties properties_of(const TomographyGeometry& geometry);
 
 // Whether the middle beams of some views run nearer to x than to y.
 bool run_along_x(const TomographyGeometry& geometry, std::int64_t first, std::int64_t count);
 
-// Numbers a view of kernels/common/tomography.cl, for each view; `fdk` is the square of what a flat detector's 1 / w is
-// multiplied by in its weight.
+// The numbers that kernels/tomography/include/tomography.cl reads, `view_floats` for each view. `fdk` is the square of
+// the factor of a flat detector's 1 / w in its weight.
 constexpr std::int64_t view_floats = 20;
 std::vector<float> view_records(const TomographyGeometry& geometry, BackWeight weight, double fdk);
 // The arc's own numbers, and streams of angle, height, sine and cosine, each as long as the views rounded up to 4.

@@ -1,6 +1,6 @@
 // CHAINS recurrences a work-item, WIDTH lanes each, STEPS steps of each a trip: no two chains wait for each other. Values and
 // coefficients come from the source's first STARTS elements, another selection for each of as many work-items.
-#include "common/microbench.cl"
+#include "microbench/include/microbench.cl"
 #ifndef CHAINS
 #define CHAINS 1
 #endif

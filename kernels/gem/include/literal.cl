@@ -1,6 +1,6 @@
 // The model's formulas as written: roots, divisions and exponentials a pair. Region, salt and part may be known when the kernel is
 // compiled or only when it runs.
-#include "common/gem.cl"
+#include "gem/include/gem.cl"
 
 inline REALV literal_term(const REALV dx, const REALV dy, const REALV dz, const REALV charge, const REALV depth, const REAL4 shift,
                           const REAL r, constant REAL *model, const int region, const int salt, const int part) {

@@ -1,7 +1,7 @@
 // Blocks read again and again: a trip is AHEAD independent loads, added as a tree so that only one addition a trip waits for the trip
 // before. The data are small whole numbers, so any order gives the same sum. Addresses move with the trip: no load can be hoisted.
-#include "common/horizontal.cl"
-#include "common/microbench.cl"
+#include "microbench/include/horizontal.cl"
+#include "microbench/include/microbench.cl"
 
 inline REALV sum_of(REALV* held) {
 #pragma unroll

@@ -2,7 +2,7 @@
 // through the views, then through the rows: rays in flight share a slab of the volume, which caches keep. TEXTURE: planes are an image's
 // layers. Otherwise the second axis across the rays lies side by side in memory, as work-items do, with zeros around the volume, two
 // wide, so that no tap is tested; STEP_A and STEP_B floats from a voxel to the next along the other two.
-#include "common/joseph.cl"
+#include "tomography/include/joseph.cl"
 #ifndef LOCAL_U
 #define LOCAL_U 8
 #define LOCAL_V 32

@@ -1,6 +1,6 @@
 // A column over LOCAL_Y work-items, whose sums are added once, after the loop: the listing of the paper adds them inside it, and so
 // counts rows twice where there are more than LOCAL_X * LOCAL_Y.
-#include "common/tmv_columns.cl"
+#include "tmv/include/columns.cl"
 
 #define TMV_SHARED_COLUMNS(col)                                                                                 \
     local REAL staged[LOCAL_Y * LOCAL_X];                                                                       \

@@ -3,7 +3,7 @@
 // 16 bytes for PER neighbouring k (a plane) of each row.
 #ifndef GPUOPT_COMMON_GEMM_PARTS
 #define GPUOPT_COMMON_GEMM_PARTS
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 #ifndef TYPE
 #define TYPE 0

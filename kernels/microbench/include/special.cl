@@ -1,6 +1,6 @@
 // x = f(x) + z in all chains: the kernel that includes this says STEP_OF(x), a contraction for x and z from 1 to 2.
-#include "common/chains.cl"
-#include "common/horizontal.cl"
+#include "microbench/include/chains.cl"
+#include "microbench/include/horizontal.cl"
 
 inline REAL sum_of_chains(FROM_GLOBAL, const long count, const int trips) {
     REALV x[CHAINS];

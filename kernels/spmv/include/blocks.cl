@@ -1,6 +1,6 @@
 // Sums of BLOCK neighbouring rows in explicit WIDTH-wide vectors, for one work-item. Values of one diagonal are neighbours; the next
 // diagonal's begin `stride` further on.
-#include "common/dia.cl"
+#include "spmv/include/dia.cl"
 
 #define VECTORS (BLOCK / WIDTH)
 // Sums that fit registers want a straight line; more of them, kept in the first cache, a loop.

@@ -27,5 +27,5 @@ enum { TOTAL, COULOMB, REACTION };
 #ifndef RSQRT
 #define RSQRT 1
 #endif
-#include "common/rsqrt.cl"
+#include "gem/include/rsqrt.cl"
 #endif

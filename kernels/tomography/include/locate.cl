@@ -1,5 +1,5 @@
 // One function that finds channel and row, by intrinsics, as the steps after the naive one use it; for FLOATV and its integers INTV.
-#include "common/tomography_arc.cl"
+#include "tomography/include/arc.cl"
 #ifdef GPU
 #define RECIP(x) native_recip(x)
 #define ROOT(x) native_sqrt(x)

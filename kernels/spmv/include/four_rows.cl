@@ -1,5 +1,5 @@
 // Four neighbouring elements of x from `col` on, zero outside it: one 4-wide load where all lie inside.
-#include "common/dia.cl"
+#include "spmv/include/dia.cl"
 
 inline REAL4 four_of_x(global const REAL* restrict x, const INDEX col, const INDEX cols) {
     REAL4 v;

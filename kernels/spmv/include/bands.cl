@@ -1,6 +1,6 @@
 // A band of neighbouring diagonals takes count + WIDTH - 1 neighbouring elements of x for WIDTH rows: a window, loaded by aligned vectors
 // of QUAD elements, of which the first AHEAD lie before the band.
-#include "common/dia.cl"
+#include "spmv/include/dia.cl"
 
 #if WIDTH < 4
 #define QUAD WIDTH

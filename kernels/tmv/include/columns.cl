@@ -1,6 +1,6 @@
 // The paper's kernels: a work-group is LOCAL_X work-items across, each with WIDTH neighbouring columns, and LOCAL_Y down, which share
 // the rows of a column. v is staged in local memory, an element a work-item at a time.
-#include "common/tmv.cl"
+#include "tmv/include/tmv.cl"
 
 #if WIDTH == 1
 #define LOAD_COLUMNS(p, left) (*(p))

@@ -1,6 +1,6 @@
 // ROWS rows of four columns of the result a work-item: steps of four k are a load of four from each row of A and four of B, whose
 // values ROWS rows share.
-#include "common/gemm.cl"
+#include "gemm/include/gemm.cl"
 
 inline REAL4 four_at(global const REAL *from, const int aligned) {
     return aligned ? *(global const REAL4 *)from : vload4(0, from);

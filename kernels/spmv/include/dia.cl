@@ -1,7 +1,7 @@
 // What all diagonal products share: one argument list, and the store y = alpha sum + beta addend.
 // Offsets ascend; column c of x stands at x[x_origin + c]; INDEX is long only for matrices that need it. `grid` is the width
 // of the grid whose points the rows are, `vectors` the columns of x.
-#include "common/stored.cl"
+#include "spmv/include/stored.cl"
 #ifndef INDEX
 #define INDEX int
 #endif

@@ -1,7 +1,7 @@
 // D = A B + D on NVIDIA's tensor cores (PTX), CHAINS accumulators D of 16 x 8 a warp of 32 work-items. The kernel that includes this
 // names the instruction by MMA, and by ONES and SIGNS what 1 and its sign are in a word of A and B. Elements of A and B are 1 or -1 by
 // bits of the source and those of D whole numbers: nothing is rounded below 2^24, however the unit rounds.
-#include "common/chains.cl"
+#include "microbench/include/chains.cl"
 #define BITS(i) as_uint(START(i))
 #define SIGNED_ONES(i) (ONES ^ (BITS(i) << 14 & SIGNS))
 #define MULTIPLY_ADD(d)                                                                                         \

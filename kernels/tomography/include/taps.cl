@@ -1,7 +1,7 @@
 // Back projection by four taps of projections with zeros around them, a row and a column before and two after, so that no tap is tested:
 // WIDTH voxels along x and Z along z a work-item. Weights are exact; what it spends is loads and the arithmetic
 // between them.
-#include "common/tomography.cl"
+#include "tomography/include/tomography.cl"
 #include "common/bilinear.cl"
 #if WIDTH == 1
 #define FIRST_LANES 0

@@ -1,6 +1,6 @@
 // Sums of ROWS neighbouring rows, with and without bounds tests; UNROLL entries are loaded before the first is used.
 #define WIDTH ROWS
-#include "common/dia.cl"
+#include "spmv/include/dia.cl"
 
 // `entry` and `vector` point at the first row; every row + offset lies where x may be read.
 inline REALV dia_sum_inside(global const VALUE* entry, const long stride, const int diags, OFFSET_SPACE const INDEX* restrict offsets,

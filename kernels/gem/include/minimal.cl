@@ -1,6 +1,6 @@
 // The minimal forms: phi = SCALE sum q term + CHARGE offset. KIND is K0..K3; SALT, whether the outer layer's ions count (K1, K2 always);
 // DIRECT, whether 1/d is part of the term; MINUS_COULOMB, whether K2 is the reaction's.
-#include "common/gem.cl"
+#include "gem/include/gem.cl"
 #ifndef KIND
 #define KIND 0
 #endif

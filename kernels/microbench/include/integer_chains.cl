@@ -1,6 +1,6 @@
 // Integers that wrap round: signed ones as their unsigned kin, since C leaves their overflow undefined.
-#include "common/chains.cl"
-#include "common/horizontal.cl"
+#include "microbench/include/chains.cl"
+#include "microbench/include/horizontal.cl"
 #define UNSIGNED_int uint
 #define UNSIGNED_uint uint
 #define UNSIGNED_long ulong
