@@ -41,7 +41,7 @@ def planned(
     image, data = (out, taken) if to_image else (taken, out)
     kernels = on_device.kernel_geometry(geometry, volume)
     name, parameters = configuration.variant, configuration.parameters
-    plan = _core.prepare_joseph(None, image, data, kernels, accumulate, name, parameters)
+    plan = _core.prepare_joseph(None, image, data, kernels, accumulate=accumulate, variant=name, parameters=parameters)
     plan.prepared.run()
     assert out.guards_intact()
     return out.to_numpy(), plan

@@ -1,37 +1,76 @@
-"""Types of the C++ core; kept by hand, checked by mypy.stubtest."""
+"""Types of the C++ core; kept by hand, checked by mypy.stubtest.
+
+Arrays are strict: native byte order, the dtype that is named, unit stride on the last axis. What does not fit raises
+ArrayError, which names the argument and the fix. Every function that builds kernels may raise ParameterError (the
+variant or its parameters), UnsupportedError (the device, or a rule of the variant), KernelBuildError, DeviceMemoryError
+and OpenCLError.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+_Parameters: TypeAlias = Mapping[str, int]
+"""A value for each parameter of a variant, by its name."""
+_Operand: TypeAlias = np.ndarray | DeviceArray
+"""float32 or float64 on the host or on a device; all of a call are of one dtype, and on one device."""
+_Floats: TypeAlias = np.ndarray
+"""float32 or float64 on the host."""
+_DeviceFloat32: TypeAlias = DeviceArray
+"""A DeviceArray of float32."""
+_Milliseconds: TypeAlias = list[float]
+_Work: TypeAlias = dict[str, Any]
+"""``flops``, and by name ``special`` (results of special functions) and ``bytes`` (by memory class)."""
+
 __version__: str
 
-class Error(Exception): ...
-class NoDeviceError(Error): ...
+class Error(Exception):
+    """Base of every error gpuopt raises."""
+
+class NoDeviceError(Error):
+    """No OpenCL device was found, or none fits the selection; `gpuopt doctor` says why."""
 
 class UnsupportedError(Error):
-    because: str
+    """The device or the variant's own rule forbids this configuration."""
+
+    because: Literal["device", "constraint"]
 
 class KernelBuildError(Error):
+    """A kernel does not build."""
+
     log: str
+    """All that the compiler said."""
     file: str
+    """Path below kernels/ of the first error, of the kernel's own file where the log names none."""
     line: int
+    """Line of the first error there; 0 where the log names none."""
 
 class OpenCLError(Error):
+    """An OpenCL call failed."""
+
     call: str
     code: int
     name: str
+    """The code in words, e.g. CL_OUT_OF_RESOURCES."""
 
-class DeviceMemoryError(Error, MemoryError): ...
+class DeviceMemoryError(Error, MemoryError):
+    """The device cannot hold this; the message names the bytes."""
 
 class ArrayError(Error, ValueError):
+    """An array does not fit; the message says the fix."""
+
     argument: str
+    """The argument's name."""
 
 class ParameterError(Error, ValueError):
-    argument: str
+    """A parameter or selection is wrong; the message lists what is allowed."""
 
-class MismatchError(Error): ...
+    argument: str
+    """The argument's name."""
+
+class MismatchError(Error):
+    """A result differs from its reference by more than its tolerance."""
 
 class _Type(type):
     """pybind11's metaclass."""
@@ -42,142 +81,232 @@ class _NotConstructible(metaclass=_Type):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
 class Device(_NotConstructible):
+    """An OpenCL device and what it says of itself; sizes in bytes."""
+
     @property
-    def index(self) -> int: ...
+    def index(self) -> int:
+        """Place in ``devices()``, best device first."""
     @property
-    def key(self) -> str: ...
+    def key(self) -> str:
+        """Stable identity: "platform / name", with #n for a twin."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The device's name."""
     @property
-    def platform(self) -> str: ...
+    def platform(self) -> str:
+        """Name of the OpenCL platform."""
     @property
-    def vendor(self) -> str: ...
+    def vendor(self) -> str:
+        """Who made it."""
     @property
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """Version of OpenCL that it speaks."""
     @property
-    def driver(self) -> str: ...
+    def driver(self) -> str:
+        """Version of its driver."""
     @property
-    def type(self) -> str: ...
+    def type(self) -> str:
+        """ "gpu", "accelerator", "cpu" or "custom"."""
     @property
-    def compute_units(self) -> int: ...
+    def compute_units(self) -> int:
+        """How many compute units (streaming multiprocessors, cores) it has."""
     @property
-    def clock_mhz(self) -> int: ...
+    def clock_mhz(self) -> int:
+        """Highest clock; 0 where the driver does not know it."""
     @property
-    def global_bytes(self) -> int: ...
+    def global_bytes(self) -> int:
+        """Device memory in all."""
     @property
-    def max_alloc_bytes(self) -> int: ...
+    def max_alloc_bytes(self) -> int:
+        """Largest buffer."""
     @property
-    def local_bytes(self) -> int: ...
+    def local_bytes(self) -> int:
+        """Local memory of a work-group."""
     @property
-    def constant_bytes(self) -> int: ...
+    def constant_bytes(self) -> int:
+        """Largest constant buffer."""
     @property
-    def max_work_group_size(self) -> int: ...
+    def max_work_group_size(self) -> int:
+        """Most work-items in a work-group."""
     @property
-    def vector_bytes(self) -> int: ...
+    def vector_bytes(self) -> int:
+        """Width of its own vectors."""
     @property
-    def image_support(self) -> bool: ...
+    def image_support(self) -> bool:
+        """Whether kernels may read images."""
     @property
-    def image2d_max(self) -> tuple[int, int]: ...
+    def image2d_max(self) -> tuple[int, int]:
+        """Largest width and height of an image, in pixels."""
     @property
-    def fp64(self) -> bool: ...
+    def fp64(self) -> bool:
+        """Whether it computes in float64."""
     @property
-    def fp16(self) -> bool: ...
+    def fp16(self) -> bool:
+        """Whether it computes in float16."""
     @property
-    def subgroups(self) -> bool: ...
+    def subgroups(self) -> bool:
+        """Whether it has cl_khr_subgroups."""
     @property
-    def unified_memory(self) -> bool: ...
+    def unified_memory(self) -> bool:
+        """Whether it shares memory with the host."""
     @property
-    def timer_ns(self) -> int: ...
+    def timer_ns(self) -> int:
+        """Resolution of its timer."""
     @property
-    def extensions(self) -> list[str]: ...
+    def extensions(self) -> list[str]:
+        """Names of its OpenCL extensions, sorted."""
     @property
-    def allocated_bytes(self) -> int: ...
+    def allocated_bytes(self) -> int:
+        """Device memory held by this process through gpuopt."""
 
 class DeviceArray(_NotConstructible):
+    """A C-contiguous array in device memory; operations return the kind of array they were given."""
+
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of its axes."""
     @property
-    def ndim(self) -> int: ...
+    def ndim(self) -> int:
+        """How many axes it has."""
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of its elements."""
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """Bytes of its elements."""
     @property
-    def device(self) -> Device: ...
-    def to_numpy(self) -> np.ndarray: ...
-    def fill_bytes(self, byte: int) -> None: ...
-    def guards_intact(self) -> bool: ...
-    def shares_memory(self, other: DeviceArray) -> bool: ...
+    def device(self) -> Device:
+        """Where it lies."""
+    def to_numpy(self) -> np.ndarray:
+        """A new NumPy array with the same shape, dtype and values."""
+    def fill_bytes(self, byte: int) -> None:
+        """Sets every byte, e.g. 255 to poison floats with NaN."""
+    def guards_intact(self) -> bool:
+        """False when something wrote next to a guarded array."""
+    def shares_memory(self, other: DeviceArray) -> bool:
+        """Whether both are the same memory."""
     def __len__(self) -> int: ...
 
 class Parameter(_NotConstructible):
+    """A tunable of a variant, handed to its kernel as -DNAME=value."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As in -DNAME=value."""
     @property
-    def levels(self) -> list[int]: ...
+    def levels(self) -> list[int]:
+        """The values it may have."""
     @property
-    def standard(self) -> int: ...
+    def standard(self) -> int:
+        """The level used when nothing better is known."""
     @property
-    def meaning(self) -> str: ...
+    def meaning(self) -> str:
+        """What it changes, in words."""
     @property
-    def alters_accuracy(self) -> bool: ...
+    def alters_accuracy(self) -> bool:
+        """Whether levels other than the standard one round the inputs: such a level is taken only when asked for."""
 
 class Variant(_NotConstructible):
+    """One kernel idea: a row of a workload's table."""
+
     @property
-    def workload(self) -> str: ...
+    def workload(self) -> str:
+        """Name of its workload."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its own name, unique in the workload."""
     @property
-    def summary(self) -> str: ...
+    def summary(self) -> str:
+        """The idea, in a line."""
     @property
-    def source(self) -> str: ...
+    def source(self) -> str:
+        """Path of its kernel file, below kernels/."""
     @property
-    def entry_point(self) -> str: ...
+    def entry_point(self) -> str:
+        """Name of its kernel function."""
     @property
-    def parameters(self) -> list[Parameter]: ...
+    def parameters(self) -> list[Parameter]:
+        """Its tunables."""
     @property
-    def needs(self) -> list[str]: ...
+    def needs(self) -> list[str]:
+        """Device features that it cannot do without: "images", "fp16", "fp64", "subgroups"."""
     @property
-    def traits(self) -> list[str]: ...
+    def traits(self) -> list[str]:
+        """What its input must be, in the workload's words: "symmetric", "grid", "columns"."""
     @property
-    def family(self) -> str: ...
+    def family(self) -> str:
+        """Which question it answers, of a workload of many; empty elsewhere."""
     @property
-    def dtypes(self) -> list[str]: ...
+    def dtypes(self) -> list[str]:
+        """NumPy's names of the dtypes that it has kernels for."""
 
 class Prepared(_NotConstructible):
-    def run(self) -> None: ...
-    def start(self) -> None: ...
-    def sample(self, count: int, batch: int = 1) -> dict[str, list[float]]: ...
+    """A built and bound plan of kernels; run it, or take samples of it."""
+
+    def run(self) -> None:
+        """Runs the plan once and waits for it. Raises ArrayError where what it computed is no result."""
+    def start(self) -> None:
+        """Enqueues a run without waiting for it, but on a CPU device."""
+    def sample(self, count: int, batch: int = 1) -> dict[str, _Milliseconds]:
+        """Times ``count`` samples of ``batch`` runs each, at most 1024 commands enqueued at a time.
+
+        Lists of ``count`` milliseconds a run: ``device_ms`` (first START to last END), ``busy_ms`` (sum over kernels),
+        ``queued_ms`` (QUEUED to START of the first), ``wall_ms`` (host clock). Raises ParameterError for no batch.
+        """
     @property
-    def work(self) -> dict[str, Any]: ...
+    def work(self) -> _Work:
+        """Declared work of one run."""
     @property
-    def kernels(self) -> list[dict[str, Any]]: ...
+    def kernels(self) -> list[dict[str, Any]]:
+        """A dict a step, in their order: entry point, source, build options and log, sizes, registers, bytes.
+
+        Of a step that is no kernel (a copy), all but its name and sizes is None.
+        """
     @property
-    def source(self) -> DeviceArray | None: ...
+    def source(self) -> DeviceArray | None:
+        """What most of the reading is from, as float32 words whatever it holds; None where nothing is."""
     @property
-    def main_step(self) -> int: ...
+    def main_step(self) -> int:
+        """Index in ``kernels`` of the kernel that carries the variant."""
 
 class DiaMatrix(metaclass=_Type):
+    """A diagonal matrix in device memory."""
+
     def __init__(
-        self, data: np.ndarray, offsets: np.ndarray, shape: tuple[int, int], device: Device, indexed: str = "column"
-    ) -> None: ...
-    def transposed(self) -> DiaMatrix: ...
+        self, data: _Floats, offsets: np.ndarray, shape: tuple[int, int], device: Device, indexed: str = "column"
+    ) -> None:
+        """``data`` (D, length) and ``offsets`` (D,), int32 or int64, are uploaded once.
+
+        ``indexed`` is "column" (SciPy's: ``data[k, j]`` stands in column j) or "row" (in row j). Raises ArrayError,
+        also for an offset that occurs twice, and ParameterError.
+        """
+    def transposed(self) -> DiaMatrix:
+        """Its transpose, which shares its values."""
     @property
-    def shape(self) -> tuple[int, int]: ...
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
     @property
-    def offsets(self) -> np.ndarray: ...
+    def offsets(self) -> np.ndarray:
+        """Offsets of the diagonals that touch the matrix, ascending, int64."""
     @property
-    def stored_entries(self) -> int: ...
+    def stored_entries(self) -> int:
+        """Lengths of its diagonals inside the matrix, added up."""
     @property
-    def symmetric(self) -> bool: ...
+    def symmetric(self) -> bool:
+        """Whether every entry equals its mirrored one exactly; the device is asked once."""
     @property
-    def grid_width(self) -> int: ...
+    def grid_width(self) -> int:
+        """Width of the grid whose points the rows are; 0 where the offsets show none."""
     @property
-    def device(self) -> Device: ...
+    def device(self) -> Device:
+        """Where it lies."""
 
 class HostProduct(metaclass=_Type):
+    """A product of a matrix and NumPy arrays, planned once."""
+
     def __init__(
         self,
         matrix: DiaMatrix,
@@ -185,31 +314,60 @@ class HostProduct(metaclass=_Type):
         alpha: float,
         beta: float,
         variant: str,
-        parameters: Mapping[str, int],
-    ) -> None: ...
-    def multiply(self, matrix: DiaMatrix, x: Any, y: Any, out: Any) -> Any: ...
+        parameters: _Parameters,
+    ) -> None:
+        """The plan of alpha A x + beta y for x of ``vectors`` columns."""
+    def multiply(self, matrix: DiaMatrix, x: _Floats, y: _Floats | None, out: _Floats | None) -> Any:
+        """The product for x (cols,) or (cols, vectors), into ``out`` (rows,) or (rows, vectors) where one is given.
 
-def set_search_prefixes(prefixes: Sequence[str]) -> None: ...
-def devices() -> list[Device]: ...
-def discovery() -> dict[str, Any]: ...
-def cache_dir() -> str: ...
-def sha256(data: bytes) -> str: ...
-def kernel_paths() -> list[str]: ...
-def kernel_source(path: str) -> str: ...
-def to_device(a: np.ndarray, device: Device, guarded: bool = False) -> DeviceArray: ...
-def empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device, guarded: bool = False) -> DeviceArray: ...
-def variants(workload: str) -> list[Variant]: ...
-def workload_names() -> list[str]: ...
+        ``matrix`` is the one it was planned for, else ArrayError.
+        """
+
+def set_search_prefixes(prefixes: Sequence[str]) -> None:
+    """Folders (of a Python installation) whose OpenCL runtimes count too; before the first use of a device."""
+
+def devices() -> list[Device]:
+    """All OpenCL devices, best first; found at the first call."""
+
+def discovery() -> dict[str, Any]:
+    """What was looked at to find devices: the loader, vendor files, platforms, and what was left out and why."""
+
+def cache_dir() -> str:
+    """Folder of the program cache: GPUOPT_CACHE_DIR, or gpuopt in the user's own cache."""
+
+def sha256(data: bytes) -> str:
+    """The digest in hexadecimal."""
+
+def kernel_paths() -> list[str]:
+    """Paths of all kernel files below kernels/, those of GPUOPT_KERNEL_DIR included."""
+
+def kernel_source(path: str) -> str:
+    """The text of a kernel file with its includes replaced. Raises Error where a file does not exist."""
+
+def to_device(a: np.ndarray, device: Device, guarded: bool = False) -> DeviceArray:
+    """A copy on the device; ``guarded`` puts known bytes around it, so that writes beside it show."""
+
+def empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device, guarded: bool = False) -> DeviceArray:
+    """An array of undefined values. Raises ArrayError for a negative length, DeviceMemoryError."""
+
+def variants(workload: str) -> list[Variant]:
+    """The rows of a workload's table. Raises ParameterError."""
+
+def workload_names() -> list[str]:
+    """All workloads."""
+
 def spmv(
     matrix: DiaMatrix,
-    x: Any,
-    y: Any,
+    x: _Operand,
+    y: _Operand | None,
     alpha: float,
     beta: float,
-    out: Any,
+    out: _Operand | None,
     variant: str,
-    parameters: Mapping[str, int],
-) -> Any: ...
+    parameters: _Parameters,
+) -> Any:
+    """alpha A x + beta y, of x (cols,) or (cols, k) and y (rows,) or (rows, k), as an array of the kind of x."""
+
 def prepare_spmv(
     matrix: DiaMatrix,
     x: DeviceArray,
@@ -218,14 +376,17 @@ def prepare_spmv(
     beta: float,
     out: DeviceArray,
     variant: str,
-    parameters: Mapping[str, int],
-) -> Prepared: ...
+    parameters: _Parameters,
+) -> Prepared:
+    """The plan of the same product, bound to its arrays."""
+
 def prepare_gem(
-    xyz: np.ndarray,
-    charge: np.ndarray,
-    inner: np.ndarray | None,
-    points: np.ndarray,
-    shift: np.ndarray | None,
+    *,
+    xyz: _Floats,
+    charge: _Floats,
+    inner: _Floats | None,
+    points: _Floats,
+    shift: _Floats | None,
     r: np.ndarray,
     numbers: Mapping[str, float],
     part: str,
@@ -233,24 +394,38 @@ def prepare_gem(
     nearest: float,
     out: DeviceArray,
     variant: str,
-    parameters: Mapping[str, int],
-) -> Prepared: ...
+    parameters: _Parameters,
+) -> Prepared:
+    """The plan of the potential at M points from N atoms, kcal/(mol e), on the device of ``out`` (M,).
+
+    ``xyz`` (N, 3) in A, ``charge`` (N,) in e, ``inner`` (N,) in A: an atom's distance from the centre, where a point
+    lies inside; ``points`` (M, 3) in A, ``shift`` (M, 3) in A: from a point to the edge of the ion-free layer, with
+    salt; all of one dtype. ``r`` (M,) float64, A: a point's distance from the centre. ``numbers`` are the model's:
+    coulomb, kappa, epsilon_in, epsilon_out, size, ion_exclusion, alpha. ``part`` is "total", "coulomb" or "reaction";
+    ``compat`` leaves out a term, as the published program does. ``nearest`` in A: closer atoms count as at this
+    distance; 0: as they lie.
+    """
+
 def gemm_sizes(
-    a: Any, b: Any, c: Any, beta: float, transpose_a: bool, transpose_b: bool
-) -> tuple[np.dtype[Any], int, int, int, int]: ...
+    a: _Operand, b: _Operand, c: _Operand | None, beta: float, transpose_a: bool, transpose_b: bool
+) -> tuple[np.dtype[Any], int, int, int, int]:
+    """Checks the arrays of a product; their dtype, and its batch, M, N, K. Raises ArrayError."""
+
 def gemm(
-    a: Any,
-    b: Any,
-    c: Any,
+    a: _Operand,
+    b: _Operand,
+    c: _Operand | None,
     alpha: float,
     beta: float,
-    out: Any,
+    out: _Operand | None,
     transpose_a: bool,
     transpose_b: bool,
     device: Device,
     variant: str,
-    parameters: Mapping[str, int],
-) -> Any: ...
+    parameters: _Parameters,
+) -> Any:
+    """alpha op(A) op(B) + beta C, of matrices or batches (batch, rows, columns), as an array of the kind of A."""
+
 def prepare_gemm(
     a: DeviceArray,
     b: DeviceArray,
@@ -261,17 +436,25 @@ def prepare_gemm(
     transpose_a: bool,
     transpose_b: bool,
     variant: str,
-    parameters: Mapping[str, int],
-) -> Prepared: ...
-def tmv_dtype(A: Any) -> np.dtype[Any]: ...
-def tmv(A: Any, v: Any, out: Any, device: Device, variant: str, parameters: Mapping[str, int]) -> Any: ...
-def prepare_tmv(
-    A: DeviceArray, v: DeviceArray, out: DeviceArray, variant: str, parameters: Mapping[str, int]
-) -> Prepared: ...
+    parameters: _Parameters,
+) -> Prepared:
+    """The plan of the same product, bound to its arrays."""
+
+def tmv_dtype(A: _Operand) -> np.dtype[Any]:
+    """Checks the matrix (m, n) and returns its dtype. Raises ArrayError."""
+
+def tmv(A: _Operand, v: _Operand, out: _Operand | None, device: Device, variant: str, parameters: _Parameters) -> Any:
+    """A^T v of A (m, n) and v (m,), as an array (n,) of the kind of v."""
+
+def prepare_tmv(A: DeviceArray, v: DeviceArray, out: DeviceArray, variant: str, parameters: _Parameters) -> Prepared:
+    """The plan of the same product, bound to its arrays."""
 
 class TomographyGeometry(metaclass=_Type):
+    """A scan and a volume as kernels take them; lengths in mm."""
+
     def __init__(
         self,
+        *,
         frames: np.ndarray,
         rows: int,
         columns: int,
@@ -280,85 +463,144 @@ class TomographyGeometry(metaclass=_Type):
         shape: Sequence[int],
         voxel: Sequence[float],
         middle: Sequence[float],
-    ) -> None: ...
+    ) -> None:
+        """``frames`` (views, 12) float64: of each view the source (of parallel beams the direction to it), the
+        detector's centre, and the steps to its next column and row. ``radius`` of a curved detector, 0 of a flat one.
+        ``shape``, ``voxel`` (sizes) and ``middle`` of the volume: (z, y, x), or (y, x).
+
+        Raises ArrayError and ParameterError.
+        """
     @property
-    def upright(self) -> bool: ...
+    def upright(self) -> bool:
+        """Whether the detector's rows are parallel to z in every view."""
     @property
-    def equiangular(self) -> bool: ...
+    def equiangular(self) -> bool:
+        """Whether it is an upright arc about a source that circles z."""
 
 def prepare_back_projection(
-    projections: DeviceArray,
-    volume: DeviceArray,
+    projections: _DeviceFloat32,
+    volume: _DeviceFloat32,
     geometry: TomographyGeometry,
+    *,
     weight: str,
     fdk: float,
     accumulate: bool,
     variant: str,
-    parameters: Mapping[str, int],
-) -> Prepared: ...
+    parameters: _Parameters,
+) -> Prepared:
+    """The plan of a sum over views of W bilinear(projection) for every voxel, or of adding it to the volume.
+
+    ``weight`` is "none", "adjoint" or "fdk"; ``fdk`` is the square of the factor of 1 / w in that weight.
+    """
 
 class DeviceSums(_NotConstructible):
-    def read(self) -> list[float]: ...
+    """Two sums that wait on the device until they are read."""
+
+    def read(self) -> list[float]:
+        """Both; waits for the device."""
 
 class DeviceArithmetic(metaclass=_Type):
+    """Arithmetic of iterations on float32 arrays of a device; what returns no number does not wait for it.
+
+    Arrays of a call have as many elements as its first, else ArrayError.
+    """
+
     def __init__(self, device: Device) -> None: ...
-    def fill(self, x: DeviceArray, value: float) -> None: ...
-    def copy(self, x: DeviceArray, out: DeviceArray) -> None: ...
-    def views(self, p: DeviceArray, views: Sequence[int]) -> DeviceArray: ...
-    def axpy(self, a: float, x: DeviceArray, y: DeviceArray, out: DeviceArray) -> None: ...
-    def multiply(self, x: DeviceArray, by: DeviceArray) -> None: ...
-    def reciprocal(self, x: DeviceArray, fraction: float, largest: float | None = None) -> None: ...
-    def residual(self, b: DeviceArray, ax: DeviceArray, weights: DeviceArray) -> DeviceSums: ...
+    def fill(self, x: _DeviceFloat32, value: float) -> None:
+        """x = value."""
+    def copy(self, x: _DeviceFloat32, out: _DeviceFloat32) -> None:
+        """out = x."""
+    def views(self, p: _DeviceFloat32, views: Sequence[int]) -> DeviceArray:
+        """A copy of some elements along the first axis. Raises ParameterError for one that is not there."""
+    def axpy(self, a: float, x: _DeviceFloat32, y: _DeviceFloat32, out: _DeviceFloat32) -> None:
+        """out = a x + y."""
+    def multiply(self, x: _DeviceFloat32, by: _DeviceFloat32) -> None:
+        """x = x * by."""
+    def reciprocal(self, x: _DeviceFloat32, fraction: float, largest: float | None = None) -> None:
+        """x = 1 / x, and 0 where x is at most this fraction of its largest element, or of ``largest``."""
+    def residual(self, b: _DeviceFloat32, ax: _DeviceFloat32, weights: _DeviceFloat32) -> DeviceSums:
+        """ax = weights * (b - ax); the sums of the squares of b - ax, without and with weights."""
     def update(
         self,
-        x: DeviceArray,
+        x: _DeviceFloat32,
         step: float,
-        weights: DeviceArray,
-        g: DeviceArray,
+        weights: _DeviceFloat32,
+        g: _DeviceFloat32,
         low: float,
         high: float,
-        mask: DeviceArray | None,
-        out: DeviceArray,
-    ) -> None: ...
-    def largest(self, x: DeviceArray) -> float: ...
-    def dot(self, x: DeviceArray, y: DeviceArray) -> float: ...
-    def not_finite(self, x: DeviceArray) -> int: ...
-    def finish(self) -> None: ...
+        mask: _DeviceFloat32 | None,
+        out: _DeviceFloat32,
+    ) -> None:
+        """out = x + step * weights * g between low and high, times the mask."""
+    def largest(self, x: _DeviceFloat32) -> float:
+        """Its largest element; waits."""
+    def dot(self, x: _DeviceFloat32, y: _DeviceFloat32) -> float:
+        """The sum of x * y; waits."""
+    def not_finite(self, x: _DeviceFloat32) -> int:
+        """How many elements are NaN or infinite; waits."""
+    def finish(self) -> None:
+        """Waits for all that was enqueued."""
 
 class JosephScratch(metaclass=_Type):
+    """Device memory that plans of one projector share, which run one after the other."""
+
     def __init__(self, device: Device) -> None: ...
 
 class JosephPlan(_NotConstructible):
-    @property
-    def prepared(self) -> Prepared: ...
-    def start(self, volume: DeviceArray, projections: DeviceArray) -> None: ...
+    """A projection or its adjoint, whose arrays may be exchanged."""
 
-def joseph_upright(geometry: TomographyGeometry) -> bool: ...
+    @property
+    def prepared(self) -> Prepared:
+        """The plan on the arrays it was made with, to be timed. Raises ParameterError once it was started."""
+    def start(self, volume: _DeviceFloat32, projections: _DeviceFloat32) -> None:
+        """Runs it on these arrays, and does not wait on a GPU."""
+
+def joseph_upright(geometry: TomographyGeometry) -> bool:
+    """Whether all rows are parallel to z and no ray is steeper than it is wide, as `joseph_gather` wants it."""
+
 def prepare_joseph(
     scratch: JosephScratch | None,
-    volume: DeviceArray,
-    projections: DeviceArray,
+    volume: _DeviceFloat32,
+    projections: _DeviceFloat32,
     geometry: TomographyGeometry,
+    *,
     accumulate: bool,
     variant: str,
-    parameters: Mapping[str, int],
-) -> JosephPlan: ...
+    parameters: _Parameters,
+) -> JosephPlan:
+    """The plan of projections = A volume (family "forward"), or volume = A^T projections (family "adjoint").
+
+    ``accumulate`` adds to what the result holds. Without ``scratch`` the plan has memory of its own.
+    """
+
 def prepare_microbench(
     from_: DeviceArray,
     to: DeviceArray,
+    *,
     width: int,
     trips: int,
     store: bool,
     variant: str,
-    parameters: Mapping[str, int],
-) -> Prepared: ...
-def prepare_transfer(array: DeviceArray, upload: bool, pinned: bool) -> tuple[Prepared, np.ndarray]: ...
+    parameters: _Parameters,
+) -> Prepared:
+    """The plan of a microbenchmark that reads ``from_`` and may write ``to``, of the same dtype.
+
+    ``width`` is the length of a row of the source in scalars, 0 for all of it; ``trips`` is of loops. With ``store``
+    everything is stored; otherwise on a condition that only the data decide.
+    """
+
+def prepare_transfer(array: DeviceArray, upload: bool, pinned: bool) -> tuple[Prepared, np.ndarray]:
+    """The plan of a copy to the device, or from it, and the memory on the host: the driver's own if ``pinned``."""
+
 def microbench_facts(
     device: Device,
     dtype: np.dtype[Any],
+    *,
     elements: int,
     width: int,
     trips: int,
     variant: str,
-    parameters: Mapping[str, int],
-) -> dict[str, Any]: ...
+    parameters: _Parameters,
+) -> dict[str, Any]:
+    """What such a run of ``elements`` scalars does, without building it: its work, and ``outputs``, how many scalars it
+    writes when told to store."""

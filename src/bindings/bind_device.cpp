@@ -66,10 +66,6 @@ py::dict discovery_facts() {
     return facts;
 }
 
-std::shared_ptr<Session> session_of(const Device& device) {
-    return Session::of(discover().devices.at(static_cast<std::size_t>(device.index)));
-}
-
 DeviceArray to_device(const py::object& array, const Device& device, bool guarded) {
     const auto source = operand(array, "a");
     if (source.is_device()) throw ArrayError("a", "it is a DeviceArray already", "give a NumPy array");

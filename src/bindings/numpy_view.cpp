@@ -4,9 +4,14 @@
 #include <memory>
 #include <new>
 
+#include "runtime/discovery.hpp"
 #include "runtime/large_pages.hpp"
 
 namespace gpuopt {
+
+std::shared_ptr<Session> session_of(const Device& device) {
+    return Session::of(discover().devices.at(static_cast<std::size_t>(device.index)));
+}
 
 DType dtype_of(const py::dtype& dtype, const std::string& name) {
     static const std::map<std::pair<char, py::ssize_t>, DType> known = {

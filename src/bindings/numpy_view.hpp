@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/device_array.hpp"
+#include "runtime/session.hpp"
 
 namespace gpuopt {
 
@@ -32,6 +33,9 @@ struct Operand {
     // Writes what a buffer of this shape holds into the host array. Call without the GIL.
     void take(const Buffer& from) const;
 };
+
+// The session of a device that Python holds.
+std::shared_ptr<Session> session_of(const Device& device);
 
 DType dtype_of(const py::dtype& dtype, const std::string& name);
 py::dtype numpy_dtype(DType dtype);

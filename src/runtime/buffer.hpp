@@ -23,7 +23,8 @@ public:
     Buffer& operator=(const Buffer&) = delete;
 
     const cl::Buffer& handle() const { return handle_; }
-    // Some of an unguarded buffer, as a kernel's argument; begins at a multiple of the device's base_align_bytes.
+    // A part of an unguarded buffer, as a kernel's argument; it must begin at a multiple of the device's
+    // base_align_bytes.
     cl::Buffer part(std::size_t first, std::size_t bytes) const;
     std::size_t bytes() const { return bytes_; }
     const std::shared_ptr<Session>& session() const { return session_; }

@@ -10,7 +10,7 @@
 
 namespace gpuopt {
 
-// A vendor (.icd) file that was looked at, with what came of it: the doctor shows these.
+// A vendor (.icd) file that was looked at, and the outcome; `gpuopt doctor` shows these.
 struct VendorFile {
     std::string path, library, status, prefix;  // prefix is "" for the system's own
 };

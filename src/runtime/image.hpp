@@ -5,7 +5,7 @@
 
 namespace gpuopt {
 
-// RGBA float pixels, or of one channel, read and written by kernels. Throws UnsupportedError when the device has no
+// Float pixels, RGBA or of one channel, read and written by kernels. Throws UnsupportedError when the device has no
 // images or allows none so large.
 class Image2D {
 public:

@@ -28,9 +28,9 @@ private:
     std::size_t bytes_ = 0;
 };
 
-// Large pages that were let go, for those who want as many next: where fresh memory is dear (virtual machines), the
-// first touch of a result costs a good part of the product that makes it. Some of it stay with the process, at most 64
-// MiB. What they hold is left as it was.
+// Large pages that were let go, kept for the next request of the same size: on virtual machines the first touch of
+// fresh memory takes a good part of the time of the product that writes it. The process keeps at most 64 MiB. Their
+// contents are left as they were.
 LargePages take_pages(std::size_t bytes);
 void give_pages(LargePages pages) noexcept;
 

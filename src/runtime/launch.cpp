@@ -5,7 +5,7 @@ namespace gpuopt {
 void check_launch(const Launch& launch, const Device& device, const cl::Kernel& kernel) {
     const auto items = launch.local[0] * launch.local[1] * launch.local[2];
     const auto allowed = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device.handle); });
-    // NVIDIA says 256 of kernels compiled for just 1024 items, which run (driver 580).
+    // NVIDIA reports a limit of 256 for kernels compiled for exactly 1024 items, which do run (driver 580).
     const auto compiled =
         checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_COMPILE_WORK_GROUP_SIZE>(device.handle); });
     const bool made_for_it = device.is_nvidia() && compiled[0] == launch.local[0] && compiled[1] == launch.local[1] &&
@@ -15,7 +15,8 @@ void check_launch(const Launch& launch, const Device& device, const cl::Kernel& 
                                "a work-group of " + std::to_string(items) + " items; " + device.name +
                                    " runs this kernel with at most " + std::to_string(allowed));
     const auto local_bytes = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(device.handle); });
-    // NVIDIA counts the largest alignment of the arrays in, too, and runs a kernel whose arrays fill all (driver 580).
+    // NVIDIA's figure includes the arrays' largest alignment; a kernel whose arrays fill all local memory runs (driver
+    // 580).
     const std::uint64_t slack = device.is_nvidia() ? 128 : 0;
     if (local_bytes > device.local_bytes + slack)
         throw UnsupportedError(UnsupportedError::Because::device, std::to_string(local_bytes) +

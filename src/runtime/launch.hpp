@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "runtime/device.hpp"
+#include "runtime/rounding.hpp"
 
 namespace gpuopt {
 
@@ -20,16 +21,23 @@ struct Launch {
 inline Launch launch_1d(std::int64_t items, std::int64_t local) {
     Launch launch;
     launch.local[0] = static_cast<std::size_t>(local);
-    launch.global[0] = static_cast<std::size_t>((items + local - 1) / local * local);
+    launch.global[0] = static_cast<std::size_t>(round_up(items, local));
+    return launch;
+}
+
+// Enough work-groups of `local_x` by `local_y` items for items in two dimensions.
+inline Launch launch_2d(const std::array<std::int64_t, 2>& items, std::int64_t local_x, std::int64_t local_y) {
+    auto launch = launch_1d(items[0], local_x);
+    launch.dimensions = 2;
+    launch.local[1] = static_cast<std::size_t>(local_y);
+    launch.global[1] = static_cast<std::size_t>(round_up(items[1], local_y));
     return launch;
 }
 
 // Enough work-groups of `local_x` by `local_y` items for items in three dimensions.
 inline Launch launch_3d(const std::array<std::int64_t, 3>& items, std::int64_t local_x, std::int64_t local_y) {
-    auto launch = launch_1d(items[0], local_x);
+    auto launch = launch_2d({items[0], items[1]}, local_x, local_y);
     launch.dimensions = 3;
-    launch.local[1] = static_cast<std::size_t>(local_y);
-    launch.global[1] = static_cast<std::size_t>((items[1] + local_y - 1) / local_y * local_y);
     launch.global[2] = static_cast<std::size_t>(items[2]);
     return launch;
 }

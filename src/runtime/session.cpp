@@ -11,8 +11,7 @@
 namespace gpuopt {
 namespace {
 
-// What the host can still give, in bytes; a CPU device's memory is the host's, and its own figure counts what others
-// use.
+// Free memory of the host, in bytes. A CPU device's memory is the host's, and its own figure includes what others use.
 std::size_t host_available_bytes() {
     std::ifstream in("/proc/meminfo");
     const std::string label = "MemAvailable:";

@@ -106,8 +106,14 @@ std::string build_options(const Case& configuration) {
     return options;
 }
 
+Rule constraint(std::function<bool(const Case&)> holds, std::string reason) {
+    return {.of_device = false, .unmet = [holds = std::move(holds), reason = std::move(reason)](const Case& at) {
+                return holds(at) ? std::string() : reason;
+            }};
+}
+
 Rule needs_local_bytes(std::function<std::int64_t(const Case&)> bytes) {
-    return {true, [bytes = std::move(bytes)](const Case& at) {
+    return {.of_device = true, .unmet = [bytes = std::move(bytes)](const Case& at) {
                 const auto wanted = bytes(at);
                 return wanted <= static_cast<std::int64_t>(at.device.local_bytes)
                            ? std::string()
@@ -116,30 +122,40 @@ Rule needs_local_bytes(std::function<std::int64_t(const Case&)> bytes) {
             }};
 }
 
-Rule work_group_fits(const char* parameter) {
-    return {true, [name = std::string(parameter)](const Case& at) {
-                const auto wanted = at.parameter(name.c_str());
+Rule work_group_fits(std::function<std::int64_t(const Case&)> items, std::function<std::string(const Case&)> shape) {
+    return {.of_device = true, .unmet = [items = std::move(items), shape = std::move(shape)](const Case& at) {
+                const auto wanted = items(at);
                 return wanted <= static_cast<std::int64_t>(at.device.max_work_group_size)
                            ? std::string()
-                           : "a work-group of " + std::to_string(wanted) + "; " + at.device.name + " allows " +
-                                 std::to_string(at.device.max_work_group_size);
+                           : "a work-group of " + (shape ? shape(at) : std::to_string(wanted)) + "; " + at.device.name +
+                                 " allows " + std::to_string(at.device.max_work_group_size);
             }};
 }
 
+Rule work_group_fits(const char* parameter) {
+    return work_group_fits([parameter](const Case& at) { return at.parameter(parameter); });
+}
+
+Rule work_group_fits(const char* across, const char* down) {
+    return work_group_fits([across, down](const Case& at) { return at.parameter(across) * at.parameter(down); });
+}
+
 Rule multiple_of(const char* parameter, const char* divisor) {
-    return {false, [parameter = std::string(parameter), divisor = std::string(divisor)](const Case& at) {
-                return at.parameter(parameter.c_str()) % at.parameter(divisor.c_str()) == 0
+    return constraint(
+        [parameter, divisor](const Case& at) { return at.parameter(parameter) % at.parameter(divisor) == 0; },
+        std::string(parameter) + " must be a multiple of " + divisor);
+}
+
+Rule needs_ptx(std::string what, std::function<bool(const Case&)> wanted) {
+    return {.of_device = true, .unmet = [what = std::move(what), wanted = std::move(wanted)](const Case& at) {
+                return !wanted(at) || at.device.is_nvidia()
                            ? std::string()
-                           : parameter + " must be a multiple of " + divisor;
+                           : what + " written in PTX; " + at.device.name + " does not read it";
             }};
 }
 
 Rule loads_past_l1() {
-    return {true, [](const Case& at) {
-                return at.parameter("LOAD") == 0 || at.device.is_nvidia()
-                           ? std::string()
-                           : "LOAD=1 is written in PTX; " + at.device.name + " does not read it";
-            }};
+    return needs_ptx("LOAD=1 is", [](const Case& at) { return at.parameter("LOAD") == 1; });
 }
 
 }  // namespace gpuopt

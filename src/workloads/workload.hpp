@@ -23,19 +23,19 @@ struct Parameter {
     std::vector<std::int64_t> levels;
     std::int64_t standard;  // the level used when nothing better is known
     std::string meaning;
-    bool alters_accuracy = false;  // a level other than the standard one rounds inputs: only taken when asked for
+    bool alters_accuracy = false;  // other levels than the standard one round the inputs: taken only when asked for
 };
 
 // What one run does, in numbers that do not depend on time.
 struct Work {
     double flops = 0;
     std::map<std::string, double> special;  // results of special functions, by name
-    // By memory class; "dram" is the compulsory traffic, "requested" what the inner loop asks global memory for, which
-    // is the traffic of a device without caches.
+    // By memory class. "dram" is the compulsory traffic. "requested" is what the inner loop asks global memory for: the
+    // traffic of a device without caches.
     std::map<std::string, double> bytes;
 };
 
-// A configuration meets a device and a problem.
+// A configuration on a device, at the sizes of a problem.
 struct Case {
     const Device& device;
     DType dtype;
@@ -44,6 +44,11 @@ struct Case {
 
     std::int64_t size(const char* name) const { return sizes.at(name); }
     std::int64_t parameter(const char* name) const { return parameters.at(name); }
+    // The same, or `otherwise` where the variant has no such parameter.
+    std::int64_t parameter_or(const char* name, std::int64_t otherwise) const {
+        const auto found = parameters.find(name);
+        return found == parameters.end() ? otherwise : found->second;
+    }
     std::int64_t element_bytes() const { return static_cast<std::int64_t>(facts(dtype).bytes); }
 };
 
@@ -51,19 +56,21 @@ struct Case {
 struct Rule {
     bool of_device;  // true: the device lacks something; false: the variant's own constraint
     std::function<std::string(const Case&)> unmet;
-    std::vector<DType> dtypes{};  // of a rule that is about nothing else: those it lets through
+    std::vector<DType> dtypes{};  // of a rule about the dtype alone: the dtypes that it allows
 };
 
+// A row of a workload's table. A workload that wants more of its variants derives its own row from this one and a
+// struct of details, so that a row is written as {{.name = ..., .summary = ...}, {details}}.
 struct Variant {
     std::string name;
     std::string summary;
-    std::vector<Parameter> parameters;
+    std::vector<Parameter> parameters{};
     std::function<Launch(const Case&)> launch;
-    std::vector<Rule> rules;
+    std::vector<Rule> rules{};
     std::vector<std::string> needs{};  // device features in words: "images", "fp16"
     // What the input must be, in the workload's words: "symmetric", "grid", "columns".
     std::vector<std::string> input_properties{};
-    std::string family{};  // of a workload of many questions: which one this row answers
+    std::string family{};  // which question the row answers, in a workload that asks several
 };
 
 struct Workload {
@@ -71,7 +78,7 @@ struct Workload {
     std::vector<DType> dtypes;
     std::vector<const Variant*> variants;
 
-    std::vector<DType> dtypes_of(const Variant& variant) const;  // the workload's that the variant's rules let through
+    std::vector<DType> dtypes_of(const Variant& variant) const;  // those of the workload that the variant's rules allow
     const Variant& variant(const std::string& name) const;       // ParameterError listing the names there are
     std::string source_path(const Variant& variant) const { return name + "/" + variant.name + ".cl"; }
     std::string entry_point(const Variant& variant) const { return name + "_" + variant.name; }
@@ -84,6 +91,19 @@ struct Workload {
 const std::vector<const Workload*>& workloads();
 const Workload& workload(const std::string& name);
 
+// A workload of rows that live as long as the program.
+template <class Row>
+Workload workload_of(std::string name, std::vector<DType> dtypes, const std::vector<Row>& rows) {
+    Workload made{std::move(name), std::move(dtypes), {}};
+    for (const auto& row : rows) made.variants.push_back(&row);
+    return made;
+}
+// The row of a workload whose rows are all of this type. Throws ParameterError listing the names there are.
+template <class Row>
+const Row& row_of(const Workload& workload, const std::string& name) {
+    return static_cast<const Row&>(workload.variant(name));
+}
+
 // Throws ParameterError for unknown, missing or undeclared values, UnsupportedError for a dtype, feature or rule that
 // is not met.
 void check_configuration(const Workload& workload, const Variant& variant, const Case& configuration);
@@ -92,9 +112,17 @@ void check_configuration(const Workload& workload, const Variant& variant, const
 std::string build_options(const Case& configuration);
 
 // Rules several workloads share.
+Rule constraint(std::function<bool(const Case&)> holds, std::string reason);
 Rule needs_local_bytes(std::function<std::int64_t(const Case&)> bytes);
+// The device allows work-groups of `items` work-items; `shape` describes such a group in messages (default: the
+// number).
+Rule work_group_fits(std::function<std::int64_t(const Case&)> items,
+                     std::function<std::string(const Case&)> shape = nullptr);
 Rule work_group_fits(const char* parameter);
+Rule work_group_fits(const char* across, const char* down);
 Rule multiple_of(const char* parameter, const char* divisor);
-Rule loads_past_l1();  // parameter LOAD=1 is PTX
+// `what` ("LOAD=1 is") is written in PTX, which only NVIDIA's compiler reads. The rule holds where `wanted` is false.
+Rule needs_ptx(std::string what, std::function<bool(const Case&)> wanted);
+Rule loads_past_l1();  // LOAD=1
 
 }  // namespace gpuopt

@@ -95,7 +95,9 @@ def build(elements):
     a = gpuopt._core.empty((elements,), np.dtype(np.float32), d)
     b = gpuopt._core.empty((elements,), np.dtype(np.float32), d)
     c = gpuopt.Configuration("copy_chunks", WIDTH=4, ITEMS=8)
-    return gpuopt._core.prepare_microbench(a, b, 0, 1, False, c.variant, c.parameters)
+    return gpuopt._core.prepare_microbench(
+        a, b, width=0, trips=1, store=False, variant=c.variant, parameters=c.parameters
+    )
 """
 
 

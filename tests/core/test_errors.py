@@ -126,7 +126,9 @@ def test_bandwidth_checks_where_it_writes(any_device: gpuopt.Device) -> None:
 
     def prepare(source: gpuopt.DeviceArray, to: gpuopt.DeviceArray, variant: str, store: bool = False) -> None:
         shape = complete("microbench", Configuration(variant))
-        gpuopt._core.prepare_microbench(source, to, 0, 1, store, shape.variant, shape.parameters)
+        gpuopt._core.prepare_microbench(
+            source, to, width=0, trips=1, store=store, variant=shape.variant, parameters=shape.parameters
+        )
 
     source = array(4096)
     with pytest.raises(gpuopt.ArrayError, match=r"^to: it holds 4080 elements, 4096 are written; give"):

@@ -100,7 +100,7 @@ def test_a_started_plan_has_no_samples(any_device: gpuopt.Device) -> None:
         {p.name: p.standard for p in v.parameters} for v in gpuopt.variants("tomography") if v.name == "joseph"
     )
     scan = on_device.kernel_geometry(geometry, volume)
-    plan = _core.prepare_joseph(None, image, data, scan, False, "joseph", standard)
+    plan = _core.prepare_joseph(None, image, data, scan, accumulate=False, variant="joseph", parameters=standard)
     plan.prepared.run()
     plan.start(image, data)
     with pytest.raises(ParameterError, match="it has been started"):

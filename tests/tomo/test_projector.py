@@ -154,9 +154,9 @@ def test_refused_plans(any_device: gpuopt.Device, known: Known) -> None:
     geometry = on_device.kernel_geometry(*SCANS["steep"])
     image, data = gpuopt.to_device(x, any_device), gpuopt.to_device(y, any_device)
     with pytest.raises(ParameterError, match="does not go along rays"):
-        _core.prepare_joseph(None, image, data, geometry, False, "image", {})
+        _core.prepare_joseph(None, image, data, geometry, accumulate=False, variant="image", parameters={})
     with pytest.raises(ArrayError, match="projections: its shape"):
-        _core.prepare_joseph(None, image, image, geometry, False, "joseph", {})
+        _core.prepare_joseph(None, image, image, geometry, accumulate=False, variant="joseph", parameters={})
 
 
 # ---------------------------------------------------------------- arrays

@@ -21,14 +21,14 @@ def kernel_geometry(geometry: Geometry, volume: Volume) -> _core.TomographyGeome
     """A scan and a volume as kernels take them. Raises ParameterError where they do not belong together."""
     geometry.check(volume)
     return _core.TomographyGeometry(
-        np.concatenate(list(geometry.frames), axis=1),
-        geometry.detector.rows,
-        geometry.detector.columns,
-        geometry.parallel,
-        geometry.radius or 0.0,
-        list(volume.shape),
-        list(volume.voxel),
-        list(volume.centre),
+        frames=np.concatenate(list(geometry.frames), axis=1),
+        rows=geometry.detector.rows,
+        columns=geometry.detector.columns,
+        parallel=geometry.parallel,
+        radius=geometry.radius or 0.0,
+        shape=list(volume.shape),
+        voxel=list(volume.voxel),
+        middle=list(volume.centre),
     )
 
 
@@ -67,8 +67,16 @@ def plan_back_projection(
     configuration: Configuration,
 ) -> Prepared:
     """The same for what was prepared before."""
-    name, parameters = configuration.variant, configuration.parameters
-    return _core.prepare_back_projection(projections, out, scan, weight, fdk, accumulate, name, parameters)
+    return _core.prepare_back_projection(
+        projections,
+        out,
+        scan,
+        weight=weight,
+        fdk=fdk,
+        accumulate=accumulate,
+        variant=configuration.variant,
+        parameters=configuration.parameters,
+    )
 
 
 def traits_of(scan: _core.TomographyGeometry, volume: Volume) -> dict[str, object]:

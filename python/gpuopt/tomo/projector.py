@@ -192,9 +192,16 @@ class Projector(GeometricOperator):
     ) -> JosephPlan:
         traits: dict[str, Any] = {"operation": lambda: operation, "upright": lambda: self._upright}
         configuration = resolve("tomography", self.device, "float32", None, traits)
-        name, parameters = configuration.variant, configuration.parameters
         scan = on_device.kernel_geometry(geometry, volume)
-        return _core.prepare_joseph(self._scratch, image, data, scan, accumulate, name, parameters)
+        return _core.prepare_joseph(
+            self._scratch,
+            image,
+            data,
+            scan,
+            accumulate=accumulate,
+            variant=configuration.variant,
+            parameters=configuration.parameters,
+        )
 
 
 def _bytes(memory_limit: Any) -> int:

@@ -2,7 +2,6 @@
 
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
-#include "runtime/discovery.hpp"
 #include "workloads/gem/gem.hpp"
 
 namespace gpuopt {
@@ -40,7 +39,8 @@ std::shared_ptr<Prepared> prepare(const py::object& xyz, const py::object& charg
     const auto atoms = operand(xyz, "xyz"), points = operand(place, "points");
     if (atoms.dtype != DType::f32 && atoms.dtype != DType::f64)
         throw ArrayError("xyz", std::string("its dtype is ") + facts(atoms.dtype).numpy_name, "use float32 or float64");
-    GemInput input;
+    GemArguments input;
+    input.dtype = atoms.dtype;
     input.atoms = atoms.rank() > 0 ? atoms.shape[0] : 0;
     input.points = points.rank() > 0 ? points.shape[0] : 0;
     std::vector<Operand> held = {host_array(xyz, "xyz", atoms.dtype, "xyz", {input.atoms, 3}),
@@ -63,17 +63,18 @@ std::shared_ptr<Prepared> prepare(const py::object& xyz, const py::object& charg
     if (out.dtype != atoms.dtype || out.shape != std::vector<std::int64_t>{input.points})
         throw ArrayError("out", "its shape or dtype is not the potentials'",
                          "give shape " + shape_text({input.points}) + " of " + facts(atoms.dtype).numpy_name);
-    const auto model = model_of(numbers, part, compat);
+    input.model = model_of(numbers, part, compat);
+    input.phi = out.buffer;
     const py::gil_scoped_release release;
-    return prepare_gem(out.buffer->session(), atoms.dtype, input, model, out.buffer, variant, parameters);
+    return prepare_gem(input, variant, parameters);
 }
 
 }  // namespace
 
 void bind_gem(py::module_& module) {
-    module.def("prepare_gem", &prepare, py::arg("xyz"), py::arg("charge"), py::arg("inner"), py::arg("points"),
-               py::arg("shift"), py::arg("r"), py::arg("numbers"), py::arg("part"), py::arg("compat"),
-               py::arg("nearest"), py::arg("out"), py::arg("variant"), py::arg("parameters"));
+    module.def("prepare_gem", &prepare, py::kw_only(), py::arg("xyz"), py::arg("charge"), py::arg("inner"),
+               py::arg("points"), py::arg("shift"), py::arg("r"), py::arg("numbers"), py::arg("part"),
+               py::arg("compat"), py::arg("nearest"), py::arg("out"), py::arg("variant"), py::arg("parameters"));
 }
 
 }  // namespace gpuopt

@@ -6,6 +6,7 @@
 
 #include "runtime/image.hpp"
 #include "workloads/gem/packing.hpp"
+#include "workloads/plan_builder.hpp"
 
 namespace gpuopt {
 namespace {
@@ -14,29 +15,25 @@ using gem::along_a_curve, gem::Box, gem::Packed, gem::Point, gem::Reals;
 
 constexpr std::int64_t most = std::int64_t(1) << 28;  // kernels index four scalars each by int
 
-// Builds the plan: the points of each region with the form of their region, in slices that no watchdog minds.
-class Planner {
+// Builds the plan: points are sorted by region, and each region has launches of its own form, each short enough for
+// drivers that end long kernels.
+class Planner : PlanBuilder {
 public:
-    Planner(const std::shared_ptr<Session>& session, DType dtype, const GemInput& input, const GemModel& model,
-            const std::shared_ptr<Buffer>& phi, const GemVariant& variant, const Parameters& parameters)
-        : session_(session),
-          dtype_(dtype),
-          input_(input),
-          model_(model),
-          phi_(phi),
+    Planner(const GemArguments& arguments, const GemVariant& variant, const Parameters& parameters)
+        : PlanBuilder(arguments.phi->session(), gem_workload(), variant, arguments.dtype,
+                      {{"atoms", arguments.atoms}, {"count", arguments.points}, {"parts", 1}}, parameters),
+          dtype_(arguments.dtype),
+          input_(arguments),
+          model_(arguments.model),
+          phi_(arguments.phi),
           variant_(variant),
-          parameters_(parameters),
-          sizes_({{"atoms", input.atoms}, {"count", input.points}, {"parts", 1}}),
-          case_{session->device(), dtype, sizes_, parameters_},
-          xyz_(input.xyz, dtype),
-          place_(input.place, dtype),
-          box_(xyz_, input.atoms),
-          plan_(std::make_shared<Prepared>(session)) {}
+          xyz_(arguments.xyz, dtype_),
+          place_(arguments.place, dtype_),
+          box_(xyz_, arguments.atoms) {}
 
     std::shared_ptr<Prepared> plan() {
-        check_configuration(gem_workload(), variant_, case_);
-        const auto step = variant_.step(case_);
-        sizes_["atoms"] = (input_.atoms + step - 1) / step * step;
+        check();
+        sizes_["atoms"] = round_up(input_.atoms, variant_.step(case_));
         form_ = variant_.form(case_);
         pack_atoms();
         sort_points();
@@ -51,23 +48,12 @@ public:
     }
 
 private:
-    std::shared_ptr<Buffer> scratch(std::int64_t elements, const std::string& what) {
-        auto buffer =
-            std::make_shared<Buffer>(session_, static_cast<std::size_t>(elements) * facts(dtype_).bytes, what);
-        plan_->keep(buffer);
-        return buffer;
-    }
-    std::int64_t given(const char* parameter, std::int64_t otherwise) const {
-        const auto found = parameters_.find(parameter);
-        return found == parameters_.end() ? otherwise : found->second;
-    }
-
-    // Padding atoms have no charge and lie outside, where no point is.
+    // Atoms added as padding have no charge and lie so far outside that no point touches them.
     void pack_atoms() {
         const auto padded = sizes_.at("atoms");
-        const bool expanded = given("DISTANCE", 0) > 0, tiles = given("DISTANCE", 0) == 2,
+        const bool expanded = case_.parameter_or("DISTANCE", 0) > 0, tiles = case_.parameter_or("DISTANCE", 0) == 2,
                    by_component = variant_.by_component && variant_.by_component(case_);
-        const auto tile = given("TILE", 1);
+        const auto tile = case_.parameter_or("TILE", 1);
         const Reals charge(input_.charge, dtype_), inner(input_.inner, dtype_);
         std::vector<std::int32_t> order;
         if (tiles) order = along_a_curve(xyz_, input_.atoms, box_);
@@ -88,7 +74,7 @@ private:
             if (tiles && i % tile == 0) {
                 middle = tile_centre(order, origin, i, std::min(i + tile, input_.atoms));
                 centres.set4(i / tile, middle, 0);
-                for (std::size_t axis = 0; axis < 3; ++axis)  // as the kernel will read it
+                for (std::size_t axis = 0; axis < 3; ++axis)  // rounded as the kernel reads it
                     middle[axis] = centres.get(4 * (i / tile) + static_cast<std::int64_t>(axis));
             }
             for (std::size_t axis = 0; axis < 3; ++axis) p[axis] -= middle[axis];
@@ -104,7 +90,7 @@ private:
             }
             atoms.set4(i, p, q);
             if (!expanded) continue;
-            double square = 0;  // of the coordinates as rounded; then they are stored times -2
+            double square = 0;  // of the rounded coordinates, which are stored times -2
             for (std::int64_t axis = 0; axis < 3; ++axis) {
                 const double x = atoms.get(4 * i + axis);
                 square += x * x;
@@ -116,7 +102,7 @@ private:
         depth_ = depth.upload(session_, "atoms' depths");
         squares_ = squares.upload(session_, "atoms' squares");
         centres_ = centres.upload(session_, "tiles' centres");
-        if (given("ATOMS", 0) >= 2) image_ = std::make_shared<ImageBuffer>(atoms_, padded);
+        if (case_.parameter_or("ATOMS", 0) >= 2) image_ = std::make_shared<ImageBuffer>(atoms_, padded);
         for (const auto& buffer : {atoms_, depth_, squares_, centres_}) plan_->keep(buffer);
         if (image_) plan_->keep(image_);
     }
@@ -140,7 +126,7 @@ private:
         return model_.part == GemPart::coulomb ? 2 : model_.region(input_.r[point], form_);  // one form serves all
     }
 
-    // Points of one region need no order of their own.
+    // Where all points lie in one region they keep the caller's order.
     void sort_points() {
         std::array<std::int64_t, 4> counts{};
         for (std::int64_t i = 0; i < input_.points; ++i) ++counts[static_cast<std::size_t>(region_of(i))];
@@ -174,8 +160,8 @@ private:
         plan_->keep(shifts_);
     }
 
-    // Pairs that take a fraction of a second on a device that computes one a clock in each of its compute units: a
-    // display must not wait longer for its GPU, nor a person for Ctrl-C.
+    // A launch takes a fraction of a second on a device that computes one pair a clock in each compute unit: a display
+    // that shares the GPU, and a person who presses Ctrl-C, must not wait longer.
     std::int64_t points_a_launch(std::int64_t atoms) const {
         const auto& device = session_->device();
         const double clock_mhz = device.clock_mhz > 0 ? device.clock_mhz : 1000;
@@ -184,13 +170,13 @@ private:
         return std::max<std::int64_t>(1, std::int64_t(pairs / double(atoms) / double(group))) * group;
     }
 
-    // So many that the last wave of work-groups, which may be nearly empty, is a small part of all.
+    // Parts of the atoms: so many that the last wave of work-groups, which may be nearly empty, takes a small share.
     std::int64_t parts(std::int64_t points) const {
-        const auto asked = given("PARTS", 1), tiles = sizes_.at("atoms") / given("TILE", 1);
+        const auto asked = case_.parameter_or("PARTS", 1), tiles = sizes_.at("atoms") / case_.parameter_or("TILE", 1);
         if (asked > 0) return std::min(asked, tiles);
         constexpr std::int64_t groups_a_unit = 512;
-        const auto group = variant_.vertices_a_group(case_), groups = (points + group - 1) / group;
-        const auto wanted = (groups_a_unit * session_->device().compute_units + groups - 1) / groups;
+        const auto group = variant_.vertices_a_group(case_), groups = quotient_up(points, group);
+        const auto wanted = quotient_up(groups_a_unit * session_->device().compute_units, groups);
         const auto room = (std::int64_t(64) << 20) / (points * std::int64_t(facts(dtype_).bytes));  // bytes of sums
         return std::max<std::int64_t>(1, std::min({wanted, tiles, room, std::int64_t(128)}));
     }
@@ -198,33 +184,31 @@ private:
     void add_region(int region, std::int64_t from, std::int64_t count) {
         const auto kind = minimal_kind(model_, region);
         const auto values = constants(model_, form_, kind, total_, input_.nearest, dtype_);
-        const auto model = std::make_shared<Buffer>(session_, values.size() * values[0].size, "the model");
         std::vector<unsigned char> bytes;
         for (const auto& value : values) bytes.insert(bytes.end(), value.bytes, value.bytes + value.size);
-        model->upload(bytes.data());
-        plan_->keep(model);
+        const auto model = uploaded(bytes, "the model");
 
         const auto part = std::to_string(static_cast<int>(model_.part));
         auto levels = parameters_;
-        if (levels.count("PARTS")) levels["PARTS"] = given("PARTS", 1) == 1;  // one program for all ways to split
-        auto options = build_options({case_.device, dtype_, sizes_, levels}) + (input_.nearest > 0 ? " -DCLAMP=1" : "");
+        if (levels.count("PARTS"))
+            levels["PARTS"] = case_.parameter_or("PARTS", 1) == 1;  // one program for all ways to split
+        auto text = options(levels) + (input_.nearest > 0 ? " -DCLAMP=1" : "");
         const bool minimal = form_ == GemForm::minimal;
-        if (minimal) options += kind.options();
-        if (given("SPECIALIZED", 0) == 1) {
-            options += " -DREGION=" + std::to_string(region) + " -DPART=" + part;
-            if (!minimal) options += std::string(" -DSALT=") + (input_.shift ? "1" : "0");
+        if (minimal) text += kind.options();
+        if (case_.parameter_or("SPECIALIZED", 0) == 1) {
+            text += " -DREGION=" + std::to_string(region) + " -DPART=" + part;
+            if (!minimal) text += std::string(" -DSALT=") + (input_.shift ? "1" : "0");
         }
-        const auto& workload = gem_workload();
-        const auto program = session_->build(workload.source_path(variant_), options);
+        const auto kernel = program(text);
         const auto slice = std::min(points_a_launch(sizes_.at("atoms")), count);
         const auto split = variant_.parts ? parts(slice) : 1;
         sizes_["parts"] = split;
-        const bool summed = variant_.parts && given("PARTS", 1) != 1;
+        const bool summed = variant_.parts && case_.parameter_or("PARTS", 1) != 1;
         const auto sums = variant_.parts ? scratch(summed ? split * slice : 1, "sums of parts") : nullptr;
-        const auto tiles = sizes_.at("atoms") / given("TILE", 1);
+        const auto tiles = sizes_.at("atoms") / case_.parameter_or("TILE", 1);
         for (std::int64_t first = from; first < from + count; first += slice) {
             sizes_["count"] = std::min(slice, from + count - first);
-            plan_->add(program, workload.entry_point(variant_), variant_.launch(case_));
+            add_variant(kernel, variant_.launch(case_), false);
             if (image_) plan_->arg(image_->handle());
             else plan_->arg(atoms_->handle());
             plan_->arg(depth_->handle())
@@ -241,11 +225,10 @@ private:
             if (!variant_.parts) continue;
             plan_->arg(squares_->handle())
                 .arg(centres_->handle())
-                .arg(cl_int((tiles + split - 1) / split))
+                .arg(cl_int(quotient_up(tiles, split)))
                 .arg(sums->handle());
             if (!summed) continue;
-            const auto finish = session_->build("gem/passes/finish.cl", pass_options(kind));
-            plan_->add(finish, "gem_finish", launch_1d(sizes_.at("count"), 64));
+            add_pass("finish", options() + kind.options(), launch_1d(sizes_.at("count"), 64));
             plan_->arg(sums->handle())
                 .arg(cl_int(split))
                 .arg(cl_int(first))
@@ -257,55 +240,44 @@ private:
         count_work(kind, count);
     }
 
-    std::string pass_options(const GemKind& kind) const {
-        return build_options({case_.device, dtype_, {}, {}}) + kind.options();
-    }
-
     void scatter() {
-        const auto index =
-            std::make_shared<Buffer>(session_, order_.size() * sizeof(std::int32_t), "the points' order");
-        index->upload(order_.data());
-        plan_->keep(index);
-        plan_->add(session_->build("gem/passes/scatter.cl", build_options({case_.device, dtype_, {}, {}})),
-                   "gem_scatter", launch_1d(input_.points, 64));
+        const auto index = uploaded(order_, "the points' order");
+        add_pass("scatter", options(), launch_1d(input_.points, 64));
         plan_->arg(target_->handle()).arg(index->handle()).arg(cl_int(input_.points)).arg(phi_->handle());
     }
 
-    // What no way to write the form can do without: its instructions, and its results of the special function unit.
-    // Literal formulas have the distance, a root and a division at least.
+    // The least that any kernel of this form must do: instructions, and results of the special function unit. The
+    // literal formulas need at least the distance, a root and a division.
     void count_work(const GemKind& kind, std::int64_t points) {
         const double pairs = double(points) * double(input_.atoms);
-        const bool expanded = given("DISTANCE", 0) > 0, with_t = kind.salt && kind.number != 0;
+        const bool expanded = case_.parameter_or("DISTANCE", 0) > 0, with_t = kind.salt && kind.number != 0;
         double slots = (expanded ? 4 : 6) + (input_.nearest > 0 ? 1 : 0) + (with_t ? 4 : 0) + 1;
         double specials = 1;
         if (form_ == GemForm::minimal) {
             slots += kind.slots();
             specials = kind.specials();
         }
-        const bool estimate = given("RSQRT", 0) == 3 || given("RSQRT", 0) == 5;  // and a step of Newton's at least
+        const bool estimate = case_.parameter_or("RSQRT", 0) == 3 ||
+                              case_.parameter_or("RSQRT", 0) == 5;  // plus at least one Newton step
         plan_->work.special["issue"] += pairs * (slots + specials * (estimate ? 5 : 1));
-        if (given("RSQRT", 0) == 4 && kind.number == 0) specials -= 1 / (4.0 * double(given("VERTICES", 1)));
+        if (case_.parameter_or("RSQRT", 0) == 4 && kind.number == 0)
+            specials -= 1 / (4.0 * double(case_.parameter_or("VERTICES", 1)));
         if (!estimate && dtype_ == DType::f32) plan_->work.special["native_rsqrt"] += pairs * specials;
-        // A CPU's vectors fetch once for all their lanes.
-        if (given("ATOMS", 0) == 2 && session_->device().type != DeviceType::cpu) plan_->work.special["fetch"] += pairs;
+        // On a CPU one fetch serves all lanes of a vector.
+        if (case_.parameter_or("ATOMS", 0) == 2 && !on_cpu()) plan_->work.special["fetch"] += pairs;
     }
 
-    std::shared_ptr<Session> session_;
     DType dtype_;
-    const GemInput& input_;
+    const GemArguments& input_;
     const GemModel& model_;
     std::shared_ptr<Buffer> phi_;
     const GemVariant& variant_;
-    Parameters parameters_;
-    Sizes sizes_;
-    Case case_;
     Reals xyz_, place_;
     Box box_;
-    std::shared_ptr<Prepared> plan_;
     GemForm form_ = GemForm::minimal;
     double total_ = 0;                                                            // charge, times K
-    std::vector<std::pair<int, std::pair<std::int64_t, std::int64_t>>> regions_;  // with first point and count
-    std::vector<std::int32_t> order_;  // the caller's index of each point; empty where it is its own
+    std::vector<std::pair<int, std::pair<std::int64_t, std::int64_t>>> regions_;  // region, first point and count
+    std::vector<std::int32_t> order_;  // the caller's index of each point; empty: the same order
     std::shared_ptr<Buffer> atoms_, depth_, squares_, centres_, points_, shifts_, target_;
     std::shared_ptr<ImageBuffer> image_;
 };
@@ -317,15 +289,14 @@ void check_count(const char* name, std::int64_t count) {
 
 }  // namespace
 
-std::shared_ptr<Prepared> prepare_gem(const std::shared_ptr<Session>& session, DType dtype, const GemInput& input,
-                                      const GemModel& model, const std::shared_ptr<Buffer>& phi,
-                                      const std::string& variant, const Parameters& parameters) {
-    check_count("atoms", input.atoms);
-    check_count("points", input.points);
-    if (model.salt() && model.part != GemPart::coulomb && !input.shift)
+std::shared_ptr<Prepared> prepare_gem(const GemArguments& arguments, const std::string& variant,
+                                      const Parameters& parameters) {
+    check_count("atoms", arguments.atoms);
+    check_count("points", arguments.points);
+    const auto& model = arguments.model;
+    if (model.salt() && model.part != GemPart::coulomb && !arguments.shift)
         throw ArrayError("shift", "it is missing, and there is salt", "give the way to the edge of the ion-free layer");
-    const auto& row = static_cast<const GemVariant&>(gem_workload().variant(variant));
-    return Planner(session, dtype, input, model, phi, row, parameters).plan();
+    return Planner(arguments, row_of<GemVariant>(gem_workload(), variant), parameters).plan();
 }
 
 }  // namespace gpuopt

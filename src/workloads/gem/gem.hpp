@@ -8,16 +8,20 @@
 
 namespace gpuopt {
 
-struct GemVariant : Variant {
-    std::function<GemForm(const Case&)> form;       // literal or minimal
-    std::function<bool(const Case&)> by_component;  // atoms as all x, all y, ... instead of (x, y, z, q) each
-    std::function<std::int64_t(const Case&)> step;  // atoms come in multiples of it
-    bool parts = false;                             // work-groups may split the atoms: takes squares, centres and sums
+struct GemDetails {
+    std::function<GemForm(const Case&)> form;         // literal or minimal
+    std::function<bool(const Case&)> by_component{};  // atoms as all x, all y, ... instead of (x, y, z, q) each
+    std::function<std::int64_t(const Case&)> step;    // atoms come in multiples of it
+    bool parts = false;  // work-groups may split the atoms; its kernel takes squares, centres and sums
+};
+struct GemVariant : Variant, GemDetails {
     std::int64_t vertices_a_group(const Case& at) const;
 };
 
-// Arrays on the host, of one dtype (f32 or f64) but for r; read once, when a plan is made.
-struct GemInput {
+// The input of a sum over all pairs. Arrays lie on the host, of one dtype (f32 or f64) but for r, and are read once,
+// when a plan is made.
+struct GemArguments {
+    DType dtype = DType::f32;
     std::int64_t atoms = 0, points = 0;
     const void* xyz = nullptr;     // (atoms, 3), A
     const void* charge = nullptr;  // (atoms,), e
@@ -26,12 +30,13 @@ struct GemInput {
     const void* shift = nullptr;   // (points, 3), A: from a point to the edge of the ion-free layer; null without salt
     const double* r = nullptr;     // (points,), A: a point's distance from the centre
     double nearest = 0;            // A: closer atoms count as at this distance; 0: as they lie
+    GemModel model{};
+    std::shared_ptr<Buffer> phi{};  // (points,), kcal/(mol e): the result
 };
 
-// phi has `points` elements. Throws ArrayError for more than 2^28 atoms or points, ParameterError, UnsupportedError,
+// Throws ArrayError for more than 2^28 atoms or points, ParameterError, UnsupportedError,
 // KernelBuildError, DeviceMemoryError.
-std::shared_ptr<Prepared> prepare_gem(const std::shared_ptr<Session>& session, DType dtype, const GemInput& input,
-                                      const GemModel& model, const std::shared_ptr<Buffer>& phi,
-                                      const std::string& variant, const Parameters& parameters);
+std::shared_ptr<Prepared> prepare_gem(const GemArguments& arguments, const std::string& variant,
+                                      const Parameters& parameters);
 
 }  // namespace gpuopt

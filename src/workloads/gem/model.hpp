@@ -1,4 +1,4 @@
-// The solvent model's numbers, and what of them a kernel is compiled for and given.
+// The solvent model's numbers: what a kernel is compiled for, and what it is given as constants.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ struct GemKind {
     double scale = 0, with_u = 0, with_g = 0, with_d = 0;
 
     std::string options() const;
-    int slots() const;     // instructions a pair but for the distance and the sum, special functions left out
+    int slots() const;     // instructions for a pair, without those for the distance, the sum and special functions
     int specials() const;  // results of the special function unit
 };
 GemKind minimal_kind(const GemModel& model, int region);

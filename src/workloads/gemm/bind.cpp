@@ -2,7 +2,6 @@
 
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
-#include "runtime/discovery.hpp"
 #include "workloads/gemm/gemm.hpp"
 
 namespace gpuopt {
@@ -44,7 +43,7 @@ struct Arrays {
     }
 };
 
-// The same with a place for the result.
+// The arrays, the device they go to and the array for the result.
 struct Call {
     Arrays arrays;
     std::shared_ptr<Session> session;
@@ -78,7 +77,7 @@ struct Call {
             throw ArrayError("out", "it shares memory with " + operand.name, "give an array of its own");
     }
 
-    // Buffers, uploaded where they are NumPy's and cannot be used as they lie. Without the GIL.
+    // Makes the buffers. NumPy arrays are uploaded, unless the device can work in their memory. Call without the GIL.
     void upload() {
         const auto same = arrays.a.host == arrays.b.host && arrays.a.host && arrays.a.shape == arrays.b.shape &&
                           arrays.a.strides == arrays.b.strides;
@@ -95,7 +94,7 @@ struct Call {
                             result);
     }
 
-    // What was computed is in the caller's array after it.
+    // Brings the result into the caller's array.
     void finish() const {
         if (in_place) arguments.d.buffer->settle();
         else if (!result.is_device()) result.take(*arguments.d.buffer);
@@ -106,13 +105,13 @@ struct Call {
     static std::size_t bytes(const Operand& operand) {
         return DeviceArray::bytes_of(operand.dtype, operand.shape, operand.name);
     }
-    // Bytes from where a buffer of the device could begin, on the same page of memory.
+    // Bytes between the last address at which a buffer may begin and the array's first element.
     std::size_t beyond_alignment(const Operand& operand) const {
         return reinterpret_cast<std::uintptr_t>(operand.host) % session->device().base_align_bytes;
     }
-    // A CPU's kernels work in the caller's memory. A buffer begins as aligned as the device's own, or the driver may
-    // copy it; NumPy's arrays begin anywhere, so those that are read begin some elements into theirs. What is written
-    // has its buffer to itself.
+    // A CPU's kernels work in the caller's memory. A buffer must begin at the device's own alignment, or the driver may
+    // copy it. NumPy's arrays begin anywhere: an array that is read gets a buffer that begins a little before it. An
+    // array that is written must be aligned itself, so that its buffer holds nothing else.
     bool can_borrow(const Operand& operand, bool written = false) const {
         return operand.host && session->device().type == DeviceType::cpu && operand.strides.empty() &&
                bytes(operand) > 0 && beyond_alignment(operand) % (written ? SIZE_MAX : facts(operand.dtype).bytes) == 0;
@@ -135,8 +134,7 @@ struct Call {
 py::object gemm(const py::object& a, const py::object& b, const py::object& c, double alpha, double beta,
                 const py::object& out, bool transpose_a, bool transpose_b, const Device& device,
                 const std::string& variant, const Parameters& parameters) {
-    Call call(Arrays(a, b, c, transpose_a, transpose_b, beta),
-              Session::of(discover().devices.at(static_cast<std::size_t>(device.index))), alpha, out);
+    Call call(Arrays(a, b, c, transpose_a, transpose_b, beta), session_of(device), alpha, out);
     {
         const py::gil_scoped_release release;
         call.upload();

@@ -1,5 +1,5 @@
 // Plans of the variant that reads A from constant memory: one pass transposes all of A, panel by panel; then each
-// launch has a panel as its constant buffer, no copy between them.
+// launch gets a panel as its constant buffer, without a copy between launches.
 #include <algorithm>
 
 #include "workloads/gemm/planner.hpp"
@@ -8,13 +8,14 @@ namespace gpuopt {
 namespace {
 
 constexpr std::int64_t most_launches = 1 << 16;  // of a plan; each holds a kernel object
-constexpr std::int64_t most_bytes = 1 << 16;     // what GPUs have; some CPUs call all of their memory constant
+constexpr std::int64_t most_bytes =
+    1 << 16;  // of constant memory on GPUs; some CPUs report all of their memory as constant
 
 std::int64_t tiles_a_panel(const Case& at) {
     if (at.parameter("TILES") == 1) return 1;
     const auto room = std::min(most_bytes, static_cast<std::int64_t>(at.device.constant_bytes));
     const auto tile = at.parameter("HEIGHT") * at.parameter("DEPTH") * at.element_bytes();
-    return std::max<std::int64_t>(1, std::min(room / tile, groups_of(at.size("M"), at.parameter("HEIGHT"))));
+    return std::max<std::int64_t>(1, std::min(room / tile, quotient_up(at.size("M"), at.parameter("HEIGHT"))));
 }
 
 }  // namespace
@@ -22,8 +23,8 @@ std::int64_t tiles_a_panel(const Case& at) {
 std::map<std::string, double> bytes_of_constant(const Case& at) {
     const auto m = double(at.size("M")), n = double(at.size("N")), k = double(at.size("K"));
     const auto element = double(at.element_bytes()), height = double(at.parameter("HEIGHT"));
-    const auto rows = double(groups_of(at.size("M"), at.parameter("HEIGHT")));
-    const auto panels = double(groups_of(at.size("K"), at.parameter("DEPTH")));
+    const auto rows = double(quotient_up(at.size("M"), at.parameter("HEIGHT")));
+    const auto panels = double(quotient_up(at.size("K"), at.parameter("DEPTH")));
     return {{"requested", element * (k * n * rows + m * n * (2 * panels - 1 + double(at.size("addend"))) + 2 * m * k)},
             {"constant", element * k * n * rows * height}};
 }
@@ -33,7 +34,7 @@ void build_constant(GemmPlanner& planner) {
     const auto height = at.parameter("HEIGHT"), depth = at.parameter("DEPTH"), tiles = tiles_a_panel(at);
     const auto whole = planner.whole();
     const auto matrices = whole.a.batch == 0 ? std::int64_t(1) : whole.batch;
-    const auto down = groups_of(whole.m, tiles * height), across = groups_of(whole.k, depth);
+    const auto down = quotient_up(whole.m, tiles * height), across = quotient_up(whole.k, depth);
     if (down * across * matrices > most_launches)
         throw UnsupportedError(UnsupportedError::Because::constraint,
                                "gemm constant: A has " + std::to_string(down * across * matrices) +
@@ -45,10 +46,7 @@ void build_constant(GemmPlanner& planner) {
     packing.batch = matrices;
     packing.d = {planner.scratch(down * across * panel * matrices, "panels of A"), 0, down * across * panel, 0};
     const auto element_a_work_item = [&](const Sizes& sizes) {
-        auto launch = launch_1d(packing.d.batch, 64);
-        launch.dimensions = 3;
-        launch.global[2] = static_cast<std::size_t>(sizes.at("batch"));
-        return launch;
+        return launch_3d({packing.d.batch, 1, sizes.at("batch")}, 64, 1);
     };
     planner.in_parts(packing, element_a_work_item, [&](const GemmCall& part, const Launch& launch) {
         planner.pass("constant_panels", part, launch, {{"TILES", tiles}, {"HEIGHT", height}, {"DEPTH", depth}});

@@ -19,23 +19,19 @@ Sizes sizes_of(const GemmArguments& given) {
             {"transpose_b", given.transpose_b ? 1 : 0}};
 }
 
-// In elements, since kernels load four of them at once, of whatever size.
+// Kernels load four elements at once, whatever an element's size.
 bool aligned(const GemmMatrix& matrix) { return matrix.ld % 4 == 0 && matrix.batch % 4 == 0 && matrix.from % 4 == 0; }
 
 }  // namespace
 
 GemmPlanner::GemmPlanner(std::shared_ptr<Session> session, const GemmArguments& arguments, const GemmVariant& variant,
                          const Parameters& parameters)
-    : session_(std::move(session)),
+    : PlanBuilder(std::move(session), gemm_workload(), variant, arguments.dtype, sizes_of(arguments), parameters),
       arguments_(arguments),
-      variant_(variant),
-      parameters_(parameters),
-      sizes_(sizes_of(arguments)),
-      case_{session_->device(), arguments.dtype, sizes_, parameters_},
-      plan_(std::make_shared<Prepared>(session_)) {}
+      variant_(variant) {}
 
 std::shared_ptr<Prepared> GemmPlanner::build() {
-    check_configuration(gemm_workload(), variant_, case_);
+    check();
     const bool nothing = arguments_.m == 0 || arguments_.n == 0 || arguments_.batch == 0;
     const bool products = arguments_.k > 0 && arguments_.alpha != 0;
     plan_->work = work();
@@ -51,13 +47,6 @@ std::shared_ptr<Prepared> GemmPlanner::build() {
             whole(), [this](const Sizes& sizes) { return launch(sizes); },
             [this](const GemmCall& part, const Launch& shape) { multiply(part, shape); });
     return plan_;
-}
-
-std::shared_ptr<Buffer> GemmPlanner::scratch(std::int64_t elements, const std::string& what) {
-    auto buffer =
-        std::make_shared<Buffer>(session_, static_cast<std::size_t>(elements) * facts(arguments_.dtype).bytes, what);
-    plan_->keep(buffer);
-    return buffer;
 }
 
 GemmCall GemmPlanner::whole() const {
@@ -77,12 +66,13 @@ void GemmPlanner::in_parts(const GemmCall& call, const std::function<Launch(cons
             sizes[name] = size;
         return launch(sizes);
     };
-    // Halves of rows, at multiples that keep every alignment and tile.
+    // Rows are halved until a part fits a launch; parts begin at multiples of 1024 rows, which keeps alignment and
+    // tiles.
     const auto groups_down = [](const Launch& shape) {
         return static_cast<std::int64_t>(shape.global[1] / shape.local[1]);
     };
     auto rows = call.m;
-    while (groups_down(shape_of(rows, 1)) > most_groups) rows = groups_of(groups_of(rows, 2), 1024) * 1024;
+    while (groups_down(shape_of(rows, 1)) > most_groups) rows = quotient_up(quotient_up(rows, 2), 1024) * 1024;
     for (std::int64_t matrix = 0; matrix < call.batch; matrix += most_groups)
         for (std::int64_t row = 0; row < call.m; row += rows) {
             auto part = call;
@@ -101,7 +91,7 @@ Parameter parts_of_k_parameter() {
 }
 
 std::int64_t GemmPlanner::parts_of_k(const GemmCall& call, const Launch& launch) const {
-    // Of the work-items a compute unit could hold, 256 are enough here, since each has many sums (H200, 2026-11).
+    // 256 work-items fill a compute unit here, fewer than it could hold, since each keeps many sums (H200, 2026-11).
     constexpr std::int64_t shortest = 64, most = 64, enough = 256;
     if (call.batch > 1) return 1;
     if (const auto parts = case_.parameter("SPLIT"); parts > 0) return parts;
@@ -112,10 +102,10 @@ std::int64_t GemmPlanner::parts_of_k(const GemmCall& call, const Launch& launch)
 
 void GemmPlanner::in_parts_of_k(const GemmCall& call, std::int64_t parts, std::int64_t step,
                                 const std::function<void(const GemmCall&)>& add) {
-    const auto each = groups_of(groups_of(call.k, parts), step) * step, count = groups_of(call.k, each);
+    const auto each = quotient_up(quotient_up(call.k, parts), step) * step, count = quotient_up(call.k, each);
     if (count <= 1) return add(call);
     GemmMatrix sums;
-    sums.ld = groups_of(call.n, 4) * 4;
+    sums.ld = quotient_up(call.n, 4) * 4;
     sums.batch = sums.ld * call.m;
     sums.buffer = scratch(sums.batch * count, "sums of parts of k");
     auto part = call;
@@ -129,7 +119,7 @@ void GemmPlanner::in_parts_of_k(const GemmCall& call, std::int64_t parts, std::i
     sum.a = sum.b = sums;
     sum.k = count;
     sum.transpose_a = sum.transpose_b = false;
-    pass("sum", sum, launch_1d(call.m * groups_of(call.n, 4), 256));
+    pass("sum", sum, launch_1d(call.m * quotient_up(call.n, 4), 256));
 }
 
 Launch GemmPlanner::launch(const Sizes& sizes) const {
@@ -140,56 +130,50 @@ Launch GemmPlanner::launch(const Sizes& sizes) const {
 }
 
 void GemmPlanner::multiply(const GemmCall& call, const Launch& launch) {
-    const auto& workload = gemm_workload();
-    plan_->main_step = plan_->steps().size();
     auto levels = parameters_;
     levels.erase("SPLIT");  // one program for all ways to split
-    add(workload.source_path(variant_), workload.entry_point(variant_), call, launch, levels,
-        variant_.options ? variant_.options(case_) : std::string());
+    const auto own = variant_.options ? variant_.options(case_) : std::string();
+    add_variant(options(levels) + call_options(call) + own, launch, true);
+    add_arguments(call);
 }
 
 void GemmPlanner::pass(const std::string& name, const GemmCall& call, const Launch& launch, const Parameters& macros) {
-    add("gemm/passes/" + name + ".cl", "gemm_" + name, call, launch, macros);
+    add_pass(name, options(macros) + call_options(call), launch);
+    add_arguments(call);
 }
 
-void GemmPlanner::add(const std::string& path, const std::string& entry_point, const GemmCall& call,
-                      const Launch& launch, const Parameters& parameters, const std::string& more_options) {
+std::string GemmPlanner::call_options(const GemmCall& call) const {
     const auto flag = [](const char* name, int value) {
         return std::string(" -D") + name + "=" + std::to_string(value);
     };
-    const auto dtype = arguments_.dtype;
-    auto options = build_options({case_.device, dtype, sizes_, parameters}) + flag("TRANSPOSE_A", call.transpose_a) +
-                   flag("TRANSPOSE_B", call.transpose_b) + flag("ADDEND", static_cast<int>(call.addend));
+    auto text = flag("TRANSPOSE_A", call.transpose_a) + flag("TRANSPOSE_B", call.transpose_b) +
+                flag("ADDEND", static_cast<int>(call.addend));
     if (variant_.wide)
-        options += flag("ALIGNED_A", aligned(call.a)) + flag("ALIGNED_B", aligned(call.b)) +
-                   flag("ALIGNED_D", aligned(call.d));
-    options += more_options;
-    plan_->add(session_->build(path, options), entry_point, launch);
+        text += flag("ALIGNED_A", aligned(call.a)) + flag("ALIGNED_B", aligned(call.b)) +
+                flag("ALIGNED_D", aligned(call.d));
+    return text;
+}
+
+void GemmPlanner::add_arguments(const GemmCall& call) {
     const auto& c = call.addend == Addend::c ? call.c : call.d;
     plan_->arg(call.a.buffer->handle()).arg(call.b.buffer->handle());
     plan_->arg(c.buffer->handle()).arg(call.d.buffer->handle());
-    for (const auto size : {call.m, call.n, call.k}) plan_->arg(cl_int(size));
-    for (const auto ld : {call.a.ld, call.b.ld, c.ld, call.d.ld}) plan_->arg(cl_long(ld));
-    for (const auto step : {call.a.batch, call.b.batch, c.batch, call.d.batch}) plan_->arg(cl_long(step));
-    plan_->arg(real_scalar(dtype, arguments_.alpha)).arg(real_scalar(dtype, arguments_.beta));
-    for (const auto from : {call.a.from, call.b.from, c.from, call.d.from}) plan_->arg(cl_long(from));
-    plan_->arg(cl_int(call.k_last > 0 ? call.k_last : call.k));
+    ints({call.m, call.n, call.k});
+    longs({call.a.ld, call.b.ld, c.ld, call.d.ld});
+    longs({call.a.batch, call.b.batch, c.batch, call.d.batch});
+    plan_->arg(real_scalar(case_.dtype, arguments_.alpha)).arg(real_scalar(case_.dtype, arguments_.beta));
+    longs({call.a.from, call.b.from, c.from, call.d.from});
+    ints({call.k_last > 0 ? call.k_last : call.k});
 }
 
 void GemmPlanner::scale() {
     const auto launch = [](const Sizes& sizes) {
-        constexpr std::int64_t across = 64;
-        Launch shape;
-        shape.dimensions = 3;
-        shape.local[0] = static_cast<std::size_t>(across);
-        shape.global = {static_cast<std::size_t>(groups_of(sizes.at("N"), across) * across),
-                        static_cast<std::size_t>(sizes.at("M")), static_cast<std::size_t>(sizes.at("batch"))};
-        return shape;
+        return launch_3d({sizes.at("N"), sizes.at("M"), sizes.at("batch")}, 64, 1);
     };
     in_parts(whole(), launch, [this](const GemmCall& part, const Launch& shape) { pass("scale", part, shape); });
 }
 
-// Compulsory traffic: every matrix once, one that a batch shares once in all.
+// Compulsory traffic: every matrix once; a matrix that a whole batch shares counts once.
 Work GemmPlanner::work() const {
     const auto element = double(facts(arguments_.dtype).bytes), batch = double(arguments_.batch);
     const auto m = double(arguments_.m), n = double(arguments_.n), k = double(arguments_.k);
@@ -256,8 +240,7 @@ GemmShape check_gemm(const std::vector<std::int64_t>& a, const std::vector<std::
 
 std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments,
                                        const std::string& variant, const Parameters& parameters) {
-    const auto& row = static_cast<const GemmVariant&>(gemm_workload().variant(variant));
-    return GemmPlanner(session, arguments, row, parameters).build();
+    return GemmPlanner(session, arguments, row_of<GemmVariant>(gemm_workload(), variant), parameters).build();
 }
 
 }  // namespace gpuopt

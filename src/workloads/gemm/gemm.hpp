@@ -11,28 +11,29 @@ namespace gpuopt {
 class GemmPlanner;
 
 // Case sizes: "M", "N", "K", "batch", and 1 or 0 for "addend" (beta is not 0), "transpose_a" and "transpose_b".
-struct GemmVariant : Variant {
-    // Bytes by memory class that one product of a batch moves, "dram" aside.
+struct GemmDetails {
+    // Bytes by memory class that one product of a batch moves; without "dram", which every variant has in common.
     std::function<std::map<std::string, double>(const Case&)> bytes;
-    // Adds the steps of a product to the plan; where empty, it is the variant's kernel alone. A variant that prepares
-    // its operands has a builder, in a source file of its own.
+    // Adds the steps of a product to the plan. Empty: the plan is one launch of the variant's kernel. A variant that
+    // prepares its operands has a builder, in a source file of its own.
     std::function<void(GemmPlanner&)> build{};
-    std::function<std::map<std::string, double>(const Case&)> special{};  // of one product, as in Work
-    bool wide = true;                                                     // its kernels take ALIGNED_A, _B and _D
-    std::function<std::string(const Case&)> options{};                    // of its kernel's build, beside the macros
+    std::function<std::map<std::string, double>(const Case&)> special{};  // of one product, see Work::special
+    bool wide = true;  // whether its kernel is built with ALIGNED_A, ALIGNED_B and ALIGNED_D
+    std::function<std::string(const Case&)> options{};  // more build options of its kernel
 };
+struct GemmVariant : Variant, GemmDetails {};
 
 // Variants with builders of their own.
 GemmVariant gemm_packed();
 GemmVariant gemm_register_tile();
 GemmVariant gemm_tensor();
 
-// A row-major matrix, or one for each product of a batch, as a kernel is told of it; in elements.
+// A row-major matrix, or one for each product of a batch. Distances in elements.
 struct GemmMatrix {
     std::shared_ptr<Buffer> buffer;
-    std::int64_t ld = 0;     // from a row to the next
-    std::int64_t batch = 0;  // from a matrix to the next; 0 where all products share one
-    std::int64_t from = 0;   // before the first
+    std::int64_t ld = 0;     // distance between rows
+    std::int64_t batch = 0;  // distance between matrices; 0: all products share one
+    std::int64_t from = 0;   // elements of the buffer before the first
 };
 
 struct GemmArguments {

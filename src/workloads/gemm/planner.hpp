@@ -2,24 +2,23 @@
 #pragma once
 
 #include "workloads/gemm/gemm.hpp"
+#include "workloads/plan_builder.hpp"
 
 namespace gpuopt {
 
-inline std::int64_t groups_of(std::int64_t items, std::int64_t a_group) { return (items + a_group - 1) / a_group; }
-
-// Where a kernel finds the addend, as ADDEND.
+// Where a kernel finds the addend: the values of the macro ADDEND.
 enum class Addend { none = 0, c = 1, d = 2 };
 
 // One launch of a kernel with GEMM_ARGUMENTS: a product, or a part of one.
 struct GemmCall {
     GemmMatrix a, b, c, d;
     std::int64_t m = 0, n = 0, k = 0, batch = 1;
-    std::int64_t k_last = 0;  // of the batch's last matrix; 0 where it has as much as the others
+    std::int64_t k_last = 0;  // k of the batch's last matrix; 0: the same as the others'
     Addend addend = Addend::none;
     bool transpose_a = false, transpose_b = false;
 };
 
-class GemmPlanner {
+class GemmPlanner : PlanBuilder {
 public:
     GemmPlanner(std::shared_ptr<Session> session, const GemmArguments& arguments, const GemmVariant& variant,
                 const Parameters& parameters);
@@ -30,21 +29,20 @@ public:
     const Case& at() const { return case_; }
     Prepared& plan() { return *plan_; }
 
-    // Lives as long as the plan.
-    std::shared_ptr<Buffer> scratch(std::int64_t elements, const std::string& what);
+    using PlanBuilder::scratch;
 
     GemmCall whole() const;  // the product as it was asked for
-    // The call in parts that are no more work-groups than a launch may have: `launch` says how many a part has, `add`
-    // adds its steps.
+    // Divides a call into parts that fit a launch (65535 work-groups in y and z): `launch` gives the launch of a part's
+    // sizes, `add` adds the part's steps.
     void in_parts(const GemmCall& call, const std::function<Launch(const Sizes&)>& launch,
                   const std::function<void(const GemmCall&, const Launch&)>& add) const;
 
-    // The call, of one product, as `parts` calls of at least a part each, multiples of `step`: `add` gets them as a
-    // batch whose operands it places, and whose results a pass adds. Few results fill a device only so, and short sums
-    // are more accurate than long ones. With 1 part, `add` gets the call.
+    // Divides the sum over k of one product into `parts`, each a multiple of `step` long. `add` gets them as a batch
+    // and sets where each matrix of it begins; a pass then adds their results. This fills a device where results are
+    // few, and short sums are more accurate than long ones. With 1 part, `add` gets the call as it is.
     void in_parts_of_k(const GemmCall& call, std::int64_t parts, std::int64_t step,
                        const std::function<void(const GemmCall&)>& add);
-    // How many parts of k SPLIT asks for, of a call whose launch is this.
+    // The parts of k for a call with this launch: what the parameter SPLIT says, or as many as fill the device.
     std::int64_t parts_of_k(const GemmCall& call, const Launch& launch) const;
 
     // The variant's kernel as the plan's main step; arguments of its own may follow through plan().arg.
@@ -54,18 +52,13 @@ public:
     Launch launch(const Sizes& sizes) const;  // the variant's
 
 private:
-    void add(const std::string& path, const std::string& entry_point, const GemmCall& call, const Launch& launch,
-             const Parameters& parameters, const std::string& more_options = {});
+    std::string call_options(const GemmCall& call) const;
+    void add_arguments(const GemmCall& call);  // to the kernel that was added last
     void scale();
     Work work() const;
 
-    std::shared_ptr<Session> session_;
     GemmArguments arguments_;
     const GemmVariant& variant_;
-    Parameters parameters_;
-    Sizes sizes_;
-    Case case_;
-    std::shared_ptr<Prepared> plan_;
 };
 
 // The parameter SPLIT.

@@ -9,7 +9,7 @@ std::int64_t items_of(const Case& at) {
 }
 
 std::int64_t local_bytes(const Case& at) {
-    // A pad where k lies side by side in the operand and no pass has turned it.
+    // Four elements of padding where neighbours in memory differ in k and no pass has transposed the operand.
     const bool turned = at.parameter("PASS") == 1;
     const auto pad_a = turned || at.size("transpose_a") == 1 ? 0 : 4, pad_b = !turned && at.size("transpose_b") ? 4 : 0;
     return at.parameter("STAGES") * at.parameter("TILE_K") *
@@ -17,29 +17,30 @@ std::int64_t local_bytes(const Case& at) {
 }
 
 Launch tiles(const Case& at) {
-    return launch_1d(groups_of(at.size("M"), at.parameter("TILE_M")) * groups_of(at.size("N"), at.parameter("TILE_N")) *
-                         items_of(at),
+    return launch_1d(quotient_up(at.size("M"), at.parameter("TILE_M")) *
+                         quotient_up(at.size("N"), at.parameter("TILE_N")) * items_of(at),
                      items_of(at));
 }
 
 std::map<std::string, double> traffic(const Case& at) {
     const auto m = double(at.size("M")), n = double(at.size("N")), k = double(at.size("K"));
     const auto element = double(at.element_bytes());
-    // Of 4 x 8 neighbours, those of a row or a column read the same: a GPU's local memory serves them once.
+    // In a block of 4 x 8 work-items, those of a row (or a column) read the same address: local memory serves it once.
     const auto rows_read = 4 * double(at.parameter("WORK_M")), columns_read = 8 * double(at.parameter("WORK_N"));
     return {
         {"requested", element * m * n * k * (1 / double(at.parameter("TILE_M")) + 1 / double(at.parameter("TILE_N")))},
         {"local", element * m * n * k * (1 / rows_read + 1 / columns_read)}};
 }
 
-// The operand with k from row to row and rows that begin at multiples of four elements: as it is, or turned by a pass.
+// Makes an operand whose rows run along M or N, one row for each k, and begin at multiples of four elements. A pass
+// transposes or copies it where it is not so already.
 void turn(GemmPlanner& planner, const GemmCall& part, GemmMatrix& matrix, bool& k_side_by_side, std::int64_t across,
           const std::string& what) {
     constexpr std::int64_t wide = 4;  // elements that a kernel loads at once
     const bool aligned = matrix.ld % wide == 0 && matrix.batch % wide == 0 && matrix.from % wide == 0;
     if (!k_side_by_side && aligned) return;
     GemmMatrix turned;
-    turned.ld = groups_of(across, wide) * wide;
+    turned.ld = quotient_up(across, wide) * wide;
     const auto matrices = matrix.batch == 0 ? 1 : part.batch;
     turned.batch = matrix.batch == 0 ? 0 : turned.ld * part.k;
     turned.buffer = planner.scratch(turned.ld * part.k * matrices, what);
@@ -51,12 +52,8 @@ void turn(GemmPlanner& planner, const GemmCall& part, GemmMatrix& matrix, bool& 
     call.n = across;
     call.k = 1;
     call.batch = matrices;
-    Launch launch;
-    launch.dimensions = 3;
-    launch.local = {32, 8, 1};
-    launch.global = {static_cast<std::size_t>(groups_of(part.k, 32) * groups_of(across, 32) * 32), 8,
-                     static_cast<std::size_t>(matrices)};
-    planner.pass("k_major", call, launch);
+    const auto tiles = quotient_up(part.k, 32) * quotient_up(across, 32);
+    planner.pass("k_major", call, launch_3d({tiles * 32, 8, matrices}, 32, 8));
     matrix = turned;
     k_side_by_side = false;
 }
@@ -90,7 +87,7 @@ void build(GemmPlanner& planner) {
 std::string order_stays(const Case& at) { return at.parameter("COPY") == 1 ? " -cl-nv-opt-level=1" : ""; }
 
 Rule tiles_divide() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 const auto items = items_of(at);
                 if (at.parameter("TILE_M") % (4 * at.parameter("WORK_M")) != 0)
                     return std::string("TILE_M must be a multiple of 4 WORK_M");
@@ -103,17 +100,8 @@ Rule tiles_divide() {
                 return std::string();
             }};
 }
-Rule group_fits() {
-    return {true, [](const Case& at) {
-                const auto items = items_of(at);
-                return items <= static_cast<std::int64_t>(at.device.max_work_group_size)
-                           ? std::string()
-                           : "a work-group of " + std::to_string(items) + "; " + at.device.name + " allows " +
-                                 std::to_string(at.device.max_work_group_size);
-            }};
-}
 Rule sums_fit_registers() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 const auto bytes = at.parameter("WORK_M") * at.parameter("WORK_N") * at.element_bytes();
                 return bytes <= 512
                            ? std::string()
@@ -121,44 +109,46 @@ Rule sums_fit_registers() {
             }};
 }
 Rule copies_are_there() {
-    return {true, [](const Case& at) {
-                return at.parameter("COPY") == 0 || at.device.is_nvidia()
-                           ? std::string()
-                           : "COPY=1 is written in PTX; " + at.device.name + " does not read it";
-            }};
+    return needs_ptx("COPY=1 is", [](const Case& at) { return at.parameter("COPY") == 1; });
 }
 Rule copies_are_of_floats() {
-    return {false, [](const Case& at) {
-                return at.parameter("COPY") == 0 || at.dtype == DType::f32
-                           ? std::string()
-                           : std::string("COPY=1 is written for float32");
-            }};
+    return constraint([](const Case& at) { return at.parameter("COPY") == 0 || at.dtype == DType::f32; },
+                      "COPY=1 is written for float32");
 }
 
 }  // namespace
 
 GemmVariant gemm_register_tile() {
-    return {{"register_tile",
-             "a work-item keeps WORK_M x WORK_N sums in registers; tiles of A and B pass through local memory",
-             {{"TILE_M", {32, 64, 128, 256}, 64, "rows of the result a work-group"},
-              {"TILE_N", {32, 64, 128, 256}, 64, "columns of the result a work-group"},
-              {"TILE_K", {8, 16, 32}, 16, "k between two meetings of a work-group"},
-              {"WORK_M", {4, 8, 16}, 4, "rows of the result a work-item"},
-              {"WORK_N", {4, 8, 16}, 4, "columns of the result a work-item"},
-              {"STAGES", {2, 3, 4}, 2, "tiles in local memory: one in use, others on their way"},
-              {"COPY", {0, 1}, 0, "tiles through registers (0), or copied past them while others compute (1, PTX)"},
-              {"PASS", {0, 1}, 0, "operands as they lie (0), or with k from row to row, turned by a pass before (1)"},
-              {"ORDER", {0, 1}, 1, "a step's multiply-adds by rows or columns (0), or to and fro (1)"},
-              {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"},
-              parts_of_k_parameter()},
-             tiles,
-             {tiles_divide(), group_fits(), sums_fit_registers(), copies_are_there(), copies_are_of_floats(),
-              needs_local_bytes(local_bytes)}},
-            traffic,
-            build,
-            {},
-            true,
-            order_stays};
+    return {
+        {
+            .name = "register_tile",
+            .summary =
+                "a work-item keeps WORK_M x WORK_N sums in registers; tiles of A and B pass through local memory",
+            .parameters =
+                {{"TILE_M", {32, 64, 128, 256}, 64, "rows of the result a work-group"},
+                 {"TILE_N", {32, 64, 128, 256}, 64, "columns of the result a work-group"},
+                 {"TILE_K", {8, 16, 32}, 16, "k between two meetings of a work-group"},
+                 {"WORK_M", {4, 8, 16}, 4, "rows of the result a work-item"},
+                 {"WORK_N", {4, 8, 16}, 4, "columns of the result a work-item"},
+                 {"STAGES", {2, 3, 4}, 2, "tiles in local memory: one in use, others on their way"},
+                 {"COPY", {0, 1}, 0, "tiles through registers (0), or copied past them while others compute (1, PTX)"},
+                 {"PASS",
+                  {0, 1},
+                  0,
+                  "operands as they lie (0), or with k from row to row, turned by a pass before (1)"},
+                 {"ORDER", {0, 1}, 1, "a step's multiply-adds by rows or columns (0), or to and fro (1)"},
+                 {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"},
+                 parts_of_k_parameter()},
+            .launch = tiles,
+            .rules = {tiles_divide(), work_group_fits(items_of), sums_fit_registers(), copies_are_there(),
+                      copies_are_of_floats(), needs_local_bytes(local_bytes)},
+        },
+        {
+            .bytes = traffic,
+            .build = build,
+            .wide = true,
+            .options = order_stays,
+        }};
 }
 
 }  // namespace gpuopt

@@ -11,10 +11,10 @@ std::int64_t parts_of(const Case& at) {
     return products == 1 ? 1 : products == 3 ? 2 : 3;
 }
 std::int64_t k_of_a_plane(const Case& at) { return at.parameter("TYPE") == tf32 ? 4 : 8; }
-// k between two meetings of a work-group.
+// Elements of k between two barriers of a work-group.
 std::int64_t k_of_a_round(const Case& at) { return 2 * at.parameter("STEPS") * k_of_a_plane(at); }
 std::int64_t planes_of(const Case& at) {
-    return groups_of(at.size("K"), k_of_a_round(at)) * k_of_a_round(at) / k_of_a_plane(at);
+    return quotient_up(at.size("K"), k_of_a_round(at)) * k_of_a_round(at) / k_of_a_plane(at);
 }
 std::int64_t items_of(const Case& at) {
     return 32 * (at.parameter("TILE_M") / at.parameter("WARP_M")) * (at.parameter("TILE_N") / at.parameter("WARP_N"));
@@ -27,12 +27,12 @@ std::int64_t local_bytes(const Case& at) {
 }
 
 Launch tiles(const Case& at) {
-    return launch_1d(groups_of(at.size("M"), at.parameter("TILE_M")) * groups_of(at.size("N"), at.parameter("TILE_N")) *
-                         items_of(at),
+    return launch_1d(quotient_up(at.size("M"), at.parameter("TILE_M")) *
+                         quotient_up(at.size("N"), at.parameter("TILE_N")) * items_of(at),
                      items_of(at));
 }
 
-// What the operands' parts are as bytes, per element of k.
+// Bytes of an operand's parts for each element of k.
 double part_bytes(const Case& at) { return double(parts_of(at) * piece) / double(k_of_a_plane(at)); }
 
 std::map<std::string, double> traffic(const Case& at) {
@@ -49,14 +49,10 @@ std::map<std::string, double> multiplications(const Case& at) {
                                               double(at.size("N")) * double(at.size("K"))}};
 }
 
-Launch groups(std::int64_t count, std::int64_t batch) {
-    auto launch = launch_1d(count * 256, 256);
-    launch.dimensions = 3;
-    launch.global[2] = static_cast<std::size_t>(batch);
-    return launch;
-}
+Launch groups(std::int64_t count, std::int64_t batch) { return launch_3d({count * 256, 1, batch}, 256, 1); }
 
-// Ints on the device that a plan sets to 0 first: the bits of each row's largest magnitude, and last the faults.
+// Ints on the device that a plan sets to 0 first. Each holds the bits of a row's largest magnitude; the last one holds
+// flags for numbers that the short type cannot hold.
 class Notes {
 public:
     Notes(GemmPlanner& planner, std::int64_t count)
@@ -72,7 +68,7 @@ public:
     }
     const Buffer& buffer() const { return *buffer_; }
 
-    // Throws ArrayError where the operands were not what this form of number can hold.
+    // A check after the run, which throws ArrayError where the flags are set.
     std::function<void()> validation(bool halves) const {
         return [buffer = buffer_, at = count_, halves] {
             std::vector<cl_int> all(static_cast<std::size_t>(at) + 1);
@@ -92,7 +88,7 @@ private:
     std::int64_t count_;
 };
 
-// An operand of `rows` rows of op(X), K along them, in the tensor cores' order.
+// One of the operands, split into parts and stored in the order that tensor cores read.
 struct Operand {
     GemmMatrix parts;
     std::int64_t largest_step = 0;
@@ -132,7 +128,7 @@ public:
     }
 
 private:
-    // From one part of k to the next, in a tile.
+    // Distance between two parts of k in a tile, in floats.
     std::int64_t piece_floats(std::int64_t k, const char* tile) const {
         return k / k_of_a_plane(at_) * parts_of(at_) * at_.parameter(tile) * (piece / 4);
     }
@@ -141,7 +137,7 @@ private:
     Operand split(const GemmMatrix& from, bool rows_side_by_side, std::int64_t rows, const char* tile,
                   std::int64_t largest_from, const std::string& what) {
         const auto batch = matrices(from), planes = planes_of(at_),
-                   padded = groups_of(rows, at_.parameter(tile)) * at_.parameter(tile);
+                   padded = quotient_up(rows, at_.parameter(tile)) * at_.parameter(tile);
         Operand to;
         to.largest_from = largest_from;
         to.largest_step = batch > 1 ? rows : 0;
@@ -159,12 +155,13 @@ private:
         call.batch = batch;
         auto& plan = planner_.plan();
         if (at_.parameter("TYPE") == fp16) {
-            const auto count = rows_side_by_side ? groups_of(rows, 256) * groups_of(part_.k, 64) : groups_of(rows, 8);
+            const auto count =
+                rows_side_by_side ? quotient_up(rows, 256) * quotient_up(part_.k, 64) : quotient_up(rows, 8);
             planner_.pass("largest", call, groups(count, batch));
             plan.arg(notes_.buffer().handle()).arg(cl_long(to.largest_step)).arg(cl_long(largest_from));
         }
         planner_.pass(
-            "split", call, groups(padded / 64 * groups_of(planes, 4), batch),
+            "split", call, groups(padded / 64 * quotient_up(planes, 4), batch),
             {{"TYPE", at_.parameter("TYPE")}, {"PRODUCTS", at_.parameter("PRODUCTS")}, {"TILE", at_.parameter(tile)}});
         plan.arg(notes_.buffer().handle()).arg(cl_long(to.largest_step)).arg(cl_long(largest_from));
         plan.arg(cl_int(planes)).arg(cl_long(part_.m * matrices(part_.a) + part_.n * matrices(part_.b)));
@@ -191,26 +188,23 @@ void build(GemmPlanner& planner) {
 }
 
 Rule has_tensor_cores() {
-    return {true, [](const Case& at) {
+    return {.of_device = true, .unmet = [](const Case& at) {
                 return at.device.is_nvidia()
                            ? std::string()
                            : at.device.name + " has no tensor cores that OpenCL reaches: NVIDIA's have, through PTX";
             }};
 }
 Rule of_floats() {
-    return {false,
-            [](const Case& at) { return at.dtype == DType::f32 ? std::string() : std::string("it splits float32"); },
-            {DType::f32}};
+    auto rule = constraint([](const Case& at) { return at.dtype == DType::f32; }, "it splits float32");
+    rule.dtypes = {DType::f32};
+    return rule;
 }
 Rule is_a_form() {
-    return {false, [](const Case& at) {
-                return at.parameter("PRODUCTS") <= 3 || at.parameter("TYPE") == 1
-                           ? std::string()
-                           : std::string("PRODUCTS above 3 are of bf16: fp16 and tf32 hold a float32 in two parts");
-            }};
+    return constraint([](const Case& at) { return at.parameter("PRODUCTS") <= 3 || at.parameter("TYPE") == 1; },
+                      "PRODUCTS above 3 are of bf16: fp16 and tf32 hold a float32 in two parts");
 }
 Rule tiles_divide() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 for (const auto* side : {"M", "N"}) {
                     const auto tile = at.parameter((std::string("TILE_") + side).c_str()),
                                warp = at.parameter((std::string("WARP_") + side).c_str());
@@ -226,24 +220,42 @@ Rule tiles_divide() {
 }  // namespace
 
 GemmVariant gemm_tensor() {
-    return {{"tensor",
-             "float32 numbers split into short ones by passes, multiplied on tensor cores, sums moved to float32",
-             {{"TYPE", {0, 1, 2}, 0, "short numbers: fp16 of scaled rows (0), bf16 (1), tf32 (2)", true},
-              {"PRODUCTS", {1, 3, 6, 9}, 3, "products of parts: 1 of one each, 3 of two, 6 or all 9 of three", true},
-              {"PROMOTE", {0, 1}, 1, "sums stay in the unit (0) or go to float32 each step of k (1)", true},
-              {"TILE_M", {64, 128, 256}, 128, "rows of the result a work-group"},
-              {"TILE_N", {64, 128, 256}, 128, "columns of the result a work-group"},
-              {"WARP_M", {32, 64}, 32, "rows of the result for 32 work-items"},
-              {"WARP_N", {32, 64}, 64, "columns of the result for 32 work-items"},
-              {"STEPS", {1, 2}, 1, "steps of k (32 bytes) between two meetings of a work-group"},
-              {"STAGES", {2, 3, 4}, 3, "tiles in local memory: one in use, others on their way"},
-              {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"},
-              parts_of_k_parameter()},
-             tiles,
-             {of_floats(), has_tensor_cores(), is_a_form(), tiles_divide(), needs_local_bytes(local_bytes)}},
-            traffic,
-            build,
-            multiplications};
+    return {
+        {
+            .name = "tensor",
+            .summary =
+                "float32 numbers split into short ones by passes, multiplied on tensor cores, sums moved to float32",
+            .parameters = {{.name = "TYPE",
+                            .levels = {0, 1, 2},
+                            .standard = 0,
+                            .meaning = "short numbers: fp16 of scaled rows (0), bf16 (1), tf32 (2)",
+                            .alters_accuracy = true},
+                           {.name = "PRODUCTS",
+                            .levels = {1, 3, 6, 9},
+                            .standard = 3,
+                            .meaning = "products of parts: 1 of one each, 3 of two, 6 or all 9 of three",
+                            .alters_accuracy = true},
+                           {.name = "PROMOTE",
+                            .levels = {0, 1},
+                            .standard = 1,
+                            .meaning = "sums stay in the unit (0) or go to float32 each step of k (1)",
+                            .alters_accuracy = true},
+                           {"TILE_M", {64, 128, 256}, 128, "rows of the result a work-group"},
+                           {"TILE_N", {64, 128, 256}, 128, "columns of the result a work-group"},
+                           {"WARP_M", {32, 64}, 32, "rows of the result for 32 work-items"},
+                           {"WARP_N", {32, 64}, 64, "columns of the result for 32 work-items"},
+                           {"STEPS", {1, 2}, 1, "steps of k (32 bytes) between two meetings of a work-group"},
+                           {"STAGES", {2, 3, 4}, 3, "tiles in local memory: one in use, others on their way"},
+                           {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"},
+                           parts_of_k_parameter()},
+            .launch = tiles,
+            .rules = {of_floats(), has_tensor_cores(), is_a_form(), tiles_divide(), needs_local_bytes(local_bytes)},
+        },
+        {
+            .bytes = traffic,
+            .build = build,
+            .special = multiplications,
+        }};
 }
 
 }  // namespace gpuopt

@@ -9,24 +9,17 @@ const Parameter width{"WIDTH", {1, 2, 4, 8, 16}, 4, "lanes of a chain"};
 const Parameter chains{"CHAINS", {1, 2, 4, 8, 16}, 8, "independent chains of a work-item"};
 const Parameter few_widths{"WIDTH", {1, 4, 16}, 4, width.meaning};
 const Parameter few_chains{"CHAINS", {1, 4, 8}, 4, chains.meaning};
-const Parameter groups{"GROUPS", {4, 8, 16, 32}, 8, "work-groups a compute unit"};
 const Parameter in_flight{
     "GROUPS", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096}, 64, "work-groups in all"};
 const Parameter tiles{"CHAINS", {1, 2, 4, 8}, 8, "independent accumulators of 16 x 8 a warp"};
 constexpr std::int64_t steps = 16;  // of each chain in a trip: STEPS in microbench/include/chains.cl
 constexpr double warp = 32;
 
-std::int64_t items(const Case& at) {
-    return std::int64_t(at.device.compute_units) * at.parameter("GROUPS") * at.parameter("LOCAL");
-}
 std::int64_t items_in_flight(const Case& at) { return at.parameter("GROUPS") * at.parameter("LOCAL"); }
-std::int64_t one(const Case&) { return 1; }
-Launch full_device(const Case& at) { return launch_1d(items(at), at.parameter("LOCAL")); }
 Launch as_many_groups(const Case& at) { return launch_1d(items_in_flight(at), at.parameter("LOCAL")); }
-Launch one_item(const Case&) { return launch_1d(1, 1); }
 
 double all_steps(const Case& at) {
-    return double(items(at) * at.parameter("CHAINS") * width_of(at) * steps) * double(at.size("trips"));
+    return double(items_of_full_device(at) * at.parameter("CHAINS") * width_of(at) * steps) * double(at.size("trips"));
 }
 Work multiply_adds(const Case& at) {
     Work work;
@@ -53,83 +46,81 @@ std::function<Work(const Case&)> results_of(const char* operation, double in_a_s
 
 // NVIDIA's compiler did not end on int_mad with 256 lanes in 5 minutes (driver 580, 2026-11).
 Rule stays_in_registers() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 const auto lanes = at.parameter("CHAINS") * at.parameter("WIDTH");
                 return lanes <= 128 ? std::string()
                                     : std::to_string(lanes) + " lanes a work-item leave the registers; at most 128";
             }};
 }
 Rule computes_in_half() {
-    return {true, [](const Case& at) {
+    return {.of_device = true, .unmet = [](const Case& at) {
                 return at.dtype != DType::f16 || at.device.fp16 ? std::string() : at.device.name + " has no fp16";
             }};
 }
-Rule reads_ptx() {
-    return {true, [](const Case& at) {
-                return at.device.is_nvidia() ? std::string()
-                                             : "it is written in PTX; " + at.device.name + " does not read it";
+MicrobenchVariant integer(const char* name, const char* summary, const char* counted, double in_a_step) {
+    return {{
+                .name = name,
+                .summary = summary,
+                .parameters = {width, chains, local_size(), groups_a_unit()},
+                .launch = full_device,
+                .rules = {work_group_fits("LOCAL"), only_for({DType::i32, DType::u32, DType::i64, DType::u64}),
+                          stays_in_registers()},
+                .family = "integer",
+            },
+            {
+                .outputs = items_of_full_device,
+                .work = results_of(counted, in_a_step),
             }};
 }
 
-MicrobenchVariant integer(const char* name, const char* summary, const char* counted, double in_a_step) {
-    return {
-        {name,
-         summary,
-         {width, chains, local_size(), groups},
-         full_device,
-         {work_group_fits("LOCAL"), only_for({DType::i32, DType::u32, DType::i64, DType::u64}), stays_in_registers()},
-         {},
-         {},
-         "integer"},
-        Source::global,
-        items,
-        results_of(counted, in_a_step)};
-}
-
 MicrobenchVariant special(const char* name, const char* summary, const std::vector<DType>& dtypes = {DType::f32}) {
-    return {{name,
-             summary,
-             {few_widths, few_chains, local_size(), groups},
-             full_device,
-             {work_group_fits("LOCAL"), only_for(dtypes)},
-             {},
-             {},
-             "special"},
-            Source::global,
-            items,
-            results_of(name, 1)};
+    return {{
+                .name = name,
+                .summary = summary,
+                .parameters = {few_widths, few_chains, local_size(), groups_a_unit()},
+                .launch = full_device,
+                .rules = {work_group_fits("LOCAL"), only_for(dtypes)},
+                .family = "special",
+            },
+            {
+                .outputs = items_of_full_device,
+                .work = results_of(name, 1),
+            }};
 }
 
 MicrobenchVariant tensor(const char* name, const char* summary, double depth) {
-    return {{name,
-             summary,
-             {tiles, local_size(), groups},
-             full_device,
-             {work_group_fits("LOCAL"), only_for({DType::f32}), reads_ptx()},
-             {},
-             {},
-             "tensor"},
-            Source::global,
-            items,
-            results_of(name, 2 * 16 * 8 * depth / warp)};
+    return {{
+                .name = name,
+                .summary = summary,
+                .parameters = {tiles, local_size(), groups_a_unit()},
+                .launch = full_device,
+                .rules = {work_group_fits("LOCAL"), only_for({DType::f32}),
+                          needs_ptx("it is", [](const Case&) { return true; })},
+                .family = "tensor",
+            },
+            {
+                .outputs = items_of_full_device,
+                .work = results_of(name, 2 * 16 * 8 * depth / warp),
+            }};
 }
 
 }  // namespace
 
 MicrobenchRows arithmetic_rows() {
     return {
-        {{"fma",
-          "x = fma(x, y, z) in CHAINS chains of WIDTH lanes a work-item",
-          {width, chains, local_size(), groups},
-          full_device,
-          {work_group_fits("LOCAL"), only_for({DType::f16, DType::f32, DType::f64}), computes_in_half(),
-           stays_in_registers()},
-          {},
-          {},
-          "flops"},
-         Source::global,
-         items,
-         multiply_adds},
+        {{
+             .name = "fma",
+             .summary = "x = fma(x, y, z) in CHAINS chains of WIDTH lanes a work-item",
+             .parameters = {width, chains, local_size(), groups_a_unit()},
+             .launch = full_device,
+             .rules = {work_group_fits("LOCAL"), only_for({DType::f16, DType::f32, DType::f64}), computes_in_half(),
+                       stays_in_registers()},
+             .family = "flops",
+         },
+         {
+             .outputs = items_of_full_device,
+             .work = multiply_adds,
+         }},
         integer("int_mad", "x = x y + z and y = y x + w in turn", "mad", 2),
         integer("int_xorshift", "x ^= x << a; x ^= x >> b; x ^= x << c", "shift_xor", 3),
         special("native_rsqrt", "x = native_rsqrt(x) + z"),
@@ -142,21 +133,28 @@ MicrobenchRows arithmetic_rows() {
         tensor("mma_fp16", "D = A B + D of fp16 on NVIDIA's tensor cores: mma.sync 16 x 8 x 16, sums in fp32", 16),
         tensor("mma_bf16", "D = A B + D of bf16 on NVIDIA's tensor cores: mma.sync 16 x 8 x 16, sums in fp32", 16),
         tensor("mma_tf32", "D = A B + D of tf32 on NVIDIA's tensor cores: mma.sync 16 x 8 x 8, sums in fp32", 8),
-        {{"nothing", "one work-item copies one scalar: what a launch costs", {}, one_item, {}, {}, {}, "launch"},
-         Source::global,
-         one,
-         one_launch},
-        {{"waves",
-          "GROUPS work-groups run the same dependent chain: its time stays flat until the device is full",
-          {local_size(), in_flight},
-          as_many_groups,
-          {work_group_fits("LOCAL"), only_for(real_dtypes)},
-          {},
-          {},
-          "concurrency"},
-         Source::global,
-         items_in_flight,
-         one_chain_each},
+        {{
+             .name = "nothing",
+             .summary = "one work-item copies one scalar: what a launch costs",
+             .launch = one_item,
+             .family = "launch",
+         },
+         {
+             .outputs = one,
+             .work = one_launch,
+         }},
+        {{
+             .name = "waves",
+             .summary = "GROUPS work-groups run the same dependent chain: its time stays flat until the device is full",
+             .parameters = {local_size(), in_flight},
+             .launch = as_many_groups,
+             .rules = {work_group_fits("LOCAL"), only_for(real_dtypes)},
+             .family = "concurrency",
+         },
+         {
+             .outputs = items_in_flight,
+             .work = one_chain_each,
+         }},
     };
 }
 

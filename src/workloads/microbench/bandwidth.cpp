@@ -17,14 +17,14 @@ double bytes(const Case& at) { return double(at.size("elements") * at.element_by
 std::int64_t vectors(const Case& at) { return at.size("elements") / width_of(at); }
 std::int64_t half_the_vectors(const Case& at) { return at.size("elements") / 2 / width_of(at); }
 Launch of_vectors(const Case& at, std::int64_t count) {
-    return launch_1d((count + at.parameter("AHEAD") - 1) / at.parameter("AHEAD"), at.parameter("LOCAL"));
+    return launch_1d(quotient_up(count, at.parameter("AHEAD")), at.parameter("LOCAL"));
 }
 Launch some_each(const Case& at) { return of_vectors(at, vectors(at)); }
 Launch some_each_of_half(const Case& at) { return of_vectors(at, half_the_vectors(at)); }
 Launch one_each(const Case& at) { return launch_1d(vectors(at), at.parameter("LOCAL")); }
 Launch sixteen_bytes_each(const Case& at) {
     const auto scalars = 16 / at.element_bytes();
-    return launch_1d((at.size("elements") + scalars - 1) / scalars, at.parameter("LOCAL"));
+    return launch_1d(quotient_up(at.size("elements"), scalars), at.parameter("LOCAL"));
 }
 Launch a_chunk_each(const Case& at) { return launch_1d(at.parameter("ITEMS"), 1); }
 
@@ -47,7 +47,7 @@ Work two_in_one_out(const Case& at) {
 }
 
 Rule vectors_of_opencl() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 const auto n = at.parameter("WIDTH");
                 return at.parameter("STRUCT") == 1 || (n != 5 && n != 32)
                            ? std::string()
@@ -55,25 +55,19 @@ Rule vectors_of_opencl() {
             }};
 }
 Rule structs_of_more_than_one() {
-    return {false, [](const Case& at) {
-                return at.parameter("STRUCT") == 0 || at.parameter("WIDTH") > 1
-                           ? std::string()
-                           : std::string("a struct of one scalar is that scalar; use STRUCT=0");
-            }};
+    return constraint([](const Case& at) { return at.parameter("STRUCT") == 0 || at.parameter("WIDTH") > 1; },
+                      "a struct of one scalar is that scalar; use STRUCT=0");
 }
 Rule halves_hold_vectors() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 return at.size("elements") % (2 * width_of(at)) == 0
                            ? std::string()
                            : std::to_string(at.size("elements")) + " elements are no two arrays of whole vectors";
             }};
 }
 Rule multiple_of_sixteen_bytes() {
-    return {false, [](const Case& at) {
-                return at.size("elements") * at.element_bytes() % 16 == 0
-                           ? std::string()
-                           : std::string("the array is no multiple of 16 bytes");
-            }};
+    return constraint([](const Case& at) { return at.size("elements") * at.element_bytes() % 16 == 0; },
+                      "the array is no multiple of 16 bytes");
 }
 std::int64_t staged_bytes(const Case& at) { return at.parameter("LOCAL") * at.parameter("WIDTH") * at.element_bytes(); }
 
@@ -81,120 +75,128 @@ std::int64_t staged_bytes(const Case& at) { return at.parameter("LOCAL") * at.pa
 
 MicrobenchRows bandwidth_rows() {
     return {
-        {{"read",
-          "neighbouring work-items load neighbouring elements, AHEAD each, and add",
-          {width, local_size(), ahead},
-          some_each,
-          {work_group_fits("LOCAL")},
-          {},
-          {},
-          "read"},
-         Source::global,
-         a_sum_a_group_of_loads,
-         reading,
-         true},
-        {{"read_chunks",
-          "few work-items, each adds up a chunk of its own",
-          {width, chunks, sums},
-          a_chunk_each,
-          {},
-          {},
-          {},
-          "read"},
-         Source::global,
-         a_sum_a_chunk,
-         reading,
-         true},
-        {{"write",
-          "neighbouring work-items store neighbouring elements, AHEAD each",
-          {width, local_size(), ahead},
-          some_each,
-          {work_group_fits("LOCAL")},
-          {},
-          {},
-          "write"},
-         Source::global,
-         as_many,
-         writing},
-        {{"write_chunks",
-          "few work-items, each fills a chunk of its own",
-          {width, chunks},
-          a_chunk_each,
-          {},
-          {},
-          {},
-          "write"},
-         Source::global,
-         as_many,
-         writing},
-        {{"copy",
-          "neighbouring work-items copy neighbouring elements, AHEAD each",
-          {copied_width, as_struct, local_size(), ahead},
-          some_each,
-          {work_group_fits("LOCAL"), vectors_of_opencl(), structs_of_more_than_one()},
-          {},
-          {},
-          "copy"},
-         Source::global,
-         as_many,
-         copying},
-        {{"copy_chunks",
-          "few work-items, each copies a chunk of its own",
-          {width, chunks},
-          a_chunk_each,
-          {},
-          {},
-          {},
-          "copy"},
-         Source::global,
-         as_many,
-         copying},
-        {{"copy_packed",
-          "narrow elements by 16 bytes: a work-item takes what many would take, as one load",
-          {local_size()},
-          sixteen_bytes_each,
-          {work_group_fits("LOCAL"), multiple_of_sixteen_bytes()},
-          {},
-          {},
-          "copy"},
-         Source::global,
-         as_many,
-         copying},
-        {{"copy_staged",
-          "wide structs through local memory: a work-group moves them as coalesced vectors of VIA scalars",
-          {wide_struct,
-           {"LOCAL", {64, 128, 256}, 128, local_size().meaning},
-           {"VIA", {1, 2, 4}, 1, "scalars in a load"}},
-          one_each,
-          {work_group_fits("LOCAL"), needs_local_bytes(staged_bytes)},
-          {},
-          {},
-          "copy"},
-         Source::global,
-         as_many,
-         copying},
-        {{"triad",
-          "a = b + s c: neighbouring work-items, AHEAD elements each",
-          {width, local_size(), ahead},
-          some_each_of_half,
-          {work_group_fits("LOCAL"), only_for(real_dtypes), halves_hold_vectors()},
-          {},
-          {},
-          "triad"},
-         Source::global,
-         half_as_many,
-         two_in_one_out},
-        {{"triad_chunks",
-          "a = b + s c: few work-items, a chunk each",
-          {width, chunks},
-          a_chunk_each,
-          {only_for(real_dtypes), halves_hold_vectors()},
-          {},
-          {},
-          "triad"},
-         Source::global,
-         half_as_many,
-         two_in_one_out},
+        {{
+             .name = "read",
+             .summary = "neighbouring work-items load neighbouring elements, AHEAD each, and add",
+             .parameters = {width, local_size(), ahead},
+             .launch = some_each,
+             .rules = {work_group_fits("LOCAL")},
+             .family = "read",
+         },
+         {
+             .outputs = a_sum_a_group_of_loads,
+             .work = reading,
+             .stores_on_request = true,
+         }},
+        {{
+             .name = "read_chunks",
+             .summary = "few work-items, each adds up a chunk of its own",
+             .parameters = {width, chunks, sums},
+             .launch = a_chunk_each,
+             .family = "read",
+         },
+         {
+             .outputs = a_sum_a_chunk,
+             .work = reading,
+             .stores_on_request = true,
+         }},
+        {{
+             .name = "write",
+             .summary = "neighbouring work-items store neighbouring elements, AHEAD each",
+             .parameters = {width, local_size(), ahead},
+             .launch = some_each,
+             .rules = {work_group_fits("LOCAL")},
+             .family = "write",
+         },
+         {
+             .outputs = as_many,
+             .work = writing,
+         }},
+        {{
+             .name = "write_chunks",
+             .summary = "few work-items, each fills a chunk of its own",
+             .parameters = {width, chunks},
+             .launch = a_chunk_each,
+             .family = "write",
+         },
+         {
+             .outputs = as_many,
+             .work = writing,
+         }},
+        {{
+             .name = "copy",
+             .summary = "neighbouring work-items copy neighbouring elements, AHEAD each",
+             .parameters = {copied_width, as_struct, local_size(), ahead},
+             .launch = some_each,
+             .rules = {work_group_fits("LOCAL"), vectors_of_opencl(), structs_of_more_than_one()},
+             .family = "copy",
+         },
+         {
+             .outputs = as_many,
+             .work = copying,
+         }},
+        {{
+             .name = "copy_chunks",
+             .summary = "few work-items, each copies a chunk of its own",
+             .parameters = {width, chunks},
+             .launch = a_chunk_each,
+             .family = "copy",
+         },
+         {
+             .outputs = as_many,
+             .work = copying,
+         }},
+        {{
+             .name = "copy_packed",
+             .summary = "narrow elements by 16 bytes: a work-item takes what many would take, as one load",
+             .parameters = {local_size()},
+             .launch = sixteen_bytes_each,
+             .rules = {work_group_fits("LOCAL"), multiple_of_sixteen_bytes()},
+             .family = "copy",
+         },
+         {
+             .outputs = as_many,
+             .work = copying,
+         }},
+        {{
+             .name = "copy_staged",
+             .summary =
+                 "wide structs through local memory: a work-group moves them as coalesced vectors of VIA scalars",
+             .parameters = {wide_struct,
+                            {"LOCAL", {64, 128, 256}, 128, local_size().meaning},
+                            {"VIA", {1, 2, 4}, 1, "scalars in a load"}},
+             .launch = one_each,
+             .rules = {work_group_fits("LOCAL"), needs_local_bytes(staged_bytes)},
+             .family = "copy",
+         },
+         {
+             .outputs = as_many,
+             .work = copying,
+         }},
+        {{
+             .name = "triad",
+             .summary = "a = b + s c: neighbouring work-items, AHEAD elements each",
+             .parameters = {width, local_size(), ahead},
+             .launch = some_each_of_half,
+             .rules = {work_group_fits("LOCAL"), only_for(real_dtypes), halves_hold_vectors()},
+             .family = "triad",
+         },
+         {
+             .outputs = half_as_many,
+             .work = two_in_one_out,
+         }},
+        {{
+             .name = "triad_chunks",
+             .summary = "a = b + s c: few work-items, a chunk each",
+             .parameters = {width, chunks},
+             .launch = a_chunk_each,
+             .rules = {only_for(real_dtypes), halves_hold_vectors()},
+             .family = "triad",
+         },
+         {
+             .outputs = half_as_many,
+             .work = two_in_one_out,
+         }},
     };
 }
 

@@ -14,8 +14,8 @@ void bind_microbench(py::module_& module) {
            const std::string& variant, const Parameters& parameters) {
             return prepare_microbench(from, to, {width, trips}, store, variant, parameters);
         },
-        py::arg("from_"), py::arg("to"), py::arg("width"), py::arg("trips"), py::arg("store"), py::arg("variant"),
-        py::arg("parameters"), py::call_guard<py::gil_scoped_release>());
+        py::arg("from_"), py::arg("to"), py::kw_only(), py::arg("width"), py::arg("trips"), py::arg("store"),
+        py::arg("variant"), py::arg("parameters"), py::call_guard<py::gil_scoped_release>());
     module.def(
         "microbench_facts",
         [](const Device& device, const py::dtype& dtype, std::int64_t elements, std::int64_t width, std::int64_t trips,
@@ -26,7 +26,7 @@ void bind_microbench(py::module_& module) {
             result["outputs"] = facts.outputs;
             return result;
         },
-        py::arg("device"), py::arg("dtype"), py::arg("elements"), py::arg("width"), py::arg("trips"),
+        py::arg("device"), py::arg("dtype"), py::kw_only(), py::arg("elements"), py::arg("width"), py::arg("trips"),
         py::arg("variant"), py::arg("parameters"));
     module.def(
         "prepare_transfer",

@@ -9,7 +9,8 @@ namespace {
 const std::vector<std::int64_t> sides = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 const Parameter across{"LOCAL_X", sides, 32, "work-items along a row of a work-group"};
 const Parameter down{"LOCAL_Y", sides, 8, "rows of a work-group"};
-constexpr std::int64_t most_groups_down = 65535;  // of a launch in CUDA's terms; kernels of arrays go on from there
+constexpr std::int64_t most_groups_down =
+    65535;  // most work-groups of a launch in y on CUDA devices; kernels loop over the rest
 
 std::int64_t elements(const Case& at) { return at.size("elements"); }
 std::int64_t rows(const Case& at) { return elements(at) / at.size("width"); }
@@ -21,15 +22,10 @@ std::int64_t tile_edge(const Case& at) { return std::max(at.parameter("LOCAL_X")
 // Work-groups that each take a block of `across_of` x `down_of` of an array.
 Launch blocks_of(const Case& at, std::int64_t width, std::int64_t height, std::int64_t across_of,
                  std::int64_t down_of) {
-    const auto groups_x = (width + across_of - 1) / across_of;
-    const auto groups_y = std::min((height + down_of - 1) / down_of, most_groups_down);
-    Launch launch;
-    launch.dimensions = 2;
-    launch.local[0] = static_cast<std::size_t>(at.parameter("LOCAL_X"));
-    launch.local[1] = static_cast<std::size_t>(at.parameter("LOCAL_Y"));
-    launch.global[0] = static_cast<std::size_t>(groups_x) * launch.local[0];
-    launch.global[1] = static_cast<std::size_t>(groups_y) * launch.local[1];
-    return launch;
+    const auto groups_x = quotient_up(width, across_of);
+    const auto groups_y = std::min(quotient_up(height, down_of), most_groups_down);
+    const auto local_x = at.parameter("LOCAL_X"), local_y = at.parameter("LOCAL_Y");
+    return launch_2d({groups_x * local_x, groups_y * local_y}, local_x, local_y);
 }
 Launch one_each(const Case& at) {
     return blocks_of(at, at.size("width"), rows(at), at.parameter("LOCAL_X"), at.parameter("LOCAL_Y"));
@@ -43,7 +39,7 @@ Launch one_of_the_square_each(const Case& at) {
 }
 
 Work copying(const Case& at) { return moves("dram", 2 * double(elements(at) * at.element_bytes())); }
-// Both operands once and the square once; so many operations for each pair of scalars that meet.
+// Reads both operands and writes the square once; `flops` operations for each pair of scalars that meet.
 Work every_pair_of_rows(const Case& at, double flops) {
     const auto operands = 2 * rows_of_a_half(at) * at.size("width");
     auto work = moves("dram", double(operands + square_of_a_half(at)) * double(at.element_bytes()));
@@ -57,23 +53,15 @@ std::string shape(const Case& at) {
     return std::to_string(at.parameter("LOCAL_X")) + " x " + std::to_string(at.parameter("LOCAL_Y")) + " work-items";
 }
 Rule shapes_of_64_to_1024() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 const auto items = group_size(at);
                 return 64 <= items && items <= 1024 ? std::string()
                                                     : "a work-group of " + shape(at) + "; take 64 to 1024 in all";
             }};
 }
-Rule shape_fits() {
-    return {true, [](const Case& at) {
-                return group_size(at) <= static_cast<std::int64_t>(at.device.max_work_group_size)
-                           ? std::string()
-                           : "a work-group of " + shape(at) + "; " + at.device.name + " allows " +
-                                 std::to_string(at.device.max_work_group_size);
-            }};
-}
 // The square of all pairs of rows would else outgrow the source without limit.
 Rule halves_of_rows() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 const auto edge = rows_of_a_half(at), width = at.size("width");
                 if (edge < 1) return std::string("the source is one row and no two arrays of rows; give a width");
                 if (edge > most_groups_down)
@@ -93,63 +81,68 @@ std::int64_t two_tiles_bytes(const Case& at) {
 }  // namespace
 
 MicrobenchRows block_rows() {
-    const auto size = shapes_of_64_to_1024(), fits = shape_fits();
+    const auto size = shapes_of_64_to_1024(), fits = work_group_fits(group_size, shape);
     return {
-        {{"copy2d",
-          "an array of rows is copied, one scalar a work-item",
-          {across, down},
-          one_each,
-          {size, fits},
-          {},
-          {},
-          "copy2d"},
-         Source::global,
-         elements,
-         copying},
-        {{"transpose",
-          "an array of rows is transposed, one scalar a work-item",
-          {across, down},
-          one_each,
-          {size, fits},
-          {},
-          {},
-          "transpose"},
-         Source::global,
-         elements,
-         copying},
-        {{"transpose_tile",
-          "an array of rows is transposed through square local tiles",
-          {across, down},
-          a_tile_a_group,
-          {size, fits, needs_local_bytes(square_tile_bytes)},
-          {},
-          {},
-          "transpose"},
-         Source::global,
-         elements,
-         copying},
-        {{"tiled",
-          "matrix product of the source's halves by local tiles, one scalar a work-item",
-          {across, down},
-          one_of_the_square_each,
-          {size, fits, only_for(real_dtypes), halves_of_rows(), needs_local_bytes(two_tiles_bytes)},
-          {},
-          {},
-          "tiled"},
-         Source::global,
-         square_of_a_half,
-         multiplying},
-        {{"cache_reuse",
-          "squared distances of all pairs of rows of the source's halves, reread through the cache",
-          {across, down},
-          one_of_the_square_each,
-          {size, fits, only_for(real_dtypes), halves_of_rows()},
-          {},
-          {},
-          "cache_reuse"},
-         Source::global,
-         square_of_a_half,
-         squaring_differences},
+        {{
+             .name = "copy2d",
+             .summary = "an array of rows is copied, one scalar a work-item",
+             .parameters = {across, down},
+             .launch = one_each,
+             .rules = {size, fits},
+             .family = "copy2d",
+         },
+         {
+             .outputs = elements,
+             .work = copying,
+         }},
+        {{
+             .name = "transpose",
+             .summary = "an array of rows is transposed, one scalar a work-item",
+             .parameters = {across, down},
+             .launch = one_each,
+             .rules = {size, fits},
+             .family = "transpose",
+         },
+         {
+             .outputs = elements,
+             .work = copying,
+         }},
+        {{
+             .name = "transpose_tile",
+             .summary = "an array of rows is transposed through square local tiles",
+             .parameters = {across, down},
+             .launch = a_tile_a_group,
+             .rules = {size, fits, needs_local_bytes(square_tile_bytes)},
+             .family = "transpose",
+         },
+         {
+             .outputs = elements,
+             .work = copying,
+         }},
+        {{
+             .name = "tiled",
+             .summary = "matrix product of the source's halves by local tiles, one scalar a work-item",
+             .parameters = {across, down},
+             .launch = one_of_the_square_each,
+             .rules = {size, fits, only_for(real_dtypes), halves_of_rows(), needs_local_bytes(two_tiles_bytes)},
+             .family = "tiled",
+         },
+         {
+             .outputs = square_of_a_half,
+             .work = multiplying,
+         }},
+        {{
+             .name = "cache_reuse",
+             .summary = "squared distances of all pairs of rows of the source's halves, reread through the cache",
+             .parameters = {across, down},
+             .launch = one_of_the_square_each,
+             .rules = {size, fits, only_for(real_dtypes), halves_of_rows()},
+             .family = "cache_reuse",
+         },
+         {
+             .outputs = square_of_a_half,
+             .work = squaring_differences,
+         }},
     };
 }
 

@@ -7,7 +7,6 @@ namespace {
 const Parameter width{"WIDTH", {1, 2, 4}, 4, "scalars in an element"};
 const Parameter wide{"WIDTH", {4, 8, 16}, 16, "scalars in an element"};
 const Parameter ahead{"AHEAD", {4, 8, 16}, 8, "independent loads of a trip"};
-const Parameter groups{"GROUPS", {4, 8, 16, 32}, 8, "work-groups a compute unit"};
 const Parameter uniform{
     "UNIFORM", {0, 1}, 1, "a work-group's items read neighbouring addresses (0) or all the same (1)"};
 const Parameter stride{"STRIDE", {1, 2, 4, 8, 16, 32}, 1, "elements from what one work-item reads to its neighbour's"};
@@ -20,17 +19,13 @@ const Parameter lanes{"LANES", {1, 4, 8, 16}, 1, "places in an explicit vector"}
 const Parameter channels{"CHANNELS", {1, 4}, 4, "floats in a pixel"};
 constexpr std::int64_t chasing_items = 64;
 
-std::int64_t items(const Case& at) {
-    return std::int64_t(at.device.compute_units) * at.parameter("GROUPS") * at.parameter("LOCAL");
-}
-Launch full_device(const Case& at) { return launch_1d(items(at), at.parameter("LOCAL")); }
 Launch a_chunk_each(const Case& at) { return launch_1d(at.parameter("ITEMS"), 1); }
-Launch one_item(const Case&) { return launch_1d(1, 1); }
 Launch one_group(const Case&) { return launch_1d(chasing_items, chasing_items); }
 std::int64_t a_chunk_one(const Case& at) { return at.parameter("ITEMS"); }
-std::int64_t one(const Case&) { return 1; }
 
-double loads(const Case& at) { return double(items(at) * at.parameter("AHEAD")) * double(at.size("trips")); }
+double loads(const Case& at) {
+    return double(items_of_full_device(at) * at.parameter("AHEAD")) * double(at.size("trips"));
+}
 std::function<Work(const Case&)> rereading(const char* memory) {
     return [memory](const Case& at) {
         auto work = moves(memory, loads(at) * double(width_of(at) * at.element_bytes()));
@@ -68,7 +63,7 @@ std::int64_t local_bytes(const Case& at) {
 }
 std::int64_t held_bytes(const Case& at) { return at.parameter("BLOCK") * at.element_bytes(); }
 Rule chain_fits() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 return at.size("elements") <= at.parameter("BLOCK")
                            ? std::string()
                            : "a chain through " + std::to_string(at.size("elements")) +
@@ -76,14 +71,11 @@ Rule chain_fits() {
             }};
 }
 Rule between_pixels() {
-    return {false, [](const Case& at) {
-                return at.size("width") > 1 && at.size("elements") > at.size("width")
-                           ? std::string()
-                           : "one line of pixels has none to take means of";
-            }};
+    return constraint([](const Case& at) { return at.size("width") > 1 && at.size("elements") > at.size("width"); },
+                      "one line of pixels has none to take means of");
 }
 Rule rows_of_pixels() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 const auto floats = at.parameter("CHANNELS");
                 return at.size("width") % floats == 0 ? std::string()
                                                       : "a line of " + std::to_string(at.size("width")) +
@@ -95,116 +87,132 @@ Rule rows_of_pixels() {
 
 MicrobenchRows cache_rows() {
     return {
-        {{"constant",
-          "all work-items re-read one small block of constant memory",
-          {width, local_size(), groups, ahead, uniform},
-          full_device,
-          {work_group_fits("LOCAL")},
-          {},
-          {},
-          "constant"},
-         Source::constant,
-         items,
-         rereading("constant")},
-        {{"local",
-          "each work-group copies a block to local memory and re-reads it, neighbours STRIDE elements apart",
-          {width, local_size(), groups, ahead, stride, block},
-          full_device,
-          {work_group_fits("LOCAL"), needs_local_bytes(local_bytes)},
-          {},
-          {},
-          "local"},
-         Source::global,
-         items,
-         rereading("local")},
-        {{"image1d",
-          "all work-items re-read the pixels of a buffer through the texture path",
-          {local_size(), groups, ahead},
-          full_device,
-          {work_group_fits("LOCAL"), only_for({DType::f32})},
-          {"images"},
-          {},
-          "image1d"},
-         Source::image1d_buffer,
-         items,
-         fetching},
-        {{"image2d",
-          "all work-items re-read an image in patches of 4 x AHEAD/4, nearest pixels or bilinear means",
-          {local_size(), groups, ahead, linear, channels},
-          full_device,
-          {work_group_fits("LOCAL"), only_for({DType::f32}), rows_of_pixels()},
-          {"images"},
-          {},
-          "image2d"},
-         Source::image2d,
-         items,
-         fetching},
-        {{"taps",
-          "all work-items take means of four pixels of a buffer, again and again",
-          {lanes, local_size(), groups, ahead},
-          full_device,
-          {work_group_fits("LOCAL"), only_for({DType::f32}), between_pixels()},
-          {},
-          {},
-          "taps"},
-         Source::global,
-         items,
-         interpolating},
-        {{"reread",
-          "every work-group walks through all of the working set, at another place and pace than its neighbours",
-          {width, local_size(), groups, ahead},
-          full_device,
-          {work_group_fits("LOCAL")},
-          {},
-          {},
-          "cached"},
-         Source::global,
-         items,
-         rereading("global")},
-        {{"reread_chunks",
-          "few work-items, each reads a chunk of its own again and again",
-          {wide, chunks, ahead},
-          a_chunk_each,
-          {},
-          {},
-          {},
-          "cached"},
-         Source::global,
-         a_chunk_one,
-         rereading_chunks},
-        {{"chase",
-          "one work-item follows a random cycle through global memory; a node is `width` scalars, or 128 bytes",
-          {},
-          one_item,
-          {only_for({DType::u32})},
-          {},
-          {},
-          "latency"},
-         Source::global,
-         one,
-         chasing},
-        {{"chase_local",
-          "one work-item follows a random cycle through local memory",
-          {held},
-          one_group,
-          {only_for({DType::u32}), chain_fits(), needs_local_bytes(held_bytes)},
-          {},
-          {},
-          "latency"},
-         Source::global,
-         one,
-         chasing},
-        {{"chase_constant",
-          "one work-item follows a random cycle through constant memory",
-          {},
-          one_item,
-          {only_for({DType::u32})},
-          {},
-          {},
-          "latency"},
-         Source::constant,
-         one,
-         chasing},
+        {{
+             .name = "constant",
+             .summary = "all work-items re-read one small block of constant memory",
+             .parameters = {width, local_size(), groups_a_unit(), ahead, uniform},
+             .launch = full_device,
+             .rules = {work_group_fits("LOCAL")},
+             .family = "constant",
+         },
+         {
+             .source = Source::constant,
+             .outputs = items_of_full_device,
+             .work = rereading("constant"),
+         }},
+        {{
+             .name = "local",
+             .summary =
+                 "each work-group copies a block to local memory and re-reads it, neighbours STRIDE elements apart",
+             .parameters = {width, local_size(), groups_a_unit(), ahead, stride, block},
+             .launch = full_device,
+             .rules = {work_group_fits("LOCAL"), needs_local_bytes(local_bytes)},
+             .family = "local",
+         },
+         {
+             .outputs = items_of_full_device,
+             .work = rereading("local"),
+         }},
+        {{
+             .name = "image1d",
+             .summary = "all work-items re-read the pixels of a buffer through the texture path",
+             .parameters = {local_size(), groups_a_unit(), ahead},
+             .launch = full_device,
+             .rules = {work_group_fits("LOCAL"), only_for({DType::f32})},
+             .needs = {"images"},
+             .family = "image1d",
+         },
+         {
+             .source = Source::image1d_buffer,
+             .outputs = items_of_full_device,
+             .work = fetching,
+         }},
+        {{
+             .name = "image2d",
+             .summary = "all work-items re-read an image in patches of 4 x AHEAD/4, nearest pixels or bilinear means",
+             .parameters = {local_size(), groups_a_unit(), ahead, linear, channels},
+             .launch = full_device,
+             .rules = {work_group_fits("LOCAL"), only_for({DType::f32}), rows_of_pixels()},
+             .needs = {"images"},
+             .family = "image2d",
+         },
+         {
+             .source = Source::image2d,
+             .outputs = items_of_full_device,
+             .work = fetching,
+         }},
+        {{
+             .name = "taps",
+             .summary = "all work-items take means of four pixels of a buffer, again and again",
+             .parameters = {lanes, local_size(), groups_a_unit(), ahead},
+             .launch = full_device,
+             .rules = {work_group_fits("LOCAL"), only_for({DType::f32}), between_pixels()},
+             .family = "taps",
+         },
+         {
+             .outputs = items_of_full_device,
+             .work = interpolating,
+         }},
+        {{
+             .name = "reread",
+             .summary =
+                 "every work-group walks through all of the working set, at another place and pace than its neighbours",
+             .parameters = {width, local_size(), groups_a_unit(), ahead},
+             .launch = full_device,
+             .rules = {work_group_fits("LOCAL")},
+             .family = "cached",
+         },
+         {
+             .outputs = items_of_full_device,
+             .work = rereading("global"),
+         }},
+        {{
+             .name = "reread_chunks",
+             .summary = "few work-items, each reads a chunk of its own again and again",
+             .parameters = {wide, chunks, ahead},
+             .launch = a_chunk_each,
+             .family = "cached",
+         },
+         {
+             .outputs = a_chunk_one,
+             .work = rereading_chunks,
+         }},
+        {{
+             .name = "chase",
+             .summary =
+                 "one work-item follows a random cycle through global memory; a node is `width` scalars, or 128 bytes",
+             .launch = one_item,
+             .rules = {only_for({DType::u32})},
+             .family = "latency",
+         },
+         {
+             .outputs = one,
+             .work = chasing,
+         }},
+        {{
+             .name = "chase_local",
+             .summary = "one work-item follows a random cycle through local memory",
+             .parameters = {held},
+             .launch = one_group,
+             .rules = {only_for({DType::u32}), chain_fits(), needs_local_bytes(held_bytes)},
+             .family = "latency",
+         },
+         {
+             .outputs = one,
+             .work = chasing,
+         }},
+        {{
+             .name = "chase_constant",
+             .summary = "one work-item follows a random cycle through constant memory",
+             .launch = one_item,
+             .rules = {only_for({DType::u32})},
+             .family = "latency",
+         },
+         {
+             .source = Source::constant,
+             .outputs = one,
+             .work = chasing,
+         }},
     };
 }
 

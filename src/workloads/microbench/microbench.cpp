@@ -4,6 +4,7 @@
 
 #include "runtime/image.hpp"
 #include "workloads/microbench/rows.hpp"
+#include "workloads/plan_builder.hpp"
 
 namespace gpuopt {
 namespace {
@@ -19,10 +20,6 @@ const MicrobenchRows& table() {
         return all;
     }();
     return rows;
-}
-
-const MicrobenchVariant& row_of(const std::string& name) {
-    return static_cast<const MicrobenchVariant&>(microbench_workload().variant(name));
 }
 
 std::int64_t elements_of(const DeviceArray& array) {
@@ -68,11 +65,63 @@ void require_source(const Device& device, Source source, std::size_t bytes) {
                                    " allows " + std::to_string(device.image_buffer_max));
 }
 
+class Planner : PlanBuilder {
+public:
+    Planner(const DeviceArray& from, const DeviceArray& to, Sizes sizes, const MicrobenchVariant& variant,
+            const Parameters& parameters)
+        : PlanBuilder(from.buffer->session(), microbench_workload(), variant, from.dtype, std::move(sizes), parameters),
+          from_(from),
+          to_(to),
+          variant_(variant) {}
+
+    std::shared_ptr<Prepared> plan(bool store) {
+        check();
+        const auto elements = sizes_.at("elements"), width = width_of(case_);
+        if (elements % width != 0)
+            throw ArrayError("from", std::to_string(elements) + " elements are no multiple of WIDTH",
+                             "use a multiple of " + std::to_string(width));
+        check_target(to_, from_, variant_.outputs(case_));
+        require_source(session_->device(), variant_.source, from_.buffer->bytes());
+
+        add_variant(options(parameters_), variant_.launch(case_), true);
+        add_source();
+        plan_->arg(to_.buffer->handle());
+        longs({elements / width, sizes_.at("width")});
+        ints({sizes_.at("trips"), store});
+        plan_->work = variant_.work(case_);
+        plan_->source = from_.buffer;
+        plan_->keep(to_.buffer);
+        return plan_;
+    }
+
+private:
+    void add_source() {
+        const auto elements = sizes_.at("elements");
+        if (variant_.source == Source::image1d_buffer) {
+            const auto image = std::make_shared<ImageBuffer>(from_.buffer, elements / 4);
+            plan_->arg(image->handle()).keep(image);
+        } else if (variant_.source == Source::image2d) {
+            const auto channels = case_.parameter("CHANNELS");
+            const auto width = static_cast<std::size_t>(sizes_.at("width") / channels);
+            const auto height = static_cast<std::size_t>(elements / sizes_.at("width"));
+            const auto image =
+                std::make_shared<Image2D>(session_, width, height, "the image", static_cast<int>(channels));
+            image->fill_from(*from_.buffer);
+            plan_->arg(image->handle()).keep(image);
+        } else {
+            plan_->arg(from_.buffer->handle());
+        }
+    }
+
+    const DeviceArray &from_, &to_;
+    const MicrobenchVariant& variant_;
+};
+
 }  // namespace
 
 MicrobenchFacts microbench_facts(const Device& device, DType dtype, std::int64_t elements, MicrobenchSizes asked,
                                  const std::string& name, const Parameters& parameters) {
-    const auto& row = row_of(name);
+    const auto& row = row_of<MicrobenchVariant>(microbench_workload(), name);
     const auto sizes = sizes_of(elements, asked);
     const Case at{device, dtype, sizes, parameters};
     check_configuration(microbench_workload(), row, at);
@@ -81,45 +130,8 @@ MicrobenchFacts microbench_facts(const Device& device, DType dtype, std::int64_t
 
 std::shared_ptr<Prepared> prepare_microbench(const DeviceArray& from, const DeviceArray& to, MicrobenchSizes asked,
                                              bool store, const std::string& name, const Parameters& parameters) {
-    const auto& workload = microbench_workload();
-    const auto& row = row_of(name);
-    const auto& session = from.buffer->session();
-    const auto& device = session->device();
-    const auto sizes = sizes_of(elements_of(from), asked);
-    const Case at{device, from.dtype, sizes, parameters};
-    check_configuration(workload, row, at);
-    if (sizes.at("elements") % width_of(at) != 0)
-        throw ArrayError("from", std::to_string(sizes.at("elements")) + " elements are no multiple of WIDTH",
-                         "use a multiple of " + std::to_string(width_of(at)));
-    check_target(to, from, row.outputs(at));
-    require_source(device, row.source, from.buffer->bytes());
-
-    auto plan = std::make_shared<Prepared>(session);
-    plan->add(session->build(workload.source_path(row), build_options(at)), workload.entry_point(row), row.launch(at));
-    if (row.source == Source::image1d_buffer) {
-        const auto image = std::make_shared<ImageBuffer>(from.buffer, sizes.at("elements") / 4);
-        plan->arg(image->handle());
-        plan->keep(image);
-    } else if (row.source == Source::image2d) {
-        const auto channels = at.parameter("CHANNELS");
-        const auto width = static_cast<std::size_t>(sizes.at("width") / channels);
-        const auto height = static_cast<std::size_t>(sizes.at("elements") / sizes.at("width"));
-        const auto image = std::make_shared<Image2D>(session, width, height, "the image", static_cast<int>(channels));
-        image->fill_from(*from.buffer);
-        plan->arg(image->handle());
-        plan->keep(image);
-    } else {
-        plan->arg(from.buffer->handle());
-    }
-    plan->arg(to.buffer->handle())
-        .arg(cl_long(sizes.at("elements") / width_of(at)))
-        .arg(cl_long(sizes.at("width")))
-        .arg(cl_int(sizes.at("trips")))
-        .arg(cl_int(store));
-    plan->work = row.work(at);
-    plan->source = from.buffer;
-    plan->keep(to.buffer);
-    return plan;
+    const auto& row = row_of<MicrobenchVariant>(microbench_workload(), name);
+    return Planner(from, to, sizes_of(elements_of(from), asked), row, parameters).plan(store);
 }
 
 Rule only_for(std::vector<DType> dtypes) {
@@ -129,7 +141,7 @@ Rule only_for(std::vector<DType> dtypes) {
         for (const auto dtype : dtypes) known += (known.empty() ? "" : ", ") + std::string(facts(dtype).numpy_name);
         return std::string("it is for ") + known + ", not for " + facts(at.dtype).numpy_name;
     };
-    return {false, unmet, std::move(dtypes)};
+    return {.of_device = false, .unmet = unmet, .dtypes = std::move(dtypes)};
 }
 
 const std::vector<DType> real_dtypes = {DType::f32, DType::f64};
@@ -141,10 +153,19 @@ const Parameter& local_size() {
     return parameter;
 }
 
-std::int64_t width_of(const Case& at) {
-    const auto found = at.parameters.find("WIDTH");
-    return found == at.parameters.end() ? 1 : found->second;
+const Parameter& groups_a_unit() {
+    static const Parameter parameter{"GROUPS", {4, 8, 16, 32}, 8, "work-groups a compute unit"};
+    return parameter;
 }
+
+std::int64_t items_of_full_device(const Case& at) {
+    return std::int64_t(at.device.compute_units) * at.parameter("GROUPS") * at.parameter("LOCAL");
+}
+Launch full_device(const Case& at) { return launch_1d(items_of_full_device(at), at.parameter("LOCAL")); }
+Launch one_item(const Case&) { return launch_1d(1, 1); }
+std::int64_t one(const Case&) { return 1; }
+
+std::int64_t width_of(const Case& at) { return at.parameter_or("WIDTH", 1); }
 
 Work moves(const char* memory, double bytes) {
     Work work;
@@ -153,11 +174,7 @@ Work moves(const char* memory, double bytes) {
 }
 
 const Workload& microbench_workload() {
-    static const Workload workload = [] {
-        Workload result{"microbench", all_dtypes, {}};
-        for (const auto& row : table()) result.variants.push_back(&row);
-        return result;
-    }();
+    static const auto workload = workload_of("microbench", all_dtypes, table());
     return workload;
 }
 

@@ -14,12 +14,13 @@ enum class Source { global, constant, image1d_buffer, image2d };
 
 // Sizes of a case: "elements" of the source, "width" of a line of it (all of it, unless two dimensions matter), "trips"
 // of loops.
-struct MicrobenchVariant : Variant {
-    Source source{};
+struct MicrobenchDetails {
+    Source source = Source::global;
     std::function<std::int64_t(const Case&)> outputs;  // elements that a run writes, when told to store
     std::function<Work(const Case&)> work;
     bool stores_on_request = false;  // a timed run writes (nearly) nothing
 };
+struct MicrobenchVariant : Variant, MicrobenchDetails {};
 
 struct MicrobenchSizes {
     std::int64_t width = 0;  // 0: all of the source

@@ -31,15 +31,12 @@ Launch a_span_each(const Case& at) { return launch_1d(elements(at) / at.paramete
 Launch a_row_each(const Case& at) { return launch_1d(rows(at), at.parameter("LOCAL")); }
 Launch some_each(const Case& at) {
     const auto each = at.parameter("AHEAD");
-    return launch_1d((elements(at) + each - 1) / each, at.parameter("LOCAL"));
+    return launch_1d(quotient_up(elements(at), each), at.parameter("LOCAL"));
 }
 Launch some_of_a_row_each(const Case& at) {
     const auto stride_of = at.parameter("STRIDE"), each = at.parameter("AHEAD");
-    const auto longest = (elements(at) + stride_of - 1) / stride_of;
-    auto launch = launch_1d((longest + each - 1) / each, at.parameter("LOCAL"));
-    launch.global[1] = static_cast<std::size_t>(stride_of);
-    launch.dimensions = 2;
-    return launch;
+    const auto longest = quotient_up(elements(at), stride_of);
+    return launch_2d({quotient_up(longest, each), stride_of}, at.parameter("LOCAL"), 1);
 }
 std::int64_t sums(const Case& at) { return std::int64_t(some_each(at).global[0]); }
 std::int64_t sums_of_rows(const Case& at) {
@@ -64,13 +61,11 @@ Work same_for_all(const Case& at) {
 }
 
 Rule more_than_one_row() {
-    return {false, [](const Case& at) {
-                return rows(at) > 1 ? std::string()
-                                    : std::string("the source is one row, work for one work-item; give a width");
-            }};
+    return constraint([](const Case& at) { return rows(at) > 1; },
+                      "the source is one row, work for one work-item; give a width");
 }
 Rule places_of_32_bits() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 return elements(at) <= std::int64_t(1) << 31
                            ? std::string()
                            : std::to_string(elements(at)) + " elements; its places are hashed in 32 bits";
@@ -90,130 +85,141 @@ MicrobenchRows pattern_rows() {
     const auto fits = work_group_fits("LOCAL");
     const auto reals = only_for(real_dtypes);
     return {
-        {{"adjacent",
-          "each work-item copies SPAN adjacent scalars one by one",
-          {span, local_size()},
-          a_span_each,
-          {fits},
-          {},
-          {},
-          "adjacent"},
-         Source::global,
-         elements,
-         copying},
-        {{"adjacent_vector",
-          "each work-item copies SPAN adjacent scalars as a vector",
-          {span, local_size()},
-          a_span_each,
-          {fits},
-          {},
-          {},
-          "adjacent"},
-         Source::global,
-         elements,
-         copying},
-        {{"row",
-          "each work-item adds up a row of `width` scalars",
-          {local_size()},
-          a_row_each,
-          {fits, reals, more_than_one_row()},
-          {},
-          {},
-          "row"},
-         Source::global,
-         rows,
-         adding_rows},
-        {{"row_tile",
-          "each work-item adds up a row that its work-group brings into local memory by tiles",
-          {tile_rows, tile_columns},
-          a_row_each,
-          {fits, reals, more_than_one_row(), needs_local_bytes(tile_bytes)},
-          {},
-          {},
-          "row"},
-         Source::global,
-         rows,
-         adding_rows},
-        {{"shared",
-          "each work-item adds three scalars DELTA apart, which others load too",
-          {delta, local_size()},
-          [](const Case& at) { return launch_1d(inner(at), at.parameter("LOCAL")); },
-          {fits, reals},
-          {},
-          {},
-          "shared"},
-         Source::global,
-         inner,
-         three_points},
-        {{"shared_tile",
-          "each work-item adds three scalars DELTA apart from a local tile with a halo",
-          {delta, local_size()},
-          [](const Case& at) { return launch_1d(inner(at), at.parameter("LOCAL")); },
-          {fits, reals, needs_local_bytes(shared_tile_bytes)},
-          {},
-          {},
-          "shared"},
-         Source::global,
-         inner,
-         three_points},
-        {{"unaligned",
-          "neighbouring work-items copy neighbouring scalars from OFFSET scalars further on",
-          {offset, local_size()},
-          one_each,
-          {fits},
-          {},
-          {},
-          "unaligned"},
-         Source::global,
-         after_offset,
-         copying_after_offset},
-        {{"unaligned_tile",
-          "scalars from OFFSET further on, loaded aligned into a local tile that takes the offset",
-          {offset, local_size()},
-          one_each,
-          {fits, needs_local_bytes(offset_tile_bytes)},
-          {},
-          {},
-          "unaligned"},
-         Source::global,
-         after_offset,
-         copying_after_offset},
-        {{"strided",
-          "neighbouring work-items add scalars STRIDE apart, AHEAD each; the launch loads each once",
-          {stride, local_size(), ahead},
-          some_of_a_row_each,
-          {fits},
-          {},
-          {},
-          "strided"},
-         Source::global,
-         sums_of_rows,
-         reading,
-         true},
-        {{"random",
-          "neighbouring work-items add scalars from places of a random permutation, AHEAD each",
-          {local_size(), ahead},
-          some_each,
-          {fits, places_of_32_bits()},
-          {},
-          {},
-          "random"},
-         Source::global,
-         sums,
-         reading,
-         true},
-        {{"broadcast",
-          "all work-items of a group load the same RUN scalars; counted is what each asks for",
-          {run, local_size()},
-          fill_the_device,
-          {fits, reals},
-          {},
-          {},
-          "broadcast"},
-         Source::global,
-         filling,
-         same_for_all,
-         true},
+        {{
+             .name = "adjacent",
+             .summary = "each work-item copies SPAN adjacent scalars one by one",
+             .parameters = {span, local_size()},
+             .launch = a_span_each,
+             .rules = {fits},
+             .family = "adjacent",
+         },
+         {
+             .outputs = elements,
+             .work = copying,
+         }},
+        {{
+             .name = "adjacent_vector",
+             .summary = "each work-item copies SPAN adjacent scalars as a vector",
+             .parameters = {span, local_size()},
+             .launch = a_span_each,
+             .rules = {fits},
+             .family = "adjacent",
+         },
+         {
+             .outputs = elements,
+             .work = copying,
+         }},
+        {{
+             .name = "row",
+             .summary = "each work-item adds up a row of `width` scalars",
+             .parameters = {local_size()},
+             .launch = a_row_each,
+             .rules = {fits, reals, more_than_one_row()},
+             .family = "row",
+         },
+         {
+             .outputs = rows,
+             .work = adding_rows,
+         }},
+        {{
+             .name = "row_tile",
+             .summary = "each work-item adds up a row that its work-group brings into local memory by tiles",
+             .parameters = {tile_rows, tile_columns},
+             .launch = a_row_each,
+             .rules = {fits, reals, more_than_one_row(), needs_local_bytes(tile_bytes)},
+             .family = "row",
+         },
+         {
+             .outputs = rows,
+             .work = adding_rows,
+         }},
+        {{
+             .name = "shared",
+             .summary = "each work-item adds three scalars DELTA apart, which others load too",
+             .parameters = {delta, local_size()},
+             .launch = [](const Case& at) { return launch_1d(inner(at), at.parameter("LOCAL")); },
+             .rules = {fits, reals},
+             .family = "shared",
+         },
+         {
+             .outputs = inner,
+             .work = three_points,
+         }},
+        {{
+             .name = "shared_tile",
+             .summary = "each work-item adds three scalars DELTA apart from a local tile with a halo",
+             .parameters = {delta, local_size()},
+             .launch = [](const Case& at) { return launch_1d(inner(at), at.parameter("LOCAL")); },
+             .rules = {fits, reals, needs_local_bytes(shared_tile_bytes)},
+             .family = "shared",
+         },
+         {
+             .outputs = inner,
+             .work = three_points,
+         }},
+        {{
+             .name = "unaligned",
+             .summary = "neighbouring work-items copy neighbouring scalars from OFFSET scalars further on",
+             .parameters = {offset, local_size()},
+             .launch = one_each,
+             .rules = {fits},
+             .family = "unaligned",
+         },
+         {
+             .outputs = after_offset,
+             .work = copying_after_offset,
+         }},
+        {{
+             .name = "unaligned_tile",
+             .summary = "scalars from OFFSET further on, loaded aligned into a local tile that takes the offset",
+             .parameters = {offset, local_size()},
+             .launch = one_each,
+             .rules = {fits, needs_local_bytes(offset_tile_bytes)},
+             .family = "unaligned",
+         },
+         {
+             .outputs = after_offset,
+             .work = copying_after_offset,
+         }},
+        {{
+             .name = "strided",
+             .summary = "neighbouring work-items add scalars STRIDE apart, AHEAD each; the launch loads each once",
+             .parameters = {stride, local_size(), ahead},
+             .launch = some_of_a_row_each,
+             .rules = {fits},
+             .family = "strided",
+         },
+         {
+             .outputs = sums_of_rows,
+             .work = reading,
+             .stores_on_request = true,
+         }},
+        {{
+             .name = "random",
+             .summary = "neighbouring work-items add scalars from places of a random permutation, AHEAD each",
+             .parameters = {local_size(), ahead},
+             .launch = some_each,
+             .rules = {fits, places_of_32_bits()},
+             .family = "random",
+         },
+         {
+             .outputs = sums,
+             .work = reading,
+             .stores_on_request = true,
+         }},
+        {{
+             .name = "broadcast",
+             .summary = "all work-items of a group load the same RUN scalars; counted is what each asks for",
+             .parameters = {run, local_size()},
+             .launch = fill_the_device,
+             .rules = {fits, reals},
+             .family = "broadcast",
+         },
+         {
+             .outputs = filling,
+             .work = same_for_all,
+             .stores_on_request = true,
+         }},
     };
 }
 

@@ -2,7 +2,6 @@
 
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
-#include "runtime/discovery.hpp"
 #include "workloads/spmv/spmv.hpp"
 
 namespace gpuopt {
@@ -34,8 +33,8 @@ MatrixPointer make_matrix(const py::object& data, const py::object& offsets,
         list[k] = places.dtype == DType::i64 ? static_cast<const std::int64_t*>(places.host)[k]
                                              : static_cast<const std::int32_t*>(places.host)[k];
     const py::gil_scoped_release release;
-    return std::make_shared<DiaMatrix>(Session::of(discover().devices.at(static_cast<std::size_t>(device.index))),
-                                       values.dtype, shape.first, shape.second, list, values.host, values.shape[1],
+    return std::make_shared<DiaMatrix>(session_of(device), values.dtype, shape.first, shape.second, list, values.host,
+                                       values.shape[1],
                                        indexed == "row" ? DiaMatrix::Indexed::by_row : DiaMatrix::Indexed::by_column);
 }
 

@@ -4,44 +4,39 @@
 
 #include "runtime/device_array.hpp"
 #include "runtime/image.hpp"
+#include "workloads/plan_builder.hpp"
 
 namespace gpuopt {
 namespace {
 
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-}
-
 std::int64_t slice_of(MatrixForm form, const Case& at) {
     constexpr std::int64_t alignment = 128;  // bytes; the pitch of the paper
-    const auto given = [&](const char* name) {
-        const auto found = at.parameters.find(name);
-        return found == at.parameters.end() ? std::int64_t(0) : found->second;
-    };
     if (form == MatrixForm::exact) return at.size("rows");
-    if (form == MatrixForm::sliced && given("SLICE") > 0) return given("SLICE");
-    return round_up(at.size("rows"), std::max(alignment / at.element_bytes(), given("BLOCK")));
+    if (form == MatrixForm::sliced && at.parameter_or("SLICE", 0) > 0) return at.parameter("SLICE");
+    return round_up(at.size("rows"), std::max(alignment / at.element_bytes(), at.parameter_or("BLOCK", 0)));
+}
+
+Sizes sizes_of(const SpmvArguments& arguments) {
+    const auto& matrix = *arguments.matrix;
+    return {{"rows", matrix.rows()},
+            {"cols", matrix.cols()},
+            {"diags", matrix.diagonals()},
+            {"vectors", arguments.vectors},
+            {"grid", matrix.grid_width()}};
 }
 
 // Builds the plan of one product. A variant that takes one vector at a time gets the columns of x one after the other,
 // each packed into scratch and back.
-class Planner {
+class Planner : PlanBuilder {
 public:
     Planner(const SpmvArguments& arguments, const SpmvVariant& variant, const Parameters& parameters)
-        : arguments_(arguments),
+        : PlanBuilder(arguments.matrix->session(), spmv_workload(), variant, arguments.matrix->dtype(),
+                      sizes_of(arguments), parameters),
+          arguments_(arguments),
           matrix_(*arguments.matrix),
           variant_(variant),
-          session_(matrix_.session()),
-          bands_(bands_of(matrix_.offsets(), matrix_.grid_width())),
-          sizes_({{"rows", matrix_.rows()},
-                  {"cols", matrix_.cols()},
-                  {"diags", matrix_.diagonals()},
-                  {"vectors", arguments.vectors},
-                  {"grid", matrix_.grid_width()},
-                  {"bands", static_cast<std::int64_t>(bands_.size())}}),
-          parameters_(parameters),
-          case_{session_->device(), matrix_.dtype(), sizes_, parameters_},
-          plan_(std::make_shared<Prepared>(session_)) {
+          bands_(bands_of(matrix_.offsets(), matrix_.grid_width())) {
+        sizes_["bands"] = static_cast<std::int64_t>(bands_.size());
         auto &across = sizes_["reach_x"], &down = sizes_["reach_y"];
         for (const auto& band : bands_) {
             across = std::max({across, -band.dx, band.dx + band.count - 1});
@@ -50,13 +45,13 @@ public:
     }
 
     std::shared_ptr<Prepared> plan() {
-        check_configuration(spmv_workload(), variant_, case_);
-        if (variant_.upper() && !matrix_.symmetric())
+        check();
+        if (variant_.upper_only && !matrix_.symmetric())
             throw UnsupportedError(UnsupportedError::Because::constraint,
                                    "spmv " + variant_.name + ": A is not symmetric");
-        const bool half = parameters_.count("HALF") && parameters_.at("HALF") == 1;
+        const bool half = case_.parameter_or("HALF", 0) == 1;
         slice_ = slice_of(variant_.form, case_);
-        values_ = matrix_.values({slice_, variant_.upper(), half});
+        values_ = matrix_.values({slice_, variant_.upper_only, half});
         // A grid that does not show is one line.
         if (sizes_["grid"] == 0) sizes_["grid"] = std::max<std::int64_t>(matrix_.rows(), 1);
 
@@ -87,13 +82,6 @@ public:
     cl_uint y_argument() const { return y_argument_; }
 
 private:
-    std::shared_ptr<Buffer> scratch(std::int64_t elements, const std::string& what) {
-        auto buffer =
-            std::make_shared<Buffer>(session_, static_cast<std::size_t>(elements) * facts(matrix_.dtype()).bytes, what);
-        plan_->keep(buffer);
-        return buffer;
-    }
-
     // x, or one column of it, where the kernel wants it. Padded: as many zeros before as the lowest diagonal reaches
     // back, as many behind as the last rounded-up row reaches out.
     void make_x_home(bool one_by_one) {
@@ -112,11 +100,11 @@ private:
     }
 
     void make_image() {
-        const auto pixels = std::max<std::int64_t>((matrix_.cols() + 3) / 4, 1);
+        const auto pixels = std::max<std::int64_t>(quotient_up(matrix_.cols(), 4), 1);
         log_width_ = 0;
         while ((std::int64_t(1) << log_width_) * (std::int64_t(1) << log_width_) < pixels) ++log_width_;
         image_width_ = std::int64_t(1) << log_width_;
-        image_height_ = (pixels + image_width_ - 1) / image_width_;
+        image_height_ = quotient_up(pixels, image_width_);
         image_ = std::make_shared<Image2D>(session_, static_cast<std::size_t>(image_width_),
                                            static_cast<std::size_t>(image_height_), "x");
         plan_->keep(image_);
@@ -124,9 +112,8 @@ private:
 
     void fill_image() {
         const auto pixels = image_width_ * image_height_;
-        plan_->add(session_->build("spmv/passes/to_image.cl", build_options({case_.device, case_.dtype, {}, {}})),
-                   "spmv_to_image", launch_1d(pixels, 64));
-        plan_->arg((x_home_ ? x_home_ : arguments_.x)->handle())
+        add_pass("to_image", options(), launch_1d(pixels, 64))
+            .arg((x_home_ ? x_home_ : arguments_.x)->handle())
             .arg(cl_long(matrix_.cols()))
             .arg(image_->handle())
             .arg(cl_int(log_width_))
@@ -135,10 +122,11 @@ private:
 
     void pack(const std::shared_ptr<Buffer>& from, std::int64_t from_origin, std::int64_t from_stride,
               const std::shared_ptr<Buffer>& to, std::int64_t to_origin, std::int64_t to_stride, std::int64_t count) {
-        const auto program = session_->build("spmv/passes/pack.cl", build_options({case_.device, case_.dtype, {}, {}}));
-        plan_->add(program, "spmv_pack", launch_1d(count, 64));
-        plan_->arg(from->handle()).arg(cl_long(from_origin)).arg(cl_long(from_stride));
-        plan_->arg(to->handle()).arg(cl_long(to_origin)).arg(cl_long(to_stride)).arg(cl_long(count));
+        add_pass("pack", options(), launch_1d(count, 64));
+        plan_->arg(from->handle());
+        longs({from_origin, from_stride});
+        plan_->arg(to->handle());
+        longs({to_origin, to_stride, count});
     }
 
     void index_arg(std::int64_t value) {
@@ -146,8 +134,8 @@ private:
         else plan_->arg(cl_int(value));
     }
 
-    std::string options() const {
-        auto text = build_options(case_) + (matrix_.needs_long_index() ? " -DINDEX=long" : " -DINDEX=int");
+    std::string product_options() const {
+        auto text = options(parameters_) + (matrix_.needs_long_index() ? " -DINDEX=long" : " -DINDEX=int");
         if (!variant_.bands) return text;
         text += " -DFIRST_OFFSET=" + std::to_string(matrix_.min_offset()) +
                 " -DLAST_OFFSET=" + std::to_string(matrix_.max_offset()) +
@@ -160,11 +148,8 @@ private:
     }
 
     void product() {
-        const auto& workload = spmv_workload();
-        plan_->main_step = plan_->steps().size();
         // A matrix without rows has no work-items; OpenCL wants the step left out, which the plan does.
-        plan_->add(session_->build(workload.source_path(variant_), options()), workload.entry_point(variant_),
-                   matrix_.rows() == 0 ? launch_1d(0, 1) : variant_.launch(case_));
+        add_variant(product_options(), matrix_.rows() == 0 ? launch_1d(0, 1) : variant_.launch(case_), true);
         plan_->keep(values_);
         plan_->source = values_->values;
         const auto& y = y_home_ ? y_home_ : arguments_.y;
@@ -203,12 +188,7 @@ private:
     SpmvArguments arguments_;
     DiaMatrix& matrix_;
     const SpmvVariant& variant_;
-    std::shared_ptr<Session> session_;
     std::vector<Band> bands_;
-    Sizes sizes_;
-    Parameters parameters_;
-    Case case_;
-    std::shared_ptr<Prepared> plan_;
     cl_uint x_argument_ = 0, y_argument_ = 0;
     std::int64_t slice_ = 0, x_origin_ = 0, log_width_ = 0, image_width_ = 0, image_height_ = 0;
     std::shared_ptr<const StoredValues> values_;
@@ -253,7 +233,7 @@ std::vector<std::int64_t> check_spmv(const DiaMatrix& matrix, const std::vector<
 
 std::shared_ptr<Prepared> prepare_spmv(const SpmvArguments& arguments, const std::string& variant,
                                        const Parameters& parameters) {
-    return Planner(arguments, spmv_variant(variant), parameters).plan();
+    return Planner(arguments, row_of<SpmvVariant>(spmv_workload(), variant), parameters).plan();
 }
 
 HostProduct::HostProduct(const std::shared_ptr<DiaMatrix>& matrix, std::int64_t vectors, double alpha, double beta,
@@ -263,14 +243,15 @@ HostProduct::HostProduct(const std::shared_ptr<DiaMatrix>& matrix, std::int64_t 
     const auto& session = matrix->session();
     y_ = std::make_shared<Buffer>(session, DeviceArray::bytes_of(dtype_, {rows_, vectors}, "the result"), "the result");
     if (beta != 0) addend_ = std::make_shared<Buffer>(session, static_cast<std::size_t>(rows_) * bytes, "y");
-    Planner planner({matrix, nullptr, addend_, y_, vectors, alpha, beta}, spmv_variant(variant), parameters);
+    const auto& row = row_of<SpmvVariant>(spmv_workload(), variant);
+    Planner planner({matrix, nullptr, addend_, y_, vectors, alpha, beta}, row, parameters);
     plan_ = planner.plan();
     x_ = planner.x_target();
     x_at_ = static_cast<std::size_t>(planner.x_origin()) * facts(dtype_).bytes;
     x_argument_ = planner.x_argument();
     y_argument_ = planner.y_argument();
     in_place_ = session->device().type == DeviceType::cpu && plan_->steps().size() == 1 && beta == 0 &&
-                spmv_variant(variant).home == VectorHome::plain && x_bytes() > 0 && y_bytes() > 0;
+                row.home == VectorHome::plain && x_bytes() > 0 && y_bytes() > 0;
 }
 
 std::size_t HostProduct::x_bytes() const { return static_cast<std::size_t>(cols_ * vectors_) * facts(dtype_).bytes; }

@@ -10,29 +10,27 @@ namespace gpuopt {
 // How a variant wants the matrix stored: slices of `slice` rows, one diagonal after the other inside a slice. The
 // paper's pitched form is the single slice S = pitch.
 enum class MatrixForm {
-    exact,
-    pitched,
-    sliced
-};  // S = rows; rows rounded up to 128 bytes; SLICE, or pitched where it is 0
+    exact,    // one slice of all rows
+    pitched,  // one slice of all rows, rounded up to 128 bytes
+    sliced    // slices of the parameter SLICE; pitched where it is 0
+};
 
 // Where a variant reads x from: the caller's vector, a copy with zeros on either side, or an RGBA image.
 enum class VectorHome { plain, padded, image };
 
-struct SpmvVariant : Variant {
+struct SpmvDetails {
     MatrixForm form{};
-    VectorHome home{};
-    // Bytes an entry of the matrix that the inner loop asks global memory for.
+    VectorHome home = VectorHome::plain;
+    // Bytes that the inner loop asks global memory for, for each entry of the matrix.
     std::function<double(const Case&)> requested;
-    bool bands = false;        // diagonals compiled in, as BANDS
+    bool upper_only = false;   // reads the upper diagonals of a symmetric matrix alone
+    bool bands = false;        // is built with the matrix's diagonals as constants, -DBANDS=...
     bool all_columns = false;  // takes the columns of x all at once; others take them one by one
     bool sums_in_y = false;    // y holds partial sums while the kernel runs
-    // Bytes an entry that the inner loop asks local memory for, and fetches an entry from the image; none where empty.
+    // The same of local memory, and fetches from the image for each entry; none where empty.
     std::function<double(const Case&)> from_local{}, fetches{};
-
-    bool upper() const;  // reads the upper diagonals alone
 };
-
-const SpmvVariant& spmv_variant(const std::string& name);
+struct SpmvVariant : Variant, SpmvDetails {};
 
 // A run of neighbouring diagonals: offsets first .. first + count - 1, which on a grid of `width` are dy lines down and
 // dx .. dx + count - 1 across.

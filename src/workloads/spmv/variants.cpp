@@ -12,7 +12,11 @@ const Parameter rows_each{"ROWS", {1, 2, 4}, 1, "rows a work-item"};
 const Parameter unroll{"UNROLL", {1, 3, 5, 7, 9, 13, 27}, 9, "entries of a row loaded before the first is used"};
 const Parameter offset_home{"OFFSETS", {0, 1}, 0, "offsets in global (0) or constant (1) memory"};
 const Parameter load_kind{"LOAD", {0, 1}, 0, "values through the L1 cache (0) or past it (1)"};
-const Parameter half{"HALF", {0, 1}, 0, "values stored in 16 bits, scaled by a power of two", true};
+const Parameter half{.name = "HALF",
+                     .levels = {0, 1},
+                     .standard = 0,
+                     .meaning = "values stored in 16 bits, scaled by a power of two",
+                     .alters_accuracy = true};
 const Parameter slice{"SLICE", {0, 256, 1024, 4096}, 0, "rows stored together, diagonal after diagonal; 0: all"};
 const Parameter tile_x{"TILE_X", {32, 64, 128}, 64, "work-items across a tile"};
 const Parameter tile_y{"TILE_Y", {1, 2, 4, 8}, 4, "work-items down a tile"};
@@ -21,13 +25,15 @@ const Parameter items{"ITEMS", {2, 8, 64, 512}, 64, "work-items, each of its own
 const Parameter vector_width{"WIDTH", {4, 8, 16}, 16, "elements in an explicit vector"};
 
 Launch row_a_work_item(const Case& at) { return launch_1d(at.size("rows"), at.parameter("LOCAL")); }
-Launch four_rows_a_work_item(const Case& at) { return launch_1d((at.size("rows") + 3) / 4, at.parameter("LOCAL")); }
+Launch four_rows_a_work_item(const Case& at) {
+    return launch_1d(quotient_up(at.size("rows"), 4), at.parameter("LOCAL"));
+}
 Launch some_rows_a_work_item(const Case& at) {
-    return launch_1d((at.size("rows") + at.parameter("ROWS") - 1) / at.parameter("ROWS"), at.parameter("LOCAL"));
+    return launch_1d(quotient_up(at.size("rows"), at.parameter("ROWS")), at.parameter("LOCAL"));
 }
 Launch one_chunk_per_item(const Case& at) { return launch_1d(at.parameter("ITEMS"), 1); }
 Launch columns_of_a_row(const Case& at) {
-    const auto chunks = (at.size("vectors") + at.parameter("WIDTH") - 1) / at.parameter("WIDTH");
+    const auto chunks = quotient_up(at.size("vectors"), at.parameter("WIDTH"));
     return launch_1d(at.size("rows") * chunks, at.parameter("LOCAL"));
 }
 Launch groups_that_stay(const Case& at) {
@@ -37,22 +43,16 @@ Launch groups_that_stay(const Case& at) {
     launch.global[0] = std::min(launch.global[0], wanted);
     return launch;
 }
-std::int64_t points_each(const Case& at) { return at.parameters.count("WIDE") ? at.parameter("WIDE") : 1; }
+std::int64_t points_each(const Case& at) { return at.parameter_or("WIDE", 1); }
 Launch tiles_of_the_grid(const Case& at) {
-    const auto grid = std::max<std::int64_t>(at.size("grid"), 1), across = points_each(at);
-    const auto lines = (at.size("rows") + grid - 1) / grid, rows = at.parameter("ROWS");
-    auto launch = launch_1d((grid + across - 1) / across, at.parameter("TILE_X"));
-    const auto down = launch_1d((lines + rows - 1) / rows, at.parameter("TILE_Y"));
-    launch.dimensions = 2;
-    launch.local[1] = down.local[0];
-    launch.global[1] = down.global[0];
-    return launch;
+    const auto grid = std::max<std::int64_t>(at.size("grid"), 1), lines = quotient_up(at.size("rows"), grid);
+    return launch_2d({quotient_up(grid, points_each(at)), quotient_up(lines, at.parameter("ROWS"))},
+                     at.parameter("TILE_X"), at.parameter("TILE_Y"));
 }
 
 std::int64_t offset_bytes(const Case&) { return std::int64_t{256} * 8; }
 std::int64_t tile_bytes(const Case& at) {
-    const auto quad = std::min<std::int64_t>(points_each(at), 4),
-               margin = (at.size("reach_x") + quad - 1) / quad * quad;
+    const auto quad = std::min<std::int64_t>(points_each(at), 4), margin = round_up(at.size("reach_x"), quad);
     return (at.parameter("TILE_X") * points_each(at) + 2 * margin) *
            (at.parameter("TILE_Y") * at.parameter("ROWS") + 2 * at.size("reach_y")) * at.element_bytes();
 }
@@ -62,28 +62,14 @@ std::int64_t kept_bytes(const Case& at) {
 }
 
 Rule fp32_images() {
-    return {false, [](const Case& at) {
-                return at.dtype == DType::f32 ? std::string() : std::string("RGBA float images hold float32");
-            }};
-}
-Rule tile_fits_work_group() {
-    return {true, [](const Case& at) {
-                const auto wanted = at.parameter("TILE_X") * at.parameter("TILE_Y");
-                return wanted <= static_cast<std::int64_t>(at.device.max_work_group_size)
-                           ? std::string()
-                           : "a work-group of " + std::to_string(wanted) + "; " + at.device.name + " allows " +
-                                 std::to_string(at.device.max_work_group_size);
-            }};
+    return constraint([](const Case& at) { return at.dtype == DType::f32; }, "RGBA float images hold float32");
 }
 Rule at_least_a_warp_wide() {
-    return {false, [](const Case& at) {
-                return at.parameter("TILE_X") * at.parameter("TILE_Y") >= 64
-                           ? std::string()
-                           : std::string("TILE_X * TILE_Y must be at least 64");
-            }};
+    return constraint([](const Case& at) { return at.parameter("TILE_X") * at.parameter("TILE_Y") >= 64; },
+                      "TILE_X * TILE_Y must be at least 64");
 }
 Rule offsets_fit_constant_memory() {
-    return {true, [](const Case& at) {
+    return {.of_device = true, .unmet = [](const Case& at) {
                 const auto bytes = at.size("diags") * 8;
                 return at.parameter("OFFSETS") == 0 || bytes <= static_cast<std::int64_t>(at.device.constant_bytes)
                            ? std::string()
@@ -92,19 +78,17 @@ Rule offsets_fit_constant_memory() {
             }};
 }
 Rule few_bands() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 return at.size("bands") <= 128 ? std::string()
                                                : "the diagonals form " + std::to_string(at.size("bands")) +
                                                      " bands; at most 128 are compiled in";
             }};
 }
 Rule shows_a_grid() {
-    return {false, [](const Case& at) {
-                return at.size("grid") > 0 ? std::string() : std::string("the offsets show no grid");
-            }};
+    return constraint([](const Case& at) { return at.size("grid") > 0; }, "the offsets show no grid");
 }
 Rule grid_is_a_multiple_of_wide() {
-    return {false, [](const Case& at) {
+    return {.of_device = false, .unmet = [](const Case& at) {
                 return at.size("grid") % at.parameter("WIDE") == 0
                            ? std::string()
                            : "a grid " + std::to_string(at.size("grid")) + " wide is no multiple of WIDE";
@@ -112,22 +96,14 @@ Rule grid_is_a_multiple_of_wide() {
 }
 // A tile of one line needs no grid.
 Rule shows_a_grid_or_is_a_line() {
-    return {false, [](const Case& at) {
-                return at.size("grid") > 0 || at.parameter("TILE_Y") * at.parameter("ROWS") == 1
-                           ? std::string()
-                           : std::string("the offsets show no grid; use TILE_Y=1 and ROWS=1");
-            }};
+    return constraint(
+        [](const Case& at) { return at.size("grid") > 0 || at.parameter("TILE_Y") * at.parameter("ROWS") == 1; },
+        "the offsets show no grid; use TILE_Y=1 and ROWS=1");
 }
 
 double element(const Case& at) { return double(at.element_bytes()); }
-double value(const Case& at) {
-    const auto half_stored = at.parameters.find("HALF");
-    return half_stored != at.parameters.end() && half_stored->second == 1 ? 2 : element(at);
-}
-double offset(const Case& at) {
-    const auto home = at.parameters.find("OFFSETS");
-    return home != at.parameters.end() && home->second == 1 ? 0 : 4;
-}
+double value(const Case& at) { return at.parameter_or("HALF", 0) == 1 ? 2 : element(at); }
+double offset(const Case& at) { return at.parameter_or("OFFSETS", 0) == 1 ? 0 : 4; }
 double all_from_memory(const Case& at) { return offset(at) + value(at) + element(at); }
 double no_offsets(const Case& at) { return value(at) + element(at); }
 double values_alone(const Case& at) { return value(at); }
@@ -154,213 +130,239 @@ double values_once_for_all_columns(const Case& at) {
 
 const std::vector<SpmvVariant>& table() {
     static const std::vector<SpmvVariant> rows = {
-        {{"basic",
-          "one row a work-item, offsets in global memory, a bounds test an entry",
-          {local_size},
-          row_a_work_item,
-          {work_group_fits("LOCAL")}},
-         MatrixForm::exact,
-         VectorHome::plain,
-         all_from_memory},
-        {{"aligned",
-          "the same with diagonals aligned to 128 bytes and a running pointer",
-          {local_size},
-          row_a_work_item,
-          {work_group_fits("LOCAL")}},
-         MatrixForm::pitched,
-         VectorHome::plain,
-         all_from_memory},
-        {{"local_offsets",
-          "the same with the offsets in local memory",
-          {local_size},
-          row_a_work_item,
-          {work_group_fits("LOCAL"), needs_local_bytes(offset_bytes)}},
-         MatrixForm::pitched,
-         VectorHome::plain,
-         no_offsets,
-         false,
-         false,
-         false,
-         offset_per_row},
-        {{"vectorized",
-          "four rows a work-item by 4-wide loads, offsets in local memory",
-          {local_size},
-          four_rows_a_work_item,
-          {work_group_fits("LOCAL"), needs_local_bytes(offset_bytes)}},
-         MatrixForm::pitched,
-         VectorHome::plain,
-         no_offsets,
-         false,
-         false,
-         false,
-         offset_per_four_rows},
-        {{"image",
-          "the same with x in an RGBA image read by the sampler",
-          {local_size},
-          four_rows_a_work_item,
-          {work_group_fits("LOCAL"), needs_local_bytes(offset_bytes), fp32_images()},
-          {"images"},
-          {}},
-         MatrixForm::pitched,
-         VectorHome::image,
-         values_alone,
-         false,
-         false,
-         false,
-         offset_per_four_rows,
-         fetches_of_two_pixels},
-        {{"coarse",
-          "four rows by 4-wide loads, few work-items with a run of rows each",
-          {items},
-          one_chunk_per_item,
-          {}},
-         MatrixForm::pitched,
-         VectorHome::plain,
-         no_offsets},
-        {{"padded",
-          "ROWS rows a work-item, x with zeros on either side instead of bounds tests",
-          {local_size, rows_each, unroll, offset_home, load_kind, half},
-          some_rows_a_work_item,
-          {work_group_fits("LOCAL"), offsets_fit_constant_memory(), loads_past_l1()}},
-         MatrixForm::pitched,
-         VectorHome::padded,
-         an_offset_for_some_rows},
-        {{"interior",
-          "ROWS rows a work-item, bounds tests only in work-groups near the matrix's rim",
-          {local_size, rows_each, unroll, slice, offset_home, load_kind, half},
-          some_rows_a_work_item,
-          {work_group_fits("LOCAL"), offsets_fit_constant_memory(), loads_past_l1()}},
-         MatrixForm::sliced,
-         VectorHome::plain,
-         an_offset_for_some_rows},
-        {{"resident",
-          "as interior, by work-groups that stay; sums wait in local memory and leave in bursts",
-          {local_size,
-           rows_each,
-           unroll,
-           {"GROUPS", {2, 4, 8}, 8, "work-groups a compute unit"},
-           {"KEEP", {1, 4, 8, 16}, 8, "blocks of rows whose sums wait"},
-           slice,
-           offset_home,
-           half},
-          groups_that_stay,
-          {work_group_fits("LOCAL"), offsets_fit_constant_memory(), needs_local_bytes(kept_bytes)}},
-         MatrixForm::sliced,
-         VectorHome::plain,
-         an_offset_for_some_rows},
-        {{"banded",
-          "diagonals compiled in as bands, x of a band loaded once for ROWS rows",
-          {local_size, {"ROWS", {1, 2, 4, 8}, 1, rows_each.meaning}, slice, load_kind, half},
-          some_rows_a_work_item,
-          {work_group_fits("LOCAL"), few_bands(), loads_past_l1()}},
-         MatrixForm::sliced,
-         VectorHome::plain,
-         a_window_a_band,
-         true},
-        {{"tiles",
-          "work-groups are tiles of the grid, x of a tile and its surroundings in local memory",
-          {tile_x, tile_y, wide, {"ROWS", {1, 2, 4}, 1, "lines a work-item"}, load_kind, half},
-          tiles_of_the_grid,
-          {shows_a_grid(), grid_is_a_multiple_of_wide(), tile_fits_work_group(), at_least_a_warp_wide(),
-           needs_local_bytes(tile_bytes), few_bands(), loads_past_l1()},
-          {},
-          {"grid"}},
-         MatrixForm::pitched,
-         VectorHome::plain,
-         x_of_a_tile,
-         true,
-         false,
-         false,
-         element},
-        {{"symmetric",
-          "upper diagonals alone; each value is read for its own row and, from a cache, for the mirrored one",
-          {tile_x, tile_y, rows_each, {"UNROLL", {1, 2, 5, 10}, 1, unroll.meaning}, slice, offset_home, half},
-          tiles_of_the_grid,
-          {shows_a_grid_or_is_a_line(), tile_fits_work_group(), at_least_a_warp_wide(), offsets_fit_constant_memory()},
-          {},
-          {"symmetric"}},
-         MatrixForm::sliced,
-         VectorHome::plain,
-         no_offsets},
-        {{"row_blocks",
-          "few work-items, each a run of blocks of rows, explicit vectors, the paper's layout",
-          {{"BLOCK", {64, 256, 1024}, 64, "rows whose sums are kept at once"}, vector_width, items, half},
-          one_chunk_per_item,
-          {}},
-         MatrixForm::pitched,
-         VectorHome::plain,
-         no_offsets},
-        {{"sliced",
-          "few work-items, each a run of slices stored as one stream, explicit vectors",
-          {{"SLICE", {32, 64, 128}, 64, "rows stored together, diagonal after diagonal"}, vector_width, items, half},
-          one_chunk_per_item,
-          {multiple_of("SLICE", "WIDTH")}},
-         MatrixForm::sliced,
-         VectorHome::plain,
-         no_offsets},
-        {{"symmetric_sliced",
-          "few work-items, upper diagonals alone; each value is added to its row and to the mirrored one",
-          {{"SLICE", {1024, 4096, 16384}, 1024, "rows stored together, diagonal after diagonal"},
-           vector_width,
-           {"ITEMS", {2, 4, 8, 16, 32}, 16, items.meaning},
-           half},
-          one_chunk_per_item,
-          {},
-          {},
-          {"symmetric"}},
-         MatrixForm::sliced,
-         VectorHome::plain,
-         mirrored_values_once,
-         false,
-         false,
-         true},
-        {{"columns",
-          "x of several columns: WIDTH columns of a row a work-item, the matrix read once for all",
-          {{"LOCAL", {64, 128, 256}, 256, local_size.meaning}, {"WIDTH", {1, 2, 4, 8}, 4, "columns a work-item"}},
-          columns_of_a_row,
-          {work_group_fits("LOCAL")},
-          {},
-          {"columns"}},
-         MatrixForm::pitched,
-         VectorHome::plain,
-         values_once_for_all_columns,
-         false,
-         true},
-        {{"columns_sliced",
-          "x of several columns: few work-items, a row's values kept in cache while its columns pass",
-          {{"SLICE", {8, 16, 64}, 16, "rows stored together, diagonal after diagonal"},
-           {"WIDTH", {1, 2, 4, 8, 16}, 8, "columns summed at once"},
-           items},
-          one_chunk_per_item,
-          {},
-          {},
-          {"columns"}},
-         MatrixForm::sliced,
-         VectorHome::plain,
-         values_once_for_all_columns,
-         false,
-         true},
+        {{
+             .name = "basic",
+             .summary = "one row a work-item, offsets in global memory, a bounds test an entry",
+             .parameters = {local_size},
+             .launch = row_a_work_item,
+             .rules = {work_group_fits("LOCAL")},
+         },
+         {
+             .form = MatrixForm::exact,
+             .requested = all_from_memory,
+         }},
+        {{
+             .name = "aligned",
+             .summary = "the same with diagonals aligned to 128 bytes and a running pointer",
+             .parameters = {local_size},
+             .launch = row_a_work_item,
+             .rules = {work_group_fits("LOCAL")},
+         },
+         {
+             .form = MatrixForm::pitched,
+             .requested = all_from_memory,
+         }},
+        {{
+             .name = "local_offsets",
+             .summary = "the same with the offsets in local memory",
+             .parameters = {local_size},
+             .launch = row_a_work_item,
+             .rules = {work_group_fits("LOCAL"), needs_local_bytes(offset_bytes)},
+         },
+         {
+             .form = MatrixForm::pitched,
+             .requested = no_offsets,
+             .from_local = offset_per_row,
+         }},
+        {{
+             .name = "vectorized",
+             .summary = "four rows a work-item by 4-wide loads, offsets in local memory",
+             .parameters = {local_size},
+             .launch = four_rows_a_work_item,
+             .rules = {work_group_fits("LOCAL"), needs_local_bytes(offset_bytes)},
+         },
+         {
+             .form = MatrixForm::pitched,
+             .requested = no_offsets,
+             .from_local = offset_per_four_rows,
+         }},
+        {{
+             .name = "image",
+             .summary = "the same with x in an RGBA image read by the sampler",
+             .parameters = {local_size},
+             .launch = four_rows_a_work_item,
+             .rules = {work_group_fits("LOCAL"), needs_local_bytes(offset_bytes), fp32_images()},
+             .needs = {"images"},
+         },
+         {
+             .form = MatrixForm::pitched,
+             .home = VectorHome::image,
+             .requested = values_alone,
+             .from_local = offset_per_four_rows,
+             .fetches = fetches_of_two_pixels,
+         }},
+        {{
+             .name = "coarse",
+             .summary = "four rows by 4-wide loads, few work-items with a run of rows each",
+             .parameters = {items},
+             .launch = one_chunk_per_item,
+         },
+         {
+             .form = MatrixForm::pitched,
+             .requested = no_offsets,
+         }},
+        {{
+             .name = "padded",
+             .summary = "ROWS rows a work-item, x with zeros on either side instead of bounds tests",
+             .parameters = {local_size, rows_each, unroll, offset_home, load_kind, half},
+             .launch = some_rows_a_work_item,
+             .rules = {work_group_fits("LOCAL"), offsets_fit_constant_memory(), loads_past_l1()},
+         },
+         {
+             .form = MatrixForm::pitched,
+             .home = VectorHome::padded,
+             .requested = an_offset_for_some_rows,
+         }},
+        {{
+             .name = "interior",
+             .summary = "ROWS rows a work-item, bounds tests only in work-groups near the matrix's rim",
+             .parameters = {local_size, rows_each, unroll, slice, offset_home, load_kind, half},
+             .launch = some_rows_a_work_item,
+             .rules = {work_group_fits("LOCAL"), offsets_fit_constant_memory(), loads_past_l1()},
+         },
+         {
+             .form = MatrixForm::sliced,
+             .requested = an_offset_for_some_rows,
+         }},
+        {{
+             .name = "resident",
+             .summary = "as interior, by work-groups that stay; sums wait in local memory and leave in bursts",
+             .parameters = {local_size,
+                            rows_each,
+                            unroll,
+                            {"GROUPS", {2, 4, 8}, 8, "work-groups a compute unit"},
+                            {"KEEP", {1, 4, 8, 16}, 8, "blocks of rows whose sums wait"},
+                            slice,
+                            offset_home,
+                            half},
+             .launch = groups_that_stay,
+             .rules = {work_group_fits("LOCAL"), offsets_fit_constant_memory(), needs_local_bytes(kept_bytes)},
+         },
+         {
+             .form = MatrixForm::sliced,
+             .requested = an_offset_for_some_rows,
+         }},
+        {{
+             .name = "banded",
+             .summary = "diagonals compiled in as bands, x of a band loaded once for ROWS rows",
+             .parameters = {local_size, {"ROWS", {1, 2, 4, 8}, 1, rows_each.meaning}, slice, load_kind, half},
+             .launch = some_rows_a_work_item,
+             .rules = {work_group_fits("LOCAL"), few_bands(), loads_past_l1()},
+         },
+         {
+             .form = MatrixForm::sliced,
+             .requested = a_window_a_band,
+             .bands = true,
+         }},
+        {{
+             .name = "tiles",
+             .summary = "work-groups are tiles of the grid, x of a tile and its surroundings in local memory",
+             .parameters = {tile_x, tile_y, wide, {"ROWS", {1, 2, 4}, 1, "lines a work-item"}, load_kind, half},
+             .launch = tiles_of_the_grid,
+             .rules = {shows_a_grid(), grid_is_a_multiple_of_wide(), work_group_fits("TILE_X", "TILE_Y"),
+                       at_least_a_warp_wide(), needs_local_bytes(tile_bytes), few_bands(), loads_past_l1()},
+             .input_properties = {"grid"},
+         },
+         {
+             .form = MatrixForm::pitched,
+             .requested = x_of_a_tile,
+             .bands = true,
+             .from_local = element,
+         }},
+        {{
+             .name = "symmetric",
+             .summary =
+                 "upper diagonals alone; each value is read for its own row and, from a cache, for the mirrored one",
+             .parameters =
+                 {tile_x, tile_y, rows_each, {"UNROLL", {1, 2, 5, 10}, 1, unroll.meaning}, slice, offset_home, half},
+             .launch = tiles_of_the_grid,
+             .rules = {shows_a_grid_or_is_a_line(), work_group_fits("TILE_X", "TILE_Y"), at_least_a_warp_wide(),
+                       offsets_fit_constant_memory()},
+             .input_properties = {"symmetric"},
+         },
+         {
+             .form = MatrixForm::sliced,
+             .requested = no_offsets,
+             .upper_only = true,
+         }},
+        {{
+             .name = "row_blocks",
+             .summary = "few work-items, each a run of blocks of rows, explicit vectors, the paper's layout",
+             .parameters =
+                 {{"BLOCK", {64, 256, 1024}, 64, "rows whose sums are kept at once"}, vector_width, items, half},
+             .launch = one_chunk_per_item,
+         },
+         {
+             .form = MatrixForm::pitched,
+             .requested = no_offsets,
+         }},
+        {{
+             .name = "sliced",
+             .summary = "few work-items, each a run of slices stored as one stream, explicit vectors",
+             .parameters = {{"SLICE", {32, 64, 128}, 64, "rows stored together, diagonal after diagonal"},
+                            vector_width,
+                            items,
+                            half},
+             .launch = one_chunk_per_item,
+             .rules = {multiple_of("SLICE", "WIDTH")},
+         },
+         {
+             .form = MatrixForm::sliced,
+             .requested = no_offsets,
+         }},
+        {{
+             .name = "symmetric_sliced",
+             .summary = "few work-items, upper diagonals alone; each value is added to its row and to the mirrored one",
+             .parameters = {{"SLICE", {1024, 4096, 16384}, 1024, "rows stored together, diagonal after diagonal"},
+                            vector_width,
+                            {"ITEMS", {2, 4, 8, 16, 32}, 16, items.meaning},
+                            half},
+             .launch = one_chunk_per_item,
+             .input_properties = {"symmetric"},
+         },
+         {
+             .form = MatrixForm::sliced,
+             .requested = mirrored_values_once,
+             .upper_only = true,
+             .sums_in_y = true,
+         }},
+        {{
+             .name = "columns",
+             .summary = "x of several columns: WIDTH columns of a row a work-item, the matrix read once for all",
+             .parameters = {{"LOCAL", {64, 128, 256}, 256, local_size.meaning},
+                            {"WIDTH", {1, 2, 4, 8}, 4, "columns a work-item"}},
+             .launch = columns_of_a_row,
+             .rules = {work_group_fits("LOCAL")},
+             .input_properties = {"columns"},
+         },
+         {
+             .form = MatrixForm::pitched,
+             .requested = values_once_for_all_columns,
+             .all_columns = true,
+         }},
+        {{
+             .name = "columns_sliced",
+             .summary = "x of several columns: few work-items, a row's values kept in cache while its columns pass",
+             .parameters = {{"SLICE", {8, 16, 64}, 16, "rows stored together, diagonal after diagonal"},
+                            {"WIDTH", {1, 2, 4, 8, 16}, 8, "columns summed at once"},
+                            items},
+             .launch = one_chunk_per_item,
+             .input_properties = {"columns"},
+         },
+         {
+             .form = MatrixForm::sliced,
+             .requested = values_once_for_all_columns,
+             .all_columns = true,
+         }},
     };
     return rows;
 }
 
 }  // namespace
 
-bool SpmvVariant::upper() const {
-    return std::find(input_properties.begin(), input_properties.end(), "symmetric") != input_properties.end();
-}
-
 const Workload& spmv_workload() {
-    static const Workload workload = [] {
-        Workload result{"spmv", {DType::f32, DType::f64}, {}};
-        for (const auto& row : table()) result.variants.push_back(&row);
-        return result;
-    }();
+    static const auto workload = workload_of("spmv", {DType::f32, DType::f64}, table());
     return workload;
-}
-
-const SpmvVariant& spmv_variant(const std::string& name) {
-    return static_cast<const SpmvVariant&>(spmv_workload().variant(name));
 }
 
 }  // namespace gpuopt

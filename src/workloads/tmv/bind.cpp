@@ -2,13 +2,12 @@
 
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
-#include "runtime/discovery.hpp"
 #include "workloads/tmv/tmv.hpp"
 
 namespace gpuopt {
 namespace {
 
-// A matrix of a dtype that kernels have.
+// A matrix (m, n) of float32 or float64, checked.
 Operand matrix(const py::object& given) {
     auto A = matrix_operand(given, "A");
     if (A.dtype != DType::f32 && A.dtype != DType::f64)
@@ -72,7 +71,7 @@ private:
 
 py::object tmv(const py::object& A, const py::object& v, const py::object& out, const Device& device,
                const std::string& variant, const Parameters& parameters) {
-    Call call(A, v, out, Session::of(discover().devices.at(static_cast<std::size_t>(device.index))));
+    Call call(A, v, out, session_of(device));
     {
         const py::gil_scoped_release release;
         call.upload();

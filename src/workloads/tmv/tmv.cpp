@@ -2,33 +2,28 @@
 
 #include <algorithm>
 
+#include "workloads/plan_builder.hpp"
+
 namespace gpuopt {
 namespace {
 
-constexpr std::int64_t most = std::int64_t(1) << 30;  // kernels count rows and columns by int, with room to step beyond
+constexpr std::int64_t most = std::int64_t(1) << 30;  // kernels count rows and columns by int and step beyond the last
 
 // Builds the plan: the product, or that of each part of the rows and then the sum over parts, which is a product too.
-class Planner {
+class Planner : PlanBuilder {
 public:
     Planner(const TmvArguments& arguments, const TmvVariant& variant, const Parameters& parameters)
-        : arguments_(arguments),
-          variant_(variant),
-          session_(arguments.y->session()),
-          sizes_({{"rows", arguments.rows}, {"cols", arguments.cols}, {"strips", 1}, {"parts", 1}}),
-          parameters_(parameters),
-          case_{session_->device(), arguments.dtype, sizes_, parameters_},
-          plan_(std::make_shared<Prepared>(session_)) {}
+        : PlanBuilder(arguments.y->session(), tmv_workload(), variant, arguments.dtype,
+                      {{"rows", arguments.rows}, {"cols", arguments.cols}, {"strips", 1}, {"parts", 1}}, parameters),
+          arguments_(arguments),
+          variant_(variant) {}
 
     std::shared_ptr<Prepared> plan() {
-        check_configuration(tmv_workload(), variant_, case_);
+        check();
         const auto grid = variant_.grid(case_, true);
         plan_->work = work(grid);
         auto sums = arguments_.y;
-        if (grid.parts > 1) {
-            const auto elements = static_cast<std::size_t>(grid.parts * arguments_.cols);
-            sums = std::make_shared<Buffer>(session_, elements * facts(arguments_.dtype).bytes, "the sums of parts");
-            plan_->keep(sums);
-        }
+        if (grid.parts > 1) sums = scratch(grid.parts * arguments_.cols, "the sums of parts");
         add(grid, arguments_.A, arguments_.stride, arguments_.aligned_to, sums, "");
         if (grid.parts > 1) {
             sizes_["rows"] = grid.parts;
@@ -48,13 +43,10 @@ private:
         auto levels = parameters_;
         levels.erase("PARTS");  // one program for all ways to split
         if (levels.count("ACROSS")) levels["ACROSS"] = grid.across;
-        const auto options = build_options({case_.device, case_.dtype, sizes_, levels}) +
-                             (aligned ? " -DALIGNED=1" : " -DALIGNED=0") + more;
+        const auto text = options(levels) + (aligned ? " -DALIGNED=1" : " -DALIGNED=0") + more;
         sizes_["strips"] = grid.strips;
         sizes_["parts"] = grid.parts;
-        const auto& workload = tmv_workload();
-        plan_->add(session_->build(workload.source_path(variant_), options), workload.entry_point(variant_),
-                   variant_.launch(case_));
+        add_variant(text, variant_.launch(case_), false);
         plan_->arg(from->handle()).arg(arguments_.v->handle()).arg(to->handle());
         plan_->arg(cl_int(sizes_.at("rows"))).arg(cl_int(arguments_.cols));
         plan_->arg(cl_long(stride)).arg(cl_int(grid.part_rows));
@@ -76,11 +68,6 @@ private:
 
     TmvArguments arguments_;
     const TmvVariant& variant_;
-    std::shared_ptr<Session> session_;
-    Sizes sizes_;
-    Parameters parameters_;
-    Case case_;
-    std::shared_ptr<Prepared> plan_;
 };
 
 }  // namespace
@@ -89,8 +76,7 @@ std::shared_ptr<Prepared> prepare_tmv(const TmvArguments& arguments, const std::
                                       const Parameters& parameters) {
     if (std::max(arguments.rows, arguments.cols) > most)
         throw ArrayError("A", "more than 2^30 rows or columns", "give it in blocks and add or join their products");
-    const auto& row = static_cast<const TmvVariant&>(tmv_workload().variant(variant));
-    return Planner(arguments, row, parameters).plan();
+    return Planner(arguments, row_of<TmvVariant>(tmv_workload(), variant), parameters).plan();
 }
 
 }  // namespace gpuopt

@@ -9,27 +9,28 @@ namespace gpuopt {
 // How work-groups lie over A: `strips` of columns, and `parts` of at most `part_rows` rows.
 struct TmvGrid {
     std::int64_t strips = 1, parts = 1, part_rows = 0;
-    std::int64_t across = 0;  // work-items across a group, of a variant whose parameter ACROSS may leave it open
+    std::int64_t across = 0;  // work-items across a group, of a variant with the parameter ACROSS
 };
 
-struct TmvVariant : Variant {
+struct TmvDetails {
     std::function<std::int64_t(const Case&)> width;  // columns of a load
-    // Where it may not split the rows, there is one part. Of several, each leaves its sums, and a second pass adds
-    // them.
+    // How A is divided. Without `may_split` there is one part. Each of several parts leaves sums, which a second pass
+    // adds.
     std::function<TmvGrid(const Case&, bool may_split)> grid;
-    // Elements of v that the inner loop asks global and local memory for, an element of A.
+    // For each element of A: how many elements of v the inner loop asks global and local memory for.
     std::function<double(const Case&, const TmvGrid&)> from_global, from_local;
 };
+struct TmvVariant : Variant, TmvDetails {};
 
 struct TmvArguments {
     DType dtype = DType::f32;
     std::shared_ptr<Buffer> A, v, y;
     std::int64_t rows = 0, cols = 0, stride = 0;  // of A; elements from row to row
-    std::size_t aligned_to = 128;                 // bytes, of the place of A's first element
+    std::size_t aligned_to = 128;                 // alignment of A's first element, in bytes
 };
 
 // Throws ArrayError for more than 2^30 rows or columns, ParameterError, UnsupportedError, KernelBuildError,
-// DeviceMemoryError. That v and y fit A is the caller's to check.
+// DeviceMemoryError. The caller checks that v and y fit A.
 std::shared_ptr<Prepared> prepare_tmv(const TmvArguments& arguments, const std::string& variant,
                                       const Parameters& parameters);
 

@@ -10,25 +10,15 @@ const Parameter across{"LOCAL_X", {32, 64, 128, 256}, 64, "work-items across a w
 const Parameter shared_across{"LOCAL_X", across.levels, 32, across.meaning};
 const Parameter down{"LOCAL_Y", {2, 4, 8, 16}, 8, "work-items that share the rows of a column"};
 
-std::int64_t quotient_up(std::int64_t value, std::int64_t divisor) { return (value + divisor - 1) / divisor; }
 std::int64_t power_of_two_up(std::int64_t value) {
     std::int64_t power = 1;
     while (power < value) power *= 2;
     return power;
 }
-std::int64_t given(const Case& at, const char* name, std::int64_t otherwise) {
-    const auto found = at.parameters.find(name);
-    return found == at.parameters.end() ? otherwise : found->second;
-}
-
 Launch groups(const Case& at, std::int64_t local_x, std::int64_t local_y) {
-    auto launch = launch_1d(at.size("strips") * local_x, local_x);
-    launch.dimensions = 2;
-    launch.local[1] = static_cast<std::size_t>(local_y);
-    launch.global[1] = static_cast<std::size_t>(at.size("parts") * local_y);
-    return launch;
+    return launch_2d({at.size("strips") * local_x, at.size("parts") * local_y}, local_x, local_y);
 }
-Launch columns_by_rows(const Case& at) { return groups(at, at.parameter("LOCAL_X"), given(at, "LOCAL_Y", 1)); }
+Launch columns_by_rows(const Case& at) { return groups(at, at.parameter("LOCAL_X"), at.parameter_or("LOCAL_Y", 1)); }
 Launch line_of_items(const Case& at) { return groups(at, at.parameter("LOCAL"), 1); }
 Launch one_chunk_per_item(const Case& at) { return groups(at, 1, 1); }
 
@@ -47,10 +37,10 @@ std::function<TmvGrid(const Case&, bool)> strips_of_a_group(std::int64_t columns
     };
 }
 
-// How many work-items lie across a group. As a rule 512 bytes of a row; more where rows are so few that some would have
-// none; less until groups are enough for one pass. Runs of 256 bytes stream as well as longer ones from memory, and
-// better than few groups do (H200, 2026-11: 1.07 GB in 0.247 ms by 256 groups, in 0.29 ms by 128 groups of 512 bytes,
-// in 0.265 ms by 512 groups of 128 bytes).
+// Work-items across a group. As a rule they read 512 bytes of a row. They read more where rows are so few that some
+// work-items would have none, and less where there would be too few groups for one pass. Runs of 256 bytes stream as
+// well as longer ones from memory, and better than few groups do (H200, 2026-11: 1.07 GB in 0.247 ms by 256 groups, in
+// 0.29 ms by 128 groups of 512 bytes, in 0.265 ms by 512 groups of 128 bytes).
 std::int64_t items_across(const Case& at, std::int64_t vectors, std::int64_t enough) {
     constexpr std::int64_t usual_bytes = 512, mib = std::int64_t(1) << 20;
     const auto local = at.parameter("LOCAL"), vector_bytes = at.parameter("WIDTH") * at.element_bytes();
@@ -64,10 +54,11 @@ std::int64_t items_across(const Case& at, std::int64_t vectors, std::int64_t eno
 }
 
 TmvGrid filling_the_device(const Case& at, bool may_split) {
-    constexpr std::int64_t small = std::int64_t(4) << 20;  // bytes, whose reading takes less than a second pass
+    constexpr std::int64_t small = std::int64_t(4) << 20;  // bytes; they are read in less time than a second pass takes
     const auto units = std::max<std::int64_t>(at.device.compute_units, 1);
     const auto cols = at.size("cols"), rows = at.size("rows"), local = at.parameter("LOCAL");
-    // Nearly half of the work-items that a compute unit of today's GPUs holds: each has many bytes on their way.
+    // Nearly half of the work-items that a compute unit of today's GPUs holds; more are not needed, since each has many
+    // loads under way.
     const auto full = units * 7 * 128 / local;
     const auto enough = rows * cols * at.element_bytes() > small ? full : quotient_up(units, 3);
     const auto vectors = std::max<std::int64_t>(quotient_up(cols, at.parameter("WIDTH")), 1);
@@ -91,19 +82,9 @@ TmvGrid few_strips(const Case& at, bool may_split) {
     return parts_of(at, strips, may_split ? parts : 1, at.parameter("ROWS"));
 }
 
-Rule group_fits() {
-    return {true, [](const Case& at) {
-                const auto wanted = at.parameter("LOCAL_X") * given(at, "LOCAL_Y", 1);
-                return wanted <= static_cast<std::int64_t>(at.device.max_work_group_size)
-                           ? std::string()
-                           : "a work-group of " + std::to_string(wanted) + "; " + at.device.name + " allows " +
-                                 std::to_string(at.device.max_work_group_size);
-            }};
-}
+std::int64_t items_of_a_group(const Case& at) { return at.parameter("LOCAL_X") * at.parameter_or("LOCAL_Y", 1); }
 std::function<std::int64_t(const Case&)> staged_and_sums(std::int64_t columns_each) {
-    return [columns_each](const Case& at) {
-        return at.parameter("LOCAL_X") * given(at, "LOCAL_Y", 1) * (1 + columns_each) * at.element_bytes();
-    };
+    return [columns_each](const Case& at) { return items_of_a_group(at) * (1 + columns_each) * at.element_bytes(); };
 }
 std::int64_t sums_of_a_group(const Case& at) {
     return at.parameter("LOCAL") * at.parameter("WIDTH") * at.element_bytes();
@@ -124,67 +105,97 @@ double none(const Case&, const TmvGrid&) { return 0; }
 
 const std::vector<TmvVariant>& table() {
     static const std::vector<TmvVariant> rows = {
-        {{"naive",
-          "a column a work-item, v staged in local memory",
-          {across},
-          columns_by_rows,
-          {group_fits(), needs_local_bytes(staged_and_sums(0))}},
-         columns(1),
-         strips_of_a_group(1),
-         once_a_strip,
-         each},
-        {{"f2",
-          "the same, two columns a work-item by float2",
-          {across},
-          columns_by_rows,
-          {group_fits(), needs_local_bytes(staged_and_sums(0))}},
-         columns(2),
-         strips_of_a_group(2),
-         once_a_strip,
-         every_second},
-        {{"tlp",
-          "a column over LOCAL_Y work-items, whose sums are added at the end",
-          {shared_across, down},
-          columns_by_rows,
-          {group_fits(), needs_local_bytes(staged_and_sums(1))}},
-         columns(1),
-         strips_of_a_group(1),
-         once_a_strip,
-         each},
-        {{"tlp_f2",
-          "two columns by float2 over LOCAL_Y work-items",
-          {shared_across, down},
-          columns_by_rows,
-          {group_fits(), needs_local_bytes(staged_and_sums(2))}},
-         columns(2),
-         strips_of_a_group(2),
-         once_a_strip,
-         every_second},
-        {{"row_parts",
-          "wide loads, several rows under way a work-item, work-groups split rows until the device is full",
-          {{"LOCAL", {128, 256, 512, 1024}, 512, "work-items in a work-group"},
-           {"WIDTH", {1, 2, 4}, 4, "columns a work-item"},
-           {"UNROLL", {2, 4, 8, 16}, 8, "rows under way a work-item"},
-           {"ACROSS", {0, 2, 4, 8, 16, 32, 64, 128}, 0, "work-items across a work-group; 0: by the shape of A"},
-           {"PARTS", {0, 1, 2, 4, 8, 16, 32, 64, 128, 256}, 0, "parts of the rows; 0: as many as fill the device"}},
-          line_of_items,
-          {work_group_fits("LOCAL"), needs_local_bytes(sums_of_a_group)}},
-         vector_width,
-         filling_the_device,
-         once_a_vector,
-         none},
-        {{"row_blocks",
-          "few work-items, explicit vectors; the sums of a strip of columns stay in cache while its rows pass",
-          {{"WIDTH", {4, 8, 16}, 16, "columns in an explicit vector"},
-           {"ROWS", {2, 4, 8, 16}, 8, "rows added at once"},
-           {"STRIP", {512, 1024, 2048, 4096, 8192}, 4096, "columns whose sums are kept, at most"},
-           {"ITEMS", {2, 4, 8, 16, 64}, 8, "work-items, at least; rows are split where strips are fewer"}},
-          one_chunk_per_item,
-          {}},
-         vector_width,
-         few_strips,
-         once_a_strip,
-         none},
+        {{
+             .name = "naive",
+             .summary = "a column a work-item, v staged in local memory",
+             .parameters = {across},
+             .launch = columns_by_rows,
+             .rules = {work_group_fits(items_of_a_group), needs_local_bytes(staged_and_sums(0))},
+         },
+         {
+             .width = columns(1),
+             .grid = strips_of_a_group(1),
+             .from_global = once_a_strip,
+             .from_local = each,
+         }},
+        {{
+             .name = "f2",
+             .summary = "the same, two columns a work-item by float2",
+             .parameters = {across},
+             .launch = columns_by_rows,
+             .rules = {work_group_fits(items_of_a_group), needs_local_bytes(staged_and_sums(0))},
+         },
+         {
+             .width = columns(2),
+             .grid = strips_of_a_group(2),
+             .from_global = once_a_strip,
+             .from_local = every_second,
+         }},
+        {{
+             .name = "tlp",
+             .summary = "a column over LOCAL_Y work-items, whose sums are added at the end",
+             .parameters = {shared_across, down},
+             .launch = columns_by_rows,
+             .rules = {work_group_fits(items_of_a_group), needs_local_bytes(staged_and_sums(1))},
+         },
+         {
+             .width = columns(1),
+             .grid = strips_of_a_group(1),
+             .from_global = once_a_strip,
+             .from_local = each,
+         }},
+        {{
+             .name = "tlp_f2",
+             .summary = "two columns by float2 over LOCAL_Y work-items",
+             .parameters = {shared_across, down},
+             .launch = columns_by_rows,
+             .rules = {work_group_fits(items_of_a_group), needs_local_bytes(staged_and_sums(2))},
+         },
+         {
+             .width = columns(2),
+             .grid = strips_of_a_group(2),
+             .from_global = once_a_strip,
+             .from_local = every_second,
+         }},
+        {{
+             .name = "row_parts",
+             .summary =
+                 "wide loads, several rows under way a work-item, work-groups split rows until the device is full",
+             .parameters =
+                 {{"LOCAL", {128, 256, 512, 1024}, 512, "work-items in a work-group"},
+                  {"WIDTH", {1, 2, 4}, 4, "columns a work-item"},
+                  {"UNROLL", {2, 4, 8, 16}, 8, "rows under way a work-item"},
+                  {"ACROSS", {0, 2, 4, 8, 16, 32, 64, 128}, 0, "work-items across a work-group; 0: by the shape of A"},
+                  {"PARTS",
+                   {0, 1, 2, 4, 8, 16, 32, 64, 128, 256},
+                   0,
+                   "parts of the rows; 0: as many as fill the device"}},
+             .launch = line_of_items,
+             .rules = {work_group_fits("LOCAL"), needs_local_bytes(sums_of_a_group)},
+         },
+         {
+             .width = vector_width,
+             .grid = filling_the_device,
+             .from_global = once_a_vector,
+             .from_local = none,
+         }},
+        {{
+             .name = "row_blocks",
+             .summary =
+                 "few work-items, explicit vectors; the sums of a strip of columns stay in cache while its rows pass",
+             .parameters =
+                 {{"WIDTH", {4, 8, 16}, 16, "columns in an explicit vector"},
+                  {"ROWS", {2, 4, 8, 16}, 8, "rows added at once"},
+                  {"STRIP", {512, 1024, 2048, 4096, 8192}, 4096, "columns whose sums are kept, at most"},
+                  {"ITEMS", {2, 4, 8, 16, 64}, 8, "work-items, at least; rows are split where strips are fewer"}},
+             .launch = one_chunk_per_item,
+         },
+         {
+             .width = vector_width,
+             .grid = few_strips,
+             .from_global = once_a_strip,
+             .from_local = none,
+         }},
     };
     return rows;
 }
@@ -192,11 +203,7 @@ const std::vector<TmvVariant>& table() {
 }  // namespace
 
 const Workload& tmv_workload() {
-    static const Workload workload = [] {
-        Workload result{"tmv", {DType::f32, DType::f64}, {}};
-        for (const auto& row : table()) result.variants.push_back(&row);
-        return result;
-    }();
+    static const auto workload = workload_of("tmv", {DType::f32, DType::f64}, table());
     return workload;
 }
 

@@ -43,7 +43,7 @@ std::size_t DeviceArithmetic::groups_of(const Buffer& extent) const {
     return std::clamp<std::size_t>((extent.bytes() / 4 + 4 * group - 1) / (4 * group), 1, most_groups);
 }
 
-// Parts beyond the groups that a run has stay 0.
+// Parts of work-groups that a run does not have stay 0.
 std::shared_ptr<Buffer> DeviceArithmetic::parts() const {
     std::shared_ptr<Buffer> found;
     {

@@ -1,4 +1,4 @@
-// What iterations compute between projections, on fp32 buffers of one device. Nothing waits but what returns numbers.
+// What iterations compute between projections, on fp32 buffers of one device. Only functions that return numbers wait.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace gpuopt {
 
-// Two sums of a reduction, in parts on the device until they are read.
+// Two sums of a reduction; their parts stay on the device until they are read.
 class DeviceSums {
 public:
     DeviceSums(std::shared_ptr<Buffer> parts, bool doubles) : parts_(std::move(parts)), doubles_(doubles) {}
@@ -40,7 +40,7 @@ public:
     void finish() const;
 
 private:
-    // A kernel's arguments in order; elements and the work-groups for them come from the buffer named first.
+    // Runs a kernel on its arguments, in order, then the number of elements of `extent`.
     template <class... Values>
     void run(const char* entry_point, const Buffer& extent, std::size_t groups, const Values&... values) const;
     std::size_t groups_of(const Buffer& extent) const;

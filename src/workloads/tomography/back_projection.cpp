@@ -2,14 +2,13 @@
 
 #include "runtime/device_array.hpp"
 #include "runtime/image.hpp"
+#include "workloads/plan_builder.hpp"
 #include "workloads/tomography/tomography.hpp"
 
 namespace gpuopt {
 namespace {
 
 using Reads = TomographyVariant::Reads;
-
-std::int64_t quotient_up(std::int64_t value, std::int64_t divisor) { return (value + divisor - 1) / divisor; }
 
 Sizes sizes_of(const TomographyGeometry& geometry) {
     const auto properties = properties_of(geometry);
@@ -25,9 +24,10 @@ Sizes sizes_of(const TomographyGeometry& geometry) {
             {"along_x", 0}};
 }
 
-constexpr std::int64_t views_an_item = 4;  // of the copies into images
+constexpr std::int64_t views_an_item = 4;  // of the pass that copies into images
 
-// Makes the largest copy of at most `most` views that memory has room for; `make(views)` throws where it has not.
+// The largest copy of at most `most` views that fits the memory; `make(views)` throws DeviceMemoryError where it does
+// not.
 template <class Make>
 auto largest(std::int64_t most, const Make& make) -> decltype(make(most)) {
     for (auto views = most;; views = quotient_up(views, 2)) {
@@ -39,21 +39,17 @@ auto largest(std::int64_t most, const Make& make) -> decltype(make(most)) {
     }
 }
 
-class Planner {
+class Planner : PlanBuilder {
 public:
     Planner(std::shared_ptr<Session> session, const BackProjection& arguments, const TomographyVariant& variant,
             const Parameters& parameters)
-        : session_(std::move(session)),
+        : PlanBuilder(std::move(session), tomography_workload(), variant, DType::f32, sizes_of(arguments.geometry),
+                      parameters),
           arguments_(arguments),
-          geometry_(arguments.geometry),
-          variant_(variant),
-          parameters_(parameters),
-          sizes_(sizes_of(geometry_)),
-          case_{session_->device(), DType::f32, sizes_, parameters_},
-          plan_(std::make_shared<Prepared>(session_)) {}
+          variant_(variant) {}
 
     std::shared_ptr<Prepared> plan() {
-        check_configuration(tomography_workload(), variant_, case_);
+        check();
         plan_->work = work();
         if (variant_.reads == Reads::arc) add_arc();
         else if (variant_.reads == Reads::padded) add_padded();
@@ -65,47 +61,38 @@ public:
     }
 
 private:
-    std::string options(std::initializer_list<const char*> left_out) const {
+    std::string kernel_options(std::initializer_list<const char*> left_out) const {
         auto levels = parameters_;
         for (const auto* name : left_out) levels.erase(name);
-        if (levels.count("Z") && variant_.reads != Reads::transposed) {  // no more than there are
+        if (levels.count("Z") && variant_.reads != Reads::transposed) {  // no more slices than the volume has
             const auto lanes = levels.count("LANES_Z") ? levels["LANES_Z"] : 1;
             levels["Z"] = std::min(levels["Z"], quotient_up(geometry_.count[2], lanes));
         }
-        auto text = build_options({case_.device, DType::f32, sizes_, levels});
+        auto text = options(levels);
         text += " -DDIMENSIONS=" + std::to_string(geometry_.dimensions);
         text += " -DWEIGHT=" + std::to_string(static_cast<int>(weight()));
-        if (session_->device().type != DeviceType::cpu) text += " -DGPU";
+        if (!on_cpu()) text += " -DGPU";
         return text;
     }
     std::string column_options() const {
         const auto line_option = variant_.reads == Reads::transposed ? " -DLINE=" + std::to_string(line()) : "";
-        return options({"VIEWS", "BEAM"}) + line_option + " -DCURVED=" + std::to_string(sizes_.at("curved")) +
+        return kernel_options({"VIEWS", "BEAM"}) + line_option + " -DCURVED=" + std::to_string(sizes_.at("curved")) +
                " -DUPRIGHT=" + std::to_string(sizes_.at("upright"));
     }
-    // Of parallel beams every weight is a constant.
+    // For parallel beams every weight is a constant.
     BackWeight weight() const { return geometry_.parallel ? BackWeight::none : arguments_.weight; }
 
-    std::shared_ptr<const Program> program(const std::string& options) const {
-        return session_->build(tomography_workload().source_path(variant_), options);
-    }
-    std::shared_ptr<const Program> pass(const std::string& name, const std::string& more = "") const {
-        return session_->build("tomography/passes/" + name + ".cl", "-cl-std=CL1.2" + more);
-    }
-    std::shared_ptr<Buffer> uploaded(const void* data, std::size_t bytes, const std::string& what) {
-        auto buffer = std::make_shared<Buffer>(session_, bytes, what);
-        buffer->upload(data);
-        plan_->keep(buffer);
-        return buffer;
+    void pass(const std::string& name, const Launch& launch, const std::string& more = "") {
+        add_pass(name, "-cl-std=CL1.2" + more, launch);
     }
     void sizes_of_arrays() {
-        for (const auto* name : {"nx", "ny", "nz", "columns", "rows"}) plan_->arg(cl_int(sizes_.at(name)));
+        for (const auto* name : {"nx", "ny", "nz", "columns", "rows"}) ints({sizes_.at(name)});
     }
 
     void add_arc() {
         const auto streams = arc_streams(geometry_);
-        const auto on_device = uploaded(streams.data(), streams.size() * 4, "the views' angles");
-        plan_->add(program(options({})), tomography_workload().entry_point(variant_), variant_.launch(case_));
+        const auto on_device = uploaded(streams, "the views' angles");
+        add_variant(kernel_options({}), variant_.launch(case_), true);
         plan_->arg(arguments_.projections->handle()).arg(arguments_.volume->handle()).arg(on_device->handle());
         plan_->arg(cl_int(geometry_.views));
         sizes_of_arrays();
@@ -125,7 +112,7 @@ private:
         in_blocks(
             padded.shape[0],
             [&](std::int64_t first, std::int64_t views) {
-                plan_->add(pass("pad"), "tomography_pad", pixels(wide, high, views));
+                pass("pad", pixels(wide, high, views));
                 plan_->arg(arguments_.projections->handle()).arg(padded.buffer->handle());
                 plan_->arg(cl_long(first)).arg(cl_int(geometry_.columns)).arg(cl_int(geometry_.rows));
             },
@@ -143,20 +130,15 @@ private:
         in_blocks(
             views,
             [&](std::int64_t first, std::int64_t some) {
-                auto launch = launch_1d(high, 1);
-                launch.dimensions = 2;
-                launch.global[1] = static_cast<std::size_t>(some);
-                plan_->add(pass("turn"), "tomography_turn", launch);
+                pass("turn", launch_2d({high, some}, 1, 1));
                 plan_->arg(arguments_.projections->handle()).arg(transposed.buffer->handle());
-                plan_->arg(cl_long(first))
-                    .arg(cl_int(geometry_.columns))
-                    .arg(cl_int(geometry_.rows))
-                    .arg(cl_int(line()));
+                plan_->arg(cl_long(first));
+                ints({geometry_.columns, geometry_.rows, line()});
             },
             [&] { plan_->arg(transposed.buffer->handle()); });
     }
-    // Elements of a transposed row, zeros included; vectors read beyond the last row's.
-    std::int64_t line() const { return quotient_up(geometry_.rows + 3, 16) * 16; }
+    // Length of a transposed row with its zeros; a multiple of 16, since vectors read beyond the last element.
+    std::int64_t line() const { return round_up(geometry_.rows + 3, 16); }
 
     void add_layers() {
         const auto kind = parameters_.at("IMAGE") == 2 ? ImageStack::Kind::array : ImageStack::Kind::planes;
@@ -174,12 +156,12 @@ private:
         in_blocks(
             layers,
             [&](std::int64_t first, std::int64_t views) {
-                if (kind == ImageStack::Kind::array) {  // by a kernel, which is faster than an H200's copy
-                    auto launch = pixels(geometry_.columns, geometry_.rows, quotient_up(views, views_an_item));
-                    launch.local = {16, 16, 1};
-                    for (std::size_t axis = 0; axis < 2; ++axis)
-                        launch.global[axis] = (launch.global[axis] + 15) / 16 * 16;
-                    plan_->add(pass("layers", " -DPER=" + std::to_string(views_an_item)), "tomography_layers", launch);
+                if (kind ==
+                    ImageStack::Kind::array) {  // a kernel copies faster than the driver's copy command on an H200
+                    pass("layers",
+                         launch_3d({round_up(geometry_.columns, 64), geometry_.rows, quotient_up(views, views_an_item)},
+                                   16, 16),
+                         " -DPER=" + std::to_string(views_an_item));
                     plan_->arg(arguments_.projections->handle()).arg(stack->handle());
                     plan_->arg(cl_long(first)).arg(cl_int(views));
                     plan_->arg(cl_int(geometry_.columns)).arg(cl_int(geometry_.rows));
@@ -195,11 +177,7 @@ private:
     }
 
     static Launch pixels(std::int64_t wide, std::int64_t high, std::int64_t views) {
-        auto launch = launch_1d(wide, 64);
-        launch.dimensions = 3;
-        launch.global[1] = static_cast<std::size_t>(high);
-        launch.global[2] = static_cast<std::size_t>(views);
-        return launch;
+        return launch_3d({wide, high, views}, 64, 1);
     }
 
     // Blocks of at most `most` views, each copied by `copy(first, views)` and then projected back, some views a launch;
@@ -208,7 +186,7 @@ private:
     void in_blocks(std::int64_t most, const Copy& copy, const SourceArgument& source) {
         const auto records = view_records(geometry_, arguments_.weight, arguments_.fdk);
         const auto kernel = program(column_options());
-        const bool turns = parameters_.count("BEAM") && parameters_.at("BEAM") == 1;
+        const bool turns = case_.parameter_or("BEAM", 0) == 1;
         bool accumulate = arguments_.accumulate, first_launch = true;
         const auto blocks = quotient_up(geometry_.views, most), block = quotient_up(geometry_.views, blocks);
         for (std::int64_t begin = 0; begin < geometry_.views; begin += block) {
@@ -218,14 +196,13 @@ private:
             for (std::int64_t first = 0; first < views; first += each) {
                 const auto count = std::min(each, views - first);
                 sizes_["along_x"] = turns && run_along_x(geometry_, begin + first, count);
-                plan_->add(kernel, tomography_workload().entry_point(variant_), variant_.launch(case_));
-                if (first_launch) plan_->main_step = plan_->steps().size() - 1;
+                add_variant(kernel, variant_.launch(case_), first_launch);
                 first_launch = false;
                 source();
                 const auto* record = records.data() + (begin + first) * view_floats;
                 const auto bytes = static_cast<std::size_t>(count * view_floats) * 4;
                 plan_->arg(arguments_.volume->handle()).arg(uploaded(record, bytes, "the views' geometry")->handle());
-                plan_->arg(cl_int(first)).arg(cl_int(count));
+                ints({first, count});
                 sizes_of_arrays();
                 plan_->arg(cl_int(accumulate)).arg(cell());
                 if (variant_.reads == Reads::layers) plan_->arg(cl_int(sizes_.at("along_x")));
@@ -248,14 +225,9 @@ private:
         return found;
     }
 
-    std::shared_ptr<Session> session_;
     BackProjection arguments_;
     const TomographyGeometry& geometry_ = arguments_.geometry;
     const TomographyVariant& variant_;
-    Parameters parameters_;
-    Sizes sizes_;
-    Case case_;
-    std::shared_ptr<Prepared> plan_;
 };
 
 }  // namespace
@@ -263,7 +235,7 @@ private:
 std::shared_ptr<Prepared> prepare_back_projection(const std::shared_ptr<Session>& session,
                                                   const BackProjection& arguments, const std::string& variant,
                                                   const Parameters& parameters) {
-    const auto& row = static_cast<const TomographyVariant&>(tomography_workload().variant(variant));
+    const auto& row = row_of<TomographyVariant>(tomography_workload(), variant);
     if (row.reads == Reads::nothing)
         throw ParameterError("variant", "it is no back projector: \"" + variant + "\"",
                              "use one whose family is \"back_projection\"");

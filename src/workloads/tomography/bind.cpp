@@ -75,13 +75,14 @@ std::shared_ptr<Prepared> prepare(const DeviceArray& projections, const DeviceAr
 
 void bind_tomography(py::module_& module) {
     py::class_<TomographyGeometry>(module, "TomographyGeometry", "A scan and a volume as kernels take them.")
-        .def(py::init(&geometry), py::arg("frames"), py::arg("rows"), py::arg("columns"), py::arg("parallel"),
-             py::arg("radius"), py::arg("shape"), py::arg("voxel"), py::arg("middle"))
+        .def(py::init(&geometry), py::kw_only(), py::arg("frames"), py::arg("rows"), py::arg("columns"),
+             py::arg("parallel"), py::arg("radius"), py::arg("shape"), py::arg("voxel"), py::arg("middle"))
         .def_property_readonly("upright", [](const TomographyGeometry& it) { return properties_of(it).upright; })
         .def_property_readonly("equiangular",
                                [](const TomographyGeometry& it) { return properties_of(it).equiangular; });
     module.def("prepare_back_projection", &prepare, py::arg("projections"), py::arg("volume"), py::arg("geometry"),
-               py::arg("weight"), py::arg("fdk"), py::arg("accumulate"), py::arg("variant"), py::arg("parameters"));
+               py::kw_only(), py::arg("weight"), py::arg("fdk"), py::arg("accumulate"), py::arg("variant"),
+               py::arg("parameters"));
     bind_projector(module);
 }
 

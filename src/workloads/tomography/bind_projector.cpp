@@ -4,7 +4,6 @@
 #include <pybind11/stl.h>
 
 #include "bindings/numpy_view.hpp"
-#include "runtime/discovery.hpp"
 #include "workloads/tomography/arithmetic.hpp"
 #include "workloads/tomography/joseph.hpp"
 
@@ -64,10 +63,7 @@ void bind_arithmetic(py::module_& module) {
     py::class_<DeviceArithmetic>(module, "DeviceArithmetic",
                                  "Arithmetic of iterations on float32 arrays of a device; what returns no number does "
                                  "not wait for it.")
-        .def(py::init([](const Device& device) {
-                 return std::make_unique<DeviceArithmetic>(
-                     Session::of(discover().devices.at(static_cast<std::size_t>(device.index))));
-             }),
+        .def(py::init([](const Device& device) { return std::make_unique<DeviceArithmetic>(session_of(device)); }),
              py::arg("device"), released())
         .def(
             "fill",
@@ -160,10 +156,7 @@ void bind_projector(py::module_& module) {
     bind_arithmetic(module);
     py::class_<JosephScratch, std::shared_ptr<JosephScratch>>(
         module, "JosephScratch", "Device memory that plans of one projector share, which run one after the other.")
-        .def(py::init([](const Device& device) {
-                 return std::make_shared<JosephScratch>(
-                     Session::of(discover().devices.at(static_cast<std::size_t>(device.index))));
-             }),
+        .def(py::init([](const Device& device) { return std::make_shared<JosephScratch>(session_of(device)); }),
              py::arg("device"), released());
     py::class_<JosephPlan, std::shared_ptr<JosephPlan>>(module, "JosephPlan",
                                                         "A projection or its adjoint, whose arrays may be exchanged.")
@@ -182,7 +175,8 @@ void bind_projector(py::module_& module) {
         py::arg("geometry"), released(),
         "Whether all rows are parallel to z and no ray is steeper than it is wide, as `joseph_gather` wants it.");
     module.def("prepare_joseph", &prepare, py::arg("scratch"), py::arg("volume"), py::arg("projections"),
-               py::arg("geometry"), py::arg("accumulate"), py::arg("variant"), py::arg("parameters"), released());
+               py::arg("geometry"), py::kw_only(), py::arg("accumulate"), py::arg("variant"), py::arg("parameters"),
+               released());
 }
 
 }  // namespace gpuopt

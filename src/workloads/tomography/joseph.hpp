@@ -9,23 +9,24 @@
 namespace gpuopt {
 
 // Of family "forward": through a padded copy of the volume with exact weights, or through images with the texture
-// unit's. Of family "adjoint": for scans whose rows are parallel to z, and for any.
+// unit's weights. Of family "adjoint": for scans whose rows are parallel to z, and for any scan.
 TomographyVariant tomography_joseph();
 TomographyVariant tomography_joseph_image();
 TomographyVariant tomography_joseph_gather();
 TomographyVariant tomography_joseph_gather_any();
 
-// Directions whose components differ by less count as equal, and the first of x, y, z is a ray's main axis: rounding
-// must not choose it.
+// Components of a direction that differ by less than this share count as equal; the first of them is then the main
+// axis, so that rounding does not choose it.
 constexpr double joseph_equal = 1e-5;
 
 // Columns of a view whose rays share a main axis, in the order in which they cross the volume's other axis. A negative
-// count says that columns fall. As kernels read it.
+// count says that the columns descend. The layout is the kernels' int4.
 struct JosephRun {
     std::int32_t view, column, count, line;
 };
 
-// Rays as kernels want them. Indices count from the middle ones, n / 2, so that fp32 keeps its digits; they are whole.
+// Rays as kernels read them. Indices of voxels are whole numbers counted from the middle one, n / 2, so that fp32 keeps
+// its digits.
 //
 // Upright (rows parallel to z, and no ray steeper than it is wide): a line is B0 B1 C0 C1 E0 E1. On plane k of the main
 // axis the rays of its column lie at B0 + k B1 along the other axis, and at C0 + k C1 + j (E0 + k E1) in z, j the row.
@@ -73,7 +74,7 @@ public:
 
     const std::int64_t voxels, pixels;  // of the arrays that it takes
     const std::shared_ptr<Session>& session() const { return prepared_->session(); }
-    // For samples: it holds the arrays that the plan was made with. Throws ParameterError once the plan was started.
+    // The plan on the arrays that it was made with, for timing. Throws ParameterError once the plan was started.
     const std::shared_ptr<Prepared>& prepared();
     // Enqueues the plan on these arrays, and does not wait on a GPU: the driver keeps what it works on. Afterwards the
     // plan holds no arrays.

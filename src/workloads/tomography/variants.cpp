@@ -14,17 +14,9 @@ const Parameter views_a_launch{"VIEWS",
                                64,
                                "views a launch, at most; the volume is read and written once in each"};
 
-std::int64_t quotient_up(std::int64_t value, std::int64_t divisor) { return (value + divisor - 1) / divisor; }
-
-std::int64_t across_of(const Case& at) { return at.parameters.count("LOCAL_X") ? at.parameter("LOCAL_X") : 1; }
+std::int64_t across_of(const Case& at) { return at.parameter_or("LOCAL_X", 1); }
 Launch groups(const Case& at, std::int64_t items_x, std::int64_t items_y, std::int64_t items_z) {
-    Launch launch;
-    launch.dimensions = 3;
-    const auto x = across_of(at), y = at.parameter("LOCAL_Y");
-    launch.local = {static_cast<std::size_t>(x), static_cast<std::size_t>(y), 1};
-    launch.global = {static_cast<std::size_t>(quotient_up(items_x, x) * x),
-                     static_cast<std::size_t>(quotient_up(items_y, y) * y), static_cast<std::size_t>(items_z)};
-    return launch;
+    return launch_3d({items_x, items_y, items_z}, across_of(at), at.parameter("LOCAL_Y"));
 }
 
 std::function<Launch(const Case&)> voxels_each(std::int64_t across) {
@@ -33,7 +25,7 @@ std::function<Launch(const Case&)> voxels_each(std::int64_t across) {
     };
 }
 Launch columns_each(const Case& at) {
-    const auto width = at.parameters.count("WIDTH") ? at.parameter("WIDTH") : 1;
+    const auto width = at.parameter_or("WIDTH", 1);
     return groups(at, quotient_up(at.size("nx"), width), at.size("ny"), quotient_up(at.size("nz"), at.parameter("Z")));
 }
 std::int64_t items_of_block(const Case& at) {
@@ -42,20 +34,15 @@ std::int64_t items_of_block(const Case& at) {
 Launch blocks_of_columns(const Case& at) {
     const auto across = at.parameter("LOCAL_X"), along = at.parameter("LOCAL_Y");
     const bool turned = at.size("along_x") != 0;
-    const auto items = items_of_block(at);
-    auto launch = launch_1d(quotient_up(at.size("nx"), turned ? along : across) * items, items);
-    launch.dimensions = 3;
-    launch.global[1] = static_cast<std::size_t>(quotient_up(at.size("ny"), turned ? across : along));
-    launch.global[2] =
-        static_cast<std::size_t>(quotient_up(at.size("nz"), at.parameter("Z") * at.parameter("LANES_Z")));
-    return launch;
+    const auto items = items_of_block(at), groups_x = quotient_up(at.size("nx"), turned ? along : across);
+    return launch_3d({groups_x * items, quotient_up(at.size("ny"), turned ? across : along),
+                      quotient_up(at.size("nz"), at.parameter("Z") * at.parameter("LANES_Z"))},
+                     items, 1);
 }
 Launch columns_of_items(const Case& at) {
-    auto launch = launch_1d(quotient_up(at.size("nx"), at.parameter("ACROSS")), 1);
-    launch.dimensions = 3;
-    launch.global[1] = static_cast<std::size_t>(at.size("ny"));
-    launch.global[2] = static_cast<std::size_t>(quotient_up(at.size("nz"), at.parameter("Z")));
-    return launch;
+    return launch_3d({quotient_up(at.size("nx"), at.parameter("ACROSS")), at.size("ny"),
+                      quotient_up(at.size("nz"), at.parameter("Z"))},
+                     1, 1);
 }
 
 double updates(const Case& at) {
@@ -94,126 +81,124 @@ Work pairs(const Case& at) {
 }
 
 Rule for_cpus() {
-    return {true, [](const Case& at) {
+    return {.of_device = true, .unmet = [](const Case& at) {
                 return at.device.type == DeviceType::cpu ? std::string()
                                                          : "its work-items do what work-groups do on " + at.device.name;
             }};
 }
 Rule upright() {
-    return {false, [](const Case& at) {
-                return at.size("upright") ? std::string() : "its columns need detectors whose rows are parallel to z";
-            }};
+    return constraint([](const Case& at) { return at.size("upright"); },
+                      "its columns need detectors whose rows are parallel to z");
 }
 Rule group_fits() {
-    return {true, [](const Case& at) {
-                const auto wanted = across_of(at) * at.parameter("LOCAL_Y");
-                return wanted <= static_cast<std::int64_t>(at.device.max_work_group_size)
-                           ? std::string()
-                           : "a work-group of " + std::to_string(wanted) + "; " + at.device.name + " allows " +
-                                 std::to_string(at.device.max_work_group_size);
-            }};
+    return work_group_fits([](const Case& at) { return across_of(at) * at.parameter("LOCAL_Y"); });
 }
 Rule an_arc() {
-    return {false, [](const Case& at) {
-                return at.size("equiangular")
-                           ? std::string()
-                           : "the paper's geometry is an arc of detectors about a source that circles z";
-            }};
+    return constraint([](const Case& at) { return at.size("equiangular"); },
+                      "the paper's geometry is an arc of detectors about a source that circles z");
 }
 Rule view_fits(std::int64_t margin) {
-    return {false, [margin](const Case& at) {
-                const auto pixels = (at.size("rows") + margin) * (at.size("columns") + margin);
-                return pixels < INT32_MAX ? std::string() : "a view of 2^31 pixels or more";
-            }};
-}
-Rule group_of_columns_fits() {
-    return {true, [](const Case& at) {
-                const auto wanted = items_of_block(at);
-                return wanted <= static_cast<std::int64_t>(at.device.max_work_group_size)
-                           ? std::string()
-                           : "a work-group of " + std::to_string(wanted) + "; " + at.device.name + " allows " +
-                                 std::to_string(at.device.max_work_group_size);
-            }};
+    return constraint(
+        [margin](const Case& at) { return (at.size("rows") + margin) * (at.size("columns") + margin) < INT32_MAX; },
+        "a view of 2^31 pixels or more");
 }
 
 TomographyVariant paper(const char* name, const char* summary, std::int64_t across) {
-    TomographyVariant row{{name,
-                           summary,
-                           {few_across, few_down},
-                           voxels_each(across),
-                           {group_fits(), an_arc(), view_fits(0)},
-                           {},
-                           {"equiangular"}}};
-    row.family = back_projection;
-    row.reads = Reads::arc;
-    row.work = taps_of_arc;
-    return row;
+    return {{
+                .name = name,
+                .summary = summary,
+                .parameters = {few_across, few_down},
+                .launch = voxels_each(across),
+                .rules = {group_fits(), an_arc(), view_fits(0)},
+                .input_properties = {"equiangular"},
+                .family = back_projection,
+            },
+            {
+                .reads = Reads::arc,
+                .work = taps_of_arc,
+            }};
 }
 
 TomographyVariant image() {
-    TomographyVariant row{
-        {"image",
-         "columns of voxels, the texture unit interpolates; sums stay in registers over many views",
-         {{"LOCAL_X", {4, 8, 16, 32, 64}, 16, "columns of a group across the beam"},
-          {"LOCAL_Y", {1, 2, 4, 8, 16, 32, 64}, 8, "columns of a group along the beam"},
-          {"LANES_Z", {1, 2, 4}, 1, "neighbouring work-items along z"},
-          {"DEEP", {1, 2, 4, 8}, 4, "neighbouring work-items along the beam"},
-          {"BEAM", {0, 1}, 1, "along the beam is y (0), or in each launch x or y, whichever is nearer (1)"},
-          {"Z", {1, 2, 4, 8, 16, 32}, 32, "voxels along z a work-item"},
-          {"AT_ONCE", {1, 2, 4}, 2, "views under way at once"},
-          {"STRIP", {0, 128, 256, 512}, 256, "voxels, of the strips in which groups follow one another; 0 for none"},
-          views_a_launch,
-          {"IMAGE", {2, 3}, 2, "layers of an array of images (2), planes of one image (3)"}},
-         blocks_of_columns,
-         {group_of_columns_fits(), multiple_of("LOCAL_Y", "DEEP")},
-         {"images"}}};
-    row.family = back_projection;
-    row.reads = Reads::layers;
-    row.work = fetches;
-    return row;
+    return {{
+                .name = "image",
+                .summary = "columns of voxels, the texture unit interpolates; sums stay in registers over many views",
+                .parameters =
+                    {{"LOCAL_X", {4, 8, 16, 32, 64}, 16, "columns of a group across the beam"},
+                     {"LOCAL_Y", {1, 2, 4, 8, 16, 32, 64}, 8, "columns of a group along the beam"},
+                     {"LANES_Z", {1, 2, 4}, 1, "neighbouring work-items along z"},
+                     {"DEEP", {1, 2, 4, 8}, 4, "neighbouring work-items along the beam"},
+                     {"BEAM", {0, 1}, 1, "along the beam is y (0), or in each launch x or y, whichever is nearer (1)"},
+                     {"Z", {1, 2, 4, 8, 16, 32}, 32, "voxels along z a work-item"},
+                     {"AT_ONCE", {1, 2, 4}, 2, "views under way at once"},
+                     {"STRIP",
+                      {0, 128, 256, 512},
+                      256,
+                      "voxels, of the strips in which groups follow one another; 0 for none"},
+                     views_a_launch,
+                     {"IMAGE", {2, 3}, 2, "layers of an array of images (2), planes of one image (3)"}},
+                .launch = blocks_of_columns,
+                .rules = {work_group_fits(items_of_block), multiple_of("LOCAL_Y", "DEEP")},
+                .needs = {"images"},
+                .family = back_projection,
+            },
+            {
+                .reads = Reads::layers,
+                .work = fetches,
+            }};
 }
 
-TomographyVariant padded(const char* name, const char* summary, std::vector<Parameter> parameters) {
-    TomographyVariant row{{name, summary, std::move(parameters), columns_each, {group_fits(), view_fits(3)}}};
-    row.family = back_projection;
-    row.reads = Reads::padded;
-    row.work = taps;
-    return row;
+TomographyVariant padded(const char* name, const char* summary, std::vector<Parameter> parameters,
+                         std::vector<Rule> rules) {
+    return {{
+                .name = name,
+                .summary = summary,
+                .parameters = std::move(parameters),
+                .launch = columns_each,
+                .rules = std::move(rules),
+                .family = back_projection,
+            },
+            {
+                .reads = Reads::padded,
+                .work = taps,
+            }};
 }
 TomographyVariant buffer() {
     return padded("buffer", "columns of voxels, four taps of zero-padded projections each, exact weights",
                   {{"LOCAL_X", {8, 16, 32, 64}, 32, few_across.meaning},
                    {"LOCAL_Y", {1, 4, 8, 16}, 8, few_down.meaning},
                    {"Z", {1, 2, 4, 8, 16, 32}, 16, "voxels along z a work-item"},
-                   views_a_launch});
+                   views_a_launch},
+                  {group_fits(), view_fits(3)});
 }
 TomographyVariant buffer_vectors() {
-    auto row = padded("buffer_vectors", "the same for CPUs in explicit vectors along x, two taps a load",
-                      {{"WIDTH", {4, 8, 16}, 16, "voxels along x a work-item, in an explicit vector"},
-                       {"LOCAL_Y", {1, 4, 16}, 1, few_down.meaning},
-                       {"Z", {1, 2, 4, 8, 16, 32}, 8, "voxels along z a work-item"},
-                       views_a_launch});
-    row.rules.push_back(for_cpus());
-    return row;
+    return padded("buffer_vectors", "the same for CPUs in explicit vectors along x, two taps a load",
+                  {{"WIDTH", {4, 8, 16}, 16, "voxels along x a work-item, in an explicit vector"},
+                   {"LOCAL_Y", {1, 4, 16}, 1, few_down.meaning},
+                   {"Z", {1, 2, 4, 8, 16, 32}, 8, "voxels along z a work-item"},
+                   views_a_launch},
+                  {group_fits(), view_fits(3), for_cpus()});
 }
 
 TomographyVariant columns() {
-    TomographyVariant row{
-        {"columns",
-         "for CPUs: two lines of a transposed view are blended for a column of voxels, which takes two "
-         "neighbours each",
-         {{"ACROSS", {4, 8, 16, 32}, 16, "columns of voxels along x a work-item"},
-          {"Z", {16, 32, 64, 128, 256}, 128, "voxels along z a work-item"},
-          {"WIDTH", {8, 16}, 16, "voxels along z in an explicit vector"},
-          views_a_launch},
-         columns_of_items,
-         {for_cpus(), upright(), view_fits(20)},
-         {},
-         {"tall"}}};
-    row.family = back_projection;
-    row.reads = Reads::transposed;
-    row.work = pairs;
-    return row;
+    return {
+        {
+            .name = "columns",
+            .summary = "for CPUs: two lines of a transposed view are blended for a column of voxels, which takes two "
+                       "neighbours each",
+            .parameters = {{"ACROSS", {4, 8, 16, 32}, 16, "columns of voxels along x a work-item"},
+                           {"Z", {16, 32, 64, 128, 256}, 128, "voxels along z a work-item"},
+                           {"WIDTH", {8, 16}, 16, "voxels along z in an explicit vector"},
+                           views_a_launch},
+            .launch = columns_of_items,
+            .rules = {for_cpus(), upright(), view_fits(20)},
+            .input_properties = {"tall"},
+            .family = back_projection,
+        },
+        {
+            .reads = Reads::transposed,
+            .work = pairs,
+        }};
 }
 
 const std::vector<TomographyVariant>& table() {
@@ -238,11 +223,7 @@ const std::vector<TomographyVariant>& table() {
 }  // namespace
 
 const Workload& tomography_workload() {
-    static const Workload workload = [] {
-        Workload result{"tomography", {DType::f32}, {}};
-        for (const auto& row : table()) result.variants.push_back(&row);
-        return result;
-    }();
+    static const auto workload = workload_of("tomography", {DType::f32}, table());
     return workload;
 }
 

@@ -104,13 +104,17 @@ class BandwidthTest:
 
     @staticmethod
     def _plan(source: DeviceArray, to: DeviceArray, store: bool, configuration: Configuration) -> Prepared:
-        return _core.prepare_microbench(source, to, 0, 1, store, configuration.variant, configuration.parameters)
+        name, parameters = configuration.variant, configuration.parameters
+        return _core.prepare_microbench(source, to, width=0, trips=1, store=store, variant=name, parameters=parameters)
 
     def _check(self, configuration: Configuration) -> None:
         name, parameters = configuration.variant, configuration.parameters
         if name.startswith("read"):
             single, size = np.dtype(np.float32), 2 * self.host_half.size
-            count = _core.microbench_facts(self.device, single, size, 0, 1, name, parameters)["outputs"]
+            facts = _core.microbench_facts(
+                self.device, single, elements=size, width=0, trips=1, variant=name, parameters=parameters
+            )
+            count = facts["outputs"]
             target = _core.empty((count,), single, self.device, True)
             self._plan(self.whole, target, True, configuration).run()
             got = float(target.to_numpy().sum(dtype=np.float64))

@@ -96,19 +96,19 @@ class Scene:
         """The plan of these sums on the device of ``out`` (M,): everything is uploaded here."""
         numbers = {key: value for key, value in asdict(self.model).items() if isinstance(value, float)}
         return _core.prepare_gem(
-            self.xyz,
-            self.charge,
-            self.inner,
-            self.points,
-            self.shift,
-            self.r,
-            numbers | {"alpha": ALPHA},
-            self.model.phi_type,
-            self.model.compat,
-            nearest,
-            out,
-            configuration.variant,
-            configuration.parameters,
+            xyz=self.xyz,
+            charge=self.charge,
+            inner=self.inner,
+            points=self.points,
+            shift=self.shift,
+            r=self.r,
+            numbers=numbers | {"alpha": ALPHA},
+            part=self.model.phi_type,
+            compat=self.model.compat,
+            nearest=nearest,
+            out=out,
+            variant=configuration.variant,
+            parameters=configuration.parameters,
         )
 
     def run(self, configuration: Configuration, device: Device, nearest: float | None) -> np.ndarray:

@@ -49,7 +49,10 @@ def microbenchmark(
     grain = math.lcm(128, max(width, 1), 2 * exact.parameters.get("WIDTH", 1))
     elements = max(int(bytes // kind.itemsize // grain), 1) * grain
     chosen = select(device)
-    facts = _core.microbench_facts(chosen, kind, elements, width, trips, exact.variant, exact.parameters)
+    name, parameters = exact.variant, exact.parameters
+    facts = _core.microbench_facts(
+        chosen, kind, elements=elements, width=width, trips=trips, variant=name, parameters=parameters
+    )
     outputs = int(facts["outputs"])
     data = _source(exact.variant if oracle.has_own_source(exact.variant) else "", elements, width, kind, seed)
 
@@ -61,8 +64,9 @@ def microbenchmark(
         out = _core.empty((outputs,), kind, device, True)
 
         def plan(store: bool, times: int = trips) -> _core.Prepared:
+            source = _uploaded(data, device.index)
             return _core.prepare_microbench(
-                _uploaded(data, device.index), out, width, times, store, exact.variant, exact.parameters
+                source, out, width=width, trips=times, store=store, variant=name, parameters=parameters
             )
 
         timed, doubled = plan(False), plan(False, 2 * trips)

@@ -149,7 +149,10 @@ def trips_for(device: Device, configuration: Configuration, scalar: str, size: i
     elements = max(size // kind.itemsize // 128, 1) * 128
 
     def amount(trips: int) -> dict[str, float]:
-        facts = _core.microbench_facts(device, kind, elements, width, trips, exact.variant, exact.parameters)
+        name, parameters = exact.variant, exact.parameters
+        facts = _core.microbench_facts(
+            device, kind, elements=elements, width=width, trips=trips, variant=name, parameters=parameters
+        )
         tensor = sum(amount for name, amount in facts["special"].items() if name.startswith(TENSOR))
         return {
             "bytes": sum(facts["bytes"].values()),

@@ -1,0 +1,39 @@
+// The memory that a projector's plans share, and runs of a plan on other arrays.
+#include "workloads/tomography/joseph.hpp"
+
+namespace gpuopt {
+
+std::shared_ptr<Buffer> JosephScratch::buffer(std::size_t bytes, const std::string& what) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (buffer_ && buffer_->bytes() >= bytes) return buffer_;
+    buffer_.reset();
+    buffer_ = std::make_shared<Buffer>(session_, bytes, what);
+    return buffer_;
+}
+
+std::shared_ptr<ImageStack> JosephScratch::layers(const std::array<std::size_t, 3>& size) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    auto& held = layers_[size];
+    if (!held)
+        held = std::make_shared<ImageStack>(session_, ImageStack::Kind::array, size[0], size[1], size[2],
+                                            "the planes across a main axis");
+    return held;
+}
+
+const std::shared_ptr<Prepared>& JosephPlan::prepared() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (started_) throw ParameterError("plan", "it has been started, and holds no arrays since", "prepare another one");
+    return prepared_;
+}
+
+void JosephPlan::start(const Buffer& volume, const Buffer& projections) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& place : places_)
+        prepared_->rebind(place.step, place.argument, place.volume ? volume : projections);
+    prepared_->start();
+    started_ = true;
+    arrays_->clear();
+    prepared_->source.reset();
+}
+
+}  // namespace gpuopt
