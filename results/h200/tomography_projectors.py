@@ -19,6 +19,7 @@ from gpuopt import Configuration, _core
 from gpuopt.configuration import complete
 from gpuopt.tomo.on_device import kernel_geometry
 from gpuopt.workloads.tomography import reference as oracle
+from gpuopt.workloads.tomography.reference_inputs import reference_inputs
 
 VIEWS, ROWS, COLUMNS, STEP = 496, 960, 1248, 8
 KERNELS = {512: ["joseph", "joseph_image", "joseph_gather"], 1024: ["joseph", "joseph_gather"]}
@@ -61,7 +62,7 @@ def middle_error(size, volume, x, projections):
     """Of the 8 x 8 pixels in the middle of the first and the last view, against fp64."""
     geometry, _ = scan(size, (8, 8))
     ends = [0, geometry.views - 1]
-    exact = oracle.joseph(geometry.subset(np.array(ends)), volume, x.astype(np.float64))
+    exact = oracle.joseph(*reference_inputs(geometry.subset(np.array(ends)), volume), x.astype(np.float64))
     top, left = ROWS // 2 - 4, COLUMNS // 2 - 4
     found = projections[ends, top : top + 8, left : left + 8]
     return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))

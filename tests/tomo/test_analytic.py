@@ -206,7 +206,7 @@ def test_projections_by_rows() -> None:
         (lambda A, p: gt.fbp(A, p, axes="uva"), ParameterError, "axes: 'uva'"),
         (lambda A, p: gt.fbp(A, p, axes="vau"), ArrayError, "axes='vau' needs"),
         (lambda A, p: gt.fbp(A, p[:, 1:]), ArrayError, "projections: its axis u has 63 entries, the geometry 64"),
-        (lambda A, p: gt.fbp(A, p.tolist()), ArrayError, "projections: list is no NumPy array"),
+        (lambda A, p: gt.fbp(A, p.tolist()), ArrayError, "projections: list is not a NumPy array"),
         (lambda A, p: gt.fbp(A, p.astype(int)), ArrayError, "projections: its dtype is <i8"),
         (lambda A, p: gt.fbp(A, np.where(p > 20, np.nan, p)), ArrayError, r"projections: .* holds NaN"),
         (lambda A, p: gt.fdk(A, p), UnsupportedError, "fdk: it is for cones on a circle and fans.*fbp"),

@@ -374,8 +374,8 @@ CIRCLE: dict[str, Any] = {"angles": 8, "sod": R, "sdd": D, "det": (4, 6), "pixel
         (gt.circular, CIRCLE | {"radius": 1.0, "det": (4, 600)}, "det: along u the detector reaches .* radius 1 mm"),
         (gt.circular, CIRCLE | {"z0": math.nan}, "z0: nan"),
         (gt.helical, HELIX | {"views": 100}, "turns: it is missing"),
-        (gt.helical, HELIX | {"views": 100, "turns": 0}, "turns: 0 is no helix"),
-        (gt.helical, HELIX | {"views": [0.0, 1.0], "turns": 2}, "turns: the views are angles already"),
+        (gt.helical, HELIX | {"views": 100, "turns": 0}, "turns: 0 turns make no helix"),
+        (gt.helical, HELIX | {"views": [0.0, 1.0], "turns": 2}, "turns: views lists the angles already"),
         (gt.helical, HELIX | {"views": 100, "turns": 1, "pitch": math.nan}, "pitch: nan"),
         (gt.Volume, {"shape": (4,)}, r"shape: .*\(z, y, x\)"),
         (gt.Volume, {"shape": (4, 0, 4)}, "shape along y: 0"),
@@ -403,7 +403,7 @@ CIRCLE: dict[str, Any] = {"angles": 8, "sod": R, "sdd": D, "det": (4, 6), "pixel
         ),
         (gt.from_astra, {"geometry": {"type": "fanflat"}}, "geometry: its type 'fanflat'"),
         (gt.from_astra, {"geometry": {"type": "cone_vec", "DetectorRowCount": 3}}, "'DetectorColCount' is missing"),
-        (gt.from_astra, {"geometry": 3}, "geometry: it is no dictionary"),
+        (gt.from_astra, {"geometry": 3}, "geometry: it is not a dictionary"),
     ],
 )
 def test_bad_numbers_are_named(make: Any, change: dict[str, Any], word: str) -> None:

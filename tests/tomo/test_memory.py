@@ -40,7 +40,7 @@ def test_algorithms_by_parts(any_device: gpuopt.Device) -> None:
 
 
 def test_bytes_that_do_not_suffice(any_device: gpuopt.Device) -> None:
-    with pytest.raises(DeviceMemoryError, match=r"a slice of the volume and a view take [\d,]+ bytes, of which 1,000"):
+    with pytest.raises(DeviceMemoryError, match=r"a slice of the volume and a view take [\d,]+ bytes, and only 1,000"):
         gt.Projector(*CONE, device=any_device, memory_limit=1000)
     wrong: Any
     for wrong in (0, -5, True, "5", 1.5, float("nan"), np.ones(2)):

@@ -1,6 +1,7 @@
 """Tomography: scans, phantoms, projectors and reconstruction; ``import gpuopt.tomo as gt``.
 
-Lengths in mm, angles in radians, images (z, y, x) or (y, x) in 1/mm, projections (view, v, u) or (view, u).
+Lengths are in mm, angles in radians. Images are (z, y, x) or (y, x), in 1/mm; projections are line integrals (view, v,
+u) or (view, u).
 """
 
 from gpuopt.tomo.analytic import fbp, fdk

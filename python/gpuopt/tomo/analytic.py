@@ -1,4 +1,5 @@
-"""Reconstruction in one step: filtered back projection of parallel beams and fans, Feldkamp's method for cones."""
+"""Reconstruction without iterations: filtered back projection of parallel beams and fans, Feldkamp's method for
+cones."""
 
 from __future__ import annotations
 
@@ -18,30 +19,32 @@ from gpuopt.tomo.scans import Cone, Parallel
 
 AXES = ("avu", "vau")
 
-_SPARSE = 3  # times the mean step between views: a wider gap is one where the scan ends
-_MISSING = math.pi / 8  # of half a turn of parallel beams, beyond which filtered back projection makes no sense
+_SPARSE = 3  # A gap between views of more than so many mean steps is where the scan begins and ends.
+_MISSING = math.pi / 8  # With a wider gap in half a turn of parallel beams filtered back projection makes no sense.
 _VIEWS_AT_ONCE = 16
 
 
 def view_major(p: Any, axes: str) -> Any:
-    """``p`` with the views first: itself for ``axes`` "avu", a copy of (v, view, u) for "vau". Raises ParameterError,
-    ArrayError."""
+    """``p`` with the views first: ``p`` itself where ``axes`` is "avu", a reordered copy of (v, view, u) where it is
+    "vau". Raises ParameterError, ArrayError."""
     if axes not in AXES:
         raise ParameterError(f"axes: {axes!r} is not known; give 'avu' for (view, v, u) or 'vau' for (v, view, u)")
     if axes == "avu":
         return p
     if not isinstance(p, np.ndarray) or p.ndim != 3:
-        raise ArrayError("projections: axes='vau' needs a NumPy array (v, view, u); turn others to (view, v, u)")
+        raise ArrayError(
+            "projections: axes='vau' needs a NumPy array (v, view, u); reorder others to (view, v, u) yourself"
+        )
     return np.ascontiguousarray(p.swapaxes(0, 1))
 
 
 def fbp(A: GeometricOperator, projections: Any, *, window: str = "ram-lak", axes: str = "avu") -> Any:
-    """Filtered back projection of parallel beams (2D, or 3D slice by slice) and of fans, for which it is :func:`fdk`.
+    """Filtered back projection of parallel beams, in 2D, or slice by slice in 3D; fans are passed on to :func:`fdk`.
 
-    ``projections`` as ``A.geometry.shape`` says; views may come in any order and spacing over at least half a turn.
-    ``window`` smooths the ramp: "ram-lak" (not at all), "shepp-logan", "cosine", "hann" or "hamming". Filters on the
-    host. Returns an image in 1/mm of the projections' kind and dtype. Raises ParameterError, ArrayError,
-    UnsupportedError.
+    ``projections`` have the shape ``A.geometry.shape``; their views may have any order and spacing, and cover at least
+    half a turn. ``window`` smooths the ramp filter: "ram-lak" (not at all), "shepp-logan", "cosine", "hann" or
+    "hamming". Filtering runs on the host. Returns an image in 1/mm, of the projections' kind and dtype. Raises
+    ParameterError, ArrayError, UnsupportedError.
     """
     geometry = _geometry(A)
     if isinstance(geometry, Cone) and geometry.dimensions == 2:
@@ -98,13 +101,14 @@ def _geometry(A: Any) -> Geometry:
 
 
 def parker(turned: Float64Array, alpha: Float64Array, half: float) -> Float64Array:
-    """Parker's weights (views, columns) of a short scan over pi + 2 ``half``: how much a ray counts that is seen twice.
+    """Parker's weights (views, columns) of a short scan over pi + 2 ``half``: the two measurements of a ray that is
+    measured twice share the weight 1.
 
-    ``turned`` (views,) is the angle from the first view on; ``alpha`` (columns,) the fan angle, negated where view
-    angles fall; ``half`` at least the largest of them.
+    ``turned`` (views,) is the angle since the first view; ``alpha`` (columns,) the fan angle, negated where the view
+    angles decrease; ``half`` at least the largest fan angle.
     """
     b, a = turned[:, np.newaxis], alpha
-    # A ramp of no width lies at the edge of the fan, where it is never read.
+    # At the edge of the fan a ramp's width may be 0; then its value is never used.
     rise, fall = (4 * np.maximum(half + sign * a, 1e-12) for sign in (1, -1))
     weights = np.where(b > math.pi + 2 * a, np.sin(np.pi * (math.pi + 2 * half - b) / fall) ** 2, 1.0)
     weights = np.where(b < 2 * (half + a), np.sin(np.pi * b / rise) ** 2, weights)
@@ -126,23 +130,24 @@ def _parker(arc: _Arc, alpha: Float64Array) -> Float64Array:
 
 @dataclass(frozen=True, eq=False)
 class _Arc:
-    """View angles on a circle that repeats after ``period``, from the end of the widest gap on, in the scan's sense."""
+    """View angles around a circle that repeats after ``period``, in the scan's sense of rotation, beginning behind the
+    widest gap."""
 
     order: np.ndarray
-    """Which view comes when."""
+    """The views' indices in this order."""
     along: Float64Array
-    """Angles in that order, rising from 0."""
+    """Their angles in this order, rising from 0."""
     gap: float
-    """The widest between neighbours, rad."""
+    """The widest gap between neighbours, rad."""
     step: float
-    """The mean of the others; of a single view 0."""
+    """The mean of the other gaps, rad; 0 where there is a single view."""
     sense: int
     """1 where the angles rise, -1 where they fall."""
 
     @classmethod
     def of(cls, angles: Float64Array, period: float) -> _Arc:
         sense = -1 if len(angles) > 1 and np.median(np.diff(angles)) < 0 else 1
-        # What rounding leaves below 0 or the period would open a gap of a whole period.
+        # Without rounding, an angle just below 0 or the period would open a gap of nearly a whole period.
         place = np.round(sense * (angles - angles[0]) / period, 12) % 1 * period
         order = np.argsort(place, kind="stable")
         sorted_places = place[order]
@@ -161,12 +166,12 @@ class _Arc:
 
     @property
     def turned(self) -> Float64Array:
-        """Of each view, the angle from the first one on."""
+        """The angle of each view since the first one."""
         return self._by_view(self.along)
 
     def shares(self, closed: bool) -> Float64Array:
-        """Of each view, the part of the circle that is nearer to it than to others; an arc that is not ``closed``
-        reaches half a step beyond its ends."""
+        """The angle around each view that is nearer to it than to other views; where the arc is not ``closed``, the
+        first and the last view reach half a step beyond it."""
         end = self.gap if closed else self.step
         gaps = np.concatenate([[end], np.diff(self.along), [end]])
         return self._by_view((gaps[1:] + gaps[:-1]) / 2)
@@ -188,8 +193,7 @@ def _filtered(
     scale: float,
 ) -> Any:
     """Projections times ``slant`` (rows, columns) and ``weights`` (views, rows, columns), filtered and back projected.
-
-    Both may be 1 long along any axis.
+    Both factors broadcast: any of their axes may have length 1.
     """
     geometry, given = A.geometry, view_major(projections, axes)
     checks.shape("projections", given, geometry.shape, A.data_axes, "the geometry")

@@ -1,4 +1,4 @@
-"""What a scan's numbers must be: each check names the argument and the fix."""
+"""Checks of arguments: the error of each names the argument and the fix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Float64Array = NDArray[np.float64]
 DATA_AXES = {2: ("view", "u"), 3: ("view", "v", "u")}
 IMAGE_AXES = {2: ("y", "x"), 3: ("z", "y", "x")}
 
-_MOST_TURNS = 2  # of a scan that does not advance: more are degrees
+_MOST_TURNS = 2  # Where a scan does not advance along z, angles that span more are degrees, taken for radians.
 
 
 def number(name: str, given: Any, unit: str = "mm") -> float:
@@ -43,7 +43,7 @@ def count(name: str, given: Any) -> int:
 
 
 def each(name: str, given: Any, axes: Sequence[str]) -> list[tuple[str, Any]]:
-    """One value for each of ``axes`` with its name, from as many of them or a single one."""
+    """The name and the value for each of ``axes``, from a value for each or one value for all."""
     if isinstance(given, np.ndarray):
         given = given.tolist()
     if not isinstance(given, (tuple, list)):
@@ -54,9 +54,11 @@ def each(name: str, given: Any, axes: Sequence[str]) -> list[tuple[str, Any]]:
 
 
 def angles(name: str, given: Any, whole: float, advances: bool = False) -> Float64Array:
-    """View angles in radians, fp64 and read-only: ``given``, or that many spread evenly over ``whole``.
+    """View angles in radians, fp64 and read-only: those ``given``, or as many as ``given`` says, spread evenly from 0
+    over ``whole``.
 
-    Raises ParameterError for a scan that does not advance along z and yet takes more than two turns: degrees.
+    Raises ParameterError where they span more than two turns of a scan that does not advance along z: they are taken
+    for degrees.
     """
     if isinstance(given, Integral):
         found = whole * np.arange(count(name, given)) / int(given)
@@ -85,19 +87,19 @@ def vector(name: str, given: Any, what: str) -> Float64Array:
 
 
 def centres(count: int, pitch: float = 1.0, middle: float = 0.0) -> Float64Array:
-    """Where the centres of ``count`` cells of a size lie, side by side about ``middle``."""
+    """The centres of ``count`` cells side by side, ``pitch`` apart, whose middle is at ``middle``."""
     return np.asarray(middle + (np.arange(count) - (count - 1) / 2) * pitch, dtype=np.float64)
 
 
 def frozen(array: np.ndarray) -> Float64Array:
-    """A read-only fp64 copy: geometries are values."""
+    """A read-only fp64 copy, for geometries, which never change."""
     kept = np.array(array, dtype=np.float64)
     kept.flags.writeable = False
     return kept
 
 
 def shape(name: str, given: Any, expected: tuple[int, ...], axes: Sequence[str], of: str) -> None:
-    """Refuses an array of another shape than ``expected``, by the name of the axis."""
+    """Refuses an array whose shape is not ``expected``; the message names the axis."""
     found = tuple(given.shape if hasattr(given, "shape") else np.shape(given))
     if found == expected:
         return
@@ -114,12 +116,13 @@ def shape(name: str, given: Any, expected: tuple[int, ...], axes: Sequence[str],
 
 
 def floats(name: str, array: np.ndarray, axes: Sequence[str]) -> None:
-    """Refuses what is not native float32 or float64, and NaN or infinity, by its place."""
+    """Refuses an array whose dtype is not native float32 or float64, or that holds NaN or infinity; the message says
+    where."""
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
         raise ArrayError(
             f"{name}: its dtype is {array.dtype.str}, not native float32 or float64; use {name}.astype(np.float32)"
         )
-    # The extremes show NaN and infinity without a mask as large as the array.
+    # The minimum and the maximum show NaN and infinity without a mask as large as the array.
     if array.size and not (np.isfinite(array.min()) and np.isfinite(array.max())):
         place = np.argwhere(~np.isfinite(array))[0]
         where = ", ".join(f"{axis} {index}" for axis, index in zip(axes, place, strict=True))

@@ -1,4 +1,4 @@
-"""Arithmetic of iterations on a device, and in float32 on the host for what does not fit there."""
+"""Arithmetic of iterations on a device; and in float32 on the host, for data that do not fit a device."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gpuopt.tomo import checks
 from gpuopt.tomo.numpy_projector import NumpyBackend
 from gpuopt.tomo.operators import Backend, Norms
 
-_KEPT = 3  # one part of so many of a device's free memory may be kept to save back projections
-_AT_ONCE = 1 << 20  # elements of a sum that are widened to fp64 together
+_KEPT = 3  # 1 / _KEPT of a device's free memory may be kept to save back projections.
+_AT_ONCE = 1 << 20  # So many elements of a sum are converted to fp64 at a time.
 
 FLOAT32 = np.dtype(np.float32)
 
 
 class DeviceBackend(Backend):
-    """Arrays of a device, float32. Operations are enqueued, and only what returns a number waits for them."""
+    """Arrays of a device, float32. Operations are enqueued; those that return a number wait for the device."""
 
     dtype = FLOAT32
 
     def __init__(self, device: Device, spare: int | None = None) -> None:
-        """``spare``: bytes beside those of an iteration that may be kept, if there is a limit."""
+        """``spare`` is how many bytes may be kept beside the arrays of an iteration; None: there is no such limit."""
         self.device = device
         self._arithmetic = _core.DeviceArithmetic(device)
         free = max(0, device.global_bytes - device.allocated_bytes)
@@ -55,15 +55,15 @@ class DeviceBackend(Backend):
         require_float32(name, given)
         if given.device.index != self.device.index:
             raise ArrayError(
-                f"{name}: it lies on {given.device.name}, the operator on {self.device.name}; use {name}.to_numpy(), "
-                "or make the operator there"
+                f"{name}: it is on {given.device.name}, the operator on {self.device.name}; use {name}.to_numpy(), "
+                "or make the operator on that device"
             )
         if count := self._arithmetic.not_finite(given):
             raise ArrayError(f"{name}: {count} of its elements are NaN or infinite; repair or mask such pixels")
         return given
 
     def empty(self, shape: tuple[int, ...]) -> DeviceArray:
-        """A new array of any values."""
+        """A new array; its values are undefined."""
         return _core.empty(shape, self.dtype, self.device)
 
     def full(self, shape: tuple[int, ...], value: float) -> DeviceArray:
@@ -116,7 +116,7 @@ class DeviceBackend(Backend):
 
 
 class _Norms:
-    """Waits for the device where one is read."""
+    """Waits for the device when the first of them is read."""
 
     def __init__(self, sums: _core.DeviceSums) -> None:
         self._sums = sums
@@ -136,9 +136,9 @@ class _Norms:
 
 
 class HostBackend(NumpyBackend):
-    """NumPy arrays, float32, with sums in fp64: where an operator streams its data through a device.
+    """NumPy arrays, float32, with sums in fp64, for operators that stream their data through a device.
 
-    Arrays of the device come and go where the caller gives them.
+    The caller may give arrays of that device: they are copied to the host, and results back to the device.
     """
 
     dtype = FLOAT32
@@ -171,7 +171,7 @@ def _on_host(given: Any) -> Any:
 
 
 def require_float32(name: str, given: Any) -> None:
-    """Refuses what is no array, or not of native float32, which is what devices compute in."""
+    """Refuses anything but an array of native float32, in which devices compute."""
     if not isinstance(given, (np.ndarray, DeviceArray)):
         raise ArrayError(
             f"{name}: {type(given).__name__} is neither a NumPy array nor a DeviceArray; use np.asarray({name}, "
@@ -179,6 +179,6 @@ def require_float32(name: str, given: Any) -> None:
         )
     if given.dtype != FLOAT32:
         raise ArrayError(
-            f"{name}: its dtype is {given.dtype.name if given.dtype.isnative else given.dtype.str}, devices project "
+            f"{name}: its dtype is {given.dtype.name if given.dtype.isnative else given.dtype.str}, but devices take "
             f"float32; use {name}.astype(np.float32)"
         )

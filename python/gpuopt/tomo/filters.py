@@ -1,4 +1,5 @@
-"""The ramp filter of filtered back projection, built in space, where its mean is right, and its windows."""
+"""The ramp filter of filtered back projection, and its windows. It is sampled in space: sampled in frequency, the mean
+of an image would come out wrong."""
 
 from __future__ import annotations
 
@@ -17,14 +18,14 @@ WINDOWS: dict[str, Callable[[Float64Array], Float64Array]] = {
     "hann": lambda w: 0.5 + 0.5 * np.cos(np.pi * w),
     "hamming": lambda w: 0.54 + 0.46 * np.cos(np.pi * w),
 }
-"""Factors of the ramp by w = |frequency| / Nyquist frequency."""
+"""Factors of the ramp, as functions of w = |frequency| / Nyquist frequency."""
 
 
 def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
-    """Taps h(n), n = 0 to columns - 1, of the even ramp filter for samples d = ``spacing`` apart.
+    """Taps h(n), n = 0 to columns - 1, of the ramp filter for samples at the distance d = ``spacing``; h(-n) = h(n).
 
-    h(0) = 1 / (4 d^2), h(n) = -1 / (pi n d)^2 for odd n, 0 for even ones. With ``fan``, d is an angle, and the taps are
-    multiplied with (n d / sin(n d))^2.
+    h(0) = 1 / (4 d^2); h(n) = -1 / (pi n d)^2 for odd n and 0 for other even ones. With ``fan``, d is an angle, and the
+    taps are multiplied by (n d / sin(n d))^2.
     """
     n = np.arange(columns)
     taps = np.zeros(columns)
@@ -37,9 +38,10 @@ def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
 
 
 def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", scale: float = 1.0) -> np.ndarray:
-    """``scale`` sum_j rows(j) taps(|i - j|), smoothed by a window, along the last axis, of the dtype of ``rows``.
+    """Each row along the last axis becomes ``scale`` sum_j row(j) taps(|i - j|), smoothed by a window; the dtype stays.
 
-    Rows count as 0 outside: transforms are padded to at least 2 n - 1. Raises ParameterError for unknown windows.
+    Rows count as 0 outside: Fourier transforms are padded to at least 2 n - 1. Raises ParameterError for unknown
+    windows.
     """
     if window not in WINDOWS:
         raise ParameterError(f"window: {window!r} is not known; give one of {', '.join(map(repr, WINDOWS))}")
@@ -56,7 +58,7 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
 
 
 def _fft() -> Any:
-    """SciPy's keeps float32 with any NumPy; NumPy's does from 2.0 on."""
+    """SciPy's transforms keep float32; NumPy's do so from NumPy 2.0 on."""
     try:
         from scipy import fft
     except ImportError:
@@ -65,7 +67,7 @@ def _fft() -> Any:
 
 
 def _length(least: int) -> int:
-    """The next even number of factors 2, 3 and 5."""
+    """The next even number whose prime factors are 2, 3 and 5 alone, for which transforms are fast."""
     length = least + least % 2
     while True:
         rest = length

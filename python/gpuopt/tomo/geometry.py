@@ -1,8 +1,8 @@
-"""What every scan is made of: a detector, and for each view where rays start and where they end.
+"""What every scan is made of: a detector, and for each view where its rays start and where its pixels lie.
 
-A right-handed frame in mm with its origin on the rotation axis z. At the view angle t, theta = (sin t, -cos t, 0)
-points to the source, e = (cos t, sin t, 0) is the direction of u, and v runs along z. A 2D scan is the slice z = 0.
-Projections are (view, v, u), in 2D (view, u), and hold line integrals at pixel centres. Everything is fp64.
+Coordinates are right-handed, in mm, with the origin on the rotation axis z. At the view angle t, theta = (sin t,
+-cos t, 0) points to the source, e = (cos t, sin t, 0) is the direction of u, and v runs along z. A 2D scan is the slice
+z = 0. Projections are (view, v, u), in 2D (view, u), and hold line integrals at pixel centres. Everything is fp64.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from gpuopt.tomo.volume import Volume
 
 @dataclass(frozen=True)
 class Detector:
-    """Rows (along v) and columns (along u), their pitches in mm, and where the detector's middle lies.
+    """Rows (along v) and columns (along u), their pitches in mm, and the offsets (v, u) of the detector's middle.
 
-    The index of a coordinate is (coordinate - offset) / pitch + (n - 1) / 2. Of a curved detector u is arc length. In
-    2D there is one row at v = 0 with a pitch of 1, which nothing reads.
+    The index of a coordinate is (coordinate - offset) / pitch + (n - 1) / 2. On a curved detector u is the length along
+    the arc. A 2D scan has one row at v = 0, with a pitch of 1 that cancels out.
     """
 
     rows: int
@@ -38,7 +38,7 @@ class Detector:
 
     @classmethod
     def of(cls, dimensions: int, det: Any, pixel: Any, offset: Any) -> Detector:
-        """Counts, pitches and offsets as (v, u), or one number for all axes. Raises ParameterError."""
+        """Counts, pitches and offsets are pairs (v, u), or one number for both axes. Raises ParameterError."""
         axes = checks.DATA_AXES[dimensions][1:]
         counts = [checks.count(*one) for one in checks.each("det", det, axes)]
         pitches = [checks.positive(*one) for one in checks.each("pixel", pixel, axes)]
@@ -59,15 +59,15 @@ class Detector:
 
     @property
     def reach(self) -> float:
-        """The largest |u| at an edge, mm."""
+        """|u| of the edge farther from u = 0, mm."""
         return abs(self.u_offset) + self.columns * self.du / 2
 
     def row(self, v: Any) -> Any:
-        """The index, a real number, of the coordinate v."""
+        """The index of the coordinate v, as a real number."""
         return (v - self.v_offset) / self.dv + (self.rows - 1) / 2
 
     def column(self, u: Any) -> Any:
-        """The index, a real number, of the coordinate u."""
+        """The index of the coordinate u, as a real number."""
         return (u - self.u_offset) / self.du + (self.columns - 1) / 2
 
     def refined(self, times: int, dimensions: int) -> Detector:
@@ -77,11 +77,11 @@ class Detector:
 
 
 class Frames(NamedTuple):
-    """The views as free vectors, each (views, 3): all that rays need.
+    """The views as free vectors, each (views, 3) in mm. They determine every ray.
 
-    ``source`` is a place, of parallel beams the direction to it; ``centre`` is the detector's middle, on its surface;
-    ``column`` and ``row`` are the steps from one pixel to the next, of a curved detector ``column`` is a tangent at the
-    centre as long as the arc.
+    ``source`` is where the source is, for parallel beams the direction towards it. ``centre`` is the middle of the
+    detector, on its surface. ``column`` is the step from a column to the next, ``row`` that from a row to the next; on
+    a curved detector ``column`` is a tangent at the centre, as long as the arc of one column.
     """
 
     source: Float64Array
@@ -90,7 +90,7 @@ class Frames(NamedTuple):
     row: Float64Array
 
     def normals(self) -> Float64Array:
-        """column x row (views, 3): as long as a pixel is large."""
+        """column x row (views, 3), whose length is the area of a pixel."""
         return np.cross(self.column, self.row)
 
     def at(self, index: Any) -> Frames:
@@ -99,8 +99,9 @@ class Frames(NamedTuple):
 
 
 class Projection(NamedTuple):
-    """Where points fall on the detector: ``row`` and ``column`` as real indices; and ``density``, how many rays pass
-    through a mm^2 (2D: a mm) across them there. The weight of a back projection is the voxel's volume times it."""
+    """Where points fall on the detector, ``row`` and ``column`` as real indices; and the ``density`` of rays at each
+    point: how many pass through a mm^2 (2D: a mm) perpendicular to them. The volume of a voxel times this density is
+    the weight "adjoint" of a back projection."""
 
     row: Any
     column: Any
@@ -108,7 +109,8 @@ class Projection(NamedTuple):
 
 
 class Rays(NamedTuple):
-    """Rays of a view through its pixel points: ``origin`` broadcasts to ``direction`` (*pixels, 3), of length 1."""
+    """The rays through the pixel centres of a view: a point ``origin`` on each, which broadcasts to the shape of
+    ``direction`` (*pixels, 3), and their directions, of length 1."""
 
     origin: Float64Array
     direction: Float64Array
@@ -126,7 +128,7 @@ class Geometry(ABC):
     @property
     @abstractmethod
     def parallel(self) -> bool:
-        """Whether the rays of a view are parallel."""
+        """Whether the rays of each view are parallel."""
 
     @property
     @abstractmethod
@@ -135,7 +137,7 @@ class Geometry(ABC):
 
     @property
     def radius(self) -> float | None:
-        """Rc in mm of a curved detector, None of a flat one."""
+        """The radius Rc of a curved detector in mm; None for a flat one."""
         return None
 
     @property
@@ -145,26 +147,27 @@ class Geometry(ABC):
 
     @abstractmethod
     def project(self, points: Float64Array, view: int) -> Projection:
-        """Where ``points`` (..., 3) fall in a view. Points that no pixel can see have density 0."""
+        """Where ``points`` (..., 3) fall on the detector in a view. The density is 0 where no ray can reach it."""
 
     @abstractmethod
     def _take(self, index: np.ndarray) -> Geometry: ...
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the projections: (views, rows, columns), in 2D (views, columns)."""
+        """The shape of the projections: (views, rows, columns), in 2D (views, columns)."""
         pixels = (self.detector.rows, self.detector.columns)
         return (self.views, *pixels[3 - self.dimensions :])
 
     @property
     def view_angles(self) -> Float64Array:
-        """Angles t (views,) in radians that theta and the source have; of free vectors, around z."""
+        """The view angles t (views,) in radians; of free vectors, the angle around z of the direction to the
+        source."""
         frames = self.frames
         towards = frames.source if self.parallel else frames.source - frames.centre
         return np.arctan2(towards[:, 0], -towards[:, 1])
 
     def refined(self, times: int) -> Geometry:
-        """The same scan with ``times`` as many pixels on the same area along each of its axes."""
+        """The same scan with ``times`` as many pixels along each axis, on the same area."""
         return replace(self, detector=self.detector.refined(times, self.dimensions))
 
     def subset(self, views: Any) -> Geometry:
@@ -172,7 +175,8 @@ class Geometry(ABC):
         return self._take(self.view_indices(views))
 
     def view_indices(self, views: Any) -> np.ndarray:
-        """``views`` as whole numbers from 0 to views - 1, at least one. Raises ParameterError."""
+        """The indices of some views, from a list, a slice or a mask that leaves at least one. Raises
+        ParameterError."""
         wanted = views if isinstance(views, slice) else np.asarray(views)
         empty = not isinstance(wanted, slice) and not wanted.size
         try:
@@ -184,7 +188,7 @@ class Geometry(ABC):
         return found
 
     def rays(self, view: int) -> Rays:
-        """Rays through the pixel points of a view, (rows, columns, 3), in 2D (columns, 3)."""
+        """The rays through the pixel centres of a view: (rows, columns, 3), in 2D (columns, 3)."""
         source, centre, column, row = (vectors[view][:, np.newaxis, np.newaxis] for vectors in self.frames)
         steps = checks.centres(self.detector.columns)
         if self.radius is None:
@@ -194,10 +198,10 @@ class Geometry(ABC):
             normal = self.frames.normals()[view][:, np.newaxis, np.newaxis]
             normal = normal / math.sqrt((normal**2).sum())
             angle = steps * pitch / self.radius
-            # 1 - cos by the half angle, which keeps its digits where the radius is large.
+            # 1 - cos(angle) as 2 sin^2(angle / 2), which keeps its digits where the radius is large.
             along = self.radius * (np.sin(angle) * column / pitch + 2 * np.sin(angle / 2) ** 2 * normal)
         across = checks.centres(self.detector.rows)[:, np.newaxis] * row
-        # Coordinates are apart in memory, where sums over them are several times faster.
+        # The coordinates come first: sums over a first axis of 3 are several times faster than over a last one.
         pixels = centre + along + across
         if self.dimensions == 2:
             pixels, source = pixels[:, 0], source[:, 0]
@@ -209,12 +213,11 @@ class Geometry(ABC):
         return Rays(self.frames.source[view], np.moveaxis(direction, 0, -1))
 
     def matrices(self, volume: Volume | None = None) -> Float64Array:
-        """(views, 3, 4) of a flat detector: (x, y, z, 1) in mm to (w column, w row, w), w = 1 / magnification, 1 of
-        parallel beams. With a volume they take voxel indices (x, y, z, 1). Raises ParameterError for curved ones."""
+        """Projection matrices (views, 3, 4) of a flat detector: they take (x, y, z, 1) in mm to (w column, w row, w),
+        where w is 1 / magnification, and 1 for parallel beams. With a volume they take voxel indices (x, y, z, 1)
+        instead. Raises ParameterError for curved detectors."""
         if self.radius is not None:
-            raise ParameterError(
-                "geometry: its detector is curved, which no 3x4 matrix describes; use project or frames"
-            )
+            raise ParameterError("geometry: no 3x4 matrix describes a curved detector; use project or frames")
         source, centre, u, v = self.frames
         normal = np.cross(u, v)
         uu, vv, uv = _dot(u, u), _dot(v, v), _dot(u, v)
@@ -237,12 +240,12 @@ class Geometry(ABC):
         return found if volume is None else found @ volume.affine
 
     def to_astra(self) -> dict[str, Any]:
-        """ASTRA's projection geometry as a dictionary: "cone_vec", "cyl_cone_vec" or "parallel3d_vec". ParameterError
-        in 2D."""
+        """ASTRA's projection geometry as a dictionary: "cone_vec", "cyl_cone_vec" or "parallel3d_vec". Raises
+        ParameterError in 2D."""
         if self.dimensions == 2:
             raise ParameterError(
-                "geometry: it has two dimensions, and the rows of ASTRA's 2D images run the other way; use a 3D scan "
-                "with one row"
+                "geometry: it has two dimensions, and the rows of ASTRA's 2D images run towards -y; use a 3D scan of "
+                "one row"
             )
         kind, columns = "parallel3d_vec" if self.parallel else "cone_vec", list(self.frames)
         if self.radius is not None:
@@ -256,8 +259,8 @@ class Geometry(ABC):
         }
 
     def check(self, volume: Volume) -> None:
-        """Raises ParameterError where the volume and the scan do not belong together: 2D and 3D, or a volume that does
-        not lie in front of the source in every view."""
+        """Raises ParameterError where one of the scan and the volume is 2D and the other 3D, or where a part of the
+        volume lies behind the source in some view."""
         if volume.ndim != self.dimensions:
             raise ParameterError(
                 f"volume: it has {volume.ndim} axes, the geometry {self.dimensions}; give a shape "
@@ -278,7 +281,7 @@ class Geometry(ABC):
         )
 
     def _forward(self) -> Float64Array:
-        """Normals (views, 3) of the plane through the source that points must lie beyond to be seen."""
+        """Directions (views, 3) from the source: only what lies ahead in this direction can be seen."""
         normal = self.frames.normals()
         return normal * np.sign(_dot(self.frames.centre - self.frames.source, normal))
 
@@ -297,9 +300,11 @@ def _dot(a: np.ndarray, b: np.ndarray) -> Float64Array:
 
 
 def as_geometry(given: Any) -> Geometry:
-    """``given``, if it is a geometry. Raises ParameterError."""
+    """Returns what is given if it is a geometry, else raises ParameterError."""
     if not isinstance(given, Geometry):
-        raise ParameterError(f"geometry: {type(given).__name__} is none; make one, say with circular or from_astra")
+        raise ParameterError(
+            f"geometry: {type(given).__name__} is not a geometry; make one, say with circular or from_astra"
+        )
     return given
 
 

@@ -1,7 +1,7 @@
 """Reconstruction by iteration: SIRT, SART, OS-SART and CGLS, on any operator.
 
-Data stay with the operator's backend from the first iteration to the last. An interruption (Ctrl-C) ends an iteration
-without an exception: the image of the last finished one is returned, with its history.
+Data stay with the operator's backend from the first iteration to the last. Ctrl-C raises no exception here: it ends the
+iterations, and the image after the last finished one is returned with its history.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpuopt.tomo.operators import Array, Norms, Operator
 from gpuopt.tomo.ordering import blocks_of, visits
 from gpuopt.tomo.reconstruction import Callback, Reconstruction, Run, Steps
 
-_NOTHING = 1e-6  # of the largest row or column sum, below which a ray or a voxel counts as not met
+_NOTHING = 1e-6  # A ray or voxel whose sum of weights is below this part of the largest counts as missed.
 
 
 def sirt(
@@ -41,17 +41,21 @@ def sirt(
     Parameters
     ----------
     A, projections
-        An operator, and b: NumPy or of the operator's device, as ``A.data_shape`` says; never modified.
+        The operator, and b: a NumPy array or one of the operator's device, of the shape ``A.data_shape``. Never
+        modified.
     x0
         The first image; zeros if None.
     relaxation, decay
-        lambda of iteration n is relaxation decay^n, above 0 and below 2.
+        In iteration n, from 0, lambda = relaxation decay^n. relaxation lies above 0 and below 2, decay above 0 and is
+        at most 1.
     bounds, mask
-        Each update is clamped to (low, high), either may be None, and multiplied with the mask (0 or 1, or bool).
+        After each update the image is clamped to (low, high), where None means no bound, and multiplied by the mask (0
+        or 1, or bool).
     axes
         "avu", or "vau" for projections (v, view, u).
     progress, callback
-        A bar (with tqdm); a function of a :class:`State` after each iteration, which ends it by returning True.
+        Whether to show a progress bar (needs tqdm); a function that is called with a :class:`State` after each
+        iteration, and ends the iterations by returning True.
 
     Returns
     -------
@@ -82,7 +86,7 @@ def sart(
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Reconstruction:
-    """An update a view; an iteration visits every view once. As :func:`os_sart` with blocks of one view."""
+    """As :func:`os_sart` with blocks of one view: an update after each view, every view once in an iteration."""
     return os_sart(
         A,
         projections,
@@ -118,13 +122,15 @@ def os_sart(
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Reconstruction:
-    """x += lambda C_s^-1 A_s^T R_s^-1 (b_s - A_s x), one block s of views after the other; an iteration visits all.
+    """x += lambda C_s^-1 A_s^T R_s^-1 (b_s - A_s x) for one block s of views after the other; an iteration visits all
+    blocks.
 
-    ``subsets`` is how many interleaved blocks (None: 10, or as many as views), or the blocks as lists of views.
-    ``order`` of the blocks: "sequential", "random" (by ``seed``, another in each iteration), "golden" (steps of the
-    golden ratio) or "max_distance" (each the farthest from those before). C_s is the block's own, kept where the
-    backend's ``cache_bytes`` allow, else computed each time, which costs a back projection. The other arguments, result
-    and errors as in :func:`sirt`.
+    ``subsets`` is how many interleaved blocks there are (None: 10, or one for each view if there are fewer), or lists
+    of the views of each block. ``order`` is that of the blocks: "sequential", "random" (drawn anew for each iteration,
+    by ``seed``), "golden" (steps of the golden ratio around the circle) or "max_distance" (each time the block farthest
+    from those before). C_s, the column sums of a block, are kept if the backend's ``cache_bytes`` allow it; else they
+    are computed at each visit, which costs a back projection. The other arguments, result and errors as in
+    :func:`sirt`.
     """
     steps = Steps.of(relaxation, decay, bounds)
     blocks = blocks_of(A.views, min(10, A.views) if subsets is None else subsets)
@@ -144,10 +150,11 @@ def cgls(
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Reconstruction:
-    """Conjugate gradients on the normal equations: the least squares solution, fastest of all, but without bounds.
+    """Conjugate gradients on the normal equations: approaches the least squares solution in the fewest iterations, but
+    knows no bounds.
 
-    With a ``mask`` only what it leaves changes. Arguments, result and errors as in :func:`sirt`; UnsupportedError where
-    the operator's transpose is not exact, on which the method builds.
+    Where a ``mask`` is 0 the image stays as it was. The other arguments, result and errors as in :func:`sirt`; also
+    raises UnsupportedError where the operator's transpose is not exact, which the method relies on.
     """
     if not A.exact:
         raise UnsupportedError("cgls: it needs an exact transpose; make the projector with pair='exact', or use sirt")
@@ -180,13 +187,14 @@ def cgls(
 
 @dataclass(eq=False)
 class _Block:
-    """Some of the views: their operator, their projections, and R^-1."""
+    """A block of views: their operator, their projections b, and their weights."""
 
     A: Operator
     b: Array
     rows: Array
+    """R^-1."""
     columns: Array | None
-    """C^-1, where it is kept."""
+    """C^-1; None where it is computed at each visit."""
 
 
 def _sweeps(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray], steps: Steps) -> Reconstruction:
@@ -209,7 +217,7 @@ def _sweeps(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray],
                 g = part.A.back(ax, out=gradient)
                 step = steps.at(iteration)
                 backend.update(source, step, columns, g, steps.low, steps.high, run.mask, out=spare)
-                # The finished image is only read; later blocks work on the other one.
+                # The image of the last finished iteration is only read; blocks after the first update the other array.
                 source = spare
             plain, weighted = math.sqrt(sum(n.plain for n in norms)), math.sqrt(sum(n.weighted for n in norms))
             spare = run.finish(spare, plain, weighted, time.perf_counter() - began)
@@ -219,7 +227,7 @@ def _sweeps(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray],
 
 
 def _weighted(run: Run, blocks: list[np.ndarray], gradient: Array) -> tuple[list[_Block], dict[tuple[int, ...], Array]]:
-    """The blocks with their weights, and an array for the projections of each shape among them."""
+    """The blocks with their weights, and a work array for projections of each shape that occurs."""
     A, backend = run.A, run.backend
     whole = len(blocks) == 1 and np.array_equal(blocks[0], np.arange(A.views))
     parts, work = [], dict[tuple[int, ...], Array]()

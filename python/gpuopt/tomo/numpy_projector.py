@@ -1,4 +1,4 @@
-"""Projectors and arithmetic in plain NumPy and fp64: what devices are held against; slow, for volumes up to 64^3."""
+"""Projections and arithmetic in plain NumPy: an operator that needs no device. Slow; for volumes up to 64^3."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuopt._core import ArrayError
-from gpuopt.tomo import checks
+from gpuopt.tomo import checks, numpy_kernels
 from gpuopt.tomo.operators import Backend, GeometricOperator, Norms
-from gpuopt.workloads.tomography import reference
 
 
 class _Norms(NamedTuple):
@@ -18,7 +17,7 @@ class _Norms(NamedTuple):
 
 
 class NumpyBackend(Backend):
-    """NumPy arrays, fp64 whatever the caller's dtype."""
+    """NumPy arrays, in fp64 whatever the caller's dtype is."""
 
     dtype: np.dtype[Any] = np.dtype(np.float64)
 
@@ -35,7 +34,7 @@ class NumpyBackend(Backend):
     @staticmethod
     def _numbers(given: Any, name: str, axes: tuple[str, ...]) -> np.ndarray:
         if not isinstance(given, np.ndarray):
-            raise ArrayError(f"{name}: {type(given).__name__} is no NumPy array; use np.asarray({name})")
+            raise ArrayError(f"{name}: {type(given).__name__} is not a NumPy array; use np.asarray({name})")
         checks.floats(name, given, axes)
         return given
 
@@ -94,20 +93,23 @@ class NumpyBackend(Backend):
 
 
 class NumpyProjector(GeometricOperator):
-    """The reference projectors as an operator; see :class:`gpuopt.tomo.operators.GeometricOperator`."""
+    """The projections of a volume by a scan in plain NumPy and fp64, as an operator that every algorithm takes.
+
+    ``pair`` as in :class:`Projector`. It needs no device and is slow: for volumes up to 64^3. Raises ParameterError.
+    """
 
     backend = NumpyBackend()
 
     def forward(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        return _into(out, reference.joseph(self.geometry, self.volume, x))
+        return _into(out, numpy_kernels.joseph(self.geometry, self.volume, x))
 
     def back(self, p: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         if self.pair == "fast":
             return self.back_project(p, "adjoint", out)
-        return _into(out, reference.joseph_adjoint(self.geometry, self.volume, p))
+        return _into(out, numpy_kernels.joseph_adjoint(self.geometry, self.volume, p))
 
     def back_project(self, p: np.ndarray, weight: str, out: np.ndarray | None = None) -> np.ndarray:
-        return _into(out, reference.back_project(self.geometry, self.volume, p, weight))
+        return _into(out, numpy_kernels.back_project(self.geometry, self.volume, p, weight))
 
     def subset(self, views: np.ndarray) -> NumpyProjector:
         return NumpyProjector(self.geometry.subset(views), self.volume, self.pair)

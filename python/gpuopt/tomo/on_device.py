@@ -1,4 +1,4 @@
-"""Scans on OpenCL devices: what their kernels take, and the plans of back projections."""
+"""Scans on OpenCL devices: the arguments of their kernels, and plans of back projections."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from gpuopt import _core
 from gpuopt._core import DeviceArray, ParameterError, Prepared
 from gpuopt.configuration import Configuration, resolve
 from gpuopt.tomo.geometry import Geometry
+from gpuopt.tomo.operators import WEIGHTS
 from gpuopt.tomo.scans import Cone
 from gpuopt.tomo.volume import Volume
 
-WEIGHTS = ("adjoint", "none", "fdk")
-
 
 def kernel_geometry(geometry: Geometry, volume: Volume) -> _core.TomographyGeometry:
-    """A scan and a volume as kernels take them. Raises ParameterError where they do not belong together."""
+    """A scan and a volume as the kernels take them. Raises ParameterError where they do not belong together."""
     geometry.check(volume)
     return _core.TomographyGeometry(
         frames=np.concatenate(list(geometry.frames), axis=1),
@@ -42,11 +41,12 @@ def prepare_back_projection(
     *,
     accumulate: bool = False,
 ) -> Prepared:
-    """The sum over the views of W bilinear(projection), as ``gpuopt.reference.tomography.back_project``, built and
-    bound once: ``run()`` repeats it on whatever ``projections`` hold by then.
+    """A plan that writes, at each voxel, the sum over the views of W times the projection's value there, bilinearly
+    interpolated; W is one of :data:`gpuopt.tomo.operators.WEIGHTS`. It is built and bound to its arrays once: ``run()``
+    computes it from what ``projections`` hold at that time.
 
-    ``out`` of the volume's size is overwritten, or added to where the plan is to ``accumulate``. Raises ParameterError,
-    ArrayError, UnsupportedError, DeviceMemoryError.
+    ``out`` has the size of the volume and is overwritten; with ``accumulate`` the sum is added to it. Raises
+    ParameterError, ArrayError, UnsupportedError, DeviceMemoryError.
     """
     if weight not in WEIGHTS:
         raise ParameterError(f"weight: {weight!r} is not known; give one of {', '.join(map(repr, WEIGHTS))}")
@@ -66,7 +66,8 @@ def plan_back_projection(
     accumulate: bool,
     configuration: Configuration,
 ) -> Prepared:
-    """The same for what was prepared before."""
+    """The same plan from a scan of :func:`kernel_geometry`, a weight of :func:`kernel_weight` and a full
+    configuration."""
     return _core.prepare_back_projection(
         projections,
         out,
@@ -80,7 +81,7 @@ def plan_back_projection(
 
 
 def traits_of(scan: _core.TomographyGeometry, volume: Volume) -> dict[str, object]:
-    """What records of back projectors ask of their input."""
+    """The properties of a back projection's input that tuned records choose a configuration by."""
     layers = volume.shape[0] if volume.ndim == 3 else 1
     return {
         "operation": "back_projection",
@@ -90,12 +91,12 @@ def traits_of(scan: _core.TomographyGeometry, volume: Volume) -> dict[str, objec
     }
 
 
-TALL = 8  # voxels along z, of columns that are worth vectors of their own
-FEW = 1 << 22  # voxels, which do not fill a large device
+TALL = 8  # From so many voxels along z on, a work-item pays that computes several of them.
+FEW = 1 << 22  # Fewer voxels do not fill a large device.
 
 
 def kernel_weight(geometry: Geometry, weight: str) -> tuple[str, float]:
-    """A weight's name to kernels, and the factor of its 1 / w^2 (of a flat detector)."""
+    """The name by which kernels know a weight, and the factor of its 1 / w^2 where the detector is flat."""
     if weight != "fdk":
         return weight, 1.0
     if not isinstance(geometry, Cone):

@@ -1,7 +1,8 @@
-"""What the algorithms ask for: an operator A with a transpose and subsets of views, and arithmetic where its data live.
+"""What the algorithms work with: an operator A with a transpose and subsets of views, and a backend that does the
+arithmetic where the operator's data are.
 
-An algorithm sees arrays only through its operator's :class:`Backend`, so that the same code iterates over NumPy arrays
-or over buffers of a device. Arrays of the caller cross over in ``take`` and ``give`` alone.
+An algorithm handles arrays only through its operator's :class:`Backend`, so that the same code iterates over NumPy
+arrays or over buffers of a device. The caller's arrays come in by ``take`` and go out by ``give``, nowhere else.
 """
 
 from __future__ import annotations
@@ -19,11 +20,16 @@ from gpuopt.tomo.geometry import Geometry, as_geometry
 from gpuopt.tomo.volume import Volume
 
 Array = Any
-"""Whatever a backend keeps its data in."""
+"""An array of the kind in which a backend keeps its data."""
+
+WEIGHTS = ("adjoint", "none", "fdk")
+"""What a back projection multiplies a view's value at a voxel with: what approximates the transpose of a projector; 1;
+or the weight of a filtered view, which is 1 unless the geometry is a cone on a circle or a helix."""
 
 
 class Norms(Protocol):
-    """Squared norms of a residual r = b - A x, sums in fp64. A device may wait until one is read."""
+    """Squared norms of a residual r = b - A x, summed in fp64. On a device they may be computed by the time they are
+    read."""
 
     @property
     def plain(self) -> float:
@@ -35,29 +41,31 @@ class Norms(Protocol):
 
 
 class Backend(ABC):
-    """Arithmetic on arrays of one dtype in one place.
+    """Arithmetic on arrays of one dtype, in one memory.
 
-    Every operation that has an ``out`` or works in place allocates nothing; ``out`` may be one of the inputs.
+    An operation that has an ``out`` or works in place allocates no array; ``out`` may be one of the inputs.
     """
 
     dtype: np.dtype[Any]
     """float32 or float64."""
 
     cache_bytes: int = 2 << 30
-    """What may be kept to save a back projection a block of views in each iteration."""
+    """How much memory OS-SART may use to keep the column sums of its blocks, each of which saves a back projection in
+    every iteration."""
 
     @abstractmethod
     def take(self, given: Any, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> Array:
-        """The caller's array as this backend keeps it; it may share memory and is only read. Raises ArrayError for
-        other shapes, by the name of the axis, for dtypes, NaN and infinity."""
+        """The caller's array as an array of this backend, which may share its memory and is only read. Raises
+        ArrayError, naming the axis or the place, for other shapes and dtypes, and for NaN and infinity."""
 
     @abstractmethod
     def give(self, array: Array, like: Any) -> Any:
-        """``array``, which nothing will write to again, in the kind and dtype of the caller's ``like``."""
+        """``array`` as the kind of array and of the dtype that the caller's ``like`` is. Nothing may write to ``array``
+        afterwards."""
 
     @abstractmethod
     def host(self, given: Any) -> np.ndarray:
-        """A caller's array, checked, as a NumPy array: for what is filtered there."""
+        """The caller's projections, checked, as a NumPy array, for filters, which run on the host."""
 
     @abstractmethod
     def full(self, shape: tuple[int, ...], value: float) -> Array:
@@ -73,7 +81,7 @@ class Backend(ABC):
 
     @abstractmethod
     def views(self, p: Array, index: np.ndarray) -> Array:
-        """The projections of some views; they may share memory and are only read."""
+        """The projections of some views, which may share the memory of ``p`` and are only read."""
 
     @abstractmethod
     def axpy(self, a: float, x: Array, y: Array, out: Array) -> None:
@@ -85,7 +93,8 @@ class Backend(ABC):
 
     @abstractmethod
     def reciprocal(self, x: Array, fraction: float, largest: float | None = None) -> None:
-        """x = 1 / x where x > fraction largest, else 0; None: the largest of x, which need not come to the host."""
+        """x = 1 / x where x > fraction largest, else 0. If ``largest`` is None it is the largest of x, and a device
+        need not send it to the host."""
 
     @abstractmethod
     def residual(self, b: Array, ax: Array, weights: Array) -> Norms:
@@ -103,7 +112,7 @@ class Backend(ABC):
         mask: Array | None,
         out: Array,
     ) -> None:
-        """out = mask clamp(x + step weights g, low, high); None: no such bound, no mask"""
+        """out = mask clamp(x + step weights g, low, high), where a bound or a mask that is None changes nothing"""
 
     @abstractmethod
     def largest(self, x: Array) -> float:
@@ -111,29 +120,31 @@ class Backend(ABC):
 
     @abstractmethod
     def dot(self, x: Array, y: Array) -> float:
-        """x . y, added in fp64."""
+        """x . y, summed in fp64."""
 
 
 class Operator(ABC):
-    """A linear map from an image to projections, a block of rows a view. ``A(x)`` applies it, ``A.T(p)`` its transpose.
+    """A linear map from an image to projections, with a block of rows for each view. ``A(x)`` applies it, ``A.T(p)``
+    applies its transpose.
 
-    A subclass gives ``forward``, ``back``, ``subset`` and the attributes; those two work on arrays of the backend.
+    A subclass defines ``forward`` and ``back``, which work on arrays of the backend, ``subset``, and the attributes
+    below.
     """
 
     backend: Backend
     image_shape: tuple[int, ...]
     data_shape: tuple[int, ...]
-    """Its first axis is the views."""
+    """The first axis counts the views."""
     exact: bool
     """Whether ``back`` is the transpose of ``forward`` to rounding; CGLS refuses others."""
 
     @abstractmethod
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        """A x; ``out`` receives it, else a new array."""
+        """A x, in ``out`` or in a new array."""
 
     @abstractmethod
     def back(self, p: Array, out: Array | None = None) -> Array:
-        """The transpose, or what stands for it, times p; ``out`` receives it, else a new array."""
+        """The transpose, or what approximates it, times p, in ``out`` or in a new array."""
 
     @abstractmethod
     def subset(self, views: np.ndarray) -> Operator:
@@ -156,7 +167,7 @@ class Operator(ABC):
 
     @property
     def view_places(self) -> Float64Array:
-        """Where views look from, as fractions of the circle after which they repeat; by default spread evenly."""
+        """The views' angles as fractions of the circle after which views repeat; by default they are spread evenly."""
         return np.arange(self.views) / self.views
 
     def __call__(self, x: Any) -> Any:
@@ -165,11 +176,11 @@ class Operator(ABC):
 
     @property
     def T(self) -> Transpose:
-        """The transpose, or what stands for it."""
+        """The transpose, or what approximates it."""
         return Transpose(self)
 
     def adjoint_error(self, seed: int = 0) -> float:
-        """|<A x, y> - <x, A' y>| / (|A x| |y|) for normal random x and y of mean 0; sums in fp64."""
+        """|<A x, y> - <x, A.T y>| / (|A x| |y|) for random x and y, normal of mean 0; summed in fp64."""
         random = np.random.default_rng(seed)
         x, y = (
             random.standard_normal(shape).astype(self.backend.dtype) for shape in (self.image_shape, self.data_shape)
@@ -204,23 +215,23 @@ class Transpose:
         self.T = operator
 
     def __call__(self, p: Any) -> Any:
-        """The transpose, or what stands for it, times p, of the kind and dtype of ``p``. Raises ArrayError."""
+        """The transpose, or what approximates it, times p, of the kind and dtype of ``p``. Raises ArrayError."""
         A = self.T
         return A.backend.give(A.back(A.backend.take(p, "projections", A.data_shape, A.data_axes)), like=p)
 
 
 class GeometricOperator(Operator):
-    """An operator of a geometry and a volume, which filtered back projections need as well.
+    """An operator that knows its geometry and its volume, which filtered back projection needs.
 
-    ``pair`` is "exact", forward by Joseph and its transpose, or "fast", with a voxel-driven back projection instead.
-    Raises ParameterError where geometry and volume do not belong together.
+    ``pair`` is "exact": Joseph's method and its transpose; or "fast": Joseph's method, and a voxel-driven back
+    projection in place of the transpose. Raises ParameterError where geometry and volume do not belong together.
     """
 
     def __init__(self, geometry: Geometry, volume: Volume, pair: str = "exact") -> None:
         if pair not in ("exact", "fast"):
             raise ParameterError(f"pair: {pair!r} is not known; give 'exact' or 'fast'")
         if not isinstance(volume, Volume):
-            raise ParameterError(f"volume: {type(volume).__name__} is none; give Volume(shape, voxel)")
+            raise ParameterError(f"volume: {type(volume).__name__} is not a Volume; give Volume(shape, voxel)")
         as_geometry(geometry).check(volume)
         self.geometry, self.volume, self.pair = geometry, volume, pair
         self.image_shape, self.data_shape = volume.shape, geometry.shape
@@ -228,9 +239,8 @@ class GeometricOperator(Operator):
 
     @abstractmethod
     def back_project(self, p: Array, weight: str, out: Array | None = None) -> Array:
-        """The sum over the views of the projections where voxels fall, times ``weight``; ``out`` receives it.
-
-        "adjoint", "none" and "fdk" are those of ``gpuopt.reference.tomography``."""
+        """At each voxel, the sum over the views of the projection's value there times a ``weight``, one of ``WEIGHTS``;
+        in ``out`` or in a new array."""
 
     @property
     def view_places(self) -> Float64Array:

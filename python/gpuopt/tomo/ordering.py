@@ -1,4 +1,5 @@
-"""In which order blocks of views are visited: neighbours tell the same, so that far jumps converge faster."""
+"""The order in which blocks of views are visited. Views that lie close together measure nearly the same, so that
+jumping far around the circle converges faster."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def blocks_of(views: int, subsets: Any) -> list[np.ndarray]:
-    """``subsets`` interleaved blocks of views, or the blocks it lists: each view once. Raises ParameterError."""
+    """The views of each block: of ``subsets`` interleaved blocks, or as ``subsets`` lists them, with every view once.
+    Raises ParameterError."""
     if not isinstance(subsets, (list, tuple, np.ndarray)):
         many = checks.count("subsets", subsets)
         if many > views:
@@ -34,7 +36,8 @@ def blocks_of(views: int, subsets: Any) -> list[np.ndarray]:
 
 
 def visits(order: str, places: Float64Array, seed: int) -> Callable[[], np.ndarray]:
-    """What gives the order of the blocks for each iteration in turn; ``places`` are their fractions of the circle."""
+    """A function that returns the order of the blocks for the next iteration. ``places`` are the blocks' angles as
+    fractions of the circle."""
     if order not in ORDERS:
         raise ParameterError(f"order: {order!r} is not known; give one of {', '.join(map(repr, ORDERS))}")
     blocks = len(places)
@@ -49,17 +52,17 @@ def visits(order: str, places: Float64Array, seed: int) -> Callable[[], np.ndarr
 
 
 def _golden(blocks: int) -> np.ndarray:
-    """Steps of the golden ratio around the circle, each to the block of that rank."""
+    """The blocks in the order in which steps of the golden ratio around the circle reach them."""
     return np.argsort(np.argsort(np.arange(blocks) * _GOLDEN % 1))
 
 
 def _far(places: Float64Array) -> np.ndarray:
-    """Each time the block farthest on the circle from all visited before; of equals the first."""
+    """Each time the block that is farthest on the circle from all those before; of several the first."""
     found = np.zeros(len(places), dtype=np.intp)
     nearest = np.full(len(places), np.inf)
     for i in range(1, len(places)):
         away = np.abs(places - places[found[i - 1]])
-        # Angles a rounding error apart must not decide between equals.
+        # Rounded, so that rounding errors do not choose between equal distances.
         nearest = np.minimum(nearest, np.round(np.minimum(away, 1 - away), 9))
         nearest[found[i - 1]] = -1
         found[i] = np.argmax(nearest)

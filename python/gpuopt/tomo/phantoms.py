@@ -1,7 +1,7 @@
 """Bodies whose line integrals are known exactly: ellipsoids, blobs, and the head of Shepp and Logan.
 
-Lengths in mm, densities in 1/mm; points and centres are (x, y, z). Everything is computed in fp64. In 2D bodies are cut
-by the plane z = 0.
+Lengths are in mm, densities in 1/mm; points and centres are (x, y, z). Everything is computed in fp64. 2D scans and
+images see the slice of a body in the plane z = 0.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _POINTS_AT_ONCE = 2**15  # 256 kB a coordinate
 
 
 class Body(ABC):
-    """Something of a known density everywhere; bodies add up in a :class:`Phantom`.
+    """Anything whose density is known everywhere. Bodies add up in a :class:`Phantom`.
 
-    Its methods take coordinates first, (3, ...), over which sums are several times faster than over a last axis.
+    Points and directions are arrays (3, ...): sums over a first axis of 3 are several times faster than over a last
+    one.
     """
 
     @abstractmethod
@@ -40,15 +41,16 @@ class Body(ABC):
 
     @abstractmethod
     def box(self) -> tuple[Float64Array, Float64Array]:
-        """Corners of a box (3,) beyond which the density is 0, or far below what counts."""
+        """Two opposite corners (3,) of a box outside which the density is 0 or negligible."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Ellipsoid(Body):
-    """Of constant ``density`` about ``centre`` (x, y, z); ``axes`` (a, b, c) are its semi-axes, infinite of cylinders.
+    """An ellipsoid of constant ``density`` about ``centre`` (x, y, z). ``axes`` (a, b, c) are its semi-axes; if one is
+    infinite it is a cylinder.
 
-    ``turn`` turns it counter-clockwise about z through its centre, in radians; or is a rotation matrix (3, 3) whose
-    columns are the directions of the axes. Raises ParameterError.
+    ``turn`` is the angle in radians by which it is turned counter-clockwise about z through its centre; or a rotation
+    matrix (3, 3) whose columns are the directions of the axes. Raises ParameterError.
     """
 
     density: float
@@ -91,7 +93,8 @@ class Ellipsoid(Body):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Blob(Body):
-    """density exp(-|x - centre|^2 / width^2): smooth, so that errors of discretisation fall fast."""
+    """density exp(-|x - centre|^2 / width^2). It is smooth, so that errors of discretisation fall fast with the size of
+    voxels and pixels."""
 
     width: float
     centre: Float64Array
@@ -107,7 +110,7 @@ class Blob(Body):
         return self.density * np.exp(-squared / self.width**2)
 
     def integral(self, origin: Float64Array, direction: Float64Array) -> Float64Array:
-        # The foot of the perpendicular, rather than Pythagoras: sources are far.
+        # The distance by the foot of the perpendicular; by Pythagoras large squares would cancel, for sources are far.
         away = _from(origin, self.centre)
         away = away - (away * direction).sum(axis=0) * direction
         squared: Float64Array = (away**2).sum(axis=0)
@@ -120,7 +123,7 @@ class Blob(Body):
 
 @dataclass(frozen=True, eq=False)
 class Phantom:
-    """Bodies that add up."""
+    """Bodies whose densities add up."""
 
     bodies: tuple[Body, ...]
 
@@ -134,8 +137,8 @@ class Phantom:
         return Phantom((*self.bodies, *other.bodies))
 
     def sample(self, volume: Volume, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
-        """The density on a volume, at the centres of its voxels, or the mean over ``supersample`` points along each of
-        their axes. Raises ParameterError."""
+        """The density on a volume, at the centres of its voxels, or as the mean over ``supersample`` points of a voxel
+        along each axis. Raises ParameterError."""
         times = checks.count("supersample", supersample)
         image = np.zeros(volume.shape, dtype=dtype)
         fine = volume.refined(times)
@@ -158,8 +161,8 @@ class Phantom:
         return image
 
     def line_integrals(self, origin: ArrayLike, direction: ArrayLike) -> Float64Array:
-        """Line integrals (...,) along whole lines through ``origin`` (..., 3) with any ``direction`` (..., 3) but zero.
-        Raises ArrayError."""
+        """Line integrals (...,) along whole lines through ``origin`` (..., 3) in a ``direction`` (..., 3), which may
+        have any length but 0. Raises ArrayError."""
         start, along = np.broadcast_arrays(points_of(origin), points_of(direction))
         length = np.linalg.norm(along, axis=-1, keepdims=True)
         if not length.all():
@@ -167,8 +170,8 @@ class Phantom:
         return self._integrals(start, along / length)
 
     def project(self, geometry: Geometry, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
-        """Exact projections of a scan: rays through the pixel points, or the mean over ``supersample`` of them along
-        each edge of a pixel. Raises ParameterError."""
+        """Exact projections: along the ray through each pixel's centre, or as the mean over ``supersample`` rays of a
+        pixel along each axis. Raises ParameterError."""
         times = checks.count("supersample", supersample)
         fine = as_geometry(geometry).refined(times)
         found = np.empty(geometry.shape, dtype=dtype)
@@ -180,7 +183,7 @@ class Phantom:
         return found
 
     def _integrals(self, origin: Float64Array, direction: Float64Array) -> Float64Array:
-        """In parts that caches hold."""
+        """In parts small enough for caches."""
         shape = direction.shape[:-1]
         found = np.zeros(math.prod(shape))
         along = np.moveaxis(direction, -1, 0).reshape(3, -1)
@@ -194,7 +197,7 @@ class Phantom:
 
 
 def sphere(radius: float, centre: Any = (0.0, 0.0, 0.0), density: float = 1.0) -> Phantom:
-    """A ball; in 2D a disc where it cuts z = 0."""
+    """A ball; in 2D the disc in which it meets the plane z = 0."""
     return Phantom(Ellipsoid(density, radius, centre))
 
 
@@ -203,7 +206,7 @@ def blob(width: float, centre: Any = (0.0, 0.0, 0.0), density: float = 1.0) -> P
     return Phantom(Blob(width, centre, density))
 
 
-# Modified and original density; a, b, c; centre; degrees counter-clockwise about z. Of half the field.
+# Modified and original density; a, b, c; centre; degrees counter-clockwise about z. The unit is half the field.
 _HEAD = (
     (1.0, 1.0, (0.69, 0.92, 0.81), (0.0, 0.0, 0.0), 0),
     (-0.8, -0.98, (0.6624, 0.874, 0.78), (0.0, -0.0184, 0.0), 0),
@@ -219,13 +222,13 @@ _HEAD = (
 
 
 def shepp_logan(dimensions: int = 3, field: float = 2.0, contrast: str = "modified", density: float = 1.0) -> Phantom:
-    """The head of Shepp and Logan in a field of ``field`` mm; densities times ``density`` 1/mm.
+    """The head of Shepp and Logan in a field of ``field`` mm, its densities times ``density`` 1/mm.
 
-    ``contrast`` is "modified" (Toft's, which eyes can see) or "original" (soft parts differ by 1 %). In 2D ellipses,
-    which rays across z see as infinite cylinders. Raises ParameterError.
+    ``contrast`` is "modified" (Toft's, which eyes can see) or "original" (soft parts differ by 1 %). In 2D it is made
+    of ellipses, as infinite cylinders along z. Raises ParameterError.
     """
     if dimensions not in (2, 3):
-        raise ParameterError(f"dimensions: {dimensions!r} is none; give 2 or 3")
+        raise ParameterError(f"dimensions: {dimensions!r} cannot be; give 2 or 3")
     if contrast not in ("modified", "original"):
         raise ParameterError(f"contrast: {contrast!r} is not known; give 'modified' or 'original'")
     unit = checks.positive("field", field) / 2
@@ -255,7 +258,7 @@ def _rotation(turn: Any) -> Float64Array:
         return checks.frozen(np.array([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]]))
     matrix = np.asarray(turn, dtype=np.float64)
     if matrix.shape != (3, 3) or not np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-9):
-        raise ParameterError("turn: it is no rotation; give radians about z, or an orthogonal matrix (3, 3)")
+        raise ParameterError("turn: it is not a rotation; give radians about z, or an orthogonal matrix (3, 3)")
     return checks.frozen(matrix)
 
 

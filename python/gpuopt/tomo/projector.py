@@ -1,16 +1,17 @@
-"""``gt.Projector``: projections on a device, in either direction, as an operator that every algorithm takes."""
+"""``gt.Projector``: forward and back projection on a device, as an operator that every algorithm takes."""
 
 from __future__ import annotations
 
 import operator
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import DeviceArray, JosephPlan, ParameterError, Prepared
+from gpuopt._core import Device, DeviceArray, JosephPlan, JosephScratch, ParameterError, Prepared
 from gpuopt.configuration import resolve
 from gpuopt.selection import Selector, select
 from gpuopt.tomo import on_device
@@ -20,29 +21,53 @@ from gpuopt.tomo.operators import GeometricOperator
 from gpuopt.tomo.streaming import Streamed, spare
 from gpuopt.tomo.volume import Volume
 
-_USED = 0.9  # of a device's memory
+_USED = 0.9  # The part of a device's free memory that an iteration may take, unless the caller says.
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """What a projector and its subsets have in common."""
+
+    device: Device
+    limit: int
+    """Bytes of device memory that an iteration may take."""
+    backend: DeviceBackend | HostBackend
+    """Where data are kept: on the host where an iteration of all views does not fit the limit."""
+    scratch: JosephScratch
+    upright: bool
+    """Of the whole scan: whether all detector rows are parallel to z and no ray is steeper than it is wide. The choice
+    of the adjoint's kernel depends on it."""
+
+    @classmethod
+    def of(cls, geometry: Geometry, volume: Volume, device: Device, memory_limit: Any, *, fast: bool) -> _Shared:
+        free = max(0, device.global_bytes - device.allocated_bytes)
+        limit = int(free * _USED) if memory_limit is None else _bytes(memory_limit)
+        left = spare(geometry, volume, device, limit, fast)
+        backend = HostBackend(device) if left is None else DeviceBackend(device, left)
+        upright = _core.joseph_upright(on_device.kernel_geometry(geometry, volume))
+        return cls(device, limit, backend, JosephScratch(device), upright)
 
 
 class Projector(GeometricOperator):
-    """The projections of a volume by a scan: ``A(x)``, ``A.T(p)``.
+    """The projection of a volume by a scan, ``A(x)``, and its transpose, ``A.T(p)``.
 
-    NumPy arrays, or DeviceArrays of the operator's device, in float32; results are of the kind given, and data that
-    stay on the device are never copied from it. Views that are subsets, arrays and kernels are prepared once each.
+    Takes float32 arrays, of NumPy or of the operator's device, and returns the kind it was given; arrays of the device
+    are never copied to the host. Kernels, subsets of views and work arrays are prepared once and kept.
 
     Parameters
     ----------
     geometry, volume
         The scan and the grid of voxels.
     pair
-        "exact": Joseph's method and its transpose, with the same weights to rounding, which CGLS needs. "fast": back
-        projections go voxel by voxel instead, in a fifth of the time; on GPUs in texture units, which round the places
-        between pixels to 1/256.
+        "exact": Joseph's method and its transpose, with the same weights up to rounding, which CGLS needs. "fast": in
+        place of the transpose a back projection voxel by voxel, in a fifth of the time; on GPUs it interpolates in
+        texture units, which round places between pixels to 1/256.
     device
         Where to run; see :func:`gpuopt.use`.
     memory_limit
-        Bytes of device memory that an iteration may take; None: nine tenths of what is free. Where they do not hold an
-        iteration's arrays, data stay in the host's memory, and slabs of the volume and blocks of views pass through the
-        device. Raises DeviceMemoryError, naming the bytes, where not even one of each fits.
+        Bytes of device memory that an iteration may take; None: nine tenths of what is free. If an iteration's arrays
+        need more, data stay in the host's memory, and slabs of the volume and blocks of views pass through the device.
+        If not even one slice and one view fit, DeviceMemoryError names the bytes they take.
 
     Raises
     ------
@@ -61,29 +86,30 @@ class Projector(GeometricOperator):
         memory_limit: int | None = None,
     ) -> None:
         super().__init__(geometry, volume, pair)
-        self.device = select(device)
-        free = max(0, self.device.global_bytes - self.device.allocated_bytes)
-        self._limit = int(free * _USED) if memory_limit is None else _bytes(memory_limit)
-        self._scratch = _core.JosephScratch(self.device)
-        self._upright = _core.joseph_upright(on_device.kernel_geometry(geometry, volume))
-        self._subsets: dict[bytes, Projector] = {}
-        self._streamed: Streamed | None = None
-        left = spare(geometry, volume, self.device, self._limit, not self.exact)
-        if left is not None:
-            self.backend = DeviceBackend(self.device, left)
-        else:
-            self.backend = HostBackend(self.device)
-            self._streamed = Streamed(geometry, volume, self.device, self._limit, not self.exact)
-        self._forget()
+        self._share(_Shared.of(geometry, volume, select(device), memory_limit, fast=not self.exact))
 
-    def _forget(self) -> None:
+    @classmethod
+    def _sharing(cls, shared: _Shared, geometry: Geometry, volume: Volume, pair: str) -> Projector:
+        """A projector that needs no device, limit and backend of its own: a subset of another one."""
+        part = cls.__new__(cls)
+        GeometricOperator.__init__(part, geometry, volume, pair)
+        part._share(shared)
+        return part
+
+    def _share(self, shared: _Shared) -> None:
+        """Takes what subsets have in common; plans, which belong to these views alone, come when they are needed."""
+        self._shared, self.device, self.backend = shared, shared.device, shared.backend
+        self._streamed: Streamed | None = None
+        if isinstance(shared.backend, HostBackend):
+            self._streamed = Streamed(self.geometry, self.volume, shared.device, shared.limit, not self.exact)
+        self._subsets: dict[bytes, Projector] = {}
         self._forward: JosephPlan | None = None
         self._adjoint: JosephPlan | None = None
         self._voxel_driven: tuple[weakref.ref[DeviceArray], weakref.ref[DeviceArray], Prepared] | None = None
 
     @property
     def on_host(self) -> bool:
-        """Whether data stay in the host's memory, for lack of the device's."""
+        """Whether data stay in the host's memory because they do not fit the device."""
         return self._streamed is not None
 
     def forward(self, x: Any, out: Any = None) -> Any:
@@ -125,7 +151,7 @@ class Projector(GeometricOperator):
             on_device.prepare_back_projection(self.geometry, self.volume, p, found, weight).start()
             return found
         held = self._voxel_driven
-        # It is bound to its arrays, which an iteration gives again and again, and goes with them.
+        # The plan is bound to its arrays. An iteration passes the same ones each time; the plan is dropped with them.
         if held is None or held[0]() is not p or held[1]() is not found:
             self._voxel_driven = None
             plan = on_device.prepare_back_projection(self.geometry, self.volume, p, found, weight)
@@ -134,7 +160,7 @@ class Projector(GeometricOperator):
         return found
 
     def _drop(self) -> Callable[[object], None]:
-        """Called when an array dies that the plan of back projections is bound to."""
+        """A callback that drops the plan of back projections when one of its arrays is deleted."""
         this = weakref.ref(self)
 
         def drop(_: object) -> None:
@@ -145,21 +171,15 @@ class Projector(GeometricOperator):
         return drop
 
     def subset(self, views: np.ndarray) -> Projector:
-        """The operator of some views, in the order given; made once for each, it shares the rest with this one."""
-        views = np.arange(self.views)[views]  # masks and slices, too
+        """The operator of some views, in the order given. It is made once and kept, and shares the device and its
+        scratch memory with this one."""
+        views = np.arange(self.views)[views]  # from masks and slices as well
         key = views.tobytes()
         if key not in self._subsets:
-            if len(self._subsets) >= self.views:  # as many as one iteration may have
+            if len(self._subsets) >= self.views:  # No iteration has more subsets than views.
                 del self._subsets[next(iter(self._subsets))]
-            part = object.__new__(Projector)
-            part.__dict__.update(self.__dict__)
-            part.geometry = self.geometry.subset(views)
-            part.data_shape = part.geometry.shape
-            part._subsets = {}
-            part._forget()
-            if self._streamed is not None:
-                part._streamed = Streamed(part.geometry, self.volume, self.device, self._limit, not self.exact)
-            self._subsets[key] = part
+            part = self.geometry.subset(views)
+            self._subsets[key] = Projector._sharing(self._shared, part, self.volume, self.pair)
         return self._subsets[key]
 
     def _empty(self, shape: tuple[int, ...]) -> DeviceArray:
@@ -190,11 +210,11 @@ class Projector(GeometricOperator):
         accumulate: bool,
         operation: str,
     ) -> JosephPlan:
-        traits: dict[str, Any] = {"operation": lambda: operation, "upright": lambda: self._upright}
+        traits: dict[str, Any] = {"operation": lambda: operation, "upright": lambda: self._shared.upright}
         configuration = resolve("tomography", self.device, "float32", None, traits)
         scan = on_device.kernel_geometry(geometry, volume)
         return _core.prepare_joseph(
-            self._scratch,
+            self._shared.scratch,
             image,
             data,
             scan,
@@ -210,5 +230,5 @@ def _bytes(memory_limit: Any) -> int:
     except TypeError:
         count = 0
     if count < 1:
-        raise ParameterError(f"memory_limit: {memory_limit!r} is no number of bytes; give one above 0, or None")
+        raise ParameterError(f"memory_limit: {memory_limit!r} is not a number of bytes; give one above 0, or None")
     return count

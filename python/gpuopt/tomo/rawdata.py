@@ -1,4 +1,4 @@
-"""From counts to line integrals, and back with noise."""
+"""Line integrals from what a detector counted, and the noise of counting."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gpuopt.tomo import checks
 
 
 def normalise(raw: np.ndarray, flat: Any, dark: Any = 0.0, floor: float = 1e-6) -> np.ndarray:
-    """Line integrals -ln(max(raw - dark, eps) / (flat - dark)) from what a detector counted.
+    """Line integrals -ln(max(raw - dark, eps) / (flat - dark)), where eps = ``floor`` (flat - dark).
 
-    ``raw`` (view, v, u) or (view, u) of any real dtype; ``flat``, with the beam and nothing in it, and ``dark``,
-    without the beam: numbers, or arrays of a view's shape or of all views' (a mean over repeated ones is the caller's).
-    eps is ``floor`` (flat - dark). float64 where ``raw`` is, else float32. Raises ArrayError where flat is not above
-    dark, or something is NaN.
+    ``raw`` (view, v, u) or (view, u), of any real dtype, is what the detector counted. ``flat`` is what it counts with
+    the beam on and no object, ``dark`` with the beam off: each a number, or an array of the shape of a view or of all
+    views (take the mean of repeated measurements first). Returns float64 if ``raw`` is, else float32. Raises ArrayError
+    where flat is not above dark, or where something is NaN.
     """
     if not 0 < checks.number("floor", floor, "a transmission") < 1:
-        raise ParameterError(f"floor: {floor} is no transmission; give one above 0, say 1e-6")
+        raise ParameterError(f"floor: {floor} is not a transmission; give one above 0 and below 1, say 1e-6")
     counts = np.asarray(raw)
     if counts.dtype.kind not in "uif" or counts.ndim not in (2, 3):
         raise ArrayError(f"raw: it is {counts.dtype} {counts.shape}; give real numbers (view, v, u) or (view, u)")
@@ -41,16 +41,16 @@ def normalise(raw: np.ndarray, flat: Any, dark: Any = 0.0, floor: float = 1e-6) 
         dark_here, beam_here = (a[view] if a.ndim == counts.ndim else a for a in (level["dark"], beam))
         transmission = (counts[view] - dark_here) / beam_here
         if np.isnan(transmission).any():
-            raise ArrayError(f"raw: view {view} holds NaN; mend it first")
+            raise ArrayError(f"raw: view {view} holds NaN; correct it first")
         result[view] = -np.log(np.maximum(transmission, floor))
     return result
 
 
 def poisson_noise(projections: np.ndarray, photons: float, seed: int = 0) -> np.ndarray:
-    """Line integrals as a detector would see them that counts ``photons`` a pixel without an object.
+    """The line integrals p with the noise of a detector that counts ``photons`` in each pixel without an object.
 
-    Counts c are drawn from Poisson(photons exp(-p)), and -ln(max(c, 1) / photons) is returned, of the dtype of
-    ``projections``. Raises ParameterError, ArrayError.
+    Counts c are drawn from Poisson(photons exp(-p)); returns -ln(max(c, 1) / photons), of the dtype of ``projections``.
+    Raises ParameterError, ArrayError.
     """
     intensity = checks.positive("photons", photons, "photons a pixel")
     array = np.asarray(projections)
@@ -61,6 +61,8 @@ def poisson_noise(projections: np.ndarray, photons: float, seed: int = 0) -> np.
         with np.errstate(over="ignore"):
             expected = intensity * np.exp(-array[view].astype(np.float64))
         if expected.max(initial=0) > 1e18:
-            raise ArrayError(f"projections: view {view} amplifies the beam beyond what can be counted; check the sign")
+            raise ArrayError(
+                f"projections: view {view} amplifies the beam beyond what can be counted; check their sign"
+            )
         result[view] = -np.log(np.maximum(random.poisson(expected), 1) / intensity)
     return result

@@ -1,4 +1,4 @@
-"""A reconstruction by iteration: what it gives back, what its callbacks see, and its state on the way."""
+"""A reconstruction by iteration: its result, what callbacks see, and its state while it runs."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from gpuopt.tomo.operators import Array, Operator
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """An image and how it came about; ``np.asarray`` of it is the image."""
+    """The image of a reconstruction with the history of its iterations. ``np.asarray`` of it is the image."""
 
     image: Any
     """Of the projections' kind and dtype."""
     residuals: np.ndarray
-    """|b - A x| that each iteration met: before its update; of blocks, that of each before its own."""
+    """|b - A x| in each iteration, before its update; with blocks of views each block counts before its own update."""
     weighted: np.ndarray
-    """The same in the norm of R^-1, in which SIRT never rises; of CGLS |A^T (b - A x)|."""
+    """The same in the norm of R^-1, in which SIRT never rises; for CGLS it is |A^T (b - A x)|."""
     seconds: np.ndarray
-    """What each iteration took."""
+    """How long each iteration took."""
     ended: str
     """"finished", "stopped" by the callback, "converged" or "interrupted"."""
 
     @property
     def iterations(self) -> int:
-        """How many were finished."""
+        """How many iterations were finished."""
         return len(self.residuals)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -50,9 +50,9 @@ class State:
     """What a callback sees after an iteration."""
 
     iteration: int
-    """How many are finished, from 1."""
+    """How many iterations are finished, from 1."""
     iterations: int
-    """How many there will be."""
+    """How many there are to be."""
     residual: float
     """As in :class:`Reconstruction`."""
     weighted: float
@@ -60,7 +60,7 @@ class State:
 
     @property
     def image(self) -> Any:
-        """A copy of the image so far; on a device made where it is asked for."""
+        """A copy of the image so far, made when this is read."""
         return self._image()
 
 
@@ -69,7 +69,7 @@ Callback = Callable[[State], Any]
 
 @dataclass(frozen=True)
 class Steps:
-    """The size of updates, and what they are clamped to."""
+    """The relaxation of updates, and the bounds of the image."""
 
     relaxation: float
     decay: float
@@ -87,7 +87,7 @@ class Steps:
         if bounds is None:
             return cls(step, fall, None, None)
         if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
-            raise ParameterError(f"bounds: {bounds!r} are no two; give (low, high), None where there is none")
+            raise ParameterError(f"bounds: {bounds!r} is not a pair; give (low, high), with None for no bound")
         low, high = (None if b is None else checks.number("bounds", b, "(low, high) in 1/mm") for b in bounds)
         if low is not None and high is not None and low > high:
             raise ParameterError(f"bounds: {low} is above {high}; give (low, high)")
@@ -98,7 +98,7 @@ class Steps:
 
 
 class Run:
-    """A reconstruction on its way: what was given, the last finished image, and its history."""
+    """A running reconstruction: its arguments, the image of the last finished iteration, and the history."""
 
     def __init__(
         self,
@@ -126,19 +126,19 @@ class Run:
             if isinstance(given, np.ndarray) and not ((given == 0) | (given == 1)).all():
                 raise ArrayError("mask: it holds other values than 0 and 1; give bool")
         self.ended = "finished"
-        # In one attribute: an interruption leaves an image with its own history.
+        # One attribute, set at once, so that after an interruption the image and its history belong together.
         self._finished: tuple[Array, tuple[tuple[float, float, float], ...]] = (first, ())
         self._callback = callback
         self._bar = _bar(self.iterations) if progress else None
 
     @property
     def image(self) -> Array:
-        """The last finished one, which nothing writes to."""
+        """The image of the last finished iteration; nothing writes to it."""
         return self._finished[0]
 
     @contextmanager
     def until_interrupted(self) -> Iterator[None]:
-        """Ends the iterations at Ctrl-C."""
+        """Turns Ctrl-C into the end of the iterations."""
         try:
             yield
         except KeyboardInterrupt:
@@ -153,13 +153,13 @@ class Run:
         return image
 
     def finish(self, image: Array, plain: float, weighted: float, seconds: float) -> Array:
-        """An iteration is done; returns the array of the one before, to be written over."""
+        """Records an iteration; returns the array of the previous image, which may now be overwritten."""
         before, history = self._finished
         self._finished = (image, (*history, (plain, weighted, seconds)))
         return before
 
     def stops(self) -> bool:
-        """Tells the bar and the callback; whether the callback ends the run."""
+        """Updates the bar and calls the callback; returns whether the callback ends the run."""
         image, history = self._finished
         plain, weighted, _ = history[-1]
         if self._bar is not None:

@@ -50,18 +50,21 @@ class Parallel(Geometry):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cone(Geometry):
-    """Rays from a source that circles z at the distance ``sod`` and rises with ``z``, to a detector at ``sdd`` from it,
-    flat or a cylinder around an axis parallel to z. Made by :func:`fan`, :func:`circular` and :func:`helical`."""
+    """Rays from a source that circles the axis z at the distance ``sod``, at a height ``z`` in each view, to a detector
+    at the distance ``sdd`` from the source: flat, or a cylinder whose axis is parallel to z. Made by :func:`fan`,
+    :func:`circular` and :func:`helical`."""
 
     angles: Float64Array
-    z: Float64Array
-    """Height of the source and of the detector's line v = 0, mm, a view each."""
     sod: float
     sdd: float
     arc: float | None
-    """``radius``, mm."""
+    """The detector's radius in mm; None: it is flat."""
+    z0: float = 0.0
+    """Height of the source at the angle ``t_ref``, mm."""
     pitch: float = 0.0
-    """mm a turn."""
+    """How far it rises in a turn, mm."""
+    t_ref: float = 0.0
+    """In radians."""
 
     @property
     def parallel(self) -> bool:
@@ -72,7 +75,7 @@ class Cone(Geometry):
             return
         edge = self.detector.reach / self.arc
         behind = self.sdd - self.arc  # the cylinder's axis, beyond the source
-        # Pixels must lie in front of the source, and show it their hollow side.
+        # Every pixel must lie in front of the source, and on the side of the cylinder that is hollow seen from there.
         if edge >= math.pi or behind + self.arc * math.cos(edge) <= 0 or self.arc + behind * math.cos(edge) <= 0:
             raise ParameterError(
                 f"det: along u the detector reaches {math.degrees(edge):.4g} degrees around its cylinder of radius "
@@ -87,14 +90,20 @@ class Cone(Geometry):
     def radius(self) -> float | None:
         return self.arc
 
+    @cached_property
+    def z(self) -> Float64Array:
+        """Height of the source and of the detector's line v = 0 in each view, mm."""
+        return checks.frozen(self.z0 + self.pitch * (self.angles - self.t_ref) / (2 * math.pi))
+
     @property
     def normalised_pitch(self) -> float:
-        """The pitch in heights of the detector, seen at the axis: pitch / (rows dv sod / sdd)."""
+        """The pitch as a multiple of the detector's height scaled to the axis: pitch / (rows dv sod / sdd)."""
         return self.pitch / (self.detector.rows * self.detector.dv * self.sod / self.sdd)
 
     @property
     def half_fan(self) -> float:
-        """m in radians: the angle between the ray through the axis and the edge of the detector farther from it."""
+        """Half the fan angle, m, in radians: from the ray through the axis to the edge of the detector that is farther
+        away."""
         reach = self.detector.reach
         if self.arc is None:
             return math.atan(reach / self.sdd)
@@ -132,26 +141,27 @@ class Cone(Geometry):
         return Projection(d.row(v), d.column(u), density / (d.du * d.dv))
 
     def fdk_weight(self, points: Float64Array, view: int) -> Float64Array:
-        """Weight of a filtered view at ``points`` (..., 3): (R / (R - r))^2 of a flat detector, 1 / L^2 of an arc about
-        the source."""
+        """The weight of a filtered view at ``points`` (..., 3): (R / (R - r))^2 for a flat detector, 1 / L^2 for a
+        curved one. R is ``sod``; R - r is the distance from the source along the central ray, L that seen along z."""
         s, depth, _ = self._turned(points, view)
         found: Float64Array = (self.sod / depth) ** 2 if self.arc is None else 1 / (s**2 + depth**2)
         return found
 
     def _turned(self, points: Float64Array, view: int) -> tuple[Any, Any, Any]:
-        """s, R - r and w of points: along e, from the source along -theta, and above it."""
+        """The coordinates of points as the source sees them: s along e, R - r along -theta, and the height w above the
+        source."""
         x, y, z = np.moveaxis(points, -1, 0)
         cos, sin = math.cos(self.angles[view]), math.sin(self.angles[view])
         return x * cos + y * sin, self.sod - (x * sin - y * cos), z - self.z[view]
 
     def _meet(self, alpha: Float64Array, radius: float) -> tuple[Float64Array, Float64Array, np.ndarray]:
-        """Where rays at the fan angle alpha meet the cylinder: the distance ell from the source, seen along z, the
-        angle gamma around the cylinder's axis, and whether they meet it at all."""
+        """Where rays at the fan angle alpha meet the cylinder: their length ell seen along z, the angle gamma around
+        the cylinder's axis, and whether they meet it at all."""
         behind = self.sdd - radius
         sin, cos = np.sin(alpha), np.cos(alpha)
         square = radius**2 - behind**2 * sin**2
         q = np.sqrt(np.maximum(square, 0))
-        # Of the two forms of one root the one that adds.
+        # Two forms of one root: in each case the one in which nothing cancels.
         ell = behind * cos + q if behind >= 0 else self.sdd * (2 * radius - self.sdd) / (q - behind * cos)
         return ell, np.arctan2(ell * sin, ell * cos - behind), square > 0
 
@@ -159,7 +169,7 @@ class Cone(Geometry):
         return -_axes(self.angles)[0]
 
     def _take(self, index: np.ndarray) -> Cone:
-        return replace(self, angles=checks.frozen(self.angles[index]), z=checks.frozen(self.z[index]))
+        return replace(self, angles=checks.frozen(self.angles[index]))
 
     def __repr__(self) -> str:
         name = "fan" if self.dimensions == 2 else "helical" if self.pitch else "circular"
@@ -168,17 +178,18 @@ class Cone(Geometry):
 
 
 def parallel2d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0) -> Parallel:
-    """Parallel beams in the plane: ``angles`` in radians, or how many over half a turn.
+    """Parallel beams in the plane z = 0. ``angles`` are the view angles in radians, or how many are spread over half a
+    turn.
 
-    The detector has ``det`` columns of ``pixel`` mm, its middle at ``offset`` mm. Raises ParameterError, ArrayError,
-    naming the argument.
+    The detector has ``det`` columns of ``pixel`` mm, and its middle lies at u = ``offset`` mm. Raises ParameterError,
+    ArrayError, naming the argument.
     """
     return Parallel(Detector.of(2, det, pixel, offset), 2, checks.angles("angles", angles, math.pi))
 
 
 def parallel3d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0) -> Parallel:
-    """Parallel beams: ``angles`` in radians, or how many over half a turn; ``det`` = (rows, columns), ``pixel`` = (dv,
-    du) and ``offset`` = (v, u) in mm, or one number for both. Raises as :func:`parallel2d`."""
+    """Parallel beams. ``angles`` are as in :func:`parallel2d`; ``det`` = (rows, columns), ``pixel`` = (dv, du) and
+    ``offset`` = (v, u) in mm, or one number for both axes. Raises ParameterError, ArrayError, naming the argument."""
     return Parallel(Detector.of(3, det, pixel, offset), 3, checks.angles("angles", angles, math.pi))
 
 
@@ -193,14 +204,15 @@ def fan(
     radius: float | None = None,
     offset: Any = 0.0,
 ) -> Cone:
-    """A fan in the plane from a source at ``sod`` mm from the axis: ``angles`` in radians, or how many over a turn.
+    """A fan in the plane z = 0, from a source at ``sod`` mm from the axis. ``angles`` are the view angles in radians,
+    or how many are spread over a turn.
 
-    The detector has ``det`` columns of ``pixel`` mm at ``sdd`` mm from the source, its middle at ``offset`` mm. It is
-    flat, or ``curved``: an arc about the source, or of another ``radius``. Raises ParameterError, ArrayError, naming
-    the argument.
+    The detector has ``det`` columns of ``pixel`` mm at ``sdd`` mm from the source, and its middle lies at u =
+    ``offset`` mm. It is flat; an arc about the source if ``curved``; or an arc of a ``radius`` in mm. Raises
+    ParameterError, ArrayError, naming the argument.
     """
     found = checks.angles("angles", angles, 2 * math.pi)
-    return _cone(2, found, np.zeros(len(found)), sod, sdd, det, pixel, curved, radius, offset)
+    return _cone(2, found, sod, sdd, det, pixel, curved, radius, offset)
 
 
 def circular(
@@ -215,10 +227,11 @@ def circular(
     offset: Any = 0.0,
     z0: float = 0.0,
 ) -> Cone:
-    """A cone on a circle at height ``z0`` mm: as :func:`fan`, with ``det`` = (rows, columns), ``pixel`` = (dv, du) and
-    ``offset`` = (v, u); a curved detector is a cylinder around an axis parallel to z."""
+    """A cone beam from a source on a circle at the height ``z0`` mm. Arguments and errors as in :func:`fan`, with
+    ``det`` = (rows, columns), ``pixel`` = (dv, du) and ``offset`` = (v, u); a curved detector is a cylinder whose axis
+    is parallel to z."""
     found = checks.angles("angles", angles, 2 * math.pi)
-    return _cone(3, found, np.full(len(found), checks.number("z0", z0)), sod, sdd, det, pixel, curved, radius, offset)
+    return _cone(3, found, sod, sdd, det, pixel, curved, radius, offset, checks.number("z0", z0))
 
 
 def helical(
@@ -237,33 +250,33 @@ def helical(
     z0: float = 0.0,
     t_ref: float | None = None,
 ) -> Cone:
-    """A cone on a helix that rises ``pitch`` mm a turn (negative: falls); the rest as in :func:`circular`.
+    """A cone beam from a source on a helix that rises ``pitch`` mm a turn (falls, if negative).
 
-    ``views`` is how many over ``turns``, evenly from ``start`` radians; or their angles in radians, where ``turns`` is
-    None. The source is at height ``z0`` at the angle ``t_ref``, if None in the middle of the scan.
+    ``views`` is how many views are spread over ``turns``, from the angle ``start`` in radians on; or, with ``turns``
+    None, their angles in radians. The source is at the height ``z0`` mm at the angle ``t_ref``, which is the middle of
+    the scan if None. The other arguments and errors as in :func:`circular`.
     """
     advance = checks.number("pitch", pitch, "mm a turn")
     if np.ndim(views) == 0:
         if turns is None:
-            raise ParameterError("turns: it is missing; say over how many turns the views go, or give their angles")
+            raise ParameterError("turns: it is missing; give the number of turns of the scan, or the angles as views")
         whole = 2 * math.pi * checks.number("turns", turns, "turns, negative for the other sense")
         if not whole:
-            raise ParameterError("turns: 0 is no helix; give more, or use circular")
+            raise ParameterError("turns: 0 turns make no helix; give another number, or use circular")
         found = checks.angles("views", checks.count("views", views), whole, advances=True)
         found = checks.frozen(found + checks.number("start", start, "radians"))
     elif turns is not None:
-        raise ParameterError("turns: the views are angles already; give None, or the number of views")
+        raise ParameterError("turns: views lists the angles already; give turns=None, or the number of views")
     else:
         found = checks.angles("views", views, 0.0, advances=bool(advance))
     middle = (found[0] + found[-1]) / 2 if t_ref is None else checks.number("t_ref", t_ref, "radians")
-    z = checks.number("z0", z0) + advance * (found - middle) / (2 * math.pi)
-    return _cone(3, found, z, sod, sdd, det, pixel, curved, radius, offset, advance)
+    height = checks.number("z0", z0)
+    return _cone(3, found, sod, sdd, det, pixel, curved, radius, offset, height, advance, float(middle))
 
 
 def _cone(
     dimensions: int,
     angles: Float64Array,
-    z: Float64Array,
     sod: Any,
     sdd: Any,
     det: Any,
@@ -271,7 +284,9 @@ def _cone(
     curved: bool,
     radius: float | None,
     offset: Any,
+    z0: float = 0.0,
     pitch: float = 0.0,
+    t_ref: float = 0.0,
 ) -> Cone:
     sod, sdd = checks.positive("sod", sod), checks.positive("sdd", sdd)
     arc = None
@@ -280,7 +295,7 @@ def _cone(
     elif radius is None and curved:
         arc = sdd
     detector = Detector.of(dimensions, det, pixel, offset)
-    return Cone(detector, dimensions, angles, checks.frozen(z), sod, sdd, arc, pitch)
+    return Cone(detector, dimensions, angles, sod, sdd, arc, z0, pitch, t_ref)
 
 
 def _axes(angles: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:

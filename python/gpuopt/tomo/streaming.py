@@ -1,4 +1,4 @@
-"""Projections of what does not fit a device: slabs of the volume and blocks of views pass through it."""
+"""Projections of data that do not fit a device: slabs of the volume and blocks of views pass through it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.volume import Volume
 
 _FLOAT = 4
-_IMAGES, _DATA = 5, 3  # arrays of an iteration: images and projections
-_LINE = 2 * 8 * _FLOAT  # of a column of a view, by projection and by adjoint
-_MARGIN = 2  # zeros around the copy of a volume, and what rounds its rows up
-_ROWS_UP = 8
-_VIEWS_GATHERED = 64  # a launch of the adjoint, whose rays are laid out anew
+_IMAGES, _DATA = 5, 3  # how many images and projections an iteration keeps
+_LINE = 2 * 8 * _FLOAT  # bytes of the rays' tables for a column of a view, of projection and adjoint together
+_MARGIN = 2  # zeros on each side of the copy of a volume
+_ROWS_UP = 8  # Rows of that copy are padded to multiples of this.
+_VIEWS_GATHERED = 64  # views in a launch of the adjoint, which reorders their projections first
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Bytes of an operator's arrays on a device, and of what its plans take beside them."""
+    """Bytes of an operator's arrays on a device, and of the memory that its plans take beside them."""
 
     image: int
     data: int
     copy: int
-    """Of the image with zeros around it, or of projections laid out anew, in one piece of memory."""
+    """The image with zeros around it, or reordered projections; both use the same piece of memory."""
     lines: int
+    """The rays' tables."""
     fast: int = 0
-    """Projections with zeros around them, or as images, for voxel-driven back projection."""
+    """Projections with zeros around them, or as OpenCL images, for voxel-driven back projection."""
 
     @classmethod
     def of(cls, shape: tuple[int, ...], views: int, geometry: Geometry, fast: bool = False) -> Needs:
@@ -61,24 +62,24 @@ class Needs:
 
     @property
     def largest(self) -> int:
-        """The largest piece of memory among them."""
+        """The largest single piece of memory."""
         return max(self.image, self.data, self.copy)
 
     @property
     def iteration(self) -> int:
-        """What an iteration takes whose data stay on the device."""
+        """What an iteration takes if its data stay on the device."""
         return _IMAGES * self.image + _DATA * self.data + self.copy + self.lines + self.fast
 
 
 def spare(geometry: Geometry, volume: Volume, device: _core.Device, limit: int, fast: bool) -> int | None:
-    """Bytes that an iteration whose data stay on the device leaves of ``limit``; None where they may not stay."""
+    """Bytes of ``limit`` that are left by an iteration whose data stay on the device; None if they do not fit."""
     needs = Needs.of(volume.shape, geometry.views, geometry, fast)
     return limit - needs.iteration if needs.iteration <= limit and needs.largest <= device.max_alloc_bytes else None
 
 
 class Project(Protocol):
-    """Enqueues a projection, or its adjoint or a back projection, of arrays of a device that belong to some views of a
-    scan and a part of its volume; adds to the result where asked to."""
+    """Enqueues a forward projection, its adjoint or a back projection on a device, for some views of a scan and a part
+    of its volume; with ``accumulate`` it adds to the result."""
 
     def __call__(
         self, geometry: Geometry, volume: Volume, image: DeviceArray, data: DeviceArray, accumulate: bool
@@ -87,15 +88,16 @@ class Project(Protocol):
 
 @dataclass(frozen=True)
 class Parts:
-    """How a scan is cut: ``slices`` of the volume's first axis and ``views`` at once."""
+    """The parts a scan is cut into: how many ``slices`` along the volume's first axis, and how many ``views``, are on
+    the device at a time."""
 
     slices: int
     views: int
 
     @classmethod
     def of(cls, geometry: Geometry, volume: Volume, limit: int, largest: int, fast: bool = False) -> Parts:
-        """The largest parts that fit ``limit`` bytes, and each array ``largest``. Raises DeviceMemoryError, naming what
-        the least would take."""
+        """The largest parts that fit ``limit`` bytes, no array of which takes more than ``largest``. Raises
+        DeviceMemoryError, naming the bytes of the smallest parts."""
         slices, views = volume.shape[0], geometry.views
         while True:
             needs = Needs.of((slices, *volume.shape[1:]), views, geometry, fast)
@@ -103,10 +105,10 @@ class Parts:
                 return cls(slices, views)
             if slices == views == 1:
                 raise DeviceMemoryError(
-                    f"memory_limit: a slice of the volume and a view take {needs.whole:,} bytes, of which {limit:,} "
-                    "may be used; give more, a smaller slice, or a smaller detector"
+                    f"memory_limit: a slice of the volume and a view take {needs.whole:,} bytes, and only {limit:,} "
+                    "may be used; give a higher limit, a smaller slice, or a smaller detector"
                 )
-            # The image's part comes with a padded copy of it.
+            # A part of the image counts twice, for its padded copy.
             if views == 1 or (slices > 1 and 2 * needs.image >= needs.data):
                 slices = math.ceil(slices / 2)
             else:
@@ -114,7 +116,7 @@ class Parts:
 
 
 class Streamed:
-    """Projections of NumPy arrays by parts that fit."""
+    """Projections of NumPy arrays in parts that fit a device."""
 
     def __init__(self, geometry: Geometry, volume: Volume, device: _core.Device, limit: int, fast: bool) -> None:
         self._geometry, self._volume, self._device = geometry, volume, device
@@ -122,7 +124,7 @@ class Streamed:
         self.parts = Parts.of(geometry, volume, limit, device.max_alloc_bytes, fast)
 
     def forward(self, x: np.ndarray, out: np.ndarray, project: Project) -> None:
-        """out = A x, a block of views after the other."""
+        """out = A x, one block of views after the other."""
         for block, scan in self._blocks():
             data = self._empty(scan.shape)
             for number, (slab, part) in enumerate(self._slabs()):
@@ -130,7 +132,7 @@ class Streamed:
             out[block] = data.to_numpy()
 
     def back(self, p: np.ndarray, out: np.ndarray, project: Project) -> None:
-        """out = what ``project`` makes of p, a slab of the volume after the other."""
+        """out = what ``project`` makes of p, one slab of the volume after the other."""
         for slab, part in self._slabs():
             image = self._empty(part.shape)
             for number, (block, scan) in enumerate(self._blocks()):
@@ -138,7 +140,7 @@ class Streamed:
             out[slab] = image.to_numpy()
 
     def _upload(self, part: np.ndarray) -> DeviceArray:
-        # A driver keeps the part before as long as kernels work on it: two of them may not fit.
+        # The driver keeps the previous part while kernels work on it, and two parts may not fit.
         self._queue.finish()
         return _core.to_device(np.ascontiguousarray(part), self._device)
 

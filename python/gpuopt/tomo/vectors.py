@@ -1,4 +1,4 @@
-"""Scans of free vectors, view by view, and ASTRA's."""
+"""Scans given by free vectors for each view, and scans of ASTRA."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _KINDS = {"cone_vec": 12, "cyl_cone_vec": 13, "parallel3d_vec": 12}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Vectors(Geometry):
-    """Views as free vectors, 3D; made by :func:`from_vectors` and :func:`from_astra`. The detector's counts are true,
-    its pitches those of the first view."""
+    """A 3D scan by free vectors, made by :func:`from_vectors` and :func:`from_astra`. The counts of ``detector`` hold
+    for all views, its pitches for the first one."""
 
     free: Frames
     beams: bool
@@ -67,7 +67,8 @@ class Vectors(Geometry):
         return Projection(row, (vv * along_u - uv * along_v) / determinant + middle[1], density)
 
     def _on_cylinder(self, points: Float64Array, view: int) -> Projection:
-        """The cylinder's axis runs along the rows' step, at the radius from the centre on the side of column x row."""
+        """As ``project``, for a cylinder: its axis is parallel to the step from row to row and lies at the radius from
+        the centre, on the side of column x row."""
         assert self.arc is not None
         source, centre, u, v = (vectors[view] for vectors in self.free)
         du, dv = math.sqrt(u @ u), math.sqrt(v @ v)
@@ -75,7 +76,7 @@ class Vectors(Geometry):
         inwards = np.cross(side, up)
         from_axis = source - (centre + self.arc * inwards)
         beam = points - source
-        # |from_axis + l beam| = radius in the plane across the axis; the larger root is the hollow side.
+        # |from_axis + scale beam| = radius, in the plane perpendicular to the axis. The larger root is the hollow side.
         b_in, b_side = beam @ inwards, beam @ side
         a_in, a_side = from_axis @ inwards, from_axis @ side
         a, b, c = b_in**2 + b_side**2, a_in * b_in + a_side * b_side, a_in**2 + a_side**2 - self.arc**2
@@ -103,12 +104,12 @@ class Vectors(Geometry):
 
 
 def from_vectors(vectors: Any, det: Any, kind: str = "cone_vec") -> Vectors:
-    """Views as free vectors, a row each in ASTRA's order and mm: S, C, U, Q, each (x, y, z).
+    """A scan by free vectors: a row for each view in ASTRA's order, S, C, U, Q, each (x, y, z) in mm.
 
-    S is the source, with ``kind`` "parallel3d_vec" the direction of the rays; C the detector's middle; U the step from
-    a column to the next, Q from a row to the next; ``det`` = (rows, columns). "cyl_cone_vec" adds the radius of the
-    cylinder, whose axis is parallel to Q and lies from C on the side of U x Q; there U is a tangent at C, as long as
-    the arc. Raises ArrayError and ParameterError, naming the view.
+    S is the source, or the direction of the rays where ``kind`` is "parallel3d_vec". C is the detector's middle, U the
+    step from a column to the next, Q that from a row to the next. ``det`` = (rows, columns). With "cyl_cone_vec" a row
+    ends in the radius of a cylinder, whose axis is parallel to Q and lies from C on the side of U x Q; U is then a
+    tangent at C, as long as the arc of one column. Raises ArrayError and ParameterError, naming the view.
     """
     if kind not in _KINDS:
         raise ParameterError(f"kind: {kind!r} is not known; give one of {', '.join(map(repr, _KINDS))}")
@@ -119,13 +120,13 @@ def from_vectors(vectors: Any, det: Any, kind: str = "cone_vec") -> Vectors:
     if table.ndim != 2 or not len(table) or table.shape[1] != _KINDS[kind]:
         raise ArrayError(f"vectors: their shape is {table.shape}; give (views, {_KINDS[kind]}) for {kind!r}")
     if not np.isfinite(table).all():
-        raise ArrayError(f"vectors: view {np.argwhere(~np.isfinite(table))[0][0]} holds NaN or infinity; mend it")
+        raise ArrayError(f"vectors: view {np.argwhere(~np.isfinite(table))[0][0]} holds NaN or infinity; correct it")
     parallel = kind == "parallel3d_vec"
     frames = Frames(*(checks.frozen(table[:, i : i + 3]) for i in (0, 3, 6, 9)))
     lengths = [np.linalg.norm(step, axis=1) for step in (frames.column, frames.row)]
     normals = frames.normals()
     areas = np.linalg.norm(normals, axis=1)
-    _views("vectors", areas <= 1e-9 * lengths[0] * lengths[1], "its steps U and Q are no two directions")
+    _views("vectors", areas <= 1e-9 * lengths[0] * lengths[1], "its steps U and Q are zero or parallel")
     beam = frames.source if parallel else frames.source - frames.centre
     seen = (beam * normals).sum(axis=1)
     flat = np.abs(seen) <= 1e-9 * areas * np.linalg.norm(beam, axis=1)
@@ -146,8 +147,8 @@ def _views(name: str, wrong: np.ndarray, why: str) -> None:
 
 
 def from_astra(geometry: Mapping[str, Any]) -> Geometry:
-    """A scan from ASTRA's 3D projection geometry, the dictionary: "cone", "parallel3d", "cone_vec", "cyl_cone_vec" or
-    "parallel3d_vec". Lengths count as mm. Raises ParameterError, ArrayError."""
+    """A scan from the dictionary of an ASTRA 3D projection geometry: "cone", "parallel3d", "cone_vec", "cyl_cone_vec"
+    or "parallel3d_vec". Its lengths are taken as mm. Raises ParameterError, ArrayError."""
     try:
         kind = geometry["type"]
         if kind in ("cone", "parallel3d", *_KINDS):
@@ -162,7 +163,9 @@ def from_astra(geometry: Mapping[str, Any]) -> Geometry:
             sod = geometry["DistanceOriginSource"]
             return circular(angles, sod, sod + geometry["DistanceOriginDetector"], det, pixel)
     except KeyError as error:
-        raise ParameterError(f"geometry: the entry {error} is missing; give all that ASTRA's has") from error
+        raise ParameterError(
+            f"geometry: the entry {error} is missing; give all entries of ASTRA's dictionary"
+        ) from error
     except TypeError as error:
-        raise ParameterError("geometry: it is no dictionary; give what astra.create_proj_geom returned") from error
+        raise ParameterError("geometry: it is not a dictionary; give what astra.create_proj_geom returned") from error
     raise ParameterError(f"geometry: its type {kind!r} is not known; give one of 'cone', 'parallel3d', {list(_KINDS)}")

@@ -1,4 +1,4 @@
-"""Where the image lies: a grid of voxels."""
+"""The grid of voxels that an image is given on."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from gpuopt.tomo.checks import Float64Array
 class Volume:
     """A grid of voxels: ``shape`` (z, y, x), or (y, x) of a slice at z = 0; ``voxel`` sizes and ``centre`` in mm.
 
-    One number stands for all axes; several come in the order of the shape. The centre of voxel i along an axis of n
-    voxels of size d about c is c + (i - (n - 1) / 2) d. Raises ParameterError, naming the axis.
+    ``voxel`` and ``centre`` are one number for all axes, or one for each in the order of the shape. Along an axis of n
+    voxels of size d with the centre c, voxel i has its centre at c + (i - (n - 1) / 2) d. Raises ParameterError, naming
+    the axis.
     """
 
     shape: tuple[int, ...]
@@ -29,7 +30,7 @@ class Volume:
         if isinstance(shape, np.ndarray):
             shape = shape.tolist()
         if not isinstance(shape, (tuple, list)) or len(shape) not in (2, 3):
-            raise ParameterError(f"shape: {shape!r} is no shape of an image; give (z, y, x), or (y, x) of a slice")
+            raise ParameterError(f"shape: {shape!r} is not the shape of an image; give (z, y, x), or (y, x) of a slice")
         axes = checks.IMAGE_AXES[len(shape)]
         sizes = tuple(checks.count(name, given) for name, given in checks.each("shape", shape, axes))
         object.__setattr__(self, "shape", sizes)
@@ -48,7 +49,7 @@ class Volume:
 
     @property
     def cell(self) -> float:
-        """V: the volume of a voxel in mm^3; in 2D its area in mm^2."""
+        """The volume V of a voxel in mm^3; in 2D its area in mm^2."""
         return math.prod(self.voxel)
 
     @property
@@ -63,7 +64,7 @@ class Volume:
 
     @property
     def z(self) -> Float64Array:
-        """Centres along z, mm; 0 alone in 2D."""
+        """Centres along z, mm; in 2D the single value 0."""
         return self._along(0) if self.ndim == 3 else np.zeros(1)
 
     def _along(self, axis: int) -> Float64Array:
@@ -71,7 +72,7 @@ class Volume:
 
     @property
     def affine(self) -> Float64Array:
-        """(4, 4): takes an index (x, y, z, 1) to its place in mm; in 2D z is 0 and stays 0."""
+        """The matrix (4, 4) that takes a voxel's index (x, y, z, 1) to its centre in mm; in 2D z is 0."""
         found = np.eye(4)
         for column, values in enumerate((self.x, self.y, self.z)):
             found[column, 3] = values[0]
@@ -79,12 +80,12 @@ class Volume:
         return found
 
     def points(self) -> Float64Array:
-        """Centres (*shape, 3) as (x, y, z) in mm: 24 bytes a voxel, for the reference's sizes."""
+        """Centres of all voxels, (*shape, 3) as (x, y, z) in mm. They take 24 bytes a voxel: for small volumes."""
         grid = np.stack(np.broadcast_arrays(self.x, self.y[:, None], self.z[:, None, None]))
         return np.moveaxis(grid if self.ndim == 3 else grid[:, 0], 0, -1)
 
     def corners(self) -> Float64Array:
-        """Corners (8, 3) of the box as (x, y, z) in mm; in 2D twice those of the slice."""
+        """Corners (8, 3) of the box as (x, y, z) in mm; in 2D those of the slice, each twice."""
         low, high = self._box()
         pick = np.indices((2, 2, 2)).reshape(3, 8).T
         return np.where(pick, high, low)
@@ -102,10 +103,12 @@ class Volume:
         return middle - half, middle + half
 
     def part(self, first: int, last: int) -> Volume:
-        """The voxels ``first`` to ``last`` (exclusive) along the first axis, where they are."""
+        """The part from ``first`` to ``last`` (exclusive) along the first axis; its voxels stay where they are."""
         n = self.shape[0]
         if not 0 <= first < last <= n:
-            raise ParameterError(f"part: {first} to {last} is none of {n} slices; give 0 <= first < last <= {n}")
+            raise ParameterError(
+                f"part: {first} to {last} is not a range of the {n} slices; give 0 <= first < last <= {n}"
+            )
         middle = self.centre[0] + ((first + last - 1) / 2 - (n - 1) / 2) * self.voxel[0]
         return Volume((last - first, *self.shape[1:]), self.voxel, (middle, *self.centre[1:]))
 

@@ -13,6 +13,7 @@ from gpuopt import Configuration, UnsupportedError, _core
 from gpuopt import tomo as gt
 from gpuopt.tomo.on_device import kernel_geometry
 from gpuopt.workloads.tomography import reference as oracle
+from gpuopt.workloads.tomography.reference_inputs import reference_inputs
 from levels import draws, every_level
 from rays import Scan, apart, planned, random
 
@@ -47,7 +48,7 @@ def known(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Projections, and what the reference makes of them."""
     scan = scan_of(name)
     _, y = random(scan)
-    return y, oracle.joseph_adjoint(*scan, y)
+    return y, oracle.joseph_adjoint(*reference_inputs(*scan), y)
 
 
 def check(device: gpuopt.Device, name: str, configuration: Configuration) -> None:

@@ -18,6 +18,7 @@ from gpuopt.problem import Problem
 from gpuopt.tomo.on_device import kernel_geometry, prepare_back_projection
 from gpuopt.workloads.tomography import problem as made
 from gpuopt.workloads.tomography import reference as oracle
+from gpuopt.workloads.tomography.reference_inputs import reference_inputs
 from levels import draws, every_level
 
 BACK = {variant.name for variant in gpuopt.variants("tomography") if variant.family == made.FAMILY}
@@ -135,7 +136,7 @@ def test_adding_to_what_is_there(device: gpuopt.Device, variant: str) -> None:
     except UnsupportedError as reason:
         pytest.skip(str(reason))
     plan.run()
-    once = oracle.back_project(geometry, volume, p, "none")
+    once = oracle.back_project(*reference_inputs(geometry, volume), p, "none")
     np.testing.assert_allclose(out.to_numpy(), before + once, rtol=0, atol=0.02 * geometry.views)
     plan.run()
     np.testing.assert_allclose(out.to_numpy(), before + 2 * once, rtol=0, atol=0.04 * geometry.views)
@@ -156,7 +157,7 @@ def test_strips_are_the_whole(any_device: gpuopt.Device, angle: float) -> None:
         prepare_back_projection(geometry, volume, data, out, "none", configuration).run()
         assert out.guards_intact()
         found[strip] = out.to_numpy()
-    once = oracle.back_project(geometry, volume, p, "none")
+    once = oracle.back_project(*reference_inputs(geometry, volume), p, "none")
     np.testing.assert_allclose(found[0], once, rtol=0, atol=0.02 * geometry.views)
     for strip in (128, 256):
         np.testing.assert_array_equal(found[strip], found[0])
@@ -164,9 +165,10 @@ def test_strips_are_the_whole(any_device: gpuopt.Device, angle: float) -> None:
 
 def test_the_reference_at_some_points_is_the_whole_one() -> None:
     geometry, volume = SCANS["circle"]()
+    same = reference_inputs(geometry, volume)
     p = np.random.default_rng(5).random(geometry.shape)
-    whole = oracle.back_project(geometry, volume, p, "adjoint")
-    some = oracle.back_project_at(geometry, volume, p, volume.points()[2, 3], "adjoint")
+    whole = oracle.back_project(*same, p, "adjoint")
+    some = oracle.back_project_at(*same, p, volume.points()[2, 3], "adjoint")
     np.testing.assert_allclose(some, whole[2, 3], rtol=1e-14)
 
 

@@ -23,18 +23,20 @@ def _iradon(problem: Problem) -> Callable[[], np.ndarray]:
     geometry, volume = problem.inputs["geometry"], problem.inputs["volume"]
     columns, size = geometry.detector.columns, math.floor(math.sqrt(geometry.detector.columns**2 / 2))
     same = volume.shape == (size, size) and volume.voxel == (geometry.detector.du,) * 2 and columns % 2
-    # Its origin is the pixel of index n // 2.
+    # Its origin is the centre of pixel n // 2.
     middle = (0.0 if size % 2 else -0.5) * geometry.detector.du
     if not (geometry.parallel and volume.ndim == 2 and same and volume.centre == (middle, middle)):
-        raise UnsupportedError("it takes parallel beams in a plane, and the slice inside an odd detector: case slice")
+        raise UnsupportedError(
+            "it takes parallel beams in a plane, an odd number of columns and the square inside them, as the case slice"
+        )
     sinogram = np.ascontiguousarray(problem.inputs["projections"].T)
-    # Its rows run the other way, and it divides by the views.
+    # Its rows run towards -y, and it multiplies the sum by pi / (2 views).
     theta, scale = -np.rad2deg(geometry.angles), np.float32(2 * geometry.views / math.pi)
     return lambda: np.asarray(iradon(sinogram, theta=theta, filter_name=None, circle=False) * scale)
 
 
 def _rounded(problem: Problem) -> np.ndarray:
-    """It rounds places to fp32 in pixels of the detector, and sums in fp32."""
+    """It computes places on the detector in fp32, and sums in fp32."""
     return 4 * problem.tolerance
 
 
@@ -45,14 +47,14 @@ def _astra(problem: Problem) -> Callable[[], Any]:
 
     geometry, volume = problem.inputs["geometry"], problem.inputs["volume"]
     if not isinstance(geometry, Cone) or geometry.radius or problem.inputs["weight"] != "fdk":
-        raise UnsupportedError("of cones on flat detectors its kernels give a view the weight 'fdk', times a factor")
+        raise UnsupportedError("it is compared on cone beams with flat detectors and the weight 'fdk' alone")
     nz, ny, nx = volume.shape
     corners = volume.corners()
     ends = np.stack([corners.min(axis=0), corners.max(axis=0)], axis=1).ravel().tolist()
     where = astra.create_projector("cuda3d", geometry.to_astra(), astra.create_vol_geom(ny, nx, nz, *ends))
     given = np.ascontiguousarray(np.moveaxis(problem.inputs["projections"], 0, 1))  # rows, views, columns
     projections = torch.as_tensor(given, device="cuda")
-    # Its own factor is that of a transpose on the axis: cell D^2 / (R^2 du dv).
+    # On the axis its weight is that of a transpose, cell D^2 / (R^2 du dv), where 'fdk' is 1.
     detector = geometry.detector
     projections *= (geometry.sod / geometry.sdd) ** 2 * detector.du * detector.dv / volume.cell
     image = torch.zeros(volume.shape, device="cuda")
@@ -65,12 +67,12 @@ def _astra(problem: Problem) -> Callable[[], Any]:
 
 
 def _textures(problem: Problem) -> np.ndarray:
-    """Places between pixels are rounded to 1/256, and its weights are approximate."""
+    """It rounds places between pixels to 1/256, and its weights are approximate."""
     return np.maximum(problem.tolerance, 0.01 * np.abs(problem.reference).max())
 
 
 def peers(device: Device, notes: list[str]) -> list[Peer]:
-    """Those that are installed and fit the device."""
+    """The peers that are installed and run on the device."""
     found = []
     if device.type == "cpu" and importlib.util.find_spec("skimage") is not None:
         platform = f"scikit-image {importlib.metadata.version('scikit-image')}, host, 1 thread"
@@ -78,7 +80,7 @@ def peers(device: Device, notes: list[str]) -> list[Peer]:
         found.append(Peer("iradon", _iradon, lambda run: run(), fetch, platform=platform, tolerance=_rounded))
     if "nvidia" in device.vendor.lower() and importlib.util.find_spec("astra") is not None:
         if not torch_sees(device, notes):
-            notes.append("ASTRA is left out: PyTorch, which would hold its arrays, is not there")
+            notes.append("ASTRA is left out: it needs PyTorch to hold its arrays, which is not installed")
             return found
         import astra
 

@@ -1,5 +1,5 @@
-"""Pictures of back projection: rates of every variant beside what the paper's steps brought, and images reconstructed
-on a device and by plain code (Jang et al. 2009, Table 3 and Figures 10 and 11)."""
+"""Pictures of back projection: rates of all variants, with the gains of the paper's steps here and in the paper; and
+images reconstructed on a device and in NumPy (Jang et al. 2009, Table 3 and Figures 10 and 11)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ CEILINGS: dict[str, tuple[str, Any]] = {
     "taps": ("four loads each at theirs", ":"),
 }
 BAR_INCHES = 0.27
-TEXT_POINTS = (8, 66, 118)  # right of the axes: rate, gain here, gain in the paper
+TEXT_POINTS = (8, 66, 118)  # where columns start, right of the axes: rate, gain here, gain in the paper
 
 ITERATIONS = 10  # as many as the paper's
 
 
 def save(study: Study, directory: str | Path, device: Device | None = None) -> list[Path]:
-    """Writes the pictures of a study into ``directory`` (made where missing), and with a ``device`` the images that
-    SART makes there. Returns what was written."""
+    """Writes the pictures of a study into ``directory``, which is made if it is missing; with a ``device`` also the
+    images that SART makes there. Returns the paths written."""
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
     drawn = {"rates": rates(study)} | ({"sart": sart(device)} if device is not None else {})
@@ -52,13 +52,13 @@ def save(study: Study, directory: str | Path, device: Device | None = None) -> l
 
 
 def rates(study: Study) -> Figure:
-    """A panel a case: voxel updates a second with their 95 % intervals, under the ceilings that bounds name; beside
+    """A panel for each case: voxel updates a second with their 95 % intervals and the ceilings that bound them; beside
     them the gain over the naive step, here and in the paper. Raises ValueError for rows of several devices."""
     groups = by_size(study)
     shown = [(group, _bars(group)) for group in groups]
     heights = [0.75 + BAR_INCHES * len(bars) for _, bars in shown]
     lines = [
-        "Voxel updates a second: a voxel takes its value of a view. Gains are over the naive step.",
+        "Voxel updates a second; an update adds to a voxel its value from one view. Gains are over the naive step.",
         provenance([row for group in groups for row in group.rows]),
     ]
     figure, part = captioned_picture("Back projection", 0.9 + sum(heights), lines)
@@ -79,7 +79,7 @@ def rates(study: Study) -> Figure:
 
 
 def _bars(group: Group) -> list[Row]:
-    """The paper's steps in its order, then ours and others, the slowest first."""
+    """The paper's steps in its order; then ours and others, the slowest first."""
     wanted = [row for row in group.rows if row.get("role") in (None, "variant", "peer", "call")]
     order = list(papers.steps("tomography"))
     steps = sorted(
@@ -142,7 +142,7 @@ def _rate(row: Row) -> float:
 
 
 def _limits(bars: list[Row]) -> dict[str, float]:
-    """The rates at which what bounds some rows stands."""
+    """The ceilings that bound some of the rows, as rates in G updates/s."""
     found = {}
     for row in bars:
         if row.get("bound_by") in CEILINGS and row.get("bound_ms"):
@@ -165,8 +165,8 @@ def _name(row: Row) -> str:
 
 
 def sart(device: Device, iterations: int = ITERATIONS) -> Figure:
-    """A phantom, what some iterations of SART make of its fan-beam projections on ``device`` and in plain NumPy and
-    fp64, and the difference of the two."""
+    """A phantom; what some iterations of SART make of its fan-beam projections, on ``device`` and in NumPy's fp64; and
+    the difference of these two images."""
     from gpuopt import tomo
 
     volume = tomo.Volume((96, 96), 2.0)
@@ -179,11 +179,11 @@ def sart(device: Device, iterations: int = ITERATIONS) -> Figure:
 
 
 def images(phantom: np.ndarray, on_device: np.ndarray, plain: np.ndarray, name: str, iterations: int) -> Picture:
-    """The three images in one scale of greys, and the difference of the last two in its own."""
+    """The three images in one scale of greys, and the difference of the last two in a scale of its own."""
     difference = on_device.astype(np.float64) - plain
     largest = float(np.abs(difference).max())
     figure, part = captioned_picture(
-        f"SART, {iterations} iterations, on {name} and in plain code",
+        f"SART, {iterations} iterations, on {name} and in NumPy",
         3.1,
         [
             "Jang et al. 2009, Figures 10 and 11: images of a GPU and of a CPU cannot be told apart. The largest "

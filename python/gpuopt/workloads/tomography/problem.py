@@ -1,4 +1,5 @@
-"""Problems of back projection: scans of random projections, held against fp64 at voxels spread over the volume."""
+"""Problems of back projection: random projections of a scan, and what the oracle makes of them at voxels spread over
+the volume."""
 
 from __future__ import annotations
 
@@ -19,45 +20,46 @@ from gpuopt.workloads.common import memory, rounding
 from gpuopt.workloads.common.on_devices import OnDevices
 from gpuopt.workloads.tomography import reference as oracle
 from gpuopt.workloads.tomography.peers import peers
+from gpuopt.workloads.tomography.reference_inputs import reference_inputs
 
 FAMILY = "back_projection"
-CHECKED = 2000  # voxels, at most, that are held against the reference
-TEXTURE_STEP = 1 / 256  # between the places that a texture unit interpolates at
-PLACE_ROUNDINGS = 8  # of fp32, in units of the detector's longer side, that a place on it may be off by
-_BLOCK = 1 << 22  # random numbers that are drawn; longer data repeat them
+CHECKED = 2000  # At most so many voxels are held against the reference.
+TEXTURE_STEP = 1 / 256  # A texture unit rounds places between pixels to multiples of this.
+PLACE_ROUNDINGS = 8  # A place on the detector may be off by so many roundings of its longer side, in fp32.
+_BLOCK = 1 << 22  # So many random numbers are drawn; longer data repeat them.
 
 
 @dataclass(frozen=True)
 class Case:
-    """A scan by its counts: of the volume (z, y, x), of views, and of the detector (rows, columns)."""
+    """A scan of given counts: the volume's ``shape`` (z, y, x), ``views``, and the detector ``det`` (rows, columns)."""
 
     name: str
     shape: tuple[int, int, int]
     views: int
     det: tuple[int, int]
     arc: bool
-    """Whether it is the papers's helix with an arc of detectors, else a circle with a flat detector."""
+    """Whether it is the paper's helix with a curved detector; else it is a circle with a flat one."""
     turns: float = 1.0
 
     def scan(self) -> tuple[Geometry, Volume]:
-        """The geometry and the volume, mm."""
+        """The geometry and the volume."""
         if self.arc:
             pixel, pitch = (1.0947, 1.2858), 23.0
             return helical(self.views, self.turns, 595, 1085.6, self.det, pixel, pitch, curved=True), Volume(self.shape)
-        # 256 mm across, 1248 columns of 0.32 mm, whatever the counts.
+        # Whatever the counts: a volume 256 mm wide, a detector as large as 960 x 1248 pixels of 0.32 mm.
         pixel = (0.32 * 960 / self.det[0], 0.32 * 1248 / self.det[1])
         return circular(self.views, 750, 1200, self.det, pixel), Volume(self.shape, 256 / self.shape[2])
 
 
-# Jang et al. 2009 measured the first two; their geometry is not printed and is read as a helix before an arc of
-# detectors about the source, of a common scanner's sizes.
+# The two cases that Jang et al. 2009 measured. The paper does not print their geometry: a helix with a detector curved
+# about the source, of the size of a common scanner, is assumed.
 HEART = Case("I1", (63, 100, 100), 792, (64, 736), True, turns=4)
 SLICES = Case("I2", (3, 260, 260), 1160, (64, 736), True, turns=2)
-FEWER_VIEWS = 192  # times, that a CPU is given of them unless asked for all
+FEWER_VIEWS = 192  # A CPU is given one in so many of their views, unless it is asked for all.
 
 
 def cube(n: int, views: int = 496, rows: int = 960, columns: int = 1248) -> Case:
-    """The case of n^3 voxels that back projectors are compared by."""
+    """The case of n^3 voxels by which back projectors are commonly compared."""
     return Case(f"cube{n}", (n, n, n), views, (rows, columns), False)
 
 
@@ -68,12 +70,15 @@ def back_projection(
     device: Selector = None,
     max_bytes: int | None = None,
 ) -> Problem:
-    """Return the back projection of a case: "I1" and "I2" of Jang et al. 2009, "cube", "N" (of N^3 voxels, 496 views of
-    960 x 1248), "NxVIEWSxROWSxCOLUMNS", or "slice", 180 parallel views of a plane of 256 x 256.
+    """Return the back projection of a case.
 
-    ``weight`` is one of ``gpuopt.reference.tomography.WEIGHTS``. Random projections in [0, 1); up to 2000 voxels are
-    held against fp64. All counts of a cube are halved until the problem fits half of the free memory, or ``max_bytes``;
-    ``notes`` says so. Raises ParameterError.
+    ``case`` is "I1" or "I2" of Jang et al. 2009 (where ``device`` is a CPU with one in 192 of their views; "I1full" and
+    "I2full" with all); a number "N", for N^3 voxels and 496 views of 960 x 1248; "cube", for 512^3 voxels, or a small
+    cube where ``device`` is a CPU; "NxVIEWSxROWSxCOLUMNS"; or "slice", 180 parallel views of a plane of 256 x 256.
+    ``weight`` is one of :data:`gpuopt.tomo.operators.WEIGHTS`.
+
+    Projections are random in [0, 1); up to 2000 voxels are held against fp64. The counts of a cube are halved until
+    the problem fits half of the free memory, or ``max_bytes``; ``notes`` says so. Raises ParameterError.
     """
     chosen = None if device is None else select(device)
     if case == "slice":
@@ -105,19 +110,16 @@ def of_scan(
     pixels = math.prod(geometry.shape)
     projections = np.resize(random.random(min(pixels, _BLOCK), dtype=np.float32), geometry.shape)
     checked = _spread(volume.size, random)
-    place = np.unravel_index(checked, volume.shape)
-    middle = np.zeros((len(checked), 3))
-    for axis, along in enumerate((volume.x, volume.y, volume.z)[: volume.ndim]):
-        middle[:, axis] = along[place[volume.ndim - 1 - axis]]
     detector = (geometry.detector.rows, geometry.detector.columns)
-    views = projections.reshape(geometry.views, *detector)
-    reference = oracle.back_project_at(geometry, volume, views, middle, weight)
-    weights = sum(oracle.weights_at(geometry, volume, middle, view, weight) for view in range(geometry.views))
+    scan, grid = reference_inputs(geometry, volume)
+    points = grid.centres(checked)
+    reference = oracle.back_project_at(scan, grid, projections.reshape(geometry.views, *detector), points, weight)
+    weights = sum(oracle.weights_at(scan, grid, points, view, weight) for view in range(geometry.views))
     rounded = (geometry.views + 16) * rounding.unit_roundoff("float32")
     off = PLACE_ROUNDINGS * max(detector) * rounding.unit_roundoff("float32")
 
     def tolerance(configuration: Configuration) -> np.ndarray:
-        """Neighbouring pixels differ by up to 1, along u and along v."""
+        """Neighbouring pixels differ by up to 1: an error of the place along u or v changes a value by as much."""
         texture = TEXTURE_STEP / 2 if configuration.variant == "image" else 0.0
         return np.asarray(weights * (2 * (off + texture) + rounded))
 
@@ -167,7 +169,7 @@ def _case(text: str, device: Device | None) -> tuple[Case, list[str]]:
     for case in (HEART, SLICES):
         if text == case.name and on_cpu:
             fewer = case.views // FEWER_VIEWS
-            note = f"{fewer} views over the same turns, of the paper's {case.views}: a CPU takes long for all"
+            note = f"{fewer} of the paper's {case.views} views, over the same turns: a CPU would take long for all"
             return Case(f"{text}_{fewer}views", case.shape, fewer, case.det, True, case.turns), [note]
         if text in (case.name, f"{case.name}full"):
             return case, []
@@ -175,7 +177,7 @@ def _case(text: str, device: Device | None) -> tuple[Case, list[str]]:
         return (cube(64, 31, 80, 104) if on_cpu else cube(512)), []
     if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*){3}|[1-9]\d*", text):
         raise ParameterError(
-            f"case: {text!r} is none; give I1, I2, cube, slice, N of N^3 voxels, or NxVIEWSxROWSxCOLUMNS"
+            f"case: {text!r} is not known; give I1, I2, cube, slice, N for N^3 voxels, or NxVIEWSxROWSxCOLUMNS"
         )
     return cube(*map(int, text.split("x"))), []
 
@@ -187,12 +189,12 @@ def _halved(counts: tuple[int, ...]) -> tuple[int, ...]:
 def _needs(counts: tuple[int, ...]) -> memory.Needs:
     n, views, rows, columns = counts
     pixels, voxels = 4 * views * rows * columns, 4 * n**3
-    # Device: a copy of the projections in images or with zeros around them, and a volume for each that is compared.
+    # On the device the projections are copied, to images or with zeros around them; each plan has a volume of its own.
     return memory.Needs(host=pixels + 2 * voxels + 64 * rows * columns, device=3 * pixels + 6 * voxels)
 
 
 def _spread(count: int, random: np.random.Generator) -> np.ndarray:
-    """Indices of voxels, one drawn from each of equal runs, the first and the last among them."""
+    """Indices of voxels: one drawn at random from each of CHECKED equal ranges, with the first and the last voxel."""
     if count <= CHECKED:
         return np.arange(count)
     places = ((np.arange(CHECKED) + random.random(CHECKED)) * count / CHECKED).astype(np.int64)

@@ -1,9 +1,9 @@
-"""Oracle of tomography: voxel-driven back projection, and Joseph's projector with its exact adjoint, in fp64.
+"""The oracle of tomography: voxel-driven back projection, and Joseph's projector with its exact adjoint, in fp64.
 
-All functions take a ``gpuopt.tomo`` geometry and volume; images (z, y, x) or (y, x), projections (view, v, u) or
-(view, u), of any real dtype. Both are 0 outside, and "bilinear" acts on arrays extended by these zeros. Meant for
-volumes up to 64^3. They raise ParameterError for a geometry and a volume that do not belong together, ArrayError for
-other shapes.
+Scans and grids are those of ``reference_scans.py``. Images are (z, y, x) or (y, x), projections (view, v, u) or
+(view, u); both count as 0 outside, and bilinear interpolation reads these zeros. Loops over views and planes: for
+volumes up to 64^3, or for some points of larger ones. Raises ArrayError for arrays of other shapes, ParameterError for
+unknown weights.
 """
 
 from __future__ import annotations
@@ -14,167 +14,220 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpuopt._core import ParameterError
-from gpuopt.tomo import checks
-from gpuopt.tomo.geometry import Geometry
-from gpuopt.tomo.scans import Cone
-from gpuopt.tomo.volume import Volume
-
-Float64Array = NDArray[np.float64]
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.workloads.tomography.reference_scans import Float64Array, Grid, Scan
 
 WEIGHTS = ("adjoint", "none", "fdk")
 
-_SAMPLES_AT_ONCE = 2**15  # 256 kB an array
-_EQUAL = (
-    1e-5  # of a direction's components that differ by less the first is a ray's main axis: rounding must not choose
-)
+# Components of a direction count as equal where they differ by less than this part: rounding must not choose a ray's
+# main axis, on a device another one than here.
+EQUAL = 1e-5
 
 
-def back_project(geometry: Geometry, volume: Volume, projections: ArrayLike, weight: str = "adjoint") -> Float64Array:
-    """Sum over the views of W bilinear(projection) where each voxel's centre falls.
+class Places(NamedTuple):
+    """Where points fall on the detector: ``row`` and ``column`` as real indices, pixel centres at whole numbers; and
+    ``density``, how many rays pass through a mm^2 (of a slice: a mm) across them there, 0 where no pixel can see."""
 
-    ``weight`` is W: "adjoint", with which this approximates the transpose of any projector; "none", 1; "fdk", what a
-    filtered view needs (``Cone.fdk_weight``; 1 of parallel beams).
+    row: Float64Array
+    column: Float64Array
+    density: Float64Array
+
+
+def project(scan: Scan, view: int, points: Float64Array) -> Places:
+    """Where ``points`` (..., 3) fall on the detector of a view: where their ray meets its surface."""
+    source, centre, u, v = scan.source[view], scan.centre[view], scan.u[view], scan.v[view]
+    if scan.parallel:
+        start, beam = points, np.broadcast_to(source, points.shape)
+    else:
+        start, beam = source, points - source
+    if scan.radius is None:
+        # The ray start + k beam meets the plane centre + column u + row v.
+        normal = np.cross(u, v)
+        k = (centre - start) @ normal / (beam @ normal)
+        hit = start + k[..., np.newaxis] * beam - centre
+        # A vector across v, and one across u, both in the plane.
+        across_v, across_u = np.cross(v, normal), np.cross(normal, u)
+        column, row = hit @ across_v / (u @ across_v), hit @ across_u / (v @ across_u)
+        seen = np.full(k.shape, True) if scan.parallel else k > 0
+        # Pixels of the plane in a mm^2 across the ray: 1 / (area of a pixel x cosine of the ray and the normal).
+        density = np.linalg.norm(beam, axis=-1) / np.abs(beam @ normal)
+    else:
+        k, row, column, density, seen = _on_cylinder(scan.radius, centre, u, v, source, beam)
+    if not scan.parallel:
+        # Rays that are k times as far apart at the detector as at the point, in each direction across them.
+        density = density * (k if scan.plane else k**2)
+    middle_row, middle_column = (scan.rows - 1) / 2, (scan.columns - 1) / 2
+    return Places(row + middle_row, column + middle_column, np.where(seen, density, 0.0))
+
+
+def _on_cylinder(
+    radius: float, centre: Float64Array, u: Float64Array, v: Float64Array, source: Float64Array, beam: Float64Array
+) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array, NDArray[np.bool_]]:
+    """Where rays source + k beam meet the hollow side of a cylinder: k, row and column from the detector's middle, the
+    density of pixels across the ray at the detector, and whether they meet it."""
+    du, dv = np.linalg.norm(u), np.linalg.norm(v)
+    # Coordinates from the detector's middle: along u, towards the cylinder's axis, along v.
+    side, up = u / du, v / dv
+    axes = np.stack([side, np.cross(side, up), up], axis=1)
+    source_side, source_in, source_up = (source - centre) @ axes
+    beam_side, beam_in, beam_up = np.moveaxis(beam @ axes, -1, 0)
+    # The cylinder side^2 + (in - radius)^2 = radius^2 makes a k^2 + 2 b k + c = 0; its hollow side is the larger root.
+    a = beam_side**2 + beam_in**2
+    b = source_side * beam_side + (source_in - radius) * beam_in
+    c = source_side**2 + source_in * (source_in - 2 * radius)
+    square = b**2 - a * c
+    root = np.sqrt(np.maximum(square, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        k = np.where(b > 0, -c / (b + root), (root - b) / a)  # two forms of one root: the one that does not cancel
+        hit_side, hit_in = source_side + k * beam_side, source_in + k * beam_in
+        row = (source_up + k * beam_up) / dv
+        column = radius * np.arctan2(hit_side, radius - hit_in) / du
+        outwards = (hit_side * beam_side + (hit_in - radius) * beam_in) / radius
+        density = np.linalg.norm(beam, axis=-1) / (outwards * du * dv)
+    return k, row, column, density, (square > 0) & (k > 0)
+
+
+def pixels(scan: Scan, view: int) -> Float64Array:
+    """The centres of a view's pixels, (rows, columns, 3)."""
+    u, v = scan.u[view], scan.v[view]
+    j = np.arange(scan.columns)[:, np.newaxis] - (scan.columns - 1) / 2
+    i = np.arange(scan.rows)[:, np.newaxis, np.newaxis] - (scan.rows - 1) / 2
+    if scan.radius is None:
+        return scan.centre[view] + j * u + i * v
+    du = np.linalg.norm(u)
+    inwards = np.cross(u, v) / (du * np.linalg.norm(v))
+    angle = j * du / scan.radius
+    # radius (1 - cos angle) towards the axis, in a form that keeps its digits where the radius is large.
+    arc = scan.radius * (np.sin(angle) * u / du + 2 * np.sin(angle / 2) ** 2 * inwards)
+    return scan.centre[view] + arc + i * v
+
+
+def rays(scan: Scan, view: int) -> tuple[Float64Array, Float64Array]:
+    """A point on each pixel's ray, and its direction of length 1, from the source to the pixel; both (pixels, 3)."""
+    ends = pixels(scan, view).reshape(-1, 3)
+    source = np.broadcast_to(scan.source[view], ends.shape)
+    start, direction = (ends, source) if scan.parallel else (source, ends - source)
+    return start, direction / np.linalg.norm(direction, axis=1, keepdims=True)
+
+
+def back_project(scan: Scan, grid: Grid, projections: ArrayLike, weight: str = "adjoint") -> Float64Array:
+    """At each voxel's centre, the sum over the views of W times the projection's value there, bilinearly interpolated.
+
+    ``weight`` says what W is: "adjoint", which approximates the transpose of a projector, the volume of a voxel times
+    the density of rays; "none", 1; "fdk", that of a filtered view: (R / (R - r))^2 of a flat detector and 1 / L^2 of a
+    curved one, where the source circles z, else 1.
     """
-    p = _projections(geometry, volume, projections)
-    return back_project_at(geometry, volume, p, volume.points(), weight)
+    points = grid.centres(np.arange(np.prod(grid.shape)))
+    p = _reshaped("projections", projections, scan.shape, (scan.views, scan.rows, scan.columns))
+    return back_project_at(scan, grid, p, points, weight).reshape(grid.shape)
 
 
 def back_project_at(
-    geometry: Geometry, volume: Volume, projections: np.ndarray, points: Float64Array, weight: str = "adjoint"
+    scan: Scan, grid: Grid, projections: np.ndarray, points: Float64Array, weight: str = "adjoint"
 ) -> Float64Array:
-    """The same at ``points`` (..., 3) in mm alone, from projections (views, rows, columns) of any real dtype."""
+    """The same at ``points`` (..., 3) alone, from projections (views, rows, columns) of any real dtype."""
     if weight not in WEIGHTS:
         raise ParameterError(f"weight: {weight!r} is not known; give one of {', '.join(map(repr, WEIGHTS))}")
     image = np.zeros(points.shape[:-1])
-    for view in range(geometry.views):
-        at = geometry.project(points, view)
+    for view in range(scan.views):
+        at = project(scan, view, points)
         value = bilinear(projections[view].astype(np.float64), at.row, at.column)
-        image += np.where(at.density > 0, value, 0) * weights_at(geometry, volume, points, view, weight)
+        image += np.where(at.density > 0, value * weights_at(scan, grid, points, view, weight), 0.0)
     return image
 
 
-def weights_at(geometry: Geometry, volume: Volume, points: Float64Array, view: int, weight: str) -> Float64Array:
+def weights_at(scan: Scan, grid: Grid, points: Float64Array, view: int, weight: str) -> Float64Array:
     """W of a view at ``points`` (..., 3)."""
     if weight == "adjoint":
-        density: Float64Array = geometry.project(points, view).density
-        return volume.cell * density
-    if weight == "fdk" and isinstance(geometry, Cone):
-        return geometry.fdk_weight(points, view)
+        return grid.cell * project(scan, view, points).density
+    if weight == "fdk" and scan.sod is not None:
+        source = scan.source[view]
+        towards_axis = np.array([-source[0], -source[1], 0.0]) / scan.sod
+        beam = points - source
+        if scan.radius is None:
+            found: Float64Array = (scan.sod / (beam @ towards_axis)) ** 2
+            return found
+        return np.asarray(1 / (beam[..., 0] ** 2 + beam[..., 1] ** 2))
     return np.ones(points.shape[:-1])
 
 
-def bilinear(view: Float64Array, row: Float64Array, column: Float64Array) -> Float64Array:
-    """``view`` (rows, columns) between its pixels, and between its edge and the zeros around it."""
+def bilinear(view: Float64Array, row: ArrayLike, column: ArrayLike) -> Float64Array:
+    """Values of ``view`` (rows, columns) at real indices: between its pixels, or between its edge and the zeros
+    around it."""
     rows, columns = view.shape
-    padded = np.pad(view, 1)
-    row, column = np.clip(row, -1, rows), np.clip(column, -1, columns)
-    i, j = np.minimum(np.floor(row), rows - 1), np.minimum(np.floor(column), columns - 1)
-    down, right = row - i, column - j
-    i, j = i.astype(int) + 1, j.astype(int) + 1
-    upper = (1 - right) * padded[i, j] + right * padded[i, j + 1]
-    lower = (1 - right) * padded[i + 1, j] + right * padded[i + 1, j + 1]
-    value: Float64Array = (1 - down) * upper + down * lower
+    # Two pixels beyond the edge everything is 0, as it is farther out.
+    row, column = np.clip(row, -2, rows + 1), np.clip(column, -2, columns + 1)
+    value = np.zeros(np.shape(row))
+    for i in (np.floor(row), np.floor(row) + 1):
+        for j in (np.floor(column), np.floor(column) + 1):
+            inside = (i >= 0) & (i < rows) & (j >= 0) & (j < columns)
+            pixel = view[np.where(inside, i, 0).astype(int), np.where(inside, j, 0).astype(int)]
+            value += np.where(inside, (1 - np.abs(row - i)) * (1 - np.abs(column - j)) * pixel, 0.0)
     return value
 
 
-def joseph(geometry: Geometry, volume: Volume, image: ArrayLike) -> Float64Array:
-    """Line integrals by Joseph's method: of each plane of voxels across a ray's main axis the bilinear value, times the
-    ray's length from one plane to the next.
-
-    The main axis is the one along which a ray passes most voxels; of equal ones x before y before z.
-    """
-    voxels = _image(geometry, volume, image)
-    projections = np.zeros((geometry.views, geometry.detector.rows * geometry.detector.columns))
-    for view in range(geometry.views):
-        for taps in _taps(geometry, volume, view):
-            projections[view, taps.rays] += (taps.weight * voxels[taps.voxel]).sum(axis=1)
-    return projections.reshape(geometry.shape)
+def joseph(scan: Scan, grid: Grid, image: ArrayLike) -> Float64Array:
+    """Line integrals by Joseph's method. A ray's main axis is the one along which it passes most voxels; of equal ones
+    x comes before y, and y before z. In each plane of voxels across that axis the image is interpolated bilinearly, and
+    the sum is multiplied by the ray's length from one plane to the next."""
+    voxels = _reshaped("image", image, grid.shape, (-1,))
+    projections = np.zeros((scan.views, scan.rows * scan.columns))
+    for view in range(scan.views):
+        for ray, voxel, weight in _samples(scan, grid, view):
+            projections[view, ray] += weight * voxels[voxel]
+    return projections.reshape(scan.shape)
 
 
-def joseph_adjoint(geometry: Geometry, volume: Volume, projections: ArrayLike) -> Float64Array:
-    """The transpose of :func:`joseph`: the same weights, scattered into the voxels."""
-    p = _projections(geometry, volume, projections).reshape(geometry.views, -1)
-    image = np.zeros(volume.size)
-    for view in range(geometry.views):
-        for taps in _taps(geometry, volume, view):
-            np.add.at(image, taps.voxel, taps.weight * p[view, taps.rays, np.newaxis])
-    return image.reshape(volume.shape)
+def joseph_adjoint(scan: Scan, grid: Grid, projections: ArrayLike) -> Float64Array:
+    """The transpose of :func:`joseph`: the same weights, from the rays back to the voxels."""
+    p = _reshaped("projections", projections, scan.shape, (scan.views, -1))
+    image = np.zeros(np.prod(grid.shape))
+    for view in range(scan.views):
+        for ray, voxel, weight in _samples(scan, grid, view):
+            np.add.at(image, voxel, weight * p[view, ray])
+    return image.reshape(grid.shape)
 
 
-def joseph_rows(geometry: Geometry, volume: Volume, view: int) -> Float64Array:
-    """Rows (pixels, voxels) of the matrix of :func:`joseph` that belong to a view, both flattened; for small ones."""
-    geometry.check(volume)
-    matrix = np.zeros((geometry.detector.rows * geometry.detector.columns, volume.size))
-    for taps in _taps(geometry, volume, view):
-        np.add.at(matrix, (taps.rays[:, np.newaxis], taps.voxel), taps.weight)
+def joseph_rows(scan: Scan, grid: Grid, view: int) -> Float64Array:
+    """The rows (pixels, voxels) of the matrix of :func:`joseph` that belong to a view; for small scans."""
+    matrix = np.zeros((scan.rows * scan.columns, int(np.prod(grid.shape))))
+    for ray, voxel, weight in _samples(scan, grid, view):
+        np.add.at(matrix, (ray, voxel), weight)
     return matrix
 
 
-class _Taps(NamedTuple):
-    """What some ``rays`` (n,) of a view read: of each plane one corner's ``voxel`` and ``weight``, (n, planes)."""
-
-    rays: NDArray[np.intp]
-    voxel: NDArray[np.intp]
-    weight: Float64Array
-
-
-def _taps(geometry: Geometry, volume: Volume, view: int) -> Iterator[_Taps]:
-    """All that a view's rays read; a ray comes up to four times, once for each corner."""
-    shape = [1] * (3 - volume.ndim) + list(volume.shape)
-    nx, ny, nz = shape[::-1]
-    count, stride = (nx, ny, nz), (1, nx, nx * ny)
-    size = np.diag(volume.affine)[:3]
-    origin, direction = (vectors.reshape(-1, 3) for vectors in np.broadcast_arrays(*geometry.rays(view)))
-    # In voxels a ray is start + length * slope, its length still in mm.
-    start = (origin - volume.affine[:3, 3]) / size
-    slope = direction / size
-    steep = np.abs(slope[:, : volume.ndim])
-    # x beside both others, then y beside z, as kernels ask.
-    main = np.where(steep[:, 0] >= (1 - _EQUAL) * steep[:, 1:].max(axis=1), 0, 1)
-    if volume.ndim == 3:
-        main[(main == 1) & (steep[:, 1] < (1 - _EQUAL) * steep[:, 2])] = 2
-    for axis in range(volume.ndim):
-        rays = np.flatnonzero(main == axis)
-        step = max(1, _SAMPLES_AT_ONCE // count[axis])
-        for first in range(0, len(rays), step):
-            some = rays[first : first + step]
-            s, d = start[some, :, np.newaxis], slope[some, :, np.newaxis]
-            plane = np.arange(count[axis])
-            length = (plane - s[:, axis]) / d[:, axis]
-            b, c = (
-                _neighbours(s[:, other] + length * d[:, other], count[other], stride[other])
-                for other in range(3)
-                if other != axis
-            )
-            between = 1 / np.abs(d[:, axis])
-            for at_b, weight_b in b:
-                for at_c, weight_c in c:
-                    yield _Taps(some, plane * stride[axis] + at_b + at_c, between * weight_b * weight_c)
+def _samples(scan: Scan, grid: Grid, view: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Float64Array]]:
+    """All that a view's rays read, a plane of voxels and one of the four voxels around the rays at a time: rays and
+    voxels by flat index, and the weights in mm."""
+    counts, sizes, middle = grid.along_xyz()
+    start, direction = rays(scan, view)
+    # In voxels, from the centre of the first one: a ray is at start + length * slope, its length in mm.
+    start = (start - middle) / sizes + (np.array(counts) - 1) / 2
+    slope = direction / sizes
+    steep_x, steep_y, steep_z = np.abs(slope).T
+    x_first = steep_x >= (1 - EQUAL) * np.maximum(steep_y, steep_z)
+    y_first = steep_y >= (1 - EQUAL) * steep_z
+    main = np.where(x_first, 0, np.where(y_first, 1, 2))
+    for axis in range(3):
+        ray = np.flatnonzero(main == axis)
+        step = 1 / np.abs(slope[ray, axis])
+        b, c = (other for other in range(3) if other != axis)
+        for plane in range(counts[axis]):
+            length = (plane - start[ray, axis]) / slope[ray, axis]
+            place_b = start[ray, b] + length * slope[ray, b]
+            place_c = start[ray, c] + length * slope[ray, c]
+            for at_b in (np.floor(place_b), np.floor(place_b) + 1):
+                for at_c in (np.floor(place_c), np.floor(place_c) + 1):
+                    inside = (at_b >= 0) & (at_b < counts[b]) & (at_c >= 0) & (at_c < counts[c])
+                    weight = step * (1 - np.abs(place_b - at_b)) * (1 - np.abs(place_c - at_c))
+                    index = np.empty((3, int(inside.sum())), dtype=np.intp)
+                    index[axis], index[b], index[c] = plane, at_b[inside], at_c[inside]
+                    voxel = index[0] + counts[0] * (index[1] + counts[1] * index[2])
+                    yield ray[inside], voxel, weight[inside]
 
 
-def _neighbours(place: Float64Array, count: int, stride: int) -> list[tuple[NDArray[np.intp], Float64Array]]:
-    """Offsets and weights of the two voxels around places along an axis; of one outside 0 and 0."""
-    place = np.clip(place, -1, count)  # beyond, both lie outside
-    low = np.floor(place).astype(np.intp)
-    above = place - low
-    found = []
-    for index, weight in ((low, 1 - above), (low + 1, above)):
-        inside = (index >= 0) & (index < count)
-        found.append((np.where(inside, index * stride, 0), np.where(inside, weight, 0)))
-    return found
-
-
-def _image(geometry: Geometry, volume: Volume, image: ArrayLike) -> Float64Array:
-    geometry.check(volume)
-    array = np.asarray(image, dtype=np.float64)
-    checks.shape("image", array, volume.shape, checks.IMAGE_AXES[volume.ndim], "the volume")
-    return array.ravel()
-
-
-def _projections(geometry: Geometry, volume: Volume, projections: ArrayLike) -> Float64Array:
-    """(views, rows, columns), in 2D of one row."""
-    geometry.check(volume)
-    array = np.asarray(projections, dtype=np.float64)
-    checks.shape("projections", array, geometry.shape, checks.DATA_AXES[volume.ndim], "the geometry")
-    return array.reshape(geometry.views, geometry.detector.rows, geometry.detector.columns)
+def _reshaped(name: str, given: ArrayLike, expected: tuple[int, ...], shape: tuple[int, ...]) -> Float64Array:
+    array = np.asarray(given, dtype=np.float64)
+    if array.shape != expected:
+        raise ArrayError(f"{name}: its shape is {array.shape}; give {expected}")
+    return array.reshape(shape)

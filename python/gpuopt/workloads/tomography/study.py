@@ -27,13 +27,13 @@ def _pictures(problem: Problem, device: Device, directory: Path, study: Study) -
 
 WORKLOAD = Workload(
     name="tomography",
-    summary="Back projection of a scan's views into a volume: a paper's ladder at its two sizes, ours, and SART's "
-    "images.",
+    summary="Back projection of a scan's views into a volume: the steps of a paper at its two sizes, our kernels, and "
+    "images that SART makes.",
     subject="CASE",
     default=("I1", "I2", "cube"),
-    subject_help="I1 and I2 (the paper's; a CPU is given one in 192 of their views, I1full all), cube (512^3 voxels, "
-    "496 views of 960 x 1248; a small one for a CPU), slice (a plane, which scikit-image knows too), N of N^3 voxels, "
-    "or NxVIEWSxROWSxCOLUMNS",
+    subject_help="I1 and I2 (the paper's; a CPU is given one in 192 of their views, with I1full all), cube (512^3 "
+    "voxels, 496 views of 960 x 1248; a small one for a CPU), slice (a plane, which scikit-image can do too), N for "
+    "N^3 voxels, or NxVIEWSxROWSxCOLUMNS",
     dtypes=("float32",),
     problem=_problem,
     pictures=_pictures,
@@ -45,7 +45,7 @@ WORKLOAD = Workload(
             type=click.Choice(["none", "adjoint", "fdk"]),
             default="none",
             show_default=True,
-            help="What a view's value counts with at a voxel.",
+            help="What a view's value at a voxel is multiplied by.",
         ),
     ),
 )
