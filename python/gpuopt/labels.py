@@ -1,4 +1,4 @@
-"""What tables, sentences and pictures call the things of a workload.
+"""The words that tables, sentences and pictures use for a workload.
 
 A workload's room may have a module ``labels`` with ``LABELS``; code of the lab asks :func:`of` and knows no workload by
 name. A kernel of the user's own gets its words by :func:`register`.
@@ -56,7 +56,7 @@ def register(workload: str, labels: Labels) -> None:
 
 
 def of(workload: object) -> Labels:
-    """The words of a workload; those that hold for any where it has none of its own."""
+    """The words of a workload; the default ones where it has none of its own."""
     name = str(workload or "")
     return _registered.get(name) or _own(name)
 

@@ -1,16 +1,32 @@
-"""What a sweep needs to know: inputs, a reference in double precision, a tolerance, and how a configuration is bound
+"""A problem as a sweep takes it: inputs, a reference in double precision, a tolerance, and how a configuration is bound
 to a device."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 
 from gpuopt._core import Device, DeviceArray, Prepared
 from gpuopt.configuration import Configuration
+
+
+class Work(TypedDict, total=False):
+    """The declared work of one run: bytes by class of memory, special functions by name, and what it does in the
+    workload's own unit."""
+
+    flops: float | None
+    bytes: Mapping[str, float]
+    special: Mapping[str, float]
+    counted: Mapping[str, float]
+
+
+def work_of(prepared: Prepared) -> Work:
+    """The work that a plan declares; the count in the workload's own unit is the problem's."""
+    declared = prepared.work
+    return {"flops": declared["flops"], "bytes": declared["bytes"], "special": declared["special"]}
 
 
 @dataclass(frozen=True)
@@ -24,17 +40,21 @@ class Bound:
     doubled: Prepared | None = None  # the same with twice the work: it must take twice the time
 
     @property
-    def work(self) -> dict[str, Any]:
+    def work(self) -> Work:
         """Declared flops, special functions and bytes by memory class of one run."""
-        return self.prepared.work
+        return work_of(self.prepared)
 
 
 def _identity(result: Any) -> np.ndarray:
     return np.asarray(result)
 
 
+State = TypeVar("State")
+Result = TypeVar("Result")
+
+
 @dataclass(frozen=True)
-class Peer:
+class Peer(Generic[State, Result]):
     """A competitor in a sweep.
 
     ``prepare(problem)`` makes its state (uploads, conversions: not timed). ``run(state)`` is one product, which returns
@@ -45,15 +65,18 @@ class Peer:
     """
 
     name: str
-    prepare: Callable[[Problem], Any]
-    run: Callable[[Any], Any]
-    fetch: Callable[[Any], np.ndarray] = _identity
-    sample: Callable[[Any, int, int], list[float]] | None = None
+    prepare: Callable[[Problem], State]
+    run: Callable[[State], Result]
+    fetch: Callable[[Result], np.ndarray] = _identity
+    sample: Callable[[State, int, int], list[float]] | None = None
     platform: str = "host"
     tolerance: Callable[[Problem], np.ndarray] | None = None
 
 
-def _no_peers(device: Device, notes: list[str]) -> list[Peer]:
+AnyPeer = Peer[Any, Any]  # peers of different libraries stand in one list
+
+
+def _no_peers(device: Device, notes: list[str]) -> list[AnyPeer]:
     return []
 
 
@@ -98,10 +121,10 @@ class Problem:
     tunable: Callable[[Configuration], bool] = lambda configuration: True
     untuned: Configuration | None = None
     family: str = ""
-    peers: Callable[[Device, list[str]], list[Peer]] = _no_peers
+    peers: Callable[[Device, list[str]], list[AnyPeer]] = _no_peers
 
     def seen(self, output: np.ndarray) -> np.ndarray:
-        """What of an output ``reference`` is of."""
+        """The part of an output that ``reference`` holds the right values of."""
         return output if self.checked is None else output[self.checked]
 
     def tolerance_for(self, configuration: Configuration) -> np.ndarray:

@@ -27,7 +27,7 @@ __all__ = [
     "tune",
 ]
 
-# What a person finds here although it is made of the lab, and not the lab of it: looked up when it is asked for.
+# Names that people look for here, although their modules import the lab: they are imported when they are asked for.
 _ABOVE = {"Point": "gpuopt.workloads.microbench.points", "profile": "gpuopt.workloads.microbench.ceilings"}
 _MODULES = {"plots": "gpuopt.lab.show.ladder", "device_plots": "gpuopt.workloads.microbench.pictures"}
 

@@ -1,24 +1,16 @@
-"""What a sweep returns: rows, and how a person reads them. Nothing here touches a device."""
+"""What a sweep returns: its rows, with tables, sentences and pictures of them. Nothing here touches a device."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from gpuopt.lab.rows.groups import (
-    where,
-)
+from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
+from gpuopt.lab.rows.study_rows import StudyRows, joined_info
 from gpuopt.lab.rows.table import Sheet
-
-if TYPE_CHECKING:
-    pass
-
-
-from gpuopt.lab.rows.study_rows import StudyRows
 
 
 class Study(StudyRows):
@@ -35,17 +27,15 @@ class Study(StudyRows):
 
     @classmethod
     def joined(cls, studies: Sequence[Study]) -> Study:
-        """One study of the rows of several, each problem's told apart."""
-        infos = [study.problem_info for study in studies]
-        shared = {key: value for key, value in infos[0].items() if all(info.get(key) == value for info in infos)}
-        times = {key: sum(info[key] for info in infos) for key in ("wall_s", "harness_s") if all(map(_has(key), infos))}
+        """One study of the rows of several studies; tables and pictures keep their problems apart."""
         notes = dict.fromkeys(note for study in studies for note in study.notes)
-        joined = cls((row for study in studies for row in study.rows), {**shared, **times}, list(notes))
+        info = joined_info([study.problem_info for study in studies])
+        joined = cls((row for study in studies for row in study.rows), info, list(notes))
         joined.interrupted = any(study.interrupted for study in studies)
         return joined
 
     def sentences(self) -> list[str]:
-        """One sentence a step that says what its numbers show, and no more than they show."""
+        """One sentence for each step, which says what the step's numbers show and nothing else."""
         from gpuopt.lab.show import sentences as explain
 
         return explain.sentences(self)
@@ -98,10 +88,6 @@ class Study(StudyRows):
             share = f"{spent:.1f} s of {wall:.1f} s ({100 * spent / wall:.1f} %)"
             made[-1].footers.append(("harness", f"{share}, the rest was builds, transfers, runs and checks"))
         return made
-
-
-def _has(key: str) -> Callable[[Mapping[str, Any]], bool]:
-    return lambda info: info.get(key) is not None
 
 
 def _by_device(rows: list[Row]) -> list[list[Row]]:

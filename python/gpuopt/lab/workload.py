@@ -1,4 +1,4 @@
-"""A workload's record: what `gpuopt study` and `gpuopt tune` can be asked for, and what makes it.
+"""A workload's record: what `gpuopt study` and `gpuopt tune` accept for it, and the functions that do it.
 
 Each room ``workloads/<w>/study.py`` holds one as ``WORKLOAD``; `gpuopt.registry` collects them.
 """

@@ -110,7 +110,7 @@ def test_cupy_products_share_a_pair_of_events(monkeypatch: pytest.MonkeyPatch) -
     cupy.cuda = SimpleNamespace(Event=Event, get_elapsed_time=lambda start, stop: stop.at - start.at)
     cupy.cuda.Device = lambda number: contextlib.nullcontext()
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    state = Product(clock), None, 0
+    state = cuda.CupyProduct(Product(clock), None, 0)
     assert cuda.cupy_sample(state, 2, 1) == pytest.approx([1.0, 1.0])
     assert cuda.cupy_sample(state, 3, 100) == pytest.approx([0.2575] * 3)
     assert len(events) == 2 * 5
@@ -176,7 +176,7 @@ def test_cupy_works_on_the_chosen_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
             return current[-1]
 
     sys.modules["cupy"].cuda.Device = on
-    assert cuda.cupy_run((Matrix(), None, 1)) == 1
+    assert cuda.cupy_run(cuda.CupyProduct(Matrix(), None, 1)) == 1
 
 
 def test_a_broken_cupy_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:

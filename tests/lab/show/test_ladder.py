@@ -180,10 +180,12 @@ def test_bars_and_bounds_have_the_rows_values(study: Study) -> None:
 
 def test_a_bound_far_beyond_the_fastest_is_an_arrow() -> None:
     rows = [timed("summary", name, ms, bound_ms=bound) for name, ms, bound in (("a", 4.0, 3.0), ("b", 2.0, 0.01))]
-    figure = plots.ladder(Study(rows))
+    study = Study(rows)
+    figure = plots.ladder(study)
     ax = figure.findobj(Axes)[0]
     limit = ax.get_xlim()[1]
-    rate = plots._metric(rows).value
+    rate = plots._metric(study.rows).value
+    rows = study.rows
     assert rate(rows[1]) < limit < 3 * rate(rows[1])
     (arrow,) = [line for line in ax.lines if line.get_marker() == ">"]
     assert rate(rows[1]) < arrow.get_xdata()[0] < limit

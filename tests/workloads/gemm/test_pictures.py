@@ -20,7 +20,7 @@ from matplotlib.legend import Legend
 from matplotlib.patches import Rectangle
 
 from gpuopt import papers
-from gpuopt.lab import gemm_plots
+from gpuopt.lab import gemm_plots, tmv_plots
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.table import TERA
 
@@ -157,7 +157,7 @@ def test_unrolling_by_size() -> None:
 
 
 def test_bandwidths() -> None:
-    (ax,) = gemm_plots.bandwidths(several("tmv")).findobj(Axes)
+    (ax,) = tmv_plots.bandwidths(several("tmv")).findobj(Axes)
     found = lines(ax)
     x, rates = found["best"]
     np.testing.assert_allclose(x, [4 * n * n * 1e-6 for n in SIZES])
@@ -171,7 +171,7 @@ def test_files(tmp_path: Path) -> None:
         return [path.name for path in paths]
 
     assert names(gemm_plots.save(several(), tmp_path / "new")) == ["gains.png", "sizes.png", "unrolling.png"]
-    assert names(gemm_plots.save_tmv(several("tmv"), tmp_path)) == ["gains.png", "bandwidths.png"]
+    assert names(tmv_plots.save(several("tmv"), tmp_path)) == ["gains.png", "bandwidths.png"]
     one = step_rows("gemm", {"M": 8, "N": 8, "K": 8})
     assert names(gemm_plots.save(Study(one), tmp_path)) == ["gains.png"]
     ours = [r for r in one if not r["preset"]]

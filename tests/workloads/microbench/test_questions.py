@@ -7,6 +7,7 @@ import pytest
 import gpuopt
 from gpuopt import ParameterError, microbench
 from gpuopt.lab.report import Study
+from gpuopt.lab.rows.schema import Row, complete
 from gpuopt.lab.show.points import element_name, rate_of, sheet
 from gpuopt.selection import reads_ptx
 from gpuopt.workloads.microbench import questions
@@ -127,8 +128,8 @@ def test_element_names() -> None:
     assert questions.element("float32") == ("float32", {"WIDTH": 1, "STRUCT": 0})
     assert questions.element("struct32") == ("float32", {"WIDTH": 32, "STRUCT": 1})
     assert questions.element("ushort2") == ("uint16", {"WIDTH": 2, "STRUCT": 0})
-    assert element_name({"dtype": "int8", "params": {"WIDTH": 1}}) == "char"
-    assert element_name({"dtype": "float32", "params": {"WIDTH": 5, "STRUCT": 1}}) == "struct of 5 floats"
+    assert element_name(complete({"dtype": "int8", "params": {"WIDTH": 1}})) == "char"
+    assert element_name(complete({"dtype": "float32", "params": {"WIDTH": 5, "STRUCT": 1}})) == "struct of 5 floats"
 
 
 @pytest.mark.parametrize("quick", [True, False])
@@ -149,15 +150,9 @@ def test_working_sets_reach_from_caches_to_memory(device: gpuopt.Device, monkeyp
 
 
 def test_the_table_of_points_has_units() -> None:
-    def row(family: str, **fields: object) -> dict[str, object]:
-        return {
-            "family": family,
-            "configuration": family,
-            "variant": family,
-            "status": "ok",
-            "median_ms": 1.0,
-            **fields,
-        }
+    def row(family: str, **fields: object) -> Row:
+        named = {"family": family, "configuration": family, "variant": family, "status": "ok", "median_ms": 1.0}
+        return complete({**named, **fields})
 
     rows = [
         row("read", gb_s=20.0, dtype="float32", sizes={"bytes": 1e6}),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from gpuopt import _core, host_memory
 from gpuopt._core import Device, DeviceArray, DeviceMemoryError, Error, MismatchError, OpenCLError, Prepared
 from gpuopt.configuration import Configuration, complete
 from gpuopt.lab.timing.samplers import batch_for
-
-if TYPE_CHECKING:
-    pass
 
 MIB = 1 << 20
 
@@ -66,7 +62,7 @@ class BandwidthTest:
         half = max(footprint_bytes // 2 // 64 * 64, 4096)
         self.footprint_bytes = footprint_bytes
         elements = half // 4
-        # One random block, repeated: memory cannot compress it, and the host makes it in no time.
+        # One random block, repeated: memory cannot compress it, and the host makes it quickly.
         block = np.random.default_rng(seed).uniform(0.5, 1.5, min(elements, MIB)).astype(np.float32)
         self.host_half = np.resize(block, elements)
         self.whole = _core.to_device(np.resize(block, 2 * elements), device)

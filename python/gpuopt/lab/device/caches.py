@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from gpuopt import _core
 from gpuopt._core import Device, Error, Prepared
 from gpuopt.lab.device.bandwidth import MIB, BandwidthTest, affordable_bytes
 from gpuopt.lab.device.environment import llc_bytes
-
-if TYPE_CHECKING:
-    pass
+from gpuopt.lab.rows.schema import CacheState
 
 
 @dataclass(frozen=True)
 class CacheSize:
-    """The size of a last-level cache, None where nothing tells it; ``notes`` say what stood in the way."""
+    """The size of a last-level cache, None where it is unknown; ``notes`` say why."""
 
     bytes: int | None
     notes: tuple[str, ...] = ()
@@ -29,7 +26,7 @@ SMALLEST = 8 * MIB  # the least working set that a GPU's cache is looked for wit
 
 @cache
 def last_level_cache(device_index: int) -> CacheSize:
-    """The device's last-level cache; of 0 bytes where none shows.
+    """The size of the device's last-level cache; 0 bytes where the measurement shows none.
 
     A CPU's operating system knows it. A GPU's is found by reading ever larger working sets: the OpenCL query is not it
     (on an H200 it says 4.1 MiB, the cache is 50-60 MB). It is the largest one read more than 15 % faster than memory,
@@ -57,7 +54,7 @@ def last_level_cache(device_index: int) -> CacheSize:
 
 
 def _read_ms(device: Device, size: int, notes: list[str]) -> float | None:
-    """The fastest read of this size, None where nothing reads it; a launch is a good part of it in a fast cache."""
+    """Milliseconds of the fastest read of this size, None where none ran. Of a small size, the launch is much of it."""
     try:
         found = BandwidthTest(device, size, notes).candidates()
         rates = [rate for shape, _, rate in found if shape.variant.startswith("read")]
@@ -67,7 +64,7 @@ def _read_ms(device: Device, size: int, notes: list[str]) -> float | None:
     return size / max(rates) * 1e-6 if rates else None
 
 
-def cache_state(device: Device, footprint_bytes: int, notes: list[str]) -> str:
+def cache_state(device: Device, footprint_bytes: int, notes: list[str]) -> CacheState:
     """``"large"`` when repeated runs cannot live in the cache (8 times its size), else ``"hot"``."""
     found = last_level_cache(device.index)
     notes += [note for note in found.notes if note not in notes]
@@ -78,8 +75,8 @@ def cache_state(device: Device, footprint_bytes: int, notes: list[str]) -> str:
 
 
 def flusher(device: Device, notes: list[str]) -> Callable[[], None]:
-    """A function that empties the caches of anything useful: it copies, then reads twice the last-level cache, so that
-    no dirty line is left for the next sample to pay for."""
+    """A function that flushes the caches. It copies, then reads twice the last-level cache: the read leaves no dirty
+    line whose write-back the next sample would have to wait for."""
     test = BandwidthTest.fitting(device, 4 * (last_level_cache(device.index).bytes or 64 * MIB), notes)
     plans: dict[str, Prepared] = {}
     for configuration, prepared, _ in test.candidates():

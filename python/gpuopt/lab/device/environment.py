@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from gpuopt import _core, host_memory
+from gpuopt._core import Device
 from gpuopt.doctor import VARIABLES
+from gpuopt.lab.rows.facts import CpuFacts, DeviceFacts, DeviceState, Environment, GpuFacts, HostState, SourceFacts
 from gpuopt.lab.rows.schema import plain, sha256
 
 PACKAGE = Path(__file__).parents[2]
@@ -38,36 +40,34 @@ _THROTTLE_BITS = {
 }
 
 
-def environment(device: Any = None) -> dict[str, Any]:
+def environment(device: Device | None = None) -> Environment:
     """The facts of a run: device, cpu, memory, gpu, variables, software, source; with `env_hash` and `state`.
 
     ``env_hash`` is the SHA-256 of all facts but ``state``, which holds what changes by itself (load, free memory,
     clocks). ``device`` is a gpuopt.Device, None for the host alone. Takes some ms; made for once a run.
     """
-    facts = plain(
-        {
-            "device": _device_facts(device),
-            "cpu": _cpu_facts(),
-            "memory": {"total_bytes": host_memory.total_bytes(), "limit_bytes": host_memory.limit_bytes()},
-            "gpu": _gpu_facts(device),
-            "variables": _variables(os.environ),
-            "software": _software(),
-            "source": _source(),
-        }
-    )
+    found: Environment = {
+        "device": _device_facts(device),
+        "cpu": _cpu_facts(),
+        "memory": {"total_bytes": host_memory.total_bytes(), "limit_bytes": host_memory.limit_bytes()},
+        "gpu": _gpu_facts(device),
+        "variables": _variables(os.environ),
+        "software": _software(),
+        "source": _source(),
+    }
+    facts: Environment = plain(found)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    free = host_memory.available_bytes()
-    state = {"load": load, "available_bytes": free, **device_state(device), **_pcie_now(device)}
-    return {**facts, "env_hash": sha256(facts), "state": plain(state)}
+    now = {"load": load, "available_bytes": host_memory.available_bytes(), **device_state(device), **_pcie_now(device)}
+    return {**facts, "env_hash": sha256(facts), "state": plain(now)}
 
 
-def device_state(device: Any = None) -> dict[str, Any]:
+def device_state(device: Device | None = None) -> DeviceState:
     """The row's `device_state` group now: core_mhz, mem_mhz, temp_c, power_w (NVML's mean of a second), throttle.
 
     ``throttle`` is "none" or the reasons joined by "+". NVIDIA GPUs through NVML (13 us on an H200, 2026-11-21); CPU
     devices, and the host for None, through sysfs, else /proc/cpuinfo, whose MHz a virtual machine may never change.
     """
-    state = dict.fromkeys(("core_mhz", "mem_mhz", "temp_c", "power_w", "throttle"))
+    state: DeviceState = {"core_mhz": None, "mem_mhz": None, "temp_c": None, "power_w": None, "throttle": None}
     if device is None or getattr(device, "type", None) == "cpu":
         return state | {"core_mhz": _cpu_mhz(), "temp_c": _cpu_celsius()}
     gpu = _Gpu.of(device)
@@ -89,15 +89,14 @@ def throttle_words(reasons: int) -> str:
     return "+".join(word for bit, word in _THROTTLE_BITS.items() if reasons & bit) or "none"
 
 
-def is_throttled(states: Iterable[Mapping[str, Any]]) -> bool:
+def is_throttled(states: Iterable[DeviceState]) -> bool:
     """Whether any of these device states earns the flag `throttled`."""
     return any(state["throttle"] not in (None, "none") for state in states)
 
 
-def device_label(device: Any) -> str:
+def device_label(device: Device) -> str:
     """What rows call a device: its name, with the number that tells it from others of that name on its platform."""
-    label: str = device.key.removeprefix(f"{device.platform} / ")
-    return label
+    return device.key.removeprefix(f"{device.platform} / ")
 
 
 def slug(name: str) -> str:
@@ -147,16 +146,26 @@ def _cpuinfo(name: str) -> str | None:
     return match[1].strip() if match else None
 
 
-def _device_facts(device: Any) -> dict[str, Any] | None:
+def _device_facts(device: Device | None) -> DeviceFacts | None:
     if device is None:
         return None
-    names = ("name", "platform", "vendor", "version", "driver", "type", "compute_units", "clock_mhz", "global_bytes")
     extensions = getattr(device, "extensions", None) or []
     words = extensions.split() if isinstance(extensions, str) else extensions
-    return {name: getattr(device, name, None) for name in names} | {"extensions_sha256": sha256(sorted(set(words)))}
+    return {
+        "name": getattr(device, "name", None),
+        "platform": getattr(device, "platform", None),
+        "vendor": getattr(device, "vendor", None),
+        "version": getattr(device, "version", None),
+        "driver": getattr(device, "driver", None),
+        "type": getattr(device, "type", None),
+        "compute_units": getattr(device, "compute_units", None),
+        "clock_mhz": getattr(device, "clock_mhz", None),
+        "global_bytes": getattr(device, "global_bytes", None),
+        "extensions_sha256": sha256(sorted(set(words))),
+    }
 
 
-def _cpu_facts() -> dict[str, Any]:
+def _cpu_facts() -> CpuFacts:
     cpu = "sys/devices/system/cpu"
     cores = {(_read(f"{at}/physical_package_id"), _read(f"{at}/core_id")) for at in _glob(f"{cpu}/cpu[0-9]*/topology")}
     part = f"implementer {_cpuinfo('CPU implementer')} part {_cpuinfo('CPU part')}" if _cpuinfo("CPU part") else None
@@ -239,7 +248,7 @@ def _software() -> dict[str, str | None]:
     return {"os": f"{platform.system()} {platform.release()}", "python": python, **versions}
 
 
-def _source() -> dict[str, Any] | None:
+def _source() -> SourceFacts | None:
     """Commit and dirty flag if the package runs from a working tree that tracks it, not merely inside one."""
     folder = PACKAGE
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -280,10 +289,10 @@ class _Gpu:
         self.nvml, self.handle = nvml, handle
 
     @classmethod
-    def of(cls, device: Any) -> _Gpu | None:
+    def of(cls, device: Device | None) -> _Gpu | None:
         """The GPU behind an OpenCL device: by PCI address if the device has `pci`, else by an unambiguous name."""
         maker = f"{getattr(device, 'vendor', '')} {getattr(device, 'platform', '')}".lower()
-        if getattr(device, "type", None) != "gpu" or "nvidia" not in maker:
+        if device is None or getattr(device, "type", None) != "gpu" or "nvidia" not in maker:
             return None
         return cls._find(os.getpid(), device.name, getattr(device, "pci", None), os.environ.get("CUDA_VISIBLE_DEVICES"))
 
@@ -317,8 +326,8 @@ def _text(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _gpu_facts(device: Any) -> dict[str, Any] | None:
-    gpu = None if device is None else _Gpu.of(device)
+def _gpu_facts(device: Device | None) -> GpuFacts | None:
+    gpu = _Gpu.of(device)
     if gpu is None:
         return None
     ecc, mig = gpu.ask("nvmlDeviceGetEccMode"), gpu.ask("nvmlDeviceGetMigMode")
@@ -337,9 +346,9 @@ def _gpu_facts(device: Any) -> dict[str, Any] | None:
     }
 
 
-def _pcie_now(device: Any) -> dict[str, Any]:
+def _pcie_now(device: Device | None) -> HostState:
     """The link as it stands; a GPU lowers it when idle, so it is no fact of the environment."""
-    gpu = None if device is None else _Gpu.of(device)
+    gpu = _Gpu.of(device)
     if gpu is None:
         return {}
     return {

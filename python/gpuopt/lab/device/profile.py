@@ -24,7 +24,7 @@ SCHEMA = 2  # of schema 1 the rows were whole; read as well
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The fastest that was measured of one kind of work: ``rate`` in ``unit`` with its interval, by which kernel."""
+    """The highest rate that was measured of one kind of work, its unit and interval, and the kernel that reached it."""
 
     rate: float
     unit: str

@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpuopt import files
 from gpuopt.lab.rows import templates
 from gpuopt.lab.rows.schema import FIELDS, GROUPS, SCHEMA, ResultsError, Row, plain
 from gpuopt.lab.rows.store import Damage, Store, no_templates, row_of
+from gpuopt.lab.rows.templates import Fields
 
 _SAMPLES = frozenset(("samples_ms", "q1_ms", "q3_ms", "p95_ms", "mad_ms")).union(
     ("autocorr1", "drift_pct_s", "bimodal", "queued_start_ms")
@@ -73,25 +75,12 @@ def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] 
         now = path.stat()
         if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise ResultsError(f"{path} was written to meanwhile: nothing was written; wait until its sweep has ended")
-        _replace(end.resolve(), text)
+        files.write(end.resolve(), [text])
     except RecursionError:
         raise ResultsError(f"{path} holds a row that is nested too deeply: nothing was written") from None
     except OSError as error:
         raise ResultsError(f"{error.filename or end}: {error.strerror or error}; nothing was written") from error
     return Compacted(end, len(rows), before.st_size, len(text), store.problems)
-
-
-def _replace(path: Path, text: bytes) -> None:
-    """Readers and a full disk find the old file or the new one, whole."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(beside, "wb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def compact(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -105,7 +94,7 @@ def compact(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     lines: list[str] = []
     written: set[str] = set()
 
-    def template(like: str | None, fields: Row) -> str:
+    def template(like: str | None, fields: Fields) -> str:
         name = templates.name_of(like, fields)
         if name not in written:
             written.add(name)
@@ -136,10 +125,10 @@ def read(lines: Iterable[Any]) -> list[Row]:
 _Group = tuple[str, str]  # key and role
 
 
-def _kept(rows: list[Row]) -> tuple[list[tuple[Row, _Group]], dict[_Group, list[Row]]]:
+def _kept(rows: list[Fields]) -> tuple[list[tuple[Fields, _Group]], dict[_Group, list[Fields]]]:
     """What stays of each row, with the group whose template it may extend; and of each group its blocks."""
-    groups: dict[_Group, list[Row]] = {}
-    kept: list[tuple[Row, _Group]] = []
+    groups: dict[_Group, list[Fields]] = {}
+    kept: list[tuple[Fields, _Group]] = []
     complete = [_complete(row) for row in rows]
     summed = {_group(row) for row in complete if (row.get("kind"), row.get("status")) == ("summary", "ok")}
     for row in complete:
@@ -157,17 +146,17 @@ def _kept(rows: list[Row]) -> tuple[list[tuple[Row, _Group]], dict[_Group, list[
     return kept, groups
 
 
-def _group(row: Row) -> _Group:
+def _group(row: Fields) -> _Group:
     return str(row["key"]), str(row.get("role"))
 
 
-def _complete(row: Row) -> Row:
+def _complete(row: Fields) -> Fields:
     """The row as a store reads it."""
     (made,) = read([{"schema": SCHEMA} | {field: value for field, value in row.items() if value is not None}])
-    return made
+    return dict(made)
 
 
-def _without_derived(row: Row) -> Row:
+def _without_derived(row: Fields) -> Fields:
     """The fields that are there, in one order, without the hashes that the reader makes of them."""
     there = [field for field, value in row.items() if value is not None]
     there.sort(key=lambda field: (_PLACE.get(field, len(_PLACE)), field))
@@ -184,7 +173,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def _common(rows: list[Row]) -> Row:
+def _common(rows: list[Fields]) -> Fields:
     """The fields that all of the rows have with one value."""
     return {
         field: value
@@ -193,7 +182,7 @@ def _common(rows: list[Row]) -> Row:
     }
 
 
-def _usual(rows: list[Row]) -> Row:
+def _usual(rows: list[Fields]) -> Fields:
     """The fields that more than half of several rows have with one value."""
     counts = Counter((field, _text(value)) for row in rows for field, value in row.items())
     usual = [(field, text) for (field, text), count in counts.items() if 2 * count > len(rows) > 1]
@@ -201,7 +190,7 @@ def _usual(rows: list[Row]) -> Row:
     return {field: json.loads(text) for field, text in usual[: templates.MOST_FIELDS]}
 
 
-def _beyond(base: Row, row: Row) -> Row:
+def _beyond(base: Fields, row: Fields) -> Fields:
     """What extends ``base`` to ``row``: the fields that differ, None for those that the row does not have."""
     own = {field: value for field, value in row.items() if field not in base or _text(value) != _text(base[field])}
     return own | {field: None for field in base if field not in row}

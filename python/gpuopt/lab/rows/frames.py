@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpuopt.lab.rows.schema import FIELDS, ResultsError, Row
+from gpuopt.lab.rows.schema import FIELDS, ResultsError
 
 if TYPE_CHECKING:
     import pandas
@@ -22,7 +22,7 @@ def to_pandas(rows: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
         raise ResultsError("to_pandas needs pandas: pip install 'gpuopt[lab]'") from error
     flat = []
     for row in (row for row in rows if row.get("kind") != "environment"):
-        line: Row = {}
+        line: dict[str, object] = {}
         for field, value in row.items():
             if isinstance(value, Mapping):
                 line.update({f"{field}.{name}": item for name, item in value.items()})

@@ -1,35 +1,38 @@
-"""Rows that may stand beside each other: sections, groups, and what tells rows apart."""
+"""Which rows can be compared with each other (groups), in which part of a table they stand (sections), and what tells
+rows apart."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 
 from gpuopt import labels
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, field, levels, number_of, time_ms
 from gpuopt.lab.timing import statistics
 
 PAPER, OURS, PEERS = "the paper's steps", "ours", "peers"
 ROUNDED, CALLS = "ours, 16-bit values", "whole calls"
 SECTIONS = (PAPER, OURS, ROUNDED, CALLS, PEERS)
 
-# A table, a picture and a ratio are of one such place. Ceilings and launches have a dtype and sizes of their own.
+# Rows that agree in these fields can be compared: they share a table, a picture, a ratio. Ceilings and launches have a
+# dtype and sizes of their own, so they agree with the others in the fields of BESIDE alone.
 BESIDE = ("device", "driver", "problem", "footprint_bytes", "cache_state", "protocol")
 PLACE = (*BESIDE, "dtype", "sizes")
 
 
 @dataclass(frozen=True)
 class Group:
-    """The summary rows that may stand beside each other: one device, problem, dtype, cache state and protocol.
+    """The summary rows that can be compared: of one device, problem, dtype, cache state and protocol.
 
-    ``band`` is the noise of its baseline against itself, as a fraction; 0 where nothing tells it.
+    ``band`` is the noise of the baseline against itself, as a fraction; 0 where it was not measured.
     """
 
-    rows: list[Row] = field(repr=False)
-    blocks: list[Row] = field(repr=False)
-    ceilings: list[Row] = field(repr=False)
-    overheads: list[Row] = field(repr=False)
+    rows: list[Row] = dataclasses.field(repr=False)
+    blocks: list[Row] = dataclasses.field(repr=False)
+    ceilings: list[Row] = dataclasses.field(repr=False)
+    overheads: list[Row] = dataclasses.field(repr=False)
     band: float = 0.0
 
     @property
@@ -38,24 +41,24 @@ class Group:
 
     @property
     def device(self) -> str:
-        return str(self.first.get("device") or "")
+        return str(self.first["device"] or "")
 
     @property
     def problem(self) -> str:
-        return str(self.first.get("problem") or "")
+        return str(self.first["problem"] or "")
 
     @property
     def dtype(self) -> str:
-        return str(self.first.get("dtype") or "")
+        return str(self.first["dtype"] or "")
 
     @property
     def cache_state(self) -> str:
-        return str(self.first.get("cache_state") or "")
+        return str(self.first["cache_state"] or "")
 
     @property
     def sizes(self) -> str:
         """`rows=4096 diags=81`."""
-        return " ".join(f"{name}={size}" for name, size in (self.first.get("sizes") or {}).items())
+        return " ".join(f"{name}={size}" for name, size in (self.first["sizes"] or {}).items())
 
     def section(self, name: str) -> list[Row]:
         """The rows of one of `SECTIONS`, in reading order."""
@@ -63,17 +66,19 @@ class Group:
 
     def ceiling_rates(self) -> dict[str, float]:
         """The best rate in GB/s of each ceiling kernel; summaries count more than single blocks."""
-        here = [c for c in self.ceilings if c.get("gb_s")]
-        final = [c for c in here if c.get("kind") == "summary"] or here
-        names = dict.fromkeys(str(c["variant"]) for c in final)
-        return {name: max(float(c["gb_s"]) for c in final if c["variant"] == name) for name in names}
+        here = [row for row in self.ceilings if row["gb_s"]]
+        rates: dict[str, float] = {}
+        for row in [row for row in here if row["kind"] == "summary"] or here:
+            name = str(row["variant"])
+            rates[name] = max(number_of(row, "gb_s"), rates.get(name, 0.0))
+        return rates
 
     @property
     def launch_ms(self) -> float | None:
         """What one launch takes where launches are queued back to back, None where it was not measured."""
-        times = [r for r in self.overheads if r.get("median_ms")]
-        final = [r for r in times if r.get("kind") == "summary"] or times
-        return median(float(r["median_ms"]) for r in final) if final else None
+        times = [r for r in self.overheads if r["median_ms"]]
+        final = [r for r in times if r["kind"] == "summary"] or times
+        return median(map(time_ms, final)) if final else None
 
     def label(self, row: Row) -> str:
         """The row's variant; where that is not unique here, its preset or precision, or the levels that tell it from
@@ -81,30 +86,30 @@ class Group:
         twins = [other for other in self.rows if other["variant"] == row["variant"]]
         if len(twins) == 1:
             return str(row["variant"])
-        if row.get("preset"):
+        if row["preset"]:
             return str(row["preset"]).split(":")[-1]
         if (name := precision_of(row)) and [precision_of(other) for other in twins].count(name) == 1:
             return f"{row['variant']} {name}"
-        rivals = [other for other in twins if not other.get("preset")]
-        own = row.get("params") or {}
-        telling = [name for name in own if any((other.get("params") or {}).get(name) != own[name] for other in rivals)]
+        rivals = [other for other in twins if not other["preset"]]
+        own = row["params"] or {}
+        telling = [name for name in own if any((other["params"] or {}).get(name) != own[name] for other in rivals)]
         text = f"{row['variant']}({', '.join(f'{name}={own[name]}' for name in telling)})"
-        return text if telling and len(rivals) > 1 else str(row.get("configuration") or row["variant"])
+        return text if telling and len(rivals) > 1 else str(row["configuration"] or row["variant"])
 
 
 def uncached_gflop_s(row: Row) -> float | None:
     """The rate that the row's no-cache bound allows, None where none is declared."""
-    return row["flops"] / row["uncached_ms"] * 1e-6 if row.get("flops") and row.get("uncached_ms") else None
+    return row["flops"] / row["uncached_ms"] * 1e-6 if row["flops"] and row["uncached_ms"] else None
 
 
 def counted_unit(rows: Iterable[Row]) -> str | None:
     """The unit that the rates of the rows count, such as `pair`; None where rates are of flops and bytes alone."""
-    return next((unit for row in rows for unit in row.get("counted") or {}), None)
+    return next((unit for row in rows for unit in row["counted"] or {}), None)
 
 
 def precision_of(row: Row) -> str:
     """The name of the precision that the row's parameters mean; empty for the arrays' own."""
-    return labels.of(row.get("workload")).precision_of(row.get("params") or {})
+    return labels.of(row["workload"]).precision_of(levels(row))
 
 
 def section_title(name: str, workload: str) -> str:
@@ -114,58 +119,60 @@ def section_title(name: str, workload: str) -> str:
 
 def section(row: Row) -> str:
     """Which of `SECTIONS` a row belongs to."""
-    if row.get("role") in ("peer", "call"):
+    if row["role"] in ("peer", "call"):
         return PEERS if row["role"] == "peer" else CALLS
-    if row.get("accuracy"):
+    if row["accuracy"]:
         return ROUNDED
-    return PAPER if str(row.get("preset") or "").startswith("paper:") else OURS
+    return PAPER if str(row["preset"] or "").startswith("paper:") else OURS
 
 
 def is_baseline(row: Row, of: Row) -> bool:
     """Whether `row` is what the ratio of `of` was taken against."""
-    names = [row.get("configuration"), row.get("preset"), None if row.get("params") else row.get("variant")]
-    return bool(of.get("baseline")) and of["baseline"] in names
+    names = [row["configuration"], row["preset"], None if row["params"] else row["variant"]]
+    return bool(of["baseline"]) and of["baseline"] in names
 
 
 def is_entry(row: Row) -> bool:
-    return row.get("role", "variant") in ("variant", "call", "peer") and row.get("variant") is not None
+    return (row["role"] or "variant") in ("variant", "call", "peer") and row["variant"] is not None
 
 
 def row_named(group: Group, name: str) -> Row | None:
     good = [row for row in group.rows if row["status"] == "ok"]
-    by = (group.label, lambda row: row.get("configuration"), lambda row: row.get("preset"))
+    by = (group.label, lambda row: row["configuration"], lambda row: row["preset"])
     return next((row for key in by for row in good if key(row) == name), None)
 
 
 def where(row: Row, keys: Sequence[str] = PLACE) -> Hashable:
-    """What rows must share to stand beside each other."""
-    facts = (row.get(key) for key in keys)
+    """The values that rows must have in common to be compared."""
+    facts = (field(row, key) for key in keys)
     return tuple(tuple(sorted(fact.items())) if isinstance(fact, dict) else fact for fact in facts)
 
 
 def identity(row: Row) -> Hashable:
-    """What the last row of replaces the earlier ones in a study."""
-    return (where(row), row.get("role"), row.get("configuration") or row.get("variant"))
+    """Rows of one identity replace each other in a study: the last one stands."""
+    return (where(row), row["role"], row["configuration"] or row["variant"])
 
 
 def is_confirmed(row: Row) -> bool:
-    return row.get("kind") == "summary" and (row.get("blocks") or statistics.MIN_BLOCKS) >= statistics.MIN_BLOCKS
+    return row["kind"] == "summary" and (row["blocks"] or statistics.MIN_BLOCKS) >= statistics.MIN_BLOCKS
 
 
 def tell_device_types(rows: list[Row]) -> None:
-    """Rows of earlier versions do not say it; the row of their environment does."""
-    facts = {row.get("env_hash"): row.get("environment") or {} for row in rows if row.get("kind") == "environment"}
+    """Fills in the device type of rows of earlier versions, which is in the row of their environment alone."""
+    facts = {row["env_hash"]: row["environment"] for row in rows if row["kind"] == "environment"}
     for row in rows:
-        if row.get("device_type") is None and row.get("env_hash") in facts:
-            row["device_type"] = (facts[row["env_hash"]].get("device") or {}).get("type")
+        told = facts.get(row["env_hash"])
+        device = told.get("device") if told else None
+        if row["device_type"] is None and device:
+            row["device_type"] = device.get("type")
 
 
 def representative(rows: list[Row]) -> Row:
     """The middle one of the good blocks, else the fastest good search row, else the last failure."""
-    blocks = sorted((row for row in rows if row["kind"] == "block" and row.get("status") == "ok"), key=seconds_of)
+    blocks = sorted((row for row in rows if row["kind"] == "block" and row["status"] == "ok"), key=seconds_of)
     return blocks[(len(blocks) - 1) // 2] if blocks else min(rows[::-1], key=seconds_of)
 
 
 def seconds_of(row: Row) -> float:
-    time = row.get("median_ms")
-    return float(time) if time is not None and row.get("status") == "ok" else float("inf")
+    time = row["median_ms"]
+    return float(time) if time is not None and row["status"] == "ok" else float("inf")

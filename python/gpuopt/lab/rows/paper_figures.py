@@ -58,17 +58,17 @@ def _paper_figures(workload: str) -> dict[str, PaperFigure]:
 
 
 def paper_figure(row: Row) -> PaperFigure | None:
-    """The paper's figure for the row's preset; None for what is not from a paper, and for another dtype than its."""
-    figure = _paper_figures(str(row.get("workload") or "")).get(str(row.get("preset") or ""))
-    if figure is None or row.get("dtype") not in (None, figure.dtype):
+    """What the paper printed for the row's preset; None for rows that are no paper's, and for another dtype."""
+    figure = _paper_figures(str(row["workload"] or "")).get(str(row["preset"] or ""))
+    if figure is None or row["dtype"] not in (None, figure.dtype):
         return None
-    if row.get("device_type") in (None, figure.device_type):
+    if row["device_type"] in (None, figure.device_type):
         return figure
     return replace(figure, device=f"{figure.device_type.upper()} {figure.device}")
 
 
 def paper_rank(row: Row) -> int:
-    """The row's place among the steps of all papers on its workload; behind them all for what is no preset."""
-    order = list(_paper_figures(str(row.get("workload") or "")))
-    preset = row.get("preset")
+    """The row's place among the steps of all papers on its workload; the last place for rows without a preset."""
+    order = list(_paper_figures(str(row["workload"] or "")))
+    preset = row["preset"]
     return order.index(preset) if preset in order else len(order)

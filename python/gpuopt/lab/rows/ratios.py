@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from gpuopt.lab.rows.groups import Group, is_baseline
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.table import spread
 from gpuopt.lab.timing import statistics
+from gpuopt.lab.timing.fields import Verdict
+
+PairedField = Literal["ratio", "median_ms"]  # what two rows can be held against each other by in one block
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,7 @@ class Ratio:
     mid: float
     lo: float | None
     hi: float | None
-    verdict: str | None
+    verdict: Verdict | None
     blocks: int
 
     @property
@@ -35,7 +39,7 @@ class Ratio:
         return self.speedup
 
     def is_clear(self, band: float) -> bool:
-        """Whether the interval alone lies beyond the band: a verdict may still fall to the number of comparisons."""
+        """Whether the interval lies outside the band; a verdict on one of many rows may still be AMBIGUOUS."""
         band = max(band, statistics.BAND_FLOOR)
         return bool(self.lo and self.hi and (self.hi < 1 - band or self.lo > 1 + band))
 
@@ -46,33 +50,39 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
     Both ratios of a block are held against the same sentinels, so their quotient is paired. Without common blocks the
     intervals of the rows are divided, which is wider than the truth.
     """
-    if is_baseline(reference, row) and row.get("ratio"):
-        limits = (row.get("ratio_lo"), row.get("ratio_hi")) if row.get("verdict") else (None, None)
-        return Ratio(float(row["ratio"]), *limits, row.get("verdict"), int(row.get("blocks") or 0))
-    for key in ("ratio", "median_ms"):
-        mine, theirs = by_block(group, row, key), by_block(group, reference, key)
-        common = sorted(mine.keys() & theirs.keys())
+    if is_baseline(reference, row) and row["ratio"]:
+        limits = (row["ratio_lo"], row["ratio_hi"]) if row["verdict"] else (None, None)
+        return Ratio(float(row["ratio"]), *limits, row["verdict"], int(row["blocks"] or 0))
+    keys: tuple[PairedField, ...] = ("ratio", "median_ms")
+    for key in keys:
+        own, other = by_block(group, row, key), by_block(group, reference, key)
+        common = sorted(own.keys() & other.keys())
         if common:
-            ci = statistics.ratio_ci([mine[block] / theirs[block] for block in common])
+            ci = statistics.ratio_ci([own[block] / other[block] for block in common])
             if not ci.reached:
                 return Ratio(ci.median, None, None, None, len(common))
             return Ratio(ci.median, ci.lo, ci.hi, statistics.verdict(ci.lo, ci.hi, group.band), len(common))
-    mid = float(row["median_ms"]) / float(reference["median_ms"])
-    times = [float(r[key]) for r in (row, reference) for key in ("ci_lo_ms", "ci_hi_ms") if r.get(key) is not None]
-    if row.get("kind") != "summary" or reference.get("kind") != "summary" or len(times) < 4:
+    mid = time_ms(row) / time_ms(reference)
+    mine, theirs = _interval_ms(row), _interval_ms(reference)
+    if row["kind"] != "summary" or reference["kind"] != "summary" or mine is None or theirs is None:
         return Ratio(mid, None, None, None, 0)
-    lo, hi = statistics.divide((times[0], times[1]), (times[2], times[3]))
+    lo, hi = statistics.divide(mine, theirs)
     return Ratio(mid, lo, hi, statistics.verdict(lo, hi, group.band), 0)
 
 
-def by_block(group: Group, row: Row, key: str) -> dict[tuple[int, str], float]:
-    """The row's `key` in each of its good blocks, which the baseline tells apart as well."""
+def _interval_ms(row: Row) -> tuple[float, float] | None:
+    lo, hi = row["ci_lo_ms"], row["ci_hi_ms"]
+    return None if lo is None or hi is None else (lo, hi)
+
+
+def by_block(group: Group, row: Row, key: PairedField) -> dict[tuple[int, str], float]:
+    """The row's `key` in each of its good blocks, by the block's number and baseline."""
     return {
-        (int(block["block"]), str(block.get("baseline"))): float(block[key])
+        (block["block"], str(block["baseline"])): value
         for block in group.blocks
-        if block.get("status") == "ok"
-        and block.get("block") is not None
-        and block.get("role", "variant") == row.get("role", "variant")
-        and block.get("configuration") == row.get("configuration")
-        and block.get(key)
+        if block["status"] == "ok"
+        and block["block"] is not None
+        and (block["role"] or "variant") == (row["role"] or "variant")
+        and block["configuration"] == row["configuration"]
+        and (value := block[key])
     }

@@ -1,11 +1,14 @@
-"""Where a sweep's rows go: into the study, and into a file that survives a kill, a full disk and a second run."""
+"""Where a sweep's rows go: into the study, and into a file that a killed process, a full disk or a second run leaves
+whole."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from gpuopt.lab.rows.schema import ResultsError, Row, new_row, resume_key
+from gpuopt.lab.rows.schema import Kind, ResultsError, Row, new_row, resume_key
 from gpuopt.lab.rows.store import Store
+from gpuopt.lab.timing.fields import Clock
 
 _HELD = "rows are held in memory"
 
@@ -35,13 +38,14 @@ class Recorder:
         self.rows.append(made)
         return made
 
-    def clock_of(self, fields: Row) -> str | None:
-        """The clock of stored rows that are these fields' but for it; None without any."""
-        keys = {resume_key(fields | {"clock": clock}): clock for clock in ("event", "batch")}
+    def clock_of(self, fields: Row) -> Clock | None:
+        """The clock of stored rows that are of these fields but for the clock; None without any."""
+        clocks: tuple[Clock, ...] = ("event", "batch")
+        keys = {resume_key(fields | {"clock": clock}): clock for clock in clocks}
         rows = self.store.latest() if self.store else []
         return next((keys[row["key"]] for row in rows if row["key"] in keys), None)
 
-    def found(self, key: str, kind: str = "search") -> Row | None:
+    def found(self, key: str, kind: Kind = "search") -> Row | None:
         """The stored row of this key and kind, if its result stands; it joins the rows of this study."""
         if self.store is None or not self.store.done(key, kind=kind):
             return None
@@ -49,7 +53,7 @@ class Recorder:
         self.rows.append(row)
         return row
 
-    def blocks(self, keys: set[str], baseline: Row, ceiling_sizes: Row | None) -> dict[int, list[Row]]:
+    def blocks(self, keys: set[str], baseline: Row, ceiling_sizes: Mapping[str, int] | None) -> dict[int, list[Row]]:
         """Stored blocks, by number, that hold a good row of each of these keys, all of them taken against ``baseline``
         (its fields); the ceilings of these sizes come along.
 
@@ -60,14 +64,14 @@ class Recorder:
             row
             for row in (self.store.latest() if self.store else [])
             if (row["kind"], row["status"], row["baseline"]) == ("block", "ok", baseline["configuration"])
-            and (row["role"] == "ceiling" or row.get("profile") == baseline.get("profile"))
+            and (row["role"] == "ceiling" or row["profile"] == baseline.get("profile"))
         ]
         alike = {_where(row) for row in good if row["key"] in keys}
         found: dict[int, list[Row]] = {}
         for row in good:
             beside = row["role"] == "ceiling" and row["sizes"] == ceiling_sizes and _where(row) in alike
-            if row["key"] in keys or beside:
-                found.setdefault(int(row["block"]), []).append(row)
+            if row["block"] is not None and (row["key"] in keys or beside):
+                found.setdefault(row["block"], []).append(row)
         sentinel = resume_key(baseline)
 
         def whole(rows: list[Row]) -> bool:
@@ -87,7 +91,7 @@ class Recorder:
             )
 
     def finish(self) -> None:
-        """Tries once more to write what the file did not take."""
+        """Tries once more to write the rows that could not be written."""
         if self.store is not None and self.store.unsaved:
             try:
                 self.store.flush()
@@ -100,5 +104,5 @@ class Recorder:
 
 
 def _where(row: Row) -> tuple[object, ...]:
-    """What the rows of one comparison share, ceilings included."""
-    return tuple(row[field] for field in ("problem", "device", "driver", "protocol", "cache_state"))
+    """The fields that all rows of one comparison have in common, those of ceilings too."""
+    return (row["problem"], row["device"], row["driver"], row["protocol"], row["cache_state"])

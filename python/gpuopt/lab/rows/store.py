@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +15,20 @@ from typing import Any
 
 from gpuopt.lab.rows import templates
 from gpuopt.lab.rows.schema import (
-    FIELDS,
     GROUPS,
     KEY_FIELDS,
     SCHEMA,
     ResultsError,
     Row,
     comparison_key,
+    complete,
+    field,
     identify,
     new_row,
     resume_key,
     row_id,
 )
-from gpuopt.lab.rows.templates import Templates
+from gpuopt.lab.rows.templates import Fields, Templates
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Damage:
 def no_templates() -> Templates:
     """For the lines of one file, which ``row_of`` reads in turn."""
 
-    def derived(fields: Row) -> Row:
+    def derived(fields: Fields) -> Fields:
         whole = {field: fields.get(field) for field in KEY_FIELDS}
         return {"key": resume_key(whole), "comparison_key": comparison_key(whole)}
 
@@ -76,12 +77,12 @@ def row_of(read: Any, path: Path | str, known: Templates) -> Row | None:
     if type(row.get("schema")) is not int or row["schema"] != SCHEMA:
         raise ValueError("no result row (a JSON object with a schema number)")
     try:
-        row = identify(dict.fromkeys(FIELDS) | row)
+        made = identify(complete(row))
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if not all(isinstance(row[field], str) for field in GROUPS["identity"]):
+    if not all(isinstance(field(made, name), str) for name in GROUPS["identity"]):
         raise ValueError("its identity is no text")
-    return row
+    return made
 
 
 _TORN = "unfinished last line, dropped at the next write"
@@ -153,7 +154,7 @@ class Store:
                 "line --fresh, which keeps the file under another name"
             )
 
-    def append(self, row: Mapping[str, Any]) -> Row:
+    def append(self, row: Row) -> Row:
         """Validates a row (as ``new_row``), keeps it in memory and writes it; returns the row as stored.
 
         Raises ResultsError for an invalid row (nothing is kept) and where the file cannot take it (the row is kept in

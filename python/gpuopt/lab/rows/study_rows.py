@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from gpuopt._core import ParameterError
 from gpuopt.lab.rows.frames import to_pandas
@@ -25,32 +25,66 @@ from gpuopt.lab.rows.groups import (
 )
 from gpuopt.lab.rows.paper_figures import paper_rank
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Kind, Role, Row, complete, number_of
 from gpuopt.lab.timing import statistics
 
 if TYPE_CHECKING:
     import pandas
 
 
+class ProblemInfo(TypedDict, total=False):
+    """What a sweep says beside its rows, every key optional.
+
+    ``flops_counted`` is a phrase: which entries count as work. ``band`` is the noise of the baseline against itself, as
+    a fraction, where there are too few blocks to tell it. ``wall_s`` and ``harness_s`` are the seconds of the whole
+    sweep and those that the lab itself took.
+    """
+
+    name: str
+    workload: str
+    dtype: str
+    sizes: Mapping[str, int]
+    seed: int
+    footprint_bytes: int
+    flops_counted: str
+    band: float
+    wall_s: float
+    harness_s: float
+
+
+def joined_info(infos: Sequence[ProblemInfo]) -> ProblemInfo:
+    """What several sweeps have in common; their times are added up where all of them tell theirs."""
+    alike: Any = dict(infos[0])
+    for info in infos[1:]:
+        there: Mapping[str, object] = info
+        alike = {key: value for key, value in alike.items() if there.get(key) == value}
+    made: ProblemInfo = alike
+    walls = [info["wall_s"] for info in infos if info.get("wall_s") is not None]
+    harness = [info["harness_s"] for info in infos if info.get("harness_s") is not None]
+    if len(walls) == len(infos):
+        made["wall_s"] = sum(walls)
+    if len(harness) == len(infos):
+        made["harness_s"] = sum(harness)
+    return made
+
+
 class StudyRows:
     """The rows of a sweep, and what can be asked of them.
 
-    rows: mappings of the row schema. problem_info: what the rows do not say, every key optional: `name`, `workload`,
-    `dtype`, `sizes` (mapping), `seed`, `footprint_bytes`, `flops_counted` (a phrase: which entries count as work),
-    `band` (the A/A band as a fraction, where there are too few blocks to tell it), `wall_s` and `harness_s` (of the
-    whole sweep).
-    notes: sentences for the reader, printed under the table. `interrupted` is True where Ctrl-C ended the sweep early.
+    rows: mappings of fields of the row schema; the attribute ``rows`` holds them with every field, None where one was
+    not given. notes: sentences for the reader, printed under the table. `interrupted` is True where Ctrl-C ended the
+    sweep early.
     """
 
     def __init__(
         self,
         rows: Iterable[Mapping[str, Any]],
-        problem_info: Mapping[str, Any] | None = None,
+        problem_info: ProblemInfo | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        self.rows: list[Row] = [dict(row) for row in rows]
+        self.rows: list[Row] = [complete(row) for row in rows]
         tell_device_types(self.rows)
-        self.problem_info: dict[str, Any] = dict(problem_info or {})
+        self.problem_info: ProblemInfo = {**(problem_info or {})}
         self.notes: list[str] = list(notes)
         self.interrupted = False
 
@@ -65,25 +99,25 @@ class StudyRows:
     @cached_property
     def unconfirmed(self) -> list[Row]:
         """The rows of `summary` whose comparison did not finish: a search or too few blocks stand behind each."""
-        return [row for row in self.summary if row.get("status") == "ok" and not is_confirmed(row)]
+        return [row for row in self.summary if row["status"] == "ok" and not is_confirmed(row)]
 
     @cached_property
     def points(self) -> list[Row]:
-        """The points of a survey, in the order asked; the last row of each stands."""
-        last = {row["row_id"]: row for row in self.rows if row.get("kind") == "point"}
+        """The points of a survey in the order asked; of several rows of a point the last."""
+        last = {row["row_id"] or str(place): row for place, row in enumerate(self.rows) if row["kind"] == "point"}
         return list(last.values())
 
     def groups(self) -> list[Group]:
-        """The summary rows by what `PLACE` names, in order of appearance."""
+        """The summary rows in groups that can be compared, in order of appearance."""
         shown: dict[Hashable, Row] = {}
         for row in self.rows:
-            if row.get("kind") == "summary" and is_entry(row):
+            if row["kind"] == "summary" and is_entry(row):
                 shown[identity(row)] = row
         have = {(where(row), row["variant"]) for row in shown.values()}
         unfinished: dict[Hashable, list[Row]] = {}
         for row in self.rows:
-            key = (where(row), row.get("variant"))
-            if row.get("kind") in ("search", "block") and is_entry(row) and key not in have:
+            key = (where(row), row["variant"])
+            if row["kind"] in ("search", "block") and is_entry(row) and key not in have:
                 unfinished.setdefault(key, []).append(row)
         shown |= {key: representative(rows) for key, rows in unfinished.items()}
         places = {where(row) for row in shown.values()}
@@ -91,21 +125,21 @@ class StudyRows:
         return [self._group(place, list(shown.values())) for place in in_order if place in places]
 
     def _group(self, place: Hashable, shown: list[Row]) -> Group:
-        blocks = [row for row in self.rows if row.get("kind") == "block" and where(row) == place]
+        blocks = [row for row in self.rows if row["kind"] == "block" and where(row) == place]
         rows = [row for row in shown if where(row) == place]
         beside = [row for row in self.rows if where(row, BESIDE) == where(rows[0], BESIDE)]
-        own = [row["ratio"] for row in blocks if row.get("role") == "variant" and is_baseline(row, row)]
+        own = [number_of(row, "ratio") for row in blocks if row["role"] == "variant" and is_baseline(row, row)]
         seen = {id(row): index for index, row in enumerate(rows)}
         rows.sort(key=lambda row: (SECTIONS.index(section(row)), paper_rank(row), seen[id(row)]))
         return Group(
             rows=rows,
             blocks=blocks,
-            ceilings=[row for row in beside if row.get("role") == "ceiling"],
-            overheads=[row for row in beside if row.get("role") == "overhead"],
-            band=statistics.aa_band(own) or float(self.problem_info.get("band") or 0.0),
+            ceilings=[row for row in beside if row["role"] == "ceiling"],
+            overheads=[row for row in beside if row["role"] == "overhead"],
+            band=statistics.aa_band(own) or self.problem_info.get("band") or 0.0,
         )
 
-    def best(self, role: str = "variant", accuracy: str = "") -> Row | None:
+    def best(self, role: Role = "variant", accuracy: str = "") -> Row | None:
         """The fastest correct summary row of `role`, or None where nothing is correct.
 
         Rows that round their inputs (`accuracy` "HALF=1") count only where `accuracy` names theirs, or is "any".
@@ -113,9 +147,9 @@ class StudyRows:
         rows = [
             row
             for row in self.summary
-            if row.get("role", "variant") == role
-            and row.get("status") == "ok"
-            and accuracy in ("any", row.get("accuracy") or "")
+            if (row["role"] or "variant") == role
+            and row["status"] == "ok"
+            and accuracy in ("any", row["accuracy"] or "")
         ]
         return min(rows, key=seconds_of, default=None)
 
@@ -141,23 +175,23 @@ class StudyRows:
         raise ParameterError(f"reference: {reference!r} was never measured beside {name!r}; sweep both together")
 
     def failures(self) -> list[Row]:
-        """Every configuration that is not ok, with its status and reason; the last row of each stands."""
+        """A row for every configuration that is not ok, with its status and reason."""
         last: dict[Hashable, Row] = {}
         for row in self.rows:
             if is_entry(row):
                 last[identity(row)] = row
-        return [row for row in last.values() if row.get("status") != "ok"]
+        return [row for row in last.values() if row["status"] != "ok"]
 
-    def to_pandas(self, kind: str | None = None) -> pandas.DataFrame:
+    def to_pandas(self, kind: Kind | None = None) -> pandas.DataFrame:
         """All rows, or those of one kind, as a DataFrame; mappings become columns such as `bytes.dram`."""
-        return to_pandas(row for row in self.rows if kind is None or row.get("kind") == kind)
+        return to_pandas(row for row in self.rows if kind is None or row["kind"] == kind)
 
     def of_problem(self, name: str) -> list[Row]:
         """The rows of one problem, its ceilings and launches among them."""
-        return [row for row in self.rows if row.get("problem") in (name, None)]
+        return [row for row in self.rows if row["problem"] in (name, None)]
 
     @property
     def harness(self) -> tuple[float, float] | None:
         """(seconds the lab itself took, seconds the sweep took), None where the sweep did not say."""
         spent, wall = self.problem_info.get("harness_s"), self.problem_info.get("wall_s")
-        return (float(spent), float(wall)) if spent is not None and wall else None
+        return (spent, wall) if spent is not None and wall else None

@@ -1,25 +1,29 @@
-"""Interleaved blocks: every target visited once in random order between visits of the baseline, then medians over
-blocks.
+"""The comparison of a sweep's targets, in blocks.
 
-Variants timed one after the other differ by more than 2 % half of the time on a shared CPU although they are
-identical; within a block, held against the baseline's visits around them, they do not.
+A block visits every target once, in random order, and the baseline before, after and between them. A target's ratio in
+a block is its time over the baseline's just before and after it; the result is the median of its ratios over the
+blocks. The reason: on a shared CPU, identical variants timed one after the other differ by more than 2 % half of the
+time. Their ratios within a block do not.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpuopt._core import Device, Error
 from gpuopt.lab.device import bounds
 from gpuopt.lab.device.environment import device_state, is_throttled
+from gpuopt.lab.rows.facts import DeviceState
 from gpuopt.lab.rows.recorder import Recorder
-from gpuopt.lab.rows.schema import Row, resume_key
+from gpuopt.lab.rows.schema import Row, number_of, resume_key, time_ms
 from gpuopt.lab.run.candidates import Target, failure
 from gpuopt.lab.timing import samplers, statistics
+from gpuopt.lab.timing.fields import Flag, Verdict
 from gpuopt.lab.timing.progress import Bar
 from gpuopt.lab.timing.protocol import Ledger, Protocol
 from gpuopt.lab.timing.samplers import Taken
@@ -30,14 +34,14 @@ if TYPE_CHECKING:
 SENTINEL_EVERY = 8  # visits between two of the baseline's
 COMPARED = ("variant", "call", "peer")  # the roles whose ratios to the baseline are verdicts
 DECISIVE = ("variant", "call")  # those whose intervals decide when to stop
-PEER_TARGET = 0.05  # half-width that is narrow enough for what others wrote: a noisy host must not hold up a study
+PEER_TARGET = 0.05  # half-width that is narrow enough for peers: their noise must not prolong a study
 
 
 @dataclass
 class _Visit:
     target: Target
     taken: Taken
-    state: Row
+    state: DeviceState
 
     @property
     def median_ms(self) -> float:
@@ -45,29 +49,41 @@ class _Visit:
 
 
 class _Failed(Exception):
-    """A target that failed while it was visited; the error is the cause."""
+    """A target failed while it was visited, with this error."""
 
     def __init__(self, target: Target, error: Exception) -> None:
         self.target, self.error = target, error
 
 
 class _NoBaseline(Exception):
-    """The baseline failed: there is nothing to hold a time against."""
+    """The baseline failed: no ratio can be taken any more."""
 
 
-def timed(target: Target, taken: Taken, flags: list[str]) -> Row:
+def timed(target: Target, taken: Taken, flags: Sequence[Flag] = ()) -> Row:
     """The fields of a row of one visit: the target's own, times, quality, rates, flags."""
     sampler = target.sampler
     summary = statistics.summarise(taken.samples, batch_n=sampler.batch_n, timer_ns=sampler.step_ns or None)
-    row = target.fields | summary | rates(target, summary["median_ms"]) | {"status": "ok"}
-    row |= {"busy_ms": taken.busy_ms, "queued_start_ms": taken.queued_ms, "wall_ms": taken.wall_ms}
-    row["flags"] = list(dict.fromkeys([*flags, *statistics.quality_flags(summary), *taken.flags]))
-    return row
+    return {
+        **target.fields,
+        **summary,
+        **rates(target, summary["median_ms"]),
+        "status": "ok",
+        "busy_ms": taken.busy_ms,
+        "queued_start_ms": taken.queued_ms,
+        "wall_ms": taken.wall_ms,
+        "flags": list(dict.fromkeys([*flags, *statistics.quality_flags(summary), *taken.flags])),
+    }
+
+
+def throttled(state: DeviceState) -> list[Flag]:
+    """The flag of a device that held its clocks down, if it did."""
+    return ["throttled"] if is_throttled([state]) else []
 
 
 def rates(target: Target, median_ms: float) -> Row:
-    """GFLOP/s, GB/s and G results/s at this time, None for what the target does not declare. Bytes are those from
-    memory, or of the one class there is; results are counted in the workload's own unit where it has one."""
+    """GFLOP/s, GB/s and G results/s at this time, None for work that the target does not declare. Bytes are those from
+    memory, or those of the only class that is declared. Results are counted in the workload's own unit, else in special
+    functions."""
     if median_ms <= 0:
         return {}
     moved = target.bytes.get("dram") or (next(iter(target.bytes.values())) if len(target.bytes) == 1 else None)
@@ -79,20 +95,23 @@ def rates(target: Target, median_ms: float) -> Row:
     }
 
 
-def _median_of(blocks: list[Row], field: str) -> float | None:
-    """The median over blocks of what not every row tells."""
-    told = [float(value) for block in blocks if isinstance(value := block.get(field), int | float)]
-    return float(np.median(told)) if told else None
+def _median(values: Iterable[float | None]) -> float | None:
+    """The median of the values that are not None."""
+    known = [value for value in values if value is not None]
+    return float(np.median(known)) if known else None
 
 
-def _commonest(blocks: list[Row], field: str) -> str | None:
-    told = [str(block[field]) for block in blocks if block.get(field)]
-    return max(dict.fromkeys(told), key=told.count, default=None)
+def _commonest(words: Iterable[str | None]) -> str | None:
+    known = [word for word in words if word]
+    return max(dict.fromkeys(known), key=known.count, default=None)
 
 
 class Comparison:
-    """The blocks of one sweep. ``targets`` are variants, calls, peers, ceilings and a launch, warmed up; ``bound_by``
-    names the ceilings' memory, ``profile`` holds the ceilings of all else."""
+    """The blocks of one sweep.
+
+    ``targets`` are variants, calls, peers, ceilings and a launch, warmed up. ``bound_by`` names the memory whose
+    bandwidth the ceilings among them measure; the ceilings of all other resources are in ``profile``.
+    """
 
     def __init__(
         self,
@@ -112,7 +131,8 @@ class Comparison:
         self.band = statistics.BAND_FLOOR
 
     def run(self, bar: Bar) -> None:
-        """Blocks until the protocol is satisfied, a last check of every result, a summary row a target."""
+        """Takes blocks until the intervals are as narrow as the protocol asks, checks every result once more, and keeps
+        a summary row for each target."""
         keys = {resume_key(target.fields) for target in self.targets if target.role != "ceiling"}
         sizes = next((target.fields["sizes"] for target in self.targets if target.role == "ceiling"), None)
         stored = self.recorder.blocks(keys, self.baseline.fields, sizes)
@@ -151,14 +171,15 @@ class Comparison:
     def drop(self, target: Target, error: Exception, when: str) -> None:
         """Leaves out a target that failed, with a row that says so."""
         self.targets.remove(target)
-        row = failure(error) | {"kind": "summary", "role": target.role}
-        self.recorder.keep(target.fields | row | {"reason": f"{when}: {row['reason']}"})
+        failed = failure(error)
+        row: Row = {**target.fields, **failed, "kind": "summary", "role": target.role}
+        self.recorder.keep(row | {"reason": f"{when}: {failed['reason']}"})
         if target.role not in COMPARED:
-            self.recorder.notes.append(f"{target.role} {target.label} failed {when}: {row['reason']}")
+            self.recorder.notes.append(f"{target.role} {target.label} failed {when}: {failed['reason']}")
 
     def block(self, number: int) -> None:
-        """One block, kept as rows. Repeated (in full protocols twice at most) while the baseline drifts by more than 5
-        %, and without whatever fails."""
+        """One block, kept as rows. It is taken again where the baseline drifts by more than 5 %, in full protocols
+        twice at most; and where a target fails, without that target."""
         order = list(self.targets)
         random.Random(f"{self.seed}:{number}").shuffle(order)
         tries = self.protocol.block_tries
@@ -179,8 +200,8 @@ class Comparison:
         for i, visit in enumerate(visits):
             before = visits[max(s for s in sentinels if s <= i)].median_ms
             after = visits[min(s for s in sentinels if s >= i)].median_ms
-            flags = ["drift"] * drifting + ["throttled"] * is_throttled([visit.state])
-            row = timed(visit.target, visit.taken, flags) | visit.state
+            flags: list[Flag] = ["drift"] if drifting else []
+            row: Row = {**timed(visit.target, visit.taken, [*flags, *throttled(visit.state)]), **visit.state}
             row |= {
                 "kind": "block",
                 "block": number,
@@ -198,8 +219,9 @@ class Comparison:
             self.recorder.keep(row)
 
     def bound(self, visit: _Visit, rate: float) -> Row:
-        """The resource that this work needs longest, and the runner-up: memory at this block's ``rate`` (bytes a ms),
-        all others at the profile's ceilings."""
+        """The bound of a visit and the visit's share of it: the time of the resource that takes longest for this work,
+        and the share of the second longest. Memory takes its bytes at the ``rate`` of this block (bytes a ms), each
+        other resource its work at the profile's ceiling."""
         target = visit.target
         needed = {self.bound_by: target.bytes["dram"] / rate}
         kind = target.fields.get("device_type")
@@ -228,17 +250,21 @@ class Comparison:
             if row["kind"] == "block" and row["role"] == target.role and row["configuration"] == target.label
         ]
 
+    def ratios_of(self, target: Target) -> list[float]:
+        """The target's ratio in each block."""
+        return [number_of(row, "ratio") for row in self.rows_of(target)]
+
     def narrow_enough(self) -> bool:
-        """Whether the ratios of variants and calls have intervals as narrow as asked, with blocks enough for the
-        verdicts on all that is compared."""
-        compared = {t.label: [row["ratio"] for row in self.rows_of(t)] for t in self.targets if t.role in COMPARED}
+        """Whether the intervals of the ratios of variants and calls are as narrow as the protocol asks, and the blocks
+        enough for a verdict on every target."""
+        compared = {t.label: self.ratios_of(t) for t in self.targets if t.role in COMPARED}
         if min(map(len, compared.values())) < statistics.blocks_for(len(compared) - 1):
             return False
         decisive = [compared[target.label] for target in self.targets if target.role in DECISIVE]
         return all(statistics.ratio_ci(values).half_width <= self.protocol.target for values in decisive)
 
     def check_all(self) -> None:
-        """Once more after timing: what is wrong now was never right, whatever its time."""
+        """Checks every result once more after timing, and drops the targets whose results are wrong now."""
         for target in list(self.targets):
             try:
                 if target.role == "variant":
@@ -256,9 +282,9 @@ class Comparison:
         ratios = {
             target.label: values
             for target in self.targets
-            if target.role in COMPARED and (values := [row["ratio"] for row in self.rows_of(target)])
+            if target.role in COMPARED and (values := self.ratios_of(target))
         }
-        # The baseline is visited as a variant too: its ratio to itself is the A/A test of this very run.
+        # The baseline is visited as a variant too. Its ratio to itself shows how large a difference is mere noise.
         aa = ratios.pop(self.baseline.label, [])
         self.band = statistics.aa_band(aa) or self.band
         verdicts = statistics.verdicts(ratios, self.band)
@@ -266,62 +292,75 @@ class Comparison:
             if blocks := self.rows_of(target):
                 self.recorder.keep(self.summary(target, blocks, verdicts.get(target.label)))
 
-    def summary(self, target: Target, blocks: list[Row], verdict: str | None) -> Row:
+    def summary(self, target: Target, blocks: list[Row], verdict: Verdict | None) -> Row:
         """The median over blocks of what each block found, with its interval over blocks."""
         sampler = target.sampler
-        times = [row["median_ms"] for row in blocks]
+        times = [time_ms(row) for row in blocks]
         time = statistics.median_ci(times, resolution=sampler.step_ns * 1e-6, batch=sampler.batch_n)
-        ratio = statistics.ratio_ci([row["ratio"] for row in blocks])
+        ratio = statistics.ratio_ci([number_of(row, "ratio") for row in blocks])
         asked = max(self.protocol.target, 0.0 if target.role in DECISIVE else PEER_TARGET)
         seen = [flag for row in blocks for flag in row["flags"]]
         flags = [flag for flag in dict.fromkeys(seen) if seen.count(flag) > len(blocks) / 2]
         if target.role in COMPARED and ratio.reached and ratio.half_width > asked:
             flags.append("unconverged")
-        row: dict[str, Any] = {
+        bound = _bound_over([row for row in blocks if row["pct_bound"] is not None])
+        if (bound.get("pct_lo") or 0.0) > 100:
+            flags.append("over_bound")
+        return {
+            **target.fields,
+            **rates(target, time.median),
             "kind": "summary",
             "role": target.role,
             "status": "ok",
-            "n": sum(row["n"] for row in blocks),
+            "n": sum(row["n"] or 0 for row in blocks),
             "batch_n": sampler.batch_n,
             "median_ms": time.median,
             "ci_lo_ms": time.lo if time.reached else None,
             "ci_hi_ms": time.hi if time.reached else None,
-            "min_ms": min(row["min_ms"] for row in blocks),
-            "max_ms": max(row["max_ms"] for row in blocks),
+            "min_ms": min(row["min_ms"] for row in blocks if row["min_ms"] is not None),
+            "max_ms": max(row["max_ms"] for row in blocks if row["max_ms"] is not None),
             "timer_ns": sampler.step_ns or None,
             "baseline": self.baseline.label,
             "ratio": ratio.median,
             "ratio_lo": ratio.lo if ratio.reached else None,
             "ratio_hi": ratio.hi if ratio.reached else None,
-            "busy_ms": _median_of(blocks, "busy_ms"),
+            "busy_ms": _median(row["busy_ms"] for row in blocks),
             "blocks": len(blocks),
             "verdict": verdict if ratio.reached else None,
+            **bound,
+            "flags": flags,
         }
-        bounded = [block for block in blocks if block["pct_bound"] is not None]
-        if bounded:
-            share = statistics.ratio_ci([row["pct_bound"] for row in bounded])
-            row |= {"bound_ms": float(np.median([row["bound_ms"] for row in bounded]))}
-            row |= {"bound_by": _commonest(bounded, "bound_by"), "next_by": _commonest(bounded, "next_by")}
-            row |= {"pct_next": _median_of(bounded, "pct_next")}
-            row |= {"pct_bound": share.median, "pct_lo": share.lo, "pct_hi": share.hi}
-            if not share.reached:
-                row |= {"pct_lo": None, "pct_hi": None}
-            elif share.lo > 100:
-                flags.append("over_bound")
-            modelled = [block for block in blocks if block.get("uncached_ms")]  # older blocks have no such count
-            if modelled:
-                row |= {key: float(np.median([b[key] for b in modelled])) for key in ("uncached_ms", "pct_uncached")}
-        return target.fields | rates(target, time.median) | row | {"flags": flags}
+
+
+def _bound_over(blocks: list[Row]) -> Row:
+    """The medians of the bound and of the share of it over these blocks, and the share's interval where the blocks are
+    enough for one; no fields where there are no blocks."""
+    if not blocks:
+        return {}
+    share = statistics.ratio_ci([number_of(row, "pct_bound") for row in blocks])
+    modelled = [row for row in blocks if row["uncached_ms"]]  # blocks of earlier versions have no such count
+    return {
+        "bound_ms": _median(row["bound_ms"] for row in blocks),
+        "bound_by": _commonest(row["bound_by"] for row in blocks),
+        "next_by": _commonest(row["next_by"] for row in blocks),
+        "pct_next": _median(row["pct_next"] for row in blocks),
+        "pct_bound": share.median,
+        "pct_lo": share.lo if share.reached else None,
+        "pct_hi": share.hi if share.reached else None,
+        "uncached_ms": _median(row["uncached_ms"] for row in modelled),
+        "pct_uncached": _median(row["pct_uncached"] for row in modelled),
+    }
 
 
 def _rate_for(target: Target, ceilings: list[_Visit]) -> float | None:
-    """Bytes a ms at which the device reads the target's own data, or else the fastest that it moves such an amount."""
+    """Bytes a ms at which the device reads the target's own data; where that was not measured, the fastest rate for as
+    much data."""
     own = [visit for visit in ceilings if visit.target.reads_what(target)]
     counted = own or [visit for visit in ceilings if visit.target.source is None]
     return max((visit.target.bytes["dram"] / visit.median_ms for visit in counted), default=None)
 
 
 def _may_fail(target: Target, error: Exception) -> bool:
-    """Whether ``error`` is a result: OpenCL, the memory and wrong values may end any target, a peer may fail in any way
-    it likes; all else is a bug of ours."""
+    """Whether the error is a finding about the target: one of OpenCL, of memory or of wrong values, or any error of a
+    peer. Any other error is a bug of ours."""
     return target.role == "peer" or isinstance(error, (Error, MemoryError))

@@ -1,9 +1,8 @@
-"""What is visited in a block: a configuration of ours, a whole call, a peer, a ceiling, a launch; each verified, each
-with the fields of its row."""
+"""What a sweep times: configurations of ours, whole calls, peers, ceilings and launches, each verified and with the
+fields of its rows."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,20 +25,20 @@ from gpuopt._core import (
 from gpuopt.configuration import Configuration, accuracy
 from gpuopt.lab.device.bandwidth import BandwidthTest, clock_step_ns
 from gpuopt.lab.device.environment import device_label
-from gpuopt.lab.rows.schema import sha256
+from gpuopt.lab.rows.facts import Environment
+from gpuopt.lab.rows.schema import CacheState, Role, Row, Status, sha256
 from gpuopt.lab.timing import samplers, verification
+from gpuopt.lab.timing.fields import Clock, Errors
 from gpuopt.lab.timing.protocol import Ledger
 from gpuopt.lab.timing.samplers import Sampler
-from gpuopt.problem import Bound, Peer, Problem
-
-Row = dict[str, Any]
+from gpuopt.problem import AnyPeer, Bound, Problem, Work, work_of
 
 
-def status_of(error: Exception) -> str:
+def status_of(error: Exception) -> Status:
     """The status word of a configuration that raised ``error``."""
     if isinstance(error, UnsupportedError):
         return "unsupported" if getattr(error, "because", "device") == "device" else "constraints"
-    words: dict[type[Exception], str] = {
+    words: dict[type[Exception], Status] = {
         KernelBuildError: "compile",
         MismatchError: "wrong",
         OpenCLError: "runtime",
@@ -49,20 +48,20 @@ def status_of(error: Exception) -> str:
 
 
 def failure(error: Exception) -> Row:
-    """The status and the reason that the row of what raised ``error`` has."""
+    """The fields status and reason of the row of what raised ``error``."""
     return {"status": status_of(error), "reason": " ".join(str(error).split())[:600] or type(error).__name__}
 
 
 @dataclass
 class Target:
-    """Something with a sampler, once it was verified. ``fields`` go into each of its rows."""
+    """Something to time, verified. ``fields`` go into each of its rows."""
 
     label: str
-    role: str
+    role: Role
     fields: Row
     sampler: Sampler
-    check: Callable[[], Any]  # raises MismatchError; also called after timing
-    work: Mapping[str, Any] = field(default_factory=dict)  # as `Prepared.work`
+    check: Callable[[], object]  # raises MismatchError; also called after timing
+    work: Work = field(default_factory=Work)
     source: DeviceArray | None = None  # what it reads most; of a ceiling, whose data it reads, None for its own
     doubled: Prepared | None = None  # the same with twice the work
 
@@ -76,8 +75,14 @@ class Target:
         return self.source is not None and other.source is not None and self.source.shares_memory(other.source)
 
 
+def environment_row(device: Device, facts: Environment) -> Row:
+    """The row of kind environment of a run on ``device``."""
+    row: Row = {"kind": "environment", "status": "ok", "environment": facts, "env_hash": facts["env_hash"]}
+    return row | {"device": device_label(device)}
+
+
 def problem_fields(
-    problem: Problem, device: Device, protocol: str, cache_state: str, environment_hash: str | None
+    problem: Problem, device: Device, protocol: str, cache_state: CacheState, environment_hash: str | None
 ) -> Row:
     """What all rows of a sweep have in common."""
     return {
@@ -98,7 +103,7 @@ def problem_fields(
 
 
 def kernel_fields(prepared: Prepared) -> Row:
-    """What is known of a plan's main kernel, and the build times and number of all that are launched.
+    """What is known of a plan's main kernel; the number of its launches and the build time of all its kernels.
 
     The hash of a plan of several kernels is of all their sources and options.
     """
@@ -128,18 +133,19 @@ def variant_target(
     common: Row,
     ledger: Ledger,
     flush: Callable[[], None] | None,
-    clock_of: Callable[[Row], str | None],
+    clock_of: Callable[[Row], Clock | None],
 ) -> Target:
-    """A configuration, built, bound and verified; ``clock_of`` its fields is the clock of rows to go on from, if any.
+    """A configuration, built, bound and verified.
 
-    Raises what forbids it.
+    ``clock_of(fields)`` is the clock of stored rows that this one continues, None where there are none. Raises whatever
+    the problem, the build or the verification raises.
     """
     with ledger("build and upload"):
         bound: Bound = problem.prepare(configuration, device)
     with ledger("verify"):
         errors = verification.verify(bound, problem, configuration)
-    work = {**bound.work, "counted": problem.counted}
-    fields = common | kernel_fields(bound.prepared) | errors
+    work: Work = {**bound.work, "counted": problem.counted}
+    fields: Row = {**common, **kernel_fields(bound.prepared), **errors}
     fields |= {
         "variant": configuration.variant,
         "configuration": str(configuration),
@@ -164,11 +170,11 @@ def variant_target(
 
 def peer_target(
     problem: Problem,
-    peer: Peer,
+    peer: AnyPeer,
     common: Row,
     ledger: Ledger,
     flush: Callable[[], None] | None = None,
-    clock_of: Callable[[Row], str | None] = lambda fields: None,
+    clock_of: Callable[[Row], Clock | None] = lambda fields: None,
 ) -> Target:
     """A peer with its state made and its result verified; ``clock_of`` as in :func:`variant_target`.
 
@@ -202,7 +208,7 @@ def call_target(
 
 def _checked(
     problem: Problem,
-    role: str,
+    role: Role,
     name: str,
     result: Callable[[], Any],
     sampler_of: Callable[[Row], Sampler],
@@ -210,16 +216,16 @@ def _checked(
     ledger: Ledger,
     tolerance: np.ndarray | None = None,
 ) -> Target:
-    """The target of what is no kernel of ours to look into; ``result`` is held against the reference."""
+    """The target of a call or a peer, of which only the ``result`` is seen; it is held against the reference."""
     allowed = problem.tolerance if tolerance is None else tolerance
 
-    def check() -> dict[str, float]:
+    def check() -> Errors:
         return verification.compare(problem.seen(np.asarray(result())), problem.reference, allowed)
 
     with ledger("verify"):
         errors = check()
-    fields = common | errors | {"variant": name, "configuration": name, "params": {}, "flops": problem.flops}
-    fields["counted"] = dict(problem.counted) or None
+    fields: Row = {**common, **errors, "variant": name, "configuration": name, "params": {}, "flops": problem.flops}
+    fields |= {"counted": dict(problem.counted) or None}
     fields |= {"source_sha256": None, "local_size": None, "global_size": None}
     with ledger("warm-up"):
         sampler = sampler_of(fields)
@@ -228,7 +234,7 @@ def _checked(
 
 
 def overhead_target(device: Device, common: Row, ledger: Ledger, notes: list[str]) -> Target:
-    """The smallest read there is, queued back to back: what a launch costs whatever it does."""
+    """The time of a launch: of the smallest read, queued back to back."""
     with ledger("ceilings"):
         tests = BandwidthTest(device, 0, notes).candidates()
         reads = (found for found in tests if found[0].variant.startswith("read"))
@@ -239,7 +245,7 @@ def overhead_target(device: Device, common: Row, ledger: Ledger, notes: list[str
         sampler = samplers.device_sampler(prepared, clock_step_ns(device.index), None, "batch")
     fields = _microbench_fields(configuration, prepared, sampler, common, prepared.work["bytes"]["dram"])
     fields |= {"variant": "launch", "configuration": "launch"}
-    return Target("launch", "overhead", fields, sampler, lambda: None, prepared.work)
+    return Target("launch", "overhead", fields, sampler, lambda: None, work_of(prepared))
 
 
 def ceiling_targets(
@@ -252,9 +258,11 @@ def ceiling_targets(
     variants: Sequence[Target] = (),
     keep: int = 2,
 ) -> list[Target]:
-    """The fastest read and the fastest copy at this footprint (``keep`` of each), out of the whole family; at a smaller
-    one where the memory has no room, which ``notes`` then say. And the fastest read of the very data that each of the
-    ``variants`` reads: how fast memory is depends on where it lies."""
+    """The ceilings of memory: the fastest reads and the fastest copies at this footprint, ``keep`` of each, and the
+    fastest reads of the data that each of the ``variants`` reads, since the rate depends on where data lie in memory.
+
+    Where the memory has no room for the footprint, a smaller one is taken, and ``notes`` say so.
+    """
     with ledger("ceilings"):
         test = BandwidthTest.fitting(device, footprint_bytes, notes)
         found = sorted(test.candidates(), key=lambda item: -item[2])
@@ -264,7 +272,7 @@ def ceiling_targets(
             with ledger("ceilings"):
                 sampler = samplers.device_sampler(prepared, clock_step_ns(device.index), flush)
             fields = _microbench_fields(configuration, prepared, sampler, common, test.footprint_bytes)
-            targets.append(Target(str(configuration), "ceiling", fields, sampler, lambda: None, prepared.work))
+            targets.append(Target(str(configuration), "ceiling", fields, sampler, lambda: None, work_of(prepared)))
     reads = [configuration for configuration, _, _ in found if configuration.variant.startswith("read")]
     for variant in variants:
         if variant.source is None or any(target.reads_what(variant) for target in targets):
@@ -278,10 +286,10 @@ def ceiling_targets(
                 notes.append(f"{read} of the data of {variant.label} is no ceiling: {error}")
                 continue
             fields = _microbench_fields(read, prepared, sampler, common, variant.source.nbytes)
-            fields["configuration"] = f"{read} of the data of {variant.label}"
-            fields["params"] = {**read.parameters, "of": variant.label}
-            made = Target(fields["configuration"], "ceiling", fields, sampler, lambda: None, prepared.work)
-            targets.append(dataclasses.replace(made, source=variant.source))
+            label = f"{read} of the data of {variant.label}"
+            fields |= {"configuration": label, "params": {**read.parameters, "of": variant.label}}
+            work = work_of(prepared)
+            targets.append(Target(label, "ceiling", fields, sampler, lambda: None, work, variant.source))
     if not targets:
         raise Error(f"no bandwidth kernel runs on {device.name}: there is no ceiling to hold a bound against")
     return targets
@@ -290,8 +298,9 @@ def ceiling_targets(
 def _microbench_fields(
     configuration: Configuration, prepared: Prepared, sampler: Sampler, common: Row, footprint_bytes: float
 ) -> Row:
-    fields = common | kernel_fields(prepared)
-    return fields | {
+    return {
+        **common,
+        **kernel_fields(prepared),
         "workload": "microbench",
         "dtype": "float32",
         "variant": configuration.variant,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,23 +21,30 @@ def on_gpu(gpu: int) -> AbstractContextManager[Any]:
     return context
 
 
-def cupy_run(state: Any) -> Any:
-    matrix, x, gpu = state
-    with on_gpu(gpu):
-        return matrix @ x
+@dataclass(frozen=True)
+class CupyProduct:
+    """The two factors of a product, as CuPy's arrays on the GPU of this number."""
+
+    left: Any
+    right: Any
+    gpu: int
 
 
-def cupy_sample(state: Any, count: int, batch: int) -> list[float]:
+def cupy_run(product: CupyProduct) -> Any:
+    with on_gpu(product.gpu):
+        return product.left @ product.right
+
+
+def cupy_sample(product: CupyProduct, count: int, batch: int) -> list[float]:
     import cupy
 
-    matrix, x, gpu = state
     times = []
-    with on_gpu(gpu):
+    with on_gpu(product.gpu):
         for _ in range(count):
             start, stop = cupy.cuda.Event(), cupy.cuda.Event()
             start.record()
             for _ in range(batch):
-                matrix @ x
+                product.left @ product.right
             stop.record()
             stop.synchronize()
             times.append(float(cupy.cuda.get_elapsed_time(start, stop)) / batch)

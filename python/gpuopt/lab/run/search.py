@@ -12,7 +12,7 @@ from gpuopt.configuration import Configuration
 EXHAUSTIVE = 24  # configurations of one accuracy class up to which all are tried
 GAIN = 0.01  # what a round must bring for another to follow
 ROUNDS = 3
-MANY = 4  # accuracy classes above which the first alone is searched, and each of the others tried as that came out
+MANY = 4  # above so many accuracy classes, the first alone is searched; the others take over what was best there
 
 Levels = dict[str, int]
 Times = Mapping[Configuration, float]
@@ -26,8 +26,8 @@ def search(
     """The times of the configurations tried, in the order of trying.
 
     ``measure`` takes configurations that are ``wanted``, none of them twice, and returns the times of those that ran.
-    The levels of parameters that alter the accuracy are searched each by itself, the standard ones first; the others
-    start at the best found there, and where they are many, end there too.
+    Each accuracy class (a level of the parameters that alter the accuracy) is searched by itself, the standard one
+    first. The other classes start at the best that was found there; where they are many, that alone is tried.
     """
     free = [p for p in variant.parameters if not p.alters_accuracy]
     altering = [p for p in variant.parameters if p.alters_accuracy]
@@ -54,8 +54,8 @@ def search(
 
 
 def _by_coordinates(parameters: Sequence[Parameter], levels: Levels, trials: _Trials) -> Levels:
-    """The best levels found by varying one parameter after the other, in rounds; a start that does not run is left as
-    soon as something does."""
+    """The best levels found by varying one parameter after the other, in rounds. Where the start does not run, the
+    first levels that do take its place."""
     time = trials.best([levels])[1]
     for _ in range(ROUNDS):
         before = time

@@ -1,4 +1,5 @@
-"""A survey: many small questions to a device, each verified and timed by itself, as rows that survive a kill."""
+"""A survey: many small questions to a device, each verified and timed by itself, each answer a row that is written at
+once."""
 
 from __future__ import annotations
 
@@ -8,19 +9,20 @@ from typing import Protocol as Interface
 
 from gpuopt._core import Device, Error, ParameterError
 from gpuopt.lab.device.bandwidth import clock_step_ns
-from gpuopt.lab.device.environment import device_label, device_state, environment, is_throttled
+from gpuopt.lab.device.environment import device_label, device_state, environment
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder
-from gpuopt.lab.rows.schema import Row, resume_key
-from gpuopt.lab.run.blocks import timed
-from gpuopt.lab.run.candidates import Target, failure
+from gpuopt.lab.rows.schema import Row, resume_key, time_ms
+from gpuopt.lab.rows.study_rows import ProblemInfo
+from gpuopt.lab.run.blocks import throttled, timed
+from gpuopt.lab.run.candidates import Target, environment_row, failure
 from gpuopt.lab.timing import samplers, statistics
 from gpuopt.lab.timing.progress import Bar
 from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger, Protocol
 from gpuopt.selection import Selector, select
 
-PAIRS = 6  # of a run and one with twice its work: the fewest whose median has an interval
-DOUBLE_BAND = 0.03  # what twice the work may take more or less than twice the time
+PAIRS = 6  # a run and one with twice its work, so many times: the fewest whose median has an interval
+DOUBLE_BAND = 0.03  # twice the work takes twice the time, within this fraction
 
 
 def survey(
@@ -86,8 +88,7 @@ class SurveyRun:
         self.ledger = Ledger()
         facts = environment(device)
         self.env_hash = facts["env_hash"]
-        row = {"kind": "environment", "status": "ok", "environment": facts, "env_hash": self.env_hash}
-        recorder.keep(row | {"device": device_label(device)})
+        recorder.keep(environment_row(device, facts))
         self.common: Row = {
             "workload": workload,
             "device": device_label(device),
@@ -108,8 +109,7 @@ class SurveyRun:
             if found is None:
                 self.recorder.keep(self.taken(target))
         except (Error, MemoryError) as error:
-            row = self.common | fields | failure(error)
-            self.recorder.keep(row | {"kind": "point", "role": "variant"})
+            self.recorder.keep({**self.common, **fields, **failure(error), "kind": "point", "role": "variant"})
 
     def taken(self, target: Target) -> Row:
         """Samples of one point, checked again afterwards."""
@@ -121,13 +121,13 @@ class SurveyRun:
         with self.ledger("verify"):
             target.check()
         state = device_state(self.device)
-        row = timed(target, taken, ["throttled"] * is_throttled([state])) | state
+        row: Row = {**timed(target, taken, throttled(state)), **state}
         if doubled is not None:
             row["doubled"] = doubled.median
             if doubled.hi < 2 * (1 - DOUBLE_BAND) or doubled.lo > 2 * (1 + DOUBLE_BAND):
                 row["flags"].append("suspicious")
         loads = (target.work.get("special") or {}).get("load")
-        row["latency_ns"] = row["median_ms"] * 1e6 / loads if loads else None
+        row["latency_ns"] = time_ms(row) * 1e6 / loads if loads else None
         return row | {"kind": "point", "role": "variant", "warmup_ms": warmed}
 
     def doubled(self, target: Target) -> statistics.MedianCI:
@@ -142,7 +142,7 @@ class SurveyRun:
 
     def study(self, name: str, interrupted: bool) -> Study:
         self.recorder.note_other_environments(self.env_hash)
-        info = {"name": name, "workload": self.workload, "wall_s": self.ledger.wall_s}
+        info: ProblemInfo = {"name": name, "workload": self.workload, "wall_s": self.ledger.wall_s}
         info["harness_s"] = self.ledger.harness_s
         notes = list(dict.fromkeys(self.recorder.notes))
         if interrupted:

@@ -1,27 +1,32 @@
-"""A sweep: every variant of a workload built, verified and timed beside peers and ceilings, as rows that survive a
-kill."""
+"""A sweep: every variant of a workload built, verified and timed beside peers and ceilings.
+
+Each result is a row that is written at once, so that an interrupted sweep goes on where it stopped."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from gpuopt import configuration as tables
 from gpuopt import papers
 from gpuopt._core import Device, Error, ParameterError, Variant
 from gpuopt.configuration import Configuration
-from gpuopt.lab.device import bounds, caches, profile
-from gpuopt.lab.device.environment import device_label, environment
+from gpuopt.lab.device import bounds, caches
+from gpuopt.lab.device import profile as profiles
+from gpuopt.lab.device.environment import environment
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder
-from gpuopt.lab.rows.schema import Row, resume_key
+from gpuopt.lab.rows.schema import CacheState, Kind, Role, Row, resume_key, time_ms
+from gpuopt.lab.rows.study_rows import ProblemInfo
 from gpuopt.lab.run.blocks import Comparison, timed
 from gpuopt.lab.run.candidates import (
     Target,
     call_target,
     ceiling_targets,
+    environment_row,
     failure,
     overhead_target,
     peer_target,
@@ -33,7 +38,7 @@ from gpuopt.lab.timing import samplers
 from gpuopt.lab.timing.progress import Bar
 from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger, Protocol
 from gpuopt.lab.timing.samplers import HOPELESS
-from gpuopt.problem import Peer, Problem
+from gpuopt.problem import AnyPeer, Problem
 from gpuopt.selection import Selector, select
 
 REMEASURED = 5  # winners of a search that are measured again in blocks: the best of many is partly luck
@@ -45,7 +50,7 @@ def sweep(
     *,
     protocol: str = "full",
     device: Selector = None,
-    peers: Sequence[Peer] | None = None,
+    peers: Sequence[AnyPeer] | None = None,
     calls: bool = True,
     cache: str | None = None,
     store: str | Path | None = None,
@@ -86,24 +91,18 @@ def sweep(
         raise ParameterError(f"cache: {cache!r} is no cache state; use None or 'cold'")
     chosen = select(device)
     wanted = what_to_measure(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
-    run = _Sweep(problem, chosen, PROTOCOLS[protocol], Recorder(store))
-    run.searched_for = problem.tunable if tunable_only else run.searched_for
+    searched_for = problem.tunable if tunable_only else _any
+    run = SweepRun(problem, chosen, PROTOCOLS[protocol], Recorder(store), searched_for)
     competitors = problem.peers(chosen, run.recorder.notes) if peers is None else list(peers)
     whole = list(problem.calls) if calls else []
-    bar = Bar(progress, len(competitors) + len(whole))
-    try:
-        run.start(cache)
-        run.measure(wanted, whole, competitors, bar)
-    except KeyboardInterrupt:
-        run.interrupted = True
-    finally:
-        bar.close()
-        run.recorder.finish()
+    run.run(cache, wanted, whole, competitors, Bar(progress, len(competitors) + len(whole)))
     return run.study()
 
 
 @dataclass(frozen=True)
 class Named:
+    """A configuration, by the preset's name where it is one."""
+
     configuration: Configuration
     preset: str | None
     given: bool  # by the caller, as it is; else found by a search
@@ -122,8 +121,8 @@ class Wanted:
 
 
 def fitting_variants(problem: Problem) -> list[str]:
-    """The variants of the problem's workload but those of another question, or made for inputs of another kind, as for
-    several columns where x is one vector."""
+    """The variants of the problem's workload that can answer it: those of its family, and without those for inputs of
+    another kind (such as several columns, where x is one vector)."""
     rows = [row for row in tables.variants(problem.workload) if not problem.family or row.family == problem.family]
     return [row.name for row in rows if all(problem.traits.get(trait, True) for trait in row.traits)]
 
@@ -159,8 +158,9 @@ def what_to_measure(
 
 
 def pick_finalists(workload: str, looked_at: Sequence[Named], times: dict[Configuration, float]) -> list[Named]:
-    """What was given and presets, the best of each variant and accuracy, the best few of standard accuracy; of a
-    variant that never ran, one, so that it shows."""
+    """What is measured in blocks: configurations that were given, presets, the best of each variant and accuracy, and
+    the best few of standard accuracy. Of a variant that never ran one configuration is kept, so that its row says why.
+    """
     chosen = {named.configuration for named in looked_at if named.given}
     ranked = sorted(times, key=lambda configuration: times[configuration])
     classes = {configuration: tables.accuracy(workload, configuration) for configuration in ranked}
@@ -177,23 +177,47 @@ def pick_finalists(workload: str, looked_at: Sequence[Named], times: dict[Config
     return [named for named in looked_at if named.configuration in chosen]
 
 
-class _Sweep:
-    """One sweep under way."""
+def _any(configuration: Configuration) -> bool:
+    return True
 
-    def __init__(self, problem: Problem, device: Device, protocol: Protocol, recorder: Recorder) -> None:
-        self.problem, self.device, self.protocol, self.recorder = problem, device, protocol, recorder
-        self.recorder.notes += problem.notes
-        self.interrupted = False
-        self.ledger = Ledger()
-        self.targets: list[Target] = []
-        self.band: float | None = None
-        self.common: Row = {}
-        self.searched_for: Callable[[Configuration], bool] = lambda configuration: True
+
+@dataclass
+class SweepRun:
+    """One sweep under way. ``searched_for`` says which configurations a search looks at; the fields below it are filled
+    in as the sweep goes on."""
+
+    problem: Problem
+    device: Device
+    protocol: Protocol
+    recorder: Recorder
+    searched_for: Callable[[Configuration], bool] = _any
+    common: Row = field(default_factory=Row)  # the fields that all rows share
+    profile: profiles.Profile | None = None
+    flush: Callable[[], None] | None = None  # empties the caches before each sample of a cold sweep
+    bound_by: str = "dram"  # the memory whose bandwidth is measured beside the variants
+    targets: list[Target] = field(default_factory=list)
+    band: float | None = None
+    interrupted: bool = False
+    ledger: Ledger = field(default_factory=Ledger)
+
+    def __post_init__(self) -> None:
+        self.recorder.notes += self.problem.notes
+
+    def run(self, cache: str | None, wanted: Wanted, calls: Sequence[str], peers: Sequence[AnyPeer], bar: Bar) -> None:
+        """All of it. Ctrl-C ends it early, and ``interrupted`` is True then."""
+        try:
+            self.start(cache)
+            self.measure(wanted, calls, peers, bar)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        finally:
+            bar.close()
+            self.recorder.finish()
 
     def start(self, cache: str | None) -> None:
-        """Environment, cache state, and the flush of a cold sweep."""
+        """Notes the environment and the cache state, and makes the flush of a cold sweep."""
         facts = environment(self.device)
-        self.profile = profile.stored(self.device)
+        self.profile = profiles.stored(self.device)
         if self.profile is None:
             self.recorder.notes.append(
                 "this device has no profile: bounds are those of memory alone; `gpuopt profile` measures the others"
@@ -201,24 +225,23 @@ class _Sweep:
         with self.ledger("ceilings"):
             footprint = self.problem.footprint_bytes
             notes = self.recorder.notes
-            state = "cold" if cache == "cold" else caches.cache_state(self.device, footprint, notes)
+            state: CacheState = "cold" if cache == "cold" else caches.cache_state(self.device, footprint, notes)
             self.flush = caches.flusher(self.device, notes) if cache == "cold" else None
             self.bound_by = bounds.bounding_memory(self.device, footprint, state)
         self.common = problem_fields(self.problem, self.device, self.protocol.name, state, facts["env_hash"])
         self.common["profile"] = self.profile.date if self.profile else None
-        row = {"kind": "environment", "status": "ok", "environment": facts, "env_hash": facts["env_hash"]}
-        self.recorder.keep(row | {"device": device_label(self.device)})
+        self.recorder.keep(environment_row(self.device, facts))
 
-    def measure(self, wanted: Wanted, calls: Sequence[str], peers: Sequence[Peer], bar: Bar) -> None:
+    def measure(self, wanted: Wanted, calls: Sequence[str], peers: Sequence[AnyPeer], bar: Bar) -> None:
         """Search where the protocol asks for one, then the comparison in blocks."""
         finalists = self.finalists(wanted, bar)
         bar.more(len(finalists))
         for named in finalists:
-            self.add(named.configuration.variant, named, lambda named=named: self.variant(named), bar)  # type: ignore[misc]
+            self.add(named.configuration.variant, named, partial(self.variant, named), bar)
         for call in calls:
-            self.add(call, None, lambda call=call: self.call(call), bar, "call")  # type: ignore[misc]
+            self.add(call, None, partial(self.call, call), bar, "call")
         for peer in peers:
-            self.add(peer.name, None, lambda peer=peer: self.peer(peer), bar, "peer")  # type: ignore[misc]
+            self.add(peer.name, None, partial(self.peer, peer), bar, "peer")
         if not any(target.role == "variant" for target in self.targets):
             self.recorder.notes.append("no variant of this workload runs here; the rows say why")
             return
@@ -265,13 +288,13 @@ class _Sweep:
             self.recorder.clock_of,
         )
 
-    def peer(self, peer: Peer) -> Target:
+    def peer(self, peer: AnyPeer) -> Target:
         return peer_target(self.problem, peer, self.common, self.ledger, self.flush, self.recorder.clock_of)
 
     def call(self, name: str) -> Target:
         return call_target(self.problem, name, self.device, self.common, self.ledger, self.flush)
 
-    def add(self, name: str, named: Named | None, make: Callable[[], Target], bar: Bar, role: str = "variant") -> None:
+    def add(self, name: str, named: Named | None, make: Callable[[], Target], bar: Bar, role: Role = "variant") -> None:
         """A target for the comparison, warmed up; or its failure as a row."""
         bar.say(str(named.configuration) if named else name)
         try:
@@ -285,9 +308,11 @@ class _Sweep:
             self.failed("summary", error, name, named, role)
         bar.step()
 
-    def failed(self, kind: str, error: Exception, name: str, named: Named | None, role: str = "variant") -> None:
+    def failed(self, kind: Kind, error: Exception, name: str, named: Named | None, role: Role = "variant") -> None:
         """The row of a configuration, a call or a peer that raised."""
-        row = {
+        row: Row = {
+            **self.common,
+            **failure(error),
             "kind": kind,
             "role": role,
             "variant": name,
@@ -296,7 +321,7 @@ class _Sweep:
             "accuracy": tables.accuracy(self.problem.workload, named.configuration) if named else None,
             "preset": named.preset if named else None,
         }
-        self.recorder.keep(self.common | row | failure(error))
+        self.recorder.keep(row)
 
     def finalists(self, wanted: Wanted, bar: Bar) -> list[Named]:
         """What is worth a comparison: where the protocol asks for a search, each is measured alone first."""
@@ -324,13 +349,13 @@ class _Sweep:
         return pick_finalists(self.problem.workload, list(looked_at.values()), times)
 
     def time_alone(self, named: Named, bar: Bar, hopeless_ms: float) -> float | None:
-        """Milliseconds of one configuration by itself, kept as a row; None where it cannot run. No more than a few
-        samples are spent on what takes more than ``hopeless_ms``."""
+        """Milliseconds of one configuration measured alone, kept as a row; None where it cannot run. A configuration
+        that takes more than ``hopeless_ms`` gets a few samples only."""
         bar.say(str(named.configuration))
         try:
             target = self.variant(named)
             row = self.recorder.found(resume_key(target.fields)) or self.searched(target, hopeless_ms)
-            return float(row["median_ms"]) if row["status"] == "ok" else None  # type: ignore[arg-type]
+            return time_ms(row) if row["status"] == "ok" else None
         except Error as error:
             self.failed("search", error, named.configuration.variant, named)
             return None
@@ -345,13 +370,13 @@ class _Sweep:
             taken = samplers.search_samples(target.sampler, self.protocol, hopeless_ms)
         with self.ledger("verify"):
             target.check()
-        row = timed(target, taken, [])
+        row = timed(target, taken)
         return self.recorder.keep(row | {"kind": "search", "role": "variant", "warmup_ms": warmed})
 
     def study(self) -> Study:
         """What was found, told with the problem's own facts."""
         self.recorder.note_other_environments(self.common.get("env_hash"))
-        info = {
+        info: ProblemInfo = {
             "name": self.problem.name,
             "workload": self.problem.workload,
             "dtype": self.problem.dtype.name,

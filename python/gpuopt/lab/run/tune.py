@@ -15,7 +15,7 @@ from gpuopt.configuration import Configuration, Record
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, levels, time_ms
 from gpuopt.lab.rows.table import spread
 from gpuopt.lab.run.sweep import fitting_variants, sweep
 from gpuopt.problem import Problem
@@ -69,6 +69,11 @@ class Tuned(Study):
         if reason:
             self.not_stored(reason)
 
+    def store(self, workload: str, records: list[Record]) -> None:
+        """Makes these records what plain calls use. Raises Error where their file cannot be written."""
+        self.path = tables.store_records(workload, records)
+        self.records += records
+
     def not_stored(self, reason: str) -> None:
         self.reason = reason
         self.notes.append(f"not stored: {reason}")
@@ -86,11 +91,11 @@ def tune(
     """Sweeps a problem and makes the winners what plain calls use for its dtype on this device.
 
     The fastest correct configuration that leaves the accuracy alone, or has the precision that the problem asks for, is
-    stored for inputs of its own kind (a symmetric
-    matrix, where its variant needs one), and the fastest among variants that run on any input for the others; the
-    problem's own ``traits`` limit both. What a plain call used until now is measured in the same blocks. Rows go to
-    ``store``, by default a file beside the records, and the same call goes on where an interrupted one stopped. After
-    an interrupt, or where nothing ran, nothing is stored. The other parameters are those of :func:`sweep`.
+    stored for inputs of its own kind (a symmetric matrix, where its variant needs one), and the fastest among variants
+    that run on any input for the others; the problem's own ``traits`` limit both. What a plain call used until now is
+    measured in the same blocks. Rows go to ``store``, by default a file beside the records, and the same call goes on
+    where an interrupted one stopped. After an interrupt, or where nothing ran, nothing is stored. The other parameters
+    are those of :func:`sweep`.
     """
     chosen = select(device)
     workload = problem.workload
@@ -115,33 +120,27 @@ def tune(
     if not choices:
         return Tuned(study, [], "nothing ran that leaves the accuracy alone")
     tuned = Tuned(study, choices)
-    match = {"name": chosen.name, "platform": chosen.platform, "type": chosen.type, "dtype": problem.dtype.name}
-    source = {
-        "evidence": str(rows_file.absolute()),
-        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-        "driver": chosen.driver,
-    }
-
-    def keep(wanted: Iterable[tuple[Configuration, Traits]]) -> None:
-        records: list[Record] = [
-            {
-                "match": match | dict(problem.traits) | dict.fromkeys(sorted(traits), True),
-                "variant": configuration.variant,
-                "parameters": configuration.parameters,
-            }
-            | source
-            for configuration, traits in wanted
-        ]
-        tuned.path = tables.store_records(workload, records)
-        tuned.records += records
-
+    record = functools.partial(_record, problem, chosen, rows_file)
     try:
-        keep((choice.configuration, choice.traits) for choice in choices)
+        tuned.store(workload, [record(choice.configuration, choice.traits) for choice in choices])
         if _resolved(problem, chosen, held) != choices[0].configuration:
-            keep([(choices[0].configuration, held)])  # a record of more traits stands before it
+            tuned.store(workload, [record(choices[0].configuration, held)])  # a record of more traits stands before it
     except Error as error:
         tuned.not_stored(str(error))
     return tuned
+
+
+def _record(problem: Problem, device: Device, evidence: Path, configuration: Configuration, traits: Traits) -> Record:
+    """The record that makes plain calls on this device use the configuration for inputs with these traits."""
+    match = {"name": device.name, "platform": device.platform, "type": device.type, "dtype": problem.dtype.name}
+    return {
+        "match": match | dict(problem.traits) | dict.fromkeys(sorted(traits), True),
+        "variant": configuration.variant,
+        "parameters": configuration.parameters,
+        "evidence": str(evidence.absolute()),
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "driver": device.driver,
+    }
 
 
 def rows_path(workload: str, device: Device) -> Path:
@@ -171,7 +170,7 @@ def _used_until_now(problem: Problem, device: Device) -> dict[Traits, Configurat
 
 def _held(problem: Problem, study: Study) -> Traits:
     """The traits that the problem's input has, beside those that it tells itself: a variant that needs them ran."""
-    ran = {row["variant"] for row in study.rows if row.get("role") == "variant" and row["status"] == "ok"}
+    ran = {row["variant"] for row in study.rows if row["role"] == "variant" and row["status"] == "ok"}
     needed = (trait for v in tables.variants(problem.workload) if v.name in ran for trait in v.traits)
     return frozenset(needed).difference(problem.traits)
 
@@ -183,13 +182,13 @@ def _choices(problem: Problem, study: Study, held: Traits, used: dict[Traits, Co
         return []
     needs = {row.name: frozenset(row.traits).difference(problem.traits) for row in tables.variants(workload)}
     compared = {
-        Configuration(row["variant"], **row["params"]): row
+        Configuration(str(row["variant"]), **levels(row)): row
         for row in groups[0].rows
         if row["kind"] == "summary" and row["role"] == "variant" and row["status"] == "ok"
     }
     asked = problem.traits.get("precision", tables.NATIVE) != tables.NATIVE  # such a problem says what may be chosen
     standard = [c for c in compared if problem.tunable(c) and (asked or not tables.accuracy(workload, c))]
-    ranked = sorted(standard, key=lambda configuration: float(compared[configuration]["median_ms"]))
+    ranked = sorted(standard, key=lambda configuration: time_ms(compared[configuration]))
     general = [configuration for configuration in ranked if not needs[configuration.variant]]
 
     def choice(configuration: Configuration, inputs: Traits) -> Choice:

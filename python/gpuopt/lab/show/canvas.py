@@ -12,7 +12,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from gpuopt.lab.rows.groups import PAPER
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, complete, field, levels
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import joined, quantity, significant
 from gpuopt.lab.show.ladder import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
 
-Rows = StudyRows | Iterable[Mapping[str, Any]]
+Rows = StudyRows | Iterable[Mapping[str, Any]]  # what a picture is asked with; `variant_rows` completes them
 
 # The ladder's palette, then the two colours of Okabe and Ito that it leaves for marks, then grey.
 MARKERS = "osD^vPX<>"
@@ -47,9 +47,10 @@ REASON = 84  # characters of a failure's reason in a caption
 
 
 def variant_rows(rows: Rows) -> list[Row]:
-    given = rows.rows if isinstance(rows, StudyRows) else [dict(row) for row in rows]
-    mine = [row for row in given if row.get("kind") != "environment" and row.get("role") in (None, "variant")]
-    devices = {str(row.get("device") or "") for row in mine}
+    """The rows of variants, with every field. Raises ValueError where they are of several devices."""
+    given = rows.rows if isinstance(rows, StudyRows) else [complete(row) for row in rows]
+    mine = [row for row in given if row["kind"] != "environment" and row["role"] in (None, "variant")]
+    devices = {str(row["device"] or "") for row in mine}
     if len(devices) > 1:
         raise ValueError(f"rows: they are of {len(devices)} devices, a picture is of one: {', '.join(sorted(devices))}")
     return mine
@@ -57,9 +58,9 @@ def variant_rows(rows: Rows) -> list[Row]:
 
 def family_of(row: Row) -> str:
     """The row's family, guessed from the variant's name for rows that do not say it."""
-    if row.get("family"):
+    if row["family"]:
         return str(row["family"])
-    name = str(row.get("variant") or "")
+    name = str(row["variant"] or "")
     return {"reread": "cached"}.get(name.partition("_")[0], name.partition("_")[0])
 
 
@@ -71,42 +72,41 @@ def measured_points(rows: list[Row]) -> tuple[list[Row], list[Row]]:
     """What was measured and what failed, a row a configuration: its summary, else the last good row, else a failure."""
     last: dict[Hashable, Row] = {}
     for row in rows:
-        parts = (row.get("params") or {}, row.get("sizes") or {})
-        key = (row.get("variant"), row.get("dtype"), *(tuple(sorted(part.items())) for part in parts))
-        rank = (row.get("status") == "ok" and has_rate(row), row.get("kind") == "summary")
+        parts = (row["params"] or {}, row["sizes"] or {})
+        key = (row["variant"], row["dtype"], *(tuple(sorted(part.items())) for part in parts))
+        rank = (row["status"] == "ok" and has_rate(row), row["kind"] == "summary")
         before = last.get(key)
-        if before is None or rank >= (before["status"] == "ok" and has_rate(before), before.get("kind") == "summary"):
+        if before is None or rank >= (before["status"] == "ok" and has_rate(before), before["kind"] == "summary"):
             last[key] = row
-    good = [row for row in last.values() if row.get("status") == "ok" and has_rate(row)]
-    return good, [row for row in last.values() if row.get("status") != "ok"]
+    good = [row for row in last.values() if row["status"] == "ok" and has_rate(row)]
+    return good, [row for row in last.values() if row["status"] != "ok"]
 
 
 def has_rate(row: Row) -> bool:
-    return bool(row.get("gflop_s")) or gb_s_of(row) > 0
+    return bool(row["gflop_s"]) or gb_s_of(row) > 0
 
 
 def gb_s_of(row: Row) -> float:
     """What the row moved a second, in GB: from memory, or where nothing came from there from what it read instead."""
-    if row.get("gb_s"):
+    if row["gb_s"]:
         return float(row["gb_s"])
-    moved = [float(count) for name, count in (row.get("bytes") or {}).items() if name != "requested" and count]
-    return max(moved) / float(row["median_ms"]) * 1e-6 if moved and row.get("median_ms") else 0.0
+    moved = [float(count) for name, count in (row["bytes"] or {}).items() if name != "requested" and count]
+    return max(moved) / row["median_ms"] * 1e-6 if moved and row["median_ms"] else 0.0
 
 
 def rate_interval(row: Row) -> tuple[float, float]:
     """The row's rate at both ends of its 95 % interval."""
-    rate, median = gb_s_of(row), row.get("median_ms")
-    low, high = row.get("ci_lo_ms"), row.get("ci_hi_ms")
+    rate, median = gb_s_of(row), row["median_ms"]
+    low, high = row["ci_lo_ms"], row["ci_hi_ms"]
     return (rate * median / high, rate * median / low) if median and low and high else (rate, rate)
 
 
 def working_set_bytes(row: Row) -> int:
-    return int((row.get("sizes") or {}).get("bytes") or 0)
+    return (row["sizes"] or {}).get("bytes") or 0
 
 
 def level_of(row: Row, name: str, default: int) -> int:
-    value = (row.get("params") or {}).get(name, default)
-    return int(value)
+    return levels(row).get(name, default)
 
 
 # ---------------------------------------------------------------- the sheet
@@ -124,17 +124,21 @@ def captioned_picture(title: str, height: float, lines: list[str]) -> tuple[Pict
     return figure, part
 
 
-def empty_picture(title: str, failed: list[Row]) -> Picture:
-    figure, part = captioned_picture(title, 2.0, [skipped_text(failed), provenance(failed)])
+def empty_picture(title: str, failed: list[Row], doubted: Sequence[Row] = ()) -> Picture:
+    """A picture that says why there is nothing in it; arguments as of :func:`skipped_text`."""
+    figure, part = captioned_picture(title, 2.0, [skipped_text(failed, doubted), provenance([*failed, *doubted])])
     part.text(0.5, 0.45, "nothing was measured", ha="center", va="center", fontsize=11, style="italic", color=WARNING)
     return figure
 
 
-def skipped_text(failed: list[Row]) -> str:
-    """`3 points unsupported: needs images`, a part a status, with the commonest reason."""
+def skipped_text(failed: list[Row], doubted: Sequence[Row] = ()) -> str:
+    """`3 points unsupported: needs images`, a part a status, with the commonest reason; ``doubted`` are good rows that
+    are flagged suspicious, and left out for that."""
+    told = [(str(row["status"]), str(row["reason"] or "no reason given")) for row in failed]
+    told += [("suspicious", "twice the trips did not take twice the time") for _ in doubted]
     parts = []
-    for status in dict.fromkeys(str(row.get("status")) for row in failed):
-        reasons = Counter(str(row.get("reason") or "no reason given") for row in failed if row.get("status") == status)
+    for status in dict.fromkeys(status for status, _ in told):
+        reasons = Counter(reason for word, reason in told if word == status)
         (reason, held), count = reasons.most_common(1)[0], reasons.total()
         more = f" and {count - held} for other reasons" if count > held else ""
         said = textwrap.shorten(reason, REASON, placeholder=" …")
@@ -148,9 +152,10 @@ def provenance(rows: list[Row], about: str = "") -> str:
         return ""
 
     def told(key: str, word: str) -> str:
-        return joined([f"{word}{value}" for value in dict.fromkeys(str(row[key]) for row in rows if row.get(key))])
+        told = dict.fromkeys(str(value) for row in rows if (value := field(row, key)))
+        return joined([f"{word}{value}" for value in told])
 
-    date = max((str(row["time_utc"])[:10] for row in rows if row.get("time_utc")), default="")
+    date = max((str(row["time_utc"])[:10] for row in rows if row["time_utc"]), default="")
     facts = [told("device", ""), told("driver", "driver "), told("protocol", "protocol "), date]
     return " · ".join(filter(None, [*facts, told("gpuopt_version", "gpuopt "), about]))
 

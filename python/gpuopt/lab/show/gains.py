@@ -51,7 +51,7 @@ def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
     Raises ValueError for rows of several devices, and where no paper's first step ran.
     """
     groups = by_size(study)[-MOST_SIZES:][::-1]
-    workload = str(groups[0].first.get("workload"))
+    workload = str(groups[0].first["workload"])
     panels = []
     for paper in (paper for paper in papers.of(workload) if keys is None or paper.key in keys):
         steps = [
@@ -85,7 +85,7 @@ def gains_over(groups: Sequence[Group], base: str, step: papers.Step) -> list[Ga
     """What the step brings over the preset ``base``, for each group where that ran."""
     found = []
     for group in groups:
-        rows = {row.get("preset"): row for row in group.rows if row.get("preset")}
+        rows = {row["preset"]: row for row in group.rows if row["preset"]}
         first, row = rows.get(base), rows.get(step.preset)
         if first is None or row is None or first["status"] != "ok":
             continue
@@ -144,7 +144,7 @@ def by_size(study: StudyRows) -> list[Group]:
     groups = study.groups()
     if not groups:
         raise ValueError("study: it has no rows to draw; run lab.sweep first")
-    places = {(group.device, str(group.first.get("driver")), group.dtype) for group in groups}
+    places = {(group.device, str(group.first["driver"]), group.dtype) for group in groups}
     if len(places) > 1:
         raise ValueError(f"study: rows of {len(places)} devices or dtypes; make a Study of one's rows")
     return sorted(groups, key=lambda group: (prod(lengths_of(group)), group.sizes))
@@ -152,7 +152,7 @@ def by_size(study: StudyRows) -> list[Group]:
 
 def lengths_of(group: Group) -> list[int]:
     """M, N and K, or rows and columns."""
-    sizes = group.first.get("sizes") or {}
+    sizes = group.first["sizes"] or {}
     return [int(length) for name, length in sizes.items() if name != "checked"]
 
 

@@ -27,7 +27,7 @@ from gpuopt.lab.rows.groups import (
     section_title,
 )
 from gpuopt.lab.rows.paper_figures import paper_figure
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Number, Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA, joined, significant
 from gpuopt.lab.show.tables import cache_words
@@ -42,7 +42,7 @@ COLOURS = {PAPER: "#0072B2", OURS: "#E69F00", ROUNDED: "#CC79A7", CALLS: "#56B4E
 INK, FAINT, WARNING, MODEL = "#222222", "#6b6b6b", "#8a3b00", "#D55E00"
 BAR_HEIGHT = 0.62
 FARTHEST = 150.0  # percent of the bound without caches that the shares' axis shows
-FARTHEST_BOUND = 2.5  # times the fastest of all, that the rates' axis shows; what lies beyond is an arrow at its end
+FARTHEST_BOUND = 2.5  # the rates' axis ends at so many times the fastest; a bound beyond is an arrow at its end
 SECTION_GAP = 0.45  # empty bar slots between the sections
 NAME_WIDTH, REASON_WIDTH, REASON_LINES = 28, 56, 2
 CAPTION_WIDTH, USUAL_ROWS = 150, 3
@@ -74,9 +74,9 @@ class Metric:
     label: str
     value: Callable[[Row], float]
 
-    def at(self, row: Row, time_ms: float) -> float:
-        """The rate the row would have if it took `time_ms`."""
-        return self.value(row) * float(row["median_ms"]) / time_ms
+    def at(self, row: Row, at_ms: float) -> float:
+        """The rate the row would have if it took `at_ms`."""
+        return self.value(row) * time_ms(row) / at_ms
 
 
 def ladder(study: StudyRows, ax: Axes | None = None) -> Figure:
@@ -114,7 +114,7 @@ def _panels(whole: SubFigure, group: Group, height: float) -> None:
     ratios = [height - CAPTION_INCHES, CAPTION_INCHES]
     part, foot = whole.subfigures(2, 1, squeeze=False, height_ratios=ratios)[:, 0]
     foot.text(0.012, 0.6, _caption(group), fontsize=8, color=FAINT, va="center")
-    shares = any(row.get("pct_bound") is not None or paper_figure(row) is not None for row in group.rows)
+    shares = any(row["pct_bound"] is not None or paper_figure(row) is not None for row in group.rows)
     left, *rest = part.subplots(1, 2 if shares else 1, squeeze=False, width_ratios=[1.75, 1] if shares else [1])[0]
     handles = _bars(left, group)
     for right in rest:
@@ -129,9 +129,9 @@ def _panels(whole: SubFigure, group: Group, height: float) -> None:
 def _bars(ax: Axes, group: Group) -> list[Artist]:
     metric = _metric(group.rows)
     places = _places(group.rows)
-    timed = [row for row in group.rows if row["status"] == "ok" and row.get("median_ms")]
+    timed = [row for row in group.rows if row["status"] == "ok" and row["median_ms"]]
     reach = max([_extent(metric, row) for row in timed], default=1.0)
-    fastest = max([metric.at(row, row.get("ci_lo_ms") or row["median_ms"]) for row in timed], default=reach)
+    fastest = max([metric.at(row, row["ci_lo_ms"] or time_ms(row)) for row in timed], default=reach)
     reach = min(reach, FARTHEST_BOUND * fastest)
     ax.set_xlim(0, reach * 1.14)
     for row, y in zip(group.rows, places, strict=True):
@@ -140,10 +140,10 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
             continue
         value = metric.value(row)
         ax.barh(y, value, BAR_HEIGHT, color=COLOURS[section(row)], zorder=2)
-        if row.get("ci_lo_ms") and row.get("ci_hi_ms"):
+        if row["ci_lo_ms"] and row["ci_hi_ms"]:
             low, high = metric.at(row, row["ci_hi_ms"]), metric.at(row, row["ci_lo_ms"])
             ax.errorbar(value, y, xerr=error_sides(low, value, high), **WHISKER)
-        if row.get("bound_ms"):
+        if row["bound_ms"]:
             bound = metric.at(row, row["bound_ms"])
             if bound > reach * 1.14:
                 ax.plot(reach * 1.12, y, color=INK, linestyle="none", zorder=3, **BEYOND)
@@ -155,15 +155,15 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
     ax.set_yticks(places, [_name(group, row, usual) for row in group.rows], fontsize=9)
     bar_axes(ax, places)
     ax.set_xlabel(f"{metric.label}   (more is faster)", fontsize=9)
-    workload = str(group.first.get("workload"))
+    workload = str(group.first["workload"])
     handles: list[Artist] = [
         Patch(color=COLOURS[name], label=section_title(name, workload)) for name in SECTIONS if group.section(name)
     ]
-    if any(row.get("bound_ms") for row in timed):
+    if any(row["bound_ms"] for row in timed):
         handles.append(Line2D([], [], label="bound: the most this device allows", **TICK))
-    if any(row.get("uncached_ms") for row in timed):
+    if any(row["uncached_ms"] for row in timed):
         handles.append(Line2D([], [], label="bound if there were no cache", **STAIRS))
-    if any(row.get("ci_lo_ms") for row in timed):
+    if any(row["ci_lo_ms"] for row in timed):
         handles.append(Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval"))
     return handles
 
@@ -173,7 +173,7 @@ def _stairs(metric: Metric, rows: list[Row], places: list[float]) -> list[tuple[
     lines: list[tuple[list[float], list[float]]] = []
     last = None
     for row, y in zip(rows, places, strict=True):
-        if row["status"] != "ok" or not row.get("uncached_ms") or not row.get("median_ms"):
+        if row["status"] != "ok" or not row["uncached_ms"] or not row["median_ms"]:
             continue
         if last is None or y - last > 1:
             lines.append(([], []))
@@ -188,15 +188,15 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
     places = _places(group.rows)
     quoted: set[str] = set()
     measured = [row for row in group.rows if row["status"] == "ok"]
-    modelled = [float(row["pct_uncached"]) for row in measured if row.get("pct_uncached")]
-    # Caches may carry a step far beyond that bound: what lies past the axis is an arrow at its end.
+    modelled = [float(row["pct_uncached"]) for row in measured if row["pct_uncached"]]
+    # With caches a step may be far beyond that bound: what lies past the axis is an arrow at its end.
     limit = max(100.0, min(max(modelled, default=0.0), FARTHEST))
     side: list[tuple[float, str, str, str]] = []
     for row, y in zip(group.rows, places, strict=True):
-        share = row.get("pct_bound") if row["status"] == "ok" else None
+        share = row["pct_bound"] if row["status"] == "ok" else None
         if share is not None:
             colour = COLOURS[section(row)]
-            low, high = row.get("pct_lo") or share, row.get("pct_hi") or share
+            low, high = row["pct_lo"] or share, row["pct_hi"] or share
             ax.errorbar(share, y, xerr=error_sides(low, share, high), color=colour, clip_on=False, **DOT, **WHISKER)
             limit = max(limit, high)
         figure = paper_figure(row)
@@ -205,7 +205,7 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
             quoted.add(figure.device)
             ax.plot(paper, y, zorder=5, **HOLLOW)
             limit = max(limit, paper)
-        uncached = row.get("pct_uncached") if share is not None else None
+        uncached = row["pct_uncached"] if share is not None else None
         if uncached is not None:
             style = FLAT | BEYOND if uncached > FARTHEST else FLAT
             ax.plot(min(uncached, FARTHEST), y, zorder=3, **style)
@@ -221,7 +221,7 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
     bar_axes(ax, places)
     ax.set_xlabel("percent of the step's own bound", fontsize=9)
     handles: list[Artist] = []
-    if any(row.get("pct_bound") is not None for row in group.rows):
+    if any(row["pct_bound"] is not None for row in group.rows):
         handles.append(Line2D([], [], color=FAINT, linestyle="none", label="share of bound, here", **DOT))
     if modelled:
         handles.append(Line2D([], [], label="share of the no-cache bound, here", **FLAT))
@@ -235,13 +235,13 @@ def _columns(ax: Axes, side: list[tuple[float, str, str, str]], *, modelled: boo
     """The shares as numbers, right of the axes: a column a bound."""
     columns = [("here", INK, True, 22.0), ("no cache", MODEL, modelled, 52.0), ("paper", FAINT, quoted, 38.0)]
     points = 0.0
-    for number, (heading, colour, drawn, gap) in enumerate(columns):
+    for column, (heading, colour, drawn, gap) in enumerate(columns):
         if not drawn:
             continue
         points += gap
         for y, *texts in [(-0.8, heading, heading, heading), *side]:
             ax.annotate(
-                texts[number],
+                texts[column],
                 (1, y),
                 (points, 0),
                 ax.get_yaxis_transform(),
@@ -271,10 +271,10 @@ def bar_axes(ax: Axes, places: list[float]) -> None:
 def _value_label(ax: Axes, metric: Metric, row: Row, y: float, span: float) -> None:
     """Writes the rate inside a long bar, else right of it, past the bounds where one would strike through it."""
     text = significant(metric.value(row))
-    end = metric.at(row, row.get("ci_lo_ms") or row["median_ms"])
+    end = metric.at(row, row["ci_lo_ms"] or time_ms(row))
     pad, room = 0.012 * span, 0.022 * span * (len(text) + 1)
-    lines = sorted(metric.at(row, row[key]) for key in ("bound_ms", "uncached_ms") if row.get(key))
-    start = metric.at(row, row.get("ci_hi_ms") or row["median_ms"])
+    lines = sorted(metric.at(row, limit) for limit in (row["bound_ms"], row["uncached_ms"]) if limit)
+    start = metric.at(row, row["ci_hi_ms"] or time_ms(row))
     clear = not any(start - pad - room < line < start for line in lines)
     if start > 2.5 * room and clear:
         colour = "white" if section(row) in (PAPER, PEERS) else INK
@@ -287,7 +287,7 @@ def _value_label(ax: Axes, metric: Metric, row: Row, y: float, span: float) -> N
 
 
 def failure_text(ax: Axes, row: Row, y: float) -> None:
-    reason = str(row.get("reason") or "no reason was recorded")
+    reason = str(row["reason"] or "no reason was recorded")
     lines = textwrap.wrap(f"{row['status']}: {reason}", REASON_WIDTH)
     if len(lines) > REASON_LINES:
         rest = textwrap.shorten(" ".join(lines[REASON_LINES - 1 :]), REASON_WIDTH, placeholder=" …")
@@ -300,18 +300,25 @@ def failure_text(ax: Axes, row: Row, y: float) -> None:
 
 
 def _metric(rows: list[Row]) -> Metric:
-    timed = [row for row in rows if row["status"] == "ok" and row.get("median_ms")]
+    timed = [row for row in rows if row["status"] == "ok" and row["median_ms"]]
     own = counted_unit(rows)
-    for key, label in (("gop_s", f"G {own}/s"),) if own else (("gflop_s", "GFLOP/s"), ("gb_s", "GB/s")):
-        if timed and all(row.get(key) for row in timed):
-            scale = 1e3 if label == "GFLOP/s" and max(row[key] for row in timed) >= TERA else 1.0
-            return Metric("TFLOP/s" if scale > 1 else label, lambda row, key=key, scale=scale: row[key] / scale)  # type: ignore[misc]
-    return Metric("runs a second", lambda row: 1000.0 / float(row["median_ms"]))
+    rates: list[tuple[Number, str]] = [("gflop_s", "GFLOP/s"), ("gb_s", "GB/s")]
+    if own:
+        rates = [("gop_s", f"G {own}/s")]
+    for name, label in rates:
+        if timed and all(row[name] for row in timed):
+            tera = label == "GFLOP/s" and max(number_of(row, name) for row in timed) >= TERA
+            return _rate("TFLOP/s", name, 1e3) if tera else _rate(label, name)
+    return Metric("runs a second", lambda row: 1000.0 / time_ms(row))
+
+
+def _rate(label: str, name: Number, scale: float = 1.0) -> Metric:
+    return Metric(label, lambda row: number_of(row, name) / scale)
 
 
 def _extent(metric: Metric, row: Row) -> float:
-    fastest = min(filter(None, (row.get(key) for key in ("median_ms", "ci_lo_ms", "bound_ms", "uncached_ms"))))
-    return metric.at(row, fastest)
+    times = (row["median_ms"], row["ci_lo_ms"], row["bound_ms"], row["uncached_ms"])
+    return metric.at(row, min(filter(None, times)))
 
 
 def _places(rows: list[Row]) -> list[float]:
@@ -327,7 +334,7 @@ def _name(group: Group, row: Row, usual: set[str]) -> str:
     fit."""
     name, parameters = str(row["variant"]), ""
     if section(row) not in (CALLS, PEERS):
-        name, _, inside = str(row.get("configuration") or group.label(row)).partition("(")
+        name, _, inside = str(row["configuration"] or group.label(row)).partition("(")
         told = [given for given in inside.rstrip(")").split(", ") if given and given not in usual]
         parameters = f"({', '.join(told)})" if told else ""
     # A space after each underscore lets a long identifier break there.
@@ -343,7 +350,7 @@ def _usual(group: Group) -> list[str]:
     caption."""
     levels: dict[str, Counter[str]] = {}
     for row in group.rows:
-        for name, level in ({} if row.get("accuracy") else row.get("params") or {}).items():
+        for name, level in ({} if row["accuracy"] else row["params"] or {}).items():
             levels.setdefault(name, Counter())[f"{name}={level}"] += 1
     common = [(count.most_common(1)[0], count.total()) for count in levels.values()]
     return sorted(level for (level, held), total in common if held >= USUAL_ROWS and 2 * held > total)
@@ -354,19 +361,19 @@ def _height(group: Group) -> float:
 
 
 def _title(group: Group) -> str:
-    return f"{group.first.get('workload', '')}: {group.problem}, {group.dtype}".strip(": ,")
+    return f"{group.first['workload'] or ''}: {group.problem}, {group.dtype}".strip(": ,")
 
 
 def _caption(group: Group) -> str:
     row = group.first
-    date = max((str(r["time_utc"])[:10] for r in group.rows if r.get("time_utc")), default="")
+    date = max((str(r["time_utc"])[:10] for r in group.rows if r["time_utc"]), default="")
     facts = [
         group.device,
-        f"driver {row['driver']}" if row.get("driver") else "",
+        f"driver {row['driver']}" if row["driver"] else "",
         cache_words(group),
-        f"protocol {row['protocol']}" if row.get("protocol") else "",
+        f"protocol {row['protocol']}" if row["protocol"] else "",
         date,
-        f"gpuopt {row['gpuopt_version']}" if row.get("gpuopt_version") else "",
+        f"gpuopt {row['gpuopt_version']}" if row["gpuopt_version"] else "",
     ]
     usual = ", ".join(_usual(group))
     facts.append(f"where a label does not say otherwise {usual}" if usual else "")

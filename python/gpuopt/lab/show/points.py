@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.table import ABSENT, Column, Line, Sheet, byte_count, joined, significant, spread
 from gpuopt.lab.show.tables import FLAG_MEANINGS
 
@@ -33,31 +33,31 @@ OPENCL_NAMES = {
     "uint64": "ulong",
     "float64": "double",
 }
-INTENSE = 1.0  # flop a byte from which a point is told in flops rather than bytes
+INTENSE = 1.0  # flop a byte: points of more are shown in flops, others in bytes
 
 
 def rate_of(row: Row) -> tuple[float | None, str]:
     """The point's figure of merit and its unit: ns a dependent load, us a launch, results, flops or bytes a second."""
-    if row.get("latency_ns"):
+    if row["latency_ns"]:
         return float(row["latency_ns"]), "ns"
-    if row.get("family") == "launch" and row.get("median_ms"):
+    if row["family"] == "launch" and row["median_ms"]:
         return float(row["median_ms"]) * 1e3, "us"
-    if row.get("family") == "tensor":
-        return row.get("gop_s"), "GFLOP/s"
-    special = row.get("special") or {}
-    if special and not row.get("gb_s"):
-        return row.get("gop_s"), f"G {'+'.join(special)}/s"
-    if row.get("gflop_s") and (not row.get("gb_s") or row["gflop_s"] > INTENSE * row["gb_s"]):
+    if row["family"] == "tensor":
+        return row["gop_s"], "GFLOP/s"
+    special = row["special"] or {}
+    if special and not row["gb_s"]:
+        return row["gop_s"], f"G {'+'.join(special)}/s"
+    if row["gflop_s"] and (not row["gb_s"] or row["gflop_s"] > INTENSE * row["gb_s"]):
         return row["gflop_s"], "GFLOP/s"
-    return row.get("gb_s"), "GB/s"
+    return row["gb_s"], "GB/s"
 
 
 def element_name(row: Row) -> str:
     """`float4`, `char`, `struct of 5 floats`."""
-    scalar = OPENCL_NAMES.get(str(row.get("dtype")), str(row.get("dtype")))
-    params = row.get("params") or {}
-    width = int(params.get("WIDTH") or params.get("SPAN") or 1)
-    if params.get("STRUCT") or str(row.get("variant")) == "copy_staged":
+    scalar = OPENCL_NAMES.get(str(row["dtype"]), str(row["dtype"]))
+    own = levels(row)
+    width = own.get("WIDTH") or own.get("SPAN") or 1
+    if own.get("STRUCT") or row["variant"] == "copy_staged":
         return f"struct of {width} {scalar}s"
     return scalar if width == 1 else f"{scalar}{width}"
 
@@ -65,23 +65,23 @@ def element_name(row: Row) -> str:
 def sheet(rows: list[Row]) -> Sheet:
     """The table of points of one device."""
     first = rows[0]
-    date = max((str(row["time_utc"])[:10] for row in rows if row.get("time_utc")), default="")
+    date = max((str(row["time_utc"])[:10] for row in rows if row["time_utc"]), default="")
     header = [
-        " · ".join(filter(None, ["microbenchmarks", str(first.get("device")), f"driver {first.get('driver')}"])),
-        " · ".join(filter(None, [f"protocol {first.get('protocol')}", f"gpuopt {first.get('gpuopt_version')}", date])),
+        " · ".join(filter(None, ["microbenchmarks", str(first.get("device")), f"driver {first['driver']}"])),
+        " · ".join(filter(None, [f"protocol {first['protocol']}", f"gpuopt {first['gpuopt_version']}", date])),
     ]
-    families = list(dict.fromkeys(str(row.get("family") or "") for row in rows))
-    sections = [(name, [_line(row) for row in rows if str(row.get("family") or "") == name]) for name in families]
+    families = list(dict.fromkeys(str(row["family"] or "") for row in rows))
+    sections = [(name, [_line(row) for row in rows if str(row["family"] or "") == name]) for name in families]
     filled = {key for _, lines in sections for line in lines for key, forms in line.cells.items() if forms != ABSENT}
     columns = [replace(column) for column in COLUMNS if column.key in filled]
     return Sheet(columns, header, sections, _footers(rows))
 
 
 def _line(row: Row) -> Line:
-    flags = " *" if row.get("flags") else ""
-    size = (row.get("sizes") or {}).get("bytes")
+    flags = " *" if row["flags"] else ""
+    size = (row["sizes"] or {}).get("bytes")
     cells = {
-        "name": (str(row.get("configuration")), str(row.get("variant"))),
+        "name": (str(row["configuration"]), str(row["variant"])),
         "dtype": (element_name(row),),
         "size": (byte_count(size) if size else "-",),
         "status": (f"{row['status']}{flags}",),
@@ -89,9 +89,9 @@ def _line(row: Row) -> Line:
     if row["status"] != "ok":
         return Line(cells)
     rate, unit = rate_of(row)
-    cells["time"] = spread(row.get("median_ms"), row.get("ci_lo_ms"), row.get("ci_hi_ms"), digits=4)
+    cells["time"] = spread(row["median_ms"], row["ci_lo_ms"], row["ci_hi_ms"], digits=4)
     cells["rate"], cells["unit"] = (significant(rate),), (unit,)
-    cells["doubled"] = (f"{row['doubled']:.2f}x",) if row.get("doubled") else ABSENT
+    cells["doubled"] = (f"{row['doubled']:.2f}x",) if row["doubled"] else ABSENT
     return Line(cells)
 
 
@@ -99,11 +99,11 @@ def _footers(rows: list[Row]) -> list[tuple[str, str]]:
     out: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row["status"] != "ok":
-            out.setdefault((row["status"], str(row.get("reason") or "no reason was recorded")), []).append(
+            out.setdefault((row["status"], str(row["reason"] or "no reason was recorded")), []).append(
                 f"{row['variant']} {element_name(row)}"
             )
     told = [(f"{status}: {joined(list(dict.fromkeys(names)))}", why) for (status, why), names in out.items()]
-    for flag in dict.fromkeys(flag for row in rows for flag in row.get("flags") or []):
-        names = list(dict.fromkeys(str(row["variant"]) for row in rows if flag in (row.get("flags") or [])))
+    for flag in dict.fromkeys(flag for row in rows for flag in row["flags"]):
+        names = list(dict.fromkeys(str(row["variant"]) for row in rows if flag in row["flags"]))
         told.append((f"* {flag}", f"{joined(names)} ({FLAG_MEANINGS.get(flag, 'no meaning is on record')})"))
     return told

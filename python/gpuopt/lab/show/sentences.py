@@ -7,13 +7,12 @@ AMBIGUOUS of the verdict come first, and then nothing is explained.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from gpuopt import labels, papers
 from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, counted_unit, uncached_gflop_s
 from gpuopt.lab.rows.paper_figures import paper_figure
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import byte_count, flop_rate, joined, significant, spread
 from gpuopt.lab.timing import statistics
@@ -27,7 +26,7 @@ RESOURCES = {
     "launch": "the time of an empty launch",
 }
 
-BYTES = {"requested": "asked for by the inner loop"}  # what else a declared count of bytes is called
+BYTES = {"requested": "asked for by the inner loop"}  # what a class of bytes is called, where not by its name
 
 STATUS_PHRASES = {
     "unsupported": "cannot run on this device",
@@ -57,12 +56,12 @@ def _facts(group: Group) -> tuple[str, ...]:
     row = group.first
     return (
         group.device,
-        f"driver {row.get('driver')}",
+        f"driver {row['driver']}",
         group.problem,
         group.sizes,
         group.dtype,
         f"cache state {group.cache_state}",
-        f"protocol {row.get('protocol')}",
+        f"protocol {row['protocol']}",
     )
 
 
@@ -70,7 +69,7 @@ def _group(group: Group) -> list[str]:
     out = []
     before: dict[str, Row] = {}  # by paper: the step that the next one goes on from
     for row in group.section(PAPER):
-        paper = papers.paper_of(str(row.get("workload")), str(row.get("preset")))
+        paper = papers.paper_of(str(row["workload"]), str(row["preset"]))
         key = paper.key if paper else ""
         out.append(_sentence(group, row, before.get(key)))
         if row["status"] == "ok" and (key not in before or paper is None or paper.ladder):
@@ -95,7 +94,7 @@ def _group(group: Group) -> list[str]:
 def _sentence(group: Group, row: Row, reference: Row | None, role: str = "", *, outside: bool = False) -> str:
     name = group.label(row)
     if row["status"] != "ok":
-        reason = str(row.get("reason") or "no reason was recorded").rstrip(".")
+        reason = str(row["reason"] or "no reason was recorded").rstrip(".")
         return f"{name} {STATUS_PHRASES.get(row['status'], row['status'])}: {reason}."
     if reference is None:
         return _opening(name, row) + _counted(name, row, None) + _over_bound(name, row)
@@ -115,19 +114,19 @@ def _sentence(group: Group, row: Row, reference: Row | None, role: str = "", *, 
 
 
 def _opening(name: str, row: Row) -> str:
-    time = spread(row.get("median_ms"), row.get("ci_lo_ms"), row.get("ci_hi_ms"), digits=4)[0]
-    rate = f" ({flop_rate(row['gflop_s'])})" if row.get("gflop_s") else ""
-    if (unit := counted_unit([row])) and row.get("gop_s"):
+    time = spread(row["median_ms"], row["ci_lo_ms"], row["ci_hi_ms"], digits=4)[0]
+    rate = f" ({flop_rate(row['gflop_s'])})" if row["gflop_s"] else ""
+    if (unit := counted_unit([row])) and row["gop_s"]:
         rate = f" ({significant(row['gop_s'])} G {unit}/s)"
     text = f"{name} takes {time} ms{rate}"
-    if row.get("pct_bound") is None:
+    if row["pct_bound"] is None:
         return f"{text}."
-    declared = row.get("bytes") or {}
-    moved = declared.get(row.get("bound_by")) or declared.get("dram")
+    declared = row["bytes"] or {}
+    moved = declared.get(row["bound_by"] or "") or declared.get("dram")
     task = f" for {byte_count(moved)}" if moved else ""
-    share = spread(row["pct_bound"], row.get("pct_lo"), row.get("pct_hi"))[0]
-    bound = f" of {significant(row['bound_ms'])} ms" if row.get("bound_ms") else ""
-    return f"{text}: {share} % of its bound{bound}, set by {resource(row.get('bound_by'))}{task}."
+    share = spread(row["pct_bound"], row["pct_lo"], row["pct_hi"])[0]
+    bound = f" of {significant(row['bound_ms'])} ms" if row["bound_ms"] else ""
+    return f"{text}: {share} % of its bound{bound}, set by {resource(row['bound_by'])}{task}."
 
 
 def _compared(name: str, against: str, ratio: Ratio, band: float) -> str:
@@ -154,8 +153,8 @@ def _compared(name: str, against: str, ratio: Ratio, band: float) -> str:
 
 def _bytes(row: Row, reference: Row, ratio: Ratio) -> str:
     """What happened to the declared bytes; that they are not the reason is said only where no class of them changed."""
-    mine, theirs = row.get("bytes") or {}, reference.get("bytes") or {}
-    which = _deciding_class(mine, theirs, reference.get("bound_by"), row.get("bound_by"))
+    mine, theirs = row["bytes"] or {}, reference["bytes"] or {}
+    which = _deciding_class(mine, theirs, reference["bound_by"], row["bound_by"])
     if which is None:
         return ""
     before, now = float(theirs[which]), float(mine[which])
@@ -188,16 +187,16 @@ def _bytes(row: Row, reference: Row, ratio: Ratio) -> str:
 
 
 def _bound(name: str, row: Row, other: str, reference: Row) -> str:
-    mine, theirs = row.get("pct_bound"), reference.get("pct_bound")
+    mine, theirs = row["pct_bound"], reference["pct_bound"]
     if mine is None or max(mine, theirs or 0.0) > 100:
         return ""
-    by = resource(row.get("bound_by"))
+    by = resource(row["bound_by"])
     if theirs is None:
         return f"{name} reaches {mine:.0f} % of its bound, set by {by}"
-    if row.get("bound_by") == reference.get("bound_by"):
+    if row["bound_by"] == reference["bound_by"]:
         return f"{other} reaches {theirs:.0f} % of what {by} allows, {name} {mine:.0f} %"
     return (
-        f"{other} reaches {theirs:.0f} % of what {resource(reference.get('bound_by'))} allows, "
+        f"{other} reaches {theirs:.0f} % of what {resource(reference['bound_by'])} allows, "
         f"{name} {mine:.0f} % of what {by} allows"
     )
 
@@ -228,16 +227,16 @@ def _counted(name: str, row: Row, reference: Row | None) -> str:
     bound = _moved(figure.bound_gflop_s, before.bound_gflop_s if before else None)
     text = f" The paper counts {counts}, each from memory, and its bound {bound} GFLOP/s ({figure.device})"
     text += _reached(name, figure.pct_bound, before.pct_bound if before else None)
-    here, share = uncached_gflop_s(row), row.get("pct_uncached")
+    here, share = uncached_gflop_s(row), row["pct_uncached"]
     if here is None or share is None:
         return f"{text}."
     earlier = reference if before else None
     now = _moved(here, uncached_gflop_s(earlier) if earlier else None)
     text += f"; here the bound by what the inner loop asks for {now} GFLOP/s"
-    text += _reached("it", share, earlier.get("pct_uncached") if earlier else None)
-    surely = share * row["median_ms"] / (row.get("ci_hi_ms") or row["median_ms"])
+    text += _reached("it", share, earlier["pct_uncached"] if earlier else None)
+    surely = share * time_ms(row) / (row["ci_hi_ms"] or time_ms(row))
     if surely > 100:
-        source = "memory" if row.get("bound_by") == "dram" else "what the ceiling measures"
+        source = "memory" if row["bound_by"] == "dram" else "what the ceiling measures"
         text += f", so that at least {100 - 1e4 / surely:.0f} % of these bytes did not come from {source}"
     return f"{text}."
 
@@ -256,25 +255,25 @@ def _moved(now: float, before: float | None) -> str:
 
 
 def _rounding(row: Row) -> str:
-    words = labels.of(row.get("workload"))
-    if words.shows_error and row.get("l2_rel") is not None:
+    words = labels.of(row["workload"])
+    if words.shows_error and row["l2_rel"] is not None:
         return f" Its error is {row['l2_rel']:.1e} ({row['accuracy']})."
     return f" {words.other_accuracy_sentence} ({row['accuracy']})." if row["status"] == "ok" else ""
 
 
 def _against_peers(group: Group, row: Row) -> str:
     """How a whole call compares with each peer that is timed by the same clock."""
-    if row.get("role") != "call" or row["status"] != "ok":
+    if row["role"] != "call" or row["status"] != "ok":
         return ""
     told = []
     for peer in group.section(PEERS):
-        if peer["status"] == "ok" and peer.get("clock") == row.get("clock"):
+        if peer["status"] == "ok" and peer["clock"] == row["clock"]:
             told.append(_compared("it", group.label(peer), ratio_between(group, row, peer), group.band))
     return f" As a whole call, NumPy in and out, {joined(told)}." if told else ""
 
 
 def _over_bound(name: str, row: Row) -> str:
-    share, low = row.get("pct_bound"), row.get("pct_lo")
+    share, low = row["pct_bound"], row["pct_lo"]
     if share is None or share <= 100:
         return ""
     if low is not None and low <= 100:
@@ -288,20 +287,20 @@ def _over_bound(name: str, row: Row) -> str:
     )
 
 
-def resource(bound_by: Any) -> str:
+def resource(bound_by: str | None) -> str:
     """What a `bound_by` word is called in a sentence."""
     if not bound_by:
         return "its bound"
-    return RESOURCES.get(str(bound_by), f"this device's measured {bound_by} ceiling")
+    return RESOURCES.get(bound_by, f"this device's measured {bound_by} ceiling")
 
 
 def _fastest(rows: list[Row]) -> Row | None:
-    return min((row for row in rows if row["status"] == "ok"), key=lambda row: float(row["median_ms"]), default=None)
+    return min((row for row in rows if row["status"] == "ok"), key=time_ms, default=None)
 
 
-def _deciding_class(mine: Mapping[str, Any], theirs: Mapping[str, Any], *bounds: Any) -> str | None:
+def _deciding_class(mine: Mapping[str, float], theirs: Mapping[str, float], *bounds: str | None) -> str | None:
     """The memory class to compare: the one that sets either bound, else the first that both declare."""
-    return next((c for c in [*bounds, "dram", *theirs] if mine.get(c) and theirs.get(c)), None)
+    return next((c for c in [*bounds, "dram", *theirs] if c and mine.get(c) and theirs.get(c)), None)
 
 
 def _close(a: float, b: float) -> bool:

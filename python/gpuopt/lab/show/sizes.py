@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, section
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.show.canvas import CYCLE, MARKERS, decorate, plain_ticks
 from gpuopt.lab.show.gains import lengths_of
 
@@ -54,11 +54,11 @@ def line_of(
     """The fastest of the rows that are ``mine`` in each group."""
     points = []
     for group in groups:
-        row = min(filter(mine, timed_rows(group)), key=lambda row: float(row["median_ms"]), default=None)
+        row = min(filter(mine, timed_rows(group)), key=time_ms, default=None)
         if row is None:
             continue
-        mid, median = rate(row) if rate else float(row["gflop_s"]), float(row["median_ms"])
-        low, high = (mid * median / float(row.get(key) or median) for key in ("ci_hi_ms", "ci_lo_ms"))
+        mid, median = rate(row) if rate else number_of(row, "gflop_s"), time_ms(row)
+        low, high = (mid * median / (end or median) for end in (row["ci_hi_ms"], row["ci_lo_ms"]))
         points.append((x(group, row), mid, low, high))
     return Line(label, sorted(points), kind)
 
@@ -105,15 +105,17 @@ def size_ticks(ax: Axes, groups: Sequence[Group], *more: float) -> None:
 
 
 def timed_rows(group: Group) -> list[Row]:
-    return [row for row in group.rows if row["status"] == "ok" and row.get("median_ms") and row.get("gflop_s")]
+    return [row for row in group.rows if row["status"] == "ok" and row["median_ms"] and row["gflop_s"]]
 
 
 def cube_side(group: Group, row: Row) -> float:
-    return round(prod(lengths_of(group)) ** (1 / 3), 6)
+    """The side of a cube of as many products as the group's problem has."""
+    side: float = prod(lengths_of(group)) ** (1 / 3)
+    return round(side, 6)
 
 
 def of_preset(name: str) -> Callable[[Row], bool]:
-    return lambda row: row.get("preset") == name
+    return lambda row: row["preset"] == name
 
 
 def of_variant(name: str, kind: str) -> Callable[[Row], bool]:

@@ -20,7 +20,7 @@ from gpuopt.lab.rows.groups import (
     where,
 )
 from gpuopt.lab.rows.paper_figures import paper_figure
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import (
     ABSENT,
@@ -36,11 +36,12 @@ from gpuopt.lab.rows.table import (
     significant,
     spread,
 )
+from gpuopt.lab.timing.fields import Flag
 
 NAME_WIDTH = 24  # of a name where the columns have to be saved
-SHORT_LAUNCHES = 50  # a plan of fewer launches' time is told what share of it they are
+SHORT_LAUNCHES = 50  # a plan that takes less time than so many launches is told the launches' share of it
 
-FLAG_MEANINGS = {
+FLAG_MEANINGS: dict[Flag, str] = {
     "unconverged": "the budget ended before the interval was as narrow as the protocol asks",
     "cut_short": "its first samples all took over 4 times the best time so far, so that it was given no more",
     "drift": "the device's speed changed by more than 5 %, within a visit or from sentinel to sentinel",
@@ -52,7 +53,8 @@ FLAG_MEANINGS = {
     "suspicious": "a run of twice the trips did not take twice the time: a folded loop, or clocks that drift",
     "optimised_away": "some samples took no time at all: the compiler removed the work, or the clock stood still",
 }
-SUMMARY_FLAGS = ("unconverged", "over_bound")  # of all blocks together; a summary's others are those of most blocks
+# These are of all blocks together; a summary's other flags are those of most blocks.
+SUMMARY_FLAGS: tuple[Flag, ...] = ("unconverged", "over_bound")
 
 CALLS_MEANING = "NumPy in and out, transfers included, by the host's clock"
 
@@ -95,7 +97,7 @@ def sheet(study: StudyRows, group: Group) -> Sheet:
     paper = f"paper, {quoted.pop()}" if len(quoted) == 1 else "the paper"  # of several, a footer tells
     titles = {"speedup": f"vs {joined(list(against)) or 'baseline'}", "paper": paper}
     gains = any(figure.gain for figure in map(paper_figure, group.rows) if figure is not None)
-    workload = str(group.first.get("workload"))
+    workload = str(group.first["workload"])
     sections = [
         (section_title(name, workload), [_line(group, row, gains) for row in group.section(name)]) for name in SECTIONS
     ]
@@ -120,32 +122,32 @@ def cache_words(group: Group) -> str:
     if state != "hot":
         meaning = {"large": "from memory", "cold": "from memory, caches flushed before every sample"}
         return f"{meaning[state]} ({state})" if state in meaning else state
-    in_cache = not any(row.get("bound_by") == "dram" for row in group.rows)
+    in_cache = not any(row["bound_by"] == "dram" for row in group.rows)
     return "cache-resident (hot)" if in_cache else "from memory and caches, which hold a part (hot)"
 
 
 def _header(study: StudyRows, group: Group) -> list[str]:
     row, info = group.first, study.problem_info
     sizes = group.sizes or " ".join(f"{name}={size}" for name, size in (info.get("sizes") or {}).items())
-    work = row.get("flops") or next((r["flops"] for r in group.rows if r.get("flops")), None)
+    work = row["flops"] or next((r["flops"] for r in group.rows if r["flops"]), None)
     counted = info.get("flops_counted")
-    footprint = row.get("footprint_bytes") or info.get("footprint_bytes")
-    date = max((str(r["time_utc"])[:10] for r in group.rows if r.get("time_utc")), default="")
+    footprint = row["footprint_bytes"] or info.get("footprint_bytes")
+    date = max((str(r["time_utc"])[:10] for r in group.rows if r["time_utc"]), default="")
     facts = [
         cache_words(group),
-        f"protocol {row.get('protocol')}" if row.get("protocol") else "",
+        f"protocol {row['protocol']}" if row["protocol"] else "",
         _clocks(group),
         (quantity(work, "flop") + " a run" + (f" ({counted})" if counted else "")) if work else "",
         f"{byte_count(footprint)} of data" if footprint else "",
-        f"gpuopt {row.get('gpuopt_version')}" if row.get("gpuopt_version") else "",
+        f"gpuopt {row['gpuopt_version']}" if row["gpuopt_version"] else "",
         date,
     ]
     measured = joined([f"{name} {significant(rate)} GB/s" for name, rate in group.ceiling_rates().items()])
     launch = f"one launch, queued back to back: {significant(1e3 * group.launch_ms)} us" if group.launch_ms else ""
     ceilings = f"ceilings measured in this run: {measured}" if measured else ""
     return [
-        _dotted([row.get("workload"), group.problem, group.dtype, sizes]),
-        _dotted([group.device, f"driver {row['driver']}" if row.get("driver") else "", row.get("platform")]),
+        _dotted([row["workload"], group.problem, group.dtype, sizes]),
+        _dotted([group.device, f"driver {row['driver']}" if row["driver"] else "", row["platform"]]),
         _dotted(facts),
         *filter(None, [_dotted([ceilings, launch])]),
     ]
@@ -153,7 +155,7 @@ def _header(study: StudyRows, group: Group) -> list[str]:
 
 def _footers(study: StudyRows, group: Group) -> list[tuple[str, str]]:
     out = [
-        (f"{group.label(row)}: {row['status']}", str(row.get("reason") or "no reason was recorded"))
+        (f"{group.label(row)}: {row['status']}", str(row["reason"] or "no reason was recorded"))
         for row in group.rows
         if row["status"] != "ok"
     ]
@@ -166,27 +168,27 @@ def _footers(study: StudyRows, group: Group) -> list[tuple[str, str]]:
     if hidden:
         counts = joined([f"{variant} {count} {status}" for (variant, status), count in hidden.items()])
         out.append(("other configurations that failed in the search", f"{counts} (study.failures() says why)"))
-    for flag in dict.fromkeys(flag for row in group.rows for flag in row.get("flags") or []):
-        flagged = [row for row in group.rows if flag in (row.get("flags") or [])]
+    for flag in dict.fromkeys(flag for row in group.rows for flag in row["flags"]):
+        flagged = [row for row in group.rows if flag in row["flags"]]
         names = [group.label(row) for row in flagged]
         run = sum(row["status"] == "ok" for row in group.rows)
         told = "every row" if len(names) == run > 2 else joined(names)
         meaning = FLAG_MEANINGS.get(flag, "no meaning is on record")
-        of_blocks = flag not in SUMMARY_FLAGS and all(row.get("kind") == "summary" for row in flagged)
+        of_blocks = flag not in SUMMARY_FLAGS and all(row["kind"] == "summary" for row in flagged)
         out.append((f"* {flag}", f"{told} ({'in most blocks, ' if of_blocks else ''}{meaning})"))
-    verdicts = {row.get("verdict") for row in group.rows if not is_baseline(row, row)}
+    verdicts = {row["verdict"] for row in group.rows if not is_baseline(row, row)}
     signs = [f"{sign} {text}" for word, (sign, text) in VERDICT_SIGNS.items() if word in verdicts]
     out += [("", "; ".join(signs))] if signs else []
-    words = labels.of(group.first.get("workload"))
+    words = labels.of(group.first["workload"])
     meanings = {ROUNDED: (words.other_accuracy, words.other_accuracy_meaning), CALLS: (CALLS, CALLS_MEANING)}
     out += [meanings[name] for name in SECTIONS if name in meanings and group.section(name)]
     if any(_error(row) != ABSENT for row in group.rows):
         out.append(("error", ERROR_MEANING))
-    if any(row.get("uncached_ms") for row in group.rows):
+    if any(row["uncached_ms"] for row in group.rows):
         out.append(("no cache", UNCACHED_MEANING))
     out += _papers_devices(group)
     out += _launch_shares(group)
-    configured = [row for row in group.rows if row.get("params") and row["status"] == "ok"]
+    configured = [row for row in group.rows if row["params"] and row["status"] == "ok"]
     out += [("configurations", joined([_configured(group, row) for row in configured]))] if configured else []
     waiting = [group.label(row) for row in study.unconfirmed if row in group.rows]
     if waiting:
@@ -197,16 +199,16 @@ def _footers(study: StudyRows, group: Group) -> list[tuple[str, str]]:
 def _configured(group: Group, row: Row) -> str:
     """The row's configuration; of one of many presets of a variant, its name and what is not at its standard level."""
     label = group.label(row)
-    if label in (row["variant"], row.get("configuration")):
+    if label in (row["variant"], row["configuration"]):
         return str(row["configuration"])
-    altered = tables.altered(str(row["workload"]), str(row["variant"]), row["params"])
-    levels = ", ".join(f"{name}={level}" for name, level in altered.items())
-    return f"{label} {row['variant']}{f'({levels})' if levels else ''}"
+    altered = tables.altered(str(row["workload"]), str(row["variant"]), levels(row))
+    told = ", ".join(f"{name}={level}" for name, level in altered.items())
+    return f"{label} {row['variant']}{f'({told})' if told else ''}"
 
 
 def _clocks(group: Group) -> str:
     """`event clock`, or the clocks that the rows mix."""
-    clocks = list(dict.fromkeys(str(row["clock"]) for row in group.rows if row.get("clock")))
+    clocks = list(dict.fromkeys(str(row["clock"]) for row in group.rows if row["clock"]))
     return f"clocks {joined(clocks)}" if len(clocks) > 1 else "".join(f"{clock} clock" for clock in clocks)
 
 
@@ -235,7 +237,7 @@ def _launch_shares(group: Group) -> list[tuple[str, str]]:
         return []
     shares = []
     for row in group.rows:
-        count, time_ms = row.get("launches"), row.get("median_ms")
+        count, time_ms = row["launches"], row["median_ms"]
         if row["status"] == "ok" and count and time_ms and time_ms < SHORT_LAUNCHES * launch_ms:
             several = f" ({count} launches)" if count > 1 else ""
             shares.append(f"{group.label(row)} {100 * count * launch_ms / time_ms:.2g} %{several}")
@@ -244,49 +246,49 @@ def _launch_shares(group: Group) -> list[tuple[str, str]]:
 
 def _line(group: Group, row: Row, gains: bool) -> Line:
     label = group.label(row)
-    name: Forms = (str(row.get("configuration") or label), label, shortened(label, NAME_WIDTH))
-    flags = " *" if row.get("flags") else ""
+    name: Forms = (str(row["configuration"] or label), label, shortened(label, NAME_WIDTH))
+    flags = " *" if row["flags"] else ""
     cells: dict[str, Forms] = {"name": name, "status": (f"{row['status']}{flags}",)}
     figure = paper_figure(row)
     if figure is not None:
         cells["paper"] = figure.forms(gains)
     if row["status"] != "ok":
         return Line(cells)
-    cells["time"] = spread(row.get("median_ms"), row.get("ci_lo_ms"), row.get("ci_hi_ms"), digits=4)
-    cells["flops"] = (significant(row["gflop_s"] / _flop_unit(group)[0]) if row.get("gflop_s") else "-",)
+    cells["time"] = spread(row["median_ms"], row["ci_lo_ms"], row["ci_hi_ms"], digits=4)
+    cells["flops"] = (significant(row["gflop_s"] / _flop_unit(group)[0]) if row["gflop_s"] else "-",)
     cells["error"] = _error(row)
-    if row.get("counted"):
-        cells["counted"] = (significant(row.get("gop_s")),)
-    cells["bytes"] = (significant(row.get("gb_s")),)
-    cells["bound"] = spread(row.get("pct_bound"), row.get("pct_lo"), row.get("pct_hi"))
+    if row["counted"]:
+        cells["counted"] = (significant(row["gop_s"]),)
+    cells["bytes"] = (significant(row["gb_s"]),)
+    cells["bound"] = spread(row["pct_bound"], row["pct_lo"], row["pct_hi"])
     cells["by"] = _bound_by(row)
     cells["uncached"] = _uncached(row)
     cells["speedup"] = _speedup(row)
-    share = row.get("pct_bound")
+    share = row["pct_bound"]
     return Line(cells, None if share is None else share / 100)
 
 
 def _flop_unit(group: Group) -> tuple[float, str]:
     """What the rates of the group are divided by, and the unit they are then in."""
-    fastest = max((float(row["gflop_s"]) for row in group.rows if row.get("gflop_s")), default=0.0)
+    fastest = max((float(row["gflop_s"]) for row in group.rows if row["gflop_s"]), default=0.0)
     return (1e3, "TFLOP/s") if fastest >= TERA else (1.0, "GFLOP/s")
 
 
 def _error(row: Row) -> Forms:
     """`1.6e-06 (31 %)`."""
-    if not labels.of(row.get("workload")).shows_error or row.get("l2_rel") is None:
+    if not labels.of(row["workload"]).shows_error or row["l2_rel"] is None:
         return ABSENT
     error = f"{row['l2_rel']:.1e}"
-    worst = row.get("max_of_tol")
+    worst = row["max_of_tol"]
     return (error,) if worst is None else (f"{error} ({significant(100 * worst, 2)} %)", error)
 
 
 def _bound_by(row: Row) -> Forms:
     """`dram, then l1 43 %`, `dram`."""
-    first, second = row.get("bound_by"), row.get("next_by")
+    first, second = row["bound_by"], row["next_by"]
     if not first or not second:
         return (str(first or "-"),)
-    return (f"{first}, then {second} {significant(row.get('pct_next'), 2)} %", str(first))
+    return (f"{first}, then {second} {significant(row['pct_next'], 2)} %", str(first))
 
 
 def _uncached(row: Row) -> Forms:
@@ -298,11 +300,11 @@ def _uncached(row: Row) -> Forms:
 def _speedup(row: Row) -> Forms:
     if is_baseline(row, row):
         return ("baseline",)
-    if not row.get("ratio"):
+    if not row["ratio"]:
         return ABSENT
-    lo, hi = row.get("ratio_lo"), row.get("ratio_hi")
+    lo, hi = row["ratio_lo"], row["ratio_hi"]
     forms = spread(1 / row["ratio"], 1 / hi if hi else None, 1 / lo if lo else None, "x")
-    sign = VERDICT_SIGNS.get(str(row.get("verdict")))
+    sign = VERDICT_SIGNS.get(str(row["verdict"]))
     return tuple(f"{form} {sign[0]}" for form in forms) if sign else forms
 
 

@@ -1,1 +1,1 @@
-"""Taking numbers that mean something: check, warm up, sample, check again."""
+"""Timing: results checked before and after, warm-up, samples and their statistics."""

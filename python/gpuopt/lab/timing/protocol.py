@@ -39,7 +39,7 @@ PROTOCOLS = {
 
 
 class Ledger:
-    """Where the wall time of a sweep went; what no entry claims is the lab's own cost."""
+    """Where the wall time of a sweep went. What is left over is what the lab itself took."""
 
     def __init__(self) -> None:
         self.start = time.perf_counter()

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpuopt._core import Error, Prepared
 from gpuopt.lab.timing import statistics
+from gpuopt.lab.timing.fields import Clock, Flag
 from gpuopt.lab.timing.protocol import Protocol
 
 
@@ -24,21 +25,21 @@ class Sampler:
     """
 
     take: Callable[[int], list[float]]
-    clock: str
+    clock: Clock
     batch_n: int = 1
     step_ns: float = 0.0
     flushed: bool = False
     busy_ms: list[float] = field(default_factory=list)
     queued_ms: list[float] = field(default_factory=list)
     wall_ms: list[float] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)
+    flags: list[Flag] = field(default_factory=list)
 
     def begin(self) -> None:
-        """Forgets what was told of earlier samples."""
+        """Clears the lists and flags of earlier samples."""
         self.busy_ms, self.queued_ms, self.wall_ms, self.flags = [], [], [], []
 
-    def taken(self, samples: list[float], *flags: str) -> Taken:
-        """``samples``, with what was told of them. Raises Error where their median is no time at all."""
+    def taken(self, samples: list[float], *flags: Flag) -> Taken:
+        """``samples`` with the medians of the lists, and the flags. Raises Error where the samples' median is 0."""
         if float(np.median(samples)) <= 0:
             raise Error("no time at all: the compiler removed the work, or the clock does not run")
         lists = (self.busy_ms, self.queued_ms, self.wall_ms)
@@ -54,7 +55,7 @@ class Taken:
     busy_ms: float | None = None
     queued_ms: float | None = None
     wall_ms: float | None = None
-    flags: list[str] = field(default_factory=list)
+    flags: list[Flag] = field(default_factory=list)
 
     @property
     def median_ms(self) -> float:
@@ -63,13 +64,13 @@ class Taken:
 
 SHORT_S = 50e-6  # below this, or 100 clock steps, runs are queued behind a gate and timed together
 BATCH_SPAN_S = 1e-3
-PEER_RUNS = 10  # queued together at least, where they are short: the host's way to the first is in their time
+PEER_RUNS = 10  # queued together at least, where they are short: their time includes the host's launch of the first
 CUDA_STEP_NS = 500.0  # of CUDA's events, as its manual says
 CLOCKS_APART = 0.05  # what event times and the host's clock may differ by
-GATED_COMMANDS = 1024  # the most that stand behind one gate: of a longer batch the first wait alone is known
+GATED_COMMANDS = 1024  # the most that wait behind one gate: of a longer batch, only the wait of the first part is known
 
 
-def batch_for(prepared: Prepared, step_ns: float, clock: str | None = None) -> int:
+def batch_for(prepared: Prepared, step_ns: float, clock: Clock | None = None) -> int:
     """Runs to time together: 1, or for a short plan (or the clock "batch") as many as span a millisecond."""
     if clock == "event":
         return 1
@@ -86,13 +87,12 @@ def batch_spanning(once_s: float) -> int:
 
 
 def device_sampler(
-    prepared: Prepared, step_ns: float, flush: Callable[[], None] | None = None, clock: str | None = None
+    prepared: Prepared, step_ns: float, flush: Callable[[], None] | None = None, clock: Clock | None = None
 ) -> Sampler:
-    """Times by device events; short kernels in batches, so that neither the clock's step nor the launch is what is
-    measured.
+    """Times by device events. Short kernels are timed in batches, where the clock's step and the launch count little.
 
-    With ``flush``, every sample is single and follows a flush of the caches. ``clock`` ("event" or "batch") repeats an
-    earlier decision: a time near the limit may fall on either side of it.
+    With ``flush``, every sample is a single run after a flush of the caches. ``clock`` ("event" or "batch") is the
+    decision of an earlier run: a time near the limit would fall now on one side of it, now on the other.
     """
     sampler = Sampler(lambda count: [], "event", step_ns=step_ns, flushed=flush is not None)
     batch = batch_for(prepared, step_ns, clock) if flush is None else 1
@@ -113,7 +113,7 @@ def device_sampler(
         sampler.queued_ms.extend(got["queued_ms"])
         sampler.wall_ms.extend(got["wall_ms"])
         times: list[float] = got["device_ms"]
-        doubts = {
+        doubts: dict[Flag, bool] = {
             "optimised_away": bool(count) and min(times) <= 0,
             "timer_suspect": bool(count) and whole and clocks_differ(times, got["queued_ms"], got["wall_ms"], batch),
         }
@@ -125,10 +125,10 @@ def device_sampler(
 
 
 def clocks_differ(device_ms: Sequence[float], queued_ms: Sequence[float], wall_ms: Sequence[float], batch: int) -> bool:
-    """Whether the wait in the queue and the runs, by events, add up to something else than the host's clock shows.
+    """Whether the events' times of queue and runs add up to another time than the host's clock shows.
 
-    Only what takes a millisecond by events counts: below that the host's own way to the queue is much of it. All
-    samples have to disagree: on a busy host the end of a run is noticed late now and then.
+    Samples below a millisecond do not count: the host's own time to fill the queue is a large part of them. All samples
+    have to disagree, since a busy host notices the end of a run late now and then.
     """
     spans, walls = np.array(device_ms) * batch, np.array(wall_ms) * batch
     apart = np.abs(spans + np.array(queued_ms) - walls) > CLOCKS_APART * walls
@@ -154,12 +154,12 @@ def wall_sampler(run: Callable[[], Any], flush: Callable[[], None] | None = None
 def queued_sampler(
     sample: Callable[[int, int], list[float]],
     flush: Callable[[], None] | None = None,
-    clock: str | None = None,
+    clock: Clock | None = None,
 ) -> Sampler:
-    """Times by somebody else's device clock: ``sample(count, batch)`` gives ms a run of ``batch`` runs queued together.
+    """Times by another library's device clock. ``sample(count, batch)`` gives ms a run of ``batch`` queued together.
 
-    A single run between two of its events holds the host's way to the launch as well, so that whatever is shorter than
-    ten milliseconds is taken in batches of at least ten. ``flush`` and ``clock`` as in :func:`device_sampler`.
+    Between two events of such a clock lies the host's time to launch the run, too. What is shorter than ten
+    milliseconds is therefore timed in batches of at least ten. ``flush`` and ``clock`` as in :func:`device_sampler`.
     """
     if flush is not None:
 
@@ -177,7 +177,7 @@ def queued_sampler(
     return Sampler(lambda count: sample(count, batch), "batch" if batch > 1 else "event", batch, CUDA_STEP_NS)
 
 
-HOPELESS = 4  # times the best so far: what is slower in all of its first samples is not searched any further
+HOPELESS = 4  # times the best so far: a configuration whose first samples are all slower gets no more of them
 HOPELESS_SAMPLES = 3
 LONG_MS = 250.0  # of such a run, one is enough to see that it is hopeless
 
@@ -189,8 +189,9 @@ def _hopeless(times: Sequence[float], hopeless_ms: float) -> bool:
 
 
 def warm_up(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -> float:
-    """Runs until the median of the last ten times moves by less than 1 %, between the protocol's two times; three
-    times, or once where that is long, if all of these take more than ``hopeless_ms``. Returns milliseconds."""
+    """Runs until the median of the last ten times moves by less than 1 %, for at least the protocol's shorter and at
+    most its longer time. Three runs, or one long one, are enough where all take more than ``hopeless_ms``. Returns the
+    milliseconds spent."""
     begin = time.perf_counter()
     times: list[float] = []
     previous = np.inf
@@ -207,8 +208,8 @@ def warm_up(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -
 
 
 def search_samples(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -> Taken:
-    """Samples until the protocol's target or cap; the flag ``unconverged`` says it was the cap, ``cut_short`` that the
-    first ones all took more than ``hopeless_ms``."""
+    """Samples until the interval is as narrow as the protocol asks, or its time is spent (flag ``unconverged``); only a
+    few where the first ones all take more than ``hopeless_ms`` (flag ``cut_short``)."""
     sampler.begin()
     begin = time.perf_counter()
     times = sampler.take(1)
@@ -234,12 +235,12 @@ def search_samples(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np
         times += sampler.take(visit_count(sampler, times, spent / len(times), 0.05, 3))
 
 
-COLD_SAMPLES = 10  # the most of one visit where a flush precedes each
+COLD_SAMPLES = 10  # the most of one visit where the caches are flushed before each
 
 
 def visit_count(sampler: Sampler, times: Sequence[float], wall_s: float, seconds: float, least: int) -> int:
-    """How many samples fill ``seconds``, judged by times in ms taken before; where each follows a flush, by ``wall_s``,
-    the host's seconds a sample."""
+    """How many samples fill ``seconds``: by earlier ``times`` in ms, or, where the caches are flushed before each, by
+    ``wall_s``, the seconds that a sample takes on the host's clock."""
     if sampler.flushed:
         return max(least, min(int(seconds / max(wall_s, 1e-6)), COLD_SAMPLES))
     typical = float(np.median(times)) * sampler.batch_n * 1e-3

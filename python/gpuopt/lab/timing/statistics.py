@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuopt._core import ParameterError
+from gpuopt.lab.timing.fields import Flag, Summary, Verdict
 
 Samples = npt.ArrayLike
 
@@ -222,7 +223,7 @@ def summarise(
     confidence: float = 0.95,
     at_s: Samples | None = None,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> Summary:
     """The `time` and `quality` groups of a result row from (n,) samples in milliseconds per launch.
 
     ``batch_n`` launches were timed together for each sample, whose time was already divided by it; ``timer_ns`` is the
@@ -253,9 +254,9 @@ def summarise(
     }
 
 
-def quality_flags(summary: Mapping[str, Any]) -> list[str]:
+def quality_flags(summary: Summary) -> list[Flag]:
     """The flag words that a summary (of ``summarise``) earns by itself: autocorrelated, bimodal, drift."""
-    flags = []
+    flags: list[Flag] = []
     if summary["n"] >= 10 and (summary["autocorr1"] or 0.0) > AUTOCORRELATION_LIMIT:
         flags.append("autocorrelated")
     if summary["bimodal"]:
@@ -325,7 +326,7 @@ def ratio_ci(ratios: Samples, confidence: float = 0.95) -> MedianCI:
     return median_ci(ratios, confidence)
 
 
-def verdict(lo: float, hi: float, band: float = BAND_FLOOR) -> str:
+def verdict(lo: float, hi: float, band: float = BAND_FLOOR) -> Verdict:
     """FAST, SLOW, SAME or AMBIGUOUS for an interval [lo, hi] of a ratio of times against 1 +- max(1 %, ``band``).
 
     Where the band is above 5 %, nothing is SAME: noise is no equality.
@@ -340,7 +341,7 @@ def verdict(lo: float, hi: float, band: float = BAND_FLOOR) -> str:
     return "SAME" if band <= SAME_LIMIT and lo >= 1.0 - band and hi <= 1.0 + band else "AMBIGUOUS"
 
 
-def sign_test(ratios: Samples, band: float = BAND_FLOOR) -> tuple[str, float]:
+def sign_test(ratios: Samples, band: float = BAND_FLOOR) -> tuple[Verdict, float]:
     """The likeliest verdict (FAST, SLOW, SAME) on (blocks,) ratios and its two-sided p-value, without assumptions.
 
     The exact dual of ``verdict`` on the order-statistic interval: p <= 0.05 if and only if the 95 % interval earns that
@@ -353,8 +354,9 @@ def sign_test(ratios: Samples, band: float = BAND_FLOOR) -> tuple[str, float]:
     slow = cdf[np.count_nonzero(values <= 1.0 + band)]
     same = cdf[max(np.count_nonzero(values < 1.0 - band), np.count_nonzero(values > 1.0 + band))]
     same = same if band <= SAME_LIMIT else 1.0
-    word, p = min((("FAST", fast), ("SLOW", slow), ("SAME", same)), key=lambda item: float(item[1]))
-    return word, min(1.0, 2.0 * float(p))
+    found: tuple[tuple[Verdict, float], ...] = (("FAST", float(fast)), ("SLOW", float(slow)), ("SAME", float(same)))
+    word, p = min(found, key=lambda item: item[1])
+    return word, min(1.0, 2.0 * p)
 
 
 def holm(p_values: Samples) -> npt.NDArray[np.float64]:
@@ -367,17 +369,17 @@ def holm(p_values: Samples) -> npt.NDArray[np.float64]:
     return adjusted
 
 
-def verdicts(ratios: Mapping[str, Sequence[float]], band: float = BAND_FLOOR, alpha: float = 0.05) -> dict[str, str]:
+def verdicts(
+    ratios: Mapping[str, Sequence[float]], band: float = BAND_FLOOR, alpha: float = 0.05
+) -> dict[str, Verdict]:
     """The verdict of each of several variants held against one baseline, ``ratios[name]`` being its (blocks,) ratios.
 
     Each variant's sign test is adjusted by Holm over all of them; what is then above ``alpha`` is AMBIGUOUS. For one
     variant this is ``verdict`` of its interval. Many variants need more blocks: see ``blocks_for``.
     """
-    if not ratios:
-        return {}
-    words, p_values = zip(*(sign_test(values, band) for values in ratios.values()), strict=True)
-    adjusted = holm(p_values)
-    return {name: w if p <= alpha else "AMBIGUOUS" for name, w, p in zip(ratios, words, adjusted, strict=True)}
+    found = [sign_test(values, band) for values in ratios.values()]
+    adjusted = holm([p for _, p in found]) if found else ()
+    return {n: word if p <= alpha else "AMBIGUOUS" for n, (word, _), p in zip(ratios, found, adjusted, strict=True)}
 
 
 def aa_band(ratios: Sequence[float]) -> float | None:

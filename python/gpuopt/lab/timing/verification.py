@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gpuopt._core import MismatchError
 from gpuopt.configuration import Configuration
+from gpuopt.lab.timing.fields import Errors, VerifiedErrors
 from gpuopt.problem import Bound, Problem
 
 
@@ -17,7 +17,7 @@ def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return np.array_equal(np.ascontiguousarray(a).view(word), np.ascontiguousarray(b).view(word))
 
 
-def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> dict[str, float]:
+def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> Errors:
     """Errors of ``result`` against the float64 ``reference``; raises MismatchError naming the worst element.
 
     Infinities and NaN must stand where the reference has them. ``max_ulp`` is in units of the last place of
@@ -27,7 +27,7 @@ def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) ->
     if result.shape != reference.shape:
         raise MismatchError(f"the result's shape is {result.shape}, the reference's {reference.shape}")
     if not tolerance.any() and result.dtype == reference.dtype and _same_bits(result, reference):
-        return dict.fromkeys(("max_abs", "max_rel", "max_ulp", "max_of_tol", "l2_rel", "tol"), 0.0)
+        return Errors(max_abs=0.0, max_rel=0.0, max_ulp=0.0, max_of_tol=0.0, l2_rel=0.0, tol=0.0)
     got, wanted = result.reshape(-1), reference.reshape(-1)
     allowed = np.broadcast_to(tolerance, result.shape).reshape(-1) if tolerance.ndim else tolerance
     found = _Errors()
@@ -92,17 +92,16 @@ class _Errors:
         self.scale += float(np.dot(scale, scale))
 
 
-def verify(bound: Bound, problem: Problem, configuration: Configuration) -> dict[str, Any]:
+def verify(bound: Bound, problem: Problem, configuration: Configuration) -> VerifiedErrors:
     """Poisons the output, runs once, and holds the result against the reference and the guard zones. Raises
     MismatchError."""
     tolerance = problem.tolerance_for(configuration)
     bound.output.fill_bytes(0xFF)
     (bound.proof or bound.prepared).run()
-    errors: dict[str, Any] = compare(problem.seen(bound.output.to_numpy()), problem.reference, tolerance)
+    errors = compare(problem.seen(bound.output.to_numpy()), problem.reference, tolerance)
     if not bound.output.guards_intact():
         raise MismatchError("the kernel wrote outside its output")
-    errors["canary_ok"] = True
-    return errors
+    return {**errors, "canary_ok": True}
 
 
 def check_again(bound: Bound, problem: Problem, configuration: Configuration) -> None:

@@ -6,16 +6,32 @@ import functools
 import operator
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpuopt._core import Device
-from gpuopt.lab.run.cuda import cupy_device, cupy_fetch, cupy_run, cupy_sample, on_gpu, torch_sample, torch_sees
-from gpuopt.problem import Peer, Problem
+from gpuopt.lab.run.cuda import (
+    CupyProduct,
+    cupy_device,
+    cupy_fetch,
+    cupy_run,
+    cupy_sample,
+    on_gpu,
+    torch_sample,
+    torch_sees,
+)
+from gpuopt.problem import AnyPeer, Peer, Problem
 
-# A product of two tensors, and what its result may be off by (None: the problem's own tolerance).
-TorchProduct = tuple[Callable[[Any, Any], Any], Callable[[Problem], np.ndarray] | None]
+# What makes both factors of a problem, each by a function that takes a NumPy array.
+Factors = Callable[[Problem, Callable[[np.ndarray], Any]], tuple[Any, Any]]
+
+
+class TorchProduct(NamedTuple):
+    """A product of two tensors, and what its result may be off by (None: the problem's own tolerance)."""
+
+    product: Callable[[Any, Any], Any]
+    tolerance: Callable[[Problem], np.ndarray] | None = None
 
 
 def dense_peers(
@@ -25,7 +41,7 @@ def dense_peers(
     products: Mapping[str, TorchProduct],
     *,
     transposed: bool = False,
-) -> list[Peer]:
+) -> list[AnyPeer]:
     """The peers that are installed and fit the device; ``notes`` receive why an installed one was left out.
 
     ``operands`` are the names of the two factors among the problem's inputs; the first takes part ``transposed``.
@@ -37,20 +53,20 @@ def dense_peers(
         return [Peer("NumPy", run, lambda run: run(), platform=f"NumPy {np.__version__}, {_blas()}")]
     if "nvidia" not in device.vendor.lower():
         return []
-    peers = []
+    peers: list[AnyPeer] = []
     if torch_sees(device, notes):
         import torch
 
         fetch, platform = operator.methodcaller("numpy", force=True), f"PyTorch {torch.__version__}"
-        for name, (product, tolerance) in products.items():
-            prepare = functools.partial(_torch_product, gpu=0, factors=factors, product=product)
-            peers.append(Peer(name, prepare, lambda run: run(), fetch, torch_sample, platform, tolerance))
+        for name, wanted in products.items():
+            prepare = functools.partial(_torch_product, gpu=0, factors=factors, product=wanted.product)
+            peers.append(Peer(name, prepare, lambda run: run(), fetch, torch_sample, platform, wanted.tolerance))
     gpu = cupy_device(device, notes)
     if gpu is not None:
         import cupy
 
-        prepare = functools.partial(_cupy_factors, gpu=gpu, factors=factors)
-        peers.append(Peer("CuPy", prepare, cupy_run, cupy_fetch, cupy_sample, f"CuPy {cupy.__version__}"))
+        on_device = functools.partial(_cupy_product, gpu=gpu, factors=factors)
+        peers.append(Peer("CuPy", on_device, cupy_run, cupy_fetch, cupy_sample, f"CuPy {cupy.__version__}"))
     return peers
 
 
@@ -70,13 +86,13 @@ def _factors(
     return first.T if transposed else first, second
 
 
-def _numpy_product(problem: Problem, factors: Callable[..., tuple[Any, Any]]) -> Callable[[], Any]:
+def _numpy_product(problem: Problem, factors: Factors) -> Callable[[], Any]:
     first, second = factors(problem, np.asarray)
     return lambda: first @ second
 
 
 def _torch_product(
-    problem: Problem, gpu: int, factors: Callable[..., tuple[Any, Any]], product: Callable[[Any, Any], Any]
+    problem: Problem, gpu: int, factors: Factors, product: Callable[[Any, Any], Any]
 ) -> Callable[[], Any]:
     import torch
 
@@ -85,11 +101,11 @@ def _torch_product(
     return lambda: product(first, second)
 
 
-def _cupy_factors(problem: Problem, gpu: int, factors: Callable[..., tuple[Any, Any]]) -> Any:
+def _cupy_product(problem: Problem, gpu: int, factors: Factors) -> CupyProduct:
     import cupy
 
     with on_gpu(gpu):
-        return (*factors(problem, cupy.asarray), gpu)
+        return CupyProduct(*factors(problem, cupy.asarray), gpu)
 
 
 def _blas() -> str:

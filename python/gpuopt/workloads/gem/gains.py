@@ -14,7 +14,7 @@ from gpuopt.configuration import altered
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.ratios import Ratio, by_block, ratio_between
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.timing import statistics
 
@@ -105,7 +105,7 @@ def group_with_basic(study: Study) -> tuple[Group, Row]:
         (group, row)
         for group in study.groups()
         for row in group.rows
-        if row.get("workload") == "gem" and row.get("preset") == BASIC and row["status"] == "ok"
+        if row["workload"] == "gem" and row["preset"] == BASIC and row["status"] == "ok"
     ]
     if not found:
         raise ValueError(f"study: it has no good row of {BASIC}, which speed-ups are over; sweep it beside the others")
@@ -129,11 +129,12 @@ def gain_ends(gain: Ratio) -> tuple[float, float, float]:
 
 
 def altered_levels(row: Row) -> dict[str, int]:
-    return altered("gem", str(row["variant"]), row.get("params") or {})
+    return altered("gem", str(row["variant"]), levels(row))
 
 
 def changes_from(row: Row, basic: Row) -> dict[str, int]:
-    return {name: level for name, level in row["params"].items() if level != basic["params"].get(name)}
+    theirs = levels(basic)
+    return {name: level for name, level in levels(row).items() if level != theirs.get(name)}
 
 
 def parts_of(changes: Mapping[str, int]) -> list[Part]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gpuopt._core import Device, UnsupportedError
 from gpuopt.lab.run.cuda import torch_sample, torch_sees
-from gpuopt.problem import Peer, Problem
+from gpuopt.problem import AnyPeer, Peer, Problem
 from gpuopt.workloads.gem import native
 from gpuopt.workloads.gem.solvation import ALPHA
 
@@ -23,7 +24,7 @@ def _require_k0(problem: Problem) -> None:
         raise UnsupportedError("it computes the sum of q/d alone: points of one surface, no salt, the whole potential")
 
 
-def _gem_loop(problem: Problem) -> Any:
+def _gem_loop(problem: Problem) -> Callable[[], np.ndarray]:
     import ctypes
 
     _require_k0(problem)
@@ -47,7 +48,7 @@ def _gem_loop(problem: Problem) -> Any:
     return run
 
 
-def _torch_rows(problem: Problem, gpu: int) -> Any:
+def _torch_rows(problem: Problem, gpu: int) -> Callable[[], Any]:
     import torch
 
     _require_k0(problem)
@@ -72,9 +73,9 @@ def _torch_rows(problem: Problem, gpu: int) -> Any:
     return run
 
 
-def peers(device: Device, notes: list[str]) -> list[Peer]:
+def peers(device: Device, notes: list[str]) -> list[AnyPeer]:
     """Those that are installed and fit the device, of K0 alone: what others write is the sum of q/d."""
-    found = []
+    found: list[AnyPeer] = []
     if native.compiler() is None:
         notes.append("the plain C++ loop is left out: there is no C++ compiler")
     elif device.type == "cpu":

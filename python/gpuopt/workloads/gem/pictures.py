@@ -26,7 +26,7 @@ from gpuopt.configuration import Configuration
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import PAPER, Group, section
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.table import joined, significant
 from gpuopt.lab.show.canvas import captioned_picture, legend_outside, plain_ticks, provenance
 from gpuopt.lab.show.ladder import (
@@ -104,7 +104,7 @@ def optimizations(study: Study) -> Figure:
     sets = [bar for bar in bars if bar.preset in (AMD, NVIDIA)]
     best = study.best()
     if best is not None and best in group.rows:
-        name = str(best.get("preset") or best["variant"]).removeprefix("paper:").replace("_", " ")
+        name = str(best["preset"] or best["variant"]).removeprefix("paper:").replace("_", " ")
         sets.insert(0, _Bar(f"best here: {name}", best, gain_over_basic(group, best, basic)))
     panels = [
         ("Alone (Figure 6)", [bar for bar in bars if bar.parts == 1]),
@@ -114,7 +114,7 @@ def optimizations(study: Study) -> Figure:
     panels = [panel for panel in panels if panel[1]]
     counts = [len(panel[1]) + 2.2 for panel in panels]
     title = f"GEM: what each optimization brings, {group.problem}"
-    exact = f"The best here is {Configuration(best['variant'], **altered_levels(best))}. " if best else ""
+    exact = f"The best here is {Configuration(str(best['variant']), **altered_levels(best))}. " if best else ""
     lines = [f"{exact}{_styles(group)}.", provenance(group.rows)]
     figure, part = captioned_picture(title, 1.1 + ROW_INCHES * sum(counts), lines)
     axes = part.subplots(len(panels), 1, squeeze=False, sharex=True, height_ratios=counts)[:, 0]
@@ -141,7 +141,7 @@ class _Bar:
 
 
 def _bar(group: Group, basic: Row, step: papers.Step) -> _Bar:
-    row = next((row for row in group.rows if row.get("preset") == step.preset), None)
+    row = next((row for row in group.rows if row["preset"] == step.preset), None)
     parts = parts_of(step.configuration.parameters)
     names = [short_name(part) for part in parts]
     good = row is not None and row["status"] == "ok"
@@ -218,7 +218,7 @@ def _reach(bars: list[_Bar]) -> tuple[float, float]:
 
 def _styles(group: Group) -> str:
     said = "In the paper, the AMD-style set was 1.65 times as fast as the NVIDIA-style one"
-    rows = [next((r for r in group.rows if r.get("preset") == p and r["status"] == "ok"), None) for p in (AMD, NVIDIA)]
+    rows = [next((r for r in group.rows if r["preset"] == p and r["status"] == "ok"), None) for p in (AMD, NVIDIA)]
     return f"{said}; here {ratio_between(group, rows[0], rows[1])}" if rows[0] and rows[1] else said
 
 
@@ -237,8 +237,7 @@ def factorial(study: Study) -> Figure:
     gains = {cell: gain_over_basic(group, row, basic) for cell, row in cells.items() if row["status"] == "ok"}
     if not gains:
         raise ValueError("study: no combination of it ran; sweep the kernel pairs at several levels of its switches")
-    levels = [sorted({cell[i] for cell in cells}) for i in range(2)]
-    blocks = list(product(*levels))
+    blocks = list(product(*(sorted({cell[i] for cell in cells}) for i in range(2))))
     ways = [way for way in WAYS if any(cell[2:4] == way for cell in cells)]
     across: list[tuple[int, ...]] = list(
         product(sorted({cell[4] for cell in cells}), sorted({cell[5] for cell in cells}))
@@ -300,11 +299,11 @@ def _factorial_note(gains: Iterable[Ratio], others: Sequence[tuple[str, int]], e
 
 def _cells(group: Group) -> tuple[dict[tuple[int, ...], Row], list[tuple[str, int]]]:
     """The rows of the factorial by their levels of `FACTORS`, and the levels of all else that they share."""
-    rows = [row for row in group.rows if row["variant"] == "pairs" and set(FACTORS) <= set(row["params"])]
-    rows = [row for row in rows if (row["params"]["VECTOR"], row["params"]["MATH"]) in WAYS]
+    rows = [row for row in group.rows if row["variant"] == "pairs" and set(FACTORS) <= set(levels(row))]
+    rows = [row for row in rows if (levels(row)["VECTOR"], levels(row)["MATH"]) in WAYS]
 
     def others(row: Row) -> tuple[tuple[str, int], ...]:
-        return tuple(sorted((name, level) for name, level in row["params"].items() if name not in FACTORS))
+        return tuple(sorted((name, level) for name, level in levels(row).items() if name not in FACTORS))
 
     planes = Counter(map(others, rows))
     if not planes:
@@ -314,11 +313,12 @@ def _cells(group: Group) -> tuple[dict[tuple[int, ...], Row], list[tuple[str, in
 
 
 def _cell(row: Row) -> tuple[int, ...]:
-    return tuple(int(row["params"][name]) for name in FACTORS)
+    own = levels(row)
+    return tuple(own[name] for name in FACTORS)
 
 
 def _reason(row: Row) -> str:
-    return f"{row['status']}: {row.get('reason') or 'no reason was recorded'}".rstrip(".")
+    return f"{row['status']}: {row['reason'] or 'no reason was recorded'}".rstrip(".")
 
 
 def _named(gain: Ratio, row: Row, basic: Row) -> str:
@@ -360,7 +360,7 @@ def save(study: Study, directory: str | Path) -> list[Path]:
     """Writes the pictures of a study of GEM into ``directory`` (made where missing), the factorial's where as
     many of its cells were asked for as five switches of two levels have; returns what was written: nothing of a study
     without its basic kernel."""
-    if sum(row.get("preset") == BASIC and row["status"] == "ok" for row in study.summary) != 1:
+    if sum(row["preset"] == BASIC and row["status"] == "ok" for row in study.summary) != 1:
         return []
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import Device, UnsupportedError
-from gpuopt.problem import Peer, Problem
+from gpuopt.problem import AnyPeer, Problem
 from gpuopt.workloads.common.dense_peers import TorchProduct, dense_peers, torch_plain
 
 
@@ -83,13 +83,13 @@ def short_sums(part: float) -> Callable[[Problem], np.ndarray]:
 
 # What PyTorch computes, by the name it has in a study, and what that may be off by.
 _TORCH_PRODUCTS: dict[str, TorchProduct] = {
-    "PyTorch": (torch_plain, None),
-    "PyTorch TF32": (_torch_tf32, short_sums(2.0**-10)),
-    "PyTorch 3 x fp16": (_torch_fp16x3, short_sums(2.0**-20)),
-    "PyTorch 6 x bf16": (_torch_bf16x6, short_sums(2.0**-20)),
+    "PyTorch": TorchProduct(torch_plain),
+    "PyTorch TF32": TorchProduct(_torch_tf32, short_sums(2.0**-10)),
+    "PyTorch 3 x fp16": TorchProduct(_torch_fp16x3, short_sums(2.0**-20)),
+    "PyTorch 6 x bf16": TorchProduct(_torch_bf16x6, short_sums(2.0**-20)),
 }
 
 
-def peers(device: Device, notes: list[str]) -> list[Peer]:
+def peers(device: Device, notes: list[str]) -> list[AnyPeer]:
     """Those that are installed and fit the device; ``notes`` receive why an installed one was left out."""
     return dense_peers(device, notes, ("A", "B"), _TORCH_PRODUCTS)

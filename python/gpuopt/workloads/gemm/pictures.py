@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from gpuopt import papers
 from gpuopt.lab.rows.groups import PAPER, Group
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, number_of
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA
 from gpuopt.lab.show.canvas import CYCLE, captioned_picture, decorate, legend_outside, provenance
@@ -41,7 +41,7 @@ def sizes(study: StudyRows) -> Figure:
     Raises ValueError for rows of several devices.
     """
     groups = by_size(study)
-    fastest = max((row["gflop_s"] for group in groups for row in timed_rows(group)), default=0.0)
+    fastest = max((number_of(row, "gflop_s") for group in groups for row in timed_rows(group)), default=0.0)
     scale, unit = (1e3, "TFLOP/s") if fastest >= TERA else (1.0, "GFLOP/s")
     figure, part = captioned_picture(
         f"{called('gemm')}: rates over sizes",
@@ -103,6 +103,7 @@ def unrolling(study: StudyRows) -> Figure:
 
 
 def _work_items(group: Group, row: Row) -> float:
+    assert row["global_size"] is not None  # a paper's step is a kernel of ours
     return float(prod(row["global_size"]))
 
 

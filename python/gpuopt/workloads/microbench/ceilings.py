@@ -14,7 +14,7 @@ from gpuopt._core import Device, Error
 from gpuopt.lab.device.caches import last_level_cache
 from gpuopt.lab.device.levels import find
 from gpuopt.lab.device.profile import Ceiling, Profile, path_of, save
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, levels, time_ms
 from gpuopt.lab.run.survey import survey
 from gpuopt.lab.show.points import rate_of
 from gpuopt.selection import Selector, reads_ptx, select
@@ -100,16 +100,14 @@ def headline(device: Device) -> list[Point | TransferPoint]:
 
 def of_rows(rows: Sequence[Row]) -> Profile:
     """The profile that a survey's points show. Raises Error where none of them is good."""
-    good = [row for row in rows if row["status"] == "ok" and "suspicious" not in (row["flags"] or [])]
+    good = [row for row in rows if row["status"] == "ok" and "suspicious" not in row["flags"]]
     if not good:
         raise Error("no microbenchmark ran on this device: there is no profile")
     # Where a set is partly held, twice the trips take less than twice the time: a knee, and no fault of the clock.
     cached = [row for row in rows if row["status"] == "ok" and row["family"] == "cached"]
     kinds = [row["configuration"] for row in cached]
     sweep = [row for row in cached if row["configuration"] == max(dict.fromkeys(kinds), key=kinds.count)]
-    levels = find(
-        [(row["sizes"]["bytes"], row["gb_s"]) for row in sorted(sweep, key=lambda row: row["sizes"]["bytes"])]
-    )
+    found = find([(_source_bytes(row), row["gb_s"]) for row in sorted(sweep, key=_source_bytes)])
     ceilings: dict[str, Ceiling] = {}
     for row in good:
         for name in names_of(row):
@@ -120,7 +118,7 @@ def of_rows(rows: Sequence[Row]) -> Profile:
             lower_is_better = unit in ("ns", "us")
             if best is None or (rate < best.rate if lower_is_better else rate > best.rate):
                 ceilings[name] = _ceiling(row, float(rate), unit)
-    for number, level in enumerate(levels[:-1], 1):
+    for number, level in enumerate(found[:-1], 1):
         ceilings[f"cache{number}"] = Ceiling(level.rate_gb_s, "GB/s", "the plateau of the working-set sweep")
     first = good[0]
     return Profile(
@@ -130,7 +128,7 @@ def of_rows(rows: Sequence[Row]) -> Profile:
         date=datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         gpuopt_version=_core.__version__,
         ceilings=dict(sorted(ceilings.items(), key=lambda item: _order(item[0]))),
-        levels=tuple(levels),
+        levels=tuple(found),
         rows=tuple(rows),
     )
 
@@ -141,7 +139,7 @@ _ORDER = ("dram", "cache", "l1", "local", "constant", "image", "fetch", "taps", 
 
 def names_of(row: Row) -> list[str]:
     """The ceilings that a point counts for."""
-    family, params = str(row["family"]), row.get("params") or {}
+    family = str(row["family"])
     if family in _STREAMS:
         return [f"dram.{family}"]
     if family == "cached":
@@ -149,23 +147,27 @@ def names_of(row: Row) -> list[str]:
     if family in ("local", "constant"):
         return [family]
     if family in ("image1d", "image2d"):
-        return ["image", "fetch"] if not params.get("LINEAR") else ["fetch.linear"]
+        return ["image", "fetch"] if not levels(row).get("LINEAR") else ["fetch.linear"]
     if family == "taps":
         return ["taps"]
     if family == "flops":
         return [str(row["dtype"])]
     if family == "latency":
-        size = int(row["sizes"]["bytes"])
+        size = _source_bytes(row)
         return [f"latency.{size // MIB}MiB" if size >= MIB else f"latency.{size // 1024}KiB"]
     if family in ("special", "integer", "tensor"):
-        return list(row.get("special") or {})
+        return list(row["special"] or {})
     if family in ("launch", "transfer"):
         return ["launch" if family == "launch" else str(row["variant"])]
     return []
 
 
+def _source_bytes(row: Row) -> int:
+    return (row["sizes"] or {})["bytes"]
+
+
 def _ceiling(row: Row, rate: float, unit: str) -> Ceiling:
-    lo, hi, mid = row.get("ci_lo_ms"), row.get("ci_hi_ms"), row["median_ms"]
+    lo, hi, mid = row["ci_lo_ms"], row["ci_hi_ms"], time_ms(row)
     what = f"{row['configuration']} {row['dtype']}"
     if not lo or not hi:
         return Ceiling(rate, unit, what)

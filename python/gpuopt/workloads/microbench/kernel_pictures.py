@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from gpuopt.lab.rows.groups import section
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, levels, number_of
 from gpuopt.lab.rows.table import quantity, significant
 from gpuopt.lab.show.canvas import (
     CYCLE,
@@ -57,7 +57,7 @@ def block_dimensions(rows: Rows) -> Figure:
     Takes rows with the parameters LOCAL_X and LOCAL_Y. Where a kernel was measured at several sizes or types, those
     with the most shapes (then the largest) are drawn.
     """
-    everything = [row for row in variant_rows(rows) if row.get("variant") in BLOCKS and _shape(row)]
+    everything = [row for row in variant_rows(rows) if row["variant"] in BLOCKS and _shape(row)]
     good, failed = measured_points(everything)
     title = "Work-group shapes"
     if not good:
@@ -72,7 +72,7 @@ def block_dimensions(rows: Rows) -> Figure:
         " measured; colour runs from none to the kernel's best rate. Findings: Yang et al. 2012, V.B."
     )
     drawn = [row for same in panels.values() for row in same]
-    cases = {(str(row.get("dtype")), working_set_bytes(row), (row.get("sizes") or {}).get("width")) for row in drawn}
+    cases = {(str(row["dtype"]), working_set_bytes(row), (row["sizes"] or {}).get("width")) for row in drawn}
     about = [
         f"{dtype}, {size_text(size)}" + (f" in rows of {width}" if width else "")
         for dtype, size, width in sorted(cases, key=str)
@@ -97,22 +97,22 @@ def block_dimensions(rows: Rows) -> Figure:
 
 
 def _shape(row: Row) -> tuple[int, int] | None:
-    params = row.get("params") or {}
-    return (int(params["LOCAL_X"]), int(params["LOCAL_Y"])) if {"LOCAL_X", "LOCAL_Y"} <= set(params) else None
+    own = levels(row)
+    return (own["LOCAL_X"], own["LOCAL_Y"]) if {"LOCAL_X", "LOCAL_Y"} <= set(own) else None
 
 
 def _one_case(rows: list[Row]) -> list[Row]:
     """The rows of one size and type: of the one with the most shapes, then the largest."""
     cases: dict[Hashable, list[Row]] = {}
     for row in rows:
-        cases.setdefault((row.get("dtype"), tuple(sorted((row.get("sizes") or {}).items()))), []).append(row)
+        cases.setdefault((row["dtype"], tuple(sorted((row["sizes"] or {}).items()))), []).append(row)
     return max(cases.values(), key=lambda same: (len(same), working_set_bytes(same[0])), default=[])
 
 
 def _heat_map(ax: Axes, name: str, rows: list[Row], refused: set[tuple[int, int] | None]) -> None:
     what, finding = BLOCKS[name]
-    flops = all(row.get("gflop_s") for row in rows) and name in ("tiled", "cache_reuse")
-    value: Callable[[Row], float] = (lambda row: float(row["gflop_s"])) if flops else gb_s_of
+    flops = all(row["gflop_s"] for row in rows) and name in ("tiled", "cache_reuse")
+    value: Callable[[Row], float] = (lambda row: number_of(row, "gflop_s")) if flops else gb_s_of
     rates = {shape: value(row) for row in rows if (shape := _shape(row))}
     best = max(rates, key=lambda shape: rates[shape])
     usual = rates.get((16, 16))
@@ -161,12 +161,12 @@ def roofline(rows_of_workload: Rows, ceilings: Mapping[str, Mapping[str, Any]]) 
     slopes, roofs = _ceilings(ceilings)
     good, failed = measured_points(variant_rows(rows_of_workload))
     named = [(row, _intensity(row)) for row in good]
-    points = sorted(((row, at) for row, at in named if at), key=lambda point: float(point[0]["gflop_s"]))
-    first = points[0][0] if points else {}
-    about = ", ".join(str(first[key]) for key in ("problem", "dtype") if first.get(key))
-    title = f"Roofline: {first.get('workload') or ''}" + (f", {about}" if about else "")
+    points = sorted(((row, at) for row, at in named if at), key=lambda point: number_of(point[0], "gflop_s"))
     if not points:
         return empty_picture("Roofline", failed)
+    first = points[0][0]
+    about = ", ".join(filter(None, (first["problem"], first["dtype"])))
+    title = f"Roofline: {first['workload'] or ''}" + (f", {about}" if about else "")
     note = "Flop per byte: of the compulsory traffic, each byte once. Ceilings were measured on this device."
     height = max(5.2, 1.8 + 0.2 * len(points))
     figure, part = captioned_picture(
@@ -175,9 +175,9 @@ def roofline(rows_of_workload: Rows, ceilings: Mapping[str, Mapping[str, Any]]) 
     ax = part.subplots()
     ax.set_xscale("log")
     ax.set_yscale("log")
-    handles = _roofs(ax, slopes, roofs, [at for _, at in points], [float(row["gflop_s"]) for row, _ in points])
+    handles = _roofs(ax, slopes, roofs, [at for _, at in points], [number_of(row, "gflop_s") for row, _ in points])
     for row, at in points:
-        ax.plot(at, float(row["gflop_s"]), color=COLOURS[section(row)], zorder=5, mec="white", mew=0.6, **DOT)
+        ax.plot(at, number_of(row, "gflop_s"), color=COLOURS[section(row)], zorder=5, mec="white", mew=0.6, **DOT)
     _label_points(ax, points, height)
     used = [name for name in COLOURS if name in {section(row) for row, _ in points}]
     marks = [Line2D([], [], color=COLOURS[name], linestyle="none", label=name, **DOT) for name in used]
@@ -212,12 +212,12 @@ def _descending(rates: dict[str, float]) -> dict[str, float]:
 
 def _intensity(row: Row) -> float | None:
     """Flop per byte from memory; None for what declares neither."""
-    if not row.get("gflop_s"):
+    if not row["gflop_s"]:
         return None
-    moved = (row.get("bytes") or {}).get("dram")
-    if row.get("flops") and moved:
+    moved = (row["bytes"] or {}).get("dram")
+    if row["flops"] and moved:
         return float(row["flops"]) / float(moved)
-    return float(row["gflop_s"]) / float(row["gb_s"]) if row.get("gb_s") else None
+    return float(row["gflop_s"]) / float(row["gb_s"]) if row["gb_s"] else None
 
 
 def _roofs(
@@ -247,7 +247,7 @@ def _roofs(
 def _label_points(ax: Axes, points: list[tuple[Row, float]], height: float) -> None:
     """Names right of the axes, each led to its point by a thin line, and apart from each other."""
     low, high = np.log(ax.get_ylim())
-    wanted = np.array([(np.log(float(row["gflop_s"])) - low) / (high - low) for row, _ in points])
+    wanted = np.array([(np.log(number_of(row, "gflop_s")) - low) / (high - low) for row, _ in points])
     apart = min(0.2 / (height - 1.7), 1 / max(len(points) - 1, 1))
     y = wanted.copy()
     for _ in range(200):
@@ -264,11 +264,11 @@ def _label_points(ax: Axes, points: list[tuple[Row, float]], height: float) -> N
         y[i] = min(y[i], y[i + 1] - apart)
     twins = Counter(str(row["variant"]) for row, _ in points)
     for (row, at), place in zip(points, y, strict=True):
-        name = str(row["variant"] if twins[str(row["variant"])] == 1 else row.get("configuration") or row["variant"])
+        name = str(row["variant"] if twins[str(row["variant"])] == 1 else row["configuration"] or row["variant"])
         ax.annotate(
             f"{textwrap.shorten(name.replace(', ', ','), 40, placeholder='…')}  {significant(row['gflop_s'])}",
-            (at, float(row["gflop_s"])), (1.025, place), "data", "axes fraction", fontsize=8.5, color=INK, va="center",
-            ha="left", annotation_clip=False,
+            (at, number_of(row, "gflop_s")), (1.025, place), "data", "axes fraction", fontsize=8.5, color=INK,
+            va="center", ha="left", annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": FAINT, "lw": 0.6, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)},
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.run.candidates import Target, kernel_fields, problem_fields, variant_target
 from gpuopt.lab.run.survey import SurveyRun
 from gpuopt.lab.timing import samplers
+from gpuopt.problem import work_of
 from gpuopt.workloads.microbench.problem import microbenchmark, release
 
 
@@ -116,13 +117,13 @@ class TransferPoint:
 
         with run.ledger("verify"):
             check()
-        fields = run.common | self.fields() | kernel_fields(prepared)
+        fields: Row = {**run.common, **self.fields(), **kernel_fields(prepared)}
         fields |= {"problem": "transfer", "footprint_bytes": self.bytes, "seed": 0, "cache_state": "hot"}
         fields |= {"flops": None, "bytes": prepared.work["bytes"], "options": "transfer 1"}
         with run.ledger("warm-up"):
             sampler = samplers.device_sampler(prepared, clock_step_ns(run.device.index), None, "event")
         fields["clock"] = sampler.clock
-        return Target(str(self), "variant", fields, sampler, check, prepared.work)
+        return Target(str(self), "variant", fields, sampler, check, work_of(prepared))
 
     @classmethod
     def release(cls) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gpuopt._core import Device
-from gpuopt.lab.run.cuda import cupy_device, cupy_fetch, cupy_run, cupy_sample, on_gpu
-from gpuopt.problem import Peer, Problem
+from gpuopt.lab.run.cuda import CupyProduct, cupy_device, cupy_fetch, cupy_run, cupy_sample, on_gpu
+from gpuopt.problem import AnyPeer, Peer, Problem
 
 
 def _scipy_version() -> str:
@@ -16,21 +16,16 @@ def _scipy_version() -> str:
     return f"SciPy {scipy.__version__}, host, 1 thread"
 
 
-def _scipy(form: str) -> Callable[[Problem], Any]:
-    def prepare(problem: Problem) -> Any:
-        matrix, x = problem.inputs["A"], problem.inputs["x"]
-        return matrix.asformat(form), x
+def _scipy(form: str) -> Callable[[Problem], Callable[[], Any]]:
+    def prepare(problem: Problem) -> Callable[[], Any]:
+        matrix, x = problem.inputs["A"].asformat(form), problem.inputs["x"]
+        return lambda: matrix @ x
 
     return prepare
 
 
-def _multiply(state: Any) -> Any:
-    matrix, x = state
-    return matrix @ x
-
-
-def _to_cupy(form: str, gpu: int) -> Callable[[Problem], Any]:
-    def prepare(problem: Problem) -> Any:
+def _to_cupy(form: str, gpu: int) -> Callable[[Problem], CupyProduct]:
+    def prepare(problem: Problem) -> CupyProduct:
         import cupy
         import cupyx.scipy.sparse as sparse
         from scipy.sparse import csr_matrix, dia_matrix
@@ -44,16 +39,16 @@ def _to_cupy(form: str, gpu: int) -> Callable[[Problem], Any]:
                 on_device = sparse.csr_matrix(matrix)
             else:
                 on_device = sparse.dia_matrix(dia_matrix(problem.inputs["A"]))
-            return on_device, cupy.asarray(problem.inputs["x"]), gpu
+            return CupyProduct(on_device, cupy.asarray(problem.inputs["x"]), gpu)
 
     return prepare
 
 
-def peers(device: Device, notes: list[str]) -> list[Peer]:
+def peers(device: Device, notes: list[str]) -> list[AnyPeer]:
     """Those that are installed and fit the device; ``notes`` receive why an installed one was left out."""
-    found = [
-        Peer("SciPy dia_array", _scipy("dia"), _multiply, platform=_scipy_version()),
-        Peer("SciPy csr_array", _scipy("csr"), _multiply, platform=_scipy_version()),
+    found: list[AnyPeer] = [
+        Peer("SciPy dia_array", _scipy("dia"), lambda run: run(), platform=_scipy_version()),
+        Peer("SciPy csr_array", _scipy("csr"), lambda run: run(), platform=_scipy_version()),
     ]
     gpu = cupy_device(device, notes) if "nvidia" in device.vendor.lower() else None
     if gpu is not None:

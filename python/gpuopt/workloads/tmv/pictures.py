@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpuopt import papers
 from gpuopt.lab.rows.groups import PAPER, Group
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.show.canvas import captioned_picture, provenance
 from gpuopt.lab.show.gains import by_size, called, gains, save_all, step_name
@@ -33,7 +33,7 @@ def bandwidths(study: StudyRows) -> Figure:
     ax = part.subplots()
 
     def gb_s(row: Row) -> float:
-        return float(row["footprint_bytes"]) / float(row["median_ms"]) * 1e-6
+        return number_of(row, "footprint_bytes") / time_ms(row) * 1e-6
 
     names = [step.preset for step in papers.load("tmv").steps]
     lines = [line_of(groups, step_name("tmv", name), of_preset(name), footprint_mb, PAPER, gb_s) for name in names]
@@ -50,7 +50,7 @@ def bandwidths(study: StudyRows) -> Figure:
 
 
 def footprint_mb(group: Group, row: Row) -> float:
-    return float(group.first["footprint_bytes"]) * 1e-6
+    return number_of(group.first, "footprint_bytes") * 1e-6
 
 
 def save(study: StudyRows, directory: str | Path) -> list[Path]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpuopt._core import Device, UnsupportedError
 from gpuopt.lab.run.cuda import torch_sample, torch_sees
-from gpuopt.problem import Peer, Problem
+from gpuopt.problem import AnyPeer, Peer, Problem
 from gpuopt.tomo.scans import Cone
 
 
@@ -71,9 +71,9 @@ def _textures(problem: Problem) -> np.ndarray:
     return np.maximum(problem.tolerance, 0.01 * np.abs(problem.reference).max())
 
 
-def peers(device: Device, notes: list[str]) -> list[Peer]:
+def peers(device: Device, notes: list[str]) -> list[AnyPeer]:
     """The peers that are installed and run on the device."""
-    found = []
+    found: list[AnyPeer] = []
     if device.type == "cpu" and importlib.util.find_spec("skimage") is not None:
         platform = f"scikit-image {importlib.metadata.version('scikit-image')}, host, 1 thread"
         fetch = functools.partial(np.ravel)

@@ -14,7 +14,7 @@ from gpuopt import papers
 from gpuopt._core import Device
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import Group
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show.canvas import CYCLE, captioned_picture, legend_outside, provenance
 from gpuopt.lab.show.gains import by_size, step_name
@@ -68,7 +68,7 @@ def rates(study: Study) -> Figure:
     axes[-1].set_xlabel("G updates/s (more is faster)", fontsize=9)
     kinds = {_kind(row) for _, bars in shown for row in bars}
     handles: list[Any] = [Patch(color=colour, label=said) for kind, (said, colour) in KINDS.items() if kind in kinds]
-    limits = {row.get("bound_by") for _, bars in shown for row in bars}
+    limits = {row["bound_by"] for _, bars in shown for row in bars}
     handles += [
         Line2D([], [], color=INK, linestyle=style, linewidth=1.2, label=said)
         for name, (said, style) in CEILINGS.items()
@@ -80,47 +80,47 @@ def rates(study: Study) -> Figure:
 
 def _bars(group: Group) -> list[Row]:
     """The paper's steps in its order; then ours and others, the slowest first."""
-    wanted = [row for row in group.rows if row.get("role") in (None, "variant", "peer", "call")]
+    wanted = [row for row in group.rows if row["role"] in (None, "variant", "peer", "call")]
     order = list(papers.steps("tomography"))
     steps = sorted(
-        (row for row in wanted if row.get("preset") in order and row["status"] != "constraints"),
-        key=lambda row: order.index(row["preset"]),
+        (row for row in wanted if row["preset"] in order and row["status"] != "constraints"),
+        key=lambda row: order.index(str(row["preset"])),
     )
     rest = sorted(
-        (row for row in wanted if row.get("preset") not in order),
-        key=lambda row: (-float(row.get("median_ms") or np.inf), str(row.get("configuration"))),
+        (row for row in wanted if row["preset"] not in order),
+        key=lambda row: (-float(row["median_ms"] or np.inf), str(row["configuration"])),
     )
-    return [*steps, *(row for row in rest if row.get("status") == "ok")]
+    return [*steps, *(row for row in rest if row["status"] == "ok")]
 
 
 def _kind(row: Row) -> str:
-    if row.get("preset"):
+    if row["preset"]:
         return "paper"
-    return "peer" if row.get("role") == "peer" else "ours"
+    return "peer" if row["role"] == "peer" else "ours"
 
 
 def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
     figures = papers.figures("tomography")
-    naive = next((row for row in bars if row.get("variant") == "naive" and row["status"] == "ok"), None)
+    naive = next((row for row in bars if row["variant"] == "naive" and row["status"] == "ok"), None)
     for y, row in enumerate(bars):
         if row["status"] != "ok":
-            ax.annotate(f"{row['status']}: {row.get('reason')}"[:70], (0, y), (4, 0), textcoords="offset points",
+            ax.annotate(f"{row['status']}: {row['reason']}"[:70], (0, y), (4, 0), textcoords="offset points",
                         fontsize=8, color=WARNING, va="center", style="italic")  # fmt: skip
             continue
         rate = _rate(row)
         ax.barh(y, rate, 0.7, color=KINDS[_kind(row)][1], zorder=2)
-        if row.get("ci_lo_ms") and row.get("ci_hi_ms"):
-            ends = rate * row["median_ms"] / row["ci_hi_ms"], rate, rate * row["median_ms"] / row["ci_lo_ms"]
+        if row["ci_lo_ms"] and row["ci_hi_ms"]:
+            ends = rate * time_ms(row) / row["ci_hi_ms"], rate, rate * time_ms(row) / row["ci_lo_ms"]
             ax.errorbar(rate, y, xerr=error_sides(*ends), **WHISKER)
-        gain = f"{naive['median_ms'] / row['median_ms']:.3g}x" if naive else ""
+        gain = f"{time_ms(naive) / time_ms(row):.3g}x" if naive else ""
         for text, points, colour in (
             (significant(rate), TEXT_POINTS[0], INK),
             (gain, TEXT_POINTS[1], INK),
-            (_printed(figures.get(row.get("preset") or "")), TEXT_POINTS[2], FAINT),
+            (_printed(figures.get(row["preset"] or "")), TEXT_POINTS[2], FAINT),
         ):
             ax.annotate(text, (1, y), (points, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5,
                         color=colour, va="center", annotation_clip=False)  # fmt: skip
-    compared = any(row.get("preset") in figures for row in bars)
+    compared = any(row["preset"] in figures for row in bars)
     heads = ("G/s", "gain" if naive else "", "in the paper" if compared else "")
     for text, points in zip(heads, TEXT_POINTS, strict=True):
         ax.annotate(text, (1, -0.9), (points, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5, color=FAINT,
@@ -131,22 +131,27 @@ def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
     places = [float(y) for y in range(len(bars))]
     ax.set_yticks(places, [_name(row) for row in bars], fontsize=9)
     bar_axes(ax, places)
-    sizes = group.first.get("sizes") or {}
+    sizes = group.first["sizes"] or {}
     voxels = " x ".join(str(sizes[axis]) for axis in "zyx" if axis in sizes)
     about = f"{voxels} voxels, {sizes.get('views')} views of {sizes.get('rows')} x {sizes.get('columns')}"
-    ax.set_title(f"{group.first.get('problem')}: {about}", fontsize=9.5, loc="left", color=INK, pad=16)
+    ax.set_title(f"{group.first['problem']}: {about}", fontsize=9.5, loc="left", color=INK, pad=16)
+
+
+def _updates(row: Row) -> float:
+    assert row["counted"] is not None  # every row of this workload says how many updates it makes
+    return float(sum(row["counted"].values()))
 
 
 def _rate(row: Row) -> float:
-    return float(sum(row["counted"].values())) / float(row["median_ms"]) * 1e-6
+    return _updates(row) / time_ms(row) * 1e-6
 
 
 def _limits(bars: list[Row]) -> dict[str, float]:
     """The ceilings that bound some of the rows, as rates in G updates/s."""
     found = {}
     for row in bars:
-        if row.get("bound_by") in CEILINGS and row.get("bound_ms"):
-            found[str(row["bound_by"])] = sum(row["counted"].values()) / float(row["bound_ms"]) * 1e-6
+        if row["bound_by"] in CEILINGS and row["bound_ms"]:
+            found[str(row["bound_by"])] = _updates(row) / row["bound_ms"] * 1e-6
     return found
 
 
@@ -158,7 +163,7 @@ def _printed(printed: dict[str, Any] | None) -> str:
 
 
 def _name(row: Row) -> str:
-    return step_name("tomography", row["preset"]) if row.get("preset") else str(row.get("variant"))
+    return step_name("tomography", row["preset"]) if row["preset"] else str(row["variant"])
 
 
 # ---------------------------------------------------------------- images
