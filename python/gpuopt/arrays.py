@@ -1,4 +1,4 @@
-"""Arrays on devices: how they get there, and what operations take."""
+"""Arrays on devices, and the type of array that operations take: NumPy's or a DeviceArray."""
 
 from __future__ import annotations
 
@@ -14,5 +14,8 @@ Array = TypeVar("Array", np.ndarray, DeviceArray)
 
 
 def to_device(a: np.ndarray, device: Selector = None) -> DeviceArray:
-    """Copies a C-contiguous array of any real dtype to a device. Raises ArrayError, DeviceMemoryError."""
+    """Copy a C-contiguous NumPy array of any real dtype and shape to a device; see :func:`gpuopt.use` for ``device``.
+
+    Raises ArrayError (dtype or layout), DeviceMemoryError, NoDeviceError, ParameterError (no such device).
+    """
     return _core.to_device(a, select(device))

@@ -37,14 +37,14 @@ def devices(ctx: click.Context) -> None:
 @app.command()
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
-    """Explain what is found and, where nothing is, why."""
+    """Explain which devices are found and, where there is none, why."""
     from gpuopt import doctor as module
 
     ctx.exit(module.main())
 
 
 class WorkloadGroup(click.Group):
-    """A subcommand for each workload's record. They are imported, and the lab with them, when one is asked for."""
+    """A group with a subcommand for each workload. The records, and with them the lab, are imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._known())
@@ -60,7 +60,7 @@ class WorkloadGroup(click.Group):
 
 @app.group(cls=WorkloadGroup)
 def study() -> None:
-    """Run every variant of a workload: checked, timed, and held against what the device allows."""
+    """Run every variant of a workload: checked, timed, and compared with what the device allows."""
 
 
 @app.group(cls=WorkloadGroup)
@@ -73,7 +73,7 @@ def tune() -> None:
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Also write it there.")
 @click.pass_context
 def profile(ctx: click.Context, device: str | None, out: Path | None) -> None:
-    """Measure the device's ceilings, which bounds divide by, and keep them: some minutes."""
+    """Measure the device's ceilings, which bounds divide by, and store them; takes some minutes."""
     from gpuopt import lab_commands
 
     if not lab_commands.run_profile(device, out):

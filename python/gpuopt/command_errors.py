@@ -1,4 +1,4 @@
-"""How the command line tells a person what went wrong: one line and an exit code; bugs keep their trace."""
+"""How the command line reports errors: one line and an exit code for what the user can mend, a traceback for bugs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INTERRUPT_EXIT, ERROR_EXIT = 130, 2
 
 
 class Failure(click.ClickException):
-    """What a person can mend, in one line."""
+    """An error that the user can mend, shown in one line."""
 
     exit_code = ERROR_EXIT
 
@@ -22,7 +22,8 @@ class Failure(click.ClickException):
 
 
 class KindGroup(click.Group):
-    """Errors that a person can mend become one line and exit code 2, an interrupt code 130; bugs keep their trace."""
+    """A group of commands that reports errors: what the user can mend in one line with exit code 2, an interrupt with
+    exit code 130, and bugs with their traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -37,7 +38,8 @@ class KindGroup(click.Group):
 
 
 def _is_not_theirs(error: Exception) -> bool:
-    """A module of our own that is missing is a bug; a closed pipe is what `| head` does, and click's to handle."""
+    """Whether the user cannot mend the error. A missing module of gpuopt itself is a bug. A closed pipe, as by `|
+    head`, is handled by click."""
     if isinstance(error, ModuleNotFoundError):
         return (error.name or "").partition(".")[0] == "gpuopt"
     return isinstance(error, OSError) and error.errno == errno.EPIPE

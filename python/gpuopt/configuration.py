@@ -1,7 +1,8 @@
-"""Configurations, and how a plain call finds its own: what the caller names, else the record that asks for the most of
-the input, the user's tuned ones before those shipped, which end in a rule of thumb by device type.
+"""Configurations, and which of them a plain call uses.
 
-Nothing here runs a kernel: a plain call never turns into a sweep.
+A plain call uses what its caller names. Otherwise it uses a tuned record: of those that fit the device and the input,
+the one that requires the most properties of the input, and the user's own records before the shipped ones. The last
+shipped records require nothing but a type of device. Nothing here runs a kernel, so a plain call never starts a sweep.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ Traits = Mapping[str, Callable[[], object]]
 
 
 class Configuration:
-    """A variant and the values of its parameters: ``Configuration("sliced", SLICE=64)``. Immutable and hashable."""
+    """A variant and values of its parameters: ``Configuration("sliced", SLICE=64)``. Immutable and hashable.
+
+    Parameters that are not given take their standard level when the configuration is used. Raises ParameterError for
+    a value that is no whole number.
+    """
 
     __slots__ = ("_items", "variant")
     variant: str
@@ -46,19 +51,20 @@ class Configuration:
 
     @classmethod
     def parse(cls, text: str) -> Configuration:
-        """The configuration that prints as ``text``, e.g. ``"interior(ROWS=2, UNROLL=9)"``. Raises ParameterError."""
+        """Return the configuration that prints as ``text``, e.g. ``"interior(ROWS=2, UNROLL=9)"``. Raises
+        ParameterError for any other text."""
         found = re.fullmatch(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*", text)
         pairs = [pair.split("=") for pair in (found[2] or "").split(",") if pair.strip()] if found else []
         try:
             return cls(found[1], **{name.strip(): int(value) for name, value in pairs})  # type: ignore[index]
         except (TypeError, ValueError) as error:
             raise ParameterError(
-                f'variant: {text!r} is no configuration; write it as "interior(ROWS=2, UNROLL=9)"'
+                f'variant: {text!r} is no configuration; write it like "interior(ROWS=2, UNROLL=9)"'
             ) from error
 
     @property
     def parameters(self) -> dict[str, int]:
-        """The parameters given, by name."""
+        """The values of the parameters that were given, by name."""
         return dict(self._items)
 
     def __eq__(self, other: object) -> bool:
@@ -82,7 +88,9 @@ def _rebuild(variant: str, parameters: dict[str, int]) -> Configuration:
 
 
 def variants(workload: str) -> list[Variant]:
-    """The rows of a workload's table: name, summary, parameters with their levels, needs, kernel source."""
+    """The variants of a workload, such as ``"spmv"``: rows with name, summary, parameters and their levels, what they
+    need of the device and of the input, dtypes, and the path of the kernel. Raises ParameterError for an unknown
+    workload."""
     return _core.variants(workload)
 
 
@@ -92,8 +100,8 @@ def _table(workload: str) -> dict[str, Variant]:
 
 
 def complete(workload: str, configuration: Configuration) -> Configuration:
-    """The same with every parameter that was not given at its standard level. Raises ParameterError for an unknown
-    variant."""
+    """Return ``configuration`` with every parameter that it leaves out at its standard level. Raises ParameterError for
+    an unknown variant."""
     table = _table(workload)
     if configuration.variant not in table:
         raise ParameterError(
@@ -104,15 +112,16 @@ def complete(workload: str, configuration: Configuration) -> Configuration:
 
 
 def altered(workload: str, variant: str, parameters: Mapping[str, int]) -> dict[str, int]:
-    """Of ``parameters``, those that are not at their standard level; all, of a variant that the tables do not have."""
+    """Return those of ``parameters`` that are not at their standard level. Of a variant that the tables do not know,
+    return all."""
     row = _table(workload).get(variant) if workload in _core.workload_names() else None
     standard = {p.name: p.standard for p in row.parameters} if row else {}
     return {name: level for name, level in parameters.items() if standard.get(name) != level}
 
 
 def accuracy(workload: str, configuration: Configuration) -> str:
-    """The accuracy class: "" where every parameter that rounds inputs is at its standard level, else those that are
-    not, such as ``"HALF=1"``."""
+    """Return the accuracy class of a configuration: the parameters that round inputs and are not at their standard
+    level, such as ``"HALF=1"``; an empty string where there is none."""
     parameters = _table(workload)[configuration.variant].parameters
     levels = complete(workload, configuration).parameters
     altered = [p.name for p in parameters if p.alters_accuracy and levels[p.name] != p.standard]
@@ -129,15 +138,19 @@ def resolve(
     variant: str | Configuration | None = None,
     traits: Traits | None = None,
 ) -> Configuration:
-    """The full configuration a call uses: what the caller names (a variant, a preset such as ``"paper:vectorized"``, a
-    Configuration), else the tuned record that asks for the most traits of the input, the user's before shipped ones,
-    the last of which are rules by device type.
+    """Return the full configuration that a call uses.
 
-    ``traits`` are facts of the input by name. Each is asked at most once, and only for a record that fits the device
-    and needs it: in its ``match``, or because its variant runs on such inputs alone. A trait that is not given fits no
-    record that needs it. Records that alter the accuracy count only where their ``match`` names what is ``stored``, or
-    a ``precision`` beside the arrays' own. A record's driver does not count: what was tuned before an update is still
-    the best guess.
+    ``variant`` is what the caller named: a variant, a preset such as ``"paper:vectorized"``, or a Configuration. None
+    takes the tuned record that fits the device and the input and requires the most properties of the input; among
+    equals the user's record comes before a shipped one.
+
+    ``traits`` are the properties of the input: functions by name, each called at most once, and only where a record
+    that fits the device requires the property, either in its ``match`` or because its variant runs on such inputs only.
+    A record that requires a property that is not given does not fit. A record that changes the accuracy fits only where
+    its ``match`` names how values are ``stored``, or a ``precision`` other than the arrays' own. The driver in a record
+    is not compared: what was tuned before a driver update is still the best guess.
+
+    Raises ParameterError for an unknown variant or preset, and where no record fits.
     """
     if isinstance(variant, Configuration):
         return complete(workload, variant)
@@ -148,12 +161,13 @@ def resolve(
             return complete(workload, papers.preset(workload, variant))
         return complete(workload, Configuration(variant))
     if variant is not None:
-        raise ParameterError(f"variant: {variant!r} is no variant; give a name, a preset or a Configuration")
+        raise ParameterError(f"variant: {variant!r} is neither a name, a preset nor a Configuration; give one of these")
     of_device = ("name", "platform", "type", "vector_bytes")
     facts: dict[str, Callable[[], object]] = {key: functools.partial(getattr, device, key) for key in of_device}
     facts["dtype"] = lambda: dtype
     known = {name: functools.cache(ask) for name, ask in (traits or {}).items()}
-    # The device first: a closer look at a record takes 40 us, and asking a trait may take a pass over a matrix.
+    # Records are compared with the device first: parsing one further takes 40 us, and a property of the input may cost
+    # a pass over a matrix.
     fitting = [
         (record, _demands(workload, record, facts))
         for record in [*_user_records(workload), *_shipped_records(workload)]
@@ -168,8 +182,8 @@ def resolve(
 
 
 def _choice(workload: str, record: Record) -> Configuration | None:
-    """What a record chooses. None for one of another version of the tables, passed over rather than failing a plain
-    call, and for one that would alter the accuracy unasked."""
+    """Return the configuration of a record. None for a record of another version of the tables, which must not make a
+    plain call fail, and for one that would change the accuracy without having been asked to."""
     variant = _table(workload).get(record["variant"])
     parameters = record.get("parameters", {})
     levels = {p.name: p.levels for p in variant.parameters} if variant else {}
@@ -181,7 +195,7 @@ def _choice(workload: str, record: Record) -> Configuration | None:
 
 
 def _demands(workload: str, record: Record, facts: Traits) -> dict[str, Any]:
-    """What a record asks of the input."""
+    """Return the properties that a record requires of the input, with their values."""
     variant = _table(workload).get(record["variant"])
     asked = {key: value for key, value in record["match"].items() if key not in facts}
     return asked | dict.fromkeys(variant.traits if variant else (), True)
@@ -202,7 +216,7 @@ def _read_records(text: str) -> list[Record]:
         if not (isinstance(record, dict) and isinstance(record.get("match"), dict)):
             raise ValueError("a record without match")
         if not (isinstance(record.get("variant"), str) and isinstance(record.get("parameters", {}), dict)):
-            raise ValueError("a record without variant, or whose parameters are no mapping")
+            raise ValueError("a record without variant, or with parameters that are no mapping")
         Configuration(record["variant"], **record.get("parameters", {}))
     return records
 
@@ -216,7 +230,7 @@ def _shipped_records(workload: str) -> list[Record]:
 
 
 def tuned_dir() -> Path:
-    """Where the user's tuned records lie, a file a workload."""
+    """The folder of the user's tuned records, one file for each workload."""
     return Path(_core.cache_dir()) / "tuned"
 
 
@@ -232,13 +246,16 @@ def _user_records(workload: str) -> list[Record]:
 
 
 def store_records(workload: str, records: Iterable[Record]) -> Path:
-    """Merges records into the user's file and returns its path; the next matrix made, in any process, uses them.
+    """Merge records into the user's file of a workload and return the file's path.
 
-    A record has ``match``, ``variant`` and ``parameters``, and says where it comes from: ``evidence``, ``date``,
-    ``driver``. It replaces the one with an equal ``match``; those with more keys in ``match`` come first, then newer
-    ones. The file is replaced in one step, so readers, other writers and a full disk find it whole; a damaged one is
-    set aside under a number. Raises ParameterError for an invalid record, Error where the file cannot be written: what
-    it held then stands.
+    Later calls, and matrices made later, in any process, use them. A record is a mapping with ``match`` (what device
+    and input must be), ``variant`` and ``parameters``; ``evidence``, ``date`` and ``driver`` say where it comes from.
+    It replaces the record with an equal ``match``. Records with more keys in ``match`` come first, then newer ones. The
+    file is replaced in one step, so that readers, other writers and a full disk leave it whole. A damaged file is
+    renamed with a number first.
+
+    Raises ParameterError for an invalid record, and Error where the file cannot be written; its old content is then
+    unchanged.
     """
     try:
         fresh = _read_records(json.dumps(list(records)))

@@ -1,6 +1,6 @@
-"""Explains which OpenCL devices are found and, where none is, why: `python -m gpuopt.doctor`. Needs NumPy alone.
+"""Explains which OpenCL devices are found and, where there is none, why: `python -m gpuopt.doctor`. Needs NumPy only.
 
-`gather` asks the machine, `report` and `advice` are pure functions of what it answered.
+`gather` collects facts of the machine. `report` and `advice` turn these facts into text and look at nothing else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DEVICE_FACTS = (
     *("timer_ns", "fp64", "fp16", "image_support", "subgroups"),
 )
 ABILITIES = (("fp64", "fp64"), ("fp16", "fp16"), ("image_support", "images"), ("subgroups", "sub-groups"))
-# What steers OpenCL and thread pools: beginnings of names, and whole ones.
+# Environment variables that influence OpenCL and thread pools: beginnings of names, and whole names.
 VARIABLES = (
     *("POCL_", "OCL_", "OPENCL_", "CL_", "GPUOPT_"),
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
@@ -38,7 +38,8 @@ VARIABLES = (
 
 @dataclass(frozen=True)
 class Hardware:
-    """A kind of GPU: the files that betray one, the part of a library's name that serves it, and what to install."""
+    """A kind of GPU: files that show that there is one, its PCI vendor, its OpenCL library and what part of that name
+    identifies it, and what to install."""
 
     name: str
     signs: tuple[str, ...]
@@ -67,13 +68,13 @@ HARDWARE = (
 
 
 def gather() -> Facts:
-    """Everything the report is made of; a step that fails leaves its message in `errors` and stops nothing."""
+    """Collect the facts of the report. A step that fails leaves its message in `errors`, and the others go on."""
     errors: dict[str, str] = {}
 
     def ask(step: str, question: Callable[[], Any]) -> Any:
         try:
             return question()
-        except Exception as error:  # a doctor that fails on what it should explain would be no use
+        except Exception as error:  # the report has to explain failures, so none may stop it
             errors[step] = f"{type(error).__name__}: {error}"
             return None
 
@@ -133,7 +134,7 @@ def _cache() -> Facts:
 
 
 def _extras() -> dict[str, list[str]]:
-    """The missing distributions of each extra, read from the package's own metadata."""
+    """Return the missing packages of each extra, read from the metadata of gpuopt."""
     missing: dict[str, list[str]] = {}
     try:
         requirements = importlib.metadata.requires("gpuopt") or []
@@ -159,13 +160,14 @@ def _split(requirement: str) -> tuple[str, str]:
 
 
 def _applies(marker: str) -> bool:
-    """Whether the platform conditions of a marker hold; the two that the package uses, not the whole language."""
+    """Whether the platform conditions of a requirement's marker hold. Only the two kinds that gpuopt uses are
+    understood."""
     here = {"platform_machine": platform.machine(), "sys_platform": sys.platform}
     return all(here[key] == value for key, value in re.findall(r"(\w+)\s*==\s*['\"](\w+)['\"]", marker) if key in here)
 
 
 def _hardware() -> list[Facts]:
-    """GPUs that the machine shows outside OpenCL, and the device files that this user may not open."""
+    """Return the GPUs that the machine shows outside OpenCL, and the device files that this user may not open."""
     vendors = {Path(file).read_text().strip() for file in glob.glob("/sys/class/drm/card*/device/vendor")}
     nodes = [*glob.glob("/dev/dri/renderD*"), *glob.glob("/dev/kfd")]
     closed = [node for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
@@ -183,7 +185,8 @@ def _hardware() -> list[Facts]:
 
 
 def report(facts: Mapping[str, Any]) -> str:
-    """What was found, as lines for a terminal; the last section says what to do, where there is anything to do."""
+    """Return what was found as text for a terminal. The last section says what to do, where something has to be
+    done."""
     sections = [
         ("gpuopt doctor", _about(facts.get("versions"), facts.get("environment") or {})),
         ("OpenCL loader", _loader(facts.get("discovery"))),
@@ -199,7 +202,8 @@ def report(facts: Mapping[str, Any]) -> str:
 
 
 def _wrapped(lines: Sequence[str]) -> list[str]:
-    """Indented and at most 118 wide; a line break inside an item stays, and commands and paths are never broken."""
+    """Return lines indented and at most 118 wide. Line breaks inside an item are kept; commands and paths are not
+    broken."""
     out = []
     for part in (part for line in lines for part in line.splitlines()):
         indent = len(part) - len(part.lstrip())
@@ -216,7 +220,7 @@ def _wrapped(lines: Sequence[str]) -> list[str]:
 
 
 def advice(facts: Mapping[str, Any]) -> list[str]:
-    """What would mend what was found wrong, the most useful first; empty where all is well."""
+    """Return what the user should do about each problem found, the most useful first; empty where there is none."""
     found = facts.get("discovery") or {}
     files = found.get("vendor_files") or []
     setting = found.get("user_setting")
@@ -244,7 +248,7 @@ def advice(facts: Mapping[str, Any]) -> list[str]:
         out.append(f"install a CPU device, either\n        {DEBIAN_LINE}\n        {PIP_LINE}")
     cache = facts.get("cache")
     if cache and not cache["writable"]:
-        out.append(f"{cache['path']} is not writable, so kernels are built anew in each process: set GPUOPT_CACHE_DIR")
+        out.append(f"{cache['path']} is not writable, so kernels are built again in each process: set GPUOPT_CACHE_DIR")
     return out
 
 
@@ -319,7 +323,7 @@ def _platforms(found: Mapping[str, Any] | None) -> list[str]:
 
 
 def device_lines(devices: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One line a device and one with what it can do; one that says so where there is none."""
+    """Return two lines for each device: its name, and what it can do; a line that says so where there is no device."""
     if not devices:
         return ["!!  none"]
     lines = []
@@ -356,7 +360,7 @@ def _gib(count: int | None) -> str:
 
 
 def main() -> int:
-    """Prints the report; 0 where a device was found, 1 where none was."""
+    """Print the report. Returns 0 where a device was found, otherwise 1."""
     facts = gather()
     print(report(facts))
     return 0 if facts["devices"] else 1

@@ -26,9 +26,9 @@ from gpuopt.workloads.microbench import ceilings
 ROWS_FILE = "rows.jsonl"
 OUT_HELP = "Where rows and pictures go; by default gpuopt-results/WORKLOAD-DEVICE."
 VARIANT_HELP = (
-    "Only these, again and again: a variant (all its levels), a preset, or a configuration such as 'sliced(SLICE=64)'."
+    "Only this variant (all its levels), preset, or configuration such as 'sliced(SLICE=64)'; may be repeated."
 )
-RESUME_HELP = "Keep the rows of an earlier run that still hold (the default), or measure everything anew."
+RESUME_HELP = "Keep the rows of an earlier run that are still valid (the default), or measure everything again."
 
 
 DEVICE_OPTION = click.option(
@@ -38,11 +38,12 @@ RESUME_OPTION = click.option("--resume/--fresh", default=True, help=RESUME_HELP)
 
 
 def _subcommand(workload: Workload, run: Callable[..., bool], *options: Callable[[Any], Any]) -> click.Command:
-    """The subcommand of a workload's row, with what all of them take; ``run`` returns False where interrupted."""
+    """Return the subcommand of a workload's record, with the options that all have; ``run`` returns False where it was
+    interrupted."""
     common = (
         click.argument("subjects", metavar=f"[{workload.subject}]", nargs=-1),
         click.option(
-            "--quick", is_flag=True, help="One level a parameter and a fixed budget: about a minute on a CPU."
+            "--quick", is_flag=True, help="One level of each parameter and a fixed budget: about a minute on a CPU."
         ),
         DEVICE_OPTION,
         click.option("--dtype", type=click.Choice(workload.dtypes), default=workload.dtypes[0], show_default=True),
@@ -67,7 +68,7 @@ def _subcommand(workload: Workload, run: Callable[..., bool], *options: Callable
 
 
 def study_command(workload: Workload) -> click.Command:
-    """`gpuopt study NAME`, made from the workload's row."""
+    """Return `gpuopt study NAME`, made from the workload's record."""
     return _subcommand(
         workload,
         run_study,
@@ -81,12 +82,12 @@ def study_command(workload: Workload) -> click.Command:
 def _design_option(workload: Workload) -> Callable[[Any], Any]:
     names = click.Choice(list(workload.designs))
     return click.option(
-        "--design", type=names, help="Also every configuration of this design, forbidden ones with why."
+        "--design", type=names, help="Also all configurations of this design; forbidden ones are shown with the reason."
     )
 
 
 def tune_command(workload: Workload) -> click.Command:
-    """`gpuopt tune NAME`, made from the workload's row."""
+    """Return `gpuopt tune NAME`, made from the workload's record."""
     return _subcommand(workload, run_tune)
 
 
@@ -104,7 +105,8 @@ def run_study(
     design: str | None = None,
     **options: Any,
 ) -> bool:
-    """The problem, its sweep, the table, the sentences, the pictures; says where they lie. False where interrupted."""
+    """Make the problem, sweep it, print table and sentences, draw pictures, and print where they are. Returns False
+    where it was interrupted."""
 
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
@@ -152,7 +154,8 @@ def run_tune(
     resume: bool,
     **options: Any,
 ) -> bool:
-    """The problem and its tuning; says what won, by how much, and where it is kept. False where interrupted."""
+    """Make the problem, tune it, and print what won, by how much, and where it is stored. Returns False where it was
+    interrupted."""
 
     chosen = select(device)
     rows = rows_path(workload.name, chosen)
@@ -176,7 +179,7 @@ def run_tune(
 
 
 def run_profile(device: str | None, out: Path | None) -> bool:
-    """Measures the profile of a device and says where it lies. False where interrupted."""
+    """Measure the profile of a device and print where it is stored. Returns False where it was interrupted."""
     chosen = select(device)
     kept = profiles.path_of(chosen)
     rows = kept.with_suffix(".jsonl")
@@ -185,7 +188,7 @@ def run_profile(device: str | None, out: Path | None) -> bool:
     try:
         made = ceilings.profile(chosen, store=rows, progress=True)
     except KeyboardInterrupt:
-        click.echo("gpuopt: interrupted; the earlier profile, if any, stands", err=True)
+        click.echo("gpuopt: interrupted; the earlier profile, if any, is unchanged", err=True)
         return False
     click.echo(f"\n{made!r}\n")
     click.echo(f"written: {kept}")
@@ -195,7 +198,7 @@ def run_profile(device: str | None, out: Path | None) -> bool:
 
 
 def survey_command(workload: SurveyWorkload) -> click.Command:
-    """`gpuopt study NAME` of a workload of questions to the device."""
+    """Return `gpuopt study NAME` for a workload of questions to the device."""
 
     @click.command(workload.name, help=workload.summary)
     @click.option("--quick", is_flag=True, help="A quarter of the points.")
@@ -216,7 +219,8 @@ def survey_command(workload: SurveyWorkload) -> click.Command:
 def run_survey(
     workload: SurveyWorkload, *, quick: bool, device: str | None, out: Path | None, no_plots: bool, resume: bool
 ) -> bool:
-    """The questions, their table and pictures; says where they lie. False where interrupted."""
+    """Measure the questions, print their table, draw pictures, and print where they are. Returns False where it was
+    interrupted."""
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE

@@ -1,7 +1,7 @@
 """The words that tables, sentences and pictures use for a workload.
 
-A workload's room may have a module ``labels`` with ``LABELS``; code of the lab asks :func:`of` and knows no workload by
-name. A kernel of the user's own gets its words by :func:`register`.
+The words are ``LABELS`` in the module ``labels`` of a workload's room. The lab gets them by :func:`of` and so needs no
+workload's name. :func:`register` gives words to any other name.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ class Labels:
     title
         What pictures call it; empty stands for its name.
     other_accuracy, other_accuracy_meaning, other_accuracy_sentence
-        The title of the section of variants that round their inputs, what a footer says of it, and what a sentence
-        adds about each of them.
+        For variants that round their inputs: the title of their section in a table, the remark below the table, and
+        what a sentence adds about each of them.
     shows_error
-        Whether variants differ in what they round, so that the error stands beside the speed.
+        Whether a table shows the error beside the speed, because variants round differently.
     precision_of
-        The name of the precision that a configuration's parameters mean, beside the arrays' own; empty for theirs.
+        ``precision_of(parameters)`` returns the name of the precision that a configuration computes in; empty for the
+        arrays' own.
     steps
-        What pictures call a paper's steps, by preset; others are called by their preset.
+        What pictures call a paper's steps, by preset; a step that is not listed is called by its preset.
     """
 
     title: str = ""
@@ -51,19 +52,19 @@ _registered: dict[str, Labels] = {}
 
 
 def register(workload: str, labels: Labels) -> None:
-    """Gives a workload its words; later calls replace earlier ones."""
+    """Set the words of a workload; a later call replaces an earlier one."""
     _registered[workload] = labels
 
 
 def of(workload: object) -> Labels:
-    """The words of a workload; the default ones where it has none of its own."""
+    """Return the words of a workload, or general ones where it has none of its own."""
     name = str(workload or "")
     return _registered.get(name) or _own(name)
 
 
 @functools.cache
 def _own(name: str) -> Labels:
-    if name not in _core.workload_names():  # a name may come from a file, and only our own rooms are looked into
+    if name not in _core.workload_names():  # a results file must not choose what is imported
         return Labels()
     module = f"gpuopt.workloads.{name}.labels"
     if importlib.util.find_spec(module) is None:

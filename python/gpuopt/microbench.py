@@ -1,9 +1,12 @@
-"""Questions to a device, each a query over the table ``gpuopt.variants("microbench")``: what bandwidth by data type and
-cache type, what access pattern, what work-group shape, how many operations a second, how long until the first answer.
+"""Measurements of a device: bandwidth by data type, cache and access pattern, work-group shapes, rates of operations,
+latency, launches and transfers.
 
-Every function verifies what it times, measures through :func:`gpuopt.lab.survey` and returns a study: print it, or take
-``.points`` (rows), ``.to_pandas()`` and ``gpuopt.lab.device_plots``. Sizes are bytes of the source array; None takes
-several times the last-level cache. ``device`` is what :func:`gpuopt.use` takes.
+Each function selects rows of the table ``gpuopt.variants("microbench")``, verifies and times them through
+:func:`gpuopt.lab.survey`, and returns a study. Print it, or use ``.points`` (rows), ``.to_pandas()`` and
+``gpuopt.lab.device_plots``. ``bytes`` is the size of the source array; None takes several times the last-level cache.
+``device`` is what :func:`gpuopt.use` takes. The other keyword arguments are ``protocol``, ``store`` and ``progress`` of
+:func:`gpuopt.lab.survey`. All raise ParameterError for an unknown word and NoDeviceError without a device; what a
+device does not support becomes a row with its reason. The source of most is Yang, Xiang, Mantor, Zhou 2012.
 """
 
 from __future__ import annotations
@@ -65,19 +68,21 @@ def copy_bandwidth(
     device: Selector = None,
     **how: Any,
 ) -> Study:
-    """How fast a copy of elements of one type is, in GB/s read and written together.
+    """Measure how fast elements of one type are copied, in GB/s read and written together.
 
     Parameters
     ----------
     dtype
-        ``"float4"``, ``"char"``, ``"struct5"`` and so on; None asks all of them, as Figures 1 and 2 of Yang 2012.
+        ``"float4"``, ``"char"``, ``"struct5"`` and so on; None measures all types, as in Figures 1 and 2 of Yang 2012.
     pattern
-        ``"coalesced"`` (neighbours take neighbours), ``"chunks"`` (few work-items, a run each), ``"packed"`` and
-        ``"staged"`` (the paper's mends for narrow and wide types); None takes what suits the device and the type.
+        ``"coalesced"`` (neighbouring work-items copy neighbouring elements), ``"chunks"`` (few work-items, each with a
+        contiguous part), ``"packed"`` and ``"staged"`` (the paper's remedies for narrow and wide types); None takes
+        what suits the device and the type.
     local_size
         Work-items in a work-group; None takes 256.
 
-    One element a work-item, as in the paper; ``lab.survey`` asks for several in flight (AHEAD).
+    Each work-item copies one element, as in the paper; through ``lab.survey`` it may have several loads in flight
+    (AHEAD).
     """
     chosen = select(device)
     types = DATA_TYPES if dtype is None else (dtype,)
@@ -106,7 +111,7 @@ def read_bandwidth(
     device: Selector = None,
     **how: Any,
 ) -> Study:
-    """How fast elements of one type are read and added up, GB/s, with several loads in flight a work-item.
+    """Measure how fast elements of one type are read and added up, in GB/s, with several loads in flight per work-item.
 
     The parameters are those of :func:`copy_bandwidth`; patterns are ``"coalesced"`` and ``"chunks"``.
     """
@@ -121,7 +126,11 @@ def write_bandwidth(
     device: Selector = None,
     **how: Any,
 ) -> Study:
-    """How fast an array is filled, GB/s written; what a CPU reads first to be able to write is not counted."""
+    """Measure how fast an array is filled, in GB/s written. Cache lines that a CPU reads before it writes are not
+    counted.
+
+    The parameters are those of :func:`read_bandwidth`.
+    """
     return _stream("write", dtype, bytes, pattern, local_size, device, how)
 
 
@@ -133,7 +142,9 @@ def triad_bandwidth(
     device: Selector = None,
     **how: Any,
 ) -> Study:
-    """How fast a = b + s c is, GB/s of two arrays read and one written; ``bytes`` are those of b and c together."""
+    """Measure how fast a = b + s c is, in GB/s of two arrays read and one written. ``bytes`` is the size of b and c
+    together; the other parameters are those of :func:`read_bandwidth`.
+    """
     return _stream("triad", dtype, bytes, pattern, local_size, device, how)
 
 
@@ -143,15 +154,15 @@ def cache_bandwidth(
     device: Selector = None,
     **how: Any,
 ) -> Study:
-    """How fast small data are read again and again, GB/s asked for by all work-items (Yang 2012, Fig. 13).
+    """Measure how fast small data are read repeatedly, in GB/s requested by all work-items (Yang 2012, Fig. 13).
 
     Parameters
     ----------
     kind
-        ``"constant"``, ``"local"``, ``"image1d"``, ``"image2d"``, or ``"l1"`` and ``"l2"``: global memory through the
-        caches, by working sets that fit.
+        ``"constant"``, ``"local"``, ``"image1d"``, ``"image2d"``; or ``"l1"`` and ``"l2"``, which read global memory
+        with working sets that fit these caches.
     uniform
-        Of constant memory: whether all work-items of a group read one address at a time; None asks both.
+        For constant memory: whether all work-items of a group read the same address at a time; None measures both.
     """
     chosen = select(device)
     if kind not in CACHES:
@@ -172,7 +183,11 @@ def working_sets(
     device: Selector = None,
     **how: Any,
 ) -> Study:
-    """Reading bandwidth by working set, from 16 KiB to memory: ``lab.levels`` finds the caches in it."""
+    """Measure the bandwidth of reading working sets of ``sizes`` bytes; None takes sizes from 16 KiB to beyond all
+    caches.
+
+    ``dtype`` is a type's name as in :func:`copy_bandwidth`. The steps in the curve are the caches.
+    """
     chosen = select(device)
     scalar, levels = element(dtype)
     levels = {"WIDTH": 16 if chosen.type == "cpu" and scalar == "float32" else levels["WIDTH"]}
@@ -191,9 +206,10 @@ def access_pattern(
     device: Selector = None,
     **how: Any,
 ) -> Study:
-    """What a way of addressing costs, and its mend beside it (Yang 2012, V.A.2 and Fig. 3).
+    """Measure what a pattern of addresses costs, and the remedy for it (Yang 2012, V.A.2 and Fig. 3).
 
-    kind is ``"adjacent"``, ``"row"``, ``"shared"``, ``"strided"``, ``"unaligned"``, ``"random"`` or ``"broadcast"``.
+    ``kind`` is ``"adjacent"``, ``"row"``, ``"shared"``, ``"strided"``, ``"unaligned"``, ``"random"`` or
+    ``"broadcast"``.
     """
     if kind not in PATTERNS:
         raise ParameterError(f"kind: {kind!r} is none; use one of {', '.join(PATTERNS)}")
@@ -205,10 +221,10 @@ def access_pattern(
 
 
 def block_dimensions(kernel: str = "copy2d", width: int | None = None, device: Selector = None, **how: Any) -> Study:
-    """What the shape of work-groups does: all powers of two across and down with 64 to 1024 items (Yang 2012, V.B).
+    """Measure every shape of work-group: all powers of two in width and height with 64 to 1024 items (Yang 2012, V.B).
 
-    kernel is ``"copy2d"`` (no reuse, Fig. 5), ``"transpose"``, ``"tiled"`` (reuse through local memory, Fig. 7) or
-    ``"cache_reuse"`` (through the caches); width is the number of scalars in a line.
+    ``kernel`` is ``"copy2d"`` (no reuse, Fig. 5), ``"transpose"``, ``"tiled"`` (reuse through local memory, Fig. 7) or
+    ``"cache_reuse"`` (reuse through the caches). ``width`` is the number of scalars in a line of the array.
     """
     if kernel not in BLOCK_KERNELS:
         raise ParameterError(f"kernel: {kernel!r} is none; use one of {', '.join(BLOCK_KERNELS)}")
@@ -220,7 +236,8 @@ def block_dimensions(kernel: str = "copy2d", width: int | None = None, device: S
 
 
 def flops(dtype: str = "float", width: int | None = None, device: Selector = None, **how: Any) -> Study:
-    """Fused multiply-adds a second, two flop each, in vectors of ``width`` (None: those that may be best)."""
+    """Measure fused multiply-adds per second, two flop each, in vectors of ``width`` (None: the widths that may be
+    best)."""
     chosen = select(device)
     widths = (width,) if width else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
     chains = (8, 16) if chosen.type != "cpu" else (4, 8)
@@ -229,26 +246,29 @@ def flops(dtype: str = "float", width: int | None = None, device: Selector = Non
 
 
 def special(function: str | None = None, dtype: str = "float", device: Selector = None, **how: Any) -> Study:
-    """Results of a special function a second: ``"native_rsqrt"``, ``"rsqrt"``, ``"divide"`` ...; None asks all."""
+    """Measure results of a special function per second: ``"native_rsqrt"``, ``"rsqrt"``, ``"divide"`` ...; None
+    measures all."""
     return _named("special", function, "function", element(dtype)[0], device, how)
 
 
 def integer(op: str | None = None, dtype: str = "uint", device: Selector = None, **how: Any) -> Study:
-    """Integer operations a second: ``"int_mad"`` (multiply and add) or ``"int_xorshift"``; None asks both."""
+    """Measure integer operations per second: ``"int_mad"`` (multiply and add) or ``"int_xorshift"``; None measures
+    both."""
     return _named("integer", op, "op", element(dtype)[0], device, how)
 
 
 def tensor(instruction: str | None = None, device: Selector = None, **how: Any) -> Study:
-    """Flop a second of matrix products on NVIDIA's tensor cores, summed in fp32: by ``"mma_fp16"``, ``"mma_bf16"`` or
-    ``"mma_tf32"``; None asks all. Elsewhere the rows say that PTX is not read."""
+    """Measure flop per second of matrix products on NVIDIA's tensor cores, summed in fp32, by ``"mma_fp16"``,
+    ``"mma_bf16"`` or ``"mma_tf32"``; None measures all. On other devices the rows say that PTX is not supported."""
     return _named("tensor", instruction, "instruction", "float32", device, how)
 
 
 def latency(memory: str = "global", working_set: int | None = None, device: Selector = None, **how: Any) -> Study:
-    """Nanoseconds of one dependent load: a pointer chase through ``"global"``, ``"local"`` or ``"constant"`` memory.
+    """Measure the time of one dependent load in ns: a pointer chase through ``"global"``, ``"local"`` or ``"constant"``
+    memory.
 
-    working_set in bytes says which cache holds the chain; None takes 16 KiB, and for global memory several up to what
-    no cache holds.
+    ``working_set`` in bytes decides which cache holds the chain. None takes 16 KiB, and for global memory several sizes
+    up to one that no cache holds.
     """
     chosen = select(device)
     names = {"global": "chase", "local": "chase_local", "constant": "chase_constant"}
@@ -263,7 +283,8 @@ def latency(memory: str = "global", working_set: int | None = None, device: Sele
 
 
 def launch_overhead(device: Selector = None, **how: Any) -> Study:
-    """What a kernel that does nothing costs: by events, and in the rows' ``wall_ms`` by the host's clock."""
+    """Measure the time of a kernel that does nothing: by OpenCL events, and in the rows' ``wall_ms`` by the host's
+    clock."""
     chosen = select(device)
     return _survey(points(chosen, family_rows("launch"), "float32", 16384, {}), chosen, how)
 
@@ -275,7 +296,8 @@ def transfer(
     device: Selector = None,
     **how: Any,
 ) -> Study:
-    """GB/s between host and device: ``"upload"`` or ``"download"``, by the driver's own (``pinned``) or any memory."""
+    """Measure copies between host and device in GB/s: ``"upload"`` or ``"download"``, from memory that the driver
+    allocated (``pinned``) or from any; None measures both."""
     if direction not in (None, "upload", "download"):
         raise ParameterError(f"direction: {direction!r} is none; use upload or download")
     ways = (direction,) if direction else ("upload", "download")
@@ -286,7 +308,8 @@ def transfer(
 
 
 def concurrency(device: Selector = None, **how: Any) -> Study:
-    """How many work-groups run at once: a chain of dependent operations takes no longer until the device is full."""
+    """Measure how many work-groups run at the same time: a chain of dependent operations takes the same time for any
+    number of them until the device is full."""
     chosen = select(device)
     (row,) = family_rows("concurrency")
     groups = next(p.levels for p in row.parameters if p.name == "GROUPS")
@@ -325,7 +348,7 @@ def _named(family: str, name: str | None, argument: str, scalar: str, device: Se
 
 
 def _by_size(local_size: int | None) -> str | None:
-    """Whoever names the size of a work-group asks for the shape that has one."""
+    """The pattern that has a work-group size, where one is given."""
     return None if local_size is None else "coalesced"
 
 

@@ -1,7 +1,8 @@
-"""Molecules, surfaces made of points, and the geometry between them.
+"""Molecules, surfaces given by points, and the geometry between them.
 
-Lengths are in A, charges in e. Arrays are float32 or float64, one dtype an object, never narrowed unasked; what is
-computed from them is computed in float64. Functions that look for neighbours need SciPy (the extra ``lab``).
+Lengths are in A (ångström), charges in e. The arrays of one object are all float32 or all float64, and never change
+their dtype unless asked. Computations are in float64. Functions that look for neighbours need SciPy (the extra
+``lab``).
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ if TYPE_CHECKING:
     from scipy.spatial import cKDTree
 
 _MOST_POINTS = 100_000_000
-_ATOMS_AT_ONCE = 4096  # whose neighbours are held as Python lists
+_ATOMS_AT_ONCE = 4096  # atoms whose neighbours are held as Python lists at the same time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Molecule:
     """N charged atoms: ``xyz`` (N, 3) A, ``charge`` (N,) e, ``radius`` (N,) A, ``depth`` (N,) A.
 
-    ``radius`` is needed for :func:`electrostatic_size` and :func:`surface_points`; ``depth``, an atom's distance to the
-    surface, for potentials inside the molecule (:func:`with_depth`). C-contiguous arrays are kept, not copied; lists
-    become float64. Raises ArrayError for dtypes other than native float32 and float64, or more than one of them; for
-    shapes that do not fit, no atom, NaN or infinity, negative radii or depths.
+    :func:`electrostatic_size` and :func:`surface_points` need ``radius``. Potentials inside the molecule need
+    ``depth``, each atom's distance to the surface (:func:`with_depth`). C-contiguous arrays are kept without a copy;
+    lists become float64. Raises ArrayError for a dtype other than native float32 or float64, for two different dtypes,
+    for shapes that do not fit, for no atom, for NaN or infinity, and for negative radii or depths.
     """
 
     xyz: np.ndarray
@@ -55,7 +56,7 @@ class Molecule:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """float32 or float64, of all arrays."""
+        """The dtype of all arrays: float32 or float64."""
         return self.xyz.dtype
 
     @property
@@ -64,7 +65,8 @@ class Molecule:
         return float(self.charge.sum(dtype=np.float64))
 
     def astype(self, dtype: DTypeLike) -> Molecule:
-        """The same molecule in ``dtype``: itself, if it has it. Raises ArrayError where a number does not fit."""
+        """Return the molecule in ``dtype``, or itself where it has this dtype already. Raises ArrayError for a number
+        that is too large for ``dtype``."""
         if np.dtype(dtype) == self.dtype:
             return self
         return Molecule(*(_cast(getattr(self, name), dtype) for name in ("xyz", "charge", "radius", "depth")))
@@ -72,7 +74,7 @@ class Molecule:
     def __repr__(self) -> str:
         extent = " x ".join(f"{length:.1f}" for length in np.ptp(self.xyz, axis=0))
         known = "".join(f", {name}" for name in ("radius", "depth") if getattr(self, name) is not None)
-        charge = round(self.total_charge, 2) + 0.0  # no -0
+        charge = round(self.total_charge, 2) + 0.0  # turns -0.0 into 0.0
         return f"<gpuopt.Molecule: {len(self):,} atoms, {charge:+.2f} e, {extent} A, {self.dtype.name}{known}>"
 
 
@@ -80,10 +82,10 @@ class Molecule:
 class Surface:
     """M points: ``points`` (M, 3) A, ``normals`` (M, 3), ``faces`` (T, 3), ``height`` (M,) A.
 
-    ``normals`` point outwards and are brought to length 1; ``faces`` are triangles of point indices, kept as int64;
-    ``height``, the signed distance to the molecular surface (negative inside), makes the points ones of space rather
-    than of that surface. Arrays as in :class:`Molecule`. Raises ArrayError as it does, for normals of length zero and
-    for faces that name no point.
+    ``normals`` point outwards and are scaled to length 1. ``faces`` are triangles, each of three indices of points,
+    kept as int64. ``height`` is given for points that do not lie on the molecular surface: their signed distance to it,
+    negative inside. Dtypes and layout are those of :class:`Molecule`. Raises ArrayError as it does, and for a normal of
+    length zero and a face with an index that no point has.
     """
 
     points: np.ndarray
@@ -108,11 +110,12 @@ class Surface:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """float32 or float64, of all arrays but ``faces``."""
+        """The dtype of all arrays except ``faces``: float32 or float64."""
         return self.points.dtype
 
     def astype(self, dtype: DTypeLike) -> Surface:
-        """The same surface in ``dtype``: itself, if it has it. Raises ArrayError where a number does not fit."""
+        """Return the surface in ``dtype``, or itself where it has this dtype already. Raises ArrayError for a number
+        that is too large for ``dtype``."""
         if np.dtype(dtype) == self.dtype:
             return self
         points, normals, height = (_cast(array, dtype) for array in (self.points, self.normals, self.height))
@@ -126,7 +129,8 @@ class Surface:
 
 @dataclass(frozen=True)
 class Grid:
-    """A regular grid: ``origin`` A, ``spacing`` A, points along each axis; z runs fastest, as in OpenDX."""
+    """A regular grid: ``origin`` (x, y, z) and ``spacing`` in A, and ``shape``, the number of points along x, y and z.
+    The index of z runs fastest, as in OpenDX."""
 
     origin: tuple[float, float, float]
     spacing: float
@@ -134,7 +138,7 @@ class Grid:
 
 
 class Contact(NamedTuple):
-    """Where an atom and a surface point come closest: their ``distance`` in A and their indices."""
+    """The atom and the surface point that are closest to each other: their ``distance`` in A and their indices."""
 
     distance: float
     atom: int
@@ -142,16 +146,17 @@ class Contact(NamedTuple):
 
 
 def electrostatic_size(molecule: Molecule) -> float:
-    """A in A: the effective radius of a molecule, from the tensor of inertia of its atoms as solid balls of mass R^3.
+    """Return the electrostatic size of a molecule in A: the radius of the ball that stands for it in the solvent model.
 
-    ``A = sqrt(5 / (2 sum m)) det(I)^(1/6)`` (Sigalov, Fenley, Onufriev 2006); of one atom, its radius. Raises
-    ArrayError without radii, and where all are zero.
+    ``sqrt(5 / (2 sum m)) det(I)^(1/6)`` with the tensor of inertia I of the atoms as solid balls of mass m = radius^3
+    (Sigalov, Fenley, Onufriev 2006). For a single atom this is its radius. Raises ArrayError for a molecule without
+    radii, and where all are zero.
     """
     if molecule.radius is None or not molecule.radius.any():
         raise ArrayError("radius: no atom has one; give radii in A, or the electrostatic size itself")
     radius = molecule.radius.astype(np.float64)
     x = molecule.xyz - centre(molecule)
-    # In units of the largest radius, so that no sixth power leaves the range.
+    # In units of the largest radius, so that no sixth power overflows or underflows.
     unit = radius.max()
     radius, x = radius / unit, x / unit
     mass = radius**3
@@ -161,7 +166,8 @@ def electrostatic_size(molecule: Molecule) -> float:
 
 
 def centre(molecule: Molecule) -> np.ndarray:
-    """Centre (3,) in A, float64: atoms weighted by R^3, alike where no atom has a radius."""
+    """Return the centre (3,) in A, float64: the mean of the atoms weighted by radius^3, unweighted where no atom has a
+    radius."""
     weights = np.ones(len(molecule))
     if molecule.radius is not None and molecule.radius.any():
         weights = (molecule.radius.astype(np.float64) / molecule.radius.max()) ** 3
@@ -170,17 +176,18 @@ def centre(molecule: Molecule) -> np.ndarray:
 
 
 def closest_contact(molecule: Molecule, surface: Surface) -> Contact:
-    """The atom and the surface point that come closest to each other."""
+    """Return the atom and the surface point that are closest to each other."""
     distance, atom = _tree(molecule.xyz).query(surface.points)
     point = int(np.argmin(distance))
     return Contact(float(distance[point]), int(atom[point]), point)
 
 
 def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Molecule:
-    """The molecule with each atom's distance to ``surface`` as its ``depth``.
+    """Return the molecule with each atom's distance to ``surface`` in A as its ``depth``.
 
-    Of a surface with faces, or without normals, the nearest point counts; of others what a ball of radius ``probe`` A
-    leaves that stands on their points, as in :func:`grid`.
+    For a surface with faces, or without normals, this is the distance to its nearest point. For one with normals and no
+    faces, it is the distance to the nearest ball of radius ``probe`` A that touches the surface at one of its points
+    from outside, as in :func:`grid`.
     """
     if surface.faces is not None or surface.normals is None:
         depth, _ = _tree(surface.points).query(molecule.xyz)
@@ -190,21 +197,22 @@ def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Mole
 
 
 def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0) -> Surface:
-    """Points and outward unit normals where a ball of radius ``probe`` A that rolls over the atoms touches them.
+    """Return the points, with outward unit normals, at which a ball of radius ``probe`` A can touch the atoms.
 
-    Shrake and Rupley's method: about ``density`` points a square A on a Fibonacci lattice over each atom, kept where no
-    other atom hinders the probe. What results is the contact part of the solvent-excluded surface; the parts between
-    atoms, which the probe bridges, carry no points. Walls of cavities that hold a probe count. Atoms of radius zero
-    take no room. In float64 until the end; points in the order of the atoms, of the molecule's dtype. Raises ArrayError
-    where no atom has a radius, ParameterError.
+    Shrake and Rupley's method: about ``density`` points per square A lie on a Fibonacci lattice over each atom; a point
+    is kept where a probe at that place overlaps no other atom. The result is the contact part of the solvent-excluded
+    surface. The parts that the probe bridges between atoms have no points. The walls of a cavity that can hold a probe
+    are included. Atoms of radius zero are left out. Computed in float64; the points are in the order of the atoms and
+    have the molecule's dtype. Raises ArrayError where no atom has a radius, ParameterError for a probe or a density out
+    of range.
     """
     _check_probe(probe)
     if not 0 < density <= 10_000:
-        raise ParameterError(f"density: {density} points a square A cannot be; give about 3, at most 10,000")
+        raise ParameterError(f"density: {density} points per square A is out of range; give about 3, at most 10,000")
     xyz, radius = _bodies(molecule)
     counts = np.maximum(1, np.rint(4 * np.pi * radius**2 * density))
     if counts.sum() > _MOST_POINTS:
-        raise ParameterError(f"density: {density} makes {counts.sum():.1e} points to try; use a lower one")
+        raise ParameterError(f"density: {density} makes {counts.sum():.1e} points to test; use a lower one")
     reach, tree = radius + probe, _tree(xyz)
     lattices = {int(count): fibonacci_sphere(int(count)) for count in np.unique(counts)}
     points, normals = [], []
@@ -226,21 +234,25 @@ def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0)
 def grid(
     molecule: Molecule, surface: Surface, spacing: float, margin: float = 10.0, probe: float = 1.4
 ) -> tuple[Surface, Grid]:
-    """Points of a regular grid over the atoms and ``margin`` A around them, and where that grid lies.
+    """Return the points of a regular grid that covers the atoms and ``margin`` A around them, and the grid itself.
 
-    ``height`` is their signed distance to ``surface``, exact to about half the distance between its points, and
-    ``normals`` are those of its nearest points. Where the surface has faces, the normal of the nearest point tells
-    inside from outside. Points alone, those of :func:`surface_points`, leave gaps between atoms, where the nearest one
-    misleads: a point at which the atoms hinder a ball of radius ``probe`` A is as far below the surface as it is out of
-    reach of all such balls that stand on it. Of the molecule's dtype. Raises ArrayError for a surface without normals,
-    and for points alone around atoms without radii, ParameterError.
+    The points are a Surface of the molecule's dtype. Their ``height`` is the signed distance to ``surface``, exact to
+    about half the distance between the surface's points; their ``normals`` are those of the nearest points.
+
+    With faces, the normal of the nearest point decides whether a grid point is inside. Without faces, as from
+    :func:`surface_points`, the surface has gaps between atoms, where the nearest point may be misleading. So where a
+    ball of radius ``probe`` A around a grid point would overlap an atom, the height is minus the point's distance to
+    the nearest ball of that radius that touches the surface from outside, positive for a point within such a ball.
+
+    Raises ArrayError for a surface without normals, and for one without faces around atoms without radii;
+    ParameterError for a spacing, margin or probe out of range.
     """
     if surface.normals is None:
         raise ArrayError("surface: it has no normals, which tell inside from outside; use surface_points(molecule)")
     if not (isfinite(spacing) and spacing > 0):
-        raise ParameterError(f"spacing: {spacing} is no distance; give one in A, say 1.0")
+        raise ParameterError(f"spacing: {spacing} is not a positive length; give one in A, say 1.0")
     if not (isfinite(margin) and margin >= 0):
-        raise ParameterError(f"margin: {margin} is no distance; give one in A, at least 0")
+        raise ParameterError(f"margin: {margin} is not a length; give one in A, at least 0")
     _check_probe(probe)
     low, high = (edge(axis=0).astype(np.float64) for edge in (molecule.xyz.min, molecule.xyz.max))
     counts = np.ceil((high - low + 2 * margin) / spacing) + 1
@@ -258,15 +270,15 @@ def grid(
 
 
 def _heights(molecule: Molecule, surface: Surface, points: np.ndarray, probe: float) -> tuple[np.ndarray, np.ndarray]:
-    """Signed distances (n,) of ``points`` to ``surface``, and the surface point that each is nearest to."""
+    """Signed distances (n,) of ``points`` to ``surface`` in A, and for each the index of the nearest surface point."""
     distance, nearest = _tree(surface.points).query(points)
     if surface.faces is not None:
         assert surface.normals is not None
         above = np.einsum("ij,ij->i", points - surface.points[nearest], surface.normals[nearest]) >= 0
         return np.where(above, distance, -distance), nearest
     xyz, radius = _bodies(molecule)
-    # Whether any atom's ball holds a point, of whatever radius, is one nearest neighbour in four dimensions: an atom is
-    # lifted by as much as its ball is smaller than the largest, which then is the radius of all.
+    # Balls of different radii R_i become balls of the largest radius R in four dimensions: atom i is moved along the
+    # fourth axis by sqrt(R^2 - R_i^2). A point is then in some ball where its nearest neighbour is nearer than R.
     reach = radius + probe
     lifted = np.column_stack([xyz, np.sqrt(reach.max() ** 2 - reach**2)])
     hindered = _tree(lifted).query(np.column_stack([points, np.zeros(len(points))]))[0] < reach.max()
@@ -276,7 +288,7 @@ def _heights(molecule: Molecule, surface: Surface, points: np.ndarray, probe: fl
 
 
 def _bodies(molecule: Molecule) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (n, 3) and radii (n,) of the atoms that take room, float64."""
+    """Positions (n, 3) and radii (n,) of the atoms with a radius above zero, float64."""
     if molecule.radius is None or not molecule.radius.any():
         raise ArrayError("radius: no atom has one, so there is no surface; give radii in A")
     bodies = np.flatnonzero(molecule.radius)
@@ -284,18 +296,19 @@ def _bodies(molecule: Molecule) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _standing(surface: Surface, probe: float) -> np.ndarray:
-    """Where balls of radius ``probe`` stand on the points of a surface, float64."""
+    """Centres (M, 3) of balls of radius ``probe`` that touch the surface from outside at its points, float64."""
     _check_probe(probe)
     return surface.points + probe * np.asarray(surface.normals, dtype=np.float64)
 
 
 def _check_probe(probe: float) -> None:
     if not (isfinite(probe) and probe >= 0):
-        raise ParameterError(f"probe: {probe} is no radius; give one in A, 1.4 for water")
+        raise ParameterError(f"probe: {probe} is not a radius; give one in A, at least 0, 1.4 for water")
 
 
 def statistics(phi: np.ndarray) -> dict[str, float]:
-    """``min``, ``max``, ``mean`` and ``rms`` of the potentials ``phi`` (M,), in their unit, computed in float64."""
+    """Return ``min``, ``max``, ``mean`` and ``rms`` of potentials ``phi`` (M,) in the unit of ``phi``, computed in
+    float64. Raises ArrayError where ``phi`` is empty."""
     values = np.asarray(phi, dtype=np.float64)
     if not values.size:
         raise ArrayError("phi: it is empty; give at least one potential")
@@ -310,7 +323,8 @@ def statistics(phi: np.ndarray) -> dict[str, float]:
 def _array(
     name: str, given: Any, shape: tuple[int | None, ...], dtype: np.dtype[Any] | None = None, like: str = ""
 ) -> np.ndarray:
-    """``given``, C-contiguous and finite, of ``shape`` (None: any length but 0) and ``dtype`` (that of ``like``)."""
+    """Return ``given`` as a C-contiguous array of ``shape`` (None stands for any length but 0) and ``dtype``, which is
+    that of the argument ``like``. Raises ArrayError where it cannot, and for NaN and infinity."""
     try:
         array = np.asarray(given, dtype=None if hasattr(given, "dtype") else np.float64)
     except (TypeError, ValueError) as error:
@@ -321,7 +335,7 @@ def _array(
         )
     if dtype is not None and array.dtype != dtype:
         raise ArrayError(
-            f"{name}: its dtype is {array.dtype}, that of {like} {dtype}; use np.asarray({name}, dtype=np.{dtype})"
+            f"{name}: its dtype is {array.dtype}, that of {like} is {dtype}; use np.asarray({name}, dtype=np.{dtype})"
         )
     if array.ndim != len(shape) or any(n != m for n, m in zip(array.shape, shape, strict=True) if m is not None):
         wanted = str(shape).replace("None", "N")
@@ -341,13 +355,13 @@ def _refuse_negative(name: str, values: np.ndarray) -> None:
 
 
 def _cast(array: np.ndarray | None, dtype: DTypeLike) -> Any:
-    """``array`` in ``dtype``; numbers that do not fit become infinite, which the constructors refuse."""
+    """``array`` in ``dtype``; numbers too large for it become infinite, which the constructors refuse."""
     with np.errstate(over="ignore"):
         return None if array is None else array.astype(dtype)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    """``vectors`` (M, 3) brought to length 1 in float64, whatever their magnitude."""
+    """``vectors`` (M, 3) scaled to length 1, without overflow at any magnitude."""
     largest = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64)
     if not largest.all():
         raise ArrayError(f"normals: row {np.argmin(largest)} is zero; give a direction at each point")
@@ -357,10 +371,10 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def _faces(given: Any, points: int) -> np.ndarray:
-    """``given`` (T, 3) as indices below ``points``, int64."""
+    """``given`` (T, 3) as int64, checked to be indices below ``points``."""
     faces = np.asarray(given)
     if faces.ndim != 2 or faces.shape[1] != 3 or not np.issubdtype(faces.dtype, np.integer):
-        raise ArrayError(f"faces: they are {faces.dtype} {faces.shape}; give whole numbers (T, 3), three points a face")
+        raise ArrayError(f"faces: they are {faces.dtype} {faces.shape}; give indices of points as whole numbers (T, 3)")
     wrong = np.flatnonzero(((faces < 0) | (faces >= points)).any(axis=1))
     if len(wrong):
         raise ArrayError(f"faces: row {wrong[0]} is {faces[wrong[0]].tolist()}; give indices from 0 to {points - 1}")

@@ -1,5 +1,5 @@
-"""A problem as a sweep takes it: inputs, a reference in double precision, a tolerance, and how a configuration is bound
-to a device."""
+"""Problems, which a sweep measures: inputs, a reference in fp64, a tolerance, and how a configuration gets its plan on
+a device. And peers: other people's code for the same problem."""
 
 from __future__ import annotations
 
@@ -31,17 +31,20 @@ def work_of(prepared: Prepared) -> Work:
 
 @dataclass(frozen=True)
 class Bound:
-    """A configuration built and bound to one problem's data on one device: sample ``prepared``, run ``proof`` where
-    there is one, read ``output``."""
+    """A configuration's plan on one device, bound to the data of one problem.
+
+    ``prepared`` is what is timed, ``output`` the array that it writes. Where a timed run does not store its whole
+    result, ``proof`` is run for the check instead.
+    """
 
     prepared: Prepared
     output: DeviceArray
-    proof: Prepared | None = None  # the same kernels, told to store what a timed run only computes
-    doubled: Prepared | None = None  # the same with twice the work: it must take twice the time
+    proof: Prepared | None = None  # the same kernels, which store everything they compute
+    doubled: Prepared | None = None  # the same kernels with twice the work: it must take twice the time
 
     @property
     def work(self) -> Work:
-        """Declared flops, special functions and bytes by memory class of one run."""
+        """The declared work of one run: flops, special functions by name, and bytes by memory class."""
         return work_of(self.prepared)
 
 
@@ -55,13 +58,22 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Peer(Generic[State, Result]):
-    """A competitor in a sweep.
+    """Other people's code that solves the same problem, visited in the same blocks of a sweep.
 
-    ``prepare(problem)`` makes its state (uploads, conversions: not timed). ``run(state)`` is one product, which returns
-    only when it is done, unless ``sample(state, count, batch)`` gives ``count`` times in ms a product from a clock of
-    its own, each of ``batch`` products queued one behind the other. ``fetch(result)`` turns its result into NumPy.
-    ``platform`` says whose code it is. ``tolerance`` is what its result may be off by where that is more than the
-    problem's own: of products of short numbers.
+    name, platform
+        What tables call it, and which library in which version it is.
+    prepare
+        ``prepare(problem)`` returns the peer's state, such as uploaded data. It is not timed.
+    run
+        ``run(state)`` computes once and returns the result. Without ``sample`` it must return only when it is done.
+    fetch
+        ``fetch(result)`` returns the result as a NumPy array.
+    sample
+        ``sample(state, count, batch)`` returns ``count`` times in ms of one run each, measured by the library's own
+        clock over ``batch`` runs queued one after the other. None: ``run`` is timed by the host's clock.
+    tolerance
+        ``tolerance(problem)`` returns the largest allowed error of each element, for a peer that rounds more than the
+        problem allows. None: the problem's own.
     """
 
     name: str
@@ -84,20 +96,40 @@ def _no_peers(device: Device, notes: list[str]) -> list[AnyPeer]:
 class Problem:
     """Inputs and reference of one workload at one size.
 
-    ``reference`` is float64, ``tolerance`` the largest absolute error allowed for each of its elements. ``prepare``
-    puts the data on a device (once) and binds a configuration to it, with an output of its own between guard zones.
-    ``flops`` is what the rates of calls and peers count, None where these have none; ``flops_counted`` says which
-    operations it counts. ``tolerance_of`` is asked instead of ``tolerance`` where configurations may round their
-    inputs. ``calls`` are whole calls as a user makes them, by what the user writes: each makes, for a device, a
-    function that returns the result as NumPy. ``traits`` are facts of the input that cost nothing to know, in the words
-    of tuned records: what is tuned here is kept for such inputs alone.
-    ``checked`` are the indices of the output's elements that ``reference`` and ``tolerance`` are of, None for all.
-    ``tunable`` says whether a plain call may come to use a configuration, whatever the input; ``untuned`` is what it
-    uses where no record fits ``traits``, None where one always does.
-    ``family`` names the variants that answer it, of a workload of several questions.
-    ``counted`` is what one run does in the workload's own unit, such as ``{"pair": 1e9}``: what its rate counts.
-    ``peers(device, notes)`` makes the competitors that are installed and fit the device; ``notes`` receive why an
-    installed one was left out.
+    workload, name, dtype, sizes, seed, inputs
+        What it is: the inputs are NumPy arrays by name, drawn from ``seed``.
+    reference, tolerance
+        The correct result in fp64, and the largest absolute error allowed for each of its elements.
+    tolerance_of
+        ``tolerance_of(configuration)`` replaces ``tolerance`` where configurations may round their inputs.
+    checked
+        Indices of the output's elements that ``reference`` and ``tolerance`` are for; None for all.
+    footprint_bytes
+        Bytes of inputs and output.
+    prepare
+        ``prepare(configuration, device)`` uploads the data (once for each device) and returns the plan, with an output
+        of its own between guard zones.
+    flops, flops_counted
+        Operations that the rates of calls and peers count, None where these have no such rate; and which they are.
+    counted
+        Work of one run in the workload's own unit, such as ``{"pair": 1e9}``.
+    notes
+        Sentences for the reader of the table.
+    calls
+        Whole calls as a user makes them, by what the user writes. Each is a function of a device that returns a
+        function that returns the result as NumPy array.
+    traits
+        Properties of the input that are known without a computation, in the words of tuned records. What is tuned on
+        this problem is kept for inputs with these properties only.
+    tunable
+        ``tunable(configuration)`` says whether a plain call may use the configuration.
+    untuned
+        What a plain call uses where no record fits ``traits``; None where a record always does.
+    family
+        The family of variants that answers it, for a workload of several questions.
+    peers
+        ``peers(device, notes)`` returns the peers that are installed and fit the device; it appends to ``notes`` why
+        an installed one was left out.
     """
 
     workload: str
@@ -124,11 +156,11 @@ class Problem:
     peers: Callable[[Device, list[str]], list[AnyPeer]] = _no_peers
 
     def seen(self, output: np.ndarray) -> np.ndarray:
-        """The part of an output that ``reference`` holds the right values of."""
+        """Return the elements of an output that ``reference`` is for."""
         return output if self.checked is None else output[self.checked]
 
     def tolerance_for(self, configuration: Configuration) -> np.ndarray:
-        """The largest absolute error allowed for each element where ``configuration`` computed it."""
+        """Return the largest absolute error allowed for each element of the result of ``configuration``."""
         return self.tolerance if self.tolerance_of is None else self.tolerance_of(configuration)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Problems: inputs with a reference, a tolerance and their sizes, ready to be bound to a device."""
+"""Problems of all workloads, for :func:`gpuopt.lab.sweep`: inputs with a reference in fp64 and a tolerance."""
 
 from gpuopt.problem import Bound, Problem
 from gpuopt.workloads.gem.molecules import capsid, globule

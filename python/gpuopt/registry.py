@@ -1,7 +1,7 @@
-"""Every workload's record, in the order of the core's tables.
+"""The records of all workloads.
 
-A workload of the core's tables has a room ``gpuopt.workloads.<name>`` whose module ``study`` holds its record: nothing
-else in Python lists the workloads.
+The names come from the core's tables (``src/workloads/registry.def``). The record of a workload is ``WORKLOAD`` in
+``gpuopt.workloads.<name>.study``. No list in Python names the workloads.
 """
 
 from __future__ import annotations
@@ -15,6 +15,6 @@ from gpuopt.lab.workload import SurveyWorkload, Workload
 
 @functools.cache
 def records() -> tuple[Workload | SurveyWorkload, ...]:
-    """All records."""
+    """Return all records, in the order of the core's tables."""
     names = _core.workload_names()
     return tuple(importlib.import_module(f"gpuopt.workloads.{name}.study").WORKLOAD for name in names)

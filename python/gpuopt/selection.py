@@ -1,4 +1,5 @@
-"""Which device: the argument, then ``with use(...)``, then ``use(...)``, then GPUOPT_DEVICE, then the best one."""
+"""Which device a call runs on: its ``device=``, else ``with use(...)``, else ``use(...)``, else the environment
+variable GPUOPT_DEVICE, else the first of :func:`devices`."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from gpuopt._core import Device, NoDeviceError, ParameterError
 
 Selector: TypeAlias = Device | int | str | None
 
-# Of the blocks that this thread (or task) is inside of; and of the process, in the order of the calls.
+# `_blocks`: devices of the `with use(...)` blocks around the running thread or task, innermost last.
+# `_statements`: plain calls of `use(...)`, which hold for the whole process, the latest last.
 _blocks: contextvars.ContextVar[tuple[Device, ...]] = contextvars.ContextVar("gpuopt_blocks", default=())
 _statements: list[use] = []
 _lock = threading.Lock()
@@ -68,7 +70,10 @@ class DeviceList(list[Device]):
 
 
 def devices() -> DeviceList:
-    """All OpenCL devices, best first: GPUs, accelerators, CPUs. Empty when there is none."""
+    """All OpenCL devices, best first: GPUs, then accelerators, then CPUs; an empty list where there is none.
+
+    The list prints itself as a table, in a terminal and in Jupyter.
+    """
     return DeviceList(_core.devices())
 
 
@@ -77,10 +82,13 @@ def _matches(device: Device, text: str) -> bool:
 
 
 def select(device: Selector = None) -> Device:
-    """The device meant by ``device``: a Device, its index, a type (``"gpu"``, ``"cpu"``), or part of its name,
-    platform or version. Digits that are no index are part of a name: ``"4090"``.
+    """Return the device that ``device`` means.
 
-    Raises NoDeviceError when there is no device, ParameterError when none fits.
+    ``device`` is a Device, an index into :func:`devices`, a type (``"gpu"``, ``"cpu"``), or part of a device's name,
+    vendor, platform or version, in any case. A number that is not an index is read as part of a name: ``"4090"``. Of
+    several devices that fit, the first is returned. None returns the default, as the module says.
+
+    Raises NoDeviceError where the machine has no device, ParameterError where none of its devices fits.
     """
     if isinstance(device, Device):
         return device
@@ -108,10 +116,14 @@ def select(device: Selector = None) -> Device:
 
 
 class use:
-    """Makes a device the default. As a statement: of the whole process, at once, until the next such statement. As a
-    context manager: of this thread or task alone, until the block ends; it can be entered again, and nested.
+    """Make a device the default.
 
-    ``device`` is what every ``device=`` argument takes: a Device, an index, a type or part of a name.
+    ``use("gpu")`` as a statement sets the default of the whole process until the next such statement.
+    ``with use("gpu"):`` sets it for the running thread or task until the block ends. Blocks may be nested, and one
+    object may be entered several times.
+
+    ``device`` is a Device, an index, a type or part of a name, as in :func:`select`. Raises NoDeviceError,
+    ParameterError.
     """
 
     def __init__(self, device: Selector) -> None:
@@ -120,7 +132,7 @@ class use:
             _statements.append(self)
 
     def __enter__(self) -> Device:
-        with _lock:  # it turns out to be no statement
+        with _lock:  # it was entered with `with`, so it is no process-wide statement
             _statements[:] = [other for other in _statements if other is not self]
         _blocks.set((*_blocks.get(), self.device))
         return self.device
@@ -135,5 +147,6 @@ class use:
 
 
 def reads_ptx(device: Device) -> bool:
-    """Whether kernels may hold NVIDIA's PTX, and so reach tensor cores, copies past registers and cache hints."""
+    """Whether kernels for this device may contain NVIDIA's PTX. Through PTX they reach tensor cores, asynchronous
+    copies and cache hints."""
     return "cl_nv_device_attribute_query" in device.extensions

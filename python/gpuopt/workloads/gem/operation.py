@@ -1,4 +1,4 @@
-"""``gpuopt.gem``: the potential of a molecule at points round it."""
+"""``gpuopt.gem``: the electrostatic potential of a molecule at points around it."""
 
 from __future__ import annotations
 
@@ -33,43 +33,44 @@ def gem(
     variant: str | Configuration | None = None,
     device: Selector = None,
 ) -> np.ndarray:
-    """The electrostatic potential of a molecule at points on, around or inside its surface.
+    """Return the electrostatic potential of a molecule at points on, around or inside its surface.
 
-    A closed-form solvent model (Fenley, Gordon, Onufriev, J. Chem. Phys. 129, 075101, 2008), summed over all pairs of
-    an atom and a point (GEM; Daga, Scogland, Feng 2011).
+    A solvent model in closed form (Fenley, Gordon, Onufriev, J. Chem. Phys. 129, 075101, 2008), summed over all pairs
+    of an atom and a point (GEM; Daga, Scogland, Feng 2011).
 
     Parameters
     ----------
     molecule
         A :class:`Molecule`, or a tuple of xyz (N, 3) in A, charge (N,) in e and radius (N,) in A; float32 or float64.
-        Radii are needed where ``electrostatic_size`` is not given.
+        Radii are needed unless ``electrostatic_size`` is given.
     surface
         A :class:`Surface`, points (M, 3) in A, or a tuple of points and outward normals (M, 3), of the molecule's
-        dtype. Normals are needed for salt and for a projection. Points with ``height`` (a grid) lie in the region that
-        their height says, others ``projection`` A above the surface (negative: inside).
+        dtype. Salt and a projection need normals. Points with a ``height`` (such as those of a grid) are in the region
+        that their height says; the others are ``projection`` A above the surface (negative: inside).
     salt
-        Of a 1:1 salt, mol/l.
+        Concentration of a 1:1 salt, mol/l.
     epsilon_in, epsilon_out
         Dielectric constants of molecule and solvent.
     projection, ion_exclusion
-        A along the normal: where the potential is asked for, and where ions begin.
+        Lengths along the normal in A: where the potential is computed, and how far from the surface ions begin.
     phi_type
-        "total", "coulomb" (the charges in the molecule's dielectric alone) or "reaction" (total less coulomb).
+        "total", "coulomb" (the charges in the molecule's dielectric only) or "reaction" (total minus coulomb).
     electrostatic_size
         The molecule's effective radius in A; None takes :func:`gpuopt.electrostatic_size`.
     constants
-        "accurate", "legacy" (Coulomb's constant 332, as in the published examples), or a mapping of "coulomb",
-        "kappa", "temperature" that replaces some of the accurate ones.
+        "accurate", "legacy" (Coulomb's constant 332, as in the published examples), or a mapping that replaces some of
+        the accurate ones: "coulomb" (kcal A / (mol e^2)), "kappa" (1/A), "temperature" (K).
     compat
-        "opendwarfs" leaves out a term of the inner region, as that program does.
+        "opendwarfs" leaves out a term inside the molecule, as the program of that name does; None computes all terms.
     nearest
-        Atoms nearer to a point than so many A count as at this distance; None refuses a point on an atom.
+        Distance in A: atoms closer to a point are computed as if they were at this distance. None raises ArrayError for
+        a point on an atom.
     variant
         A variant's name, a preset (``"paper:basic"``) or a Configuration; None takes the best one known for the device.
 
     Returns
     -------
-    (M,) of the arrays' dtype, kcal/(mol e); divide by 0.592485 for kT/e at 298.15 K.
+    NumPy array (M,) of the molecule's dtype in kcal/(mol e); divide by 0.592485 for kT/e at 298.15 K.
 
     Raises
     ------
@@ -78,7 +79,7 @@ def gem(
     atoms, points = as_molecule(molecule), as_surface(surface)
     size = size_of(atoms) if electrostatic_size is None else electrostatic_size
     if not (isinstance(size, int | float | np.integer | np.floating) and np.isfinite(size) and size > 0):
-        raise ParameterError(f"electrostatic_size: {size!r} is no radius; give A above 0, or None to have it computed")
+        raise ParameterError(f"electrostatic_size: {size!r} is not a radius; give A above 0, or None to compute it")
     model = Model.of(
         salt=salt,
         epsilon_in=epsilon_in,

@@ -1,4 +1,4 @@
-"""What a sum over all pairs of an atom and a point needs: arrays made of a molecule and a surface, checked once."""
+"""The arrays of a sum over all pairs of an atom and a point, made from a molecule and a surface and checked once."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from gpuopt.configuration import Configuration
 from gpuopt.molecule import Molecule, Surface, centre
 from gpuopt.workloads.gem.solvation import ALPHA, Model
 
-_EXPANDED_ERROR = 1e-2  # of the nearest contact's square, that expanded squares may lose
-_TOUCHING_A = 1e-6  # far below what coordinates resolve
-_LOST = 1e12  # kcal/(mol e): no potential, but a root of 0 made finite by the way it was computed
-_DISTANCES_AT_ONCE = 1 << 20  # of points to all atoms
+_EXPANDED_ERROR = 1e-2  # largest error of expanded squares, as a part of the smallest squared distance
+_TOUCHING_A = 1e-6  # far below the resolution of coordinates
+_LOST = 1e12  # kcal/(mol e): above it, a value is no potential but 1/sqrt(0), made finite by the way it was computed
+_DISTANCES_AT_ONCE = 1 << 20  # held at the same time
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Atoms and points as the kernels and the oracle take them.
+    """Atoms and points as the kernels and the oracle take them; lengths in A, charges in e.
 
-    ``xyz`` (N, 3), ``charge`` (N,), ``inner`` (N,) or None (an atom's distance from the centre, at most the model's
-    size; where a point lies inside), ``points`` (M, 3), ``shift`` (M, 3) or None (to the edge of the ion-free layer;
-    with salt), all of one dtype; ``r`` (M,) float64.
+    ``xyz`` (N, 3), ``charge`` (N,), ``points`` (M, 3). ``inner`` (N,) is an atom's distance from the centre, at most
+    the model's size; None where no point is inside the molecule. ``shift`` (M, 3) leads from a point to the edge of the
+    layer without ions; None without salt. These have one dtype. ``r`` (M,) float64 is a point's distance from the
+    centre.
     """
 
     xyz: np.ndarray
@@ -40,11 +41,11 @@ class Scene:
 
     @classmethod
     def of(cls, molecule: Molecule, surface: Surface, model: Model, projection: float = 0.0) -> Scene:
-        """The scene of points ``projection`` A above the surface, along its normals. Raises ArrayError for dtypes that
-        differ and for normals that are needed and missing, ParameterError for a projection that is no number or meets
-        points with heights of their own."""
+        """Return the scene of the points ``projection`` A above the surface, along its normals. Raises ArrayError for
+        different dtypes and for missing normals, ParameterError for a projection that is not a number, and for one
+        where the points have heights of their own."""
         if not _is_number(projection):
-            raise ParameterError(f"projection: {projection!r} is no length; give A along the normal")
+            raise ParameterError(f"projection: {projection!r} is not a length; give one in A, along the normal")
         if surface.dtype != molecule.dtype:
             raise ArrayError(
                 f"surface: its dtype is {surface.dtype.name}, the molecule's {molecule.dtype.name}; use "
@@ -73,17 +74,18 @@ class Scene:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """The arguments of ``gpuopt.reference.gem``, in its order."""
+        """The arguments of the functions of ``gpuopt.workloads.gem.reference``, in their order."""
         return self.xyz, self.charge, self.points, self.shift, self.r, self.model, self.inner
 
     def part(self, rows: np.ndarray) -> Scene:
-        """The same atoms with some of the points."""
+        """Return the scene with all atoms and the points of these indices."""
         shift = None if self.shift is None else self.shift[rows]
         return Scene(self.xyz, self.charge, self.inner, self.points[rows], shift, self.r[rows], self.model)
 
     @property
     def form(self) -> str:
-        """Which minimal form computes it: "K0" to "K3", with salt "K3-salt"; "mixed" where regions need several."""
+        """Which of the minimal formulas computes the potentials: "K0" to "K3", or "K3-salt"; "mixed" where the points
+        lie in regions that need different ones."""
         if self.model.phi_type == "coulomb":
             return "K0"
         regions = self.model.regions(np.where(self.r == self.model.size, np.nextafter(self.r, np.inf), self.r))
@@ -93,7 +95,7 @@ class Scene:
         return ("K3-salt" if salt else "K3", "K1" if salt else "K0", "K2" if salt else "K0")[int(regions[0]) - 1]
 
     def prepare(self, configuration: Configuration, out: DeviceArray, nearest: float = 0.0) -> Prepared:
-        """The plan of these sums on the device of ``out`` (M,): everything is uploaded here."""
+        """Return the plan of these sums on the device of ``out`` (M,); uploads all arrays."""
         numbers = {key: value for key, value in asdict(self.model).items() if isinstance(value, float)}
         return _core.prepare_gem(
             xyz=self.xyz,
@@ -112,10 +114,11 @@ class Scene:
         )
 
     def run(self, configuration: Configuration, device: Device, nearest: float | None) -> np.ndarray:
-        """The potentials (M,). Raises ArrayError for a point on an atom unless ``nearest`` says what that means."""
+        """Return the potentials (M,) in kcal/(mol e). Atoms closer to a point than ``nearest`` A are computed as at
+        this distance; with None, a point on an atom raises ArrayError."""
         if nearest is not None and not (_is_number(nearest) and nearest >= _TOUCHING_A):
             raise ParameterError(
-                f"nearest: {nearest!r} is none; give A of at least {_TOUCHING_A:g}, or None to refuse contacts"
+                f"nearest: {nearest!r} is out of range; give at least {_TOUCHING_A:g} A, or None to refuse contacts"
             )
         self._refuse_expanded(configuration)
         out = _core.empty((len(self.points),), self.xyz.dtype, device)
@@ -127,8 +130,9 @@ class Scene:
         return phi
 
     def _near(self, configuration: Configuration, device: Device, names: np.ndarray) -> np.ndarray:
-        """The potentials of points whose sums were lost: an atom lies on them, or where their ions begin, which is no
-        infinity. Raises ArrayError for the first kind; ``names`` are what the caller knows the points as."""
+        """Return the potentials of points whose sums overflowed. Either an atom lies on the point, which raises
+        ArrayError, or it lies where the point's ions begin, and the potential is finite after all. ``names`` are the
+        caller's indices of these points."""
         rows = max(1, _DISTANCES_AT_ONCE // len(self.xyz))
         for start in range(0, len(self.points), rows):
             apart = self.points[start : start + rows, np.newaxis].astype(np.float64) - self.xyz
@@ -137,7 +141,7 @@ class Scene:
                 row, atom = touching[0]
                 raise ArrayError(
                     f"surface: point {names[start + row]} lies on atom {atom}, where the potential is infinite; move "
-                    "it, or give nearest=, the distance in A that closer atoms count as"
+                    "it, or give nearest=, the distance in A at which closer atoms are computed"
                 )
         exact = dict(configuration.parameters) | ({"DISTANCE": 0} if "DISTANCE" in configuration.parameters else {})
         out = _core.empty((len(self.points),), self.xyz.dtype, device)
@@ -145,14 +149,14 @@ class Scene:
         phi = out.to_numpy()
         if not (np.abs(phi) < _LOST).all():
             raise ArrayError(
-                f"surface: the potential at point {names[0]} is {phi[0]}: an atom is nearer than {self.xyz.dtype.name} "
-                "can tell; move the point, give nearest=, or use float64"
+                f"surface: the potential at point {names[0]} is {phi[0]}: an atom is too near for "
+                f"{self.xyz.dtype.name}; move the point, give nearest=, or use float64"
             )
         return phi
 
     def _refuse_expanded(self, configuration: Configuration) -> None:
-        """Squares of distances made as |a|^2 + |p|^2 - 2 a.p lose digits with the square of the extent, and near
-        contacts need them: no infinity shows there."""
+        """Raise ArrayError where expanded squares of distances, |a|^2 + |p|^2 - 2 a.p, are too inaccurate. Their error
+        grows with the square of the extent, and shows nowhere in the result."""
         if configuration.parameters.get("DISTANCE", 0) == 0:
             return
         from scipy.spatial import cKDTree
@@ -169,7 +173,7 @@ class Scene:
 
 
 def _inner(molecule: Molecule, size: float) -> np.ndarray:
-    """An atom's distance from the centre; the model's sphere holds them all."""
+    """Distances (N,) of the atoms from the centre, limited to the radius of the model's sphere."""
     if molecule.depth is not None:
         inner = size - molecule.depth.astype(np.float64)
     else:
@@ -182,19 +186,21 @@ def _is_number(given: object) -> bool:
 
 
 def as_molecule(given: Molecule | Sequence[Any]) -> Molecule:
-    """A Molecule, or a tuple of its arrays in order. Raises ArrayError for anything else."""
+    """Return ``given`` as a Molecule; it is one, or a tuple of its arrays in order. Raises ArrayError for anything
+    else."""
     if isinstance(given, Molecule):
         return given
     if isinstance(given, tuple | list) and 2 <= len(given) <= 4:
         return Molecule(*given)
     raise ArrayError(
-        f"molecule: {_kind(given)} is none; give gpuopt.Molecule(xyz, charge, radius), a tuple of these, or "
+        f"molecule: {_kind(given)} is not a molecule; give gpuopt.Molecule(xyz, charge, radius), a tuple of these, or "
         "gpuopt.io.read_pqr(path)"
     )
 
 
 def as_surface(given: Surface | np.ndarray | Sequence[Any]) -> Surface:
-    """A Surface, points alone, or a tuple of its arrays in order. Raises ArrayError for anything else."""
+    """Return ``given`` as a Surface; it is one, an array of points, or a tuple of its arrays in order. Raises
+    ArrayError for anything else."""
     if isinstance(given, Surface):
         return given
     if isinstance(given, np.ndarray):
@@ -202,7 +208,7 @@ def as_surface(given: Surface | np.ndarray | Sequence[Any]) -> Surface:
     if isinstance(given, tuple | list) and 1 <= len(given) <= 4:
         return Surface(*given)
     raise ArrayError(
-        f"surface: {_kind(given)} is none; give gpuopt.Surface(points, normals), points (M, 3), or "
+        f"surface: {_kind(given)} is not a surface; give gpuopt.Surface(points, normals), points (M, 3), or "
         "gpuopt.io.read_surface(path)"
     )
 

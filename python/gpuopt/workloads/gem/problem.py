@@ -1,4 +1,4 @@
-"""GEM problems: a molecule and points of its surface, with the potentials in double precision."""
+"""Problems of GEM: a molecule, points of its surface, and the potentials there in fp64."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from gpuopt.workloads.gem.pairs import Scene, as_molecule, as_surface
 from gpuopt.workloads.gem.peers import peers
 from gpuopt.workloads.gem.solvation import Model
 
-ALL_PAIRS = 3e8  # of which the oracle does every one: some ten seconds
-_TOLERANCE = {"float32": 1e-6, "float64": 1e-13}  # of the sum of the terms' magnitudes
+ALL_PAIRS = 3e8  # up to which the oracle computes all pairs, in about ten seconds
+_TOLERANCE = {"float32": 1e-6, "float64": 1e-13}  # relative to the sum of the terms' magnitudes
 _LITERAL_TOLERANCE = {"float32": 4e-6, "float64": 4e-13}  # roots and divisions of a few units in the last place each
 
 
@@ -36,9 +36,10 @@ def gem(
     name: str = "molecule",
     seed: int = 0,
 ) -> Problem:
-    """The potential of a molecule at the points of its surface; see :func:`gpuopt.gem` for the arguments.
+    """Return the problem of a molecule's potential at the points of its surface; arguments as in :func:`gpuopt.gem`.
 
-    Of more than 3e8 pairs, a sample of the points, drawn by ``seed``, is held against the double-precision reference.
+    With more than 3e8 pairs, only a random sample of the points, drawn from ``seed``, is compared with the fp64
+    reference. Raises ArrayError, ParameterError.
     """
     atoms, points = as_molecule(molecule), as_surface(surface)
     options: dict[str, Any] = {"salt": salt, "projection": projection, "phi_type": phi_type}
@@ -51,7 +52,7 @@ def gem(
         size=electrostatic_size(atoms) if size is None else size,
     )
     if not (isinstance(seed, int) and seed >= 0):
-        raise ParameterError(f"seed: {seed!r} is none; give a whole number of at least 0")
+        raise ParameterError(f"seed: {seed!r} is not a seed; give a whole number of at least 0")
     scene = Scene.of(atoms, points, model, projection)
     rows, notes = _checked_points(len(atoms), len(points), seed)
     sample = scene.part(rows)
@@ -106,7 +107,8 @@ def _checked_points(atoms: int, points: int, seed: int) -> tuple[np.ndarray, lis
 
 
 def _digest(scene: Scene) -> str:
-    """What tells two problems of one name and size apart: rows of one must not pass for those of the other."""
+    """Return a hash of the scene. It tells problems of one name and size apart, so that rows of one are not taken for
+    rows of the other."""
     found = hashlib.sha256(repr(scene.model).encode())
     for array in (scene.xyz, scene.charge, scene.inner, scene.points, scene.shift, scene.r):
         found.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
@@ -114,9 +116,10 @@ def _digest(scene: Scene) -> str:
 
 
 def factorial() -> list[Configuration]:
-    """The paper's factorial, every cell of kernel splitting x work-group x register preloading x image memory x scalar
-    or vectors, then local memory, unrolling and the register accumulator around its first and its final kernel. Cells
-    that a rule forbids are among them: they become rows that say so."""
+    """Return the configurations of the paper's factorial design: all combinations of kernel splitting, work-group size,
+    register preloading, image memory, and scalars or vectors; then local memory, unrolling and the register
+    accumulator, each added to the first and to the final kernel. Combinations that a rule forbids are included and
+    become rows with the reason."""
     kinds = ({"VECTOR": 1}, {"VECTOR": 4}, {"VECTOR": 2, "MATH": 1}, {"VECTOR": 4, "MATH": 1})
     cells = [
         Configuration("pairs", SPECIALIZED=split, LOCAL=local, VERTEX=vertex, ATOMS=atoms, **kind)

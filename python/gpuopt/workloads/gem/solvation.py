@@ -1,8 +1,8 @@
-"""The numbers of the closed-form solvent model: what a molecule in salt water is to the electrostatic potential.
+"""The constants of the solvent model in closed form, for a molecule in salt water.
 
-A sphere of radius ``size`` and dielectric constant ``epsilon_in`` holds the charges; water of ``epsilon_out`` lies
-around it, free of ions up to ``ion_exclusion`` from the surface (Fenley, Gordon, Onufriev 2008). The formulas stand
-in ``gpuopt.reference.gem``.
+A sphere of radius ``size`` and dielectric constant ``epsilon_in`` contains the charges. Around it is water with the
+constant ``epsilon_out``, without ions up to ``ion_exclusion`` from the surface (Fenley, Gordon, Onufriev 2008). The
+formulas are in ``gpuopt.workloads.gem.reference``.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ _COMPAT = ("opendwarfs",)
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """Everything the potential depends on besides the charges and the points; all numbers are floats.
+    """Everything that the potential depends on besides the charges and the points.
 
-    Raises ParameterError for numbers that are not finite, dielectric constants, a size or a Coulomb constant <= 0,
-    a negative kappa or ion exclusion radius, and an unknown phi_type. :meth:`of` derives the constants from the salt.
+    :meth:`of` derives the constants from the salt. Raises ParameterError for numbers that are not finite; for
+    dielectric constants, a size or a Coulomb constant that are not positive; for a negative kappa or ion exclusion; and
+    for an unknown phi_type.
     """
 
     coulomb: float
@@ -49,13 +50,14 @@ class Model:
     epsilon_out: float
     """Dielectric constant of the solvent."""
     size: float
-    """A, in A: the electrostatic size of the molecule (``molecule.electrostatic_size``)."""
+    """Radius of the sphere in A: the electrostatic size of the molecule (``molecule.electrostatic_size``)."""
     ion_exclusion: float
-    """b, in A: how far from the surface the ions begin (the Stern layer)."""
+    """How far from the surface the ions begin, in A (the Stern layer); b in the paper."""
     phi_type: str = "total"
-    """"total", "coulomb" (the charges in the molecule's dielectric alone) or "reaction" (total less coulomb)."""
+    """"total", "coulomb" (the charges in the molecule's dielectric only) or "reaction" (total minus coulomb)."""
     compat: bool = False
-    """True leaves out the alpha beta term of region 1, as OpenDwarfs' gem does: its potential is discontinuous."""
+    """True leaves out the alpha beta term of region 1, as OpenDwarfs' gem does, which makes the potential
+    discontinuous."""
 
     def __post_init__(self) -> None:
         for name in ("coulomb", "epsilon_in", "epsilon_out", "size"):
@@ -81,8 +83,8 @@ class Model:
 
         ``constants`` is "accurate" (K 332.06371, kappa from the Debye-Hueckel formula at 298.15 K and ``epsilon_out``),
         "legacy" (K 332, kappa 0.316 sqrt(salt), as in the published examples), or a mapping that replaces some of the
-        accurate ones: "coulomb", "temperature" (K), "kappa" (1/A; the salt is then not looked at). ``compat`` is None
-        or "opendwarfs". Raises ParameterError as the class does, for negative salt, and for unknown names.
+        accurate ones: "coulomb", "temperature" (K), "kappa" (1/A; the salt is then ignored). ``compat`` is None or
+        "opendwarfs". Raises ParameterError as the class does, for negative salt, and for unknown names.
         """
         salt = _number("salt", salt)
         epsilon_out = _number("epsilon_out", epsilon_out, positive=True)
@@ -112,11 +114,12 @@ class Model:
 
     @property
     def ion_radius(self) -> float:
-        """r' = size + ion_exclusion, A: where the ions begin."""
+        """r' = size + ion_exclusion in A, the distance from the centre at which the ions begin."""
         return self.size + self.ion_exclusion
 
     def regions(self, r: ArrayLike) -> NDArray[np.int64]:
-        """Return 1 (molecule: r <= A), 2 (Stern layer: A < r <= r') or 3 (bulk: r > r') for each distance r in A."""
+        """Return the region of each distance ``r`` (in A, from the centre): 1 in the molecule (r <= size), 2 in the
+        Stern layer (r <= ion_radius), 3 in the bulk."""
         r = np.asarray(r, dtype=np.float64)
         return 1 + (r > self.size).astype(np.int64) + (r > self.ion_radius)
 

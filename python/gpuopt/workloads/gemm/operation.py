@@ -1,4 +1,4 @@
-"""``gpuopt.gemm``: products of matrices, NumPy or device arrays in, the same kind out."""
+"""``gpuopt.gemm``: products of dense matrices."""
 
 from __future__ import annotations
 
@@ -27,28 +27,31 @@ def gemm(
     variant: str | Configuration | None = None,
     device: Selector = None,
 ) -> Array:
-    """``alpha * A @ B + beta * C``, of one pair of matrices or of a batch of them.
+    """Return ``alpha * A @ B + beta * C`` for one pair of matrices or a batch of pairs (Jang 2009; Yang 2012).
 
     Parameters
     ----------
     A, B
-        (M, K) and (K, N), float32 or float64, all NumPy or all DeviceArrays. Rows of NumPy arrays may stand any way
-        apart, such as those of ``big[:, :100]``; each row is contiguous. Three dimensions are a batch of matrices,
-        (batch, M, K); one matrix meets every one of the other's batch.
+        (M, K) and (K, N), float32 or float64, both NumPy arrays or both DeviceArrays. The rows of a NumPy array must be
+        contiguous, but may be any distance apart, as in ``big[:, :100]``. Three dimensions (batch, M, K) are a batch of
+        matrices; a single matrix is multiplied with each of the other's batch.
     C
-        Addend of the result's shape, or one matrix for the whole batch, never modified; needed when ``beta`` is not 0
-        and not read when it is. A and B are not read when ``alpha`` is 0.
+        Addend of the result's shape, or one matrix for the whole batch, never modified. It is needed where ``beta`` is
+        not 0, and not read where it is 0. A and B are not read where ``alpha`` is 0.
     out
-        Receives the result and is returned; shares no memory with A, B or C. Its rows may stand apart as theirs.
+        Array that receives the result and is returned; shares no memory with A, B or C. Its rows may be apart, as
+        theirs.
     transpose_a, transpose_b
-        The matrix given is (K, M), or (N, K): its transpose takes part.
+        Whether to multiply by the transpose of the given matrix: A is then (K, M), or B is (N, K).
     precision
-        None computes in the arrays' dtype. Of float32 arrays, on tensor cores: ``"tf32x3"``, ``"bf16x6"``, ``"bf16x9"``
-        and ``"fp16x3"`` have float32's accuracy, ``"bf16x3"`` less, ``"tf32"`` and ``"fp16"`` that of one short
-        product. They refuse Inf and NaN, and those of fp16 numbers too small beside the largest of their row of A or
-        column of B: an ArrayError that names the way out; what ``out`` holds then is no result. ``"fast_fp32"`` takes
-        the fastest of float32's accuracy that the device and the numbers allow, which may be float32 itself.
-        Where results are few, their sums are added in parts: numbers that overflow may give NaN instead of Inf then.
+        None computes in the arrays' dtype. The others take float32 arrays and compute on tensor cores. ``"tf32x3"``,
+        ``"bf16x6"``, ``"bf16x9"`` and ``"fp16x3"`` have float32's accuracy, ``"bf16x3"`` has less, ``"tf32"`` and
+        ``"fp16"`` have that of a single product of short numbers. All of these refuse Inf and NaN; the fp16 ones also
+        refuse a number that is too small beside the largest of its row of A or column of B. They raise an ArrayError
+        that says what to use instead; the content of ``out`` is then no result. ``"fast_fp32"`` takes the fastest one
+        with float32's accuracy that device and numbers allow, which may be float32 itself.
+        Products with few results are computed in parts along K. Where numbers overflow, the result may then be NaN
+        instead of Inf.
     variant
         A variant's name, a preset (``"paper:naive"``) or a Configuration; None takes the best one known for the device.
     device
@@ -56,7 +59,7 @@ def gemm(
 
     Returns
     -------
-    C-contiguous array of the kind of A: (M, N), or (batch, M, N).
+    C-contiguous NumPy array or DeviceArray, as A is: (M, N) or (batch, M, N), of the dtype of A.
 
     Raises
     ------
@@ -73,7 +76,7 @@ def gemm(
         return result
 
     for configuration in before:
-        with suppress(ArrayError):  # its numbers do not go into these operands; what else it may be is raised below
+        with suppress(ArrayError):  # these operands do not fit its short numbers; any other error is raised again below
             return product(configuration)
     return product(last)
 
@@ -91,8 +94,11 @@ def prepare_gemm(
     transpose_b: bool = False,
     precision: str | None = None,
 ) -> Prepared:
-    """The same product, built and bound once: ``run()`` repeats it on whatever A, B and C hold by then, ``sample()``
-    times it."""
+    """Build the product once and bind it to its arrays; arguments as in :func:`gemm`, all on one device.
+
+    ``run()`` of the result computes it again with the values that A, B and C hold at that time; ``sample()`` measures
+    it. Raises as :func:`gemm` does.
+    """
     dtype = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)[0]
     configuration = choose(out.device, dtype, precision, variant)
     name, parameters = configuration.variant, configuration.parameters

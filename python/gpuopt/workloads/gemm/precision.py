@@ -1,5 +1,5 @@
-"""Precisions of a matrix product beside the arrays' own: what each means for tensor cores, and whether a device gets it
-right, tried once before it is used."""
+"""Precisions of a matrix product other than the arrays' own: what each does on tensor cores, and whether a device
+computes it correctly, which a small product shows before the first use."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from gpuopt.selection import reads_ptx
 
 FAST_FP32 = "fast_fp32"
 
-_VARIANT = "tensor"  # the one that has TYPE and PRODUCTS
+_VARIANT = "tensor"  # the variant with the parameters TYPE and PRODUCTS
 _TYPES = {"fp16": 0, "bf16": 1, "tf32": 2}
 
 
 @dataclass(frozen=True)
 class Form:
-    """Float32 numbers as sums of short ones, ``products`` of whose products are taken.
+    """How a precision computes: float32 numbers are split into sums of short numbers of ``type``, of whose products the
+    ``products`` largest are added.
 
-    ``error`` is what of the sum of the products' magnitudes that may cost; 0 where it is no more than float32's own
-    arithmetic does. ``narrow`` where numbers of very different sizes are refused.
+    ``error`` is the largest error that leaving out the others may cause, relative to the sum of the products'
+    magnitudes; 0 where it is no larger than that of float32 arithmetic. ``narrow`` says that the short numbers have a
+    small range, so that operands with numbers of very different sizes are refused.
     """
 
     type: str
@@ -36,15 +38,16 @@ class Form:
 
     @property
     def parameters(self) -> dict[str, int]:
-        """Of the tensor-core variant."""
+        """The parameters of the tensor-core variant that compute in this precision."""
         return {"TYPE": _TYPES[self.type], "PRODUCTS": self.products}
 
     def tolerance(self, k: int) -> float:
-        """The largest error of a sum of ``k`` products, relative to the sum of their magnitudes."""
+        """The largest allowed error of a sum of ``k`` products, relative to the sum of their magnitudes."""
         return self.error + k * 2.0**-23 if self.error else (k + 2) * 2.0**-24
 
 
-# Of two factors, each rounded to 11 bits (fp16, tf32), or as two of three parts of 8 bits (bf16). The fastest first.
+# The fastest first. Errors: two factors, each rounded to 11 bits (fp16, tf32), or two of the three parts of 8 bits
+# (bf16).
 FORMS = {
     "fp16": Form("fp16", 1, 2.0**-10, narrow=True),
     "tf32": Form("tf32", 1, 2.0**-10),
@@ -55,21 +58,21 @@ FORMS = {
     "bf16x9": Form("bf16", 9),
 }
 
-# What a product must be to gain from tensor cores, whose operands are split by passes before: 35 us of launches and
-# memory beside sums at 130 instead of 40 TFLOP/s (H200, 2026-11).
+# Multiplications from which a product gains by tensor cores: splitting the operands costs 35 us of launches and memory
+# traffic, and sums then run at 130 instead of 40 TFLOP/s (H200, 2026-11).
 _WORTH_SPLITTING = 1.2e9
 
-_PROBE = (141, 75, 203)  # M, N, K: edges of any tile, and several sums moved out of the unit
+_PROBE = (141, 75, 203)  # M, N, K: no multiples of any tile, and several steps along K
 
 
 def choose(
     device: Device, dtype: np.dtype, precision: str | None = None, variant: str | Configuration | None = None
 ) -> Configuration:
-    """The full configuration of a product in this precision, of whatever numbers. None is the arrays' own;
-    ``"fast_fp32"`` the fastest of float32's accuracy that works on the device, which may be that as well.
+    """Return the full configuration of a product in this precision that takes any finite numbers.
 
-    Raises ParameterError for a word that is no precision and for a variant that has none, UnsupportedError with the
-    reason where the device or the arrays' dtype cannot.
+    None is the arrays' own precision. ``"fast_fp32"`` is the fastest one with float32's accuracy that works on the
+    device, which may also be the arrays' own. Raises ParameterError for an unknown precision and for a variant that
+    does not compute in it, UnsupportedError with the reason where the device or the arrays' dtype does not allow it.
     """
     if precision is None:
         return resolve("gemm", device, dtype.name, variant, {"precision": lambda: NATIVE})
@@ -96,7 +99,11 @@ def ways(
     variant: str | Configuration | None = None,
     multiplications: float = math.inf,
 ) -> list[Configuration]:
-    """The same in the order of trying: each is for operands that the one before refuses, by an ArrayError."""
+    """Return the configurations to try in turn: each is for operands that the one before refuses by an ArrayError.
+
+    Arguments and errors are those of :func:`choose`. Of ``"fast_fp32"`` there may be several; a product with few
+    ``multiplications`` does not use tensor cores.
+    """
     fastest = precision == FAST_FP32 and variant is None
     if fastest and dtype == np.float32 and multiplications < _WORTH_SPLITTING:
         return [choose(device, dtype)]
@@ -108,14 +115,14 @@ def ways(
 
 
 def _like_fp32(device: Device, narrow: bool) -> Iterator[str]:
-    """Forms of float32's accuracy that the device gets right."""
+    """The precisions with float32's accuracy that the device computes correctly."""
     fitting = (name for name, form in FORMS.items() if not form.error and form.narrow == narrow)
     return (name for name in fitting if refusal(device, name) is None)
 
 
 def refusal(device: Device, precision: str) -> str | None:
-    """Why ``precision`` is not to be had on a device; None where it is. Found out once a process: a small product is
-    built, run and held against fp64."""
+    """Return why a device does not offer ``precision``, None where it does. Found out once in a process: a small
+    product is built, run and compared with fp64."""
     return _refusal(device.index, precision)
 
 
@@ -155,7 +162,7 @@ def _configuration(device: Device, precision: str, variant: str | Configuration 
 
 
 def _probe(device: Device, configuration: Configuration) -> float:
-    """The largest error of a small product, relative to the sum of the magnitudes of an element's products."""
+    """Return the largest error of a small product, relative to the sum of the magnitudes of an element's products."""
     m, n, k = _PROBE
     draw = np.random.default_rng(0)
     a, b = (draw.normal(size=shape).astype(np.float32) for shape in ((m, k), (k, n)))

@@ -1,4 +1,4 @@
-"""Problems of the matrix product: operands of the accuracy protocol, rows of the result held against fp64."""
+"""Problems of the matrix product: random operands, and rows of the result that are compared with fp64."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from gpuopt.workloads.gemm import reference as oracle
 from gpuopt.workloads.gemm.peers import peers
 from gpuopt.workloads.gemm.precision import FAST_FP32, FORMS, NATIVE, Form
 
-ALL_PRODUCTS = 1e10  # of which the reference does every one: some seconds
-FEWEST_ROWS = 32  # that are checked of a larger product
+ALL_PRODUCTS = 1e10  # up to which the reference computes the whole result, in some seconds
+FEWEST_ROWS = 32  # of a larger product are checked at least
 _FLOPS_COUNTED = "2 M N K, whatever the precision"
 
 
@@ -36,12 +36,12 @@ def gemm(
     max_bytes: int | None = None,
     precision: str | None = None,
 ) -> Problem:
-    """Return ``A @ B`` for A (m, k) and B (k, n); n and k are m where they are left out.
+    """Return the problem ``A @ B`` for A (m, k) and B (k, n); n and k are m where they are left out.
 
-    ``distribution`` is one of ``gpuopt.workloads.gemm.reference.DISTRIBUTIONS``. Of more than 1e10 products, rows
-    spread over the whole result, the first and the last among them, are held against the reference. ``precision``
-    is what the whole call asks for, and what tuning is for; None the arrays' own. All sizes are halved until the
-    problem fits half of the free memory, or ``max_bytes``; ``notes`` says so. Raises ParameterError.
+    ``distribution`` is one of ``gpuopt.workloads.gemm.reference.DISTRIBUTIONS``. With more than 1e10 multiplications,
+    only some rows of the result, spread from the first to the last, are compared with the reference. ``precision`` is
+    that of the whole call and of tuning; None is the arrays' own. All sizes are halved until the problem fits half of
+    the free memory, or ``max_bytes``; ``notes`` then says so. Raises ParameterError.
     """
     kind, wanted = real_dtype(dtype), (m, m if n is None else n, m if k is None else k)
     _check(wanted, distribution, precision)
@@ -60,9 +60,9 @@ def gemm(
     checked = a if rows is None else a[rows]
     magnitude = oracle.magnitude(checked, b)
     held = OnDevices(lambda device: (to_device(a, device), to_device(b, device)))
-    # A CPU's fastest of float32's accuracy is float32 itself.
+    # On a CPU, fast_fp32 is float32 itself.
     fast = chosen is not None and chosen.type != "cpu" and precision is None and kind == np.float32
-    # What lies below the least normal number may be flushed to zero, product by product.
+    # Devices may flush subnormal products to zero.
     flushed = (k + 2) * float(np.finfo(kind).tiny)
 
     def tolerance(form: Form | None) -> np.ndarray:
@@ -93,7 +93,7 @@ def gemm(
         checked=rows,
         traits={"precision": precision or NATIVE},
         untuned=complete("gemm", Configuration("tensor", **FORMS[precision].parameters)) if precision else None,
-        # Sums that stay in the unit lose digits with every step.
+        # Sums that stay in the tensor unit lose digits with every step (PROMOTE=0).
         tunable=lambda configuration: (
             _form(configuration)[0] == (precision or NATIVE) and configuration.parameters.get("PROMOTE", 1) == 1
         ),
@@ -101,9 +101,9 @@ def gemm(
 
 
 def _check(wanted: tuple[int, int, int], distribution: str, precision: str | None) -> None:
-    """Raises ParameterError that names what is asked for and not offered."""
+    """Raise ParameterError for sizes, a distribution or a precision that is not offered."""
     if min(wanted) < 1:
-        raise ParameterError(f"m, n, k: {wanted} is no product; give whole numbers of at least 1")
+        raise ParameterError(f"m, n, k: {wanted} give no product; use whole numbers of at least 1")
     if distribution not in oracle.DISTRIBUTIONS:
         known = ", ".join(oracle.DISTRIBUTIONS)
         raise ParameterError(f"distribution: there is none called {distribution!r}; use one of {known}")
@@ -114,7 +114,7 @@ def _check(wanted: tuple[int, int, int], distribution: str, precision: str | Non
 def _call(
     a: np.ndarray, b: np.ndarray, precision: str | None
 ) -> tuple[str, Callable[[Device], Callable[[], np.ndarray]]]:
-    """What a user writes, and that product of NumPy arrays, which travel each time."""
+    """Return what a user writes for this call, and what makes the call for a device; NumPy arrays travel each time."""
     written = f", precision={precision!r}" if precision else ""
 
     def make(device: Device) -> Callable[[], np.ndarray]:
@@ -124,22 +124,23 @@ def _call(
 
 
 def _form(configuration: Configuration) -> tuple[str, Form | None]:
-    """The precision that a configuration computes in, by name, and what it is made of; None is the arrays' own."""
+    """Return the name of the precision that a configuration computes in, and its Form; None for the arrays' own."""
     given = configuration.parameters.items()
     found = ((name, form) for name, form in FORMS.items() if form.parameters.items() <= given)
     return next(found, (NATIVE, None))
 
 
 def precisions() -> list[Configuration]:
-    """Each precision beside the arrays' own, and the best of them with sums that stay in the unit."""
+    """Return a configuration for each precision other than the arrays' own, and two more whose sums stay in the tensor
+    unit."""
     forms = {name: form.parameters for name, form in FORMS.items()}
     kept = [{**forms[name], "PROMOTE": 0} for name in ("tf32x3", "fp16x3")]
     return [complete("gemm", Configuration("tensor", **parameters)) for parameters in (*forms.values(), *kept)]
 
 
 def _rows(m: int, products_a_row: int, seed: int) -> np.ndarray | None:
-    """One row drawn from each of as many equal runs as the reference has time for, the first and the last row among
-    them; None for all."""
+    """Return the rows to check, None for all: one random row of each of some equal parts of the result, as many as the
+    reference has time for, with the first and the last row among them."""
     if m * products_a_row <= ALL_PRODUCTS:
         return None
     count = min(m, max(FEWEST_ROWS, int(ALL_PRODUCTS / products_a_row)))
@@ -155,7 +156,7 @@ def _needs(extents: tuple[int, ...], dtype: np.dtype[Any]) -> memory.Needs:
     m, n, k = extents
     rows = min(m, max(FEWEST_ROWS, int(ALL_PRODUCTS / (n * k))))
     arrays = (m * k + k * n + m * n) * dtype.itemsize
-    # Host: operands while they are drawn in fp64, then those of the reference; the result when it is checked.
+    # Host: operands while they are drawn in fp64; then the reference's operands and results.
     wide = 8 * max(m * k + k * n, 2 * k * n + 2 * rows * k + 4 * rows * n)
-    # Device: each variant under comparison has a result of its own, and some have packed operands.
+    # Device: each variant in a comparison has its own result, and some have packed operands.
     return memory.Needs(host=arrays + wide, device=4 * arrays)

@@ -1,6 +1,6 @@
-"""Measuring a device's profile: which microbenchmarks are asked, and which ceilings their points show.
+"""Measuring a device's profile: which microbenchmarks are run, and which ceilings follow from them.
 
-A ceiling is the fastest of a small family of kernels; what one data type or one shape reaches is a result and no
+A ceiling is the fastest of a small family of kernels. What one data type or one shape reaches is a result, not a
 ceiling."""
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ def profile(
     progress: bool = False,
     keep: bool = True,
 ) -> Profile:
-    """Measures a device's headline ceilings and keeps them for its bounds: under 2 minutes on an H200 or 2 cores.
+    """Measure a device's ceilings and keep them for its bounds: under 2 minutes on an H200 or on two CPU cores.
 
     Parameters
     ----------
     store
-        A file of result rows: an interrupted profile goes on from there.
+        A file of result rows, from which an interrupted profile goes on.
     keep
         Whether it becomes the profile of this device and driver in the user's cache.
 
-    Raises KeyboardInterrupt where it was interrupted: half a profile has wrong ceilings.
+    Raises KeyboardInterrupt where it was interrupted, since half a profile would have wrong ceilings; Error where no
+    microbenchmark ran.
     """
     chosen = select(device)
     study = survey(headline(chosen), device=chosen, store=store, progress=progress, name="profile")
@@ -50,12 +51,12 @@ def profile(
     made = of_rows(study.points)
     if keep:
         save(made, path_of(chosen))
-        last_level_cache.cache_clear()  # it may come from the profile
+        last_level_cache.cache_clear()  # its size may come from the profile
     return made
 
 
 def headline(device: Device) -> list[Point | TransferPoint]:
-    """The points of a profile: at most eighty."""
+    """Return the points of a profile, at most eighty."""
     gpu = device.type != "cpu"
     found: list[Point | TransferPoint] = []
 
@@ -99,11 +100,11 @@ def headline(device: Device) -> list[Point | TransferPoint]:
 
 
 def of_rows(rows: Sequence[Row]) -> Profile:
-    """The profile that a survey's points show. Raises Error where none of them is good."""
+    """Return the profile that follows from a survey's points. Raises Error where no point is good."""
     good = [row for row in rows if row["status"] == "ok" and "suspicious" not in row["flags"]]
     if not good:
         raise Error("no microbenchmark ran on this device: there is no profile")
-    # Where a set is partly held, twice the trips take less than twice the time: a knee, and no fault of the clock.
+    # "Suspicious" rows count here: near the size of a cache, twice the trips may take less than twice the time.
     cached = [row for row in rows if row["status"] == "ok" and row["family"] == "cached"]
     kinds = [row["configuration"] for row in cached]
     sweep = [row for row in cached if row["configuration"] == max(dict.fromkeys(kinds), key=kinds.count)]
@@ -138,7 +139,7 @@ _ORDER = ("dram", "cache", "l1", "local", "constant", "image", "fetch", "taps", 
 
 
 def names_of(row: Row) -> list[str]:
-    """The ceilings that a point counts for."""
+    """Return the names of the ceilings that a point is a measurement of."""
     family = str(row["family"])
     if family in _STREAMS:
         return [f"dram.{family}"]

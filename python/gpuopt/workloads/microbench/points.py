@@ -1,4 +1,4 @@
-"""The points of a survey of microbenchmarks: one kernel at one size, or one copy from or to the host."""
+"""The points of a survey of microbenchmarks: one kernel at one size, or one copy between host and device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from gpuopt.workloads.microbench.problem import microbenchmark, release
 
 @dataclass(frozen=True)
 class Point:
-    """One question: a microbenchmark at one size, and in which state the caches are for it."""
+    """One question: a microbenchmark at one size. ``bytes`` is the size of its source, ``width`` the scalars in a line
+    (0: one line), ``trips`` the iterations of its loop."""
 
     workload: ClassVar[str] = "microbench"
 
@@ -40,7 +41,7 @@ class Point:
         return f"{self.configuration} {self.dtype}"
 
     def fields(self) -> Row:
-        """What the row says of the question before it is asked."""
+        """The fields of the row that are known before the question is measured."""
         exact = tables.complete("microbench", self.configuration)
         family = next(row.family for row in tables.variants("microbench") if row.name == self.variant)
         return {
@@ -53,26 +54,27 @@ class Point:
         }
 
     def target(self, run: SurveyRun) -> Target:
-        """Built, bound and verified. Raises what forbids it."""
+        """Build, bind and verify the kernel. Raises the error that forbids it, which becomes the row's status."""
         exact = tables.complete("microbench", self.configuration)
         with run.ledger("data"):
             problem = microbenchmark(
                 exact, self.dtype, self.bytes, width=self.width, trips=self.trips, device=run.device
             )
-        # Which level of memory holds a working set is what some points ask; none of them flushes a cache.
+        # The state is always "hot": some points ask which cache holds a working set, so none flushes a cache.
         common = problem_fields(problem, run.device, run.protocol.name, "hot", run.env_hash)
         common["family"] = self.fields()["family"]
         return variant_target(problem, exact, None, run.device, common, run.ledger, None, run.recorder.clock_of)
 
     @classmethod
     def release(cls) -> None:
-        """Lets go of the data that are held for the next point."""
+        """Free the data that are kept for the next point."""
         release()
 
 
 @dataclass(frozen=True)
 class TransferPoint:
-    """A copy of ``bytes`` from the host or to it, by memory of the driver's own (``pinned``) or any."""
+    """A copy of ``bytes`` bytes between host and device, with host memory that the driver allocated (``pinned``) or
+    any."""
 
     workload: ClassVar[str] = "microbench"
 
@@ -84,7 +86,7 @@ class TransferPoint:
         return f"{self.variant} {'pinned' if self.pinned else 'plain'}"
 
     def fields(self) -> Row:
-        """What the row says of the question before it is asked."""
+        """The fields of the row that are known before the question is measured."""
         configuration = Configuration(self.variant, PINNED=int(self.pinned))
         return {
             "family": "transfer",
@@ -96,7 +98,7 @@ class TransferPoint:
         }
 
     def target(self, run: SurveyRun) -> Target:
-        """Bound and verified. Raises what forbids it."""
+        """Prepare and verify the copy. Raises the error that forbids it."""
         with run.ledger("data"):
             array = _core.empty((self.bytes,), np.dtype(np.uint8), run.device)
             prepared, host = _core.prepare_transfer(array, self.variant == "upload", self.pinned)
@@ -127,4 +129,4 @@ class TransferPoint:
 
     @classmethod
     def release(cls) -> None:
-        """Nothing is held for the next point."""
+        """Nothing is kept for the next point."""

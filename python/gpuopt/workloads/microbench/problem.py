@@ -1,4 +1,4 @@
-"""A microbenchmark as a problem: its data, what it has to write, and how it is bound to a device."""
+"""A microbenchmark as a problem: its data, the result it must write, and its plan on a device."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ def microbenchmark(
     seed: int = 0,
     device: Selector = None,
 ) -> Problem:
-    """One microbenchmark of one size.
+    """Return the problem of one microbenchmark at one size.
 
     Parameters
     ----------
     configuration
-        A variant of ``gpuopt.variants("microbench")``, by name or with levels; what it must write depends on both.
+        A variant of ``gpuopt.variants("microbench")``, by name or with levels; the expected result depends on the
+        levels.
     bytes
-        Of the source array; rounded down to whole lines and elements (a multiple of 128 scalars), at least one.
+        Size of the source array; rounded down to whole lines and elements (a multiple of 128 scalars), at least one.
     width
-        Scalars in a line of the source, where it has two dimensions; 0 takes all of it as one line.
+        Scalars in a line of a source with two dimensions; 0 takes the whole source as one line.
     trips
-        Times round the loop, of what loops.
+        Iterations of the loop, for kernels that have one.
 
-    Raises ParameterError for what is no size, UnsupportedError for what the device lacks.
+    Raises ParameterError for sizes below 1, UnsupportedError for what the device lacks.
     """
     if isinstance(configuration, str):
         configuration = Configuration.parse(configuration)
@@ -60,7 +61,7 @@ def microbenchmark(
 
     def prepare(asked: Configuration, device: Device) -> Bound:
         if complete("microbench", asked) != exact:
-            raise ParameterError(f"configuration: this problem is {exact}'s own; make another for {asked}")
+            raise ParameterError(f"configuration: this problem is of {exact} only; make another for {asked}")
         out = _core.empty((outputs,), kind, device, True)
 
         def plan(store: bool, times: int = trips) -> _core.Prepared:
@@ -94,7 +95,7 @@ _held_arrays: list[tuple[np.ndarray, int, DeviceArray]] = []
 
 
 def _source(variant: str, elements: int, width: int, dtype: np.dtype[Any], seed: int) -> np.ndarray:
-    """The data, the last of which is held: neighbouring questions are often about the same."""
+    """Return the source data. The latest are kept, since consecutive questions often use the same."""
     key = (variant, elements, width if variant else 0, dtype, seed)
     if key not in _held_sources:
         _held_sources.clear()
@@ -103,7 +104,7 @@ def _source(variant: str, elements: int, width: int, dtype: np.dtype[Any], seed:
 
 
 def _uploaded(data: np.ndarray, index: int) -> DeviceArray:
-    """The same data on a device, the last of which is held."""
+    """Return the data on a device. The latest upload is kept."""
     for held, on, array in _held_arrays:
         if held is data and on == index:
             return array
@@ -114,6 +115,6 @@ def _uploaded(data: np.ndarray, index: int) -> DeviceArray:
 
 
 def release() -> None:
-    """Lets go of the data that are held for the next question."""
+    """Free the data that are kept for the next question."""
     _held_sources.clear()
     _held_arrays.clear()

@@ -1,4 +1,4 @@
-"""How a question to a device becomes points of a survey: which rows of the table answer it, at which levels."""
+"""How a question to a device becomes the points of a survey: which variants answer it, and at which levels."""
 
 from __future__ import annotations
 
@@ -20,20 +20,23 @@ from gpuopt.workloads.microbench.points import Point
 Levels = Mapping[str, int | Sequence[int]]
 
 MIB = 1 << 20
-# Bytes, flop or results of one timed run of a loop: milliseconds on any device of the type.
+# Amount of work of one timed run of a loop, by kind: some milliseconds on any device of the type.
 _RUN = {
     "gpu": {"bytes": 3e10, "flops": 1e11, "tensor": 2e12, "special": 5e9, "fetch": 2e9},
     "cpu": {"bytes": 1e9, "flops": 2e9, "tensor": 2e9, "special": 1e8, "fetch": 4e6},
 }
-_LOADS = 1 << 15  # of a pointer chase
+_LOADS = 1 << 15  # loads of a pointer chase
 
 SCALARS = {name: scalar for scalar, name in OPENCL_NAMES.items()}
 
 
 def element(dtype: str) -> tuple[str, dict[str, int]]:
-    """The NumPy scalar type and the levels of WIDTH and STRUCT of a type's name: OpenCL's (``"float4"``, ``"char"``),
-    ``"struct5"`` for a struct of five floats, or NumPy's (``"float32"``; ``"float16"`` is OpenCL's sixteen floats, the
-    16-bit type is ``"half"``). Raises ParameterError."""
+    """Return the NumPy scalar type that a type's name means, and the levels of WIDTH and STRUCT.
+
+    A name is OpenCL's (``"float4"``, ``"char"``), ``"struct5"`` for a struct of five floats, or NumPy's
+    (``"float32"``). ``"float16"`` is OpenCL's vector of sixteen floats; the 16-bit type is ``"half"``. Raises
+    ParameterError.
+    """
     if dtype in OPENCL_NAMES and dtype != "float16":
         return dtype, {"WIDTH": 1, "STRUCT": 0}
     if found := re.fullmatch(r"struct(\d+)", dtype):
@@ -47,7 +50,7 @@ def element(dtype: str) -> tuple[str, dict[str, int]]:
     )
 
 
-# By kind: the family, the working sets on a GPU and on a CPU (whole device), and the levels asked.
+# By kind: the family, the working sets in bytes on a GPU and on a CPU (whole device), and the levels to measure.
 CACHES: dict[str, tuple[str, tuple[tuple[int, ...], tuple[int, ...]], Levels]] = {
     "constant": ("constant", ((16384,), (16384,)), {"UNIFORM": (0, 1), "WIDTH": (1, 4)}),
     "local": ("local", ((16384,), (16384,)), {"STRIDE": (1, 2, 4, 8, 16, 32), "WIDTH": (1, 4)}),
@@ -59,7 +62,7 @@ CACHES: dict[str, tuple[str, tuple[tuple[int, ...], tuple[int, ...]], Levels]] =
 
 
 def sweep_sizes(device: Device, per_octave: int) -> list[int]:
-    """Working sets from 16 KiB to what memory is sure to be, evenly spaced in their logarithm."""
+    """Return working sets in bytes from 16 KiB to one that no cache holds, ``per_octave`` for each doubling."""
     last = min(memory_bytes(device), (1 << 30) if device.type != "cpu" else 512 * MIB)
     count = 1
     while 16384 * 2 ** (count / per_octave) <= last:
@@ -72,7 +75,8 @@ def family_rows(name: str) -> list[Variant]:
 
 
 def fitting(family: str, device: Device) -> list[Variant]:
-    """The shapes of a family that suit the device's type: few work-items with a run each on a CPU."""
+    """Return the variants of a family that suit the device's type: on a CPU those with few work-items, each with a
+    contiguous part."""
     rows = family_rows(family)
     runs = [row for row in rows if row.name.endswith("_chunks")]
     if not runs:
@@ -83,7 +87,7 @@ def fitting(family: str, device: Device) -> list[Variant]:
 def shapes(
     family: str, pattern: str | None, device: Device, scalar: str = "float32", levels: Levels | None = None
 ) -> list[Variant]:
-    """The variants of a streaming family that a pattern names."""
+    """Return the variants of a streaming family that a pattern names. Raises ParameterError."""
     table = {row.name: row for row in family_rows(family)}
     names = {
         "coalesced": family,
@@ -118,9 +122,10 @@ def points(
     width: int = 0,
     trips: int | None = None,
 ) -> list[Point]:
-    """A point for each combination of the levels that a row knows; loops get as many trips as make milliseconds.
+    """Return a point for each of the variants ``rows`` and each combination of ``levels``.
 
-    Levels that a row does not have do not count for it. Raises ParameterError for one that its parameter lacks.
+    A parameter that a variant does not have is ignored for it. A loop gets as many trips as take some milliseconds,
+    unless ``trips`` is given. Raises ParameterError where a parameter has none of the given levels.
     """
     exact_size = memory_bytes(device) if size is None else int(size)
     found: list[Point] = []
@@ -142,8 +147,8 @@ def points(
 
 
 def trips_for(device: Device, configuration: Configuration, scalar: str, size: int, width: int = 0) -> int:
-    """Trips of a loop's run of some milliseconds, a power of two, so that the same question is asked again; 1 of what
-    does not loop or cannot run."""
+    """Return how many trips of a loop take some milliseconds: a power of two, so that a repeated question is the same
+    one. 1 for a kernel that does not loop or cannot run."""
     exact = complete("microbench", configuration)
     kind = np.dtype(scalar)
     elements = max(size // kind.itemsize // 128, 1) * 128
@@ -175,12 +180,13 @@ def trips_for(device: Device, configuration: Configuration, scalar: str, size: i
 
 
 def pattern_bytes(device: Device) -> int:
-    """What access patterns are compared on: a quarter of the footprint of a stream."""
+    """Return the bytes on which access patterns are compared: a quarter of a stream's."""
     return max(memory_bytes(device) // 4, MIB)
 
 
 def memory_bytes(device: Device) -> int:
-    """A footprint that no last-level cache holds an eighth of, where the memory has room for it."""
+    """Return the bytes of a stream: more than eight times any last-level cache, unless the memory is too small for
+    it."""
     wanted = 512 * MIB if device.type == "cpu" else 1024 * MIB
     return max(min(wanted, affordable_bytes(device) // 2) // MIB * MIB, MIB)
 
@@ -199,7 +205,8 @@ _STREAM_TYPES = {
 
 
 def cube(device: Device, quick: bool = False) -> list[Point]:
-    """Data type x width x pattern x memory x working set: four to five hundred points, a quarter where quick."""
+    """Return the points of a whole survey, data type x width x pattern x memory x working set: four to five hundred, a
+    quarter of them where ``quick``."""
     gpu = device.type != "cpu"
     found: list[Point] = []
 
@@ -250,7 +257,8 @@ _COMMON_SHAPES = ((16, 16), (32, 8), (8, 32), (32, 16), (32, 32), (64, 4), (256,
 
 
 def block_points(device: Device, kernel: str, width: int | None, quick: bool = False) -> list[Point]:
-    """Shapes of work-groups of 64 to 1024 items, for one of ``BLOCK_KERNELS`` on lines of ``width`` scalars."""
+    """Return points for all shapes of work-groups of 64 to 1024 items, for one of ``BLOCK_KERNELS`` on lines of
+    ``width`` scalars (None: a width that suits kernel and device)."""
     gpu = device.type != "cpu"
     compute = kernel in ("tiled", "cache_reuse")
     width = width or ((1024 if gpu else 256) if compute else (8192 if gpu else 2048))

@@ -27,27 +27,28 @@ def _is_scipy_dia(matrix: object) -> bool:
 
 
 class DiaMatrix:
-    """A diagonal (DIA) matrix in device memory; ``M @ x`` multiplies there.
+    """A sparse matrix stored by diagonals (DIA) in device memory; ``M @ x`` multiplies on the device.
 
     Parameters
     ----------
     matrix
         A SciPy ``dia_array`` or ``dia_matrix``, or a tuple ``(data, offsets)`` as SciPy defines them: ``data`` (D, L)
-        float32 or float64, C-contiguous, with ``data[k, j] = A[j - offsets[k], j]``; ``offsets`` (D,) whole numbers,
-        unique, in any order.
+        float32 or float64, C-contiguous, with ``data[k, j] = A[j - offsets[k], j]``; ``offsets`` (D,) different whole
+        numbers in any order.
     shape
         (rows, columns); needed with a tuple.
     device
-        As everywhere: a Device, an index, a type or part of a name.
+        A Device, an index, a type or part of a name; None takes the default device.
     indexed
-        ``"column"`` is SciPy's convention; with ``"row"``, ``data[k, i] = A[i, i + offsets[k]]`` as in Catanzaro 2010.
+        Which index of A the second index of ``data`` is: ``"column"`` as in SciPy, or ``"row"`` as in Catanzaro 2010,
+        where ``data[k, i] = A[i, i + offsets[k]]``.
     stored
-        None multiplies by the values as given. ``"float16"`` lets products read them rounded to 16 bits, after scaling
-        by a power of two that brings the largest one just below 2^15: half the bytes, a relative error of at most 2^-11
-        in each value down to 2^-29 of the largest, sums still in ``dtype``.
+        None multiplies by the values as given. ``"float16"`` allows products to read values rounded to 16 bits, which
+        halves the traffic. Values are first scaled by a power of two that brings the largest just below 2^15. The
+        relative error of a value is then at most 2^-11, down to values of 2^-29 of the largest; sums stay in ``dtype``.
 
-    Values are copied; later changes of the arrays given do not show. Raises ArrayError, ParameterError,
-    UnsupportedError (complex values), DeviceMemoryError.
+    Values are copied: later changes of the given arrays have no effect. Raises ArrayError, ParameterError,
+    UnsupportedError (complex values), DeviceMemoryError, NoDeviceError.
     """
 
     __array_ufunc__ = None  # ndarray @ M and ndarray * M must not iterate over it
@@ -111,39 +112,39 @@ class DiaMatrix:
 
     @property
     def offsets(self) -> np.ndarray:
-        """Column minus row of each stored diagonal that touches the matrix, int64 (D,)."""
+        """Column minus row of each stored diagonal that has entries inside the matrix, int64 (D,)."""
         return self._handle.offsets
 
     @property
     def stored_entries(self) -> int:
-        """Entries of these diagonals that lie inside the matrix."""
+        """Number of entries of the diagonals that lie inside the matrix, stored zeros included."""
         return self._handle.stored_entries
 
     @property
     def symmetric(self) -> bool:
-        """Whether every entry equals its mirrored one exactly, each diagonal's mirror stored as well; found out on the
-        device at the first question."""
+        """Whether the matrix is exactly symmetric, with both diagonals of each pair stored. The device finds out when
+        this is first read."""
         return self._handle.symmetric
 
     @property
     def grid_width(self) -> int:
-        """Width of the grid whose points the rows are, as the offsets show it; 0 where they show none."""
+        """Width of the grid whose points are the rows of the matrix, found from the offsets; 0 where the offsets are
+        not those of a grid."""
         return self._handle.grid_width
 
     @property
     def stored(self) -> str | None:
-        """``"float16"`` where products may read values rounded to 16 bits, else None."""
+        """``"float16"`` where products may read values rounded to 16 bits, otherwise None."""
         return self._stored
 
     @property
     def configuration(self) -> Configuration:
-        """What ``M @ x`` runs for a vector x."""
+        """The configuration that ``M @ x`` uses for a vector x."""
         return self.resolve(None)
 
     def resolve(self, variant: str | Configuration | None, columns: bool = False) -> Configuration:
-        """The full configuration that ``variant=`` means for this matrix and a vector, or ``columns``.
-
-        Tuned records are read once a matrix.
+        """Return the full configuration that ``variant=`` means for this matrix and a vector, or with ``columns`` a
+        matrix with several columns. Tuned records are read once for each DiaMatrix. Raises ParameterError.
         """
         if isinstance(variant, Configuration):
             return resolve("spmv", self.device, self.dtype.name, variant)
@@ -161,10 +162,10 @@ class DiaMatrix:
     def planned(
         self, variant: str | Configuration | None, columns: bool, make: Callable[[Configuration], Made]
     ) -> Made:
-        """What ``make`` makes of the configuration that ``variant=`` means.
+        """Return ``make(configuration)`` for the configuration that ``variant=`` means.
 
-        One that a record chose and this matrix does not fit, for its many bands say, gives way to the variant that
-        takes any matrix, with a warning.
+        Where a tuned record chose the configuration and it cannot run with this matrix, for example because of too many
+        bands of diagonals, a warning is given and the variant ``interior``, which takes any matrix, is used instead.
         """
         configuration = self.resolve(variant, columns)
         try:
@@ -173,8 +174,8 @@ class DiaMatrix:
             general = resolve("spmv", self.device, self.dtype.name, "interior")
             if variant is not None or configuration == general:
                 raise
-            made = make(general)  # raises again where it is not the configuration that does not fit
-            warnings.warn(f"{error}; {general} runs instead, `gpuopt tune spmv` finds better", stacklevel=4)
+            made = make(general)  # raises again where the reason was not the configuration
+            warnings.warn(f"{error}; {general} is used instead, `gpuopt tune spmv` finds a better one", stacklevel=4)
             self._configurations[None, columns] = general
             return made
 
@@ -188,7 +189,7 @@ class DiaMatrix:
         out: Array | None = None,
         variant: str | Configuration | None = None,
     ) -> Array:
-        """``alpha * A @ x + beta * y``; arguments, result and errors as of :func:`gpuopt.spmv`."""
+        """Return ``alpha * A @ x + beta * y``; arguments, result and errors are those of :func:`gpuopt.spmv`."""
         if isinstance(x, np.ndarray):
             return self._host_product(x, y, alpha, beta, out, variant)
         columns = len(getattr(x, "shape", ())) == 2 and x.shape[1] > 1
@@ -203,9 +204,10 @@ class DiaMatrix:
     def _host_product(
         self, x: np.ndarray, y: Any, alpha: float, beta: float, out: Any, variant: str | Configuration | None
     ) -> np.ndarray:
-        """``alpha * A @ x + beta * y`` for NumPy arrays: the plan of the latest product of this kind is used again."""
+        """Return ``alpha * A @ x + beta * y`` for NumPy arrays. The plans of the latest products are kept and used
+        again."""
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[1] or x.dtype != self.dtype:
-            # Refused there, before anything is packed for it.
+            # The core refuses it with a message, before anything is packed.
             return _core.spmv(self._handle, x, y, alpha, beta, out, "basic", {})  # type: ignore[no-any-return]
         columns = x.shape[1] if x.ndim == 2 else 1
 
@@ -216,7 +218,7 @@ class DiaMatrix:
             if found is None:
                 name, parameters = configuration.variant, configuration.parameters
                 found = _core.HostProduct(self._handle, columns, alpha, beta, name, parameters)
-                with self._lock:  # the latest few: each holds a packed matrix, and room for x and the result
+                with self._lock:  # few are kept: each holds a packed matrix, and buffers for x and the result
                     self._products = {**dict(list(self._products.items())[1 - KEPT_PRODUCTS :]), key: found}
             return found
 
@@ -226,7 +228,8 @@ class DiaMatrix:
 
     @property
     def T(self) -> DiaMatrix:
-        """The transpose, made once; shares the stored values until a product needs them in another form."""
+        """The transpose, made when first read. It shares the stored values until a product needs them in another
+        form."""
         if self._transposed is None:
             self._transposed = DiaMatrix._wrap(self._handle.transposed(), self._stored)
         return self._transposed
@@ -239,7 +242,8 @@ class DiaMatrix:
         return self.product(x)
 
     def linear_operator(self) -> LinearOperator:
-        """A SciPy LinearOperator whose products (vectors, matrices, adjoints) run on the device."""
+        """Return a SciPy LinearOperator whose products (with vectors, matrices, and of the adjoint) run on the device.
+        Needs SciPy."""
         from scipy.sparse.linalg import LinearOperator
 
         transposed = self.T
@@ -271,7 +275,8 @@ class DiaMatrix:
 
 
 def as_matrix(matrix: Any, device: Selector = None) -> DiaMatrix:
-    """``matrix`` itself if it is on the device already, else a DiaMatrix made from it."""
+    """Return ``matrix`` itself where it is a DiaMatrix, otherwise a DiaMatrix made from it. Raises UnsupportedError for
+    a DiaMatrix on a device other than ``device``."""
     if isinstance(matrix, DiaMatrix):
         if device is not None and select(device).index != matrix.device.index:
             raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""``gpuopt.spmv``: NumPy or device arrays in, the same kind out."""
+"""``gpuopt.spmv``: products with diagonal sparse matrices."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def spmv(
     variant: str | Configuration | None = None,
     device: Selector = None,
 ) -> Array:
-    """``alpha * A @ x + beta * y`` for a diagonal sparse matrix (Catanzaro 2010).
+    """Return ``alpha * A @ x + beta * y`` for a sparse matrix A stored by diagonals (Catanzaro 2010).
 
     Parameters
     ----------
     A
-        SciPy ``dia_array`` or ``dia_matrix`` (m, n), float32 or float64, uploaded for this call; or a
-        :class:`DiaMatrix`, which stays on its device and is the fast way to multiply more than once.
+        SciPy ``dia_array`` or ``dia_matrix`` (m, n), float32 or float64, which is uploaded for this call; or a
+        :class:`DiaMatrix`, which stays on its device. Use the latter to multiply more than once.
     x
         (n,) or (n, k), same dtype as A, C-contiguous; NumPy or DeviceArray. With ``transpose``, (m,) or (m, k).
     y
-        Addend of the result's shape, never modified; needed when ``beta`` is not 0 and not read when it is.
+        Addend of the result's shape, never modified. It is needed where ``beta`` is not 0, and not read where it is 0.
     out
-        Receives the result and is returned; must not be ``x``.
+        Array that receives the result and is returned; must not be ``x``.
     variant
         A variant's name, a preset (``"paper:vectorized"``) or a Configuration; None takes the best one known for the
         device.
@@ -45,7 +45,7 @@ def spmv(
 
     Returns
     -------
-    Array of the kind of ``x``: (m,) or (m, k).
+    NumPy array or DeviceArray, as ``x`` is: (m,) or (m, k), of the dtype of A; with ``transpose``, (n,) or (n, k).
 
     Raises
     ------
@@ -69,8 +69,11 @@ def prepare_spmv(
     alpha: float = 1,
     beta: float = 0,
 ) -> Prepared:
-    """The same product, built and bound once: ``run()`` repeats it on whatever ``x`` holds by then, ``sample()`` times
-    it."""
+    """Build the product once and bind it to its arrays; arguments as in :func:`spmv`, all on one device.
+
+    ``run()`` of the result computes it again with the values that ``x`` and ``y`` hold at that time; ``sample()``
+    measures it. Raises as :func:`spmv` does.
+    """
 
     def plan(configuration: Configuration) -> Prepared:
         name, parameters = configuration.variant, configuration.parameters

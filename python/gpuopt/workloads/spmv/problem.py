@@ -1,4 +1,5 @@
-"""Problems for the diagonal sparse matrix-vector product: a photograph's affinity, stencils, and plain big grids."""
+"""Problems of the diagonal sparse matrix-vector product: the affinity matrix of a photograph, stencils, and grids of
+any size with random values."""
 
 from __future__ import annotations
 
@@ -42,12 +43,13 @@ def spmv_image_affinity(
     max_bytes: int | None = None,
     smoothing: float = 1.0,
 ) -> Problem:
-    """Return the product with the normalised Laplacian of a photograph whose pixels are tied within ``radius``.
+    """Return the product with the normalised Laplacian of a photograph, whose pixels have a weight with all neighbours
+    within ``radius`` pixels.
 
-    ``image`` is the name of a picture that scikit-image brings along, a picture file, or a grey (height, width) array;
-    ``smoothing`` (pixels) is applied before boundaries are looked for. x is seeded and uniform in [-1, 1). The image is
-    halved until the problem fits half of the free memory, or ``max_bytes``; ``notes`` says so. ``inputs`` holds A, x,
-    the grey image and the degrees. Needs the extra ``lab``. Raises ArrayError, ParameterError.
+    ``image`` is the name of a picture in scikit-image, a picture file, or a grey array (height, width). A Gaussian of
+    ``smoothing`` pixels is applied before boundaries are searched. x is uniform in [-1, 1), drawn from ``seed``. The
+    image is halved until the problem fits half of the free memory, or ``max_bytes``; ``notes`` then says so. ``inputs``
+    holds A, x, the grey image and the degrees. Needs the extra ``lab``. Raises ArrayError, ParameterError.
     """
     kind, chosen = real_dtype(dtype), _device(device)
     name, grey = _read_image(image)
@@ -90,12 +92,13 @@ def spmv_stencil(
     device: Selector = None,
     max_bytes: int | None = None,
 ) -> Problem:
-    """Return the product with a stencil on a grid ``shape`` = (nx,), (nx, ny) or (nx, ny, nz), x running fastest.
+    """Return the product with a stencil on a grid of ``shape`` (nx,), (nx, ny) or (nx, ny, nz); the index of x runs
+    fastest.
 
     ``points`` is 3 in one dimension, 5 or 9 in two, 7 or 27 in three. ``values``: ``"laplacian"`` has points - 1 on the
-    main diagonal and -1 for every neighbour (nothing beyond the sides); ``"hpcg"`` is the HPCG benchmark's 26 and -1,
-    for 27 points; ``"random"`` is uniform in [-1, 1). The last axis is halved until the problem fits half of the free
-    memory, or ``max_bytes``. Raises ParameterError.
+    main diagonal and -1 for each neighbour inside the grid; ``"hpcg"`` has 26 and -1 as in the HPCG benchmark, for 27
+    points; ``"random"`` is uniform in [-1, 1). The last axis is halved until the problem fits half of the free memory,
+    or ``max_bytes``. Raises ParameterError.
     """
     extents = _extents("shape", shape)
     if points not in _STENCILS:
@@ -128,10 +131,11 @@ def spmv_grid(
     max_bytes: int | None = None,
     symmetric: bool = False,
 ) -> Problem:
-    """Return the product with random values on the diagonals of :func:`spmv_image_affinity`: a size without an image.
+    """Return the product with random values on the diagonals of :func:`spmv_image_affinity`, for any size without an
+    image.
 
-    Entries are uniform in [-1, 1), and 0 where a diagonal wraps round a side of the grid; with ``symmetric``, those
-    below the main diagonal mirror those above it, as an affinity's do. The height is halved until the problem fits half
+    Entries are uniform in [-1, 1), and 0 where a diagonal would connect opposite sides of the grid. With ``symmetric``
+    the entries below the main diagonal are those above it, mirrored. The height is halved until the problem fits half
     of the free memory, or ``max_bytes``. Raises ParameterError.
     """
     extents = _extents("width, height", (width, height))
@@ -181,12 +185,12 @@ def _grid_matrix(
     from scipy.sparse import dia_array
 
     strides = np.cumprod([1, *extents[:-1]])
-    # Two steps share a diagonal where an axis is shorter than the reach; they never share an entry.
+    # Two steps share a diagonal where an axis is shorter than the stencil, but never an entry.
     offsets, diagonal = np.unique(steps @ strides, return_inverse=True)
     rows = prod(extents)
     data = np.zeros((len(offsets), rows), dtype=dtype)
     for step, k in zip(steps, diagonal, strict=True):
-        # An entry is kept at its column: the window of the neighbours, slowest axis first.
+        # SciPy stores an entry at its column: the neighbours' window, slowest axis first.
         window = tuple(slice(max(0, d), max(0, n + min(0, d))) for d, n in zip(step[::-1], extents[::-1], strict=True))
         entries = data[k].reshape(extents[::-1])[window]
         if fill is not None:
@@ -197,7 +201,8 @@ def _grid_matrix(
 
 
 def _mirror(matrix: dia_array) -> None:
-    """Copies what stands above the main diagonal below it: A[i, i + o] is kept at column i + o, its mirror at i."""
+    """Copy the entries above the main diagonal below it: A[i, i + o] is stored at column i + o, its mirror at column
+    i."""
     place = {offset: k for k, offset in enumerate(matrix.offsets.tolist())}
     for offset, k in place.items():
         if offset > 0:
@@ -220,7 +225,7 @@ def problem_of(
 ) -> Problem:
     rows, cols = matrix.shape
     dtype = matrix.data.dtype
-    # A stream of its own, so that x does not repeat the numbers that a random matrix starts with.
+    # Another seed, so that x does not repeat the first numbers of a random matrix.
     x = uniform(np.random.default_rng([seed, 1]), (cols,), dtype)
     stored = matrix.data, matrix.offsets, matrix.shape
     diags = len(matrix.offsets)
@@ -265,7 +270,7 @@ def problem_of(
 
 
 class _Tolerance:
-    """What each element may be off by where a configuration stores the matrix in 16 bits, or does not."""
+    """The largest error allowed for each element, larger where a configuration stores the matrix in 16 bits."""
 
     def __init__(self, matrix: dia_array, x: np.ndarray, standard: np.ndarray) -> None:
         self._matrix, self._x, self._standard = matrix, x, standard
@@ -275,7 +280,8 @@ class _Tolerance:
 
     @functools.cached_property
     def _rounded(self) -> np.ndarray:
-        """fp32 sums of values rounded to fp16 once the largest was scaled to just below 2^15, subnormals included."""
+        """Of fp32 sums of values that were scaled so that the largest is just below 2^15, and rounded to fp16;
+        subnormal fp16 numbers are taken into account."""
         data, offsets, shape = self._matrix.data, self._matrix.offsets, self._matrix.shape
         magnitudes = oracle.dia_abs_sum(data, offsets, shape, self._x)
         columns = oracle.dia_abs_sum(np.broadcast_to(np.float32(1), data.shape), offsets, shape, self._x)
@@ -287,8 +293,8 @@ class _Tolerance:
 def _needs(extents: tuple[int, ...], diags: int, dtype: np.dtype[Any]) -> memory.Needs:
     rows = prod(extents)
     matrix = diags * rows * dtype.itemsize
-    # Host: the matrix, and a dozen fp64 vectors while it is built and its reference computed. Device: a variant may
-    # keep the matrix in a second layout beside the one it was uploaded in.
+    # Host: the matrix, and twelve fp64 vectors while it is built and its reference is computed. Device: a variant may
+    # hold the matrix in a second layout.
     return memory.Needs(host=matrix + 12 * 8 * rows, device=2 * matrix + 8 * rows * dtype.itemsize)
 
 
@@ -299,7 +305,7 @@ def _read_image(image: str | Path | np.ndarray) -> tuple[str, np.ndarray]:
     import skimage.data
     from PIL import Image
 
-    # Read as files: skimage.data's functions may go to the network for what is not there.
+    # Read as files, since functions of skimage.data may download a picture that is missing.
     bundled = {
         path.stem: path
         for path in sorted(Path(skimage.data.__file__).parent.iterdir())
@@ -307,7 +313,7 @@ def _read_image(image: str | Path | np.ndarray) -> tuple[str, np.ndarray]:
     }
     path = bundled.get(str(image), Path(image))
     if not path.is_file():
-        raise ParameterError(f"image: {str(image)!r} is no file; give one, or a name among {', '.join(bundled)}")
+        raise ParameterError(f"image: {str(image)!r} is not a file; give one, or one of {', '.join(bundled)}")
     try:
         with Image.open(path) as picture:
             if picture.mode in ("1", "L", "I", "I;16", "F"):
@@ -318,7 +324,8 @@ def _read_image(image: str | Path | np.ndarray) -> tuple[str, np.ndarray]:
 
 
 def _halved(image: np.ndarray) -> np.ndarray:
-    """Return the means of 2 x 2 pixels; a last odd row or column is left out, an axis of one pixel stays."""
+    """Return the means of 2 x 2 pixels. The last row or column of an odd number is left out; an axis of one pixel
+    stays."""
     for axis in (0, 1):
         length = image.shape[axis]
         if length > 1:
@@ -330,7 +337,7 @@ def _halved(image: np.ndarray) -> np.ndarray:
 def _extents(argument: str, given: Sequence[int]) -> tuple[int, ...]:
     extents = tuple(int(n) for n in given)
     if not extents or min(extents) < 1:
-        raise ParameterError(f"{argument}: {tuple(given)} is no grid; give whole numbers of at least 1")
+        raise ParameterError(f"{argument}: {tuple(given)} is not the size of a grid; give whole numbers of at least 1")
     return extents
 
 

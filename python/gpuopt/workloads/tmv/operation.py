@@ -19,17 +19,17 @@ def tmv(
     variant: str | Configuration | None = None,
     device: Selector = None,
 ) -> Array:
-    """``A.T @ v``: the sums of A's rows, each times its element of v (Yang, Xiang, Mantor, Zhou 2012).
+    """Return ``A.T @ v``, a transposed matrix times a vector (Yang, Xiang, Mantor, Zhou 2012).
 
     Parameters
     ----------
     A
-        (m, n), float32 or float64, NumPy or DeviceArray. Rows of a NumPy array may stand any way apart, such as those
-        of ``big[:, :100]``; each row is contiguous.
+        (m, n), float32 or float64, NumPy array or DeviceArray. The rows of a NumPy array must be contiguous, but may be
+        any distance apart, as in ``big[:, :100]``.
     v
-        (m,), same dtype as A, C-contiguous; NumPy or DeviceArray.
+        (m,), same dtype as A, C-contiguous; NumPy array or DeviceArray.
     out
-        Receives the result and is returned; must not be ``A`` or ``v``.
+        Array (n,) that receives the result and is returned; must not be ``A`` or ``v``.
     variant
         A variant's name, a preset (``"paper:tlp_f2"``) or a Configuration; None takes the best one known for the
         device.
@@ -38,7 +38,7 @@ def tmv(
 
     Returns
     -------
-    Array of the kind of ``v``: (n,).
+    NumPy array or DeviceArray, as ``v`` is: (n,), of the dtype of A.
 
     Raises
     ------
@@ -54,7 +54,10 @@ def tmv(
 def prepare_tmv(
     A: DeviceArray, v: DeviceArray, out: DeviceArray, variant: str | Configuration | None = None
 ) -> Prepared:
-    """The same product, built and bound once: ``run()`` repeats it on whatever A and v hold by then, ``sample()`` times
-    it."""
+    """Build the product once and bind it to its arrays; arguments as in :func:`tmv`, all on one device.
+
+    ``run()`` of the result computes it again with the values that A and v hold at that time; ``sample()`` measures it.
+    Raises as :func:`tmv` does.
+    """
     configuration = resolve("tmv", out.device, A.dtype.name, variant)
     return _core.prepare_tmv(A, v, out, configuration.variant, configuration.parameters)

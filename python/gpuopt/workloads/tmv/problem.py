@@ -1,4 +1,4 @@
-"""Problems of the transposed matrix-vector product: a random matrix and vector, read once."""
+"""Problems of the transposed matrix-vector product: a random matrix and a random vector."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ def tmv(
     device: Selector = None,
     max_bytes: int | None = None,
 ) -> Problem:
-    """Return ``A.T @ v`` for A (rows, cols), square where ``cols`` is left out, of values uniform in [-1, 1).
+    """Return the problem ``A.T @ v`` for A (rows, cols) and v (rows,) of values uniform in [-1, 1).
 
-    The rows are halved until the problem fits half of the free memory, or ``max_bytes``; ``notes`` says so. Raises
+    A is square where ``cols`` is left out.
+
+    The rows are halved until the problem fits half of the free memory, or ``max_bytes``; ``notes`` then says so. Raises
     ParameterError.
     """
     kind = real_dtype(dtype)
     wanted = (rows, rows if cols is None else cols)
     if min(wanted) < 1:
-        raise ParameterError(f"rows, cols: {wanted} is no matrix; give whole numbers of at least 1")
+        raise ParameterError(f"rows, cols: {wanted} give no matrix; use whole numbers of at least 1")
     (rows, cols), notes = memory.fit(
         wanted,
         lambda extents: _needs(extents, kind),
