@@ -52,6 +52,7 @@ std::int64_t local_of_tiles(const Case& at) {
     return at.parameter("STAGED") * at.parameter("TILE") * 6 * at.element_bytes();
 }
 
+// Longer than a function should be: it is the table, a row after the other.
 const std::vector<GemVariant>& table() {
     const auto levels_of = [](const char* name) { return [name](const Case& at) { return at.parameter(name); }; };
     const auto form = levels_of("FORM"), math = levels_of("MATH"), width = levels_of("VECTOR"),

@@ -55,6 +55,7 @@ Rule panel_fits() {
             }};
 }
 
+// Longer than a function should be: it is the table, a row after the other.
 const std::vector<GemmVariant>& table() {
     static const auto fits = work_group_fits("LOCAL_X", "LOCAL_Y");
     static const auto element = blocks(1, "LOCAL_X", "LOCAL_Y"), four_columns = blocks(4, "LOCAL_X", "LOCAL_Y");

@@ -73,6 +73,7 @@ std::int64_t staged_bytes(const Case& at) { return at.parameter("LOCAL") * at.pa
 
 }  // namespace
 
+// Longer than a function should be: it is the table, a row after the other.
 MicrobenchRows bandwidth_rows() {
     return {
         {{

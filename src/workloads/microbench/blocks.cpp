@@ -80,6 +80,7 @@ std::int64_t two_tiles_bytes(const Case& at) {
 
 }  // namespace
 
+// Longer than a function should be: it is the table, a row after the other.
 MicrobenchRows block_rows() {
     const auto size = shapes_of_64_to_1024(), fits = work_group_fits(group_size, shape);
     return {

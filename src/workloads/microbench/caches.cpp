@@ -85,6 +85,7 @@ Rule rows_of_pixels() {
 
 }  // namespace
 
+// Longer than a function should be: it is the table, a row after the other.
 MicrobenchRows cache_rows() {
     return {
         {{

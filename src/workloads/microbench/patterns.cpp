@@ -81,6 +81,7 @@ std::int64_t offset_tile_bytes(const Case& at) {
 
 }  // namespace
 
+// Longer than a function should be: it is the table, a row after the other.
 MicrobenchRows pattern_rows() {
     const auto fits = work_group_fits("LOCAL");
     const auto reals = only_for(real_dtypes);

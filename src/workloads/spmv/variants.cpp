@@ -128,6 +128,7 @@ double values_once_for_all_columns(const Case& at) {
     return element(at) + (value(at) + 4) / std::min(vectors, double(at.parameter("WIDTH")));
 }
 
+// Longer than a function should be: it is the table, a row after the other.
 const std::vector<SpmvVariant>& table() {
     static const std::vector<SpmvVariant> rows = {
         {{

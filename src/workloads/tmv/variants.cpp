@@ -103,6 +103,7 @@ double each(const Case&, const TmvGrid&) { return 1; }
 double every_second(const Case&, const TmvGrid&) { return 0.5; }
 double none(const Case&, const TmvGrid&) { return 0; }
 
+// Longer than a function should be: it is the table, a row after the other.
 const std::vector<TmvVariant>& table() {
     static const std::vector<TmvVariant> rows = {
         {{

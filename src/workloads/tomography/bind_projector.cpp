@@ -57,6 +57,7 @@ DeviceArray copied_views(const DeviceArithmetic& arithmetic, const DeviceArray& 
     return found;
 }
 
+// Longer than a function should be: it is one class's list of methods.
 void bind_arithmetic(py::module_& module) {
     py::class_<DeviceSums>(module, "DeviceSums", "Two sums that wait on the device until they are read.")
         .def("read", &DeviceSums::read, released());
