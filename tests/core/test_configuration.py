@@ -17,8 +17,12 @@ import pytest
 
 import gpuopt
 from gpuopt import configuration as tables
-from gpuopt.configuration import Configuration, accuracy, resolve, store_records
+from gpuopt import records as tuned_records
+from gpuopt import resolution
+from gpuopt.configuration import Configuration, accuracy
 from gpuopt.lab.rows.store import Store
+from gpuopt.records import store_records
+from gpuopt.resolution import resolve
 
 DEVICE: Any = SimpleNamespace(
     name="Made Up 1", platform="Made Up", type="gpu", vector_bytes=32, key="Made Up / Made Up 1"
@@ -46,7 +50,7 @@ class Records:
         self.ship({"match": {}, "variant": "plain"})
 
     def ship(self, *records: dict[str, Any]) -> None:
-        self.monkeypatch.setattr(tables, "_shipped_records", lambda workload: list(records))
+        self.monkeypatch.setattr(resolution, "shipped_records", lambda workload: list(records))
 
     def write(self, *records: dict[str, Any]) -> None:
         self.path.parent.mkdir(exist_ok=True)
@@ -59,7 +63,7 @@ class Records:
 @pytest.fixture
 def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Records:
     monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(tables, "_table", lambda workload: TABLE)
+    monkeypatch.setattr(tables, "table_of", lambda workload: TABLE)
     return Records(tmp_path, monkeypatch)
 
 
@@ -238,7 +242,7 @@ def test_a_full_disk_leaves_the_old_file(
     def full(*arguments: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(tables.os, call, full)
+    monkeypatch.setattr(os, call, full)
     with pytest.raises(gpuopt.Error, match="No space left on device; what it held stands"):
         store_records("made-up", [record(128)])
     left = [path.read_text() for path in records.path.parent.iterdir()]
@@ -250,13 +254,13 @@ def test_a_full_disk_leaves_the_old_file(
 def test_writers_at_once_lose_nothing_and_readers_see_whole_files(
     records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replace = tables._replace
+    replace = tuned_records._replace
 
     def slow(path: Path, text: str, set_aside: bool) -> None:
         time.sleep(0.01)  # time enough for another to have read the old file
         replace(path, text, set_aside)
 
-    monkeypatch.setattr(tables, "_replace", slow)
+    monkeypatch.setattr(tuned_records, "_replace", slow)
     store_records("made-up", [record(64)])
     with ThreadPoolExecutor(8) as pool:
         writers = [pool.submit(store_records, "made-up", [record(64, name=str(n))]) for n in range(12)]
@@ -289,7 +293,7 @@ def test_the_shipped_records_fit_every_kind_of_device() -> None:
             found = resolve("spmv", device, dtype)
             assert not accuracy("spmv", found)
     table = {v.name: v for v in gpuopt.variants("spmv")}
-    for entry in tables._shipped_records("spmv"):
+    for entry in tuned_records.shipped_records("spmv"):
         levels = {p.name: p.levels for p in table[entry["variant"]].parameters}
         assert all(value in levels[name] for name, value in entry.get("parameters", {}).items()), entry
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import DeviceArray, ParameterError, Prepared
-from gpuopt.configuration import Configuration, resolve
+from gpuopt.configuration import Configuration
+from gpuopt.resolution import resolve
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.operators import WEIGHTS
 from gpuopt.tomo.scans import Cone

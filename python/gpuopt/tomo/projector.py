@@ -12,7 +12,7 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import Device, DeviceArray, JosephPlan, JosephScratch, ParameterError, Prepared
-from gpuopt.configuration import resolve
+from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
 from gpuopt.tomo import on_device
 from gpuopt.tomo.device_backend import DeviceBackend, HostBackend

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ import pytest
 
 import gpuopt
 import study_rows
-from gpuopt import ParameterError, lab, problems
+from gpuopt import ParameterError, lab, problems, resolution
 from gpuopt import configuration as tables
 from gpuopt.configuration import Configuration
 from gpuopt.lab.report import Study
@@ -161,7 +162,7 @@ def test_finalists_keep_each_accuracy_but_the_best_few_are_of_the_standard_one(m
         variant(("A", range(9), 0), name="two"),
         variant(name="3"),
     ]
-    monkeypatch.setattr(tables, "_table", lambda workload: {row.name: row for row in rows})
+    monkeypatch.setattr(tables, "table_of", lambda workload: {row.name: row for row in rows})
     times = {Configuration("one", A=a, HALF=half): 1 + a - 0.9 * half for a in range(9) for half in (0, 1)}
     times |= {Configuration("two", A=a): 1.5 + a for a in range(9)}
     given, failed = Configuration("two", A=8), Configuration("3")
@@ -203,9 +204,9 @@ class Bench:
         }
         table["mirrored"].traits = ["symmetric"]
         monkeypatch.setenv("GPUOPT_CACHE_DIR", str(cache))
-        monkeypatch.setattr(tables, "_table", lambda workload: table)
+        monkeypatch.setattr(tables, "table_of", lambda workload: table)
         monkeypatch.setattr(tables, "variants", lambda workload: list(table.values()))
-        monkeypatch.setattr(tables, "_shipped_records", lambda workload: [{"match": {}, "variant": "other"}])
+        monkeypatch.setattr(resolution, "shipped_records", lambda workload: [{"match": {}, "variant": "other"}])
         monkeypatch.setitem(lab.tune.__globals__, "sweep", self.sweep)
         monkeypatch.setitem(lab.tune.__globals__, "select", lambda device: DEVICE)
 
@@ -236,7 +237,7 @@ class Bench:
         return lab.tune(self.problem)
 
     def resolved(self, **traits: object) -> Configuration:
-        return tables.resolve(
+        return resolution.resolve(
             "made-up", DEVICE, "float32", traits={name: lambda value=value: value for name, value in traits.items()}
         )
 
@@ -293,7 +294,7 @@ def test_a_precision_that_the_problem_asks_for_is_chosen_for_that(bench: Bench) 
 
 
 def test_where_no_record_fits_the_problem_says_what_is_used(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_shipped_records", lambda workload: [])
+    monkeypatch.setattr(resolution, "shipped_records", lambda workload: [])
     bench.times = {OTHER: 2.0, PLAIN: 1.0}
     with pytest.raises(ParameterError, match="no record of made-up fits"):
         bench.tune()
@@ -357,7 +358,7 @@ def test_a_full_disk_costs_no_result(bench: Bench, monkeypatch: pytest.MonkeyPat
         raise OSError(28, "No space left on device")
 
     bench.times = {OTHER: 2.0, PLAIN: 1.5}
-    monkeypatch.setattr(tables.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     tuned = bench.tune()
     assert tuned.path is None
     assert "No space left on device" in tuned.reason

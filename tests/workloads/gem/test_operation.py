@@ -12,7 +12,7 @@ import pytest
 import gpuopt
 from golden_gem import CHARGE, GOLDEN, NORMALS, SIZE, XYZ
 from gpuopt import Configuration, Molecule, Surface
-from gpuopt.configuration import resolve
+from gpuopt.resolution import resolve
 from gpuopt.workloads.gem import reference as oracle
 from gpuopt.workloads.gem.pairs import Scene
 from gpuopt.workloads.gem.solvation import Model

@@ -10,7 +10,7 @@ import pytest
 
 import gpuopt
 from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core
-from gpuopt import configuration as choosing
+from gpuopt import records as tuned_records
 from gpuopt.selection import reads_ptx
 from gpuopt.workloads.gemm import precision
 from gpuopt.workloads.gemm import reference as oracle
@@ -154,11 +154,11 @@ def test_numbers_that_do_not_fit_go_another_way(any_device: gpuopt.Device, monke
 def test_records_of_a_precision_are_for_it_alone(
     any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
-    monkeypatch.setattr(choosing, "tuned_dir", lambda: tmp_path)
+    monkeypatch.setattr(tuned_records, "tuned_dir", lambda: tmp_path)
     of_halves = {"match": {"precision": "fp16"}, "variant": "tensor", "parameters": {"PRODUCTS": 1, "STAGES": 4}}
     of_floats = {"match": {"precision": "native"}, "variant": "unrolled", "parameters": {"UNROLL": 8}}
     unasked = {"match": {"type": any_device.type}, "variant": "tensor", "parameters": {"PRODUCTS": 1}}
-    choosing.store_records("gemm", [of_halves, of_floats, unasked])
+    tuned_records.store_records("gemm", [of_halves, of_floats, unasked])
     float32 = np.dtype(np.float32)
     assert precision.choose(any_device, float32).variant == "unrolled"
     monkeypatch.setattr(precision, "_refusal", lambda index, name: None)

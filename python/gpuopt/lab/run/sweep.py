@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from gpuopt import configuration as tables
-from gpuopt import papers
+from gpuopt import papers, resolution
 from gpuopt._core import Device, Error, ParameterError, Variant
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device import bounds, caches
@@ -146,7 +146,7 @@ def what_to_measure(
     everything = [*quoted, *fitting_variants(problem)]  # what a paper measured, then every variant
     items: dict[Configuration | Variant, None] = {}
     for name in [item for one in given for item in (everything if one == "all" else [one])]:
-        exact = tables.resolve(workload, device, problem.dtype.name, name)
+        exact = resolution.resolve(workload, device, problem.dtype.name, name)
         if all_levels and isinstance(name, str) and ":" not in name:
             items[table[exact.variant]] = None
             items.update(dict.fromkeys(preset for preset in presets if preset.variant == exact.variant))

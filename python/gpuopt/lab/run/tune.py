@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuopt import configuration as tables
+from gpuopt import records as tuned_records
+from gpuopt import resolution
 from gpuopt._core import Device, Error, ParameterError
-from gpuopt.configuration import Configuration, Record
+from gpuopt.configuration import Configuration
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
@@ -19,6 +21,7 @@ from gpuopt.lab.rows.schema import Row, levels, time_ms
 from gpuopt.lab.rows.table import spread
 from gpuopt.lab.run.sweep import fitting_variants, sweep
 from gpuopt.problem import Problem
+from gpuopt.records import Record
 from gpuopt.selection import Selector, select
 
 Traits = frozenset[str]  # those that an input has
@@ -71,7 +74,7 @@ class Tuned(Study):
 
     def store(self, workload: str, records: list[Record]) -> None:
         """Makes these records what plain calls use. Raises Error where their file cannot be written."""
-        self.path = tables.store_records(workload, records)
+        self.path = tuned_records.store_records(workload, records)
         self.records += records
 
     def not_stored(self, reason: str) -> None:
@@ -145,7 +148,7 @@ def _record(problem: Problem, device: Device, evidence: Path, configuration: Con
 
 def rows_path(workload: str, device: Device) -> Path:
     """Where the rows of a tuning lie by default: beside the records, a file a device."""
-    return tables.tuned_dir() / f"{workload}-{slug(device_label(device))}.jsonl"
+    return tuned_records.tuned_dir() / f"{workload}-{slug(device_label(device))}.jsonl"
 
 
 def _resolved(problem: Problem, device: Device, traits: Traits) -> Configuration:
@@ -153,7 +156,7 @@ def _resolved(problem: Problem, device: Device, traits: Traits) -> Configuration
     known: Mapping[str, object] = dict(problem.traits) | dict.fromkeys(traits, True)
     asked = {name: functools.partial(known.get, name) for name in known}
     try:
-        return tables.resolve(problem.workload, device, problem.dtype.name, traits=asked)
+        return resolution.resolve(problem.workload, device, problem.dtype.name, traits=asked)
     except ParameterError:
         if problem.untuned is None:
             raise

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ParameterError
-from gpuopt.configuration import Configuration, resolve
+from gpuopt.configuration import Configuration
 from gpuopt.molecule import Molecule, Surface
 from gpuopt.molecule import electrostatic_size as size_of
+from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.gem.pairs import Scene, as_molecule, as_surface
 from gpuopt.workloads.gem.solvation import Model

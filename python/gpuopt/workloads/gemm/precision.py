@@ -12,7 +12,8 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import Device, Error, ParameterError, UnsupportedError
-from gpuopt.configuration import NATIVE, Configuration, complete, resolve, variants
+from gpuopt.configuration import NATIVE, Configuration, complete, variants
+from gpuopt.resolution import resolve
 from gpuopt.selection import reads_ptx
 
 FAST_FP32 = "fast_fp32"

@@ -12,7 +12,8 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, UnsupportedError
 from gpuopt.arrays import Array
-from gpuopt.configuration import Configuration, resolve
+from gpuopt.configuration import Configuration
+from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
 
 if TYPE_CHECKING:

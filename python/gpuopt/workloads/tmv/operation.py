@@ -7,7 +7,8 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import DeviceArray, Prepared
 from gpuopt.arrays import Array
-from gpuopt.configuration import Configuration, resolve
+from gpuopt.configuration import Configuration
+from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
 
 

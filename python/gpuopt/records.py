@@ -1,0 +1,121 @@
+"""Tuned records: which configuration is the best known for a device and an input.
+
+The user's records lie in the cache directory; others are shipped with the package.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import json
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from gpuopt import _core, files
+from gpuopt._core import ParameterError
+from gpuopt.configuration import Configuration, table_of
+
+Record = dict[str, Any]
+
+
+# ---------------------------------------------------------------- records
+
+
+def _read_records(text: str) -> list[Record]:
+    records = json.loads(text)
+    if not isinstance(records, list):
+        raise ValueError("not a list of records")
+    for record in records:
+        if not (isinstance(record, dict) and isinstance(record.get("match"), dict)):
+            raise ValueError("a record without match")
+        if not (isinstance(record.get("variant"), str) and isinstance(record.get("parameters", {}), dict)):
+            raise ValueError("a record without variant, or with parameters that are no mapping")
+        Configuration(record["variant"], **record.get("parameters", {}))
+    return records
+
+
+_DAMAGED = (ValueError, TypeError, RecursionError)  # what `_read_records` raises
+
+
+@functools.cache
+def shipped_records(workload: str) -> list[Record]:
+    """The records of ``tuned/<workload>.json``. A workload without such a file has one that fits every device and input
+    and names the first variant of its table."""
+    file = resources.files("gpuopt") / "tuned" / f"{workload}.json"
+    if not file.is_file():
+        return [{"match": {}, "variant": next(iter(table_of(workload)))}]
+    return _read_records(file.read_text(encoding="utf-8"))
+
+
+def tuned_dir() -> Path:
+    """The folder of the user's tuned records, one file for each workload."""
+    return Path(_core.cache_dir()) / "tuned"
+
+
+def user_records(workload: str) -> list[Record]:
+    path = tuned_dir() / f"{workload}.json"
+    try:
+        return _read_records(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except (OSError, *_DAMAGED) as error:
+        warnings.warn(f"tuned records in {path} are ignored: {error}; delete the file or tune again", stacklevel=4)
+        return []
+
+
+def store_records(workload: str, records: Iterable[Record]) -> Path:
+    """Merge records into the user's file of a workload and return the file's path.
+
+    Later calls, and matrices made later, in any process, use them. A record is a mapping with ``match`` (what device
+    and input must be), ``variant`` and ``parameters``; ``evidence``, ``date`` and ``driver`` say where it comes from.
+    It replaces the record with an equal ``match``. Records with more keys in ``match`` come first, then newer ones. The
+    file is replaced in one step, so that readers, other writers and a full disk leave it whole. A damaged file is
+    renamed with a number first.
+
+    Raises ParameterError for an invalid record, and Error where the file cannot be written; its old content is then
+    unchanged.
+    """
+    try:
+        fresh = _read_records(json.dumps(list(records)))
+    except _DAMAGED as error:
+        raise ParameterError(f"records: {error}; each needs match, variant and parameters") from error
+    path = tuned_dir() / f"{workload}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path.parent):
+            try:
+                stored, damaged = _read_records(path.read_text(encoding="utf-8")), False
+            except FileNotFoundError:
+                stored, damaged = [], False
+            except _DAMAGED:
+                stored, damaged = [], True
+            kept = [record for record in stored if all(record["match"] != new["match"] for new in fresh)]
+            merged = sorted([*fresh, *kept], key=lambda record: -len(record["match"]))
+            _replace(path, "[\n" + ",\n".join(f"  {json.dumps(record)}" for record in merged) + "\n]\n", damaged)
+    except files.WriteError:
+        raise
+    except OSError as error:
+        raise files.refused(path, error, files.OTHER_CACHE) from error
+    return path
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # some cluster file systems have no locks: one writer at a time is safe there
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, text: str, set_aside: bool) -> None:
+    numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(1, 10_000))
+    aside = next(other for other in numbered if not other.exists()) if set_aside else None
+    files.write(path, [text.encode()], aside=aside, way_out=files.OTHER_CACHE)

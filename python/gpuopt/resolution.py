@@ -1,0 +1,95 @@
+"""Which configuration a plain call uses.
+
+A plain call uses what its caller names. Otherwise it uses a tuned record: of those that fit the device and the input,
+the one that requires the most properties of the input, and the user's own records before the shipped ones. The last
+shipped records require nothing but a type of device. Nothing here runs a kernel, so a plain call never starts a sweep.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gpuopt import configuration as tables
+from gpuopt import papers
+from gpuopt._core import Device, ParameterError
+from gpuopt.configuration import NATIVE, Configuration, accuracy, complete
+from gpuopt.records import Record, shipped_records, user_records
+
+Traits = Mapping[str, Callable[[], object]]
+
+
+# ---------------------------------------------------------------- choosing
+
+
+def resolve(
+    workload: str,
+    device: Device,
+    dtype: str,
+    variant: str | Configuration | None = None,
+    traits: Traits | None = None,
+) -> Configuration:
+    """Return the full configuration that a call uses.
+
+    ``variant`` is what the caller named: a variant, a preset such as ``"paper:vectorized"``, or a Configuration. None
+    takes the tuned record that fits the device and the input and requires the most properties of the input; among
+    equals the user's record comes before a shipped one.
+
+    ``traits`` are the properties of the input: functions by name, each called at most once, and only where a record
+    that fits the device requires the property, either in its ``match`` or because its variant runs on such inputs only.
+    A record that requires a property that is not given does not fit. A record that changes the accuracy fits only where
+    its ``match`` names how values are ``stored``, or a ``precision`` other than the arrays' own. The driver in a record
+    is not compared: what was tuned before a driver update is still the best guess.
+
+    Raises ParameterError for an unknown variant or preset, and where no record fits.
+    """
+    if isinstance(variant, Configuration):
+        return complete(workload, variant)
+    if isinstance(variant, str):
+        if ":" in variant:
+            return complete(workload, papers.preset(workload, variant))
+        return complete(workload, Configuration(variant))
+    if variant is not None:
+        raise ParameterError(f"variant: {variant!r} is neither a name, a preset nor a Configuration; give one of these")
+    of_device = ("name", "platform", "type", "vector_bytes")
+    facts: dict[str, Callable[[], object]] = {key: functools.partial(getattr, device, key) for key in of_device}
+    facts["dtype"] = lambda: dtype
+    known = {name: functools.cache(ask) for name, ask in (traits or {}).items()}
+    # Records are compared with the device first: parsing one further takes 40 us, and a property of the input may cost
+    # a pass over a matrix.
+    fitting = [
+        (record, _demands(workload, record, facts))
+        for record in [*user_records(workload), *shipped_records(workload)]
+        if all(facts[key]() == value for key, value in record["match"].items() if key in facts)
+    ]
+    fitting.sort(key=lambda item: -sum(map(bool, item[1].values())))
+    for record, demands in fitting:
+        chosen = _choice(workload, record)
+        if chosen is not None and _agrees(demands, known):
+            return chosen
+    raise ParameterError(f"variant: no record of {workload} fits {device.key}; name a variant")
+
+
+def _choice(workload: str, record: Record) -> Configuration | None:
+    """Return the configuration of a record. None for a record of another version of the tables, which must not make a
+    plain call fail, and for one that would change the accuracy without having been asked to."""
+    variant = tables.table_of(workload).get(record["variant"])
+    parameters = record.get("parameters", {})
+    levels = {p.name: p.levels for p in variant.parameters} if variant else {}
+    if variant is None or any(value not in levels.get(name, ()) for name, value in parameters.items()):
+        return None
+    chosen = complete(workload, Configuration(variant.name, **parameters))
+    asked = record["match"].get("stored") or record["match"].get("precision", NATIVE) != NATIVE
+    return chosen if asked or not accuracy(workload, chosen) else None
+
+
+def _demands(workload: str, record: Record, facts: Traits) -> dict[str, Any]:
+    """Return the properties that a record requires of the input, with their values."""
+    variant = tables.table_of(workload).get(record["variant"])
+    asked = {key: value for key, value in record["match"].items() if key not in facts}
+    return asked | dict.fromkeys(variant.traits if variant else (), True)
+
+
+def _agrees(demands: Mapping[str, Any], traits: Traits) -> bool:
+    return demands.keys() <= traits.keys() and all(traits[key]() == value for key, value in demands.items())
