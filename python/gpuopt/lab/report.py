@@ -43,7 +43,7 @@ class Study(StudyRows):
     def save_plots(self, directory: str | Path) -> list[Path]:
         """Writes `ladder.png` into `directory` (made where missing), of several problems `ladder-PROBLEM.png` each;
         returns what was written. Needs matplotlib."""
-        from gpuopt.lab.show import ladder as plots
+        from gpuopt.lab.show import ladder
 
         target = Path(directory)
         target.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ class Study(StudyRows):
         parts = {f"ladder-{name}.png": Study(self.of_problem(name), self.problem_info) for name in names}
         parts = parts if len(parts) > 1 else {"ladder.png": self}
         for name, part in parts.items():
-            plots.ladder(part).savefig(target / name, dpi=150)
+            ladder.ladder(part).savefig(target / name, dpi=150)
         return [target / name for name in parts]
 
     # ------------------------------------------------------------ rendering

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from gpuopt.lab.report import Study
-from gpuopt.lab.show import ladder as plots
+from gpuopt.lab.show import ladder, style
 
 LONG = "register_tile_with_a_rather_long_name(TILE_M=128, TILE_N=128, WORK_M=8, WORK_N=8, VECTOR=16)"
 
@@ -88,7 +88,7 @@ def overlaps(figure: Figure) -> list[tuple[str, str]]:
 
 
 def test_every_row_has_its_place(study: Study) -> None:
-    said = words(plots.ladder(study))
+    said = words(ladder.ladder(study))
     for name in ("basic", "vectorized", "image", "padded", "sliced", "(SLICE=64, ITEMS=64)", "SciPy dia_array"):
         assert name in said
     assert "unsupported: needs images" in said
@@ -99,11 +99,11 @@ def test_every_row_has_its_place(study: Study) -> None:
 
 def test_texts_do_not_overlap(study: Study, crowded: Study, full: Study, many: Study) -> None:
     for shown in (study, crowded, full, many):
-        assert overlaps(plots.ladder(shown)) == []
+        assert overlaps(ladder.ladder(shown)) == []
 
 
 def test_texts_stay_inside_the_figure(crowded: Study, many: Study) -> None:
-    for figure in map(plots.ladder, (crowded, many)):
+    for figure in map(ladder.ladder, (crowded, many)):
         whole = figure.bbox.padded(1)
         for text in texts(figure):
             box = text.get_window_extent()
@@ -112,31 +112,31 @@ def test_texts_stay_inside_the_figure(crowded: Study, many: Study) -> None:
 
 
 def stairs(ax: Axes) -> list[tuple[list[float], list[float]]]:
-    lines = [line for line in ax.lines if line.get_color() == plots.MODEL]
+    lines = [line for line in ax.lines if line.get_color() == style.MODEL]
     return [(list(line.get_xdata()), list(line.get_ydata())) for line in lines]
 
 
 def test_the_bound_without_caches_moves_from_bar_to_bar(full: Study) -> None:
-    left = plots.ladder(full).findobj(Axes)[0]
+    left = ladder.ladder(full).findobj(Axes)[0]
     rates = {r["variant"]: r["flops"] / r["uncached_ms"] * 1e-6 for r in full.summary if r.get("uncached_ms")}
     first, second, third = stairs(left)  # broken by the failed step, and between the sections
     assert first[0] == pytest.approx([rates["basic"]] * 2 + [rates["vectorized"]] * 2)
     assert first[1] == pytest.approx([-0.5, 0.5, 0.5, 1.5])
     assert second[0] == pytest.approx([rates["padded"]] * 2 + [rates["sliced"]] * 2)
     assert third[0] == pytest.approx([rates["sliced_half"]] * 2)
-    said = words(plots.ladder(full))
+    said = words(ladder.ladder(full))
     assert "bound if there were no cache" in said
     assert "bound: the most this device allows" in said
 
 
 def test_old_rows_have_no_stairs(study: Study) -> None:
-    assert stairs(plots.ladder(study).findobj(Axes)[0]) == []
-    assert "no cache" not in words(plots.ladder(study))
+    assert stairs(ladder.ladder(study).findobj(Axes)[0]) == []
+    assert "no cache" not in words(ladder.ladder(study))
 
 
 def test_values_stand_clear_of_both_bounds(full: Study, many: Study) -> None:
     for shown in (full, many):
-        figure = plots.ladder(shown)
+        figure = ladder.ladder(shown)
         drawn = texts(figure)  # draws the figure, so that extents are known
         ax = figure.findobj(Axes)[0]
         boxes = [t.get_window_extent() for t in drawn if t.axes is ax and t.get_text().replace(".", "").isdigit()]
@@ -150,17 +150,17 @@ def test_values_stand_clear_of_both_bounds(full: Study, many: Study) -> None:
 
 
 def test_a_share_far_beyond_the_axis_is_an_arrow_with_its_number(many: Study) -> None:
-    figure = plots.ladder(many)
+    figure = ladder.ladder(many)
     right = figure.findobj(Axes)[1]
     arrows = [line.get_xdata()[0] for line in right.lines if line.get_marker() == ">"]
-    far = [r for r in many.summary if (r.get("pct_uncached") or 0) > plots.FARTHEST]
-    assert arrows == [plots.FARTHEST] * len(far)
+    far = [r for r in many.summary if (r.get("pct_uncached") or 0) > ladder.FARTHEST]
+    assert arrows == [ladder.FARTHEST] * len(far)
     assert len(far) > 1
     assert f"{far[0]['pct_uncached']:.0f}" in words(figure).split("\n")
 
 
 def test_levels_that_most_share_are_told_once(many: Study) -> None:
-    said = words(plots.ladder(many))
+    said = words(ladder.ladder(many))
     assert "where a label does not say otherwise HALF=0, ITEMS=8, LOAD=0" in said.replace("\n", " ")
     assert "SLICE=16384" in said
     assert said.count("LOAD=0") == 1
@@ -168,7 +168,7 @@ def test_levels_that_most_share_are_told_once(many: Study) -> None:
 
 
 def test_bars_and_bounds_have_the_rows_values(study: Study) -> None:
-    left, right = plots.ladder(study).findobj(Axes)[:2]
+    left, right = ladder.ladder(study).findobj(Axes)[:2]
     assert [bar.get_width() for bar in left.patches] == pytest.approx(
         [r["gflop_s"] for r in study.summary if r["status"] == "ok"]
     )
@@ -181,10 +181,10 @@ def test_bars_and_bounds_have_the_rows_values(study: Study) -> None:
 def test_a_bound_far_beyond_the_fastest_is_an_arrow() -> None:
     rows = [timed("summary", name, ms, bound_ms=bound) for name, ms, bound in (("a", 4.0, 3.0), ("b", 2.0, 0.01))]
     study = Study(rows)
-    figure = plots.ladder(study)
+    figure = ladder.ladder(study)
     ax = figure.findobj(Axes)[0]
     limit = ax.get_xlim()[1]
-    rate = plots._metric(study.rows).value
+    rate = ladder._metric(study.rows).value
     rows = study.rows
     assert rate(rows[1]) < limit < 3 * rate(rows[1])
     (arrow,) = [line for line in ax.lines if line.get_marker() == ">"]
@@ -192,32 +192,32 @@ def test_a_bound_far_beyond_the_fastest_is_an_arrow() -> None:
 
 
 def test_the_papers_share_is_drawn_even_where_the_step_failed_here(study: Study) -> None:
-    right = plots.ladder(study).findobj(Axes)[1]
+    right = ladder.ladder(study).findobj(Axes)[1]
     hollow = [line.get_xdata()[0] for line in right.lines if line.get_marker() == "D"]
     assert {51, 86} <= set(hollow)
 
 
 def test_without_flops_the_bars_are_bytes_then_runs(study: Study) -> None:
     no_flops = Study([r | {"flops": None, "gflop_s": None} for r in study.rows])
-    assert "GB/s" in words(plots.ladder(no_flops))
+    assert "GB/s" in words(ladder.ladder(no_flops))
     nothing = Study([r | {"gflop_s": None, "gb_s": None} for r in study.rows])
-    assert "runs a second" in words(plots.ladder(nothing))
+    assert "runs a second" in words(ladder.ladder(nothing))
 
 
 def test_several_devices_stand_under_each_other(study: Study) -> None:
     both = Study([*study.rows, *[r | {"device": "NVIDIA H200"} for r in study.rows]])
-    figure = plots.ladder(both)
+    figure = ladder.ladder(both)
     said = words(figure)
     assert "NVIDIA H200" in said
     assert study_rows.DEVICE in said
     with pytest.raises(ValueError, match="2 groups"):
-        plots.ladder(both, ax=Figure().subplots())
+        ladder.ladder(both, ax=Figure().subplots())
 
 
 def test_one_axes_may_be_given(study: Study) -> None:
     figure = Figure(figsize=(7, 4), layout="constrained")
     ax = figure.subplots()
-    assert plots.ladder(study, ax=ax) is figure
+    assert ladder.ladder(study, ax=ax) is figure
     assert ax.get_xlabel().startswith("GFLOP/s")
     assert len(figure.axes) == 1
 
@@ -226,22 +226,22 @@ def test_all_failed_is_still_a_picture() -> None:
     study = Study(
         [row("summary", "a", status="compile", reason="no"), row("summary", "b", status="wrong", reason="so")]
     )
-    said = words(plots.ladder(study))
+    said = words(ladder.ladder(study))
     assert "compile: no" in said
     assert "wrong: so" in said
 
 
 def test_no_rows_is_an_error() -> None:
     with pytest.raises(ValueError, match="no rows to draw"):
-        plots.ladder(Study([]))
+        ladder.ladder(Study([]))
 
 
 def test_save_plots_writes_a_png(study: Study, tmp_path: Path) -> None:
     (path,) = study.save_plots(tmp_path / "deep" / "er")
     assert path.name == "ladder.png"
     assert path.read_bytes().startswith(b"\x89PNG")
-    picture = plots.ladder(study)
-    assert isinstance(picture, plots.Picture)
+    picture = ladder.ladder(study)
+    assert isinstance(picture, style.Picture)
     assert picture._repr_png_().startswith(b"\x89PNG")
 
 

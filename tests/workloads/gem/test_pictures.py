@@ -27,7 +27,7 @@ from gpuopt import ArrayError, papers
 from gpuopt.configuration import complete
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import OURS, PAPER
-from gpuopt.lab.show.ladder import COLOURS, MODEL
+from gpuopt.lab.show.style import COLOURS, MODEL
 from gpuopt.molecule import Molecule, Surface, fibonacci_sphere
 from gpuopt.workloads.gem import pictures as gem_plots
 from gpuopt.workloads.gem import surface_picture as gem_surface

@@ -15,7 +15,7 @@ from gpuopt.lab.rows.groups import PAPER
 from gpuopt.lab.rows.schema import Row, complete, field, levels
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import joined, quantity, significant
-from gpuopt.lab.show.ladder import (
+from gpuopt.lab.show.style import (
     CAPTION_WIDTH,
     COLOURS,
     FAINT,

@@ -18,7 +18,7 @@ from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import joined, significant
 from gpuopt.lab.show.canvas import captioned_picture, legend_outside, plain_ticks, provenance
-from gpuopt.lab.show.ladder import FAINT, HOLLOW, INK, WHISKER, bar_axes, error_sides, failure_text
+from gpuopt.lab.show.style import FAINT, HOLLOW, INK, WHISKER, bar_axes, error_sides, failure_text
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

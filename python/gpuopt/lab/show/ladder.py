@@ -1,13 +1,12 @@
-"""Pictures of a study, drawn with matplotlib's objects alone: no pyplot, no global state, no window."""
+"""The ladder: the steps of a study as bars with their bounds, and each step's share of its bound beside them."""
 
 from __future__ import annotations
 
-import io
 import textwrap
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -16,10 +15,8 @@ from matplotlib.patheffects import withStroke
 
 from gpuopt.lab.rows.groups import (
     CALLS,
-    OURS,
     PAPER,
     PEERS,
-    ROUNDED,
     SECTIONS,
     Group,
     counted_unit,
@@ -30,41 +27,39 @@ from gpuopt.lab.rows.paper_figures import paper_figure
 from gpuopt.lab.rows.schema import Number, Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA, joined, significant
+from gpuopt.lab.show.style import (
+    BAR_HEIGHT,
+    BEYOND,
+    CAPTION_INCHES,
+    CAPTION_WIDTH,
+    COLOURS,
+    DOT,
+    FAINT,
+    FLAT,
+    HOLLOW,
+    INK,
+    MODEL,
+    NAME_WIDTH,
+    ROW_INCHES,
+    STAIRS,
+    TICK,
+    USUAL_ROWS,
+    WHISKER,
+    WIDTH_INCHES,
+    Picture,
+    bar_axes,
+    error_sides,
+    failure_text,
+)
 from gpuopt.lab.show.tables import cache_words
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
-
-# Okabe and Ito's palette: told apart by readers with any common colour vision, and by lightness in print.
-COLOURS = {PAPER: "#0072B2", OURS: "#E69F00", ROUNDED: "#CC79A7", CALLS: "#56B4E9", PEERS: "#009E73"}
-INK, FAINT, WARNING, MODEL = "#222222", "#6b6b6b", "#8a3b00", "#D55E00"
-BAR_HEIGHT = 0.62
 FARTHEST = 150.0  # percent of the bound without caches that the shares' axis shows
 FARTHEST_BOUND = 2.5  # the rates' axis ends at so many times the fastest; a bound beyond is an arrow at its end
 SECTION_GAP = 0.45  # empty bar slots between the sections
-NAME_WIDTH, REASON_WIDTH, REASON_LINES = 28, 56, 2
-CAPTION_WIDTH, USUAL_ROWS = 150, 3
-WIDTH_INCHES, ROW_INCHES, CAPTION_INCHES = 10.0, 0.48, 0.36
-
-
-TICK: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 2.2, "linestyle": "none"}
-DOT: dict[str, Any] = {"marker": "o", "markersize": 8}
-STAIRS: dict[str, Any] = {"color": MODEL, "linewidth": 1.8}
-FLAT: dict[str, Any] = {"marker": "|", "markersize": 12, "markeredgewidth": 2.2, "color": MODEL, "linestyle": "none"}
-BEYOND: dict[str, Any] = {"marker": ">", "markersize": 7}
-HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 8, "mfc": "none", "mec": INK, "linestyle": "none"}
-WHISKER: dict[str, Any] = {"ecolor": INK, "elinewidth": 1.2, "capsize": 3, "zorder": 4}
-
-
-class Picture(Figure):
-    """A Figure that a notebook shows whether or not pyplot was ever imported."""
-
-    def _repr_png_(self) -> bytes:
-        buffer = io.BytesIO()
-        self.savefig(buffer, format="png", dpi=110)
-        return buffer.getvalue()
 
 
 @dataclass(frozen=True)
@@ -254,20 +249,6 @@ def _columns(ax: Axes, side: list[tuple[float, str, str, str]], *, modelled: boo
             )
 
 
-def error_sides(low: float, mid: float, high: float) -> list[list[float]]:
-    return [[max(0.0, mid - low)], [max(0.0, high - mid)]]
-
-
-def bar_axes(ax: Axes, places: list[float]) -> None:
-    ax.set_ylim(places[-1] + 0.6, -0.6)
-    ax.tick_params(axis="y", length=0)
-    ax.tick_params(axis="x", labelsize=8.5, color=FAINT)
-    ax.grid(axis="x", color="#dddddd", linewidth=0.8, zorder=0)
-    ax.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
-
-
 def _value_label(ax: Axes, metric: Metric, row: Row, y: float, span: float) -> None:
     """Writes the rate inside a long bar, else right of it, past the bounds where one would strike through it."""
     text = significant(metric.value(row))
@@ -284,16 +265,6 @@ def _value_label(ax: Axes, metric: Metric, row: Row, y: float, span: float) -> N
         if end - pad < line < end + pad + room:
             end = line
     ax.text(end + pad, y, text, ha="left", va="center", fontsize=9, color=INK, zorder=6)
-
-
-def failure_text(ax: Axes, row: Row, y: float) -> None:
-    reason = str(row["reason"] or "no reason was recorded")
-    lines = textwrap.wrap(f"{row['status']}: {reason}", REASON_WIDTH)
-    if len(lines) > REASON_LINES:
-        rest = textwrap.shorten(" ".join(lines[REASON_LINES - 1 :]), REASON_WIDTH, placeholder=" …")
-        lines = [*lines[: REASON_LINES - 1], rest]
-    style: dict[str, Any] = {"va": "center", "fontsize": 8.5, "style": "italic", "color": WARNING}
-    ax.text(0.012, y, "\n".join(lines), transform=ax.get_yaxis_transform(), **style)
 
 
 # ---------------------------------------------------------------- what is said around them

@@ -29,7 +29,7 @@ from gpuopt.lab.rows.ratios import Ratio, ratio_between
 from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.table import joined, significant
 from gpuopt.lab.show.canvas import captioned_picture, legend_outside, plain_ticks, provenance
-from gpuopt.lab.show.ladder import (
+from gpuopt.lab.show.style import (
     BAR_HEIGHT,
     COLOURS,
     FAINT,

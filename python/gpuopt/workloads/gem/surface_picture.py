@@ -13,7 +13,7 @@ from matplotlib.colors import Normalize
 from gpuopt.io.writing import potentials
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show.canvas import captioned_picture
-from gpuopt.lab.show.ladder import FAINT, INK
+from gpuopt.lab.show.style import FAINT, INK
 from gpuopt.molecule import Molecule, Surface
 
 if TYPE_CHECKING:

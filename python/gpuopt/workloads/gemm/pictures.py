@@ -15,7 +15,6 @@ from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA
 from gpuopt.lab.show.canvas import CYCLE, captioned_picture, decorate, legend_outside, provenance
 from gpuopt.lab.show.gains import by_size, called, ends_of, gains, gains_over, save_all, step_name
-from gpuopt.lab.show.ladder import HOLLOW, INK
 from gpuopt.lab.show.sizes import (
     APART,
     Line,
@@ -28,6 +27,7 @@ from gpuopt.lab.show.sizes import (
     size_ticks,
     timed_rows,
 )
+from gpuopt.lab.show.style import HOLLOW, INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

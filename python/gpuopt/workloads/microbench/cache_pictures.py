@@ -27,7 +27,7 @@ from gpuopt.lab.show.canvas import (
     rows_of_families,
     skipped_text,
 )
-from gpuopt.lab.show.ladder import COLOURS, DOT, FAINT, HOLLOW, INK, bar_axes
+from gpuopt.lab.show.style import COLOURS, DOT, FAINT, HOLLOW, INK, bar_axes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

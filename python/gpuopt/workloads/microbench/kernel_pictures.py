@@ -31,7 +31,7 @@ from gpuopt.lab.show.canvas import (
     variant_rows,
     working_set_bytes,
 )
-from gpuopt.lab.show.ladder import COLOURS, DOT, FAINT, INK, MODEL
+from gpuopt.lab.show.style import COLOURS, DOT, FAINT, INK, MODEL
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

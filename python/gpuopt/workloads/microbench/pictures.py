@@ -38,7 +38,7 @@ from gpuopt.lab.show.canvas import (
     skipped_text,
     working_set_bytes,
 )
-from gpuopt.lab.show.ladder import INK, MODEL
+from gpuopt.lab.show.style import INK, MODEL
 from gpuopt.workloads.microbench.cache_pictures import cache_types
 from gpuopt.workloads.microbench.kernel_pictures import block_dimensions, roofline
 from gpuopt.workloads.microbench.type_pictures import data_types, vector_name

@@ -32,8 +32,8 @@ from gpuopt.lab.show.canvas import (
     skipped_text,
     working_set_bytes,
 )
-from gpuopt.lab.show.ladder import COLOURS, FAINT, INK, bar_axes
 from gpuopt.lab.show.points import OPENCL_NAMES
+from gpuopt.lab.show.style import COLOURS, FAINT, INK, bar_axes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -11,8 +11,8 @@ from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.show.canvas import captioned_picture, provenance
 from gpuopt.lab.show.gains import by_size, called, gains, save_all, step_name
-from gpuopt.lab.show.ladder import INK
 from gpuopt.lab.show.sizes import contest, draw, legend_below, line_of, of_preset
+from gpuopt.lab.show.style import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,7 +18,7 @@ from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show.canvas import CYCLE, captioned_picture, legend_outside, provenance
 from gpuopt.lab.show.gains import by_size, step_name
-from gpuopt.lab.show.ladder import FAINT, INK, WARNING, WHISKER, Picture, bar_axes, error_sides
+from gpuopt.lab.show.style import FAINT, INK, WARNING, WHISKER, Picture, bar_axes, error_sides
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
