@@ -231,7 +231,7 @@ class Variant(_NotConstructible):
     def needs(self) -> list[str]:
         """Device features that it cannot do without: "images", "fp16", "fp64", "subgroups"."""
     @property
-    def traits(self) -> list[str]:
+    def input_properties(self) -> list[str]:
         """What its input must be, in the workload's words: "symmetric", "grid", "columns"."""
     @property
     def family(self) -> str:
@@ -355,6 +355,9 @@ def variants(workload: str) -> list[Variant]:
 
 def workload_names() -> list[str]:
     """All workloads."""
+
+def check_spmv_arrays(matrix: DiaMatrix, x: Operand, y: Operand | None, beta: float, out: Operand | None) -> None:
+    """Checks shapes, dtypes and devices as :func:`spmv` does, without a product. Raises ArrayError."""
 
 def spmv(
     matrix: DiaMatrix,

@@ -46,7 +46,7 @@ void bind_tables(py::module_& module) {
         .def_readonly("entry_point", &VariantView::entry_point)
         .def_readonly("parameters", &VariantView::parameters)
         .def_readonly("needs", &VariantView::needs)
-        .def_readonly("traits", &VariantView::input_properties)
+        .def_readonly("input_properties", &VariantView::input_properties)
         .def_readonly("family", &VariantView::family,
                       "Which question it answers, of a workload of many; empty elsewhere.")
         .def_readonly("dtypes", &VariantView::dtypes)

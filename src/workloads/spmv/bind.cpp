@@ -83,6 +83,12 @@ struct Call {
     }
 };
 
+// What a product checks of its arrays, without a product: before a plan is made that may pack the matrix.
+void check_arrays(const MatrixPointer& matrix, const py::object& x, const py::object& y, double beta,
+                  const py::object& out) {
+    const Call checked(matrix, x, y, 1, beta, out);
+}
+
 // The product of host arrays by a plan that was made before; what is checked is what a plain product checks.
 py::object multiply(HostProduct& product, const MatrixPointer& matrix, const py::object& x, const py::object& y,
                     const py::object& out) {
@@ -146,6 +152,8 @@ void bind_spmv(py::module_& module) {
              py::arg("matrix"), py::arg("vectors"), py::arg("alpha"), py::arg("beta"), py::arg("variant"),
              py::arg("parameters"), py::call_guard<py::gil_scoped_release>())
         .def("multiply", &multiply, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("out"));
+    module.def("check_spmv_arrays", &check_arrays, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("beta"),
+               py::arg("out"));
     module.def("spmv", &spmv, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("alpha"), py::arg("beta"),
                py::arg("out"), py::arg("variant"), py::arg("parameters"));
     module.def("prepare_spmv", &prepare, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("alpha"),

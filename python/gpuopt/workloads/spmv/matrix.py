@@ -208,8 +208,7 @@ class DiaMatrix:
         """Return ``alpha * A @ x + beta * y`` for NumPy arrays. The plans of the latest products are kept and used
         again."""
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[1] or x.dtype != self.dtype:
-            # The core refuses it with a message, before anything is packed.
-            return _core.spmv(self._handle, x, y, alpha, beta, out, "basic", {})  # type: ignore[no-any-return]
+            _core.check_spmv_arrays(self._handle, x, y, beta, out)  # raises ArrayError, before anything is packed
         columns = x.shape[1] if x.ndim == 2 else 1
 
         def product(configuration: Configuration) -> _core.HostProduct:
