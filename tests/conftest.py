@@ -23,19 +23,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--workload", help="of the tests of every workload's variants, those of this one alone")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a test marked thin(n) each device beside the first has every n-th case: the first has them all, and a case
-    costs a build, for PoCL up to seconds. Whoever names a test has all of its cases."""
+    costs a build, for PoCL up to seconds. Cases are counted by test, or by ``of`` where the mark names what it thins.
+    Whoever names a test has all of its cases."""
+    if only := config.option.workload:
+        calls = {item: getattr(item, "callspec", None) for item in items}
+        items[:] = [item for item, call in calls.items() if call and call.params.get("workload") == only]
     if config.option.keyword or any("::" in argument for argument in config.args):
         return
-    seen: Counter[tuple[str, int]] = Counter()
+    seen: Counter[tuple[str, str, int]] = Counter()
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
         thin, call = item.get_closest_marker("thin"), getattr(item, "callspec", None)
         number = call.params["device"].index if thin and call else 0
         if thin and number:
-            case = (item.nodeid.partition("[")[0], number)
+            case = (item.nodeid.partition("[")[0], thin.kwargs.get("of", ""), number)
             seen[case] += 1
             (left if (seen[case] + number) % thin.args[0] else kept).append(item)
         else:

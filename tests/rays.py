@@ -1,7 +1,8 @@
-"""Plans along rays, between guards, and what they are held against."""
+"""Scans, plans along their rays between guards, and what these are held against."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,45 @@ from gpuopt.tomo import on_device
 
 FLOAT = np.dtype(np.float32)
 Scan = tuple[gt.Geometry, gt.Volume]
+
+
+def tilted(kind: str) -> gt.Geometry:
+    """Views whose rows lean every way."""
+    rows = []
+    for angle in (0.1, 2.3, math.pi / 4, 3.9, 5.2, 1.3):
+        towards = np.array([math.sin(angle), -math.cos(angle), 0.1])
+        column, row = np.array([math.cos(angle), math.sin(angle), 0.05]), np.array([0.1, -0.05, 1.0])
+        if kind == "cyl_cone_vec":
+            row = np.cross(np.cross(column, row), column)
+            if np.cross(column, row) @ towards < 0:
+                column = -column
+            column, row = column / np.linalg.norm(column), row / np.linalg.norm(row)
+        source = -towards if kind == "parallel3d_vec" else 300 * towards
+        rows.append([*source, *(-100 * towards), *(1.3 * column), *(1.1 * row)] + [380.0] * (kind == "cyl_cone_vec"))
+    return gt.from_vectors(rows, (25, 30), kind)
+
+
+ANGLES = np.array([0.1, math.pi / 4, 1.9, 3.0, 5.5])
+SCANS: dict[str, Scan] = {
+    "cone": (
+        gt.circular(ANGLES, 300, 500, (25, 37), (1.6, 1.7), offset=(1.0, -2.0)),
+        gt.Volume((15, 20, 23), (1.2, 1.0, 1.1), (0.5, 3, -2)),
+    ),
+    "truncated": (gt.circular(5, 300, 500, (9, 11), (1.6, 1.7), offset=(8.0, 9.0)), gt.Volume((15, 20, 23))),
+    "helix": (gt.helical(6, 1.3, 300, 500, (21, 40), (1.9, 1.7), 20, curved=True), gt.Volume((17, 20, 21), 1.1)),
+    "any_radius": (gt.circular(5, 300, 500, (21, 40), (1.9, 1.7), radius=350), gt.Volume((17, 20, 21), 1.1)),
+    "parallel3d": (gt.parallel3d(8, (15, 31), (1.1, 0.9)), gt.Volume((13, 20, 21))),
+    "parallel2d": (gt.parallel2d(12, 41, 0.8, offset=0.3), gt.Volume((20, 27), 1.1)),
+    "fan": (gt.fan(12, 60.0, 90.0, 33, 1.5, offset=0.4), gt.Volume((20, 20), 1.2)),
+    "arc": (gt.fan(12, 60.0, 90.0, 33, 1.5, True), gt.Volume((20, 21), 1.2)),
+    "steep": (gt.circular(4, 40, 60, (60, 40), (2.5, 1.7)), gt.Volume((25, 12, 13))),
+    "wide": (gt.circular(5, 12, 24, (9, 60), (2.5, 1.7)), gt.Volume((7, 12, 13), 0.8)),
+    "coarse_voxels": (gt.circular(4, 300, 500, (60, 70), 0.5), gt.Volume((3, 4, 5), 6.0)),
+    "fine_voxels": (gt.circular(4, 300, 500, (7, 9), 8.0), gt.Volume((30, 40, 41), 0.7)),
+    "one_voxel": (gt.circular(3, 300, 500, (3, 3), 4.0), gt.Volume((1, 1, 1), 3.0)),
+    **{kind: (tilted(kind), gt.Volume((15, 16, 17), 1.1)) for kind in ("cone_vec", "parallel3d_vec", "cyl_cone_vec")},
+}
+UPRIGHT = {"cone", "truncated", "helix", "any_radius", "parallel3d", "coarse_voxels", "fine_voxels", "one_voxel"}
 
 
 def random(scan: Scan, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -98,7 +98,12 @@ if [ -e "$done/build" ]; then
     stage profile "$lab" "$python" -m gpuopt profile --out "$out/profile.json"
     stage study-microbench "$lab" "$python" -m gpuopt study microbench --quick --out "$out/microbench"
     stage study-spmv-quick "$lab" "$python" -m gpuopt study spmv --quick --out "$out/spmv-quick"
-    for file in $(find tests -name 'test_*.py' | LC_ALL=C sort); do
+    variants=tests/workloads/test_variants.py
+    for room in tests/workloads/*/cases.py; do
+        name=$(basename "$(dirname "$room")")
+        stage "variants-$name" "$lab pytest pytest_timeout" "$python" -m pytest -p no:cacheprovider $variants --workload "$name"
+    done
+    for file in $(find tests -name 'test_*.py' ! -path $variants | LC_ALL=C sort); do
         name=$(echo "${file%.py}" | tr / -)
         stage "$name" "$lab pytest pytest_timeout" "$python" -m pytest -p no:cacheprovider "$file"
     done

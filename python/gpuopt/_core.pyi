@@ -356,7 +356,7 @@ def variants(workload: str) -> list[Variant]:
 def workload_names() -> list[str]:
     """All workloads."""
 
-def check_spmv_arrays(matrix: DiaMatrix, x: Operand, y: Operand | None, beta: float, out: Operand | None) -> None:
+def check_spmv_arrays(matrix: DiaMatrix, x: _Operand, y: _Operand | None, beta: float, out: _Operand | None) -> None:
     """Checks shapes, dtypes and devices as :func:`spmv` does, without a product. Raises ArrayError."""
 
 def spmv(

@@ -82,7 +82,10 @@ def test_a_full_temporary_folder_hides_no_system_runtime(prefix: Path, tmp_path:
     assert "cannot be written" in lines[1]
     assert [entry.name for entry in tmp_path.iterdir()] == ["prefix"]
     system = "import gpuopt\ngpuopt._core.set_search_prefixes([])\nprint(*(d.platform for d in gpuopt.devices()))"
-    for platform in told(system)[0].split():
+    found = told(system)
+    if not found or not found[0]:
+        pytest.skip("no runtime is installed on this system but those beside Python")
+    for platform in found[0].split():
         assert platform in "\n".join(lines)
 
 

@@ -134,6 +134,25 @@ def test_large_is_eight_times_the_cache(
     assert caches.cache_state(card, footprint, []) == state
 
 
+@pytest.mark.parametrize("names", [("read", "copy", "copy"), ("read_chunks", "copy_chunks")])
+def test_a_flush_copies_and_reads_twice_the_cache(
+    card: Any, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    buffers, log = Buffers(monkeypatch, 1e12), []
+
+    def candidates(self: Any) -> Iterator[Any]:
+        for name in names:
+            yield SimpleNamespace(variant=name), SimpleNamespace(run=lambda name=name: log.append(name)), 1.0
+
+    monkeypatch.setattr(BandwidthTest, "candidates", candidates)
+    monkeypatch.setattr(caches, "last_level_cache", lambda index: CacheSize(32 * MIB))
+    flush = caches.flusher(card, [])
+    assert buffers.asked == [4 * 32 * MIB]  # a copy reads half of them and writes as much
+    assert log == []
+    flush()
+    assert log == [names[1], names[0]]  # last what leaves no dirty line
+
+
 def test_a_wrong_ceiling_kernel_is_told(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     test = BandwidthTest(any_device, 1 << 16, notes)
@@ -146,7 +165,9 @@ def test_a_wrong_ceiling_kernel_is_told(any_device: gpuopt.Device, monkeypatch: 
         check(self, configuration)
 
     monkeypatch.setattr(BandwidthTest, "_check", failing)
-    assert {found[0] for found in test.candidates()} <= set(right)
+    found = [configuration for configuration, *_ in test.candidates()]
+    assert found
+    assert set(found) <= set(right)
     assert notes == [f"the bandwidth kernel {wrong} is wrong here and was left out: its sums are off"]
 
 
@@ -174,3 +195,13 @@ def test_what_tensor_cores_do_is_bounded_by_them() -> None:
     unmeasured = {**work, "special": {"mma_tf32": 3e12}}
     assert bounds.resources(unmeasured, "float32", profile) == {}
     assert bounds.resources({**work, "special": {}}, "float32", profile) == pytest.approx({"float32": 20.0})
+
+
+def test_bandwidth_kernels_move_what_they_say(device: gpuopt.Device) -> None:
+    test = BandwidthTest(device, 1_000_000)
+    for configuration in bandwidth.family(device):
+        plan = test.prepare(configuration)
+        test.target.fill_bytes(0xFF)
+        plan.run()
+        written = not np.isnan(test.target.to_numpy()).all()
+        assert written == configuration.variant.startswith("copy")

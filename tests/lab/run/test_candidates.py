@@ -79,6 +79,16 @@ def test_a_cold_sample_is_single_and_flushed_whoever_takes_it() -> None:
     host = samplers.wall_sampler(lambda: log.append("run"), lambda: log.append("flush"))
     assert len(host.take(2)) == 2
     assert log == ["flush", "run", "flush", "run"]
+    log.clear()
+
+    def ours(count: int, batch: int = 1) -> dict[str, list[float]]:
+        log.append(f"{count}x{batch}")
+        return dict.fromkeys(("device_ms", "busy_ms", "queued_ms", "wall_ms"), [0.001] * count)
+
+    plan: Any = SimpleNamespace(sample=ours, kernels=[{}])
+    device = samplers.device_sampler(plan, 1.0, lambda: log.append("flush"))
+    assert (device.take(3), device.clock, device.batch_n) == ([0.001] * 3, "event", 1)
+    assert log == ["flush", "1x1"] * 3
 
 
 class Product:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import signal
 import subprocess
 import sys
-import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -150,11 +150,22 @@ def test_an_interrupt_keeps_finished_blocks(
     assert numbers == list(range(2, 10))
 
 
+# Stops for good when five rows of the fourth block are kept.
 KILLED = """
-import dataclasses, sys
+import dataclasses, sys, time
 from gpuopt import lab, problems
+from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.timing.protocol import PROTOCOLS
-PROTOCOLS["brief"] = dataclasses.replace(PROTOCOLS["quick"], name="brief", warm_up_s=0.0, warm_up_cap_s=0.0)
+short = dict(warm_up_s=0.0, warm_up_cap_s=0.0, visit_s=1e-4)
+PROTOCOLS["brief"] = dataclasses.replace(PROTOCOLS["quick"], name="brief", **short)
+keep, kept = Recorder.keep, []
+def keep_and_stop(self, row):
+    kept.append(row.get("block"))
+    if kept.count(3) == 6:
+        print("in the fourth block", flush=True)
+        time.sleep(1000)
+    return keep(self, row)
+Recorder.keep = keep_and_stop
 lab.sweep(problems.spmv_grid(96, 64, radius=2, seed=1), protocol="brief", device=0, peers=(), store=sys.argv[1])
 """
 
@@ -163,24 +174,24 @@ def test_kill_9_loses_no_finished_block(
     any_device: gpuopt.Device, problem: Problem, brief: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "rows.jsonl"
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], env=os.environ)
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline and process.poll() is None:
-        if path.exists() and path.read_bytes().count(b'"kind": "block"') >= 30:
-            break
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    before = {row["row_id"]: row["time_utc"] for row in lab.Store(path).latest() if row["kind"] == "block"}
-    blocks = {int(row_id.split(":")[1]) for row_id in before}
-    assert len(before) >= 30
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "in the fourth block\n"
+    process.kill()
+    process.communicate()
+
+    def stored() -> dict[tuple[int, int], tuple[str, str]]:
+        rows = [row for row in lab.Store(path).latest() if row["kind"] == "block"]
+        return {(row["block"], row["order"]): (row["row_id"], row["time_utc"]) for row in rows}
+
+    before = stored()
+    counts = Counter(block for block, _ in before)
+    assert counts[0] == counts[1] == counts[2] > counts[3] == 5
     study = lab.sweep(problem, protocol=brief, device=0, peers=(), store=path)
     assert {row["blocks"] for row in kinds(study, "summary", "variant") if row["status"] == "ok"} == {10}
-    after = {row["row_id"]: row["time_utc"] for row in lab.Store(path).latest() if row["kind"] == "block"}
-    last = max(blocks)  # only the block under way may be repeated
-    kept = [row_id for row_id in before if int(row_id.split(":")[1]) < last]
-    assert kept
-    assert all(after[row_id] == before[row_id] for row_id in kept)
+    after = stored()
+    assert {at: after[at] for at in before if at[0] < 3} == {at: row for at, row in before.items() if at[0] < 3}
+    assert Counter(block for block, _ in after) == dict.fromkeys(range(10), counts[0])
 
 
 def test_a_wrong_kernel_is_a_row_that_says_so(any_device: gpuopt.Device, problem: Problem, tmp_path: Path) -> None:
@@ -205,15 +216,28 @@ def test_a_full_disk_ends_nothing(any_device: gpuopt.Device, problem: Problem, b
     assert any("rows are held in memory" in note and "/dev/full" in note for note in study.notes)
 
 
-def test_a_cold_sweep_is_labelled_and_slower_or_equal_in_clock(
+def test_a_cold_sweep_flushes_before_each_sample(
     any_device: gpuopt.Device, problem: Problem, brief: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    flushes: list[int] = []
+    make = caches.flusher
+
+    def counted(device: gpuopt.Device, notes: list[str]) -> Callable[[], None]:
+        flush = make(device, notes)
+        return lambda: (flush(), flushes.append(len(flushes)))[0]
+
     monkeypatch.setattr(caches, "last_level_cache", lambda index: caches.CacheSize(1 << 22))
+    monkeypatch.setattr(caches, "flusher", counted)
     study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), cache="cold")
     (row,) = kinds(study, "summary", "variant")
     assert row["cache_state"] == "cold"
     assert row["clock"] == "event"
     assert row["batch_n"] == 1
+    # Of a launch no cache is flushed. The samples of a visit follow one that is thrown away.
+    visits = [row for row in kinds(study, "block") if row["variant"] != "launch"]
+    assert {"variant", "call", "ceiling"} <= {row["role"] for row in visits}
+    assert {row["batch_n"] for row in visits} == {1}
+    assert len(flushes) >= sum(row["n"] + 1 for row in visits)
 
 
 def test_a_sweep_without_room_for_ceilings_goes_on(

@@ -326,6 +326,16 @@ def test_the_oracle_is_what_loops_compute() -> None:
 def test_distributions_are_what_they_say() -> None:
     with pytest.raises(ValueError, match="must be one of uniform"):
         oracle.operands("flat", 2, 2, 2)
+    drawn = {
+        "uniform": lambda a, spread: -1 <= a.min() < -0.9 < 0.9 < a.max() <= 1,
+        "positive": lambda a, spread: 0 <= a.min() < 0.1 < 0.9 < a.max() <= 1,
+        "normal": lambda a, spread: abs(a.mean()) < 0.1 and 0.9 < a.std() < 1.1 and np.abs(a).max() > 2.5,
+        "spread15": lambda a, spread: 25 < spread < 31,
+        "spread100": lambda a, spread: 190 < spread < 201,
+        "scaled": lambda a, spread: spread > 60,
+        "special": lambda a, spread: np.isnan(a).any() and np.isposinf(a).any() and np.isneginf(a).any(),
+    }
+    assert drawn.keys() == oracle.DISTRIBUTIONS.keys()
     for name in oracle.DISTRIBUTIONS:
         a, b = oracle.operands(name, 40, 30, 50, seed=1)
         assert (a.shape, b.shape, a.dtype) == ((40, 50), (50, 30), np.float32)
@@ -333,6 +343,6 @@ def test_distributions_are_what_they_say() -> None:
         np.testing.assert_array_equal(a, again[0])
         exponents = np.log2(np.abs(a[np.isfinite(a) & (a != 0)], dtype=np.float64))
         spread = exponents.max() - exponents.min()
-        assert {"spread15": 25 < spread < 31, "spread100": 190 < spread < 201, "scaled": spread > 60}.get(name, True)
+        assert drawn[name](a, spread), name
         assert (np.abs(oracle.product(a, b)[np.isfinite(oracle.product(a, b))]) < 2.0**127).all()
     assert not np.isfinite(oracle.operands("special", 40, 30, 50)[0]).all()

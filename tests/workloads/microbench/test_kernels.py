@@ -1,8 +1,6 @@
-"""Every microbenchmark at every level, by data type and at awkward sizes, held against its NumPy form."""
+"""What the harness does not ask of microbenchmarks: that a check can fail, declared work, and tensor cores."""
 
 from __future__ import annotations
-
-import random
 
 import numpy as np
 import pytest
@@ -12,62 +10,7 @@ from gpuopt import Configuration, problems
 from gpuopt.lab.timing import verification
 from gpuopt.selection import reads_ptx
 from gpuopt.workloads.microbench import reference as oracle
-
-VARIANTS = gpuopt.variants("microbench")
-
-
-def levels() -> list[Configuration]:
-    """The last level of each parameter with the first of the next, others at the standard ones; two draws of all."""
-    found = []
-    for variant in VARIANTS:
-        standard, ring = {p.name: p.standard for p in variant.parameters}, variant.parameters
-        for p, after in zip(ring, [*ring[1:], *ring[:1]], strict=True):
-            ends = {after.name: after.levels[0], p.name: p.levels[-1]}
-            found.append(Configuration(variant.name, **(standard | ends)))
-        if len(ring) == 1:
-            found.append(Configuration(variant.name, **{ring[0].name: ring[0].levels[0]}))
-        draw = random.Random(variant.name)
-        for _ in range(2):
-            found.append(Configuration(variant.name, **{p.name: draw.choice(p.levels) for p in variant.parameters}))
-    return list(dict.fromkeys(found))
-
-
-def check(device: gpuopt.Device, configuration: Configuration, dtype: str, size: int, width: int, trips: int) -> None:
-    try:
-        problem = problems.microbenchmark(configuration, dtype, size, width=width, trips=trips, device=device)
-        bound = problem.prepare(configuration, device)
-    except gpuopt.UnsupportedError as error:
-        pytest.skip(str(error))
-    verification.verify(bound, problem, configuration)
-    bound.prepared.run()
-    verification.check_again(bound, problem, configuration)
-    assert sum(bound.work["bytes"].values()) + bound.work["flops"] + sum(bound.work["special"].values()) > 0
-
-
-def home(variant: str) -> str:
-    """A dtype that the variant is for."""
-    dtypes = next(row.dtypes for row in VARIANTS if row.name == variant)
-    return "float32" if "float32" in dtypes else dtypes[-1]
-
-
-@pytest.mark.thin(8)
-@pytest.mark.parametrize("configuration", levels(), ids=str)
-def test_levels(device: gpuopt.Device, configuration: Configuration) -> None:
-    check(device, configuration, home(configuration.variant), 1 << 16, 128, 5)
-
-
-@pytest.mark.thin(5)
-@pytest.mark.parametrize(("variant", "dtype"), [(v.name, dtype) for v in VARIANTS for dtype in v.dtypes])
-def test_every_dtype(device: gpuopt.Device, variant: str, dtype: str) -> None:
-    if dtype == "float64" and not device.fp64:
-        pytest.skip(f"{device.name} has no fp64")
-    check(device, Configuration(variant), dtype, 1 << 15, 64, 3)
-
-
-@pytest.mark.parametrize(("size", "width", "trips"), [(1, 0, 1), (5000, 0, 2), (100_000, 0, 7), (123_456, 96, 1)])
-@pytest.mark.parametrize("variant", [v.name for v in VARIANTS])
-def test_every_size(device: gpuopt.Device, variant: str, size: int, width: int, trips: int) -> None:
-    check(device, Configuration(variant), home(variant), size, width, trips)
+from workloads.microbench.cases import VARIANTS, home
 
 
 @pytest.mark.parametrize("variant", [v.name for v in VARIANTS])

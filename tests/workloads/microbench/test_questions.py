@@ -92,6 +92,8 @@ def test_concurrency_asks_every_number_of_groups(any_device: gpuopt.Device, monk
 
     monkeypatch.setattr(microbench, "_survey", few)
     assert good(microbench.concurrency(device=any_device)) == {"waves"}
+    waves = next(row for row in gpuopt.variants("microbench") if row.name == "waves")
+    assert asked == next(p.levels for p in waves.parameters if p.name == "GROUPS")
     assert asked == sorted(asked)
     assert asked[0] == 1
 

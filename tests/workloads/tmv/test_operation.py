@@ -1,4 +1,4 @@
-"""The transposed product as its users call it, and every kernel, level and awkward shape of it, held against fp64."""
+"""The transposed product as its users call it."""
 
 from __future__ import annotations
 
@@ -8,71 +8,14 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import ArrayError, Configuration, ParameterError, _core, lab, papers, problems
-from gpuopt.configuration import complete
+from gpuopt import ArrayError, Configuration, ParameterError, lab, problems
 from gpuopt.lab.timing.protocol import PROTOCOLS
 from gpuopt.workloads.common import rounding
 from gpuopt.workloads.tmv import reference as oracle
 from gpuopt.workloads.tmv.operation import prepare_tmv
-from levels import draws, every_level
+from workloads.tmv.cases import operands
 
 VARIANTS = [variant.name for variant in gpuopt.variants("tmv")]
-SHAPES = [
-    *((1, 1), (1, 7), (7, 1), (5, 16), (37, 37), (130, 64), (64, 130), (1000, 3), (3, 1000), (2049, 17)),
-    *((40, 4100), (1025, 513), (0, 5), (5, 0), (0, 0)),
-]
-
-
-def operands(rows: int, cols: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    draw = np.random.default_rng(rows + cols)
-    return tuple(draw.uniform(-1, 1, shape).astype(dtype) for shape in ((rows, cols), (rows,)))  # type: ignore[return-value]
-
-
-def check(device: gpuopt.Device, shape: tuple[int, int], dtype: str, configuration: Configuration) -> None:
-    if dtype == "float64" and not device.fp64:
-        pytest.skip(f"{device.name} has no fp64")
-    A, v = operands(*shape, dtype)
-    out = _core.empty((shape[1],), A.dtype, device, True)
-    out.fill_bytes(0xFF)
-    try:
-        plan = prepare_tmv(gpuopt.to_device(A, device), gpuopt.to_device(v, device), out, configuration)
-    except gpuopt.UnsupportedError as error:
-        pytest.skip(str(error))
-    plan.run()
-    error = np.abs(out.to_numpy() - oracle.tmv(A, v))
-    assert (error <= rounding.tolerance(oracle.abs_sum(A, v), shape[0], dtype)).all()
-    assert out.guards_intact()
-
-
-@pytest.mark.thin(4)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_every_shape(device: gpuopt.Device, variant: str, shape: tuple[int, int]) -> None:
-    check(device, shape, "float32", complete("tmv", Configuration(variant)))
-
-
-@pytest.mark.thin(2)
-@pytest.mark.parametrize("shape", [(37, 37), (130, 64), (1025, 513)], ids=str)
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_shapes_of_doubles(device: gpuopt.Device, variant: str, shape: tuple[int, int]) -> None:
-    check(device, shape, "float64", complete("tmv", Configuration(variant)))
-
-
-@pytest.mark.thin(4)
-@pytest.mark.parametrize("configuration", every_level("tmv"), ids=str)
-def test_every_level(device: gpuopt.Device, configuration: Configuration) -> None:
-    check(device, (777, 528), "float32", configuration)
-
-
-@pytest.mark.thin(4)
-@pytest.mark.parametrize("configuration", draws("tmv")[::2], ids=str)
-def test_levels_combined(device: gpuopt.Device, configuration: Configuration) -> None:
-    check(device, (1030, 129), "float32", configuration)
-
-
-@pytest.mark.parametrize("preset", papers.figures("tmv"))
-def test_presets(device: gpuopt.Device, preset: str) -> None:
-    check(device, (600, 200), "float32", complete("tmv", papers.preset("tmv", preset)))
 
 
 def test_the_reference_is_what_numpy_computes() -> None:

@@ -1,126 +1,21 @@
-"""Every back projector, level and geometry held against fp64 at awkward sizes, and what is refused."""
+"""What the harness does not ask of back projectors: adding to a volume, strips, declared work, and what is refused."""
 
 from __future__ import annotations
-
-import functools
-from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core, papers, problems
+from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core, problems
 from gpuopt import tomo as gt
 from gpuopt.configuration import complete
 from gpuopt.lab.run.sweep import fitting_variants
 from gpuopt.lab.timing import verification
-from gpuopt.problem import Problem
 from gpuopt.tomo.on_device import kernel_geometry, prepare_back_projection
 from gpuopt.workloads.tomography import problem as made
 from gpuopt.workloads.tomography import reference as oracle
 from gpuopt.workloads.tomography.reference_inputs import reference_inputs
-from levels import draws, every_level
-
-BACK = {variant.name for variant in gpuopt.variants("tomography") if variant.family == made.FAMILY}
-PAPER = {"naive", "alu", "vector_input", "vector_output"}  # whose geometry is an arc about the source
-VOLUME = gt.Volume((9, 14, 17), (1.5, 1.2, 1.1), (3, -2, 1))
-SLICE = gt.Volume((21, 18), (1.2, 1.1), (-2, 1))
-FLAT = {"sod": 60, "sdd": 95, "det": (11, 16), "pixel": (1.6, 1.4)}  # does not see the volume's edges
-ARC = FLAT | {"curved": True}
-
-
-def tilted(views: int = 9, parallel: bool = False, radius: float | None = None) -> gt.Geometry:
-    """Views of free vectors whose rows are not parallel to z, each a little different."""
-    circle = gt.circular(views, **(FLAT if radius is None else ARC), offset=(1.5, -2))
-    draw = np.random.default_rng(views)
-    turns = [np.linalg.qr(np.eye(3) + 0.1 * draw.standard_normal((3, 3)))[0] for _ in range(views)]
-    turns = [turn * np.sign(np.diag(turn)) for turn in turns]
-    vectors = np.concatenate([np.einsum("vij,vj->vi", turns, frame) for frame in circle.frames], axis=1)
-    if radius is not None:
-        table = np.concatenate([vectors, np.full((views, 1), radius)], axis=1)
-        return gt.from_vectors(table, FLAT["det"], "cyl_cone_vec")  # type: ignore[attr-defined]
-    return gt.from_vectors(vectors, FLAT["det"], "parallel3d_vec" if parallel else "cone_vec")  # type: ignore[attr-defined]
-
-
-SCANS: dict[str, Callable[[], tuple[gt.Geometry, gt.Volume]]] = {
-    "parallel-2d": lambda: (gt.parallel2d(13, 19, 1.3, 0.7), SLICE),
-    "fan-flat": lambda: (gt.fan(13, 60, 95, 31, 1.2, offset=2.0), SLICE),
-    "fan-arc": lambda: (gt.fan(13, 60, 95, 31, 1.2, curved=True, offset=2.0), SLICE),
-    "fan-radius": lambda: (gt.fan(7, 60, 95, 31, 1.2, radius=40, offset=2.0), SLICE),
-    "parallel": lambda: (gt.parallel3d(13, (11, 16), (1.6, 1.4), (2, -1)), VOLUME),
-    "circle": lambda: (gt.circular(13, **FLAT, offset=(2, -3)), VOLUME),
-    "helix": lambda: (gt.helical(37, 2.5, **FLAT, pitch=-6), VOLUME),
-    "helix-arc": lambda: (gt.helical(37, 2.5, **ARC, pitch=6, offset=(1, 4)), VOLUME),
-    "helix-radius": lambda: (gt.helical(11, 1.5, **FLAT, pitch=6, radius=70), VOLUME),
-    "almost-flat": lambda: (gt.circular(11, **FLAT, radius=1e6), VOLUME),
-    "one-view": lambda: (gt.circular(1, **FLAT), VOLUME),
-    "one-voxel": lambda: (gt.circular(5, **FLAT), gt.Volume((1, 1, 1), 2.0)),
-    "tilted": lambda: (tilted(), VOLUME),
-    "tilted-parallel": lambda: (tilted(parallel=True), VOLUME),
-    "tilted-arc": lambda: (tilted(radius=95), VOLUME),
-    "tilted-radius": lambda: (tilted(radius=50), VOLUME),
-}
-
-
-@functools.cache
-def problem(scan: str, weight: str = "adjoint") -> Problem:
-    return made.of_scan(scan, *SCANS[scan](), weight)
-
-
-def check(device: gpuopt.Device, scan: str, configuration: Configuration, weight: str = "adjoint") -> None:
-    """Every voxel of the scan within its tolerance, and nothing written beside them."""
-    given = problem(scan, weight)
-    full = complete("tomography", configuration)
-    try:
-        bound = given.prepare(full, device)
-    except UnsupportedError as error:
-        pytest.skip(str(error))
-    verification.verify(bound, given, full)
-
-
-ARCS = ("fan-arc", "helix-arc")  # the paper's geometry
-
-
-def meetings(scans: Iterable[str], variants: Iterable[str]) -> list[tuple[str, str]]:
-    """Variants with the scans that they are for."""
-    return [(variant, scan) for variant in variants for scan in scans if is_for(variant, scan)]
-
-
-def is_for(variant: str, scan: str) -> bool:
-    return scan in ARCS if variant in PAPER else variant != "columns" or not scan.startswith("tilted")
-
-
-@pytest.mark.thin(2)
-@pytest.mark.parametrize(("variant", "scan"), meetings(SCANS, sorted(BACK)))
-def test_every_scan(device: gpuopt.Device, variant: str, scan: str) -> None:
-    check(device, scan, Configuration(variant))
-
-
-@pytest.mark.thin(4)
-@pytest.mark.parametrize("weight", oracle.WEIGHTS)
-@pytest.mark.parametrize(
-    ("variant", "scan"),
-    meetings(["circle", "helix-arc", "fan-flat", "fan-arc", "tilted"], ["image", "buffer", "columns", "alu"]),
-)
-def test_weights(device: gpuopt.Device, variant: str, scan: str, weight: str) -> None:
-    check(device, scan, Configuration(variant), weight)
-
-
-@pytest.mark.thin(6)
-@pytest.mark.parametrize("configuration", [c for c in every_level("tomography") if c.variant in BACK], ids=str)
-def test_every_level(device: gpuopt.Device, configuration: Configuration) -> None:
-    check(device, "helix-arc", configuration)
-
-
-@pytest.mark.thin(3)
-@pytest.mark.parametrize("configuration", [c for c in draws("tomography") if c.variant in BACK][::2], ids=str)
-def test_levels_combined(device: gpuopt.Device, configuration: Configuration) -> None:
-    check(device, "tilted" if is_for(configuration.variant, "tilted") else "helix-arc", configuration)
-
-
-@pytest.mark.parametrize("preset", papers.figures("tomography"))
-def test_presets(device: gpuopt.Device, preset: str) -> None:
-    check(device, "helix-arc", papers.preset("tomography", preset))
+from workloads.tomography.cases import BACK, FLAT, PAPER, RAYS, SCANS, SLICE, VOLUME, back_problem
 
 
 @pytest.mark.parametrize("variant", sorted(BACK))
@@ -182,8 +77,13 @@ def test_what_kernels_are_told_of_a_scan() -> None:
     assert told("tilted") == told("tilted-arc") == (False, False)
 
 
+def test_the_exact_adjoints_scans_are_upright() -> None:
+    for scan in ("tall", "low", "falling"):
+        assert _core.joseph_upright(kernel_geometry(*RAYS[scan]))
+
+
 def test_work(any_device: gpuopt.Device) -> None:
-    given = problem("circle", "none")
+    given = back_problem("circle", "none")
     size = VOLUME.size * 13
     works = {}
     for name in ("image", "buffer"):
@@ -282,10 +182,10 @@ def test_problems_of_the_paper() -> None:
 
 def test_a_sweep_takes_the_variants_that_answer_the_problem() -> None:
     ours = {"image", "buffer", "buffer_vectors"}
-    assert set(fitting_variants(problem("tilted"))) == ours
-    assert set(fitting_variants(problem("circle"))) == ours | {"columns"}
-    assert set(fitting_variants(problem("helix-arc"))) == ours | {"columns"} | PAPER == BACK
-    assert set(fitting_variants(problem("fan-arc"))) == ours | PAPER
+    assert set(fitting_variants(back_problem("tilted"))) == ours
+    assert set(fitting_variants(back_problem("circle"))) == ours | {"columns"}
+    assert set(fitting_variants(back_problem("helix-arc"))) == ours | {"columns"} | PAPER == BACK
+    assert set(fitting_variants(back_problem("fan-arc"))) == ours | PAPER
 
 
 def test_cases_by_name(any_device: gpuopt.Device) -> None:
