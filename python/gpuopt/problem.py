@@ -30,7 +30,7 @@ def work_of(prepared: Prepared) -> Work:
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundPlan:
     """A configuration's plan on one device, bound to the data of one problem.
 
     ``prepared`` is what is timed, ``output`` the array that it writes. Where a timed run does not store its whole
@@ -118,13 +118,13 @@ class Problem:
     calls
         Whole calls as a user makes them, by what the user writes. Each is a function of a device that returns a
         function that returns the result as NumPy array.
-    traits
+    input_properties
         Properties of the input that are known without a computation, in the words of tuned records. What is tuned on
         this problem is kept for inputs with these properties only.
     tunable
         ``tunable(configuration)`` says whether a plain call may use the configuration.
-    untuned
-        What a plain call uses where no record fits ``traits``; None where a record always does.
+    default_configuration
+        What a plain call uses where no record fits ``input_properties``; None where a record always does.
     family
         The family of variants that answers it, for a workload of several questions.
     peers
@@ -141,17 +141,17 @@ class Problem:
     reference: np.ndarray
     tolerance: np.ndarray
     footprint_bytes: int
-    prepare: Callable[[Configuration, Device], Bound]
+    prepare: Callable[[Configuration, Device], BoundPlan]
     flops: float | None = None
     flops_counted: str = ""
     notes: list[str] = field(default_factory=list)
     tolerance_of: Callable[[Configuration], np.ndarray] | None = None
     calls: Mapping[str, Callable[[Device], Callable[[], np.ndarray]]] = field(default_factory=dict)
-    traits: Mapping[str, object] = field(default_factory=dict)
+    input_properties: Mapping[str, object] = field(default_factory=dict)
     checked: np.ndarray | None = None
     counted: Mapping[str, float] = field(default_factory=dict)
     tunable: Callable[[Configuration], bool] = lambda configuration: True
-    untuned: Configuration | None = None
+    default_configuration: Configuration | None = None
     family: str = ""
     peers: Callable[[Device, list[str]], list[AnyPeer]] = _no_peers
 

@@ -1,6 +1,6 @@
 """Problems of all workloads, for :func:`gpuopt.lab.sweep`: inputs with a reference in fp64 and a tolerance."""
 
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.workloads.gem.molecules import capsid, globule
 from gpuopt.workloads.gem.problem import gem
 from gpuopt.workloads.gemm.problem import gemm
@@ -10,7 +10,7 @@ from gpuopt.workloads.tmv.problem import tmv
 from gpuopt.workloads.tomography.problem import back_projection
 
 __all__ = [
-    "Bound",
+    "BoundPlan",
     "Problem",
     "back_projection",
     "capsid",

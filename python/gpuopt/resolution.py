@@ -17,7 +17,7 @@ from gpuopt._core import Device, ParameterError
 from gpuopt.configuration import NATIVE, Configuration, accuracy, complete
 from gpuopt.records import Record, shipped_records, user_records
 
-Traits = Mapping[str, Callable[[], object]]
+InputProperties = Mapping[str, Callable[[], object]]
 
 
 # ---------------------------------------------------------------- choosing
@@ -28,7 +28,7 @@ def resolve(
     device: Device,
     dtype: str,
     variant: str | Configuration | None = None,
-    traits: Traits | None = None,
+    input_properties: InputProperties | None = None,
 ) -> Configuration:
     """Return the full configuration that a call uses.
 
@@ -36,11 +36,11 @@ def resolve(
     takes the tuned record that fits the device and the input and requires the most properties of the input; among
     equals the user's record comes before a shipped one.
 
-    ``traits`` are the properties of the input: functions by name, each called at most once, and only where a record
-    that fits the device requires the property, either in its ``match`` or because its variant runs on such inputs only.
-    A record that requires a property that is not given does not fit. A record that changes the accuracy fits only where
-    its ``match`` names how values are ``stored``, or a ``precision`` other than the arrays' own. The driver in a record
-    is not compared: what was tuned before a driver update is still the best guess.
+    ``input_properties`` are properties of the input: functions by name, each called at most once, and only where a
+    record that fits the device requires the property, either in its ``match`` or because its variant runs on such
+    inputs only. A record that requires a property that is not given does not fit. A record that changes the accuracy
+    fits only where its ``match`` names how values are ``stored``, or a ``precision`` other than the arrays' own. The
+    driver in a record is not compared: what was tuned before a driver update is still the best guess.
 
     Raises ParameterError for an unknown variant or preset, and where no record fits.
     """
@@ -55,7 +55,7 @@ def resolve(
     of_device = ("name", "platform", "type", "vector_bytes")
     facts: dict[str, Callable[[], object]] = {key: functools.partial(getattr, device, key) for key in of_device}
     facts["dtype"] = lambda: dtype
-    known = {name: functools.cache(ask) for name, ask in (traits or {}).items()}
+    known = {name: functools.cache(ask) for name, ask in (input_properties or {}).items()}
     # Records are compared with the device first: parsing one further takes 40 us, and a property of the input may cost
     # a pass over a matrix.
     fitting = [
@@ -84,12 +84,14 @@ def _choice(workload: str, record: Record) -> Configuration | None:
     return chosen if asked or not accuracy(workload, chosen) else None
 
 
-def _demands(workload: str, record: Record, facts: Traits) -> dict[str, Any]:
+def _demands(workload: str, record: Record, facts: InputProperties) -> dict[str, Any]:
     """Return the properties that a record requires of the input, with their values."""
     variant = tables.table_of(workload).get(record["variant"])
     asked = {key: value for key, value in record["match"].items() if key not in facts}
-    return asked | dict.fromkeys(variant.traits if variant else (), True)
+    return asked | dict.fromkeys(variant.input_properties if variant else (), True)
 
 
-def _agrees(demands: Mapping[str, Any], traits: Traits) -> bool:
-    return demands.keys() <= traits.keys() and all(traits[key]() == value for key, value in demands.items())
+def _agrees(demands: Mapping[str, Any], input_properties: InputProperties) -> bool:
+    return demands.keys() <= input_properties.keys() and all(
+        input_properties[key]() == value for key, value in demands.items()
+    )

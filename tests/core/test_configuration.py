@@ -1,4 +1,4 @@
-"""Which configuration a plain call gets, and the file of tuned records: order, lazy traits, accuracy, damage, full
+"""Which configuration a plain call gets, and the file of tuned records: order, lazy properties, accuracy, damage, full
 disks."""
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ def parameter(name: str, levels: list[int], standard: int, alters_accuracy: bool
     return SimpleNamespace(name=name, levels=levels, standard=standard, alters_accuracy=alters_accuracy)
 
 
-def variant(name: str, *parameters: SimpleNamespace, traits: tuple[str, ...] = ()) -> SimpleNamespace:
-    return SimpleNamespace(name=name, parameters=list(parameters), traits=list(traits))
+def variant(name: str, *parameters: SimpleNamespace, input_properties: tuple[str, ...] = ()) -> SimpleNamespace:
+    return SimpleNamespace(name=name, parameters=list(parameters), input_properties=list(input_properties))
 
 
 LOCAL, HALF = parameter("LOCAL", [64, 128], 64), parameter("HALF", [0, 1], 0, alters_accuracy=True)
-TABLE = {v.name: v for v in (variant("plain", LOCAL, HALF), variant("mirrored", LOCAL, traits=("symmetric",)))}
+TABLE = {
+    v.name: v for v in (variant("plain", LOCAL, HALF), variant("mirrored", LOCAL, input_properties=("symmetric",)))
+}
 
 
 class Records:
@@ -67,8 +69,8 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Records:
     return Records(tmp_path, monkeypatch)
 
 
-def chosen(**traits: Callable[[], object]) -> str:
-    return str(resolve("made-up", DEVICE, "float32", traits=traits))
+def chosen(**input_properties: Callable[[], object]) -> str:
+    return str(resolve("made-up", DEVICE, "float32", input_properties=input_properties))
 
 
 def record(local: int, **match: Any) -> dict[str, Any]:
@@ -76,7 +78,7 @@ def record(local: int, **match: Any) -> dict[str, Any]:
 
 
 def never() -> bool:
-    raise AssertionError("a trait was asked for nothing")
+    raise AssertionError("a property was asked for nothing")
 
 
 # ---------------------------------------------------------------- the order
@@ -131,7 +133,7 @@ def test_a_damaged_file_is_ignored_and_told(records: Records, text: str) -> None
         assert chosen() == "plain(HALF=0, LOCAL=64)"
 
 
-# ---------------------------------------------------------------- traits
+# ---------------------------------------------------------------- properties of the input
 
 
 def test_traits_decide_between_records(records: Records) -> None:

@@ -52,9 +52,9 @@ def prepare_back_projection(
     if weight not in WEIGHTS:
         raise ParameterError(f"weight: {weight!r} is not known; give one of {', '.join(map(repr, WEIGHTS))}")
     scan = kernel_geometry(geometry, volume)
-    known = traits_of(scan, volume)
-    traits = {name: functools.partial(known.get, name) for name in known}
-    configuration = resolve("tomography", out.device, "float32", variant, traits)
+    known = input_properties_of(scan, volume)
+    input_properties = {name: functools.partial(known.get, name) for name in known}
+    configuration = resolve("tomography", out.device, "float32", variant, input_properties)
     return plan_back_projection(scan, projections, out, *kernel_weight(geometry, weight), accumulate, configuration)
 
 
@@ -81,7 +81,7 @@ def plan_back_projection(
     )
 
 
-def traits_of(scan: _core.TomographyGeometry, volume: Volume) -> dict[str, object]:
+def input_properties_of(scan: _core.TomographyGeometry, volume: Volume) -> dict[str, object]:
     """The properties of a back projection's input that tuned records choose a configuration by."""
     layers = volume.shape[0] if volume.ndim == 3 else 1
     return {

@@ -210,8 +210,8 @@ class Projector(GeometricOperator):
         accumulate: bool,
         operation: str,
     ) -> JosephPlan:
-        traits: dict[str, Any] = {"operation": lambda: operation, "upright": lambda: self._shared.upright}
-        configuration = resolve("tomography", self.device, "float32", None, traits)
+        input_properties: dict[str, Any] = {"operation": lambda: operation, "upright": lambda: self._shared.upright}
+        configuration = resolve("tomography", self.device, "float32", None, input_properties)
         scan = on_device.kernel_geometry(geometry, volume)
         return _core.prepare_joseph(
             self._shared.scratch,

@@ -17,9 +17,9 @@ from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import KEY_FIELDS, Row
 from gpuopt.lab.run import blocks as comparison
 from gpuopt.lab.run.blocks import Comparison
-from gpuopt.lab.run.candidates import Target
+from gpuopt.lab.run.candidates import Candidate
 from gpuopt.lab.timing.progress import Bar
-from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger, Protocol
+from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer, Protocol
 from gpuopt.lab.timing.samplers import Sampler
 
 MB = 1e6
@@ -30,14 +30,14 @@ class Card:
     timer_ns: float = 1.0
 
 
-def target(label: str, role: str, time_ms: float, bytes_: dict[str, float] | None = None, **fields: Any) -> Target:
+def target(label: str, role: str, time_ms: float, bytes_: dict[str, float] | None = None, **fields: Any) -> Candidate:
     row: Row = dict.fromkeys(KEY_FIELDS) | {"variant": label, "configuration": label, "workload": "spmv", **fields}
     row |= {"sizes": {"bytes": 1}} if role == "ceiling" else {}
     work = {"bytes": bytes_ or {}, "flops": 2e6}
-    return Target(label, role, row, Sampler(lambda count: [time_ms] * count, "event"), lambda: None, work)
+    return Candidate(label, role, row, Sampler(lambda count: [time_ms] * count, "event"), lambda: None, work)
 
 
-def targets() -> list[Target]:
+def targets() -> list[Candidate]:
     return [
         target("basic", "variant", 2.0, {"dram": 10 * MB, "requested": 30 * MB}, preset="paper:basic"),
         target("cached", "variant", 1.25, {"dram": 10 * MB, "requested": 30 * MB}),
@@ -51,14 +51,14 @@ def targets() -> list[Target]:
 
 
 def compare(
-    made: list[Target],
+    made: list[Candidate],
     monkeypatch: pytest.MonkeyPatch,
     recorder: Recorder | None = None,
     protocol: Protocol = PROTOCOLS["quick"],
 ) -> list[Row]:
     monkeypatch.setattr(comparison, "device_state", lambda device: {"throttle": None})
     recorder = recorder or Recorder(None)
-    run = Comparison(made, "dram", Card(), protocol, recorder, Ledger(), 1)  # type: ignore[arg-type]
+    run = Comparison(made, "dram", Card(), protocol, recorder, PhaseTimer(), 1)  # type: ignore[arg-type]
     run.run(Bar(False, 0))
     return recorder.rows
 
@@ -124,7 +124,7 @@ def test_older_blocks_without_the_model_still_count(monkeypatch: pytest.MonkeyPa
 # ---------------------------------------------------------------- failures
 
 
-def failing(made: Target, when: int, error: Exception | None) -> Target:
+def failing(made: Candidate, when: int, error: Exception | None) -> Candidate:
     """The target, which from the given sample on raises ``error``, or shows no time for None."""
     taken, good = itertools.count(), made.sampler.take
 
@@ -139,7 +139,7 @@ def failing(made: Target, when: int, error: Exception | None) -> Target:
     return made
 
 
-def named(made: list[Target], label: str) -> Target:
+def named(made: list[Candidate], label: str) -> Candidate:
     return next(target for target in made if target.label == label)
 
 
@@ -250,7 +250,7 @@ def test_a_batch_divides_the_clocks_step(monkeypatch: pytest.MonkeyPatch) -> Non
 SIX_OR_TEN = dataclasses.replace(PROTOCOLS["quick"], blocks=(6, 10), target=0.01)
 
 
-def noisy(made: Target, share: float) -> Target:
+def noisy(made: Candidate, share: float) -> Candidate:
     """Every other visit takes longer by this share."""
     visits, good = itertools.count(), made.sampler.take
 

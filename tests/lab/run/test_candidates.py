@@ -16,15 +16,15 @@ import gpuopt
 from gpuopt import Configuration, MismatchError, lab, problems
 from gpuopt.lab.run import cuda
 from gpuopt.lab.run.candidates import (
-    call_target,
+    call_candidate,
     kernel_fields,
-    overhead_target,
-    peer_target,
+    overhead_candidate,
+    peer_candidate,
     problem_fields,
-    variant_target,
+    variant_candidate,
 )
 from gpuopt.lab.timing import samplers
-from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger
+from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer
 from gpuopt.problem import Problem
 from gpuopt.workloads.spmv.peers import peers
 
@@ -208,8 +208,8 @@ def test_a_stored_clock_is_kept(any_device: gpuopt.Device, problem: Problem) -> 
 
     peer = lab.Peer("other", lambda p: p.reference, lambda y: y, sample=timed)
     fields = common(problem, any_device)
-    assert peer_target(problem, peer, fields, Ledger()).sampler.batch_n == 10
-    kept = peer_target(problem, peer, fields, Ledger(), clock_of=lambda fields: "event")
+    assert peer_candidate(problem, peer, fields, PhaseTimer()).sampler.batch_n == 10
+    kept = peer_candidate(problem, peer, fields, PhaseTimer(), clock_of=lambda fields: "event")
     assert (kept.sampler.batch_n, kept.fields["clock"]) == (1, "event")
 
 
@@ -225,7 +225,7 @@ def test_calls_return_what_a_user_gets(device: gpuopt.Device, problem: Problem) 
 
 
 def test_a_call_is_a_verified_target_of_the_hosts_clock(any_device: gpuopt.Device, problem: Problem) -> None:
-    target = call_target(problem, "M @ x", any_device, common(problem, any_device), Ledger())
+    target = call_candidate(problem, "M @ x", any_device, common(problem, any_device), PhaseTimer())
     assert (target.role, target.sampler.clock, target.label) == ("call", "wall", "M @ x")
     assert target.fields["max_abs"] <= target.fields["tol"]
     assert target.work["flops"] == 2 * problem.sizes["nnz_range"]
@@ -237,7 +237,7 @@ def test_a_call_is_a_verified_target_of_the_hosts_clock(any_device: gpuopt.Devic
 def test_a_wrong_call_is_no_target(any_device: gpuopt.Device, problem: Problem) -> None:
     wrong = dataclasses.replace(problem, calls={"wrong": lambda device: lambda: problem.reference + 1})
     with pytest.raises(MismatchError, match="elements are off"):
-        call_target(wrong, "wrong", any_device, common(problem, any_device), Ledger())
+        call_candidate(wrong, "wrong", any_device, common(problem, any_device), PhaseTimer())
 
 
 def test_a_sweep_visits_calls_and_a_launch(
@@ -274,7 +274,7 @@ def test_a_failed_call_is_a_row(any_device: gpuopt.Device, problem: Problem, mon
 
 
 def test_a_launch_is_the_same_kernel_each_time(any_device: gpuopt.Device, problem: Problem) -> None:
-    first, second = (overhead_target(any_device, common(problem, any_device), Ledger(), []) for _ in range(2))
+    first, second = (overhead_candidate(any_device, common(problem, any_device), PhaseTimer(), []) for _ in range(2))
     assert (first.role, first.sampler.clock) == ("overhead", "batch")
     assert first.sampler.batch_n > 1
     assert first.bytes["dram"] <= 16384
@@ -285,14 +285,14 @@ def test_a_launch_is_the_same_kernel_each_time(any_device: gpuopt.Device, proble
 def test_a_rounded_configuration_is_held_to_its_own_tolerance(device: gpuopt.Device, problem: Problem) -> None:
     half = Configuration("padded", HALF=1)
     fields = common(problem, device)
-    target = variant_target(problem, half, None, device, fields, Ledger(), None, lambda fields: None)
+    target = variant_candidate(problem, half, None, device, fields, PhaseTimer(), None, lambda fields: None)
     assert target.fields["accuracy"] == "HALF=1"
     assert target.fields["tol"] == pytest.approx(problem.tolerance_for(half).max())
     assert target.fields["max_abs"] > problem.tolerance.max() / 10  # fp32 stays far below its worst case
     target.check()
     strict = dataclasses.replace(problem, tolerance_of=None)
     with pytest.raises(MismatchError):
-        variant_target(strict, half, None, device, fields, Ledger(), None, lambda fields: None)
+        variant_candidate(strict, half, None, device, fields, PhaseTimer(), None, lambda fields: None)
 
 
 # ---------------------------------------------------------------- what rows are keyed by

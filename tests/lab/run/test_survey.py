@@ -11,7 +11,7 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, ParameterError, _core, problems
-from gpuopt.lab.run.candidates import Target
+from gpuopt.lab.run.candidates import Candidate
 from gpuopt.lab.run.survey import SurveyRun, survey
 from gpuopt.lab.timing.statistics import MedianCI
 from gpuopt.workloads.microbench import points as asked
@@ -74,7 +74,7 @@ def test_finished_points_are_not_measured_again(
 def test_an_interrupt_keeps_what_is_finished(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: Callable[..., dict[str, object]] = SurveyRun.taken
 
-    def once(self: object, target: Target) -> dict[str, object]:
+    def once(self: object, target: Candidate) -> dict[str, object]:
         if target.fields["variant"] == "copy_chunks":
             raise KeyboardInterrupt
         return taken(self, target)

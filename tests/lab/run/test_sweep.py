@@ -35,10 +35,10 @@ def kinds(study: lab.Study, kind: str, role: str | None = None) -> list[dict]:
 
 def test_every_variant_and_peer_becomes_a_verified_row(device: gpuopt.Device, problem: Problem, brief: str) -> None:
     study = lab.sweep(problem, protocol=brief, device=device)
-    names = {variant.name for variant in gpuopt.variants("spmv") if "columns" not in variant.traits}
+    names = {variant.name for variant in gpuopt.variants("spmv") if "columns" not in variant.input_properties}
     ours = {row["variant"]: row for row in kinds(study, "summary", "variant")}
     assert set(ours) == names
-    unsymmetric = {variant.name for variant in gpuopt.variants("spmv") if "symmetric" in variant.traits}
+    unsymmetric = {variant.name for variant in gpuopt.variants("spmv") if "symmetric" in variant.input_properties}
     assert {name for name, row in ours.items() if row["status"] == "constraints"} == unsymmetric
     for row in (row for name, row in ours.items() if name not in unsymmetric):
         assert row["status"] == "ok", row["reason"]
@@ -279,7 +279,7 @@ def test_the_hopeless_are_searched_with_few_samples(
     limits: list[float] = []
     samples = samplers.search_samples
 
-    def told(sampler: samplers.Sampler, protocol: protocol.Protocol, hopeless_ms: float) -> samplers.Taken:
+    def told(sampler: samplers.Sampler, protocol: protocol.Protocol, hopeless_ms: float) -> samplers.VisitSamples:
         limits.append(hopeless_ms)
         return samples(sampler, protocol, -1.0 if len(limits) == 2 else np.inf)
 

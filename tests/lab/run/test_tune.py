@@ -23,7 +23,7 @@ from gpuopt.lab.run.blocks import Comparison
 from gpuopt.lab.run.search import EXHAUSTIVE, MANY, ROUNDS, search
 from gpuopt.lab.run.sweep import Named, pick_finalists
 from gpuopt.lab.timing.protocol import PROTOCOLS
-from gpuopt.lab.timing.samplers import Taken
+from gpuopt.lab.timing.samplers import VisitSamples
 
 # ---------------------------------------------------------------- the search
 
@@ -31,7 +31,7 @@ from gpuopt.lab.timing.samplers import Taken
 def variant(*parameters: tuple[str, Sequence[int], int], half: bool = False, name: str = "made_up") -> Any:
     rows = [SimpleNamespace(name=n, levels=list(x), standard=s, alters_accuracy=False) for n, x, s in parameters]
     rows += [SimpleNamespace(name="HALF", levels=[0, 1], standard=0, alters_accuracy=True)] if half else []
-    return SimpleNamespace(name=name, parameters=rows, traits=[])
+    return SimpleNamespace(name=name, parameters=rows, input_properties=[])
 
 
 class Clock:
@@ -188,9 +188,9 @@ class Bench:
         self.problem: Any = SimpleNamespace(
             workload="made-up",
             dtype=np.dtype("float32"),
-            traits={},
+            input_properties={},
             tunable=lambda configuration: True,
-            untuned=None,
+            default_configuration=None,
             family="",
         )
         self.times: dict[Configuration, float] = {}
@@ -202,7 +202,7 @@ class Bench:
             "other": variant(name="other"),
             "mirrored": variant(name="mirrored"),
         }
-        table["mirrored"].traits = ["symmetric"]
+        table["mirrored"].input_properties = ["symmetric"]
         monkeypatch.setenv("GPUOPT_CACHE_DIR", str(cache))
         monkeypatch.setattr(tables, "table_of", lambda workload: table)
         monkeypatch.setattr(tables, "variants", lambda workload: list(table.values()))
@@ -236,9 +236,12 @@ class Bench:
     def tune(self) -> Any:
         return lab.tune(self.problem)
 
-    def resolved(self, **traits: object) -> Configuration:
+    def resolved(self, **input_properties: object) -> Configuration:
         return resolution.resolve(
-            "made-up", DEVICE, "float32", traits={name: lambda value=value: value for name, value in traits.items()}
+            "made-up",
+            DEVICE,
+            "float32",
+            input_properties={name: lambda value=value: value for name, value in input_properties.items()},
         )
 
 
@@ -284,7 +287,7 @@ def test_altered_accuracy_is_never_chosen(bench: Bench) -> None:
 
 
 def test_a_precision_that_the_problem_asks_for_is_chosen_for_that(bench: Bench) -> None:
-    bench.problem.traits = {"precision": "short"}
+    bench.problem.input_properties = {"precision": "short"}
     bench.problem.tunable = lambda configuration: configuration == HALVED
     bench.times = {OTHER: 0.1, PLAIN: 0.2, HALVED: 1.0}
     (record,) = bench.tune().records
@@ -298,7 +301,7 @@ def test_where_no_record_fits_the_problem_says_what_is_used(bench: Bench, monkey
     bench.times = {OTHER: 2.0, PLAIN: 1.0}
     with pytest.raises(ParameterError, match="no record of made-up fits"):
         bench.tune()
-    bench.problem.untuned = OTHER
+    bench.problem.default_configuration = OTHER
     assert bench.tune().choices[0].previous == OTHER
     assert bench.resolved() == PLAIN
 
@@ -333,7 +336,7 @@ def test_an_older_record_for_such_inputs_does_not_stand_before_the_winner(bench:
 
 def test_the_problems_own_traits_limit_its_records(bench: Bench) -> None:
     bench.times = {OTHER: 2.0, PLAIN: 1.5}
-    bench.problem.traits = {"columns": False}
+    bench.problem.input_properties = {"columns": False}
     bench.tune()
     assert bench.resolved(columns=False) == PLAIN
     assert bench.resolved(columns=True) == bench.resolved() == OTHER
@@ -391,7 +394,7 @@ def test_a_plain_call_uses_what_was_tuned(device: gpuopt.Device, brief: Path, mo
     monkeypatch.setattr(
         Comparison,
         "visit",
-        lambda self, target: dataclasses.replace(visit(self, target), taken=Taken([made_up_ms(target)] * 3)),
+        lambda self, target: dataclasses.replace(visit(self, target), taken=VisitSamples([made_up_ms(target)] * 3)),
     )
     problem = problems.spmv_grid(64, 48, radius=1, seed=1)
     before = gpuopt.DiaMatrix(problem.inputs["A"], device=device).configuration

@@ -11,7 +11,7 @@ import numpy as np
 import gpuopt
 from gpuopt import Configuration, _core
 from gpuopt.configuration import complete
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.workloads.gem import reference as oracle
 from gpuopt.workloads.gem.pairs import Scene
 from gpuopt.workloads.gem.problem import factorial
@@ -109,9 +109,9 @@ def make(name: str, configuration: Configuration, device: gpuopt.Device) -> Prob
     case = model, atoms, points, dtype, HEIGHTS[heights]
     given, (exact, *scales) = scene(*case), expected(*case)
 
-    def prepare(configuration: Configuration, device: gpuopt.Device) -> Bound:
+    def prepare(configuration: Configuration, device: gpuopt.Device) -> BoundPlan:
         out = _core.empty((points,), np.dtype(dtype), device, True)
-        return Bound(given.prepare(configuration, out), out)
+        return BoundPlan(given.prepare(configuration, out), out)
 
     def allowed(configuration: Configuration) -> np.ndarray:
         return tolerance(configuration, atoms, dtype, *scales)

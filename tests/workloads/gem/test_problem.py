@@ -44,7 +44,7 @@ def test_forms() -> None:
         ({"salt": 0.1, "projection": -1.0}, "K3-salt"),
         ({"salt": 0.1, "phi_type": "coulomb"}, "K0"),
     ):
-        assert problems.gem(molecule, surface, **given).traits == {"form": form}  # type: ignore[arg-type]
+        assert problems.gem(molecule, surface, **given).input_properties == {"form": form}  # type: ignore[arg-type]
 
 
 def test_a_sample_of_the_points_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 import gpuopt
 from gpuopt import Configuration, _core
 from gpuopt.configuration import complete
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.workloads.common import rounding
 from gpuopt.workloads.gemm import reference as oracle
 from gpuopt.workloads.gemm.operation import prepare_gemm
@@ -86,10 +86,10 @@ def make(name: str, configuration: Configuration, device: gpuopt.Device) -> Prob
             return form_of(configuration).tolerance(k) * magnitude  # type: ignore[attr-defined]
         return rounding.tolerance(magnitude, k, dtype)
 
-    def prepare(configuration: Configuration, device: gpuopt.Device) -> Bound:
+    def prepare(configuration: Configuration, device: gpuopt.Device) -> BoundPlan:
         out = _core.empty(exact.shape, dtype, device, True)
         a, b, c = (None if array is None else _core.to_device(array, device, True) for array in host)
-        return Bound(prepare_gemm(a, b, out, configuration, C=c, **numbers), out)  # type: ignore[arg-type]
+        return BoundPlan(prepare_gemm(a, b, out, configuration, C=c, **numbers), out)  # type: ignore[arg-type]
 
     m, n = exact.shape[-2:]
     return Problem(

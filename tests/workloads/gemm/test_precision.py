@@ -89,11 +89,11 @@ def test_a_probe_that_fails_is_a_reason(any_device: gpuopt.Device, monkeypatch: 
 
 def test_small_products_are_not_split(any_device: gpuopt.Device) -> None:
     float32 = np.dtype(np.float32)
-    assert precision.ways(any_device, float32, "fast_fp32", multiplications=1e6) == [
+    assert precision.fallbacks(any_device, float32, "fast_fp32", multiplications=1e6) == [
         precision.choose(any_device, float32)
     ]
     with pytest.raises(UnsupportedError, match="made of float32 arrays"):
-        precision.ways(any_device, np.dtype(np.float64), "fast_fp32", multiplications=1e6)
+        precision.fallbacks(any_device, np.dtype(np.float64), "fast_fp32", multiplications=1e6)
 
 
 @pytest.mark.usefixtures("asked_anew")
@@ -115,10 +115,10 @@ def test_a_probe_that_passes_is_not_repeated(any_device: gpuopt.Device, monkeypa
     assert len(tried) == 2
     assert precision.choose(any_device, float32, "fast_fp32").parameters["TYPE"] == 2
     # Narrow numbers first, float32 itself last.
-    ways = precision.ways(any_device, float32, "fast_fp32")
-    assert [way.variant for way in ways[:2]] == ["tensor", "tensor"]
-    assert ways[0].parameters["TYPE"] == 0
-    assert ways[-1] == precision.choose(any_device, float32)
+    fallbacks = precision.fallbacks(any_device, float32, "fast_fp32")
+    assert [way.variant for way in fallbacks[:2]] == ["tensor", "tensor"]
+    assert fallbacks[0].parameters["TYPE"] == 0
+    assert fallbacks[-1] == precision.choose(any_device, float32)
 
 
 def test_a_precision_and_a_variant_agree(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:

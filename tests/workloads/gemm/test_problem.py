@@ -10,8 +10,8 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, MismatchError, ParameterError, UnsupportedError, lab, problems
-from gpuopt.lab.run.candidates import peer_target
-from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger
+from gpuopt.lab.run.candidates import peer_candidate
+from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer
 from gpuopt.lab.timing.verification import compare
 from gpuopt.problem import Peer
 from gpuopt.workloads.gemm import peers as peers_of_gemm
@@ -85,8 +85,8 @@ def test_tolerances_by_precision() -> None:
 def test_what_is_tuned_is_of_the_precision_asked_for() -> None:
     native, short = problems.gemm(8), problems.gemm(8, precision="tf32x3")
     split = Configuration("tensor", **FORMS["tf32x3"].parameters)
-    assert native.traits == {"precision": "native"}
-    assert short.traits == {"precision": "tf32x3"}
+    assert native.input_properties == {"precision": "native"}
+    assert short.input_properties == {"precision": "tf32x3"}
     assert (native.tunable(Configuration("naive")), native.tunable(split)) == (True, False)
     assert (short.tunable(Configuration("naive")), short.tunable(split)) == (False, True)
     assert list(native.calls) == ["gpuopt.gemm(A, B)"]
@@ -130,12 +130,12 @@ def test_a_peer_may_have_a_tolerance_of_its_own() -> None:
         return given.inputs["A"].astype(np.float16).astype(np.float32) @ given.inputs["B"]
 
     short = Peer("short", lambda given: given, rounded, tolerance=peers_of_gemm.short_sums(2.0**-10))
-    target = peer_target(problem, short, {}, Ledger())
+    target = peer_candidate(problem, short, {}, PhaseTimer())
     assert target.fields["flops"] == problem.flops
     assert 1e-5 < target.fields["l2_rel"] < 1e-3
     exact = Peer("exact", lambda given: given, rounded)
     with pytest.raises(MismatchError):
-        peer_target(problem, exact, {}, Ledger())
+        peer_candidate(problem, exact, {}, PhaseTimer())
     with pytest.raises(UnsupportedError, match="float32 alone"):
         peers_of_gemm.require_float32(False)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import gpuopt
 from gpuopt import Configuration, _core
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.workloads.spmv import reference as oracle
 from gpuopt.workloads.spmv.operation import prepare_spmv
 from harness import Room, Run, as_it_stands, draws, every_level, on, on_each
@@ -93,11 +93,11 @@ def make(label: str, configuration: Configuration, device: gpuopt.Device) -> Pro
     data, offsets, shape = matrix_of(name, dtype)
     x, reference, allowed = _known(name, dtype, configuration.parameters.get("HALF") == 1)
 
-    def prepare(configuration: Configuration, device: gpuopt.Device) -> Bound:
+    def prepare(configuration: Configuration, device: gpuopt.Device) -> BoundPlan:
         matrix = gpuopt.DiaMatrix((data, offsets), shape, device=device)
         assert matrix.symmetric == (name.startswith("symmetric") or name in ("one", "no-diagonals"))
         out = _core.empty((shape[0],), data.dtype, device, True)
-        return Bound(prepare_spmv(matrix, gpuopt.to_device(x, device), out, configuration), out)
+        return BoundPlan(prepare_spmv(matrix, gpuopt.to_device(x, device), out, configuration), out)
 
     sizes = {"rows": shape[0], "columns": shape[1], "diagonals": len(offsets)}
     inputs = {"data": data, "offsets": offsets, "x": x}

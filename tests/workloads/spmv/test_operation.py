@@ -21,7 +21,7 @@ def laplacian(n: int = 200, dtype: str = "float32") -> sparse.dia_array:
 def variants_for(matrix: gpuopt.DiaMatrix) -> list[str]:
     """The variants whose demands a matrix meets."""
     met = {"symmetric": matrix.symmetric, "grid": matrix.grid_width > 0, "columns": True}
-    return [v.name for v in gpuopt.variants("spmv") if all(met[trait] for trait in v.traits)]
+    return [v.name for v in gpuopt.variants("spmv") if all(met[name] for name in v.input_properties)]
 
 
 def vector(*shape: int, dtype: str = "float32", seed: int = 3) -> np.ndarray:
@@ -169,8 +169,8 @@ def test_a_matrix_says_what_it_runs(device: gpuopt.Device) -> None:
         chosen = matrix.configuration
         assert set(chosen.parameters) == {p.name for p in table[chosen.variant].parameters}
         assert chosen.parameters.get("HALF", 0) == 0  # never less accurate unasked
-        assert table[matrix.resolve(None, columns=True).variant].traits == ["columns"]
-    assert "symmetric" not in table[unsymmetric.configuration.variant].traits
+        assert table[matrix.resolve(None, columns=True).variant].input_properties == ["columns"]
+    assert "symmetric" not in table[unsymmetric.configuration.variant].input_properties
     assert symmetric.resolve("basic").variant == "basic"
     if device.type == "cpu":
         assert symmetric.configuration.variant == "symmetric_sliced"
@@ -258,8 +258,8 @@ def test_a_record_that_does_not_fit_gives_way(device: gpuopt.Device, monkeypatch
     resolve = gpuopt.configuration.resolve
     monkeypatch.setattr(
         "gpuopt.workloads.spmv.matrix.resolve",
-        lambda workload, device, dtype, variant=None, traits=None: (
-            resolve(workload, device, dtype, variant, traits) if variant else chosen
+        lambda workload, device, dtype, variant=None, input_properties=None: (
+            resolve(workload, device, dtype, variant, input_properties) if variant else chosen
         ),
     )
     assert M.configuration == chosen

@@ -6,7 +6,7 @@ import numpy as np
 
 import gpuopt
 from gpuopt import Configuration, _core
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.workloads.common import rounding
 from gpuopt.workloads.tmv import reference as oracle
 from gpuopt.workloads.tmv.operation import prepare_tmv
@@ -28,10 +28,10 @@ def make(name: str, configuration: Configuration, device: gpuopt.Device) -> Prob
     rows, cols = map(int, shape.split("x"))
     A, v = operands(rows, cols, dtype)
 
-    def prepare(configuration: Configuration, device: gpuopt.Device) -> Bound:
+    def prepare(configuration: Configuration, device: gpuopt.Device) -> BoundPlan:
         out = _core.empty((cols,), A.dtype, device, True)
         plan = prepare_tmv(gpuopt.to_device(A, device), gpuopt.to_device(v, device), out, configuration)
-        return Bound(plan, out)
+        return BoundPlan(plan, out)
 
     allowed = rounding.tolerance(oracle.abs_sum(A, v), rows, dtype)
     sizes = {"rows": rows, "cols": cols}

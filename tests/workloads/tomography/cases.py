@@ -12,7 +12,7 @@ import gpuopt
 import rays
 from gpuopt import Configuration, _core
 from gpuopt import tomo as gt
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.tomo import on_device
 from gpuopt.workloads.tomography import problem as made
 from gpuopt.workloads.tomography import reference as oracle
@@ -117,12 +117,12 @@ def ray_problem(scan: str, configuration: Configuration, device: gpuopt.Device) 
     allowed = (TEXTURE if texture else ROUNDED) * np.sqrt(np.mean(expected**2))
     kernels = on_device.kernel_geometry(*RAYS[scan])
 
-    def prepare(configuration: Configuration, device: gpuopt.Device) -> Bound:
+    def prepare(configuration: Configuration, device: gpuopt.Device) -> BoundPlan:
         out, taken = _core.empty(expected.shape, rays.FLOAT, device, True), gpuopt.to_device(given, device)
         image, data = (out, taken) if family == "adjoint" else (taken, out)
         name, parameters = configuration.variant, configuration.parameters
         plan = _core.prepare_joseph(None, image, data, kernels, accumulate=False, variant=name, parameters=parameters)
-        return Bound(plan.prepared, out)
+        return BoundPlan(plan.prepared, out)
 
     sizes = {"given": given.size, "result": expected.size}
     return Problem(

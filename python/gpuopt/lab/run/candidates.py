@@ -29,9 +29,9 @@ from gpuopt.lab.rows.facts import Environment
 from gpuopt.lab.rows.schema import CacheState, Role, Row, Status, sha256
 from gpuopt.lab.timing import samplers, verification
 from gpuopt.lab.timing.fields import Clock, Errors
-from gpuopt.lab.timing.protocol import Ledger
+from gpuopt.lab.timing.protocol import PhaseTimer
 from gpuopt.lab.timing.samplers import Sampler
-from gpuopt.problem import AnyPeer, Bound, Problem, Work, work_of
+from gpuopt.problem import AnyPeer, BoundPlan, Problem, Work, work_of
 
 
 def status_of(error: Exception) -> Status:
@@ -53,7 +53,7 @@ def failure(error: Exception) -> Row:
 
 
 @dataclass
-class Target:
+class Candidate:
     """Something to time, verified. ``fields`` go into each of its rows."""
 
     label: str
@@ -70,7 +70,7 @@ class Target:
         """Bytes by memory class of one run."""
         return self.work.get("bytes") or {}
 
-    def reads_what(self, other: Target) -> bool:
+    def reads_what(self, other: Candidate) -> bool:
         """Whether this ceiling reads the data of ``other``."""
         return self.source is not None and other.source is not None and self.source.shares_memory(other.source)
 
@@ -125,24 +125,24 @@ def kernel_fields(prepared: Prepared) -> Row:
     }
 
 
-def variant_target(
+def variant_candidate(
     problem: Problem,
     configuration: Configuration,
     preset: str | None,
     device: Device,
     common: Row,
-    ledger: Ledger,
+    phases: PhaseTimer,
     flush: Callable[[], None] | None,
     clock_of: Callable[[Row], Clock | None],
-) -> Target:
+) -> Candidate:
     """A configuration, built, bound and verified.
 
     ``clock_of(fields)`` is the clock of stored rows that this one continues, None where there are none. Raises whatever
     the problem, the build or the verification raises.
     """
-    with ledger("build and upload"):
-        bound: Bound = problem.prepare(configuration, device)
-    with ledger("verify"):
+    with phases("build and upload"):
+        bound: BoundPlan = problem.prepare(configuration, device)
+    with phases("verify"):
         errors = verification.verify(bound, problem, configuration)
     work: Work = {**bound.work, "counted": problem.counted}
     fields: Row = {**common, **kernel_fields(bound.prepared), **errors}
@@ -158,29 +158,29 @@ def variant_target(
         "special": work["special"] or None,
         "counted": dict(problem.counted) or None,
     }
-    with ledger("warm-up"):
+    with phases("warm-up"):
         sampler = samplers.device_sampler(bound.prepared, clock_step_ns(device.index), flush, clock_of(fields))
     fields["clock"] = sampler.clock
 
     def check() -> None:
         verification.check_again(bound, problem, configuration)
 
-    return Target(str(configuration), "variant", fields, sampler, check, work, bound.prepared.source, bound.doubled)
+    return Candidate(str(configuration), "variant", fields, sampler, check, work, bound.prepared.source, bound.doubled)
 
 
-def peer_target(
+def peer_candidate(
     problem: Problem,
     peer: AnyPeer,
     common: Row,
-    ledger: Ledger,
+    phases: PhaseTimer,
     flush: Callable[[], None] | None = None,
     clock_of: Callable[[Row], Clock | None] = lambda fields: None,
-) -> Target:
-    """A peer with its state made and its result verified; ``clock_of`` as in :func:`variant_target`.
+) -> Candidate:
+    """A peer with its state made and its result verified; ``clock_of`` as in :func:`variant_candidate`.
 
     Raises whatever the peer raises.
     """
-    with ledger("build and upload"):
+    with phases("build and upload"):
         state = peer.prepare(problem)
     own_clock = peer.sample
 
@@ -192,18 +192,23 @@ def peer_target(
     common = common | {"platform": peer.platform, "options": peer.platform}
     allowed = problem.tolerance if peer.tolerance is None else peer.tolerance(problem)
     return _checked(
-        problem, "peer", peer.name, lambda: peer.fetch(peer.run(state)), sampler_of, common, ledger, allowed
+        problem, "peer", peer.name, lambda: peer.fetch(peer.run(state)), sampler_of, common, phases, allowed
     )
 
 
-def call_target(
-    problem: Problem, name: str, device: Device, common: Row, ledger: Ledger, flush: Callable[[], None] | None = None
-) -> Target:
+def call_candidate(
+    problem: Problem,
+    name: str,
+    device: Device,
+    common: Row,
+    phases: PhaseTimer,
+    flush: Callable[[], None] | None = None,
+) -> Candidate:
     """One of the problem's whole calls, verified, by the host's clock. Raises what the call raises."""
-    with ledger("build and upload"):
+    with phases("build and upload"):
         run = problem.calls[name](device)
     common = common | {"options": f"gpuopt {_core.__version__}"}
-    return _checked(problem, "call", name, run, lambda _: samplers.wall_sampler(run, flush), common, ledger)
+    return _checked(problem, "call", name, run, lambda _: samplers.wall_sampler(run, flush), common, phases)
 
 
 def _checked(
@@ -213,29 +218,29 @@ def _checked(
     result: Callable[[], Any],
     sampler_of: Callable[[Row], Sampler],
     common: Row,
-    ledger: Ledger,
+    phases: PhaseTimer,
     tolerance: np.ndarray | None = None,
-) -> Target:
+) -> Candidate:
     """The target of a call or a peer, of which only the ``result`` is seen; it is held against the reference."""
     allowed = problem.tolerance if tolerance is None else tolerance
 
     def check() -> Errors:
         return verification.compare(problem.seen(np.asarray(result())), problem.reference, allowed)
 
-    with ledger("verify"):
+    with phases("verify"):
         errors = check()
     fields: Row = {**common, **errors, "variant": name, "configuration": name, "params": {}, "flops": problem.flops}
     fields |= {"counted": dict(problem.counted) or None}
     fields |= {"source_sha256": None, "local_size": None, "global_size": None}
-    with ledger("warm-up"):
+    with phases("warm-up"):
         sampler = sampler_of(fields)
     fields["clock"] = sampler.clock
-    return Target(name, role, fields, sampler, check, {"flops": problem.flops, "counted": problem.counted})
+    return Candidate(name, role, fields, sampler, check, {"flops": problem.flops, "counted": problem.counted})
 
 
-def overhead_target(device: Device, common: Row, ledger: Ledger, notes: list[str]) -> Target:
+def overhead_candidate(device: Device, common: Row, phases: PhaseTimer, notes: list[str]) -> Candidate:
     """The time of a launch: of the smallest read, queued back to back."""
-    with ledger("ceilings"):
+    with phases("ceilings"):
         tests = BandwidthTest(device, 0, notes).candidates()
         reads = (found for found in tests if found[0].variant.startswith("read"))
         found = next(reads, None)  # not the fastest: which one that is may differ from run to run
@@ -245,41 +250,43 @@ def overhead_target(device: Device, common: Row, ledger: Ledger, notes: list[str
         sampler = samplers.device_sampler(prepared, clock_step_ns(device.index), None, "batch")
     fields = _microbench_fields(configuration, prepared, sampler, common, prepared.work["bytes"]["dram"])
     fields |= {"variant": "launch", "configuration": "launch"}
-    return Target("launch", "overhead", fields, sampler, lambda: None, work_of(prepared))
+    return Candidate("launch", "overhead", fields, sampler, lambda: None, work_of(prepared))
 
 
-def ceiling_targets(
+def ceiling_candidates(
     device: Device,
     footprint_bytes: int,
     common: Row,
-    ledger: Ledger,
+    phases: PhaseTimer,
     flush: Callable[[], None] | None,
     notes: list[str],
-    variants: Sequence[Target] = (),
+    variants: Sequence[Candidate] = (),
     keep: int = 2,
-) -> list[Target]:
+) -> list[Candidate]:
     """The ceilings of memory: the fastest reads and the fastest copies at this footprint, ``keep`` of each, and the
     fastest reads of the data that each of the ``variants`` reads, since the rate depends on where data lie in memory.
 
     Where the memory has no room for the footprint, a smaller one is taken, and ``notes`` say so.
     """
-    with ledger("ceilings"):
+    with phases("ceilings"):
         test = BandwidthTest.fitting(device, footprint_bytes, notes)
         found = sorted(test.candidates(), key=lambda item: -item[2])
-    targets = []
+    candidates = []
     for kind in ("read", "copy"):
         for configuration, prepared, _ in [item for item in found if item[0].variant.startswith(kind)][:keep]:
-            with ledger("ceilings"):
+            with phases("ceilings"):
                 sampler = samplers.device_sampler(prepared, clock_step_ns(device.index), flush)
             fields = _microbench_fields(configuration, prepared, sampler, common, test.footprint_bytes)
-            targets.append(Target(str(configuration), "ceiling", fields, sampler, lambda: None, work_of(prepared)))
+            candidates.append(
+                Candidate(str(configuration), "ceiling", fields, sampler, lambda: None, work_of(prepared))
+            )
     reads = [configuration for configuration, _, _ in found if configuration.variant.startswith("read")]
     for variant in variants:
-        if variant.source is None or any(target.reads_what(variant) for target in targets):
+        if variant.source is None or any(candidate.reads_what(variant) for candidate in candidates):
             continue
         for read in reads[:keep]:
             try:
-                with ledger("ceilings"):
+                with phases("ceilings"):
                     prepared = test.of_source(read, variant.source)
                     sampler = samplers.device_sampler(prepared, clock_step_ns(device.index), flush)
             except Error as error:  # no whole number of its vectors, say: the others stand
@@ -289,10 +296,10 @@ def ceiling_targets(
             label = f"{read} of the data of {variant.label}"
             fields |= {"configuration": label, "params": {**read.parameters, "of": variant.label}}
             work = work_of(prepared)
-            targets.append(Target(label, "ceiling", fields, sampler, lambda: None, work, variant.source))
-    if not targets:
+            candidates.append(Candidate(label, "ceiling", fields, sampler, lambda: None, work, variant.source))
+    if not candidates:
         raise Error(f"no bandwidth kernel runs on {device.name}: there is no ceiling to hold a bound against")
-    return targets
+    return candidates
 
 
 def _microbench_fields(

@@ -15,10 +15,10 @@ from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import Row, resume_key, time_ms
 from gpuopt.lab.rows.study_rows import ProblemInfo
 from gpuopt.lab.run.blocks import throttled, timed
-from gpuopt.lab.run.candidates import Target, environment_row, failure
+from gpuopt.lab.run.candidates import Candidate, environment_row, failure
 from gpuopt.lab.timing import samplers, statistics
 from gpuopt.lab.timing.progress import Bar
-from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger, Protocol
+from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer, Protocol
 from gpuopt.selection import Selector, select
 
 PAIRS = 6  # a run and one with twice its work, so many times: the fewest whose median has an interval
@@ -71,7 +71,7 @@ class Question(Interface):
     def fields(self) -> Row:
         """What the row says of the question before it is asked."""
 
-    def target(self, run: SurveyRun) -> Target:
+    def candidate(self, run: SurveyRun) -> Candidate:
         """Built, bound and verified. Raises what forbids it."""
 
     @classmethod
@@ -85,7 +85,7 @@ class SurveyRun:
     def __init__(self, workload: str, device: Device, protocol: Protocol, recorder: Recorder) -> None:
         self.workload = workload
         self.device, self.protocol, self.recorder = device, protocol, recorder
-        self.ledger = Ledger()
+        self.phases = PhaseTimer()
         facts = environment(device)
         self.env_hash = facts["env_hash"]
         recorder.keep(environment_row(device, facts))
@@ -103,47 +103,49 @@ class SurveyRun:
         """The row of one point, measured or found."""
         fields = point.fields()
         try:
-            target = point.target(self)
-            fields = target.fields
-            found = self.recorder.found(resume_key(target.fields), "point")
+            candidate = point.candidate(self)
+            fields = candidate.fields
+            found = self.recorder.found(resume_key(candidate.fields), "point")
             if found is None:
-                self.recorder.keep(self.taken(target))
+                self.recorder.keep(self.taken(candidate))
         except (Error, MemoryError) as error:
             self.recorder.keep({**self.common, **fields, **failure(error), "kind": "point", "role": "variant"})
 
-    def taken(self, target: Target) -> Row:
+    def taken(self, candidate: Candidate) -> Row:
         """Samples of one point, checked again afterwards."""
-        with self.ledger("warm-up"):
-            warmed = samplers.warm_up(target.sampler, self.protocol)
-        with self.ledger("samples"):
-            taken = samplers.search_samples(target.sampler, self.protocol)
-            doubled = self.doubled(target) if target.doubled is not None else None
-        with self.ledger("verify"):
-            target.check()
+        with self.phases("warm-up"):
+            warmed = samplers.warm_up(candidate.sampler, self.protocol)
+        with self.phases("samples"):
+            taken = samplers.search_samples(candidate.sampler, self.protocol)
+            doubled = self.doubled(candidate) if candidate.doubled is not None else None
+        with self.phases("verify"):
+            candidate.check()
         state = device_state(self.device)
-        row: Row = {**timed(target, taken, throttled(state)), **state}
+        row: Row = {**timed(candidate, taken, throttled(state)), **state}
         if doubled is not None:
             row["doubled"] = doubled.median
             if doubled.hi < 2 * (1 - DOUBLE_BAND) or doubled.lo > 2 * (1 + DOUBLE_BAND):
                 row["flags"].append("suspicious")
-        loads = (target.work.get("special") or {}).get("load")
+        loads = (candidate.work.get("special") or {}).get("load")
         row["latency_ns"] = time_ms(row) * 1e6 / loads if loads else None
         return row | {"kind": "point", "role": "variant", "warmup_ms": warmed}
 
-    def doubled(self, target: Target) -> statistics.MedianCI:
+    def doubled(self, candidate: Candidate) -> statistics.MedianCI:
         """How many times the time of a run one of twice its work takes; its launch counts in both."""
-        assert target.doubled is not None
-        sampler = samplers.device_sampler(target.doubled, clock_step_ns(self.device.index), None, target.sampler.clock)
+        assert candidate.doubled is not None
+        sampler = samplers.device_sampler(
+            candidate.doubled, clock_step_ns(self.device.index), None, candidate.sampler.clock
+        )
         ratios = []
         for _ in range(PAIRS):
-            (once,), (twice,) = target.sampler.take(1), sampler.take(1)
+            (once,), (twice,) = candidate.sampler.take(1), sampler.take(1)
             ratios.append(twice / once)
         return statistics.ratio_ci(ratios)
 
     def study(self, name: str, interrupted: bool) -> Study:
         self.recorder.note_other_environments(self.env_hash)
-        info: ProblemInfo = {"name": name, "workload": self.workload, "wall_s": self.ledger.wall_s}
-        info["harness_s"] = self.ledger.harness_s
+        info: ProblemInfo = {"name": name, "workload": self.workload, "wall_s": self.phases.wall_s}
+        info["harness_s"] = self.phases.harness_s
         notes = list(dict.fromkeys(self.recorder.notes))
         if interrupted:
             notes.append("interrupted: what was finished is here and in the file; the same call goes on from there")

@@ -23,20 +23,20 @@ from gpuopt.lab.rows.schema import CacheState, Kind, Role, Row, resume_key, time
 from gpuopt.lab.rows.study_rows import ProblemInfo
 from gpuopt.lab.run.blocks import Comparison, timed
 from gpuopt.lab.run.candidates import (
-    Target,
-    call_target,
-    ceiling_targets,
+    Candidate,
+    call_candidate,
+    ceiling_candidates,
     environment_row,
     failure,
-    overhead_target,
-    peer_target,
+    overhead_candidate,
+    peer_candidate,
     problem_fields,
-    variant_target,
+    variant_candidate,
 )
 from gpuopt.lab.run.search import search
 from gpuopt.lab.timing import samplers
 from gpuopt.lab.timing.progress import Bar
-from gpuopt.lab.timing.protocol import PROTOCOLS, Ledger, Protocol
+from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer, Protocol
 from gpuopt.lab.timing.samplers import HOPELESS
 from gpuopt.problem import AnyPeer, Problem
 from gpuopt.selection import Selector, select
@@ -124,7 +124,7 @@ def fitting_variants(problem: Problem) -> list[str]:
     """The variants of the problem's workload that can answer it: those of its family, and without those for inputs of
     another kind (such as several columns, where x is one vector)."""
     rows = [row for row in tables.variants(problem.workload) if not problem.family or row.family == problem.family]
-    return [row.name for row in rows if all(problem.traits.get(trait, True) for trait in row.traits)]
+    return [row.name for row in rows if all(problem.input_properties.get(name, True) for name in row.input_properties)]
 
 
 def what_to_measure(
@@ -195,10 +195,10 @@ class SweepRun:
     profile: profiles.Profile | None = None
     flush: Callable[[], None] | None = None  # empties the caches before each sample of a cold sweep
     bound_by: str = "dram"  # the memory whose bandwidth is measured beside the variants
-    targets: list[Target] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
     band: float | None = None
     interrupted: bool = False
-    ledger: Ledger = field(default_factory=Ledger)
+    phases: PhaseTimer = field(default_factory=PhaseTimer)
 
     def __post_init__(self) -> None:
         self.recorder.notes += self.problem.notes
@@ -222,7 +222,7 @@ class SweepRun:
             self.recorder.notes.append(
                 "this device has no profile: bounds are those of memory alone; `gpuopt profile` measures the others"
             )
-        with self.ledger("ceilings"):
+        with self.phases("ceilings"):
             footprint = self.problem.footprint_bytes
             notes = self.recorder.notes
             state: CacheState = "cold" if cache == "cold" else caches.cache_state(self.device, footprint, notes)
@@ -242,18 +242,18 @@ class SweepRun:
             self.add(call, None, partial(self.call, call), bar, "call")
         for peer in peers:
             self.add(peer.name, None, partial(self.peer, peer), bar, "peer")
-        if not any(target.role == "variant" for target in self.targets):
+        if not any(candidate.role == "variant" for candidate in self.candidates):
             self.recorder.notes.append("no variant of this workload runs here; the rows say why")
             return
         bar.say("ceilings")
         self.add_ceilings()
         comparison = Comparison(
-            self.targets,
+            self.candidates,
             self.bound_by,
             self.device,
             self.protocol,
             self.recorder,
-            self.ledger,
+            self.phases,
             self.problem.seed,
             self.profile,
         )
@@ -266,42 +266,44 @@ class SweepRun:
         """What bounds and launches are held against; without them the comparison goes on."""
         notes, footprint = self.recorder.notes, self.problem.footprint_bytes
         try:
-            self.targets += ceiling_targets(
-                self.device, footprint, self.common, self.ledger, self.flush, notes, self.targets
+            self.candidates += ceiling_candidates(
+                self.device, footprint, self.common, self.phases, self.flush, notes, self.candidates
             )
         except Error as error:
             notes.append(f"no share of a bound is told, for no ceiling could be measured: {error}")
         try:
-            self.targets.append(overhead_target(self.device, self.common, self.ledger, notes))
+            self.candidates.append(overhead_candidate(self.device, self.common, self.phases, notes))
         except Error as error:
             notes.append(f"the time of a launch could not be measured: {error}")
 
-    def variant(self, named: Named) -> Target:
-        return variant_target(
+    def variant(self, named: Named) -> Candidate:
+        return variant_candidate(
             self.problem,
             named.configuration,
             named.preset,
             self.device,
             self.common,
-            self.ledger,
+            self.phases,
             self.flush,
             self.recorder.clock_of,
         )
 
-    def peer(self, peer: AnyPeer) -> Target:
-        return peer_target(self.problem, peer, self.common, self.ledger, self.flush, self.recorder.clock_of)
+    def peer(self, peer: AnyPeer) -> Candidate:
+        return peer_candidate(self.problem, peer, self.common, self.phases, self.flush, self.recorder.clock_of)
 
-    def call(self, name: str) -> Target:
-        return call_target(self.problem, name, self.device, self.common, self.ledger, self.flush)
+    def call(self, name: str) -> Candidate:
+        return call_candidate(self.problem, name, self.device, self.common, self.phases, self.flush)
 
-    def add(self, name: str, named: Named | None, make: Callable[[], Target], bar: Bar, role: Role = "variant") -> None:
+    def add(
+        self, name: str, named: Named | None, make: Callable[[], Candidate], bar: Bar, role: Role = "variant"
+    ) -> None:
         """A target for the comparison, warmed up; or its failure as a row."""
         bar.say(str(named.configuration) if named else name)
         try:
-            target = make()
-            with self.ledger("warm-up"):
-                target.fields["warmup_ms"] = samplers.warm_up(target.sampler, self.protocol)
-            self.targets.append(target)
+            candidate = make()
+            with self.phases("warm-up"):
+                candidate.fields["warmup_ms"] = samplers.warm_up(candidate.sampler, self.protocol)
+            self.candidates.append(candidate)
         except Exception as error:
             if role != "peer" and not isinstance(error, Error):
                 raise  # a bug of ours; a peer may fail in any way it likes
@@ -353,8 +355,8 @@ class SweepRun:
         that takes more than ``hopeless_ms`` gets a few samples only."""
         bar.say(str(named.configuration))
         try:
-            target = self.variant(named)
-            row = self.recorder.found(resume_key(target.fields)) or self.searched(target, hopeless_ms)
+            candidate = self.variant(named)
+            row = self.recorder.found(resume_key(candidate.fields)) or self.searched(candidate, hopeless_ms)
             return time_ms(row) if row["status"] == "ok" else None
         except Error as error:
             self.failed("search", error, named.configuration.variant, named)
@@ -362,15 +364,15 @@ class SweepRun:
         finally:
             bar.step()
 
-    def searched(self, target: Target, hopeless_ms: float) -> Row:
+    def searched(self, candidate: Candidate, hopeless_ms: float) -> Row:
         """Samples of one configuration, checked again afterwards, as a kept row."""
-        with self.ledger("warm-up"):
-            warmed = samplers.warm_up(target.sampler, self.protocol, hopeless_ms)
-        with self.ledger("samples"):
-            taken = samplers.search_samples(target.sampler, self.protocol, hopeless_ms)
-        with self.ledger("verify"):
-            target.check()
-        row = timed(target, taken)
+        with self.phases("warm-up"):
+            warmed = samplers.warm_up(candidate.sampler, self.protocol, hopeless_ms)
+        with self.phases("samples"):
+            taken = samplers.search_samples(candidate.sampler, self.protocol, hopeless_ms)
+        with self.phases("verify"):
+            candidate.check()
+        row = timed(candidate, taken)
         return self.recorder.keep(row | {"kind": "search", "role": "variant", "warmup_ms": warmed})
 
     def study(self) -> Study:
@@ -384,8 +386,8 @@ class SweepRun:
             "seed": self.problem.seed,
             "footprint_bytes": self.problem.footprint_bytes,
             "flops_counted": self.problem.flops_counted,
-            "wall_s": self.ledger.wall_s,
-            "harness_s": self.ledger.harness_s,
+            "wall_s": self.phases.wall_s,
+            "harness_s": self.phases.harness_s,
         }
         if self.band is not None:
             info["band"] = self.band

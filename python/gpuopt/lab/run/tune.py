@@ -24,25 +24,25 @@ from gpuopt.problem import Problem
 from gpuopt.records import Record
 from gpuopt.selection import Selector, select
 
-Traits = frozenset[str]  # those that an input has
+InputProperties = frozenset[str]  # those that an input has
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The configuration chosen for inputs that have ``traits``; ``row`` is its summary.
+    """The configuration chosen for inputs that have ``input_properties``; ``row`` is its summary.
 
     ``before`` is the summary of what a plain call used until now, ``ratio`` that of their times (new / old).
     """
 
     configuration: Configuration
-    traits: Traits
+    input_properties: InputProperties
     row: Row
     previous: Configuration
     before: Row | None
     ratio: Ratio | None
 
     def __str__(self) -> str:
-        inputs = f"{' and '.join(sorted(self.traits))} inputs" if self.traits else "any input"
+        inputs = f"{' and '.join(sorted(self.input_properties))} inputs" if self.input_properties else "any input"
         return f"for {inputs}: {self.configuration}, {_time(self.row)}; {self._gain()}"
 
     def _gain(self) -> str:
@@ -95,10 +95,10 @@ def tune(
 
     The fastest correct configuration that leaves the accuracy alone, or has the precision that the problem asks for, is
     stored for inputs of its own kind (a symmetric matrix, where its variant needs one), and the fastest among variants
-    that run on any input for the others; the problem's own ``traits`` limit both. What a plain call used until now is
-    measured in the same blocks. Rows go to ``store``, by default a file beside the records, and the same call goes on
-    where an interrupted one stopped. After an interrupt, or where nothing ran, nothing is stored. The other parameters
-    are those of :func:`sweep`.
+    that run on any input for the others; the problem's own ``input_properties`` limit both. What a plain call used
+    until now is measured in the same blocks. Rows go to ``store``, by default a file beside the records, and the same
+    call goes on where an interrupted one stopped. After an interrupt, or where nothing ran, nothing is stored. The
+    other parameters are those of :func:`sweep`.
     """
     chosen = select(device)
     workload = problem.workload
@@ -125,19 +125,23 @@ def tune(
     tuned = Tuned(study, choices)
     record = functools.partial(_record, problem, chosen, rows_file)
     try:
-        tuned.store(workload, [record(choice.configuration, choice.traits) for choice in choices])
+        tuned.store(workload, [record(choice.configuration, choice.input_properties) for choice in choices])
         if _resolved(problem, chosen, held) != choices[0].configuration:
-            tuned.store(workload, [record(choices[0].configuration, held)])  # a record of more traits stands before it
+            tuned.store(
+                workload, [record(choices[0].configuration, held)]
+            )  # a record of more properties stands before it
     except Error as error:
         tuned.not_stored(str(error))
     return tuned
 
 
-def _record(problem: Problem, device: Device, evidence: Path, configuration: Configuration, traits: Traits) -> Record:
-    """The record that makes plain calls on this device use the configuration for inputs with these traits."""
+def _record(
+    problem: Problem, device: Device, evidence: Path, configuration: Configuration, input_properties: InputProperties
+) -> Record:
+    """The record that makes plain calls on this device use the configuration for inputs with these properties."""
     match = {"name": device.name, "platform": device.platform, "type": device.type, "dtype": problem.dtype.name}
     return {
-        "match": match | dict(problem.traits) | dict.fromkeys(sorted(traits), True),
+        "match": match | dict(problem.input_properties) | dict.fromkeys(sorted(input_properties), True),
         "variant": configuration.variant,
         "parameters": configuration.parameters,
         "evidence": str(evidence.absolute()),
@@ -151,56 +155,63 @@ def rows_path(workload: str, device: Device) -> Path:
     return tuned_records.tuned_dir() / f"{workload}-{slug(device_label(device))}.jsonl"
 
 
-def _resolved(problem: Problem, device: Device, traits: Traits) -> Configuration:
-    """What a plain call uses for the problem, were ``traits`` those that its input has."""
-    known: Mapping[str, object] = dict(problem.traits) | dict.fromkeys(traits, True)
+def _resolved(problem: Problem, device: Device, input_properties: InputProperties) -> Configuration:
+    """What a plain call uses for the problem, were ``input_properties`` those that its input has."""
+    known: Mapping[str, object] = dict(problem.input_properties) | dict.fromkeys(input_properties, True)
     asked = {name: functools.partial(known.get, name) for name in known}
     try:
-        return resolution.resolve(problem.workload, device, problem.dtype.name, traits=asked)
+        return resolution.resolve(problem.workload, device, problem.dtype.name, input_properties=asked)
     except ParameterError:
-        if problem.untuned is None:
+        if problem.default_configuration is None:
             raise
-        return problem.untuned
+        return problem.default_configuration
 
 
-def _used_until_now(problem: Problem, device: Device) -> dict[Traits, Configuration]:
-    """What a plain call uses, for every set of traits that the input may turn out to have."""
-    named = {trait for variant in tables.variants(problem.workload) for trait in variant.traits}
-    names = sorted(named - problem.traits.keys())
+def _used_until_now(problem: Problem, device: Device) -> dict[InputProperties, Configuration]:
+    """What a plain call uses, for every set of properties that the input may turn out to have."""
+    named = {name for variant in tables.variants(problem.workload) for name in variant.input_properties}
+    names = sorted(named - problem.input_properties.keys())
     sets = [frozenset(some) for count in range(len(names) + 1) for some in itertools.combinations(names, count)]
-    return {traits: _resolved(problem, device, traits) for traits in sets}
+    return {input_properties: _resolved(problem, device, input_properties) for input_properties in sets}
 
 
-def _held(problem: Problem, study: Study) -> Traits:
-    """The traits that the problem's input has, beside those that it tells itself: a variant that needs them ran."""
+def _held(problem: Problem, study: Study) -> InputProperties:
+    """The properties that the problem's input has, beside those that it tells itself: a variant that needs them ran."""
     ran = {row["variant"] for row in study.rows if row["role"] == "variant" and row["status"] == "ok"}
-    needed = (trait for v in tables.variants(problem.workload) if v.name in ran for trait in v.traits)
-    return frozenset(needed).difference(problem.traits)
+    needed = (name for v in tables.variants(problem.workload) if v.name in ran for name in v.input_properties)
+    return frozenset(needed).difference(problem.input_properties)
 
 
-def _choices(problem: Problem, study: Study, held: Traits, used: dict[Traits, Configuration]) -> list[Choice]:
-    """The fastest for the problem's own traits, and where it needs any, the fastest that needs none."""
+def _choices(
+    problem: Problem, study: Study, held: InputProperties, used: dict[InputProperties, Configuration]
+) -> list[Choice]:
+    """The fastest for the problem's own properties, and where it needs any, the fastest that needs none."""
     groups, workload = study.groups(), problem.workload
     if not groups:
         return []
-    needs = {row.name: frozenset(row.traits).difference(problem.traits) for row in tables.variants(workload)}
+    needs = {
+        row.name: frozenset(row.input_properties).difference(problem.input_properties)
+        for row in tables.variants(workload)
+    }
     compared = {
         Configuration(str(row["variant"]), **levels(row)): row
         for row in groups[0].rows
         if row["kind"] == "summary" and row["role"] == "variant" and row["status"] == "ok"
     }
-    asked = problem.traits.get("precision", tables.NATIVE) != tables.NATIVE  # such a problem says what may be chosen
+    asked = (
+        problem.input_properties.get("precision", tables.NATIVE) != tables.NATIVE
+    )  # such a problem says what may be chosen
     standard = [c for c in compared if problem.tunable(c) and (asked or not tables.accuracy(workload, c))]
     ranked = sorted(standard, key=lambda configuration: time_ms(compared[configuration]))
     general = [configuration for configuration in ranked if not needs[configuration.variant]]
 
-    def choice(configuration: Configuration, inputs: Traits) -> Choice:
+    def choice(configuration: Configuration, inputs: InputProperties) -> Choice:
         row, before = compared[configuration], compared.get(used[inputs])
         ratio = ratio_between(groups[0], row, before) if before else None
         return Choice(configuration, needs[configuration.variant], row, used[inputs], before, ratio)
 
     found = [choice(ranked[0], held)] if ranked else []
-    if found and found[0].traits and general:
+    if found and found[0].input_properties and general:
         found.append(choice(general[0], frozenset()))
     return found
 

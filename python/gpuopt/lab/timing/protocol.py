@@ -38,7 +38,7 @@ PROTOCOLS = {
 }
 
 
-class Ledger:
+class PhaseTimer:
     """Where the wall time of a sweep went. What is left over is what the lab itself took."""
 
     def __init__(self) -> None:

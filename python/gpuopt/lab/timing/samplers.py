@@ -38,17 +38,17 @@ class Sampler:
         """Clears the lists and flags of earlier samples."""
         self.busy_ms, self.queued_ms, self.wall_ms, self.flags = [], [], [], []
 
-    def taken(self, samples: list[float], *flags: Flag) -> Taken:
+    def taken(self, samples: list[float], *flags: Flag) -> VisitSamples:
         """``samples`` with the medians of the lists, and the flags. Raises Error where the samples' median is 0."""
         if float(np.median(samples)) <= 0:
             raise Error("no time at all: the compiler removed the work, or the clock does not run")
         lists = (self.busy_ms, self.queued_ms, self.wall_ms)
         busy, queued, wall = (float(np.median(told)) if told else None for told in lists)
-        return Taken(samples, busy, queued, wall, [*flags, *self.flags])
+        return VisitSamples(samples, busy, queued, wall, [*flags, *self.flags])
 
 
 @dataclass(frozen=True)
-class Taken:
+class VisitSamples:
     """The samples of one visit in ms a run, the medians of what kernels, queue and the host's clock say, and flags."""
 
     samples: list[float]
@@ -207,7 +207,7 @@ def warm_up(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -
         previous = median
 
 
-def search_samples(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -> Taken:
+def search_samples(sampler: Sampler, protocol: Protocol, hopeless_ms: float = np.inf) -> VisitSamples:
     """Samples until the interval is as narrow as the protocol asks, or its time is spent (flag ``unconverged``); only a
     few where the first ones all take more than ``hopeless_ms`` (flag ``cut_short``)."""
     sampler.begin()
@@ -247,7 +247,7 @@ def visit_count(sampler: Sampler, times: Sequence[float], wall_s: float, seconds
     return max(least, min(int(np.ceil(seconds / max(typical, 1e-6))), 2000))
 
 
-def visit(sampler: Sampler, protocol: Protocol) -> Taken:
+def visit(sampler: Sampler, protocol: Protocol) -> VisitSamples:
     """One visit in a block: a discarded run, then the samples. Raises Error where they show no time at all."""
     begin = time.perf_counter()
     first = sampler.take(1)

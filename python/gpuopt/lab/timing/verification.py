@@ -9,7 +9,7 @@ import numpy as np
 from gpuopt._core import MismatchError
 from gpuopt.configuration import Configuration
 from gpuopt.lab.timing.fields import Errors, VerifiedErrors
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
@@ -92,7 +92,7 @@ class _Errors:
         self.scale += float(np.dot(scale, scale))
 
 
-def verify(bound: Bound, problem: Problem, configuration: Configuration) -> VerifiedErrors:
+def verify(bound: BoundPlan, problem: Problem, configuration: Configuration) -> VerifiedErrors:
     """Poisons the output, runs once, and holds the result against the reference and the guard zones. Raises
     MismatchError."""
     tolerance = problem.tolerance_for(configuration)
@@ -104,7 +104,7 @@ def verify(bound: Bound, problem: Problem, configuration: Configuration) -> Veri
     return {**errors, "canary_ok": True}
 
 
-def check_again(bound: Bound, problem: Problem, configuration: Configuration) -> None:
+def check_again(bound: BoundPlan, problem: Problem, configuration: Configuration) -> None:
     """After timing: the output of the last sample must still be right, so accumulation and races show; where timed
     runs store nothing, one that stores is run."""
     if bound.proof is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from gpuopt._core import Device, ParameterError, empty
 from gpuopt.configuration import Configuration, complete
 from gpuopt.molecule import Molecule, Surface, electrostatic_size
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.workloads.gem import operation
 from gpuopt.workloads.gem import reference as oracle
 from gpuopt.workloads.gem.pairs import Scene, as_molecule, as_surface
@@ -62,9 +62,9 @@ def gem(
         literal = configuration.variant == "pairs" and configuration.parameters.get("FORM", 0) == 0
         return (_LITERAL_TOLERANCE if literal else _TOLERANCE)[atoms.dtype.name] * magnitude
 
-    def prepare(configuration: Configuration, device: Device) -> Bound:
+    def prepare(configuration: Configuration, device: Device) -> BoundPlan:
         out = empty((len(points),), atoms.dtype, device, guarded=True)
-        return Bound(scene.prepare(configuration, out), out)
+        return BoundPlan(scene.prepare(configuration, out), out)
 
     def call(device: Device) -> Callable[[], np.ndarray]:
         return lambda: operation.gem(atoms, points, electrostatic_size=model.size, device=device, **options)
@@ -91,7 +91,7 @@ def gem(
         checked=rows if len(rows) < len(points) else None,
         counted={"pair": float(len(atoms) * len(points))},
         peers=peers,
-        traits={"form": scene.form},
+        input_properties={"form": scene.form},
         tunable=lambda configuration: configuration.parameters.get("DISTANCE", 0) == 0,
     )
 

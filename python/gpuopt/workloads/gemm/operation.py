@@ -10,7 +10,7 @@ from gpuopt._core import ArrayError, DeviceArray, Prepared
 from gpuopt.arrays import Array
 from gpuopt.configuration import Configuration
 from gpuopt.selection import Selector, select
-from gpuopt.workloads.gemm.precision import choose, ways
+from gpuopt.workloads.gemm.precision import choose, fallbacks
 
 
 def gemm(
@@ -67,7 +67,7 @@ def gemm(
     """
     dtype, *sizes = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
     chosen = A.device if device is None and isinstance(A, DeviceArray) else select(device)
-    *before, last = ways(chosen, dtype, precision, variant, math.prod(sizes))
+    *before, last = fallbacks(chosen, dtype, precision, variant, math.prod(sizes))
 
     def product(configuration: Configuration) -> Array:
         name, parameters = configuration.variant, configuration.parameters

@@ -93,7 +93,7 @@ def choose(
     return _configuration(device, precision, variant)
 
 
-def ways(
+def fallbacks(
     device: Device,
     dtype: np.dtype,
     precision: str | None = None,

@@ -10,7 +10,7 @@ import numpy as np
 from gpuopt._core import Device, ParameterError, empty
 from gpuopt.arrays import to_device
 from gpuopt.configuration import Configuration, complete
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory, rounding
 from gpuopt.workloads.common.on_devices import OnDevices
@@ -69,9 +69,9 @@ def gemm(
         relative = form.tolerance(k) if form else (k + 2) * rounding.unit_roundoff(kind)
         return np.asarray(relative * magnitude + flushed)
 
-    def prepare(configuration: Configuration, device: Device) -> Bound:
+    def prepare(configuration: Configuration, device: Device) -> BoundPlan:
         out = empty((m, n), kind, device, guarded=True)
-        return Bound(operation.prepare_gemm(*held(device), out, configuration), out)
+        return BoundPlan(operation.prepare_gemm(*held(device), out, configuration), out)
 
     return Problem(
         workload="gemm",
@@ -91,8 +91,10 @@ def gemm(
         tolerance_of=lambda configuration: tolerance(_form(configuration)[1]),
         calls=dict(_call(a, b, asked) for asked in ([precision, FAST_FP32] if fast else [precision])),
         checked=rows,
-        traits={"precision": precision or NATIVE},
-        untuned=complete("gemm", Configuration("tensor", **FORMS[precision].parameters)) if precision else None,
+        input_properties={"precision": precision or NATIVE},
+        default_configuration=complete("gemm", Configuration("tensor", **FORMS[precision].parameters))
+        if precision
+        else None,
         # Sums that stay in the tensor unit lose digits with every step (PROMOTE=0).
         tunable=lambda configuration: (
             _form(configuration)[0] == (precision or NATIVE) and configuration.parameters.get("PROMOTE", 1) == 1

@@ -13,7 +13,7 @@ from gpuopt._core import MismatchError
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device.bandwidth import clock_step_ns
 from gpuopt.lab.rows.schema import Row
-from gpuopt.lab.run.candidates import Target, kernel_fields, problem_fields, variant_target
+from gpuopt.lab.run.candidates import Candidate, kernel_fields, problem_fields, variant_candidate
 from gpuopt.lab.run.survey import SurveyRun
 from gpuopt.lab.timing import samplers
 from gpuopt.problem import work_of
@@ -53,17 +53,17 @@ class Point:
             "sizes": {"bytes": self.bytes, "width": self.width, "trips": self.trips},
         }
 
-    def target(self, run: SurveyRun) -> Target:
+    def candidate(self, run: SurveyRun) -> Candidate:
         """Build, bind and verify the kernel. Raises the error that forbids it, which becomes the row's status."""
         exact = tables.complete("microbench", self.configuration)
-        with run.ledger("data"):
+        with run.phases("data"):
             problem = microbenchmark(
                 exact, self.dtype, self.bytes, width=self.width, trips=self.trips, device=run.device
             )
         # The state is always "hot": some points ask which cache holds a working set, so none flushes a cache.
         common = problem_fields(problem, run.device, run.protocol.name, "hot", run.env_hash)
         common["family"] = self.fields()["family"]
-        return variant_target(problem, exact, None, run.device, common, run.ledger, None, run.recorder.clock_of)
+        return variant_candidate(problem, exact, None, run.device, common, run.phases, None, run.recorder.clock_of)
 
     @classmethod
     def release(cls) -> None:
@@ -97,9 +97,9 @@ class TransferPoint:
             "sizes": {"bytes": self.bytes},
         }
 
-    def target(self, run: SurveyRun) -> Target:
+    def candidate(self, run: SurveyRun) -> Candidate:
         """Prepare and verify the copy. Raises the error that forbids it."""
-        with run.ledger("data"):
+        with run.phases("data"):
             array = _core.empty((self.bytes,), np.dtype(np.uint8), run.device)
             prepared, host = _core.prepare_transfer(array, self.variant == "upload", self.pinned)
             data = np.random.default_rng(0).integers(0, 256, self.bytes, dtype=np.uint8)
@@ -117,15 +117,15 @@ class TransferPoint:
             if not np.array_equal(array.to_numpy() if there else host, data):
                 raise MismatchError(f"{self.variant}: what arrived is not what was sent")
 
-        with run.ledger("verify"):
+        with run.phases("verify"):
             check()
         fields: Row = {**run.common, **self.fields(), **kernel_fields(prepared)}
         fields |= {"problem": "transfer", "footprint_bytes": self.bytes, "seed": 0, "cache_state": "hot"}
         fields |= {"flops": None, "bytes": prepared.work["bytes"], "options": "transfer 1"}
-        with run.ledger("warm-up"):
+        with run.phases("warm-up"):
             sampler = samplers.device_sampler(prepared, clock_step_ns(run.device.index), None, "event")
         fields["clock"] = sampler.clock
-        return Target(str(self), "variant", fields, sampler, check, work_of(prepared))
+        return Candidate(str(self), "variant", fields, sampler, check, work_of(prepared))
 
     @classmethod
     def release(cls) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import Device, DeviceArray, ParameterError
 from gpuopt.configuration import Configuration, complete
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.microbench import reference as oracle
 
@@ -59,7 +59,7 @@ def microbenchmark(
 
     expected = oracle.expected(exact.variant, oracle.Case(data, width or elements, trips, exact.parameters, outputs))
 
-    def prepare(asked: Configuration, device: Device) -> Bound:
+    def prepare(asked: Configuration, device: Device) -> BoundPlan:
         if complete("microbench", asked) != exact:
             raise ParameterError(f"configuration: this problem is of {exact} only; make another for {asked}")
         out = _core.empty((outputs,), kind, device, True)
@@ -72,7 +72,7 @@ def microbenchmark(
 
         timed, doubled = plan(False), plan(False, 2 * trips)
         loops = doubled.work != timed.work
-        return Bound(timed, out, proof=plan(True), doubled=doubled if loops else None)
+        return BoundPlan(timed, out, proof=plan(True), doubled=doubled if loops else None)
 
     sizes = {"bytes": elements * kind.itemsize}
     sizes |= ({"width": width} if width else {}) | ({"trips": trips} if trips > 1 else {})

@@ -151,13 +151,13 @@ class DiaMatrix:
             return resolve("spmv", self.device, self.dtype.name, variant)
         key = (variant, columns)
         if key not in self._configurations:
-            traits = {
+            input_properties = {
                 "symmetric": lambda: self.symmetric,
                 "grid": lambda: self.grid_width > 0,
                 "columns": lambda: columns,
                 "stored": lambda: self._stored,
             }
-            self._configurations[key] = resolve("spmv", self.device, self.dtype.name, variant, traits)
+            self._configurations[key] = resolve("spmv", self.device, self.dtype.name, variant, input_properties)
         return self._configurations[key]
 
     def planned(

@@ -15,7 +15,7 @@ import numpy as np
 from gpuopt._core import ArrayError, Device, ParameterError, empty
 from gpuopt.arrays import to_device
 from gpuopt.configuration import Configuration
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory
 from gpuopt.workloads.common.on_devices import OnDevices
@@ -233,10 +233,10 @@ def problem_of(
     tolerance = oracle.tolerance(oracle.dia_abs_sum(*stored, x), diags, dtype)
     held = OnDevices(lambda device: (DiaMatrix(matrix, device=device), to_device(x, device)))
 
-    def prepare(configuration: Configuration, device: Device) -> Bound:
+    def prepare(configuration: Configuration, device: Device) -> BoundPlan:
         on_device, operand = held(device)
         out = empty((rows,), dtype, device, guarded=True)
-        return Bound(operation.prepare_spmv(on_device, operand, out, configuration), out)
+        return BoundPlan(operation.prepare_spmv(on_device, operand, out, configuration), out)
 
     def upload_and_multiply(device: Device) -> Callable[[], np.ndarray]:
         """A product from a SciPy matrix, uploaded and packed each time."""
@@ -265,7 +265,7 @@ def problem_of(
         notes=notes,
         tolerance_of=_Tolerance(matrix, x, tolerance),
         calls={"gpuopt.spmv(A, x)": upload_and_multiply, "M @ x": multiply},
-        traits={"columns": False, "stored": None},
+        input_properties={"columns": False, "stored": None},
     )
 
 

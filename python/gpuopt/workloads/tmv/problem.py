@@ -10,7 +10,7 @@ import numpy as np
 from gpuopt._core import Device, ParameterError, empty
 from gpuopt.arrays import to_device
 from gpuopt.configuration import Configuration
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory, rounding
 from gpuopt.workloads.common.on_devices import OnDevices
@@ -50,9 +50,9 @@ def tmv(
     matrix, vector = uniform(random, (rows, cols), kind), uniform(random, (rows,), kind)
     held = OnDevices(lambda device: (to_device(matrix, device), to_device(vector, device)))
 
-    def prepare(configuration: Configuration, device: Device) -> Bound:
+    def prepare(configuration: Configuration, device: Device) -> BoundPlan:
         out = empty((cols,), kind, device, guarded=True)
-        return Bound(operation.prepare_tmv(*held(device), out, configuration), out)
+        return BoundPlan(operation.prepare_tmv(*held(device), out, configuration), out)
 
     def call(device: Device) -> Callable[[], np.ndarray]:
         """NumPy arrays travel each time where the device does not share the host's memory."""

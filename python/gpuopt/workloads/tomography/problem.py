@@ -13,7 +13,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import Device, ParameterError, empty
 from gpuopt.configuration import Configuration
-from gpuopt.problem import Bound, Problem
+from gpuopt.problem import BoundPlan, Problem
 from gpuopt.selection import Selector, select
 from gpuopt.tomo import Geometry, Volume, circular, helical, on_device, parallel2d
 from gpuopt.workloads.common import memory, rounding
@@ -144,7 +144,7 @@ def of_scan(
         notes=[*notes, f"{len(checked):,} of the {volume.size:,} voxels are held against the reference"],
         checked=checked,
         counted={"update": float(volume.size) * geometry.views},
-        traits=on_device.traits_of(on_device.kernel_geometry(geometry, volume), volume),
+        input_properties=on_device.input_properties_of(on_device.kernel_geometry(geometry, volume), volume),
         family=FAMILY,
         peers=peers,
     )
@@ -152,14 +152,14 @@ def of_scan(
 
 def _prepare(
     projections: np.ndarray, geometry: Geometry, volume: Volume, weight: str
-) -> Callable[[Configuration, Device], Bound]:
+) -> Callable[[Configuration, Device], BoundPlan]:
     scan = on_device.kernel_geometry(geometry, volume)
     weighted = on_device.kernel_weight(geometry, weight)
     held = OnDevices(lambda device: _core.to_device(projections, device))
 
-    def prepare(configuration: Configuration, device: Device) -> Bound:
+    def prepare(configuration: Configuration, device: Device) -> BoundPlan:
         out = empty((volume.size,), np.dtype(np.float32), device, guarded=True)
-        return Bound(on_device.plan_back_projection(scan, held(device), out, *weighted, False, configuration), out)
+        return BoundPlan(on_device.plan_back_projection(scan, held(device), out, *weighted, False, configuration), out)
 
     return prepare
 
