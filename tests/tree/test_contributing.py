@@ -68,11 +68,8 @@ def link_core(root: Path, copy: Path) -> None:
     like = next(entry for name, entry in commands.items() if name.endswith("src/workloads/workload.cpp"))
     names = "|".join(sorted(path.relative_to(copy / "kernels").as_posix() for path in (copy / "kernels").rglob("*.cl")))
     embedded = copy / "embedded_kernels.cpp"
-    run(
-        ["cmake", f"-DROOT={copy / 'kernels'}", f"-DNAMES={names}", f"-DOUTPUT={embedded}"]
-        + ["-P", str(copy / "cmake" / "embed_kernels.cmake")],
-        copy,
-    )
+    given = (f"-DROOT={copy / 'kernels'}", f"-DNAMES={names}", f"-DOUTPUT={embedded}")
+    run(["cmake", *given, "-P", str(copy / "cmake" / "embed_kernels.cmake")], copy)
     axpy = sorted((copy / "src" / "workloads" / "axpy").glob("*.cpp"))
     fresh = [copy / "src/workloads/workload.cpp", copy / "src/bindings/module.cpp", embedded, *axpy]
     words = shlex.split(like["command"])

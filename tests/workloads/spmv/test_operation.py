@@ -255,7 +255,7 @@ def test_a_record_that_does_not_fit_gives_way(device: gpuopt.Device, monkeypatch
     scattered = sparse.dia_array((vector(200, 900), np.arange(-400, 400, 4)), shape=(900, 900))
     M = gpuopt.DiaMatrix(scattered, device=device)
     chosen = gpuopt.configuration.complete("spmv", gpuopt.Configuration("banded"))
-    resolve = gpuopt.configuration.resolve
+    resolve = gpuopt.resolution.resolve
     monkeypatch.setattr(
         "gpuopt.workloads.spmv.matrix.resolve",
         lambda workload, device, dtype, variant=None, input_properties=None: (

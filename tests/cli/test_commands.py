@@ -1,0 +1,49 @@
+"""The small commands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import gpuopt
+from gpuopt import doctor
+
+click = pytest.importorskip("click")
+
+
+from cli_bench import Bench  # noqa: E402
+from doctor_facts import DEVICE, facts  # noqa: E402
+
+
+def test_version(bench: Bench) -> None:
+    assert bench.run("--version").output == f"gpuopt {gpuopt.__version__}\n"
+
+
+def test_devices_lists_them_or_fails(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpuopt, "devices", lambda: ["one device"])
+    assert bench.run("devices").output == "['one device']\n"
+    monkeypatch.setattr(gpuopt, "devices", list)
+    assert bench.run("devices").exit_code == 1
+
+
+def test_doctor_is_a_command(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for devices, code in (([DEVICE], 0), ([], 1)):
+        monkeypatch.setattr(doctor, "gather", lambda devices=devices: facts(devices=devices))
+        result = bench.run("doctor")
+        assert result.exit_code == code
+        assert result.output.startswith("gpuopt doctor")
+
+
+def test_without_click_the_message_names_the_extra() -> None:
+    code = "import sys; sys.modules['click'] = None; import gpuopt.cli"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("gpuopt: the command line needs click: pip install 'gpuopt[lab]'")
+
+
+def test_the_module_is_the_command_line() -> None:
+    command = [sys.executable, "-m", "gpuopt", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == f"gpuopt {gpuopt.__version__}\n"

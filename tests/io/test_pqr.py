@@ -1,0 +1,116 @@
+"""PQR files: the spellings that programs write, and broken files."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpuopt import Error, io
+from gpuopt.io import FormatError
+from surface_files import written
+
+PDB_LIKE = "ATOM      1  N   ASY     1      46.331  15.935  -4.837 -0.470 1.850"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        PDB_LIKE,
+        PDB_LIKE + "   N",
+        PDB_LIKE + "  PROT N1+",
+        PDB_LIKE.replace("ATOM  ", "HETATM"),
+        PDB_LIKE.replace("   1  ", "  36A "),
+        PDB_LIKE.replace("ASY     1", "ASY A1000"),
+        "ATOM 1 0 ### 0 46.331 15.935 -4.837 -.47 1.85",
+        "ATOM\t1\tN\tASY\t46.331\t15.935\t-4.837\t-0.47\t1.85",  # no residue number
+        "HETATM12345 N ASY A 1 46.331 1.5935e1 -4.837 -4.7E-1 +1.85",
+        "  atom 1 N ASY 1 46.331 15.935 -4.837 -0.470 1.850\r",
+    ],
+)
+def test_spellings_of_an_atom(tmp_path: Path, line: str) -> None:
+    path = written(tmp_path, "a.pqr", f"REMARK Åsa's atom 1\nCRYST1\n\nMODEL 1\n{line}\nTER\nEND\nENDMDL\n")
+    made = io.read_pqr(path)
+    assert made.radius is not None
+    assert made.dtype == np.float32
+    np.testing.assert_array_equal(made.xyz, np.float32([[46.331, 15.935, -4.837]]))
+    np.testing.assert_array_equal([made.charge[0], made.radius[0]], np.float32([-0.47, 1.85]))
+
+
+@pytest.mark.parametrize(
+    ("line", "xyz"),
+    [
+        ("ATOM   5346  O   ASN A 664     -34.085 -67.825-100.826 -0.582 1.661", (-34.085, -67.825, -100.826)),
+        (
+            "ATOM   5346  O   ASN A 664    -134.085-167.825-100.826 -0.582 1.661           O",
+            (-134.085, -167.825, -100.826),
+        ),
+        ("ATOM   5346  O   ASN A 664    1134.0852167.8253100.826 -0.582 1.661", (1134.085, 2167.825, 3100.826)),
+        ("ATOM   5346  O   ASN A 664    1134.0852167.8253100.826-0.582 1.661", (1134.085, 2167.825, 3100.826)),
+    ],
+)
+def test_columns_that_grew_together(tmp_path: Path, line: str, xyz: tuple[float, ...]) -> None:
+    path = written(tmp_path, "a.pqr", line)
+    made = io.read_pqr(path, dtype=np.float64)
+    np.testing.assert_array_equal(made.xyz[0], xyz)
+    np.testing.assert_array_equal(made.charge, [-0.582])
+
+
+def test_hand_written_whole_numbers(tmp_path: Path) -> None:
+    made = io.read_pqr(written(tmp_path, "a.pqr", "ATOM 1 I ION 1 0 0 0.5 1 2\nATOM 2 I ION 2 0 3 0 -1 2"), np.float64)
+    np.testing.assert_array_equal(made.xyz, [[0, 0, 0.5], [0, 3, 0]])
+    assert made.charge.tolist() == [1, -1]
+
+
+GOOD = PDB_LIKE + "\n"
+PDB = "".join(
+    f"ATOM  {k:5d}  CA  ALA A{k:4d}    {k:8.3f}   1.000   2.000  1.00 20.00           C  \n" for k in range(20)
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        ("", None, "it is empty"),
+        ("\n\n", None, "no ATOM or HETATM record"),
+        ("REMARK nothing\nEND\n", None, "no ATOM or HETATM record"),
+        (os.urandom(0) + bytes(range(256)) * 50, 1, "it is binary"),
+        (GOOD.encode("utf-16"), 1, "it is binary"),
+        (b"A" * 3_000_000, 1, "it is binary"),
+        (GOOD * 2 + GOOD[:45], 3, "does not end in x y z charge radius"),
+        (GOOD + "ATOM", 2, "does not end in"),
+        (GOOD + GOOD.replace("46.331", "   nan"), 2, "not finite in float32"),
+        (GOOD + GOOD.replace("46.331", "  -inf"), 2, "not finite"),
+        (GOOD + GOOD.replace("46.331", "  1e99"), 2, "not finite in float32"),
+        (GOOD + GOOD.replace("46.331", "******"), 2, "does not end in"),
+        (GOOD + GOOD.replace("46.331", "46,331"), 2, "does not end in"),
+        (GOOD + GOOD.replace("46.331", "46_331"), 2, "does not end in"),
+        (GOOD + GOOD.replace("1.850", "*****"), 2, "behind its residue number"),
+        (GOOD + GOOD.replace(" 1.850", ""), 2, "behind its residue number"),
+        (GOOD + GOOD.replace("-0.470 1.850", ""), 2, "does not end in"),
+        (GOOD + "ATOM      1  N   ASY A   1    -146.331-115.935-104.837 -0.470", 2, "behind its residue number"),
+        (GOOD + "ATOM      1  N   ASY A   1    1146.3311115.9351104.837 -0.470", 2, "behind its residue number"),
+        (GOOD + GOOD.replace("-0.470 1.850", "1.850 -0.470"), 2, "radius -0.47 is negative; the charge comes first"),
+        ("MODEL 1\n" + GOOD + "ENDMDL\nMODEL 2\n" + GOOD + "ENDMDL\n", 5, "a second model"),
+        (PDB, None, "PDB file's occupancies"),
+        ("ATOM   1    N  N   . VAL A 1 1 ? 6.204 16.869 4.854 1.00 49.05 ? 1 VAL A N 1\n", 1, "does not end in"),
+    ],
+)
+def test_broken_pqr_files(tmp_path: Path, content: str | bytes, line: int | None, message: str) -> None:
+    path = written(tmp_path, "broken.pqr", content)
+    with pytest.raises(FormatError, match=re.escape(message)) as caught:
+        io.read_pqr(path)
+    assert (caught.value.path, caught.value.line) == (path, line)
+    assert str(caught.value).startswith(f"{path}: " if line is None else f"{path}, line {line}: ")
+    assert len(str(caught.value)) < len(str(path)) + 300
+
+
+def test_format_errors_are_errors_that_travel() -> None:
+    error = FormatError("a.pqr", 3, "what; do")
+    assert isinstance(error, Error)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.path, copy.line) == ("a.pqr, line 3: what; do", Path("a.pqr"), 3)

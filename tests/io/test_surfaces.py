@@ -1,0 +1,166 @@
+"""Files of surfaces that are no PLY: MSMS and OFF, whole and broken; junk."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpuopt import io
+from gpuopt.io import FormatError
+from surface_files import FACES, NORMALS, POINTS, VERT, VERT_HEADER, unit, written
+
+FACE = "\n".join(f"{i + 1:6d} {j + 1:6d} {k + 1:6d}  1      1" for i, j, k in FACES)
+FACE_HEADER = VERT_HEADER.replace("vert", "face")
+OFF = "OFF\n4 4 6\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 2 1\n3 0 1 3\n3 0 3 2\n3 1 2 3\n"
+
+
+READERS: list[tuple[Callable[..., Any], str]] = [
+    (io.read_pqr, ".pqr"),
+    (io.read_msms, ".vert"),
+    (io.read_obj, ".obj"),
+    (io.read_off, ".off"),
+    (io.read_ply, ".ply"),
+    (io.read_surface, ".off"),
+]
+
+
+@pytest.mark.parametrize(("read", "suffix"), READERS)
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"\0" * 64, bytes(range(256)) * 40, b"9 " * 600_000, b"\xff\xfe-1 0\n"]
+)
+def test_junk_is_refused(tmp_path: Path, read: Callable[..., Any], suffix: str, content: bytes) -> None:
+    with pytest.raises(FormatError):
+        read(written(tmp_path, f"junk{suffix}", content))
+
+
+@pytest.mark.parametrize(("read", "suffix"), READERS)
+def test_what_is_no_file_is_refused(tmp_path: Path, read: Callable[..., Any], suffix: str) -> None:
+    folder = tmp_path / f"folder{suffix}"
+    folder.mkdir()
+    pipe = tmp_path / f"pipe{suffix}"
+    os.mkfifo(pipe)
+    for path in (folder, pipe):
+        with pytest.raises(FormatError, match="no regular file"):
+            read(path)
+    with pytest.raises(FileNotFoundError):
+        read(str(tmp_path / f"absent{suffix}"))
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_msms(tmp_path: Path, header: bool) -> None:
+    vert = written(tmp_path, "a.vert", (VERT_HEADER if header else "") + VERT + "\n")
+    alone = io.read_msms(vert)
+    assert alone.faces is None
+    face = written(tmp_path, "a.face", (FACE_HEADER if header else "") + FACE + "\n")
+    other = written(tmp_path, "other.face", FACE.splitlines()[0])
+    for made in (io.read_msms(vert), io.read_msms(vert, face), io.read_msms(face), io.read_surface(str(vert))):
+        np.testing.assert_array_equal(made.points, POINTS)
+        np.testing.assert_allclose(made.normals, unit(np.tile([-1, 0.5, 0], (4, 1))), rtol=1e-6)
+        np.testing.assert_array_equal(made.faces, FACES)
+        assert made.dtype == np.float32
+    assert io.read_surface(face).faces is not None
+    np.testing.assert_array_equal(io.read_msms(vert, other, dtype=np.float64).faces, FACES[:1])
+
+
+@pytest.mark.parametrize(
+    ("vert", "face", "line", "message"),
+    [
+        (VERT_HEADER, None, None, "it holds no points"),
+        (VERT_HEADER.replace("      4", "9" * 30), None, 3, "no whole number"),
+        (VERT_HEADER.replace("      4", "999999999999") + VERT, None, None, "declares 999999999999 points, it holds 4"),
+        (VERT_HEADER + VERT.rsplit("\n", 1)[0], None, None, "declares 4 points, it holds 3"),
+        (VERT_HEADER + VERT[:-50], None, 7, "cut off"),
+        (VERT.replace(" 0.000", "   nan", 1), None, 1, "not finite"),
+        (VERT.replace("0.500", "0.000", 2).replace("-1.000", " 0.000", 2), None, 1, "length zero"),
+        (VERT.replace("0.500", "**", 1), None, 1, "does not begin with 6 numbers"),
+        (VERT.replace("1.000", "1_000"), None, 1, "does not begin with 6 numbers"),
+        (VERT, FACE_HEADER, None, "it holds no faces"),
+        (VERT, FACE_HEADER + FACE + "\n" + FACE, None, "declares 4 faces, it holds 8"),
+        (VERT, FACE.replace("4", "5"), 2, "names points [1, 2, 5], they go from 1 to 4"),
+        (VERT, FACE.replace("4", "0"), 2, "names points [1, 2, 0]"),
+        (VERT, FACE.replace("4", "4.5"), 2, "no whole number"),
+        (VERT, FACE.replace("4", "1e300"), 2, "no whole number"),
+        (VERT, FACE.replace("4", "nan"), 2, "no whole number"),
+        (VERT, "1 2 3 1 1\n1 2", 2, "cut off"),
+        (VERT, "", None, "it is empty"),
+    ],
+)
+def test_broken_msms_files(tmp_path: Path, vert: str, face: str | None, line: int | None, message: str) -> None:
+    path = written(tmp_path, "a.vert", vert)
+    if face is not None:
+        written(tmp_path, "a.face", face)
+    with pytest.raises(FormatError, match=re.escape(message)) as caught:
+        io.read_msms(path)
+    assert caught.value.line == line
+    assert caught.value.path == path.with_suffix(".vert" if face is None else ".face")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        OFF,
+        OFF.replace("OFF\n4", "OFF 4"),
+        "\ufeff".encode().decode("latin-1") + OFF,
+        OFF.replace("OFF\n", "OFF # a comment\n# another\n\n").replace("3 0 2 1\n", "3 0 2 1 255 0 0 # red\n\n"),
+        OFF.replace("OFF", "COFF").replace("1 0 0\n", "1 0 0 255 0 0 255\n"),
+        OFF.replace("\n", "\r\n"),
+        OFF.replace("4 4 6", "4 6 6") + "2 0 1\n1 0\n",  # lines and dots are no triangles
+    ],
+)
+def test_off(tmp_path: Path, content: str) -> None:
+    made = io.read_off(written(tmp_path, "a.off", content))
+    np.testing.assert_array_equal(made.points, POINTS)
+    np.testing.assert_array_equal(made.faces, FACES)
+    assert made.normals is None
+
+
+@pytest.mark.parametrize("keyword", ["NOFF", "CNOFF", "OFF+N", "OFF+N+A"])
+def test_off_with_normals_and_polygons(tmp_path: Path, keyword: str) -> None:
+    rows = [" ".join(map(str, [*point, *normal, 7])) for point, normal in zip(POINTS, NORMALS, strict=True)]
+    content = "\n".join([keyword, "4 2 0", *rows, "4 0 1 2 3", "3 0 1 2"])
+    made = io.read_surface(written(tmp_path, "a.OFF", content), dtype=np.float64)
+    np.testing.assert_allclose(made.normals, unit(NORMALS.astype(np.float64)))
+    np.testing.assert_array_equal(made.faces, [[0, 1, 2], [0, 2, 3], [0, 1, 2]])
+    points_alone = "\n".join([keyword, "4 0 0", *rows])
+    assert io.read_off(written(tmp_path, "b.off", points_alone)).faces is None
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        ("ply\n", 1, "does not begin with OFF"),
+        ("OFF BINARY\n4 4 0\n", 1, "in text"),
+        ("4OFF\n1 0 0\n0 0 0 1\n", 1, "does not begin with OFF"),
+        ("OFF\n", 1, "counts of points and faces are missing"),
+        ("OFF\n4\n", 2, "counts of points and faces are missing"),
+        ("OFF\nfour 4 0\n", 2, "no whole number"),
+        ("OFF\n0 0 0\n", None, "declares 0 points"),
+        ("OFF\n-1 0 0\n0 0 0\n", None, "declares -1 points"),
+        ("OFF\n999999999999999999 4 0\n0 0 0\n", None, "declares 999999999999999999 points and holds 1"),
+        ("OFF\n99999999999999999999 4 0\n0 0 0\n", 2, "no whole number"),
+        (OFF.replace("4 4 6", "4 999999999999 6"), None, "declares 999999999999 faces and holds 4"),
+        (OFF.replace("4 4 6", "4 -4 6"), None, "declares -4 faces"),
+        (OFF.replace("4 4 6", "9 4 6"), None, "declares 9 points and holds 8"),
+        (OFF.replace("3 1 2 3\n", "3 1 2"), 10, "is no face"),
+        (OFF.replace("3 1 2 3", "999999999999 1 2 3"), 10, "is no face"),
+        (OFF.replace("3 1 2 3", "-3 1 2 3"), 10, "is no face"),
+        (OFF.replace("3 1 2 3", "3 1 2 4"), 10, "names points [1, 2, 4], they go from 0 to 3"),
+        (OFF.replace("3 1 2 3", "3 1 2 -3"), 10, "names points [1, 2, -3]"),
+        (OFF.replace("3 1 2 3", "3 1 2 3.0"), 10, "no whole number"),
+        (OFF.replace("0 0 1", "0 0 nan"), 6, "not finite"),
+        (OFF.replace("0 0 1", "0 0 1e40"), 6, "not finite in float32"),
+        (OFF.replace("0 0 1", "0 1"), 6, "3 numbers are needed, not 2"),
+        (OFF.replace("OFF", "NOFF"), 3, "6 numbers are needed"),
+    ],
+)
+def test_broken_off_files(tmp_path: Path, content: str, line: int | None, message: str) -> None:
+    path = written(tmp_path, "broken.off", content)
+    with pytest.raises(FormatError, match=re.escape(message)) as caught:
+        io.read_off(path)
+    assert (caught.value.path, caught.value.line) == (path, line)

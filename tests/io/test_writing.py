@@ -1,0 +1,118 @@
+"""DX and VTK files, and how files are written: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpuopt import ArrayError, ParameterError, io
+from gpuopt.files import WriteError
+from gpuopt.molecule import Grid, Surface
+from surface_files import FACES, NORMALS, PHI, POINTS
+
+
+def test_dx(tmp_path: Path) -> None:
+    lattice = Grid((-1.5, 0, 2), 0.5, (2, 3, 4))
+    values = np.linspace(-1, 1, 24)
+    for k, given in enumerate((values, values.reshape(2, 3, 4))):
+        io.write_dx(tmp_path / f"{k}.dx", given, lattice)
+    text = (tmp_path / "0.dx").read_text()
+    assert text == (tmp_path / "1.dx").read_text()
+    lines = text.splitlines()
+    assert lines[1:6] == [
+        "object 1 class gridpositions counts 2 3 4",
+        "origin -1.5 0 2",
+        "delta 0.5 0 0",
+        "delta 0 0.5 0",
+        "delta 0 0 0.5",
+    ]
+    assert lines[7] == "object 3 class array type double rank 0 items 24 data follows"
+    numbers = [float(word) for line in lines[8:16] for word in line.split()]
+    np.testing.assert_allclose(numbers, values, rtol=1e-8)
+    assert lines[16] == 'attribute "dep" string "positions"'
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 30_000])
+def test_dx_of_any_length(tmp_path: Path, count: int) -> None:
+    io.write_dx(tmp_path / "a.dx", np.arange(count), Grid((0, 0, 0), 1, (count, 1, 1)))
+    body = (tmp_path / "a.dx").read_text().split("follows\n")[1].split("attribute")[0]
+    assert [int(word) for word in body.split()] == list(range(count))
+    assert max(len(line.split()) for line in body.splitlines()) <= 3
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_vtk(tmp_path: Path, full: bool) -> None:
+    given = Surface(POINTS, NORMALS, FACES) if full else Surface(POINTS)
+    io.write_vtk(tmp_path / "a.vtk", given, PHI)
+    lines = (tmp_path / "a.vtk").read_text().splitlines()
+    assert lines[0] == "# vtk DataFile Version 3.0"
+    assert lines[2:5] == ["ASCII", "DATASET POLYDATA", "POINTS 4 float"]
+    assert lines[5:9] == ["0 0 0", "1 0 0", "0 1 0", "0 0 1"]
+    assert lines[9:11] == (["POLYGONS 4 16", "3 0 2 1"] if full else ["VERTICES 4 8", "1 0"])
+    assert lines[14:17] == ["POINT_DATA 4", "SCALARS potential double 1", "LOOKUP_TABLE default"]
+    assert lines[17:21] == ["-2", "0", "1", "4"]
+    assert ("NORMALS normals float" in lines) == full
+
+
+WRITERS: list[Callable[[Path, Any], None]] = [
+    lambda path, phi: io.write_ply(path, Surface(POINTS), phi),
+    lambda path, phi: io.write_vtk(path, Surface(POINTS), phi),
+    lambda path, phi: io.write_dx(path, phi, Grid((0, 0, 0), 1, (2, 2, 1))),
+]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize(
+    "phi", [PHI[:3], np.append(PHI, 1), [1, 2, 3, np.nan], [1, 2, 3, np.inf], ["a"] * 4, PHI * 1j, None]
+)
+def test_potentials_that_do_not_fit_leave_the_old_file(
+    tmp_path: Path, write: Callable[[Path, Any], None], phi: Any
+) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+    with pytest.raises(ArrayError, match=r"^(phi|values): "):
+        write(path, phi)
+    assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("a", "old")]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_a_disk_that_fills_leaves_the_old_file(
+    tmp_path: Path, write: Callable[[Path, Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(WriteError, match="No space"):
+            write(path, PHI)
+    assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("a", "old")]
+    write(path, PHI)
+    assert path.read_bytes() != b"old"
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_files_are_written_where_links_point_and_nowhere_odd(
+    tmp_path: Path, write: Callable[[Path, Any], None]
+) -> None:
+    link, target = tmp_path / "link", tmp_path / "target"
+    link.symlink_to(target)
+    write(link, PHI)
+    assert link.is_symlink()
+    assert target.stat().st_size
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for odd in (tmp_path, pipe):
+        with pytest.raises(ParameterError, match="no regular file"):
+            write(odd, PHI)
+    with pytest.raises(WriteError, match="make the folder"):
+        write(tmp_path / "absent" / "a", PHI)
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["link", "pipe", "target"]

@@ -1,0 +1,46 @@
+"""Digits and prefixes of numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuopt.lab.rows import table
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1996.2, "1996"),
+        (12.04, "12.0"),
+        (0.5, "0.500"),
+        (0.00123, "0.00123"),
+        (0, "0"),
+        (None, "-"),
+        (float("nan"), "-"),
+    ],
+)
+def test_significant_digits(value: float | None, text: str) -> None:
+    assert table.significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "digits", "forms"),
+    [
+        ((1.2041, 1.1979, 1.2114), 4, ("1.204 [1.198, 1.211]", "1.204 ± 0.007", "1.204")),
+        ((21.7, 15.0, 35.0), 4, ("22 [15, 35]", "22 ± 13", "22")),
+        ((2.309, 2.2973, 2.3201), 3, ("2.31 [2.30, 2.32]", "2.31 ± 0.01", "2.31")),
+        ((1.007, 1.0061, 1.0079), 3, ("1.007 [1.006, 1.008]", "1.007 ± 0.001", "1.007")),
+        ((5.0, 5.0, 5.0), 4, ("5.000 [5.000, 5.000]", "5.000 ± 0.000", "5.000")),
+        ((5.0, None, None), 4, ("5.00",)),
+        ((None, 1.0, 2.0), 4, ("-",)),
+    ],
+)
+def test_an_interval_sets_the_digits(numbers: tuple[float, float, float], digits: int, forms: tuple[str, ...]) -> None:
+    assert table.spread(*numbers, digits=digits) == forms
+
+
+def test_counts_have_prefixes() -> None:
+    assert table.byte_count(85_900_000) == "85.9 MB"
+    assert table.byte_count(12) == "12 B"
+    assert table.quantity(41_600_000, "flop") == "41.6 Mflop"
+    assert [table.joined(list(words)) for words in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
