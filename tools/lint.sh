@@ -43,7 +43,7 @@ check result-pages python tools/result_pages.py --check
 if [ "${GPUOPT_WERROR-}" = ON ]; then check clang-tidy tidy; else check build build; fi
 check mypy mypy
 check imports env PYTHONPATH=python lint-imports
-check repeated-lines python tools/repeated_lines.py --most 100
+check repeated-lines python tools/repeated_lines.py --most 80
 tail -n 1 "$logs/repeated-lines.log" >&2
 check stubtest stubs
 [ -z "$failed" ] || { echo "lint: failed:$failed (logs in $logs)" >&2; exit 1; }

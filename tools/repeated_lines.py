@@ -22,8 +22,14 @@ THIN = re.compile(r"(#|//|/\*|\*|import |from |#include|using |__all__|@)|[\W_]*
 
 def lines_of(path: Path) -> list[tuple[int, str]]:
     """The lines that count, with their numbers, white space folded."""
-    folded = ((number, " ".join(line.split())) for number, line in enumerate(path.read_text("utf-8").splitlines(), 1))
-    return [(number, line) for number, line in folded if not THIN.match(line)]
+    found, in_import = [], False
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        folded = " ".join(line.split())
+        in_import = in_import or (folded.startswith("from ") and folded.endswith("import ("))
+        if not in_import and not THIN.match(folded):
+            found.append((number, folded))
+        in_import = in_import and folded != ")"
+    return found
 
 
 def repeated(files: list[Path]) -> tuple[dict[Path, set[int]], int]:

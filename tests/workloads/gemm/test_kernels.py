@@ -102,7 +102,9 @@ def test_a_plan_says_what_it_does(any_device: gpuopt.Device) -> None:
     m, n, k = 64, 96, 128
     shapes = ((m, k), (k, n), (m, n), (m, n))
     a, b, c, out = (_core.empty(shape, np.dtype(np.float32), any_device) for shape in shapes)
-    elsewhere = {"tensor"} if any_device.type == "cpu" else {"tensor", "packed"}  # whose panels want a CPU's local memory
+    elsewhere = (
+        {"tensor"} if any_device.type == "cpu" else {"tensor", "packed"}
+    )  # whose panels want a CPU's local memory
     works = {variant: prepare_gemm(a, b, out, variant).work for variant in VARIANTS if variant not in elsewhere}
     for work in works.values():
         assert work["flops"] == 2 * m * n * k

@@ -1,8 +1,7 @@
 """Robust statistics of timing samples: medians with intervals that assume no distribution, comparison by blocks.
 
 Times are in milliseconds, ratios are of times (variant / baseline, below 1 is faster), relative figures are fractions
-unless a name says ``pct``. Nothing here drops a sample. NumPy alone is needed, as microbenchmarks run without the extra
-``lab``; a test holds the few lines that SciPy has too against it (docs/decisions/statistics.md).
+unless a name says ``pct``. Nothing here drops a sample. Why not SciPy: docs/decisions/statistics.md.
 """
 
 from __future__ import annotations
