@@ -64,7 +64,3 @@ def trail(algorithm: Callable[..., gt.Reconstruction], *arguments: Any, **option
     result = algorithm(*arguments, **options, callback=lambda state: images.append(state.image.tolist()))
     assert result.image.tolist() == images[-1]
     return images
-
-
-def apart(a: Any, b: np.ndarray) -> float:
-    return float(np.linalg.norm(np.asarray(a).ravel() - b.ravel()) / np.linalg.norm(b))

@@ -61,8 +61,10 @@ def random(scan: Scan, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return tuple(draw.standard_normal(shape).astype(np.float32) for shape in (scan[1].shape, scan[0].shape))  # type: ignore[return-value]
 
 
-def apart(found: Any, expected: np.ndarray) -> float:
-    return float(np.linalg.norm(np.asarray(found, dtype=np.float64) - expected) / np.linalg.norm(expected))
+def apart(found: Any, expected: Any) -> float:
+    """The distance of two images as a part of the second's length."""
+    one, other = (np.asarray(image, dtype=np.float64).ravel() for image in (found, expected))
+    return float(np.linalg.norm(one - other) / np.linalg.norm(other))
 
 
 def planned(
@@ -85,3 +87,22 @@ def planned(
     plan.prepared.run()
     assert out.guards_intact()
     return out.to_numpy(), plan
+
+
+# A view, and what its bilinear interpolation is at (row, column), up to a pixel beyond the edge.
+VIEW = np.array([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]])
+BILINEAR = {
+    (0, 0): 1.0,
+    (1, 2): 32.0,
+    (0.5, 1): 9.0,
+    (0.25, 0.5): 0.75 * 1.5 + 0.25 * 12,
+    (-0.25, 1): 1.5,
+    (1.5, 2.5): 8.0,
+    (-1, 0): 0.0,
+    (0, 3): 0.0,
+    (-7.5, 1): 0.0,
+    (1e30, 1): 0.0,
+    (0, -1e30): 0.0,
+    (2, 2): 0.0,
+    (1.75, 2): 8.0,
+}

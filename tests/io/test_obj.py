@@ -11,17 +11,12 @@ import pytest
 
 from gpuopt import io
 from gpuopt.io import FormatError
+from surface_files import written
 
 POINTS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=np.float32)
 V = "".join(f"v {x:g} {y:g} {z:g}\n" for x, y, z in POINTS)
 PLAIN = V + "f 1 2 3\nf 1 2 4\n"
 FACES = [[0, 1, 2], [0, 1, 3]]
-
-
-def written(folder: Path, content: str | bytes) -> Path:
-    path = folder / "a.obj"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode("latin-1"))
-    return path
 
 
 @pytest.mark.parametrize(
@@ -41,7 +36,7 @@ def written(folder: Path, content: str | bytes) -> Path:
     ],
 )
 def test_spellings(tmp_path: Path, content: str | bytes) -> None:
-    made = io.read_obj(written(tmp_path, content))
+    made = io.read_obj(written(tmp_path, "a.obj", content))
     np.testing.assert_array_equal(made.points, POINTS)
     assert made.faces is not None
     assert made.faces.tolist() == FACES
@@ -50,7 +45,7 @@ def test_spellings(tmp_path: Path, content: str | bytes) -> None:
 
 
 def test_polygons_become_fans_and_points_without_faces_stay(tmp_path: Path) -> None:
-    made = io.read_surface(written(tmp_path, V + "v 2 2 2\nv 3 3 3\nf 1 2 3 4 5\nf 2 3 4\n"), dtype=np.float64)
+    made = io.read_surface(written(tmp_path, "a.obj", V + "v 2 2 2\nv 3 3 3\nf 1 2 3 4 5\nf 2 3 4\n"), dtype=np.float64)
     assert made.faces is not None
     assert made.faces.tolist() == [[0, 1, 2], [0, 2, 3], [0, 3, 4], [1, 2, 3]]
     assert len(made) == 6
@@ -58,33 +53,33 @@ def test_polygons_become_fans_and_points_without_faces_stay(tmp_path: Path) -> N
 
 
 def test_points_alone(tmp_path: Path) -> None:
-    made = io.read_obj(written(tmp_path, V))
+    made = io.read_obj(written(tmp_path, "a.obj", V))
     assert (len(made), made.faces, made.normals) == (4, None, None)
     normals = "vn 0 0 2\nvn 1 0 0\nvn 0 1 0\nvn 0 0 1\n"
-    made = io.read_obj(written(tmp_path, V + normals))
+    made = io.read_obj(written(tmp_path, "a.obj", V + normals))
     np.testing.assert_array_equal(made.normals, [[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
-    assert io.read_obj(written(tmp_path, V + normals[:-9])).normals is None
+    assert io.read_obj(written(tmp_path, "a.obj", V + normals[:-9])).normals is None
 
 
 def test_normals_named_by_corners(tmp_path: Path) -> None:
     """In another order than the points, once more than there are points, with texture and without."""
     content = V + "vn 9 9 9\nvn 0 0 1\nvn 0 2 0\nvn 1 0 0\nf 1//3 2//4 3//2\nf 1//3 2/7/4 4//-1\n"
-    made = io.read_obj(written(tmp_path, content))
+    made = io.read_obj(written(tmp_path, "a.obj", content))
     np.testing.assert_array_equal(made.normals, [[0, 1, 0], [1, 0, 0], [0, 0, 1], [1, 0, 0]])
 
 
 def test_a_point_with_several_normals_has_their_mean(tmp_path: Path) -> None:
     flat = V + "vn 0 0 3\nvn 5 5 5\nvn 0 1 0\nf 1//1 2//1 3//1\nf 1//3 2//3 4//3\nf 2//3 1//3 4//3\n"
-    made = io.read_obj(written(tmp_path, flat))
+    made = io.read_obj(written(tmp_path, "a.obj", flat))
     half = np.sqrt(0.5)
     np.testing.assert_allclose(made.normals, [[0, half, half], [0, half, half], [0, 0, 1], [0, 1, 0]], atol=1e-7)
 
 
 def test_where_a_point_has_no_normal_there_are_none(tmp_path: Path) -> None:
     some = V + "vn 0 0 1\nf 1//1 2//1 3//1\nf 1 2 4\n"
-    assert io.read_obj(written(tmp_path, some)).normals is None
+    assert io.read_obj(written(tmp_path, "a.obj", some)).normals is None
     unnamed = V + "vn 0 0 1\n" * 4 + "f 1 2 3\n"
-    assert io.read_obj(written(tmp_path, unnamed)).normals is None
+    assert io.read_obj(written(tmp_path, "a.obj", unnamed)).normals is None
 
 
 @pytest.mark.parametrize(
@@ -116,14 +111,14 @@ def test_where_a_point_has_no_normal_there_are_none(tmp_path: Path) -> None:
     ],
 )
 def test_broken_files(tmp_path: Path, content: str | bytes, line: int | None, message: str) -> None:
-    path = written(tmp_path, content)
+    path = written(tmp_path, "a.obj", content)
     with pytest.raises(FormatError, match=re.escape(message)) as caught:
         io.read_obj(path)
     assert (caught.value.path, caught.value.line) == (path, line)
 
 
 def test_huge_indices_take_no_memory(tmp_path: Path) -> None:
-    path = written(tmp_path, V + "f 999999999999999 999999999999998 3//999999999999999\n")
+    path = written(tmp_path, "a.obj", V + "f 999999999999999 999999999999998 3//999999999999999\n")
     tracemalloc.start()
     try:
         with pytest.raises(FormatError):

@@ -13,6 +13,7 @@ import pytest
 
 from gpuopt import Error, io
 from gpuopt.io import FormatError
+from surface_files import written
 
 pytest.importorskip("trimesh", reason="STL is read by trimesh, of the extra lab")
 
@@ -37,12 +38,6 @@ def binary(head: bytes = b"made by hand", normals: np.ndarray = NORMALS, count: 
     return head.ljust(80) + struct.pack("<I", count) + b"".join(rows)
 
 
-def written(folder: Path, content: str | bytes) -> Path:
-    path = folder / "a.stl"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode("latin-1"))
-    return path
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -60,7 +55,8 @@ def written(folder: Path, content: str | bytes) -> Path:
     ],
 )
 def test_text_and_binary(tmp_path: Path, content: str | bytes) -> None:
-    for made in (io.read_stl(written(tmp_path, content)), io.read_surface(tmp_path / "a.stl", dtype=np.float64)):
+    path = written(tmp_path, "a.stl", content)
+    for made in (io.read_stl(path), io.read_surface(path, dtype=np.float64)):
         np.testing.assert_array_equal(made.points, POINTS)
         assert made.faces is not None
         assert made.faces.tolist() == FACES
@@ -76,14 +72,14 @@ def test_normals_of_points_are_weighted_by_angle(tmp_path: Path) -> None:
     squares = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
     triangles = [[s[0], s[k], s[k + 1]] for s in squares for k in (1, 2)]
     rows = [struct.pack("<12fH", 0, 0, 0, *cube[triangle].ravel(), 0) for triangle in triangles]
-    made = io.read_stl(written(tmp_path, bytes(80) + struct.pack("<I", 12) + b"".join(rows)))
+    made = io.read_stl(written(tmp_path, "a.stl", bytes(80) + struct.pack("<I", 12) + b"".join(rows)))
     assert len(made) == 8
     np.testing.assert_allclose(made.normals, np.sign(made.points - 0.5) / np.sqrt(3), rtol=1e-6)
 
 
 def test_only_equal_corners_are_merged(tmp_path: Path) -> None:
     near = text().replace("vertex 1.000000e+00", "vertex 1.0000001e+00", 1)
-    assert len(io.read_stl(written(tmp_path, near), dtype=np.float64)) == 5
+    assert len(io.read_stl(written(tmp_path, "a.stl", near), dtype=np.float64)) == 5
 
 
 @pytest.mark.parametrize(
@@ -114,7 +110,7 @@ def test_only_equal_corners_are_merged(tmp_path: Path) -> None:
     ],
 )
 def test_broken_files(tmp_path: Path, content: str | bytes, message: str) -> None:
-    path = written(tmp_path, content)
+    path = written(tmp_path, "a.stl", content)
     with pytest.raises(FormatError, match=re.escape(message)) as caught:
         io.read_stl(path)
     assert (caught.value.path, caught.value.line) == (path, None)
@@ -125,7 +121,7 @@ def test_files_cut_off_anywhere(tmp_path: Path) -> None:
     for content, last in ((text().encode(), text().rindex("endsolid") + 8), (binary(), len(binary()))):
         for length in range(0, last, 7):
             with pytest.raises(FormatError):
-                io.read_stl(written(tmp_path, content[:length]))
+                io.read_stl(written(tmp_path, "a.stl", content[:length]))
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
@@ -140,4 +136,4 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 def test_without_trimesh_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trimesh", None)
     with pytest.raises(Error, match=re.escape("pip install 'gpuopt[lab]'")):
-        io.read_surface(written(tmp_path, text()))
+        io.read_surface(written(tmp_path, "a.stl", text()))

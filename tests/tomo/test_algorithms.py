@@ -10,7 +10,8 @@ import pytest
 from scipy.sparse.linalg import lsqr
 
 import gpuopt.tomo as gt
-from iterations import TABLE, B, MatrixOperator, apart, trail
+from iterations import TABLE, B, MatrixOperator, trail
+from rays import apart
 
 
 def test_golden_table() -> None:

@@ -14,7 +14,8 @@ from gpuopt.tomo.numpy_projector import NumpyBackend
 from gpuopt.tomo.ordering import ORDERS, blocks_of, visits
 from gpuopt.workloads.tomography import reference as oracle
 from gpuopt.workloads.tomography.reference_inputs import reference_inputs
-from iterations import TABLE, B, MatrixOperator, apart, trail
+from iterations import TABLE, B, MatrixOperator, trail
+from rays import apart
 
 ALL: list[tuple[Any, dict[str, Any]]] = [(gt.sirt, {}), (gt.sart, {}), (gt.os_sart, {"subsets": 4}), (gt.cgls, {})]
 

@@ -12,6 +12,7 @@ import gpuopt.tomo as gt
 from gpuopt import DeviceMemoryError, ParameterError, _core
 from gpuopt.tomo import on_device
 from gpuopt.tomo.streaming import Needs
+from rays import apart
 
 FAN = gt.fan(24, 60.0, 90.0, 33, 1.5, offset=0.4), gt.Volume((20, 20), 1.2)
 CONE = gt.circular(40, 300, 500, (48, 56), 1.6), gt.Volume((24, 32, 32), 1.1)
@@ -19,11 +20,6 @@ CONE = gt.circular(40, 300, 500, (48, 56), 1.6), gt.Volume((24, 32, 32), 1.1)
 
 def random(scan: tuple[gt.Geometry, gt.Volume]) -> np.ndarray:
     return np.random.default_rng(5).uniform(0, 1, scan[0].shape).astype(np.float32)
-
-
-def apart(found: Any, expected: np.ndarray) -> float:
-    expected = np.asarray(expected, dtype=np.float64)
-    return float(np.linalg.norm(np.asarray(found) - expected) / np.linalg.norm(expected))
 
 
 def test_algorithms_by_parts(any_device: gpuopt.Device) -> None:

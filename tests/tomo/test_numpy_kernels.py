@@ -12,6 +12,7 @@ import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError
 from gpuopt.tomo import numpy_kernels as kernels
 from gpuopt.tomo.operators import WEIGHTS
+from rays import BILINEAR, VIEW
 
 ANGLES = np.array([0.35, 1.9, -2.2, 4.0, 5.3])
 CONE: dict[str, Any] = {"sod": 90.0, "sdd": 150.0, "det": (9, 13), "pixel": (3.1, 2.7), "offset": (1.3, -2.1)}
@@ -114,24 +115,8 @@ def test_rays_between_voxels_interpolate() -> None:
 
 
 def test_bilinear_reaches_a_pixel_beyond_the_edge() -> None:
-    view = np.array([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]])
-    places = {
-        (0, 0): 1.0,
-        (1, 2): 32.0,
-        (0.5, 1): 9.0,
-        (0.25, 0.5): 0.75 * 1.5 + 0.25 * 12,
-        (-0.25, 1): 1.5,
-        (1.5, 2.5): 8.0,
-        (-1, 0): 0.0,
-        (0, 3): 0.0,
-        (-7.5, 1): 0.0,
-        (1e30, 1): 0.0,
-        (0, -1e30): 0.0,
-        (2, 2): 0.0,
-        (1.75, 2): 8.0,
-    }
-    rows, columns = np.array(list(places)).T
-    np.testing.assert_allclose(kernels.bilinear(view, rows, columns), list(places.values()), atol=1e-15)
+    rows, columns = np.array(list(BILINEAR)).T
+    np.testing.assert_allclose(kernels.bilinear(VIEW, rows, columns), list(BILINEAR.values()), atol=1e-15)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,10 +14,9 @@ from study_rows import row, timed
 pytest.importorskip("matplotlib")
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
+from figures import outside, overlaps, texts, words
 from gpuopt.lab.report import Study
 from gpuopt.lab.show import ladder, style
 
@@ -43,11 +42,6 @@ def crowded() -> Study:
 
 
 @pytest.fixture
-def full() -> Study:
-    return Study(study_rows.full_rows(), study_rows.INFO)
-
-
-@pytest.fixture
 def many(full: Study) -> Study:
     """25 bars and more, with caches that carry some of them far beyond the bound without caches."""
     extra = []
@@ -61,30 +55,6 @@ def many(full: Study) -> Study:
             | {"accuracy": "HALF=1" if number % 2 else ""}
         )
     return Study([*full.rows, *extra])
-
-
-def texts(figure: Figure) -> list[Text]:
-    """Every non-empty text that is drawn; labels of ticks beyond an axis's end exist, but are not."""
-    FigureCanvasAgg(figure).draw()
-    beyond = set()
-    for axis in (axis for ax in figure.findobj(Axes) for axis in (ax.xaxis, ax.yaxis)):
-        low, high = sorted(axis.get_view_interval())
-        beyond |= {tick.label1 for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high}
-    return [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip() and t not in beyond]
-
-
-def words(figure: Figure) -> str:
-    return "\n".join(t.get_text() for t in texts(figure))
-
-
-def overlaps(figure: Figure) -> list[tuple[str, str]]:
-    boxes = [(t.get_text(), t.get_window_extent().shrunk(0.98, 0.8)) for t in texts(figure)]
-    return [
-        (first, second)
-        for number, (first, box) in enumerate(boxes)
-        for second, other in boxes[number + 1 :]
-        if box.overlaps(other) and box.width and other.width
-    ]
 
 
 def test_every_row_has_its_place(study: Study) -> None:
@@ -104,11 +74,7 @@ def test_texts_do_not_overlap(study: Study, crowded: Study, full: Study, many: S
 
 def test_texts_stay_inside_the_figure(crowded: Study, many: Study) -> None:
     for figure in map(ladder.ladder, (crowded, many)):
-        whole = figure.bbox.padded(1)
-        for text in texts(figure):
-            box = text.get_window_extent()
-            assert whole.contains(box.x0, box.y0), text.get_text()
-            assert whole.contains(box.x1, box.y1), text.get_text()
+        assert outside(figure) == []
 
 
 def stairs(ax: Axes) -> list[tuple[list[float], list[float]]]:

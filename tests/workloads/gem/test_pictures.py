@@ -17,12 +17,11 @@ from study_rows import Row, row, timed
 pytest.importorskip("matplotlib")
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import EllipseCollection, LineCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.text import Text
 
+from figures import outside, overlaps, words
 from gpuopt import ArrayError, papers
 from gpuopt.configuration import complete
 from gpuopt.lab.report import Study
@@ -103,34 +102,10 @@ def whole() -> Study:
     return Study([*steps(), *cells()])
 
 
-def texts(figure: Figure) -> list[Text]:
-    """Every non-empty text that is drawn; labels of ticks beyond an axis's end exist, but are not."""
-    FigureCanvasAgg(figure).draw()
-    beyond = set()
-    for axis in (axis for ax in figure.findobj(Axes) for axis in (ax.xaxis, ax.yaxis)):
-        low, high = sorted(axis.get_view_interval())
-        off = not axis.axes.axison
-        unseen = [tick for tick in axis.get_major_ticks() if off or not low <= tick.get_loc() <= high]
-        beyond |= {label for tick in unseen for label in (tick.label1, tick.label2)}
-    return [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip() and t not in beyond]
-
-
-def words(figure: Figure) -> str:
-    return "\n".join(t.get_text() for t in texts(figure))
-
-
-def check_layout(figure: Figure) -> None:
+def laid_out(figure: Figure) -> None:
     """Texts stay inside the figure, and off each other."""
-    drawn, whole = texts(figure), figure.bbox.padded(1)
-    boxes = [t.get_window_extent() for t in drawn]
-    for text, box in zip(drawn, boxes, strict=True):
-        assert whole.contains(box.x0, box.y0), text.get_text()
-        assert whole.contains(box.x1, box.y1), text.get_text()
-    small = [box.shrunk(0.98, 0.8) for box in boxes]
-    for number, box in enumerate(small):
-        for other in range(number + 1, len(small)):
-            both = (drawn[number].get_text(), drawn[other].get_text())
-            assert not (box.overlaps(small[other]) and box.width and small[other].width), both
+    assert outside(figure) == []
+    assert overlaps(figure) == []
 
 
 def bars(ax: Axes) -> list[float]:
@@ -168,8 +143,8 @@ def test_diamonds_are_the_papers_and_ticks_the_products(study: Study) -> None:
 
 
 def test_optimizations_are_laid_out(study: Study, whole: Study) -> None:
-    check_layout(gem_plots.optimizations(study))
-    check_layout(gem_plots.optimizations(whole))
+    laid_out(gem_plots.optimizations(study))
+    laid_out(gem_plots.optimizations(whole))
 
 
 def test_a_step_that_failed_says_why_and_has_no_product() -> None:
@@ -178,7 +153,7 @@ def test_a_step_that_failed_says_why_and_has_no_product() -> None:
     study = Study([*rows, refused(params, "this device has no images", "paper:image_memory")])
     figure = gem_plots.optimizations(study)
     assert "unsupported: this device has no images" in words(figure)
-    check_layout(figure)
+    laid_out(figure)
     alone, together, _ = figure.findobj(Axes)
     assert len(alone.patches) == 11
     assert len(together.patches) == 5
@@ -214,7 +189,7 @@ def test_each_combination_has_a_cell(whole: Study) -> None:
     assert "In all cells FORM=0, REGISTER_SUM=0, RSQRT=0, UNROLL=1." in said
     assert "84 combinations" in said
     assert "Empty" not in said
-    check_layout(figure)
+    laid_out(figure)
 
 
 def test_the_best_cell_is_framed(whole: Study) -> None:
@@ -285,7 +260,7 @@ def test_points_are_disks_from_three_sides(molecule: Molecule, normals: np.ndarr
     said = words(figure)
     assert re.search(r"min -3\.99, mean -?0\.00, max 3\.99 kcal/\(mol e\)", said)
     assert "1 atoms, +1 e; 500 points of their surface" in said
-    check_layout(figure)
+    laid_out(figure)
 
 
 def test_colours_are_symmetric_about_zero(molecule: Molecule) -> None:

@@ -14,12 +14,11 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
-from matplotlib.text import Text
 
+from figures import outside, overlaps, widths
+from figures import words as lines_of
 from gpuopt.lab.report import Study
 from gpuopt.workloads.microbench import kernel_pictures as kernel_plots
 from gpuopt.workloads.microbench import pictures as device_plots
@@ -185,20 +184,13 @@ def figure(request: pytest.FixtureRequest) -> Figure:
     return made
 
 
-def texts(figure: Figure) -> list[Text]:
-    """Every non-empty text that is drawn; labels of ticks beyond an axis's end exist, but are not."""
-    FigureCanvasAgg(figure).draw()
-    hidden = set()
-    for ax in figure.findobj(Axes):
-        for axis in (ax.xaxis, ax.yaxis):
-            low, high = sorted(axis.get_view_interval())
-            ticks = axis.get_major_ticks()
-            hidden |= {t.label1 for t in ticks if not low <= t.get_loc() <= high or not ax.axison}
-    return [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip() and t not in hidden]
-
-
 def words(figure: Figure) -> str:
-    return "\n".join(t.get_text() for t in texts(figure)).replace("\n", " ")
+    return lines_of(figure).replace("\n", " ")
+
+
+def test_texts_stay_inside_and_off_each_other(figure: Figure) -> None:
+    assert overlaps(figure) == []
+    assert outside(figure) == []
 
 
 def xs(line: Line2D) -> list[float]:
@@ -207,30 +199,6 @@ def xs(line: Line2D) -> list[float]:
 
 def ys(line: Line2D) -> list[float]:
     return [float(y) for y in np.asarray(line.get_ydata())]
-
-
-def widths(ax: Axes) -> list[float]:
-    return [float(bar.get_width()) for bar in ax.patches if isinstance(bar, Rectangle)]
-
-
-def test_texts_do_not_overlap(figure: Figure) -> None:
-    boxes = [(t.get_text(), Text.get_window_extent(t).shrunk(0.98, 0.8)) for t in texts(figure)]
-    overlaps = [
-        (one, other)
-        for number, (one, box) in enumerate(boxes)
-        for other, beside in boxes[number + 1 :]
-        if box.overlaps(beside) and box.width and beside.width
-    ]
-    assert overlaps == []
-
-
-def test_texts_stay_inside(figure: Figure) -> None:
-    drawn = texts(figure)
-    whole = figure.bbox.padded(1)
-    for text in drawn:
-        box = Text.get_window_extent(text)
-        assert whole.contains(box.x0, box.y0), text.get_text()
-        assert whole.contains(box.x1, box.y1), text.get_text()
 
 
 def test_each_names_device_driver_date_and_version(figure: Figure) -> None:
@@ -279,7 +247,7 @@ def test_knees_close_to_each_other_keep_their_labels_apart() -> None:
     if os.environ.get("GPUOPT_LOOK"):
         figure.savefig(Path(os.environ["GPUOPT_LOOK"]) / "working_set_close.png", dpi=110)
     assert len([line for line in figure.findobj(Axes)[0].lines if line.get_linestyle() == "--"]) == 4
-    test_texts_do_not_overlap(figure)
+    assert overlaps(figure) == []
 
 
 def test_a_working_set_of_few_points() -> None:
@@ -340,8 +308,7 @@ def test_roofline_has_every_ceiling_and_point() -> None:
 def test_a_roofline_of_few_or_many_points_keeps_its_labels_apart(count: int) -> None:
     rows = [ladder()[0] | {"variant": f"variant_{i}", "gflop_s": 1000.0 + i} for i in range(count)]
     figure = device_plots.roofline(rows, {"fp32 FMA": CEILINGS["fp32 FMA"]})
-    test_texts_do_not_overlap(figure)
-    test_texts_stay_inside(figure)
+    test_texts_stay_inside_and_off_each_other(figure)
 
 
 @pytest.mark.parametrize(

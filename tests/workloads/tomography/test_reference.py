@@ -12,6 +12,7 @@ import pytest
 from gpuopt import ArrayError, ParameterError
 from gpuopt.workloads.tomography import reference as oracle
 from gpuopt.workloads.tomography.reference_scans import Grid, Scan, astra_scan, cone_scan, parallel_scan
+from rays import BILINEAR, VIEW
 
 X = np.array([120.0, 80.0, 12.0])
 R, D, T = 595.0, 1085.6, 0.7
@@ -219,23 +220,8 @@ def test_rays_between_voxels_interpolate() -> None:
 
 
 def test_bilinear_reaches_a_pixel_beyond_the_edge() -> None:
-    view = np.array([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]])
-    places = {
-        (0, 0): 1.0,
-        (1, 2): 32.0,
-        (0.5, 1): 9.0,
-        (0.25, 0.5): 0.75 * 1.5 + 0.25 * 12,
-        (-0.25, 1): 1.5,
-        (1.5, 2.5): 8.0,
-        (-1, 0): 0.0,
-        (0, 3): 0.0,
-        (-7.5, 1): 0.0,
-        (1e30, 1): 0.0,
-        (0, -1e30): 0.0,
-        (1.75, 2): 8.0,
-    }
-    rows, columns = np.array(list(places)).T
-    np.testing.assert_allclose(oracle.bilinear(view, rows, columns), list(places.values()), atol=1e-15)
+    rows, columns = np.array(list(BILINEAR)).T
+    np.testing.assert_allclose(oracle.bilinear(VIEW, rows, columns), list(BILINEAR.values()), atol=1e-15)
 
 
 @pytest.mark.parametrize("name", NAMES)

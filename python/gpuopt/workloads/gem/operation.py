@@ -17,7 +17,7 @@ from gpuopt.workloads.gem.pairs import Scene, as_molecule, as_surface
 from gpuopt.workloads.gem.solvation import Model
 
 
-def gem(
+def gem(  # long: half of it is what users read of its arguments
     molecule: Molecule | Sequence[Any],
     surface: Surface | np.ndarray | Sequence[Any],
     *,

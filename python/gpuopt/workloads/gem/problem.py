@@ -23,7 +23,7 @@ _TOLERANCE = {"float32": 1e-6, "float64": 1e-13}  # relative to the sum of the t
 _LITERAL_TOLERANCE = {"float32": 4e-6, "float64": 4e-13}  # roots and divisions of a few units in the last place each
 
 
-def gem(
+def gem(  # long: its arguments, and every field of a problem, each named once
     molecule: Molecule | Sequence[Any],
     surface: Surface | np.ndarray | Sequence[Any],
     *,

@@ -13,7 +13,7 @@ from gpuopt.selection import Selector, select
 from gpuopt.workloads.gemm.precision import choose, fallbacks
 
 
-def gemm(
+def gemm(  # long: half of it is what users read of its arguments
     A: Array,
     B: Array,
     C: Array | None = None,

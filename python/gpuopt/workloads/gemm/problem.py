@@ -25,7 +25,7 @@ FEWEST_ROWS = 32  # of a larger product are checked at least
 _FLOPS_COUNTED = "2 M N K, whatever the precision"
 
 
-def gemm(
+def gemm(  # long: its arguments, and every field of a problem, each named once
     m: int,
     n: int | None = None,
     k: int | None = None,

@@ -15,7 +15,7 @@ from gpuopt.selection import Selector, select
 from gpuopt.workloads.microbench import reference as oracle
 
 
-def microbenchmark(
+def microbenchmark(  # long: its arguments, and every field of a problem, each named once
     configuration: str | Configuration,
     dtype: str | np.dtype[Any] = "float32",
     bytes: int = 1 << 26,

@@ -67,7 +67,7 @@ class Eigenvectors:
         return (self.vectors / np.sqrt(self.degrees)[:, np.newaxis]).T.reshape(-1, *self.image_shape)
 
 
-def smallest_eigenvectors(
+def smallest_eigenvectors(  # long: its arguments, and every field of the result, each named once
     operator: Any,
     count: int,
     degrees: ArrayLike,
