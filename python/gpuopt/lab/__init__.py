@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+from contextlib import suppress
 
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.report import Study
@@ -37,6 +39,10 @@ def __getattr__(name: str) -> object:
         return getattr(importlib.import_module(_ABOVE[name]), name)
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
-    if name.endswith("_plots"):  # `gem_plots`: the pictures of a workload
-        return importlib.import_module(f"gpuopt.workloads.{name.removesuffix('_plots')}.pictures")
+    if name.endswith("_plots"):  # `gem_plots`: a workload's pictures
+        module, found = f"gpuopt.workloads.{name.removesuffix('_plots')}.pictures", None
+        with suppress(ModuleNotFoundError):
+            found = importlib.util.find_spec(module)
+        if found:
+            return importlib.import_module(module)
     raise AttributeError(f"module 'gpuopt.lab' has no attribute {name!r}")
