@@ -33,7 +33,7 @@ def _bound(rows: Rows, row: Row) -> Cell:
 
 
 def _steps() -> list[Line]:
-    lines: list[Line] = [("`basic` against itself, % either way", *(_band(rows) for rows in SMALL.values()))]
+    lines: list[Line] = [("noise: `basic` against itself, ± %", *(_band(rows) for rows in SMALL.values()))]
     for text, preset in gains.PRESETS:
         lines.append((text, *(gains.gain(rows, rows.row(preset)) for rows in SMALL.values())))
     return lines
@@ -48,7 +48,7 @@ def _cells() -> list[Line]:
     return [
         ("cells that ran", *(f"{ran}" for ran, _ in counted)),
         ("cells that a rule forbids", *(f"{forbidden}" for _, forbidden in counted)),
-        ("`basic` against itself, % either way", *(_band(rows) for rows in FACTORIAL.values())),
+        ("noise: `basic` against itself, ± %", *(_band(rows) for rows in FACTORIAL.values())),
     ]
 
 

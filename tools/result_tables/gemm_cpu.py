@@ -51,7 +51,7 @@ def _noise() -> list[tuple[str, ...]]:
 
 TABLES = {
     "setup": setup(*STUDIES, *SMALL.values(), *TMV.values()),
-    "noise": grid(["place", "the baseline against itself, % either way"], _noise),
+    "noise": grid(["place", "noise: the baseline against itself, ± %"], _noise),
     "aims": aims(
         *(
             Aim(

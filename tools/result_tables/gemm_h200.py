@@ -172,7 +172,11 @@ def _tried() -> list[tuple[str, str, str]]:
         ("`register_tile`: fewer unrolled steps", "43 to 49 TFLOP/s", "`tries.txt`"),
         ("`register_tile`: three stages", "54.1 TFLOP/s, no gain", "`tries.txt`"),
         ("`register_tile`: 16 x 8 sums", "54.4 TFLOP/s, equal", "`tries.txt`"),
-        ("`register_tile`: all loads of local memory from one place", "no change: not its bandwidth", "`tries.txt`"),
+        (
+            "`register_tile`: all loads of local memory from one place",
+            "no change, so local memory's bandwidth is not the limit",
+            "`tries.txt`",
+        ),
         ("`constant`: loads of B hidden better (UNROLL 1 to 8)", f"3 %; the best {ms_of}", "`tries.txt`"),
         ("`constant`: fits the first-level constant cache (DEPTH=32)", "21.96 ms, no gain", "`tries.txt`"),
         ("`constant`: less traffic of D (DEPTH=512)", "21.88 ms, no gain", "`tries.txt`"),

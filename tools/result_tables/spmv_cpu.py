@@ -72,7 +72,7 @@ TABLES = {
     "noise": grid(
         ["", *PLACES],
         lambda: [
-            ("`basic` against itself, % either way", *(f"{100 * rows.group.band:.0f}" for rows in PLACES.values())),
+            ("noise: `basic` against itself, ± %", *(f"{100 * rows.group.band:.0f}" for rows in PLACES.values())),
             (
                 "rows flagged `drift`",
                 *(

@@ -201,7 +201,7 @@ class Aim:
         by = f"{short:.2g} points" if self.unit == "%" else f"{100 * short / aim:.2g} %"
         text = "met" if short <= 0 else f"missed by {by}"
         is_open = value.lo is not None and value.hi is not None and value.lo < aim < value.hi
-        return f"{text}; the interval holds the aim" if is_open else text
+        return f"{text}; the interval contains the aim" if is_open else text
 
 
 def aims(*wanted: Aim) -> Table:

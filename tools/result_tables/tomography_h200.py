@@ -67,7 +67,7 @@ def _errors() -> list[Line]:
         ("Joseph forward by texture units, against fp64", of("error_l2", IMAGES)),
         ("ASTRA forward, against fp64", of("error_l2", ASTRA)),
         ("exact adjoint, against the transpose", of("transposed_error", GATHER)),
-        ("exact pair, of the scalar products", of("adjoint_error", "adjoint error, exact")),
+        ("exact pair: relative difference of the scalar products", of("adjoint_error", "adjoint error, exact")),
         ("fast pair (texture units), of the scalar products", of("adjoint_error", "adjoint error, fast")),
     ]
 

@@ -27,7 +27,7 @@ class Study(StudyRows):
 
     @classmethod
     def joined(cls, studies: Sequence[Study]) -> Study:
-        """One study of the rows of several studies; tables and pictures keep their problems apart."""
+        """One study of the rows of several studies; tables and pictures still show each problem by itself."""
         notes = dict.fromkeys(note for study in studies for note in study.notes)
         info = joined_info([study.problem_info for study in studies])
         joined = cls((row for study in studies for row in study.rows), info, list(notes))
@@ -41,8 +41,8 @@ class Study(StudyRows):
         return explain.sentences(self)
 
     def save_plots(self, directory: str | Path) -> list[Path]:
-        """Writes `ladder.png` into `directory` (made where missing), of several problems `ladder-PROBLEM.png` each;
-        returns what was written. Needs matplotlib."""
+        """Writes `ladder.png` into `directory` (made where missing), with several problems one `ladder-PROBLEM.png` for
+        each; returns the paths written. Needs matplotlib."""
         from gpuopt.lab.show import ladder
 
         target = Path(directory)

@@ -1,4 +1,4 @@
-"""A workload's record: what `gpuopt study` and `gpuopt tune` accept for it, and the functions that do it.
+"""A workload's record: what `gpuopt study` and `gpuopt tune` accept for it, and the functions that run them.
 
 Each room ``workloads/<w>/study.py`` holds one as ``WORKLOAD``; `gpuopt.registry` collects them.
 """
@@ -27,18 +27,18 @@ class Workload:
     """A workload of problems.
 
     name, summary
-        Of its subcommand.
+        Name and help text of its subcommand.
     subject, default, subject_help
-        What stands behind `gpuopt study NAME`: its word in the usage line, what is taken where nothing is given, and
-        what may be given. ``most`` subjects may be named. They are one problem, or where they are ``several`` a problem
-        each, all in one study.
+        The positional arguments of `gpuopt study NAME`: the name shown in the usage line, the default, and the help
+        text. At most ``most`` may be given. They describe one problem, or, if ``several``, one problem each, all in one
+        study.
     dtypes
         Those of the option ``--dtype``, the default first.
     problem
         ``problem(subjects, dtype, device, **options)``.
     pictures
         ``pictures(problem, device, directory, study)`` writes the workload's own pictures, beside the ladder that every
-        study has, and returns their paths; of several problems it is given the last.
+        study has, and returns their paths; with several problems, it receives the last one.
     options
         Decorators of the command line: ``click.option(...)``.
     designs
@@ -65,8 +65,8 @@ class Workload:
 
 @dataclass(frozen=True)
 class SurveyWorkload:
-    """A workload of many small questions to the device: ``questions(device, quick)``, and ``pictures(study,
-    directory)``, which writes them and returns their paths."""
+    """A workload of many microbenchmarks of the device: ``questions(device, quick)`` returns them, ``pictures(study,
+    directory)`` writes their pictures and returns the paths."""
 
     name: str
     summary: str

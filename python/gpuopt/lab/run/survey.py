@@ -1,4 +1,4 @@
-"""A survey: many small questions to a device, each verified and timed by itself, each answer a row that is written at
+"""A survey: many microbenchmarks of a device, each verified and timed by itself, each answer a row that is written at
 once."""
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def survey(
 
     A point that the device cannot run is a row with its status and reason. Points whose rows are in ``store`` and still
     hold are not measured again. Ctrl-C ends the survey early: the study holds what was finished, ``interrupted`` is
-    True. Of what loops, runs of twice the trips are timed beside it; the flag ``suspicious`` says that they did not
-    take twice the time.
+    True. Kernels that loop are also timed with twice as many iterations; the flag ``suspicious`` says that this did not
+    take twice as long.
     """
     if protocol not in PROTOCOLS:
         raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
@@ -72,7 +72,7 @@ class Question(Interface):
         """What the row says of the question before it is asked."""
 
     def candidate(self, run: SurveyRun) -> Candidate:
-        """Built, bound and verified. Raises what forbids it."""
+        """Built, bound and verified. Raises the error that prevents the run."""
 
     @classmethod
     def release(cls) -> None:
@@ -131,7 +131,7 @@ class SurveyRun:
         return row | {"kind": "point", "role": "variant", "warmup_ms": warmed}
 
     def doubled(self, candidate: Candidate) -> statistics.MedianCI:
-        """How many times the time of a run one of twice its work takes; its launch counts in both."""
+        """How many times the time of a run one of twice its work takes; both times include the launch."""
         assert candidate.doubled is not None
         sampler = samplers.device_sampler(
             candidate.doubled, clock_step_ns(self.device.index), None, candidate.sampler.clock

@@ -63,8 +63,8 @@ def sweep(
     ----------
     variants
         ``"all"`` (a paper's presets, and every variant), or names, presets, Configurations and ``"all"`` in a list.
-        Unless the protocol is quick, a bare name stands for the best of its levels, one for each accuracy; presets and
-        Configurations are compared as given.
+        Unless the protocol is quick, a variant's name alone means its fastest configuration, one for each accuracy
+        class, found by a search. Presets and Configurations are compared as given.
     protocol
         ``"quick"`` (one level a parameter, fixed budget, intervals as obtained) or ``"full"`` (search, then interleaved
         blocks until the intervals are narrow).
@@ -76,14 +76,14 @@ def sweep(
         None leaves the caches as repeated runs find them (rows say ``hot`` or ``large``); ``"cold"`` flushes them
         before every sample.
     store
-        A JSON-lines file. Finished rows that still hold are not measured again; an interrupted sweep goes on where it
-        stopped.
+        A JSON-lines file. Stored rows are not measured again while kernel, options, device, driver and problem are the
+        same; an interrupted sweep goes on where it stopped.
     tunable_only
-        Whether a search leaves out what the problem says that no plain call may come to use.
+        Whether the search skips configurations that the problem excludes from plain calls.
 
     A configuration that cannot run is a row with its status and reason. Ctrl-C ends the sweep early: the study holds
     what was finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's
-    ladder, or else the first one given.
+    ladder, or, without a paper, the first variant given.
     """
     if protocol not in PROTOCOLS:
         raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
@@ -159,7 +159,7 @@ def what_to_measure(
 
 def pick_finalists(workload: str, looked_at: Sequence[Named], times: dict[Configuration, float]) -> list[Named]:
     """What is measured in blocks: configurations that were given, presets, the best of each variant and accuracy, and
-    the best few of standard accuracy. Of a variant that never ran one configuration is kept, so that its row says why.
+    the best few of standard accuracy. If no configuration of a variant ran, one is kept, so that its row says why.
     """
     chosen = {named.configuration for named in looked_at if named.given}
     ranked = sorted(times, key=lambda configuration: times[configuration])
@@ -263,7 +263,7 @@ class SweepRun:
             self.band = comparison.band
 
     def add_ceilings(self) -> None:
-        """What bounds and launches are held against; without them the comparison goes on."""
+        """Reads, copies and empty launches, which rows are compared with; without them the comparison goes on."""
         notes, footprint = self.recorder.notes, self.problem.footprint_bytes
         try:
             self.candidates += ceiling_candidates(
@@ -376,7 +376,7 @@ class SweepRun:
         return self.recorder.keep(row | {"kind": "search", "role": "variant", "warmup_ms": warmed})
 
     def study(self) -> Study:
-        """What was found, told with the problem's own facts."""
+        """The rows that were found, together with facts of the problem."""
         self.recorder.note_other_environments(self.common.get("env_hash"))
         info: ProblemInfo = {
             "name": self.problem.name,

@@ -31,7 +31,7 @@ InputProperties = frozenset[str]  # those that an input has
 class Choice:
     """The configuration chosen for inputs that have ``input_properties``; ``row`` is its summary.
 
-    ``before`` is the summary of what a plain call used until now, ``ratio`` that of their times (new / old).
+    ``before`` is the summary of what a plain call used until now, ``ratio`` the new time divided by the old one.
     """
 
     configuration: Configuration
@@ -57,7 +57,7 @@ class Choice:
 
 
 class Tuned(Study):
-    """The study of a tuning; ``choices`` is what it found, ``records`` what of it stands in the file ``path`` now.
+    """The study of a tuning; ``choices`` is what it found, ``records`` are those now stored in ``path``.
 
     Where nothing was stored, ``path`` is None; where something was not, ``reason`` says why.
     """
@@ -156,7 +156,7 @@ def rows_path(workload: str, device: Device) -> Path:
 
 
 def _resolved(problem: Problem, device: Device, input_properties: InputProperties) -> Configuration:
-    """What a plain call uses for the problem, were ``input_properties`` those that its input has."""
+    """What a plain call would use for the problem if its input had these properties."""
     known: Mapping[str, object] = dict(problem.input_properties) | dict.fromkeys(input_properties, True)
     asked = {name: functools.partial(known.get, name) for name in known}
     try:
@@ -176,7 +176,7 @@ def _used_until_now(problem: Problem, device: Device) -> dict[InputProperties, C
 
 
 def _held(problem: Problem, study: Study) -> InputProperties:
-    """The properties that the problem's input has, beside those that it tells itself: a variant that needs them ran."""
+    """The properties of the input besides those that the problem declares: a variant that requires them ran."""
     ran = {row["variant"] for row in study.rows if row["role"] == "variant" and row["status"] == "ok"}
     needed = (name for v in tables.variants(problem.workload) if v.name in ran for name in v.input_properties)
     return frozenset(needed).difference(problem.input_properties)
