@@ -18,7 +18,8 @@ import gpuopt
 from gpuopt import Configuration, UnsupportedError, _core, papers
 from gpuopt.configuration import complete
 from gpuopt.lab.timing import verification
-from gpuopt.problem import Problem
+from gpuopt.lab.timing.fields import VerifiedErrors
+from gpuopt.problem import BoundPlan, Problem
 
 Case = tuple[Configuration, Sequence[str]]
 
@@ -36,6 +37,10 @@ def _unknown(device: gpuopt.Device, configuration: Configuration, problem: Probl
     return None
 
 
+def _nothing_else(device: gpuopt.Device, configuration: Configuration, plan: BoundPlan, errors: VerifiedErrors) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Room:
     """What a workload brings.
@@ -48,11 +53,15 @@ class Room:
     refusals
         The words by which a configuration must be refused on a device, and words that may be heard too; None where
         nobody knows, and a refusal is a skip.
+    also
+        ``also(device, configuration, plan, errors)`` asserts what else must hold of each case: of its declared work, or
+        of the errors that were found.
     """
 
     make: Callable[[str, Configuration, gpuopt.Device], Problem]
     runs: Mapping[str, Run]
     refusals: Callable[[gpuopt.Device, Configuration, Problem], tuple[set[str], set[str]] | None] = _unknown
+    also: Callable[[gpuopt.Device, Configuration, BoundPlan, VerifiedErrors], None] = _nothing_else
 
 
 def rooms() -> dict[str, Room]:
@@ -135,6 +144,6 @@ def check(device: gpuopt.Device, room: Room, name: str, configuration: Configura
         must, may = known
         assert any(words in refused for words in must | may), f"{exact} on {name}: {refused or 'not refused'}"
         return
-    verification.verify(bound, problem, exact)
+    room.also(device, exact, bound, verification.verify(bound, problem, exact))
     bound.prepared.run()
     verification.check_again(bound, problem, exact)

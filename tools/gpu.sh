@@ -77,7 +77,7 @@ register_nvidia() { # containers bring NVIDIA's library without the file that na
     say "NVIDIA's OpenCL registered"
 }
 
-sources=$(find pyproject.toml CMakeLists.txt cmake src kernels python tests notebooks -type f ! -name '*.pyc' | LC_ALL=C sort | xargs cksum | cksum)
+sources=$(find pyproject.toml CMakeLists.txt cmake src kernels python tests notebooks tools docs results README.md ARCHITECTURE.md CONTRIBUTING.md -type f ! -name '*.pyc' | LC_ALL=C sort | xargs cksum | cksum)
 if [ "$(cat "$done/sources" 2>/dev/null)" != "$sources" ] || [ ! -d "$site" ]; then
     rm -f "$done"/*
     echo "$sources" >"$done/sources"

@@ -16,8 +16,6 @@ namespace gpuopt {
 
 class PlanBuilder {
 public:
-    // Throws ParameterError and UnsupportedError where the configuration may not run at these sizes; a builder that
-    // knows its sizes later calls check_configuration itself.
     PlanBuilder(std::shared_ptr<Session> session, const Workload& workload, const Variant& variant, DType dtype,
                 Sizes sizes, const Parameters& parameters)
         : session_(std::move(session)),

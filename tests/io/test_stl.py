@@ -6,6 +6,7 @@ import os
 import re
 import struct
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from gpuopt import Error, io
 from gpuopt.io import FormatError
 from surface_files import written
 
-pytest.importorskip("trimesh", reason="STL is read by trimesh, of the extra lab")
+needs_trimesh = pytest.mark.skipif(find_spec("trimesh") is None, reason="STL is read by trimesh, of the extra lab")
 
 POINTS = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]], dtype=np.float32)
 FACES = [[0, 1, 2], [0, 2, 3], [0, 3, 1], [2, 1, 3]]  # counter-clockwise from outside
@@ -38,6 +39,7 @@ def binary(head: bytes = b"made by hand", normals: np.ndarray = NORMALS, count: 
     return head.ljust(80) + struct.pack("<I", count) + b"".join(rows)
 
 
+@needs_trimesh
 @pytest.mark.parametrize(
     "content",
     [
@@ -66,6 +68,7 @@ def test_text_and_binary(tmp_path: Path, content: str | bytes) -> None:
     assert made.dtype == np.float64
 
 
+@needs_trimesh
 def test_normals_of_points_are_weighted_by_angle(tmp_path: Path) -> None:
     """A square cut in two counts as one face: its diagonal gives no side of a corner more weight."""
     cube = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=np.float32)
@@ -77,11 +80,13 @@ def test_normals_of_points_are_weighted_by_angle(tmp_path: Path) -> None:
     np.testing.assert_allclose(made.normals, np.sign(made.points - 0.5) / np.sqrt(3), rtol=1e-6)
 
 
+@needs_trimesh
 def test_only_equal_corners_are_merged(tmp_path: Path) -> None:
     near = text().replace("vertex 1.000000e+00", "vertex 1.0000001e+00", 1)
     assert len(io.read_stl(written(tmp_path, "a.stl", near), dtype=np.float64)) == 5
 
 
+@needs_trimesh
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -117,6 +122,7 @@ def test_broken_files(tmp_path: Path, content: str | bytes, message: str) -> Non
     assert len(str(caught.value)) < len(str(path)) + 300
 
 
+@needs_trimesh
 def test_files_cut_off_anywhere(tmp_path: Path) -> None:
     for content, last in ((text().encode(), text().rindex("endsolid") + 8), (binary(), len(binary()))):
         for length in range(0, last, 7):
@@ -124,6 +130,7 @@ def test_files_cut_off_anywhere(tmp_path: Path) -> None:
                 io.read_stl(written(tmp_path, "a.stl", content[:length]))
 
 
+@needs_trimesh
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.stl")
     for path in (tmp_path, tmp_path / "pipe.stl"):

@@ -151,9 +151,6 @@ def rules(device: gpuopt.Device, configuration: Configuration, dtype: str) -> li
 MAY_FIT = {"bytes of local memory", "texels; "}  # depend on more than is looked at here
 
 
-MAY_FIT = {"bytes of local memory", "texels; "}  # depend on more than is looked at here
-
-
 def refusals(device: gpuopt.Device, configuration: Configuration, problem: Problem) -> tuple[set[str], set[str]]:
     broken = {words for holds, words in rules(device, configuration, problem.dtype.name) if holds}
     return broken - MAY_FIT, broken & MAY_FIT

@@ -6,7 +6,8 @@ import random
 
 import gpuopt
 from gpuopt import Configuration, problems
-from gpuopt.problem import Problem
+from gpuopt.lab.timing.fields import VerifiedErrors
+from gpuopt.problem import BoundPlan, Problem
 from harness import Room, Run, as_it_stands, on, on_each
 
 VARIANTS = gpuopt.variants("microbench")
@@ -44,6 +45,12 @@ def levels() -> list[Configuration]:
 STANDARD = [as_it_stands(variant) for variant in VARIANTS]
 SIZES = ["1 0 1", "5000 0 2", "100000 0 7", "123456 96 1"]
 
+
+def declares_work(device: gpuopt.Device, configuration: Configuration, plan: BoundPlan, errors: VerifiedErrors) -> None:
+    work = plan.work
+    assert sum(work["bytes"].values()) + work["flops"] + sum(work["special"].values()) > 0
+
+
 ROOM = Room(
     make,
     {
@@ -54,4 +61,5 @@ ROOM = Room(
         ),
         "levels": Run(on(f"{121 * 512} 128 5", levels()), thin=8),
     },
+    also=declares_work,
 )

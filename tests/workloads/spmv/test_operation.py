@@ -264,8 +264,9 @@ def test_a_record_that_does_not_fit_gives_way(device: gpuopt.Device, monkeypatch
     )
     assert M.configuration == chosen
     x = vector(900)
-    with pytest.warns(UserWarning, match="200 bands"):
+    with pytest.warns(UserWarning, match="200 bands") as told:
         np.testing.assert_allclose(M @ x, scattered @ x, atol=1e-4)
+    assert [warning.filename for warning in told] == [__file__]
     assert M.configuration.variant == "interior"
     np.testing.assert_allclose((M @ gpuopt.to_device(x, device)).to_numpy(), scattered @ x, atol=1e-4)
     with pytest.raises(gpuopt.UnsupportedError, match="200 bands"):

@@ -12,6 +12,7 @@ import gpuopt
 import rays
 from gpuopt import Configuration, _core
 from gpuopt import tomo as gt
+from gpuopt.lab.timing.fields import VerifiedErrors
 from gpuopt.problem import BoundPlan, Problem
 from gpuopt.tomo import on_device
 from gpuopt.workloads.tomography import problem as made
@@ -159,6 +160,15 @@ def drawn(configuration: Configuration) -> Case:
     return configuration, ["tilted adjoint" if is_for(configuration.variant, "tilted") else "helix-arc adjoint"]
 
 
+def near_as_a_whole(
+    device: gpuopt.Device, configuration: Configuration, plan: BoundPlan, errors: VerifiedErrors
+) -> None:
+    """Along rays the whole result is nearer than its worst element: in the Frobenius norm."""
+    if FAMILIES[configuration.variant] != made.FAMILY:
+        texture = configuration.variant == "joseph_image" and device.type != "cpu"
+        assert errors["l2_rel"] < (5e-3 if texture else 5e-6), configuration
+
+
 ROOM = Room(
     make,
     {
@@ -188,4 +198,5 @@ ROOM = Room(
             thin=4,
         ),
     },
+    also=near_as_a_whole,
 )

@@ -78,6 +78,8 @@ def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] 
         files.write(end.resolve(), [text])
     except RecursionError:
         raise ResultsError(f"{path} holds a row that is nested too deeply: nothing was written") from None
+    except files.WriteError as error:
+        raise ResultsError(str(error)) from error
     except OSError as error:
         raise ResultsError(f"{error.filename or end}: {error.strerror or error}; nothing was written") from error
     return Compacted(end, len(rows), before.st_size, len(text), store.problems)

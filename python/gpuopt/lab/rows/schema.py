@@ -314,7 +314,9 @@ def _reject_unknown(fields: Iterable[str]) -> None:
     for field in fields:
         if field not in FIELDS:
             near = difflib.get_close_matches(field, FIELDS, n=1, cutoff=0.0)[0]
-            raise ResultsError(f"unknown row field {field!r}: the nearest is {near!r}, lab.results.FIELDS lists all")
+            raise ResultsError(
+                f"unknown row field {field!r}: the nearest is {near!r}, gpuopt.lab.rows.schema.FIELDS lists all"
+            )
 
 
 # ---------------------------------------------------------------- making and reading rows

@@ -11,7 +11,7 @@ All functions take the same arguments, arrays of any real dtype, computed in fp6
 * ``shift`` (M, 3), A: (b - proj) n, so that p' = p + shift lies where the ions begin; not read, and may be None,
   without salt (``model.kappa`` 0) and for ``phi_type`` "coulomb";
 * ``r`` (M,), A: ``model.size`` + proj, or + the height above the surface, not below 0;
-* ``model``: a ``gpuopt.solvation.Model``;
+* ``model``: a ``gpuopt.workloads.gem.solvation.Model``;
 * ``atom_r`` (N,), A: distance of the atoms from the centre, 0 to ``model.size``; read where r < ``model.size``, may be
   None elsewhere.
 

@@ -46,7 +46,7 @@ def magnitude(
     transpose_b: bool = False,
 ) -> Float64Array:
     """Return ``|alpha| |op(a)| |op(b)| + |beta| |c|`` in fp64: what rounding errors scale with (see
-    ``gpuopt.reference.rounding``). Arguments and errors as in :func:`product`."""
+    ``gpuopt.workloads.common.rounding``). Arguments and errors as in :func:`product`."""
     addend = None if c is None else np.abs(c)
     return product(np.abs(a), np.abs(b), addend, abs(alpha), abs(beta), transpose_a, transpose_b)
 

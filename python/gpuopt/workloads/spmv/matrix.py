@@ -161,12 +161,17 @@ class DiaMatrix:
         return self._configurations[key]
 
     def planned(
-        self, variant: str | Configuration | None, columns: bool, make: Callable[[Configuration], Made]
+        self,
+        variant: str | Configuration | None,
+        columns: bool,
+        make: Callable[[Configuration], Made],
+        stacklevel: int = 4,
     ) -> Made:
         """Return ``make(configuration)`` for the configuration that ``variant=`` means.
 
         Where a tuned record chose the configuration and it cannot run with this matrix, for example because of too many
         bands of diagonals, a warning is given and the variant ``interior``, which takes any matrix, is used instead.
+        ``stacklevel`` is the user's line as seen from here.
         """
         configuration = self.resolve(variant, columns)
         try:
@@ -176,7 +181,9 @@ class DiaMatrix:
             if variant is not None or configuration == general:
                 raise
             made = make(general)  # raises again where the reason was not the configuration
-            warnings.warn(f"{error}; {general} is used instead, `gpuopt tune spmv` finds a better one", stacklevel=4)
+            warnings.warn(
+                f"{error}; {general} is used instead, `gpuopt tune spmv` finds a better one", stacklevel=stacklevel
+            )
             self._configurations[None, columns] = general
             return made
 
@@ -222,7 +229,7 @@ class DiaMatrix:
                     self._products = {**dict(list(self._products.items())[1 - KEPT_PRODUCTS :]), key: found}
             return found
 
-        planned = self.planned(variant, columns > 1, product)
+        planned = self.planned(variant, columns > 1, product, stacklevel=5)
         result: np.ndarray = planned.multiply(self._handle, x, y, out)
         return result
 

@@ -79,4 +79,4 @@ def prepare_spmv(
         name, parameters = configuration.variant, configuration.parameters
         return _core.prepare_spmv(A._handle, x, y, float(alpha), float(beta), out, name, parameters)
 
-    return A.planned(variant, len(x.shape) == 2 and x.shape[1] > 1, plan)
+    return A.planned(variant, len(x.shape) == 2 and x.shape[1] > 1, plan, stacklevel=3)
