@@ -57,6 +57,8 @@ def _triangles(path: AnyPath) -> tuple[np.ndarray, np.ndarray]:
     is_text = len(data) != _HEADER + _TRIANGLE * int.from_bytes(data[_HEADER - 4 : _HEADER], "little")
     if is_text and (solids_named := data.lower().count(b"endsolid")) > _MOST_SOLIDS:
         raise FormatError(path, None, f"it holds {solids_named} solids, {_MOST_SOLIDS} at most are read; join them")
+    if is_text:  # names may be in any encoding, which trimesh would need another package to guess
+        data = data.decode("latin-1").encode("utf-8")
     try:
         made: dict[str, Any] = load_stl(BytesIO(data))
     except Exception as error:  # what a broken file raises in a parser is anybody's guess

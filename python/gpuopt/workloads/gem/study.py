@@ -57,7 +57,8 @@ WORKLOAD = Workload(
     subject="FILE.pqr [FILE.vert]",
     default=(),
     subject_help="a molecule with charges and radii, and its surface (MSMS, OFF, PLY, OBJ, STL; made here where it is "
-    "left out); or a number of atoms of a made globule, by default 1500 for a CPU and 20000 for a GPU; or the made `capsid`",
+    "left out); or a number of atoms of a made globule, by default 1500 for a CPU and 20000 for a GPU; or the made "
+    "`capsid`",
     dtypes=("float32", "float64"),
     problem=_problem,
     pictures=_pictures,
