@@ -47,7 +47,7 @@ class WorkloadGroup(click.Group):
     """A group with a subcommand for each workload. The records, and with them the lab, are imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._known())
+        return sorted(self._known())
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return self._known().get(name)

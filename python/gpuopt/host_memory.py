@@ -39,7 +39,7 @@ def free_bytes() -> int | None:
 
 def control_groups() -> Iterator[Path]:
     """The folders of the process's control groups and of those above them, of version 1 or 2."""
-    for line in (_read(_ROOT / "proc/self/cgroup") or "").splitlines():
+    for line in (text_of(_ROOT / "proc/self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
         for mount in ("", "unified") if not controllers else (controllers, *controllers.split(",")):
             root = _ROOT / "sys/fs/cgroup"
@@ -58,7 +58,7 @@ def _limits() -> Iterator[tuple[int, int | None]]:
 
 
 def _meminfo(name: str) -> int | None:
-    match = re.search(rf"^{name}:\s*(\d+) kB", _read(_ROOT / "proc/meminfo") or "", re.MULTILINE)
+    match = re.search(rf"^{name}:\s*(\d+) kB", text_of(_ROOT / "proc/meminfo") or "", re.MULTILINE)
     return int(match[1]) * 1024 if match else None
 
 
@@ -71,11 +71,12 @@ def _free_pages() -> int | None:
 
 
 def _whole(path: Path) -> int | None:
-    text = _read(path) or ""
+    text = text_of(path) or ""
     return int(text) if text.isdecimal() else None  # "max": no limit
 
 
-def _read(path: Path) -> str | None:
+def text_of(path: Path) -> str | None:
+    """What a file of /proc or /sys says; None where it cannot be read."""
     try:
         return path.read_text(errors="replace").strip()
     except OSError:

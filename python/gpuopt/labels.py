@@ -1,7 +1,7 @@
 """The words that tables, sentences and pictures use for a workload.
 
 The words are ``LABELS`` in the module ``labels`` of a workload's room. The lab gets them by :func:`of` and so needs no
-workload's name. :func:`register` gives words to any other name.
+workload's name.
 """
 
 from __future__ import annotations
@@ -48,18 +48,10 @@ class Labels:
     steps: Mapping[str, str] = field(default_factory=dict)
 
 
-_registered: dict[str, Labels] = {}
-
-
-def register(workload: str, labels: Labels) -> None:
-    """Set the words of a workload; a later call replaces an earlier one."""
-    _registered[workload] = labels
-
-
 def of(workload: object) -> Labels:
     """Return the words of a workload, or general ones where it has none of its own."""
     name = str(workload or "")
-    return _registered.get(name) or _own(name)
+    return _own(name)
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from importlib import resources
 
 import pytest
 
-from gpuopt import Configuration, Error, ParameterError, papers
+from gpuopt import Configuration, Error, ParameterError, _core, labels, papers
 from gpuopt.configuration import complete
 
 SPMV = ["basic", "aligned", "local_offsets", "vectorized", "image", "cpu"]
@@ -130,3 +130,8 @@ def test_what_is_not_json_is_named():
         papers.parse("{", "torn")
     with pytest.raises(Error, match="keys"):
         papers.parse("[]", "list")
+
+
+@pytest.mark.parametrize("workload", _core.workload_names())
+def test_words_are_of_steps_that_there_are(workload: str) -> None:
+    assert set(labels.of(workload).steps) <= set(papers.steps(workload))

@@ -193,9 +193,9 @@ def _quota_cpus() -> float | None:
     """The CPUs that the process's control groups let it use, the least of them all."""
     cpus = []
     for folder in host_memory.control_groups():
-        quota, period = (*(_read(f"{folder}/cpu.max") or "").split(), None, None)[:2]
-        share = _number(quota or _read(f"{folder}/cpu.cfs_quota_us"))
-        of = _number(period or _read(f"{folder}/cpu.cfs_period_us"))
+        quota, period = (*(host_memory.text_of(folder / "cpu.max") or "").split(), None, None)[:2]
+        share = _number(quota or host_memory.text_of(folder / "cpu.cfs_quota_us"))
+        of = _number(period or host_memory.text_of(folder / "cpu.cfs_period_us"))
         cpus += [share / of] if share and of and share > 0 else []
     return min(cpus, default=None)
 

@@ -1,9 +1,9 @@
-"""The comparison of a sweep's targets, in blocks.
+"""The comparison of a sweep's candidates, in blocks.
 
-A block visits every target once, in random order, and the baseline before, after and between them. A target's ratio in
-a block is its time over the baseline's just before and after it; the result is the median of its ratios over the
-blocks. The reason: on a shared CPU, identical variants timed one after the other differ by more than 2 % half of the
-time. Their ratios within a block do not.
+A block visits every candidate once, in random order, and the baseline before, after and between them. A candidate's
+ratio in a block is its time over the baseline's just before and after it; the result is the median of its ratios over
+the blocks. The reason: on a shared CPU, identical variants timed one after the other differ by more than 2 % half of
+the time. Their ratios within a block do not.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Visit:
 
 
 class _Failed(Exception):
-    """A target failed while it was visited, with this error."""
+    """A candidate failed while it was visited, with this error."""
 
     def __init__(self, candidate: Candidate, error: Exception) -> None:
         self.candidate, self.error = candidate, error
@@ -60,7 +60,7 @@ class _NoBaseline(Exception):
 
 
 def timed(candidate: Candidate, taken: VisitSamples, flags: Sequence[Flag] = ()) -> Row:
-    """The fields of a row of one visit: the target's own, times, quality, rates, flags."""
+    """The fields of a row of one visit: the candidate's own, times, quality, rates, flags."""
     sampler = candidate.sampler
     summary = statistics.summarise(taken.samples, batch_n=sampler.batch_n, timer_ns=sampler.step_ns or None)
     return {
@@ -81,9 +81,9 @@ def throttled(state: DeviceState) -> list[Flag]:
 
 
 def rates(candidate: Candidate, median_ms: float) -> Row:
-    """GFLOP/s, GB/s and G results/s at this time, None for work that the target does not declare. Bytes are those from
-    memory, or those of the only class that is declared. Results are counted in the workload's own unit, else in special
-    functions."""
+    """GFLOP/s, GB/s and G results/s at this time, None for work that the candidate does not declare. Bytes are those
+    from memory, or those of the only class that is declared. Results are counted in the workload's own unit, else in
+    special functions."""
     if median_ms <= 0:
         return {}
     moved = candidate.bytes.get("dram") or (next(iter(candidate.bytes.values())) if len(candidate.bytes) == 1 else None)
@@ -109,7 +109,7 @@ def _commonest(words: Iterable[str | None]) -> str | None:
 class Comparison:
     """The blocks of one sweep.
 
-    ``targets`` are variants, calls, peers, ceilings and a launch, warmed up. ``bound_by`` names the memory whose
+    ``candidates`` are variants, calls, peers, ceilings and a launch, warmed up. ``bound_by`` names the memory whose
     bandwidth the ceilings among them measure; the ceilings of all other resources are in ``profile``.
     """
 
@@ -132,7 +132,7 @@ class Comparison:
 
     def run(self, bar: Bar) -> None:
         """Takes blocks until the intervals are as narrow as the protocol asks, checks every result once more, and keeps
-        a summary row for each target."""
+        a summary row for each candidate."""
         keys = {resume_key(candidate.fields) for candidate in self.candidates if candidate.role != "ceiling"}
         sizes = next((candidate.fields["sizes"] for candidate in self.candidates if candidate.role == "ceiling"), None)
         stored = self.recorder.blocks(keys, self.baseline.fields, sizes)
@@ -158,7 +158,7 @@ class Comparison:
             self.summarise()
 
     def visit(self, candidate: Candidate) -> _Visit:
-        """Samples of the target. Raises _Failed where it gives none."""
+        """Samples of the candidate. Raises _Failed where it gives none."""
         try:
             with self.phases("samples"):
                 taken = samplers.visit(candidate.sampler, self.protocol)
@@ -169,7 +169,7 @@ class Comparison:
         return _Visit(candidate, taken, device_state(self.device))
 
     def drop(self, candidate: Candidate, error: Exception, when: str) -> None:
-        """Leaves out a target that failed, with a row that says so."""
+        """Leaves out a candidate that failed, with a row that says so."""
         self.candidates.remove(candidate)
         failed = failure(error)
         row: Row = {**candidate.fields, **failed, "kind": "summary", "role": candidate.role}
@@ -179,7 +179,7 @@ class Comparison:
 
     def block(self, number: int) -> None:
         """One block, kept as rows. It is taken again where the baseline drifts by more than 5 %, in full protocols
-        twice at most; and where a target fails, without that target."""
+        twice at most; and where a candidate fails, without that candidate."""
         order = list(self.candidates)
         random.Random(f"{self.seed}:{number}").shuffle(order)
         tries = self.protocol.block_tries
@@ -243,7 +243,7 @@ class Comparison:
         return visits, sentinels
 
     def rows_of(self, candidate: Candidate) -> list[Row]:
-        """The target's own visits, one a block."""
+        """The candidate's own visits, one a block."""
         return [
             row
             for row in self.recorder.rows
@@ -251,12 +251,12 @@ class Comparison:
         ]
 
     def ratios_of(self, candidate: Candidate) -> list[float]:
-        """The target's ratio in each block."""
+        """The candidate's ratio in each block."""
         return [number_of(row, "ratio") for row in self.rows_of(candidate)]
 
     def narrow_enough(self) -> bool:
         """Whether the intervals of the ratios of variants and calls are as narrow as the protocol asks, and the blocks
-        enough for a verdict on every target."""
+        enough for a verdict on every candidate."""
         compared = {t.label: self.ratios_of(t) for t in self.candidates if t.role in COMPARED}
         if min(map(len, compared.values())) < statistics.blocks_for(len(compared) - 1):
             return False
@@ -264,7 +264,7 @@ class Comparison:
         return all(statistics.ratio_ci(values).half_width <= self.protocol.target for values in decisive)
 
     def check_all(self) -> None:
-        """Checks every result once more after timing, and drops the targets whose results are wrong now."""
+        """Checks every result once more after timing, and drops the candidates whose results are wrong now."""
         for candidate in list(self.candidates):
             try:
                 if candidate.role == "variant":
@@ -278,7 +278,7 @@ class Comparison:
                     self.recorder.notes.append(f"all ratios are to {candidate.label}, which failed after timing")
 
     def summarise(self) -> None:
-        """A summary row for each target that has blocks."""
+        """A summary row for each candidate that has blocks."""
         ratios = {
             candidate.label: values
             for candidate in self.candidates
@@ -353,14 +353,14 @@ def _bound_over(blocks: list[Row]) -> Row:
 
 
 def _rate_for(candidate: Candidate, ceilings: list[_Visit]) -> float | None:
-    """Bytes a ms at which the device reads the target's own data; where that was not measured, the fastest rate for as
-    much data."""
+    """Bytes a ms at which the device reads the candidate's own data; where that was not measured, the fastest rate for
+    as much data."""
     own = [visit for visit in ceilings if visit.candidate.reads_what(candidate)]
     counted = own or [visit for visit in ceilings if visit.candidate.source is None]
     return max((visit.candidate.bytes["dram"] / visit.median_ms for visit in counted), default=None)
 
 
 def _may_fail(candidate: Candidate, error: Exception) -> bool:
-    """Whether the error is a finding about the target: one of OpenCL, of memory or of wrong values, or any error of a
-    peer. Any other error is a bug of ours."""
+    """Whether the error is a finding about the candidate: one of OpenCL, of memory or of wrong values, or any error of
+    a peer. Any other error is a bug of ours."""
     return candidate.role == "peer" or isinstance(error, (Error, MemoryError))

@@ -221,7 +221,7 @@ def _checked(
     phases: PhaseTimer,
     tolerance: np.ndarray | None = None,
 ) -> Candidate:
-    """The target of a call or a peer, of which only the ``result`` is seen; it is held against the reference."""
+    """The candidate of a call or a peer, of which only the ``result`` is seen; it is held against the reference."""
     allowed = problem.tolerance if tolerance is None else tolerance
 
     def check() -> Errors:

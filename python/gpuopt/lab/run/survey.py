@@ -32,7 +32,7 @@ def survey(
     device: Selector = None,
     store: str | Path | None = None,
     progress: bool = False,
-    name: str = "microbench",
+    name: str | None = None,
 ) -> Study:
     """Measures each point and returns the study of their rows (kind ``point``).
 
@@ -59,7 +59,7 @@ def survey(
         for kind in dict.fromkeys(type(point) for point in points):
             kind.release()
         run.recorder.finish()
-    return run.study(name, interrupted)
+    return run.study(name or workload, interrupted)
 
 
 class Question(Interface):

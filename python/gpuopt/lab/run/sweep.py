@@ -297,7 +297,7 @@ class SweepRun:
     def add(
         self, name: str, named: Named | None, make: Callable[[], Candidate], bar: Bar, role: Role = "variant"
     ) -> None:
-        """A target for the comparison, warmed up; or its failure as a row."""
+        """A candidate for the comparison, warmed up; or its failure as a row."""
         bar.say(str(named.configuration) if named else name)
         try:
             candidate = make()

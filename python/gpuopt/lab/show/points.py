@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpuopt import labels
 from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.table import ABSENT, Column, Line, Sheet, byte_count, joined, significant, spread
 from gpuopt.lab.show.tables import FLAG_MEANINGS
@@ -66,8 +67,9 @@ def sheet(rows: list[Row]) -> Sheet:
     """The table of points of one device."""
     first = rows[0]
     date = max((str(row["time_utc"])[:10] for row in rows if row["time_utc"]), default="")
+    title = labels.of(first["workload"]).title or str(first["workload"])
     header = [
-        " · ".join(filter(None, ["microbenchmarks", str(first.get("device")), f"driver {first['driver']}"])),
+        " · ".join(filter(None, [title, str(first.get("device")), f"driver {first['driver']}"])),
         " · ".join(filter(None, [f"protocol {first['protocol']}", f"gpuopt {first['gpuopt_version']}", date])),
     ]
     families = list(dict.fromkeys(str(row["family"] or "") for row in rows))
