@@ -14,8 +14,8 @@ from . import (
     tomography_cpu,
     tomography_h200,
 )
-from .tables import markdown
-from .values import Profile, Rows, Value
+from .tables import Line, grid, markdown
+from .values import Lines, Profile, Rows, Value
 
 H200, CPU = "NVIDIA H200", "2-core Xeon"
 Source = Rows | Profile
@@ -61,4 +61,17 @@ def _index() -> str:
     return markdown(["page", "device", "headline", "date"], lines, words=True)
 
 
-TABLES = {"index": _index}
+def _builds() -> list[Line]:
+    lines: list[Line] = []
+    for line in BUILDS.all():
+        name = f"{line['workload']}, {line['problem']}: `{line['configuration'].partition('(')[0]}`"
+        ratio = f"{line['ratio']:.4f} [{line['ratio_least']:.3f}, {line['ratio_greatest']:.3f}]"
+        lines.append((name, float(line["old_ms"]), float(line["new_ms"]), ratio))
+    return lines
+
+
+BUILDS = Lines("results/h200/compare-builds.jsonl")
+TABLES = {
+    "index": _index,
+    "builds": grid(["headline", "before, ms", "after, ms", "after / before [least, greatest of 15 turns]"], _builds),
+}
