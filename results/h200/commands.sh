@@ -104,7 +104,7 @@ gpuopt study gemm 1024x131072x1024 --quick --no-plots --out gemm-constant \
     -v 'constant(HEIGHT=8, DEPTH=64, LOCAL=64, UNROLL=8)'
 python clblast_sgemm.py libclblast.so.1 # CLBlast 1.5.3
 # Two builds in turns, each installed by `pip install --target FOLDER SOURCE`: before the rooms (9c4e816) and with them.
-python ../../tools/compare_builds.py /tmp/old /tmp/new --device gpu --rounds 15 --out compare-builds.jsonl
+python ../../tools/compare_builds.py "$OLD" "$NEW" --device gpu --rounds 15 --out compare-builds.jsonl
 for rows in */rows.jsonl gem-capsid/*.jsonl; do
     gpuopt compact "$rows" "$rows"
 done
