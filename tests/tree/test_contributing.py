@@ -70,7 +70,9 @@ def link_core(root: Path, copy: Path) -> None:
     names = "|".join(sorted(path.relative_to(copy / "kernels").as_posix() for path in (copy / "kernels").rglob("*.cl")))
     embedded = copy / "embedded_kernels.cpp"
     given = (f"-DROOT={copy / 'kernels'}", f"-DNAMES={names}", f"-DOUTPUT={embedded}")
-    run(["cmake", *given, "-P", str(copy / "cmake" / "embed_kernels.cmake")], copy)
+    cmake = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    assert cmake, "no cmake beside Python or on the path"
+    run([cmake, *given, "-P", str(copy / "cmake" / "embed_kernels.cmake")], copy)
     axpy = sorted((copy / "src" / "workloads" / "axpy").glob("*.cpp"))
     fresh = [copy / "src/workloads/workload.cpp", copy / "src/bindings/module.cpp", embedded, *axpy]
     words = shlex.split(like["command"])
