@@ -380,7 +380,9 @@ def levels(row: Row) -> dict[str, int]:
     return {name: level for name, level in (row["params"] or {}).items() if isinstance(level, int)}
 
 
-Number = Literal["median_ms", "bound_ms", "pct_bound", "ratio", "footprint_bytes", "flops", "gflop_s", "gb_s", "gop_s"]
+Number = Literal[
+    "median_ms", "bound_ms", "pct_bound", "ratio", "footprint_bytes", "flops", "gflop_s", "gb_s", "gop_s", "max_of_tol"
+]
 
 
 def number_of(row: Row, name: Number) -> float:
