@@ -1,4 +1,4 @@
-"""Types of the C++ core; kept by hand, checked by mypy.stubtest.
+"""Types of the C++ core; kept by hand, checked by mypy.stubtest. One long file, as it stands for one compiled module.
 
 Arrays are strict: native byte order, the dtype that is named, unit stride on the last axis. What does not fit raises
 ArrayError, which names the argument and the fix. Every function that builds kernels may raise ParameterError (the

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError
+from gpuopt.progress import Bar
 from gpuopt.tomo import checks
 from gpuopt.tomo.analytic import view_major
 from gpuopt.tomo.operators import Array, Operator
@@ -129,7 +130,7 @@ class Run:
         # One attribute, set at once, so that after an interruption the image and its history belong together.
         self._finished: tuple[Array, tuple[tuple[float, float, float], ...]] = (first, ())
         self._callback = callback
-        self._bar = _bar(self.iterations) if progress else None
+        self._bar = Bar(progress, self.iterations, "iteration")
 
     @property
     def image(self) -> Array:
@@ -144,8 +145,7 @@ class Run:
         except KeyboardInterrupt:
             self.ended = "interrupted"
         finally:
-            if self._bar is not None:
-                self._bar.close()
+            self._bar.close()
 
     def masked(self, image: Array) -> Array:
         if self.mask is not None:
@@ -162,9 +162,8 @@ class Run:
         """Updates the bar and calls the callback; returns whether the callback ends the run."""
         image, history = self._finished
         plain, weighted, _ = history[-1]
-        if self._bar is not None:
-            self._bar.set_postfix_str(f"residual {plain:.4g}")
-            self._bar.update()
+        self._bar.note(f"residual {plain:.4g}")
+        self._bar.step()
         if self._callback is None:
             return False
         backend = self.backend
@@ -185,11 +184,3 @@ class Run:
         table = np.array(history, dtype=np.float64).reshape(-1, 3)
         image = self.backend.give(last, like=self.like)
         return Reconstruction(image, table[:, 0], table[:, 1], table[:, 2], self.ended)
-
-
-def _bar(total: int) -> Any:
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return None
-    return tqdm(total=total, leave=False, unit="iteration", dynamic_ncols=True, disable=None)

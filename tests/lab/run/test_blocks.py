@@ -18,9 +18,9 @@ from gpuopt.lab.rows.schema import KEY_FIELDS, Row
 from gpuopt.lab.run import blocks as comparison
 from gpuopt.lab.run.blocks import Comparison
 from gpuopt.lab.run.candidates import Candidate
-from gpuopt.lab.timing.progress import Bar
 from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer, Protocol
 from gpuopt.lab.timing.samplers import Sampler
+from gpuopt.progress import Bar
 
 MB = 1e6
 

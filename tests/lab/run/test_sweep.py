@@ -19,9 +19,9 @@ from gpuopt import lab, problems
 from gpuopt.lab.device import bandwidth, caches
 from gpuopt.lab.run import blocks as comparison
 from gpuopt.lab.timing import protocol, samplers, verification
-from gpuopt.lab.timing.progress import Bar
 from gpuopt.lab.timing.protocol import PROTOCOLS
 from gpuopt.problem import Problem
+from gpuopt.progress import Bar
 
 
 @pytest.fixture

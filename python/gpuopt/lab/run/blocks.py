@@ -1,4 +1,5 @@
 """The comparison of a sweep's candidates, in blocks.
+from gpuopt.progress import Bar
 
 A block visits every candidate once, in random order, and the baseline before, after and between them. A candidate's
 ratio in a block is its time over the baseline's just before and after it; the result is the median of its ratios over
@@ -24,9 +25,9 @@ from gpuopt.lab.rows.schema import Row, number_of, resume_key, time_ms
 from gpuopt.lab.run.candidates import Candidate, failure
 from gpuopt.lab.timing import samplers, statistics
 from gpuopt.lab.timing.fields import Flag, Verdict
-from gpuopt.lab.timing.progress import Bar
 from gpuopt.lab.timing.protocol import PhaseTimer, Protocol
 from gpuopt.lab.timing.samplers import VisitSamples
+from gpuopt.progress import Bar
 
 if TYPE_CHECKING:
     from gpuopt.lab.device.profile import Profile

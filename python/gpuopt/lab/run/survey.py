@@ -17,8 +17,8 @@ from gpuopt.lab.rows.study_rows import ProblemInfo
 from gpuopt.lab.run.blocks import throttled, timed
 from gpuopt.lab.run.candidates import Candidate, environment_row, failure
 from gpuopt.lab.timing import samplers, statistics
-from gpuopt.lab.timing.progress import Bar
 from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer, Protocol
+from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
 
 PAIRS = 6  # a run and one with twice its work, so many times: the fewest whose median has an interval

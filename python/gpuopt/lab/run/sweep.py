@@ -35,10 +35,10 @@ from gpuopt.lab.run.candidates import (
 )
 from gpuopt.lab.run.search import search
 from gpuopt.lab.timing import samplers
-from gpuopt.lab.timing.progress import Bar
 from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer, Protocol
 from gpuopt.lab.timing.samplers import HOPELESS
 from gpuopt.problem import AnyPeer, Problem
+from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
 
 REMEASURED = 5  # winners of a search that are measured again in blocks: the best of many is partly luck

@@ -8,19 +8,24 @@ from typing import Any
 class Bar:
     """Steps with a label; silent unless ``wanted``."""
 
-    def __init__(self, wanted: bool, total: int) -> None:
+    def __init__(self, wanted: bool, total: int, unit: str = "step") -> None:
         self._bar: Any = None
         if wanted:
             try:
                 from tqdm.auto import tqdm
             except ImportError:
                 return
-            self._bar = tqdm(total=total, leave=False, unit="step", dynamic_ncols=True, disable=None)
+            self._bar = tqdm(total=total, leave=False, unit=unit, dynamic_ncols=True, disable=None)
 
     def say(self, text: str) -> None:
         """Names what comes next."""
         if self._bar is not None:
             self._bar.set_description(text[:40])
+
+    def note(self, text: str) -> None:
+        """Shows a result behind the bar."""
+        if self._bar is not None:
+            self._bar.set_postfix_str(text)
 
     def step(self) -> None:
         """One step is done."""
