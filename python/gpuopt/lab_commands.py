@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import gpuopt
-from gpuopt import lab
+from gpuopt import lab, labels
 from gpuopt.command_errors import INTERRUPT_EXIT, Failure
 from gpuopt.lab.device import profile as profiles
 from gpuopt.lab.device.environment import device_label, slug
@@ -225,7 +225,7 @@ def run_survey(
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
     points = workload.questions(chosen, quick)
-    click.echo(f"{len(points)} points of {workload.name} are measured on {chosen.name}, rows go to {rows}", err=True)
+    click.echo(f"{len(points)} {labels.of(workload.name).title} on {chosen.name}, rows go to {rows}", err=True)
     directory.mkdir(parents=True, exist_ok=True)
     if not resume:
         _set_aside(rows)

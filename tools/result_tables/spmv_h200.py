@@ -41,7 +41,7 @@ def _tried() -> list[tuple[str, str, str]]:
     best = at(BEST)
     return [
         (
-            "Storing y in bursts of 4 saves turn-arounds of memory",
+            "Storing y in bursts of 4: memory switches less often between reading and writing",
             f"{at('resident(KEEP=4)')}; best {best}",
             "`resident(KEEP=4)`",
         ),
