@@ -1,5 +1,5 @@
-// The four rows of vectorized, with ITEMS work-items that each walk a run of rows: parallelism as coarse as a CPU's. Catanzaro 2010,
-// CPU form (the article does not print it). Leaves a GPU idle; on a CPU its many address streams exceed the TLB.
+// The four rows of vectorized, with ITEMS work-items that each walk a run of rows: parallelism as coarse as a CPU's, which Catanzaro
+// 2010 advises and does not print. Leaves a GPU idle; on a CPU its many address streams exceed the TLB.
 #include "spmv/include/four_rows.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_coarse(DIA_ARGUMENTS) {
@@ -11,9 +11,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_coarse(DIA_ARGUM
         REAL4 sum = (REAL4)(0);
         global const REAL* entry = val + row;
         for (int k = 0; k < diags; ++k) {
-            sum = fma(vload4(0, entry), four_of_x(x, row + offsets[k], cols), sum);
+            sum += vload4(0, entry) * four_of_x(x, row + offsets[k], cols);
             entry += pitch;
         }
-        DIA_STORE_FOUR(row, sum);
+        store_four(y, addend, row, rows, sum, alpha, beta);
     }
 }

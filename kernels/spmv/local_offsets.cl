@@ -1,22 +1,23 @@
-// The aligned kernel with the offsets staged in local memory, 256 at a time. Saves 4 of 12 bytes an entry where nothing caches
-// global loads; costs barriers where something does. Catanzaro 2010, third kernel, without its limit of 256 diagonals.
+// The aligned kernel with the offsets in local memory: at most 256 diagonals. Saves 4 of 12 bytes an entry where nothing caches
+// global loads; costs a barrier where something does. Catanzaro 2010, third listing.
+#define RESTRICT
 #include "spmv/include/dia.cl"
 #include "spmv/include/staged_offsets.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void spmv_local_offsets(DIA_ARGUMENTS) {
-    local INDEX local_offsets[OFFSET_BLOCK];
+    STAGE_OFFSETS
     const INDEX row = (INDEX)get_global_id(0);
-    REAL sum = 0;
-    global const REAL* entry = val + row;
-    for (int first = 0; first < diags; first += OFFSET_BLOCK) {
-        STAGE_OFFSETS(first)
-        if (row >= rows) continue;
-        const int count = min(OFFSET_BLOCK, diags - first);
-        for (int k = 0; k < count; ++k) {
-            const INDEX col = row + local_offsets[k];
-            if (col >= 0 && col < cols) sum = fma(*entry, x[col], sum);
-            entry += pitch;
+    if (row >= rows) return;
+    REAL accumulator = 0;
+    global const REAL* matrix_offset = val + row;
+    for (int diag = 0; diag < diags; ++diag) {
+        const INDEX col = row + l_offsets[diag];
+        if (col >= 0 && col < cols) {
+            const REAL m = *matrix_offset;
+            const REAL v = x[col];
+            accumulator += m * v;
         }
+        matrix_offset += pitch;
     }
-    if (row < rows) DIA_STORE(row, sum);
+    DIA_STORE(row, accumulator);
 }

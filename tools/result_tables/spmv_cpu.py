@@ -13,11 +13,11 @@ INTEL, POCL = PLACES["Intel, 690 MB"], PLACES["PoCL, 690 MB"]
 SLICES_32, SLICES_64 = "sliced(SLICE=32, HALF=0)", "sliced(SLICE=64, HALF=0)"
 SYMMETRIC, HALF = "symmetric_sliced(HALF=0)", "sliced(HALF=1)"
 NAMES = [
-    "paper:basic",
-    "paper:aligned",
-    "paper:local_offsets",
-    "paper:vectorized",
-    ("`coarse(ITEMS=64)`, the paper's CPU form", "paper:cpu"),
+    "basic",
+    "aligned",
+    "local_offsets",
+    ("`vectorized`, the article's Figure 12", "vectorized"),
+    ("`coarse(ITEMS=64)`, the same by few work-items", "coarse"),
     ("`row_blocks(BLOCK=64, ITEMS=64)`", "row_blocks"),
     ("`sliced(SLICE=32, ITEMS=64)`", SLICES_32),
     ("`sliced(SLICE=64, ITEMS=64)`", SLICES_64),

@@ -5,8 +5,12 @@
 #ifndef INDEX
 #define INDEX int
 #endif
+// Listings that say nothing of overlapping arguments set RESTRICT empty.
+#ifndef RESTRICT
+#define RESTRICT restrict
+#endif
 #ifndef DIA_VECTOR
-#define DIA_VECTOR global const REAL* restrict x
+#define DIA_VECTOR global const REAL* RESTRICT x
 #endif
 #if defined(OFFSETS) && OFFSETS == 1
 #define OFFSET_SPACE constant
@@ -15,8 +19,8 @@
 #endif
 
 #define DIA_ARGUMENTS                                                                                                   \
-    global const VALUE *restrict val, const long pitch, const INDEX rows, const INDEX cols, const int diags,            \
-        OFFSET_SPACE const INDEX *restrict offsets, DIA_VECTOR, const INDEX x_origin, const INDEX grid, const int vectors, \
+    global const VALUE *RESTRICT val, const long pitch, const INDEX rows, const INDEX cols, const int diags,            \
+        OFFSET_SPACE const INDEX *RESTRICT offsets, DIA_VECTOR, const INDEX x_origin, const INDEX grid, const int vectors, \
         global const REAL *addend, global REAL *y, const REAL alpha, const REAL beta
 
 // beta = 0 must not read the addend: it may be absent, or NaN.

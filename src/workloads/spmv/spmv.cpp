@@ -1,6 +1,7 @@
 #include "workloads/spmv/spmv.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "runtime/device_array.hpp"
 #include "runtime/image.hpp"
@@ -136,6 +137,10 @@ private:
 
     std::string product_options() const {
         auto text = options(parameters_) + (matrix_.needs_long_index() ? " -DINDEX=long" : " -DINDEX=int");
+        if (variant_.form == MatrixForm::exact) {  // its kernel multiplies diagonal and rows, as the paper by int
+            const auto places = slice_ * matrix_.diagonals();
+            text += places <= std::numeric_limits<std::int32_t>::max() ? " -DPLACE=int" : " -DPLACE=long";
+        }
         if (!variant_.bands) return text;
         text += " -DFIRST_OFFSET=" + std::to_string(matrix_.min_offset()) +
                 " -DLAST_OFFSET=" + std::to_string(matrix_.max_offset()) +

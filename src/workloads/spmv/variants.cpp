@@ -61,6 +61,13 @@ std::int64_t kept_bytes(const Case& at) {
     return at.parameter("KEEP") * at.parameter("LOCAL") * at.parameter("ROWS") * at.element_bytes();
 }
 
+Rule offsets_fit_the_listing() {
+    return {.of_device = false, .unmet = [](const Case& at) {
+                return at.size("diags") <= 256
+                           ? std::string()
+                           : std::to_string(at.size("diags")) + " diagonals; the article's array holds 256 offsets";
+            }};
+}
 Rule fp32_images() {
     return constraint([](const Case& at) { return at.dtype == DType::f32; }, "RGBA float images hold float32");
 }
@@ -155,10 +162,10 @@ const std::vector<SpmvVariant>& table() {
          }},
         {{
              .name = "local_offsets",
-             .summary = "the same with the offsets in local memory",
+             .summary = "the same with the offsets, at most 256, in local memory",
              .parameters = {local_size},
              .launch = row_a_work_item,
-             .rules = {work_group_fits("LOCAL"), needs_local_bytes(offset_bytes)},
+             .rules = {work_group_fits("LOCAL"), offsets_fit_the_listing(), needs_local_bytes(offset_bytes)},
          },
          {
              .form = MatrixForm::pitched,
@@ -170,7 +177,7 @@ const std::vector<SpmvVariant>& table() {
              .summary = "four rows a work-item by 4-wide loads, offsets in local memory",
              .parameters = {local_size},
              .launch = four_rows_a_work_item,
-             .rules = {work_group_fits("LOCAL"), needs_local_bytes(offset_bytes)},
+             .rules = {work_group_fits("LOCAL"), offsets_fit_the_listing(), needs_local_bytes(offset_bytes)},
          },
          {
              .form = MatrixForm::pitched,
@@ -182,7 +189,8 @@ const std::vector<SpmvVariant>& table() {
              .summary = "the same with x in an RGBA image read by the sampler",
              .parameters = {local_size},
              .launch = four_rows_a_work_item,
-             .rules = {work_group_fits("LOCAL"), needs_local_bytes(offset_bytes), fp32_images()},
+             .rules = {work_group_fits("LOCAL"), offsets_fit_the_listing(), needs_local_bytes(offset_bytes),
+                       fp32_images()},
              .needs = {"images"},
          },
          {

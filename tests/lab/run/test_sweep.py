@@ -198,7 +198,7 @@ def test_a_wrong_kernel_is_a_row_that_says_so(any_device: gpuopt.Device, problem
     folder = tmp_path / "kernels" / "spmv"
     folder.mkdir(parents=True)
     right = (Path(__file__).parents[3] / "kernels" / "spmv" / "basic.cl").read_text()
-    (folder / "basic.cl").write_text(right.replace("REAL sum = 0;", "REAL sum = (REAL)0.25f;"))
+    (folder / "basic.cl").write_text(right.replace("REAL accumulator = 0;", "REAL accumulator = (REAL)0.25f;"))
     code = (
         "from gpuopt import lab, problems\n"
         "p = problems.spmv_grid(96, 64, radius=2, seed=1)\n"
@@ -294,10 +294,11 @@ def test_the_hopeless_are_searched_with_few_samples(
 def test_presets_are_called_by_their_names(problem: Problem) -> None:
     from gpuopt.lab.run.sweep import what_to_measure
 
-    for device_type in ("cpu", "gpu"):
+    for device_type, name in (("cpu", "paper:cpu"), ("gpu", "paper:vectorized")):
         device = SimpleNamespace(type=device_type)
-        wanted = what_to_measure(problem, device, ["paper:vectorized", "paper:cpu"], False)  # type: ignore[arg-type]
-        assert [wanted.presets[item] for item in wanted.items] == ["paper:vectorized", "paper:cpu"]  # type: ignore[index]
+        asked = ["paper:basic", "paper:vectorized", "paper:cpu", "paper:image"]
+        wanted = what_to_measure(problem, device, asked, False)  # type: ignore[arg-type]
+        assert [wanted.presets[item] for item in wanted.items] == ["paper:basic", name, "paper:image"]  # type: ignore[index]
 
 
 def test_wrong_arguments_name_themselves(any_device: gpuopt.Device, problem: Problem) -> None:

@@ -24,6 +24,13 @@ def _problem(subjects: Sequence[str], dtype: str, device: Device) -> Problem:
 
 
 def _pictures(problem: Problem, device: Device, directory: Path, study: Study) -> list[Path]:
+    from gpuopt.workloads.spmv import pictures  # matplotlib, where pictures are drawn
+
+    return [*pictures.save(study, directory), *_cut(problem, device, directory)]
+
+
+def _cut(problem: Problem, device: Device, directory: Path) -> list[Path]:
+    """The segmented photograph; none of random values."""
     if "image" not in problem.inputs:
         return []
     image, degrees = problem.inputs["image"], problem.inputs["degrees"]
@@ -40,8 +47,10 @@ WORKLOAD = Workload(
     subject="IMAGE",
     default=("camera",),
     subject_help="a picture file, the name of one of scikit-image's own, or WIDTHxHEIGHT for random values without a "
-    "picture",
+    "picture; several are studied one after the other, and rates are drawn over their sizes",
     dtypes=("float32", "float64"),
     problem=_problem,
     pictures=_pictures,
+    most=16,
+    several=True,
 )
