@@ -5,7 +5,7 @@
 #include "tmv/include/columns.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL_X, 1, 1))) void tmv_f2(TMV_ARGUMENTS) {
-    local REAL staged[LOCAL_X];
+    local REAL shared_1[LOCAL_X];
     const int col = 2 * (int)get_global_id(0);
-    store_columns(y, cols, col, column_sums(A, v, y, rows, cols, stride, part_rows, col, staged));
+    store_columns(y, cols, col, column_sums(A, v, y, rows, cols, stride, part_rows, col, shared_1));
 }

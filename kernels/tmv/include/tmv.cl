@@ -5,8 +5,13 @@
 #define ALIGNED 1
 #endif
 
+// Kernels as the paper lists them promise nothing of overlapping arguments: they set RESTRICT empty.
+#ifndef RESTRICT
+#define RESTRICT restrict
+#endif
+
 #define TMV_ARGUMENTS                                                                                                          \
-    global const REAL *restrict A, global const REAL *restrict v, global REAL *restrict y, const int rows, const int cols, \
+    global const REAL *RESTRICT A, global const REAL *RESTRICT v, global REAL *RESTRICT y, const int rows, const int cols, \
         const long stride, const int part_rows
 
 // ONES: a second pass that adds the sums of parts, for which v is 1.
