@@ -1,7 +1,7 @@
 """Tables of docs/results/gemm-cpu.md."""
 
 from .gemm_h200 import BLOCKS, STEPS
-from .tables import Aim, Cell, aims, compared, grid, ms, ratios, setup
+from .tables import Aim, Cell, aims, compared, grid, ms, paper_steps, ratios, setup
 from .values import Row, Rows, bound, rate
 
 RUNTIMES = {"PoCL": "pocl", "Intel": "intel"}
@@ -27,6 +27,8 @@ TRANSPOSED = [
     "paper:f2",
     "paper:tlp",
     "paper:tlp_f2",
+    "paper:tlp_hd5870",
+    "paper:tlp_f2_hd5870",
     "NumPy",
     "gpuopt.tmv(A, v)",
 ]
@@ -74,6 +76,7 @@ TABLES = {
     "tmv": compared(
         {f"{name}, ms": rows for name, rows in TMV.items()}, TRANSPOSED, _ms, "transposed matrix by vector, 4096"
     ),
+    "tmv_steps": paper_steps({f"{name}, 4096": rows for name, rows in TMV.items()}, "tmv"),
     "tmv_bounds": compared(
         {f"{name}, %": rows for name, rows in TMV.items()}, ["row_blocks"], lambda rows, row: bound(row), "of bound"
     ),

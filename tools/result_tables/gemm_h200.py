@@ -18,6 +18,7 @@ from .tables import (
     ladder,
     of_field,
     paper_gain,
+    paper_steps,
     setup,
     tried,
 )
@@ -246,5 +247,6 @@ TABLES = {
         [MS, of_field("GB/s", "gb_s"), BOUND, behind("`row_parts` is times as fast", "row_parts")],
         "transposed matrix by vector, 16384",
     ),
+    "tmv_steps": paper_steps({"16384": TMV}, "tmv"),
     "tried": tried(_tried),
 }

@@ -1,6 +1,6 @@
 """Tables of docs/results/spmv-cpu.md."""
 
-from .tables import Aim, Cell, aims, compared, grid, ms, ratios, setup
+from .tables import Aim, Cell, aims, compared, grid, ms, paper_steps, ratios, setup
 from .values import DATA, Row, Rows, Value, bound
 
 PLACES = {
@@ -83,6 +83,7 @@ TABLES = {
         ],
     ),
     "times": compared({f"{place}, ms": rows for place, rows in PLACES.items()}, NAMES, lambda rows, row: ms(row)),
+    "steps": paper_steps(PLACES, "spmv"),
     "rates": compared({f"{place}, GFLOP/s": rows for place, rows in PLACES.items()}, NAMES, _rate),
     "bounds": compared(
         {f"{place}, %": rows for place, rows in PLACES.items()}, NAMES[5:11], _bound, "share of the bound"

@@ -15,6 +15,7 @@ from .tables import (
     grid,
     ladder,
     of_field,
+    paper_steps,
     printed,
     setup,
     time,
@@ -99,6 +100,7 @@ TABLES = {
             printed("paper, HD 5870, GFLOP/s"),
         ],
     ),
+    "steps": paper_steps({"2048 x 2048": BIG, "321 x 481": SMALL}, "spmv"),
     "ours": ladder(
         BIG,
         [

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gpuopt import papers
+from gpuopt.configuration import complete
 
 from .values import Points, Profile, Row, Rows, Value, bound, ms, rate, significant, small
 
@@ -169,6 +170,37 @@ def ratios(
     return grid([first, *places], made)
 
 
+def paper_steps(places: dict[str, Rows], workload: str) -> Table:
+    """What every step of the papers brings over the first one: paired ratios, a column a place, and what was printed.
+    A kernel that two presets name is one line; one that has no row says so."""
+
+    def made() -> str:
+        known = {complete(workload, step.configuration): step for step in reversed(papers.steps(workload).values())}
+        first, *others = [(str(kernel), step) for kernel, step in reversed(known.items())]
+        lines: list[Line] = []
+        for name, step in others:
+            cells: list[Cell] = []
+            for rows in places.values():
+                row = next((row for row in rows.group.rows if row["configuration"] == name), None)
+                if row is None or row["status"] != "ok":
+                    cells.append("no row" if row is None else str(row["status"]))
+                else:
+                    cells.append(rows.speedup(name, first[0]))
+            lines.append([_code(step.preset), *cells, _printed_gain(workload, step, first[1])])
+        base = _code(first[1].preset)
+        return markdown([f"times as fast as {base} [95 % CI]", *places, "paper"], lines)
+
+    return made
+
+
+def _printed_gain(workload: str, step: papers.Step, first: papers.Step) -> str:
+    """`2 to 5 (GTX 480)`; of rates on the first step's device their quotient; empty where nothing was printed."""
+    gain, rate, base = paper_gain(workload, step.preset), step.figures["gflop_s"], first.figures["gflop_s"]
+    if not gain and rate and base and step.device == first.device:
+        gain = f"{rate / base:.2f}"
+    return f"{gain} ({step.device})" if gain else ""
+
+
 def _code(name: str) -> str:
     return f"`{name.removeprefix('paper:')}`"
 
@@ -255,6 +287,7 @@ __all__ = [
     "markdown",
     "of_field",
     "paper_gain",
+    "paper_steps",
     "printed",
     "rate",
     "ratios",

@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.axes import Axes
 
 from dense_rows import SIZES, lines, several
-from gpuopt.lab import tmv_plots
+from gpuopt.lab import Study, tmv_plots
 
 
 def test_bandwidths() -> None:
@@ -24,7 +24,23 @@ def test_bandwidths() -> None:
     assert "columns shared, 64 x 4" in found
 
 
+def test_speedups() -> None:
+    (ax,) = tmv_plots.speedups(several("tmv")).findobj(Axes)
+    found = lines(ax)
+    assert list(found) == ["float2", "columns shared, 32 x 8", "both, 32 x 8", "columns shared, 64 x 4", "both, 64 x 4"]
+    for number, (x, gains) in enumerate(found.values()):
+        np.testing.assert_allclose(x, [4 * n * n * 1e-6 * 1.02**number for n in SIZES])
+        np.testing.assert_allclose(gains, 2 + number)  # each made-up step is faster than the one before
+
+
+def test_without_the_first_step_there_are_no_speedups(tmp_path: Path) -> None:
+    study = Study([row for row in several("tmv").rows if row["preset"] != "paper:naive"])
+    with pytest.raises(ValueError, match="the naive step did not run"):
+        tmv_plots.speedups(study)
+    assert [path.name for path in tmv_plots.save(study, tmp_path)] == ["bandwidths.png"]
+
+
 def test_files(tmp_path: Path) -> None:
     paths = tmv_plots.save(several("tmv"), tmp_path)
-    assert [path.name for path in paths] == ["gains.png", "bandwidths.png"]
+    assert [path.name for path in paths] == ["gains.png", "bandwidths.png", "speedups.png"]
     assert min(path.stat().st_size for path in paths) > 5000
