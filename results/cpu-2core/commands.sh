@@ -15,7 +15,7 @@ for device in portable intel; do
             -v paper:aligned \
             -v paper:local_offsets \
             -v paper:vectorized \
-            -v paper:cpu \
+            -v paper:cpu_coarse \
             -v 'row_blocks(BLOCK=64, ITEMS=64)' \
             -v 'sliced(SLICE=64, ITEMS=64)' \
             -v 'sliced(SLICE=32, ITEMS=64)' \
