@@ -5,7 +5,6 @@ from .tables import (
     BOUND,
     BOUND_BY,
     MS,
-    NO_ROWS,
     PAIRS,
     Aim,
     Cell,
@@ -74,7 +73,6 @@ def _tried() -> list[tuple[str, str, str]]:
     careful = f"{at('tiled(RSQRT=1)')}; without {best}"
     return [
         ("The root unit is the limit: 1 of 32 roots in multiply-adds (RSQRT=4)", fewer, rows),
-        ("The same with 1 of 8 roots", "5 % slower", NO_ROWS),
         ("Loads from local memory are the limit: a quarter of them (VERTICES=8)", f"{wider}; before {best}", rows),
         ("Memory behind the caches is the limit: atoms not staged (STAGED=0)", unstaged, rows),
         ("The plain `rsqrt`, which takes care of denormals (RSQRT=1)", careful, rows),

@@ -20,7 +20,6 @@ from .tables import (
     paper_gain,
     paper_steps,
     setup,
-    tried,
 )
 from .values import Lines, Profile, Rows, Value, significant
 
@@ -167,23 +166,6 @@ def _blocks() -> list[Line]:
     ]
 
 
-def _tried() -> list[tuple[str, str, str]]:
-    ms_of = f"{CONSTANT.ms('constant(HEIGHT=8)')} ms, {CONSTANT.row('constant(HEIGHT=8)')['bound_by']}"
-    return [
-        ("`register_tile`: fewer unrolled steps", "43 to 49 TFLOP/s", "`tries.txt`"),
-        ("`register_tile`: three stages", "54.1 TFLOP/s, no gain", "`tries.txt`"),
-        ("`register_tile`: 16 x 8 sums", "54.4 TFLOP/s, equal", "`tries.txt`"),
-        (
-            "`register_tile`: all loads of local memory from one place",
-            "no change, so local memory's bandwidth is not the limit",
-            "`tries.txt`",
-        ),
-        ("`constant`: loads of B hidden better (UNROLL 1 to 8)", f"3 %; the best {ms_of}", "`tries.txt`"),
-        ("`constant`: fits the first-level constant cache (DEPTH=32)", "21.96 ms, no gain", "`tries.txt`"),
-        ("`constant`: less traffic of D (DEPTH=512)", "21.88 ms, no gain", "`tries.txt`"),
-    ]
-
-
 TABLES = {
     "setup": setup(BIG, AGAIN, SIZES[1024], CONSTANT, TMV, PROFILE),
     "aims": aims(
@@ -248,5 +230,4 @@ TABLES = {
         "transposed matrix by vector, 16384",
     ),
     "tmv_steps": paper_steps({"16384": TMV}, "tmv"),
-    "tried": tried(_tried),
 }

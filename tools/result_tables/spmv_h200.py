@@ -5,7 +5,6 @@ from .tables import (
     GBS,
     GFLOPS,
     MS,
-    NO_ROWS,
     Aim,
     Column,
     Line,
@@ -67,7 +66,6 @@ def _tried() -> list[tuple[str, str, str]]:
             "`interior(HALF=1)`",
         ),
         ("16-bit: half storage", f"{at('symmetric(HALF=1)')}; best 16-bit {at(HALF)}", "`symmetric(HALF=1)`"),
-        ("Eviction hints on loads and stores (evict_first, evict_last, `.cs`, `.wt`)", "no change", NO_ROWS),
     ]
 
 

@@ -37,9 +37,6 @@ def tried(lines: Callable[[], Sequence[tuple[str, str, str]]]) -> Table:
     return lambda: markdown(["hypothesis", "measured", "rows"], lines(), words=True)
 
 
-NO_ROWS = "experiment, no rows kept"
-
-
 # ---------------------------------------------------------------- rows by columns
 
 
@@ -268,7 +265,6 @@ __all__ = [
     "GBS",
     "GFLOPS",
     "MS",
-    "NO_ROWS",
     "PAIRS",
     "TFLOPS",
     "UPDATES",

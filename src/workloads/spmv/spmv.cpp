@@ -137,10 +137,10 @@ private:
 
     std::string product_options() const {
         auto text = options(parameters_) + (matrix_.needs_long_index() ? " -DINDEX=long" : " -DINDEX=int");
-        if (variant_.form == MatrixForm::exact) {  // its kernel multiplies diagonal and rows, as the paper by int
-            const auto places = slice_ * matrix_.diagonals();
-            text += places <= std::numeric_limits<std::int32_t>::max() ? " -DPLACE=int" : " -DPLACE=long";
-        }
+        // The kernel of this form multiplies diagonal and rows, by int as the paper where the product fits.
+        if (variant_.form == MatrixForm::exact &&
+            slice_ * matrix_.diagonals() > std::numeric_limits<std::int32_t>::max())
+            text += " -DPLACE=long";
         if (!variant_.bands) return text;
         text += " -DFIRST_OFFSET=" + std::to_string(matrix_.min_offset()) +
                 " -DLAST_OFFSET=" + std::to_string(matrix_.max_offset()) +

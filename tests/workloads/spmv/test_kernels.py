@@ -27,6 +27,23 @@ def test_rounded_values_are_scaled_back(device: gpuopt.Device, variant: str) -> 
         assert (np.abs(result[:, c] - expected) <= tolerance(data, offsets, shape, x[:, c]) + 1e-6).all()
 
 
+@pytest.mark.parametrize("variant", ["local_offsets", "vectorized", "image"])
+@pytest.mark.parametrize("diagonals", [256, 257])
+def test_the_listings_hold_256_offsets(device: gpuopt.Device, variant: str, diagonals: int) -> None:
+    if variant == "image" and not device.image_support:
+        pytest.skip(f"{device.name} has no images")
+    offsets, rows = np.arange(diagonals) - 100, 613
+    draw = np.random.default_rng(4)
+    data, x = (draw.uniform(-1, 1, shape).astype(np.float32) for shape in ((diagonals, rows), rows))
+    matrix = gpuopt.DiaMatrix((data, offsets), (rows, rows), device=device)
+    if diagonals > 256:
+        with pytest.raises(gpuopt.UnsupportedError, match="257 diagonals; the article's array holds 256 offsets"):
+            gpuopt.spmv(matrix, x, variant=variant)
+        return
+    off = np.abs(gpuopt.spmv(matrix, x, variant=variant) - oracle.dia_spmv(data, offsets, (rows, rows), x))
+    assert (off <= tolerance(data, offsets, (rows, rows), x)).all()
+
+
 @pytest.mark.parametrize("name", ["wide", "grid", "symmetric-grid", "no-rows", "no-diagonals"])
 @pytest.mark.parametrize("columns", [0, 1, 2, 7, 16, 33])
 @pytest.mark.parametrize("variant", ["columns", "columns_sliced", "interior"])
