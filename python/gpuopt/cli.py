@@ -1,4 +1,4 @@
-"""The command line: `gpuopt devices | doctor | profile | study WORKLOAD | tune WORKLOAD | compact FILE`."""
+"""The command line: `gpuopt devices | doctor | profile | study WORKLOAD | tune WORKLOAD | papers | compact FILE`."""
 
 from __future__ import annotations
 
@@ -78,6 +78,37 @@ def profile(ctx: click.Context, device: str | None, out: Path | None) -> None:
 
     if not lab_commands.run_profile(device, out):
         ctx.exit(INTERRUPT_EXIT)
+
+
+@app.command()
+@click.argument("words", metavar="[PAPER] [ROWS_OR_FOLDERS]...", nargs=-1)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also write tables (Markdown, HTML) and rows (JSON lines) there.",
+)
+@click.option("--picture", is_flag=True, help="Draw the claimed ratios, into DIR or gpuopt-results/papers.")
+@click.option("--measured", is_flag=True, help="Only claims that the rows have a number for.")
+def papers(words: tuple[str, ...], out: Path | None, picture: bool, measured: bool) -> None:
+    """Show every claim of the papers with a number or an order, beside what your rows say.
+
+    PAPER is one of catanzaro2010, daga2011, jang2009, yang2012; without it, all are shown. Rows are files or folders of
+    studies, of one device or several; by default those in gpuopt-results, if it exists. Claims that were not measured
+    name the command that measures them.
+
+    \b
+    A verdict is about a ratio of speeds and its 95 % interval (claims of a loss: turned):
+      holds      above 1 and at least as much as printed; an order alone: more than 1 % above 1
+      smaller    less than printed, or no effect
+      inverted   more than 1 % on the other side of 1
+      undecided  the interval holds 1 and reaches the printed number
+    A claim that two are the same holds within 5 %. Rates and shares hold from the printed number on.
+    Several problems: the geometric mean of their ratios, and the range below.
+    """
+    from gpuopt import paper_commands
+
+    paper_commands.run_papers(words, out, picture, measured)
 
 
 @app.command()

@@ -26,7 +26,8 @@ from gpuopt.workloads.microbench import ceilings
 ROWS_FILE = "rows.jsonl"
 OUT_HELP = "Where rows and pictures go; by default gpuopt-results/WORKLOAD-DEVICE."
 VARIANT_HELP = (
-    "Only this variant (all its levels), preset, or configuration such as 'sliced(SLICE=64)'; may be repeated."
+    "Only this variant (all its levels), preset, or configuration such as 'sliced(SLICE=64)'; `paper` stands for all "
+    "presets, `all` for everything; may be repeated."
 )
 RESUME_HELP = "Keep the rows of an earlier run that are still valid (the default), or measure everything again."
 

@@ -9,6 +9,7 @@ from . import (
     gem_h200,
     gemm_cpu,
     gemm_h200,
+    paper_claims,
     spmv_cpu,
     spmv_h200,
     tomography_cpu,
@@ -73,5 +74,6 @@ def _builds() -> list[Line]:
 BUILDS = Lines("results/h200/compare-builds.jsonl")
 TABLES = {
     "index": _index,
+    "papers": paper_claims.index(),
     "builds": grid(["headline", "before, ms", "after, ms", "after / before [least, greatest of 15 turns]"], _builds),
 }

@@ -29,7 +29,8 @@ def files_read() -> Iterator[dict[str, None]]:
     yield _read
 
 
-def _noted(path: str) -> str:
+def noted(path: str) -> str:
+    """The path; the table that is being made names it as one of its files."""
     _read[path] = None
     return path
 
@@ -142,11 +143,11 @@ class Rows:
 
     @property
     def study(self) -> Study:
-        return _group(_noted(self.path), self.problem)[0]
+        return _group(noted(self.path), self.problem)[0]
 
     @property
     def group(self) -> Any:
-        return _group(_noted(self.path), self.problem)[1]
+        return _group(noted(self.path), self.problem)[1]
 
     def row(self, name: str) -> Row:
         """The one row that is called so. Raises ValueError where none or several are."""
@@ -220,7 +221,7 @@ class Profile:
 
     @property
     def held(self) -> dict[str, Any]:
-        return _profile(_noted(self.path))
+        return _profile(noted(self.path))
 
     def ceiling(self, name: str) -> Value:
         """Its rate, in GB/s, G/s, ns or us. Raises KeyError where the profile has none."""
@@ -244,7 +245,7 @@ class Points:
 
     @property
     def rows(self) -> Sequence[Row]:
-        path = _noted(self.path)
+        path = noted(self.path)
         return _profile(path)["rows"] if path.endswith(".json") else _study(path).points
 
     def point(self, name: str, **fields: Any) -> Row:
@@ -279,7 +280,7 @@ class Lines:
     path: str
 
     def all(self, **fields: Any) -> list[dict[str, Any]]:
-        return [line for line in _lines(_noted(self.path)) if all(line.get(key) == fields[key] for key in fields)]
+        return [line for line in _lines(noted(self.path)) if all(line.get(key) == fields[key] for key in fields)]
 
     def line(self, **fields: Any) -> dict[str, Any]:
         """The one line with these fields. Raises ValueError where none or several have them."""

@@ -12,6 +12,7 @@ from gpuopt.lab.rows.store import Store
 from gpuopt.lab.run.survey import survey
 from gpuopt.lab.run.sweep import sweep
 from gpuopt.lab.run.tune import tune
+from gpuopt.lab.show.claims import claims
 from gpuopt.problem import Peer
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Profile",
     "Store",
     "Study",
+    "claims",
     "device_plots",
     "gem_plots",
     "plots",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -15,6 +14,7 @@ from typing import Any
 
 from gpuopt._core import Error, ParameterError
 from gpuopt.configuration import Configuration
+from gpuopt.papers import checks
 
 SCHEMA = 1
 # Rates and shares; speed-ups over the paper's first step for the workload, one number or the ends of a range, and over
@@ -71,6 +71,15 @@ def load(workload: str, key: str | None = None) -> Paper:
     if keys:
         raise ParameterError(f"key: {key!r} did not measure {workload!r}; use one of {keys}")
     raise ParameterError(f"workload: no paper measured {workload!r}; there are {', '.join(_papers())}")
+
+
+def of_key(key: str) -> Paper:
+    """Return a paper by its key, with its steps for the first workload that it measured. Raises ParameterError for an
+    unknown key."""
+    found = {paper.key: paper for papers in reversed(_papers().values()) for paper in papers}
+    if key not in found:
+        raise ParameterError(f"paper: there is none called {key!r}; use one of {', '.join(sorted(found))}")
+    return found[key]
 
 
 def paper_of(workload: str, preset: str) -> Paper | None:
@@ -143,7 +152,7 @@ def parse(text: str, key: str) -> dict[str, Paper]:
     """Return the paper in ``text`` once for each workload it measured. Raises Error, which says what is wrong."""
     try:
         document = json.loads(text)
-        _keys(
+        checks.keys(
             "the file",
             document,
             {"schema", "title", "citation", "short", "dtype", "ladder", "devices", "notes", "steps"},
@@ -156,9 +165,9 @@ def parse(text: str, key: str) -> dict[str, Paper]:
         if len(set(names)) != len(names):
             raise ValueError("a preset stands there twice")
         title, citation, short, dtype = (
-            _text(name, document[name]) for name in ("title", "citation", "short", "dtype")
+            checks.text(name, document[name]) for name in ("title", "citation", "short", "dtype")
         )
-        notes = _texts("notes", document["notes"])
+        notes = checks.texts("notes", document["notes"])
         if not isinstance(ladder := document["ladder"], bool):
             raise ValueError(f"ladder is {ladder!r}, neither true nor false")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -180,8 +189,8 @@ def parse(text: str, key: str) -> dict[str, Paper]:
 
 
 def _step(entry: dict[str, Any], devices: Mapping[str, Any]) -> Step:
-    _keys("a step", entry, {"workload", "preset", "variant", "parameters", "device", "figures", "notes"})
-    name = _text("preset", entry["preset"])
+    checks.keys("a step", entry, {"workload", "preset", "variant", "parameters", "device", "figures", "notes"})
+    name = checks.text("preset", entry["preset"])
     if not name.startswith("paper:"):
         raise ValueError(f"the preset {name!r} does not begin with 'paper:'")
     if entry["device"] not in devices:
@@ -189,14 +198,14 @@ def _step(entry: dict[str, Any], devices: Mapping[str, Any]) -> Step:
     unknown = set(entry["figures"]) - set(METRICS)
     if unknown:
         raise ValueError(f"{name}: unknown figures {sorted(unknown)}")
-    printed = {metric: _number(f"{name}: {metric}", value) for metric, value in entry["figures"].items()}
+    printed = {metric: checks.positive(f"{name}: {metric}", value) for metric, value in entry["figures"].items()}
     return Step(
-        workload=_text("workload", entry["workload"]),
+        workload=checks.text("workload", entry["workload"]),
         preset=name,
-        configuration=Configuration(_text("variant", entry["variant"]), **entry["parameters"]),
+        configuration=Configuration(checks.text("variant", entry["variant"]), **entry["parameters"]),
         device=entry["device"],
         figures={metric: printed.get(metric) for metric in METRICS},
-        notes=_texts(f"{name}: notes", entry["notes"]),
+        notes=checks.texts(f"{name}: notes", entry["notes"]),
     )
 
 
@@ -205,29 +214,5 @@ def _device(name: str, facts: dict[str, Any]) -> dict[str, str | float]:
         raise ValueError(f"the device {name!r} has the facts {sorted(facts)}")
     if facts["type"] not in ("gpu", "cpu"):
         raise ValueError(f"the device {name!r} is a {facts['type']!r}, neither 'gpu' nor 'cpu'")
-    numbers = {key: _number(key, value) for key, value in facts.items() if key not in ("name", "type")}
-    return {"name": _text("name", facts["name"]), "type": facts["type"], **numbers}
-
-
-def _keys(what: str, value: dict[str, Any], expected: set[str]) -> None:
-    if not isinstance(value, dict) or set(value) != expected:
-        found = sorted(value) if isinstance(value, dict) else value
-        raise ValueError(f"{what} must have the keys {sorted(expected)}, not {found}")
-
-
-def _text(what: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"{what} is {value!r}, not a text")
-    return value
-
-
-def _texts(what: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise ValueError(f"{what} is {value!r}, not a list")
-    return tuple(_text(what, item) for item in value)
-
-
-def _number(what: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
-        raise ValueError(f"{what} is {value!r}, not a positive number")
-    return value
+    numbers = {key: checks.positive(key, value) for key, value in facts.items() if key not in ("name", "type")}
+    return {"name": checks.text("name", facts["name"]), "type": facts["type"], **numbers}

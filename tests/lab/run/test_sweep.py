@@ -292,13 +292,30 @@ def test_the_hopeless_are_searched_with_few_samples(
 
 
 def test_presets_are_called_by_their_names(problem: Problem) -> None:
-    from gpuopt.lab.run.sweep import what_to_measure
+    from gpuopt.lab.run.wanted import what_to_measure
 
     for device_type, name in (("cpu", "paper:cpu"), ("gpu", "paper:vectorized")):
         device = SimpleNamespace(type=device_type)
         asked = ["paper:basic", "paper:vectorized", "paper:cpu", "paper:image"]
         wanted = what_to_measure(problem, device, asked, False)  # type: ignore[arg-type]
         assert [wanted.presets[item] for item in wanted.items] == ["paper:basic", name, "paper:image"]  # type: ignore[index]
+
+
+def test_paper_stands_for_all_presets_in_the_papers_order(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpuopt import papers
+    from gpuopt.lab.run.wanted import what_to_measure
+
+    device = SimpleNamespace(type="gpu")
+    presets = list(papers.steps("spmv"))
+    for all_levels in (False, True):
+        wanted = what_to_measure(problem, device, "paper", all_levels)  # type: ignore[arg-type]
+        assert [wanted.presets[item] for item in wanted.items] == presets  # type: ignore[index]
+        more = what_to_measure(problem, device, ["paper", "padded"], all_levels)  # type: ignore[arg-type]
+        assert more.items[: len(presets)] == wanted.items
+        assert len(more.items) == len(presets) + 1
+    monkeypatch.setattr(papers, "figures", lambda workload: {})
+    with pytest.raises(gpuopt.ParameterError, match=r"variants: no paper measured .*; use 'all'"):
+        what_to_measure(problem, device, ["padded", "paper"], False)  # type: ignore[arg-type]
 
 
 def test_wrong_arguments_name_themselves(any_device: gpuopt.Device, problem: Problem) -> None:

@@ -20,7 +20,7 @@ from gpuopt import configuration as tables
 from gpuopt.configuration import Configuration
 from gpuopt.lab.report import Study
 from gpuopt.lab.run.blocks import Comparison
-from gpuopt.lab.run.sweep import Named, pick_finalists
+from gpuopt.lab.run.wanted import Named, pick_finalists
 from gpuopt.lab.timing.protocol import PROTOCOLS
 from gpuopt.lab.timing.samplers import VisitSamples
 from made_up_tables import variant

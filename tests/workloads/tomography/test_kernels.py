@@ -9,7 +9,7 @@ import gpuopt
 from gpuopt import ArrayError, Configuration, ParameterError, UnsupportedError, _core, problems
 from gpuopt import tomo as gt
 from gpuopt.configuration import complete
-from gpuopt.lab.run.sweep import fitting_variants
+from gpuopt.lab.run.wanted import fitting_variants
 from gpuopt.lab.timing import verification
 from gpuopt.tomo.on_device import kernel_geometry, prepare_back_projection
 from gpuopt.workloads.tomography import problem as made

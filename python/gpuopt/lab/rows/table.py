@@ -129,10 +129,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Line:
-    """One table row: cells by column key, and the share of its bound (0 to 1) that HTML draws as a bar."""
+    """One table row: cells by column key, the share of its bound (0 to 1) that HTML draws as a bar, and a sentence that
+    stands below the row."""
 
     cells: Mapping[str, Forms]
     share: float | None = None
+    below: str = ""
 
 
 @dataclass
@@ -151,17 +153,19 @@ class Sheet:
         for level in range(len(self.columns[0].layout)) if self.columns else ():
             table = self._table(level)
             if max(map(len, table)) <= width:
+                table = self._table(level, width=width)
                 break
         else:
-            table = self._table(level, max(map(len, table)) - width) if table else []
+            table = self._table(level, max(map(len, table)) - width, width) if table else []
         out = [part for line in self.header for part in textwrap.wrap(line, width, subsequent_indent="    ")]
         out += ["", *table] if self.sections else []
         for label, text in self.footers:
             out += textwrap.wrap(f"{label}: {text}" if label else text, width, subsequent_indent="    ")
         return "\n".join(out)
 
-    def _table(self, level: int, excess: int = 0) -> list[str]:
-        """The table at `level`; a positive `excess` is taken from the first column, which holds names."""
+    def _table(self, level: int, excess: int = 0, width: int | None = None) -> list[str]:
+        """The table at `level`; a positive `excess` is taken from the first column, which holds names. Sentences below
+        rows are wrapped to `width`, and left out where that is None."""
         columns = [column for column in self.columns if column.layout[level] != "-"]
         heading = [[c.title for c in columns], [c.form(c.units, level) for c in columns]]
         body: list[tuple[str, list[list[str]]]] = [
@@ -188,9 +192,14 @@ class Sheet:
 
         rule = "-" * (sum(widths) + len(SEPARATOR) * (len(widths) - 1))
         out = [layout(heading[0]), layout(heading[1]), rule]
-        for title, lines in body:
+        sentences = [[line.below for line in lines] for _, lines in self.sections if lines]
+        for (title, lines), below in zip(body, sentences, strict=True):
             out += [title] if title else []
-            out += [layout(cells) for cells in lines]
+            for cells, sentence in zip(lines, below, strict=True):
+                out.append(layout(cells))
+                if sentence and width:
+                    inset = indent + "  "
+                    out += textwrap.wrap(sentence, width, initial_indent=inset, subsequent_indent=inset)
         return [*out, rule]
 
     def html(self) -> str:
@@ -218,6 +227,9 @@ class Sheet:
                 out.append("<tr>")
                 out += [self._html_cell(column, line) for column in self.columns]
                 out.append("</tr>")
+                if line.below:
+                    span = f'<td class="gpuopt-left" colspan="{len(self.columns)}">'
+                    out.append(f'<tr class="gpuopt-below">{span}{_esc(line.below)}</td></tr>')
         return [*out, "</tbody></table>"]
 
     @staticmethod
@@ -248,6 +260,7 @@ _CSS = (
     ".gpuopt-study tbody tr{background:transparent!important;border-bottom:1px solid rgba(128,128,128,.2)}"
     ".gpuopt-study .gpuopt-left{text-align:left}"
     ".gpuopt-study .gpuopt-section td{text-align:left;font-style:italic;opacity:.8;padding-top:.6em}"
+    ".gpuopt-study .gpuopt-below td{white-space:normal;font-size:.9em;opacity:.85;padding-left:2em;max-width:60em}"
     ".gpuopt-study .gpuopt-title{font-weight:600}"
     ".gpuopt-study .gpuopt-facts{font-size:.9em;opacity:.85;max-width:75em;white-space:normal}"
 )

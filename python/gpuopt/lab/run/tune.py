@@ -19,7 +19,8 @@ from gpuopt.lab.report import Study
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
 from gpuopt.lab.rows.schema import Row, levels, time_ms
 from gpuopt.lab.rows.table import spread
-from gpuopt.lab.run.sweep import fitting_variants, sweep
+from gpuopt.lab.run.sweep import sweep
+from gpuopt.lab.run.wanted import fitting_variants
 from gpuopt.problem import Problem
 from gpuopt.records import Record
 from gpuopt.selection import Selector, select

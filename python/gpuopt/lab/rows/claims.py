@@ -1,0 +1,323 @@
+"""What rows of a device say to the claims of papers: numbers with intervals, and verdicts.
+
+The verdicts, where ours is an interval of a ratio of speeds, turned so that the claim is a gain (a claimed loss of 0.8
+is read as a gain of 1.25), and n is the printed number, of a range the end nearer to 1, of an order alone 1 % above 1:
+
+- ``not measured``: no good rows of what it compares.
+- ``inverted``: the interval ends more than 1 % below 1.
+- ``holds``: the interval begins above 1 and reaches or passes n; of an order alone, it begins at or above n.
+- ``undecided``: the interval holds 1 and reaches n. Also where there is no 95 % interval (too few blocks).
+- ``smaller``: the interval ends before n: a gain below the printed one, or none.
+
+A claim that two are the same holds within 5 %, is inverted wholly outside of that, else undecided. A rate or a share
+holds where its interval reaches the printed number, else it is smaller. docs/decisions/verdicts-on-claims.md has the
+reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from gpuopt import papers
+from gpuopt._core import ParameterError
+from gpuopt.configuration import Configuration, complete
+from gpuopt.lab.rows.groups import Group, seconds_of
+from gpuopt.lab.rows.ratios import ratio_between
+from gpuopt.lab.rows.schema import Row, levels
+from gpuopt.lab.rows.schema import field as field_of
+from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.lab.timing import statistics
+from gpuopt.papers.claims import Claim, Selector, Test
+
+ClaimVerdict = Literal["holds", "smaller", "inverted", "undecided", "not measured"]
+VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
+EDGE = 1 + statistics.BAND_FLOOR  # a difference of less is none
+SAME = 1 + statistics.SAME_LIMIT
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number with its 95 % interval; ``lo`` and ``hi`` are None where there is none."""
+
+    mid: float
+    lo: float | None = None
+    hi: float | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        return None if self.lo is None or self.hi is None else (self.lo, self.hi)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a device's rows say to a claim. ``ours`` is the geometric mean over ``problems``, each of which has its
+    number; ``reason`` says why nothing was measured, or why a verdict is undecided."""
+
+    claim: Claim
+    device: str
+    verdict: ClaimVerdict
+    ours: Number | None = None
+    problems: dict[str, Number] = field(default_factory=dict)
+    reason: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """The groups and points of one study on one device. Blocks of two studies are never paired."""
+
+    groups: list[Group]
+    points: list[Row]
+
+    @property
+    def device_type(self) -> str | None:
+        rows = [group.first for group in self.groups] + self.points
+        return next((row["device_type"] for row in rows if row["device_type"]), None)
+
+
+def sittings(studies: Iterable[StudyRows]) -> dict[str, list[Sitting]]:
+    """What the studies measured, by device, in the order of appearance."""
+    found: dict[str, list[Sitting]] = {}
+    for study in studies:
+        groups, points = study.groups(), study.points
+        devices = dict.fromkeys([group.device for group in groups] + [str(row["device"] or "") for row in points])
+        for device in devices:
+            mine = [group for group in groups if group.device == device]
+            found.setdefault(device, []).append(Sitting(mine, [p for p in points if str(p["device"] or "") == device]))
+    return found
+
+
+def finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
+    """What the sittings of a device say to a claim. Of several that have both rows for one problem, the last counts."""
+    if claim.test is None:
+        return Finding(claim, device, "not measured", reason=claim.why)
+    by_problem: dict[str, tuple[str, Number]] = {}
+    failures: dict[str, None] = {}
+    wanted = claim.test.device_type
+    for sitting in measured:
+        if wanted and sitting.device_type not in (None, wanted):
+            failures[f"a claim about {wanted.upper()}s"] = None
+            continue
+        pairs = [*_group_pairs(claim.paper, claim.test, sitting), *_point_pairs(claim.test, sitting)]
+        for problem, group, row, over in pairs:
+            failed = next((one for one in (row, over) if one is not None and one["status"] != "ok"), None)
+            if failed is not None:
+                failures[f"{failed['configuration']}: {failed['status']}: {failed['reason']}"] = None
+                continue
+            number = _number(claim.test, group, row, over)
+            time = str(row["time_utc"] or "")
+            if number is not None and time >= by_problem.get(problem, ("",))[0]:
+                by_problem[problem] = (time, number)
+    if not by_problem:
+        return Finding(claim, device, "not measured", reason="; ".join(failures) or "no rows of it")
+    problems = {problem: number for problem, (_, number) in by_problem.items()}
+    ours = mean_over(list(problems.values()))
+    date = max(time for time, _ in by_problem.values())[:10]
+    reason = "" if ours.interval else "no 95 % interval: too few blocks"
+    return Finding(claim, device, verdict(claim, ours), ours, problems, reason, date)
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+def verdict(claim: Claim, ours: Number) -> ClaimVerdict:
+    """The verdict on a claim that was measured; the rules are in the module's docstring."""
+    if claim.test is None:
+        raise ParameterError(f"claim: {claim.id} has no test")
+    if ours.interval is None:
+        return "undecided"
+    lo, hi = ours.interval
+    if claim.test.over is None:
+        less = claim.test.direction == "less"
+        reached = lo <= max(claim.printed) if less else hi >= min(claim.printed)
+        return "holds" if reached else "smaller"
+    if claim.test.direction == "same":
+        if hi < 1 / SAME or lo > SAME:
+            return "inverted"
+        return "holds" if lo >= 1 / SAME and hi <= SAME else "undecided"
+    nearer = claim.printed
+    if claim.test.direction == "less":
+        lo, hi, nearer = 1 / hi, 1 / lo, tuple(1 / number for number in claim.printed)
+    if hi < 1 / EDGE:
+        return "inverted"
+    least = min(nearer, default=EDGE)
+    if hi < least:
+        return "smaller"
+    return "holds" if lo > 1 and (nearer or lo >= least) else "undecided"
+
+
+def mean_over(numbers: Sequence[Number]) -> Number:
+    """The geometric mean, which treats ratios and their inverses alike. Its interval goes from the mean of the lower
+    ends to that of the upper ends, which is wider than the truth; it is of these problems, not of others."""
+
+    def mean(values: Iterable[float]) -> float:
+        return math.exp(math.fsum(map(math.log, values)) / len(numbers))
+
+    if len(numbers) == 1:
+        return numbers[0]
+    mid = mean(number.mid for number in numbers)
+    ends = [number.interval for number in numbers]
+    known = [end for end in ends if end is not None]
+    if len(known) < len(ends):
+        return Number(mid)
+    return Number(mid, mean(lo for lo, _ in known), mean(hi for _, hi in known))
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def _number(test: Test, group: Group | None, row: Row, over: Row | None) -> Number | None:
+    """The number that is compared; None where the rows do not tell it."""
+    if over is None:
+        return _positive(_quantity(row, test.quantity))
+    if test.quantity != "speedup":
+        above, below = _quantity(row, test.quantity), _quantity(over, test.quantity)
+        return None if above is None or below is None else _positive(_quotient(above, below))
+    if group is None:  # points are not interleaved: no blocks to pair
+        alike = (row["sizes"] or {}) == (over["sizes"] or {})
+        above, below = (_time(over), _time(row)) if alike else (_quantity(row, "gb_s"), _quantity(over, "gb_s"))
+        return None if above is None or below is None else _positive(_quotient(above, below))
+    ratio = ratio_between(group, row, over)
+    return _positive(_inverse(Number(ratio.mid, ratio.lo, ratio.hi)))
+
+
+def _positive(number: Number | None) -> Number | None:
+    """The number, where it and its interval are above 0 and finite: damaged rows may have others."""
+    if number is None or not (math.isfinite(number.mid) and number.mid > 0):
+        return None
+    ends = number.interval
+    if ends is None or not all(math.isfinite(end) and end > 0 for end in ends):
+        return Number(number.mid)
+    return number
+
+
+def _inverse(number: Number) -> Number:
+    lo, hi = (1 / number.hi, 1 / number.lo) if number.lo and number.hi else (None, None)
+    return Number(1 / number.mid if number.mid else math.inf, lo, hi)
+
+
+def _quotient(above: Number, below: Number) -> Number:
+    if not below.mid:
+        return Number(math.inf)
+    if above.interval is None or below.interval is None or min(*above.interval, *below.interval) <= 0:
+        return Number(above.mid / below.mid)
+    return Number(above.mid / below.mid, *statistics.divide(above.interval, below.interval))
+
+
+def _time(row: Row) -> Number | None:
+    return None if row["median_ms"] is None else Number(row["median_ms"], row["ci_lo_ms"], row["ci_hi_ms"])
+
+
+def _quantity(row: Row, name: str) -> Number | None:
+    """A rate or a share of a row, with the interval of its time."""
+    value, time = field_of(row, name), _time(row)
+    if not isinstance(value, (int, float)) or time is None:
+        return None
+    if name == "pct_bound" and row["pct_lo"] is not None and row["pct_hi"] is not None:
+        return Number(value, row["pct_lo"], row["pct_hi"])
+    if row["kind"] not in ("summary", "point") or not time.lo or not time.hi:
+        return Number(value)
+    slow, fast = time.mid / time.hi, time.mid / time.lo
+    return (
+        Number(value, value / fast, value / slow) if name == "latency_ns" else Number(value, value * slow, value * fast)
+    )
+
+
+# ---------------------------------------------------------------- rows
+
+Pair = tuple[str, Group | None, Row, Row | None]  # problem, where the rows were paired, the row, what it is over
+
+
+def _group_pairs(paper: str, test: Test, sitting: Sitting) -> Iterable[Pair]:
+    dtype = test.dtype or next((one.dtype for one in papers.of(test.workload) if one.key == paper), None)
+    for group in sitting.groups:
+        if group.first["workload"] != test.workload or group.cache_state == "cold" or dtype not in (None, group.dtype):
+            continue
+        if not is_meant(test.subject, group.problem, list((group.first["sizes"] or {}).items())):
+            continue
+        row = _best(group.rows, test.workload, test.of)
+        over = _best(group.rows, test.workload, test.over) if test.over else None
+        if row is not None and (over is not None or test.over is None):
+            yield group.problem, group, row, over
+
+
+def _point_pairs(test: Test, sitting: Sitting) -> Iterable[Pair]:
+    """Points of a survey; of two selections those of equal sizes, else, of one point each, these."""
+    points = [point for point in sitting.points if point["workload"] == test.workload]
+    mine = [p for p in points if _selects(test.of, test.workload, p) and _sizes_meant(test, p)]
+    others = [p for p in points if test.over and _selects(test.over, test.workload, p) and _sizes_meant(test, p)]
+    sizes = list(dict.fromkeys(_sizes_text(point) for point in mine))
+    for size in sizes:
+        row = _first_good([p for p in mine if _sizes_text(p) == size])
+        if test.over is None:
+            yield size, None, row, None
+            continue
+        alike = [p for p in others if _sizes_text(p) == size]
+        left = alike or (others if len(sizes) == 1 and len({_sizes_text(p) for p in others}) == 1 else [])
+        if left:
+            yield size, None, row, _first_good(left)
+
+
+def _sizes_text(row: Row) -> str:
+    return " ".join(f"{name}={size}" for name, size in (row["sizes"] or {}).items()) or str(row["variant"])
+
+
+def _sizes_meant(test: Test, row: Row) -> bool:
+    return is_meant(test.subject, str(row["problem"] or ""), list((row["sizes"] or {}).items()))
+
+
+def is_meant(subject: str | None, problem: str, sizes: Sequence[tuple[str, int]]) -> bool:
+    """Whether a claim's subject means this problem: a part of its name between underscores or spaces, what its name
+    begins with, or the one length that all its sides have."""
+    if subject is None:
+        return True
+    lengths = {int(size) for name, size in sizes if name != "checked"}
+    if subject.isdigit() and lengths == {int(subject)}:
+        return True
+    parts = problem.replace(" ", "_").split("_")
+    return subject in parts or (not subject.isdigit() and problem.startswith(subject))
+
+
+def _best(rows: Sequence[Row], workload: str, selector: Selector) -> Row | None:
+    """The row that a selector means: by the preset's name, else by its configuration; of several the fastest good
+    one, else the failure."""
+    found = [row for row in rows if selector.preset and row["preset"] == selector.preset]
+    found = found or [row for row in rows if _selects(selector, workload, row)]
+    return _first_good(found) if found else None
+
+
+def _first_good(rows: Sequence[Row]) -> Row:
+    return min(rows, key=seconds_of)
+
+
+def _selects(selector: Selector, workload: str, row: Row) -> bool:
+    if (row["role"] or "variant") != selector.role or selector.dtype not in (None, row["dtype"]):
+        return False
+    if any((row["sizes"] or {}).get(name) != size for name, size in selector.sizes.items()):
+        return False
+    if selector.role != "variant":
+        return selector.variant in (row["variant"], row["configuration"])
+    if selector.preset:
+        step = papers.steps(workload).get(selector.preset)
+        return step is not None and _is_configuration(row, workload, step.configuration)
+    if selector.variant is None or row["variant"] != selector.variant:
+        return False
+    if selector.exact:
+        return _is_configuration(row, workload, Configuration(selector.variant, **selector.parameters))
+    rounds = not selector.parameters and bool(row["accuracy"])  # a variant's name alone means its standard accuracy
+    own = levels(row)
+    return not rounds and all(own.get(name) == level for name, level in selector.parameters.items())
+
+
+def _is_configuration(row: Row, workload: str, wanted: Configuration) -> bool:
+    """Whether the row is of this configuration; parameters that either leaves out stand at their standard level."""
+    if row["variant"] != wanted.variant:
+        return False
+    try:
+        own = complete(workload, Configuration(wanted.variant, **levels(row)))
+        return own == complete(workload, wanted)
+    except ParameterError:  # a variant that this version does not have
+        return False

@@ -1,0 +1,94 @@
+"""What a sweep looks at, and which of it goes on to the comparison in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gpuopt import configuration as tables
+from gpuopt import papers, resolution
+from gpuopt._core import Device, ParameterError, Variant
+from gpuopt.configuration import Configuration
+from gpuopt.problem import Problem
+
+REMEASURED = 5  # winners of a search that are measured again in blocks: the best of many is partly luck
+
+
+@dataclass(frozen=True)
+class Named:
+    """A configuration, by the preset's name where it is one."""
+
+    configuration: Configuration
+    preset: str | None
+    given: bool  # by the caller, as it is; else found by a search
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to look at, in the order asked for: configurations as given, and variants (by their row) to search."""
+
+    items: list[Configuration | Variant]
+    presets: dict[Configuration, str]
+
+    def named(self, configuration: Configuration) -> Named:
+        preset = self.presets.get(configuration)
+        return Named(configuration, preset, bool(preset) or configuration in self.items)
+
+
+def fitting_variants(problem: Problem) -> list[str]:
+    """The variants of the problem's workload that can answer it: those of its family, and without those for inputs of
+    another kind (such as several columns, where x is one vector)."""
+    rows = [row for row in tables.variants(problem.workload) if not problem.family or row.family == problem.family]
+    return [row.name for row in rows if all(problem.input_properties.get(name, True) for name in row.input_properties)]
+
+
+def what_to_measure(
+    problem: Problem, device: Device, names: str | Iterable[str | Configuration], all_levels: bool
+) -> Wanted:
+    workload = problem.workload
+    table = {variant.name: variant for variant in tables.variants(workload)}
+    quoted = {name: papers.preset(workload, name) for name in papers.figures(workload)}
+    other = set(table) - set(fitting_variants(problem)) if problem.family else set()
+    quoted = {name: preset for name, preset in quoted.items() if preset.variant not in other}
+    # Two presets may name one kernel (a paper's GPU and CPU form): a row is called by that of its own type of device,
+    # else by the first.
+    own = papers.presets_of_type(workload, device.type)
+    presets: dict[Configuration, str] = {}
+    for preset in sorted(quoted, key=lambda preset: preset not in own):
+        if quoted[preset].variant in table:
+            presets.setdefault(tables.complete(workload, quoted[preset]), preset)
+    given = [names] if isinstance(names, str) else list(names)
+    if "paper" in given and not quoted:
+        raise ParameterError(f"variants: no paper measured {problem.name}; use 'all' or names of gpuopt.variants")
+    sets = {"all": [*quoted, *fitting_variants(problem)], "paper": list(quoted)}
+    items: dict[Configuration | Variant, None] = {}
+    for name in [item for one in given for item in (sets.get(one, [one]) if isinstance(one, str) else [one])]:
+        exact = resolution.resolve(workload, device, problem.dtype.name, name)
+        if all_levels and isinstance(name, str) and ":" not in name:
+            items[table[exact.variant]] = None
+            items.update(dict.fromkeys(preset for preset in presets if preset.variant == exact.variant))
+        else:
+            items[exact] = None
+    if not items:
+        raise ParameterError("variants: none is given; use 'all' or names of gpuopt.variants")
+    return Wanted(list(items), presets)
+
+
+def pick_finalists(workload: str, looked_at: Sequence[Named], times: dict[Configuration, float]) -> list[Named]:
+    """What is measured in blocks: configurations that were given, presets, the best of each variant and accuracy, and
+    the best few of standard accuracy. If no configuration of a variant ran, one is kept, so that its row says why.
+    """
+    chosen = {named.configuration for named in looked_at if named.given}
+    ranked = sorted(times, key=lambda configuration: times[configuration])
+    classes = {configuration: tables.accuracy(workload, configuration) for configuration in ranked}
+    chosen.update([configuration for configuration in ranked if not classes[configuration]][:REMEASURED])
+    best: dict[tuple[str, str], Configuration] = {}
+    for configuration in ranked:
+        best.setdefault((configuration.variant, classes[configuration]), configuration)
+    chosen.update(best.values())
+    ran = {configuration.variant for configuration in ranked}
+    for named in looked_at:
+        if named.configuration.variant not in ran:
+            chosen.add(named.configuration)
+            ran.add(named.configuration.variant)
+    return [named for named in looked_at if named.configuration in chosen]

@@ -1,0 +1,190 @@
+"""The ratios that a paper claims, as dots on a log axis: what it printed, and what each device measured."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.lines import Line2D
+
+from gpuopt import papers
+from gpuopt.lab.rows.claims import ClaimVerdict, Finding
+from gpuopt.lab.show.canvas import captioned_picture, plain_ticks
+from gpuopt.lab.show.claim_sheets import Findings, short_name, summaries
+from gpuopt.lab.show.style import COLOURS, FAINT, HOLLOW, INK, MODEL, WARNING, error_sides
+from gpuopt.papers.claims import Claim, PaperClaims
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DEVICE_COLOURS = (*list(COLOURS.values())[:3], COLOURS["peers"], MODEL)
+DEVICE_MARKERS = "osv^P"
+MOST_LINES = 34  # of a picture: claims, with the headings between them
+LABEL_WIDTH, LABEL_LINES = 58, 2
+ROW_INCHES, DEVICE_INCHES, HEADING_INCHES = 0.2, 0.13, 0.24
+MARKS: dict[ClaimVerdict, tuple[str, str]] = {
+    "holds": ("✓ holds", "#00664a"),
+    "smaller": ("↓ smaller", FAINT),
+    "inverted": ("⇄ inverted", WARNING),
+    "undecided": ("? undecided", FAINT),
+    "not measured": ("not measured", "#999999"),
+}
+ARROW = 0.05  # of the axis
+WIDEST = 1e3  # numbers further from 1 stand at the edge, with their value
+
+
+def save(paper: PaperClaims, found: Findings, directory: Path) -> list[Path]:
+    """Write ``claims-PAPER.png``, of many claims ``claims-PAPER-2.png`` and so on, into ``directory``. Return the
+    paths; none of a paper without ratios."""
+    paths = []
+    pages = pages_of(paper)
+    for number, page in enumerate(pages, 1):
+        suffix = f"-{number}" if number > 1 else ""
+        paths.append(directory / f"claims-{paper.key}{suffix}.png")
+        draw(paper, found, page, f"{number} of {len(pages)}").savefig(paths[-1], dpi=150)
+    return paths
+
+
+def pages_of(paper: PaperClaims) -> list[list[Claim]]:
+    """The claims of ratios that have a test, as many a picture as can be read; those of one figure stand together where
+    that is possible."""
+    pages: list[list[Claim]] = [[]]
+    for where in dict.fromkeys(claim.where for claim in paper.claims):
+        mine = [claim for claim in paper.claims if claim.where == where and claim.test and claim.test.over]
+        taken = len(pages[-1]) + len({claim.where for claim in pages[-1]})
+        if mine and pages[-1] and taken + len(mine) + 1 > MOST_LINES:
+            pages.append([])
+        pages[-1] += mine
+        while len(pages[-1]) > MOST_LINES:
+            pages.append(pages[-1][MOST_LINES:])
+            pages[-2] = pages[-2][:MOST_LINES]
+    return [page for page in pages if page]
+
+
+def draw(paper: PaperClaims, found: Findings, shown: Sequence[Claim], part_of: str = "1 of 1") -> Figure:
+    """One picture of these claims."""
+    about = papers.of_key(paper.key)
+    devices = list(found)
+    measured = {claim.id for claim in shown if any(of[claim.id].ours for of in found.values())}
+    rows = {c.id: ROW_INCHES + DEVICE_INCHES * (len(devices) if c.id in measured else 1) for c in shown}
+    places, headings, depth = _places(shown, rows)
+    title = f"{about.short}: what the paper claims, and what was measured" + (
+        f" ({part_of})" if part_of != "1 of 1" else ""
+    )
+    figure, part = captioned_picture(title, depth + 1.0, _caption(paper, found))
+    ax = part.subplots(1, 1)
+    ends = _ends(shown, found)
+    ax.set_xscale("log")
+    ax.set_xlim(ends[0] / 1.15, ends[1] * 1.15)
+    ax.axvline(1, color=INK, linewidth=1, zorder=1)
+    for claim in shown:
+        _claim(ax, claim, [found[device][claim.id] for device in devices], places[claim.id], rows[claim.id], ends)
+    for name, y in headings:
+        ax.text(-0.005, y, name, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=8.5, color=INK,
+                fontweight="bold")  # fmt: skip
+    ax.set_ylim(depth, 0)
+    ax.set_yticks([places[claim.id] for claim in shown], [_label(claim) for claim in shown], fontsize=7.2)
+    ax.tick_params(axis="y", length=0)
+    ax.tick_params(axis="x", labelsize=8.5, color=FAINT)
+    ax.grid(axis="x", color="#dddddd", linewidth=0.8, zorder=0)
+    ax.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    ax.set_xlabel("ratio of speeds (more is faster)", fontsize=9)
+    plain_ticks(ax, "x")
+    _legend(ax, devices)
+    return figure
+
+
+def _places(
+    shown: Sequence[Claim], rows: Mapping[str, float]
+) -> tuple[dict[str, float], list[tuple[str, float]], float]:
+    """Where each claim and each heading stands, in inches from above, and the whole depth."""
+    places: dict[str, float] = {}
+    headings: list[tuple[str, float]] = []
+    depth = 0.0
+    for claim in shown:
+        if not headings or headings[-1][0] != claim.where:
+            headings.append((claim.where, depth + HEADING_INCHES / 2))
+            depth += HEADING_INCHES
+        places[claim.id] = depth + rows[claim.id] / 2
+        depth += rows[claim.id]
+    return places, headings, depth
+
+
+def _claim(ax: Axes, claim: Claim, found: Sequence[Finding], y: float, row: float, ends: tuple[float, float]) -> None:
+    same = claim.test is not None and claim.test.direction == "same"
+    if claim.printed or same:
+        at = [_within(number, ends) for number in claim.printed or (1.0,)]
+        ax.plot(at, [y] * len(at), color=INK, linewidth=1.0, zorder=3)
+        ax.plot(at, [y] * len(at), zorder=6, **(HOLLOW | {"markersize": 6.5}))
+    elif claim.test and claim.test.direction in ("more", "less"):  # an order alone: an arrow from 1 to its side
+        length = (ends[1] / ends[0]) ** ARROW
+        tip = length if claim.test.direction == "more" else 1 / length
+        ax.annotate("", (tip, y), (1, y), arrowprops={"arrowstyle": "->", "color": INK, "lw": 1.1}, zorder=6)
+    if all(each.verdict == "not measured" for each in found):
+        _verdict(ax, "not measured", y)
+        return
+    step = row * 0.8 / len(found)
+    for place, each in enumerate(found):
+        here = y + (place - (len(found) - 1) / 2) * step
+        colour = DEVICE_COLOURS[place % len(DEVICE_COLOURS)]
+        _verdict(ax, each.verdict, here)
+        if each.ours is None:
+            continue
+        low, high = each.ours.interval or (each.ours.mid, each.ours.mid)
+        low, mid, high = (_within(number, ends) for number in (low, each.ours.mid, high))
+        style: dict[str, Any] = {"marker": DEVICE_MARKERS[place % len(DEVICE_MARKERS)], "markersize": 4, "zorder": 5}
+        style |= {"color": colour, "ecolor": colour, "capsize": 2.2, "elinewidth": 1.3}
+        ax.errorbar(mid, here, xerr=error_sides(low, mid, high), **style)
+
+
+def _verdict(ax: Axes, verdict: ClaimVerdict, y: float) -> None:
+    word, colour = MARKS[verdict]
+    ax.annotate(word, (1, y), (6, 0), ax.get_yaxis_transform(), "offset points", fontsize=7, color=colour, va="center",
+                annotation_clip=False)  # fmt: skip
+
+
+def _ends(shown: Sequence[Claim], found: Findings) -> tuple[float, float]:
+    """The least and the greatest number, at most `WIDEST` from 1, and some room where they are close."""
+    numbers = [1 / 1.3, 1.3, *(number for claim in shown for number in claim.printed if number > 0)]
+    for claim in shown:
+        for of in found.values():
+            ours = of[claim.id].ours
+            numbers += [] if ours is None else [ours.mid, *(ours.interval or ())]
+    return max(min(numbers), 1 / WIDEST), min(max(numbers), WIDEST)
+
+
+def _within(number: float, ends: tuple[float, float]) -> float:
+    return min(max(number, ends[0]), ends[1])
+
+
+def _label(claim: Claim) -> str:
+    lines = textwrap.wrap(claim.says, LABEL_WIDTH)
+    if len(lines) > LABEL_LINES:
+        rest = textwrap.shorten(" ".join(lines[LABEL_LINES - 1 :]), LABEL_WIDTH, placeholder=" …")
+        lines = [*lines[: LABEL_LINES - 1], rest]
+    return "\n".join(lines)
+
+
+def _caption(paper: PaperClaims, found: Findings) -> list[str]:
+    ratios = sum(len(page) for page in pages_of(paper))
+    return [
+        f"{ratios} of the paper's {len(paper.claims)} claims are ratios of speeds that have a test: these are drawn.",
+        "An arrow is an order without a number, a diamond at 1 `the same`. Intervals are of 95 %; of several problems, "
+        "the geometric mean.",
+        *summaries(paper, found),
+    ]
+
+
+def _legend(ax: Axes, devices: Sequence[str]) -> None:
+    handles: list[Artist] = [Line2D([], [], label="printed", **(HOLLOW | {"markersize": 6.5}))]
+    for place, device in enumerate(devices):
+        style: dict[str, Any] = {"color": DEVICE_COLOURS[place % len(DEVICE_COLOURS)], "linewidth": 1.3}
+        style["marker"] = DEVICE_MARKERS[place % len(DEVICE_MARKERS)]
+        handles.append(Line2D([], [], markersize=4, label=short_name(device), **style))
+    ax.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(handles), fontsize=8, frameon=False)

@@ -1,0 +1,163 @@
+"""Every claim of the papers beside what rows say: a table, pictures, and rows of their own."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpuopt import files
+from gpuopt.lab.rows.claims import Finding, finding, sittings
+from gpuopt.lab.rows.sources import Source, studies_of
+from gpuopt.lab.rows.table import Sheet
+from gpuopt.lab.show import claim_sheets
+from gpuopt.papers import claims as data
+
+if TYPE_CHECKING:
+    import pandas
+
+ROWS_FILE = "claims.jsonl"
+PAGE = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{}</title></head><body>{}</body></html>\n'
+
+
+def claims(*sources: Source, paper: str | Sequence[str] | None = None) -> Claims:
+    """Hold every claim of the papers against rows.
+
+    Parameters
+    ----------
+    sources
+        Studies, rows, results files (raw or compact), folders of them; of several devices, in any order. None: the
+        claims alone, with the commands that measure them.
+    paper
+        The key of a paper, such as ``"jang2009"``, or several; None stands for all.
+
+    Raises ParameterError for an unknown paper, ResultsError for a file without rows. The rules of the verdicts are in
+    :mod:`gpuopt.lab.rows.claims`.
+    """
+    keys = data.known() if paper is None else (paper,) if isinstance(paper, str) else tuple(paper)
+    chosen = [data.load(key) for key in keys]
+    studies = [study for source in sources for study in studies_of(source)]
+    measured = sittings(studies)
+    found = {
+        device: {(each.paper, each.id): finding(each, device, here) for one in chosen for each in one.claims}
+        for device, here in measured.items()
+    }
+    return Claims(chosen, found, [note for study in studies for note in study.notes])
+
+
+class Claims:
+    """Claims and findings. ``papers``: the papers' claims; ``findings``: by device and (paper, id)."""
+
+    def __init__(
+        self,
+        papers: Sequence[data.PaperClaims],
+        findings: dict[str, dict[tuple[str, str], Finding]],
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.papers, self.findings, self.notes = list(papers), findings, list(notes)
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices that rows are of, in the order of the columns."""
+        return list(self.findings)
+
+    def of(self, paper: data.PaperClaims) -> dict[str, dict[str, Finding]]:
+        """What was found for the claims of one paper, by device and id. A device without any number is left out, unless
+        none has one."""
+        whole = {
+            device: {claim.id: found[paper.key, claim.id] for claim in paper.claims}
+            for device, found in self.findings.items()
+        }
+        told = {device: found for device, found in whole.items() if any(each.ours for each in found.values())}
+        return told or whole
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a claim and device, in JSON's types: what is claimed, ``ours`` with ``lo`` and ``hi`` in ``unit``, each
+        problem's own ``[mid, lo, hi]``, the verdict, why, and the command that measures it. Without devices a row a
+        claim."""
+        made = []
+        for paper in self.papers:
+            for claim in paper.claims:
+                found: list[Finding | None] = [of[paper.key, claim.id] for of in self.findings.values()]
+                made += [_row(paper, claim, each) for each in found or [None]]
+        return made
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """``rows`` as a DataFrame. Needs pandas."""
+        import pandas
+
+        return pandas.DataFrame.from_records(self.rows)
+
+    def save(self, directory: str | Path, pictures: bool = True) -> list[Path]:
+        """Write a table a paper (Markdown, and all in one HTML page), the rows as JSON lines, and pictures into
+        ``directory``, which is made where missing. Return the paths. Pictures need matplotlib."""
+        target = Path(directory)
+        texts = {f"claims-{paper.key}.md": claim_sheets.markdown(paper, self.of(paper)) for paper in self.papers}
+        texts["claims.html"] = PAGE.format(html.escape("What the papers claim"), self._repr_html_())
+        texts[ROWS_FILE] = "".join(json.dumps(row, allow_nan=False) + "\n" for row in self.rows)
+        for name, text in texts.items():
+            files.write(target / name, [text.encode("utf-8")], make_folder=True)
+        paths = [target / name for name in texts]
+        return paths + (self.save_pictures(target) if pictures else [])
+
+    def save_pictures(self, directory: str | Path) -> list[Path]:
+        """Write a picture a paper, of many claims several, as ``claims-PAPER.png``. Return the paths. Needs
+        matplotlib."""
+        from gpuopt.lab.show import claim_pictures
+
+        target = Path(directory)
+        target.mkdir(parents=True, exist_ok=True)
+        return [path for paper in self.papers for path in claim_pictures.save(paper, self.of(paper), target)]
+
+    def to_text(self, width: int | None = None, only_measured: bool = False) -> str:
+        """The tables in ``width`` characters, or in those of the terminal; of all claims, or of those that some device
+        has a number for."""
+        return "\n\n".join(sheet.text(width) for sheet in self._sheets(only_measured))
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return "".join(sheet.html() for sheet in self._sheets())
+
+    def _sheets(self, only_measured: bool = False) -> list[Sheet]:
+        made = [claim_sheets.sheet(paper, self.of(paper), only_measured) for paper in self.papers]
+        if made:
+            made[-1].footers += [("note", note) for note in self.notes]
+        return made
+
+
+def _row(paper: data.PaperClaims, claim: data.Claim, found: Finding | None) -> dict[str, Any]:
+    test = claim.test
+    ours = found.ours if found else None
+    return {
+        "schema": data.SCHEMA,
+        "kind": "claim",
+        "paper": claim.paper,
+        "id": claim.id,
+        "where": claim.where,
+        "says": claim.says,
+        "source": claim.source,
+        "printed": list(claim.printed) or None,
+        "unit": claim.unit,
+        "paper_device": claim.device,
+        "workload": test.workload if test else None,
+        "of": test.of.text if test else None,
+        "over": test.over.text if test and test.over else None,
+        "quantity": test.quantity if test else None,
+        "direction": test.direction if test else None,
+        "subject": test.subject if test else None,
+        "device": found.device if found else None,
+        "verdict": found.verdict if found else "not measured",
+        "ours": ours.mid if ours else None,
+        "lo": ours.lo if ours else None,
+        "hi": ours.hi if ours else None,
+        "problems": {name: [one.mid, one.lo, one.hi] for name, one in found.problems.items()} if found else {},
+        "reason": (found.reason if found else claim.why) or None,
+        "untested": claim.untested,
+        "date": (found.date or None) if found else None,
+        "command": paper.command(claim),
+    }

@@ -1,0 +1,37 @@
+"""`gpuopt papers`: the claims of the papers beside what rows say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from gpuopt import lab
+from gpuopt.command_errors import Failure
+from gpuopt.papers import claims as data
+
+RESULTS = Path("gpuopt-results")  # where studies put their rows unless told otherwise
+PICTURES = RESULTS / "papers"
+
+
+def run_papers(words: Sequence[str], out: Path | None, picture: bool, measured: bool = False) -> None:
+    """Print the tables of claims, and write what is asked for. Raises Failure for a word that is neither a paper nor a
+    file or folder."""
+    known = data.known()
+    keys = [word for word in words if word in known]
+    places = [Path(word) for word in words if word not in known]
+    for place in places:
+        if not place.exists():
+            raise Failure(f"{place} is neither a paper ({', '.join(known)}) nor a file or folder of rows")
+    if not places and RESULTS.is_dir() and any(RESULTS.rglob("rows*.jsonl")):
+        places = [RESULTS]
+    made = lab.claims(*places, paper=keys or None)
+    click.echo(made.to_text(only_measured=measured and bool(places)))
+    if not places:
+        click.echo("\nno rows were given, and none are in gpuopt-results: the commands in brackets measure")
+    written = [] if out is None else made.save(out, pictures=picture)
+    if picture and out is None:
+        written = made.save_pictures(PICTURES)
+    if written:
+        click.echo("\n" + "\n".join(f"written: {path}" for path in written))
