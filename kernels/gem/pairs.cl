@@ -1,6 +1,10 @@
 // One vertex a work-item, all atoms in turn; every optimization of the paper is a switch, so that all combinations can be run.
 // Switched off they are what the paper starts from: flags tested a pair, sums and vertices in global memory.
 // Spends the load of an atom on each pair; where one load serves several vertices, `tiled` is faster.
+#if !defined(LOCAL) || LOCAL == 0  // a plan gives the number that the device takes
+#undef LOCAL
+#define LOCAL 64
+#endif
 #if MATH
 #define WIDTH VECTOR
 #endif
@@ -12,6 +16,13 @@
 #endif
 #include "gem/include/atoms.cl"
 
+// A specialized kernel tests no flag, not even for what it loads.
+#if SPECIALIZED
+#define SHIFT_OF(vertex) shifts[SALT ? (vertex) : 0]
+#else
+#define SHIFT_OF(vertex) shifts[salt_here ? (vertex) : 0]
+#endif
+
 // Where a work-item's vertex lives: VERTEX 0 global memory, 1 local, 2 private.
 #if VERTEX == 1
 #define POINT own_points[lane]
@@ -21,7 +32,7 @@
 #define SHIFT own_shift
 #else
 #define POINT points[vertex]
-#define SHIFT shifts[salt_here ? vertex : 0]
+#define SHIFT SHIFT_OF(vertex)
 #endif
 
 #if REGISTER_SUM
@@ -66,6 +77,9 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gem_pairs(GEM_ARG
 #endif
     const bool live = (int)get_global_id(0) < count;
     const int vertex = first + (live ? (int)get_global_id(0) : 0);
+#if !STAGED
+    if (!live) return;
+#endif
 #if FORM == 0 && SPECIALIZED
     const int region = REGION, salt = SALT, part = PART;
 #elif FORM == 0
@@ -74,9 +88,9 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gem_pairs(GEM_ARG
 #if VERTEX == 1
     local REAL4 own_points[LOCAL], own_shifts[LOCAL];
     POINT = points[vertex];
-    SHIFT = shifts[salt_here ? vertex : 0];
+    SHIFT = SHIFT_OF(vertex);
 #elif VERTEX == 2
-    const REAL4 POINT = points[vertex], SHIFT = shifts[salt_here ? vertex : 0];
+    const REAL4 POINT = points[vertex], SHIFT = SHIFT_OF(vertex);
 #endif
 #if REGISTER_SUM
     REALV sum = 0;
@@ -88,15 +102,18 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gem_pairs(GEM_ARG
     local REAL tile_atoms[4 * LOCAL], tile_depth[LOCAL];
     for (int tile = 0; tile < natoms; tile += LOCAL) {
         STAGE(tile)
+        const int held = live ? min(LOCAL, natoms - tile) : 0;
 #pragma unroll 1
-        for (int i = 0; i < LOCAL; i += UNROLL * ATOMS_AT_ONCE) { PAIRS(i) }
+        for (int i = 0; i < held; i += UNROLL * ATOMS_AT_ONCE) { PAIRS(i) }
     }
 #else
 #pragma unroll 1
     for (int i = 0; i < natoms; i += UNROLL * ATOMS_AT_ONCE) { PAIRS(i) }
 #endif
 
+#if STAGED
     if (!live) return;
+#endif
 #if REGISTER_SUM
     phi[vertex] = SUM_OF_LANES(sum);
 #endif

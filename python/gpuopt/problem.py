@@ -118,6 +118,9 @@ class Problem:
     calls
         Whole calls as a user makes them, by what the user writes. Each is a function of a device that returns a
         function that returns the result as NumPy array.
+    call_configurations
+        The configurations that calls name, by the call: their results may err as those of the configuration. A call
+        that chooses for itself is not there.
     input_properties
         Properties of the input that are known without a computation, in the words of tuned records. What is tuned on
         this problem is kept for inputs with these properties only.
@@ -147,6 +150,7 @@ class Problem:
     notes: list[str] = field(default_factory=list)
     tolerance_of: Callable[[Configuration], np.ndarray] | None = None
     calls: Mapping[str, Callable[[Device], Callable[[], np.ndarray]]] = field(default_factory=dict)
+    call_configurations: Mapping[str, Configuration] = field(default_factory=dict)
     input_properties: Mapping[str, object] = field(default_factory=dict)
     checked: np.ndarray | None = None
     counted: Mapping[str, float] = field(default_factory=dict)

@@ -8,20 +8,21 @@ from .tables import Line, Table, grid, markdown
 from .values import Row, Rows, Value, significant
 
 BASIC = "paper:basic"
-# The levels of the kernel `pairs` that each optimization changes, by the paper's short name.
+# The optimizations by the paper's short names, and the presets that are one each: a row says which levels it changes.
 SINGLES = {
-    "MT": {"LOCAL": 256},
-    "KS": {"SPECIALIZED": 1},
-    "RA": {"REGISTER_SUM": 1},
-    "LM": {"VERTEX": 1},
-    "RP": {"VERTEX": 2},
-    "IM": {"ATOMS": 2, "VECTOR": 4},
-    "LU2": {"UNROLL": 2},
-    "LU4": {"UNROLL": 4},
-    "VASM4": {"VECTOR": 4},
-    "VAVM2": {"MATH": 1, "VECTOR": 2},
-    "VAVM4": {"MATH": 1, "VECTOR": 4},
-    "IM of scalars": {"ATOMS": 2},
+    "MT": "paper:max_threads",
+    "KS": "paper:kernel_splitting",
+    "RA": "paper:register_accumulator",
+    "LM": "paper:local_memory",
+    "RP": "paper:register_preloading",
+    "IM": "paper:image_memory",
+    "LU2": "paper:unroll2",
+    "LU4": "paper:unroll4",
+    "VASM2": "paper:vasm2",
+    "VASM4": "paper:vasm4",
+    "VAVM2": "paper:vavm2",
+    "VAVM4": "paper:vavm4",
+    "atoms in LM": "paper:local_memory_atoms",
 }
 PRESETS = [
     ("max threads (MT)", "paper:max_threads"),
@@ -29,6 +30,7 @@ PRESETS = [
     ("register accumulator (RA)", "paper:register_accumulator"),
     ("register preloading (RP)", "paper:register_preloading"),
     ("local memory (LM)", "paper:local_memory"),
+    ("local memory, of atoms", "paper:local_memory_atoms"),
     ("image memory (IM)", "paper:image_memory"),
     ("loop unrolled 2 times", "paper:unroll2"),
     ("loop unrolled 4 times", "paper:unroll4"),
@@ -38,12 +40,39 @@ PRESETS = [
     ("`float4` loads and arithmetic (VAVM4)", "paper:vavm4"),
     ("MT + KS", "paper:mt_ks"),
     ("KS + RP", "paper:ks_rp"),
+    ("KS + RP + VASM2", "paper:ks_rp_vasm2"),
     ("KS + LM", "paper:ks_lm"),
+    ("KS + LM of atoms", "paper:ks_lm_atoms"),
+    ("KS + VASM2", "paper:ks_vasm2"),
+    ("KS + VASM4", "paper:ks_vasm4"),
+    ("KS + VAVM2", "paper:ks_vavm2"),
     ("KS + VAVM4", "paper:ks_vavm4"),
     ("KS + RP + IM", "paper:ks_rp_im"),
-    ("AMD-style set: MT + KS + RA + RP + IM", "paper:amd_best"),
+    ("AMD-style set", "paper:amd_best"),
     ("NVIDIA-style set", "paper:nvidia_style"),
 ]
+
+
+def presets(rows: Rows) -> list[tuple[str, str]]:
+    """The presets that were measured, with what a table calls them."""
+    measured = {row["preset"]: row for row in rows.group.rows if row["preset"]}
+    found = [(text, preset) for text, preset in PRESETS if preset in measured]
+    amd = "paper:amd_best"
+    return [(f"{text}: {_set(rows, measured[preset])}" if preset == amd else text, preset) for text, preset in found]
+
+
+def _singles(rows: Rows) -> dict[str, dict[str, int]]:
+    """The levels of the kernel `pairs` that each optimization changes, of those that were measured alone."""
+    measured = {row["preset"]: row["params"] for row in rows.group.rows if row["preset"]}
+    basic = measured[BASIC]
+    found = {
+        name: {key: level for key, level in measured[preset].items() if level != basic[key]}
+        for name, preset in SINGLES.items()
+        if preset in measured
+    }
+    if "IM" in found:
+        found["IM of scalars"] = {"ATOMS": found["IM"]["ATOMS"]}
+    return found
 
 
 def _kernels(rows: Rows) -> list[Row]:
@@ -52,10 +81,10 @@ def _kernels(rows: Rows) -> list[Row]:
 
 def _with(rows: Rows, names: Sequence[str]) -> Row | None:
     """The good row that differs from the basic kernel by these optimizations alone."""
-    basic = rows.row(BASIC)["params"]
-    changes = [SINGLES[name] for name in names]
+    basic, singles = rows.row(BASIC)["params"], _singles(rows)
+    changes = [singles[name] for name in names]
     levels = {key: level for change in changes for key, level in change.items()}
-    if len(levels) < sum(map(len, changes)) or (len(names) > 1 and levels in SINGLES.values()):
+    if len(levels) < sum(map(len, changes)) or (len(names) > 1 and levels in singles.values()):
         return None  # two of them change the same level, or are one optimization under another name
     return next((row for row in _kernels(rows) if row["params"] == {**basic, **levels}), None)
 
@@ -67,7 +96,7 @@ def gain(rows: Rows, row: Row) -> Value:
 def _stacks(rows: Rows, size: int = 2) -> list[tuple[str, float, float]]:
     """(names, gain together, product of the gains alone) of each set that was measured, as were its parts."""
     found = []
-    for names in combinations(SINGLES, size):
+    for names in combinations(_singles(rows), size):
         together, alone = _with(rows, names), [_with(rows, [name]) for name in names]
         if together is not None and (parts := [row for row in alone if row is not None]) and len(parts) == size:
             found.append((" + ".join(names), gain(rows, together).mid, prod(gain(rows, row).mid for row in parts)))
@@ -96,14 +125,14 @@ def best_cells(places: dict[str, Rows], count: int) -> Table:
 
 
 def _set(rows: Rows, row: Row) -> str:
-    basic = rows.row(BASIC)["params"]
+    basic, singles = rows.row(BASIC)["params"], _singles(rows)
     changed = {key: level for key, level in row["params"].items() if level != basic[key]}
     names = []
-    for name, levels in sorted(SINGLES.items(), key=lambda item: (-len(item[1]), "MATH" not in item[1])):
+    for name, levels in sorted(singles.items(), key=lambda item: (-len(item[1]), "MATH" not in item[1])):
         if levels.items() <= changed.items():
             names.append(name)
             changed = {key: level for key, level in changed.items() if key not in levels}
-    order = list(SINGLES)
+    order = list(singles)
     rest = [f"{key}={level}" for key, level in changed.items()]
     return " + ".join([*sorted(names, key=order.index), *rest])
 

@@ -33,6 +33,8 @@ public:
 
     std::shared_ptr<Prepared> plan() {
         check();
+        // From here on every size, option and launch is of the work-group that it becomes.
+        if (variant_.group) parameters_["LOCAL"] = variant_.group(case_);
         sizes_["atoms"] = round_up(input_.atoms, variant_.step(case_));
         form_ = variant_.form(case_);
         pack_atoms();
@@ -62,7 +64,11 @@ private:
         double far = 2 * (box_.diagonal() + all.diagonal() + 1);
         for (std::size_t axis = 0; axis < 3; ++axis) far += std::abs(all.centre()[axis] - origin[axis]);
 
-        Packed atoms(4 * padded, dtype_), depth(padded, dtype_), squares(expanded ? padded : 1, dtype_),
+        // An image of two dimensions has whole rows; what fills the last one up is never read.
+        const auto source = case_.parameter_or("ATOMS", 0);
+        const auto width = std::int64_t(1) << gem::log_width(padded);
+        const auto held = source >= 4 ? round_up(padded, width) : padded;
+        Packed atoms(4 * held, dtype_), depth(padded, dtype_), squares(expanded ? padded : 1, dtype_),
             centres(4 * (tiles ? padded / tile : 1), dtype_);
         Point middle{0, 0, 0};
         for (std::int64_t i = 0; i < padded; ++i) {
@@ -102,9 +108,16 @@ private:
         depth_ = depth.upload(session_, "atoms' depths");
         squares_ = squares.upload(session_, "atoms' squares");
         centres_ = centres.upload(session_, "tiles' centres");
-        if (case_.parameter_or("ATOMS", 0) >= 2) image_ = std::make_shared<ImageBuffer>(atoms_, padded);
         for (const auto& buffer : {atoms_, depth_, squares_, centres_}) plan_->keep(buffer);
-        if (image_) plan_->keep(image_);
+        if (source >= 4) {
+            image2d_ = std::make_shared<Image2D>(session_, static_cast<std::size_t>(width),
+                                                 static_cast<std::size_t>(held / width), "the atoms");
+            image2d_->fill_from(*atoms_);
+            plan_->keep(image2d_);
+        } else if (source >= 2) {
+            image_ = std::make_shared<ImageBuffer>(atoms_, padded);
+            plan_->keep(image_);
+        }
     }
 
     Point tile_centre(const std::vector<std::int32_t>& order, const Point& origin, std::int64_t from,
@@ -194,6 +207,7 @@ private:
             levels["PARTS"] = case_.parameter_or("PARTS", 1) == 1;  // one program for all ways to split
         auto text = options(levels) + (input_.nearest > 0 ? " -DCLAMP=1" : "");
         const bool minimal = form_ == GemForm::minimal;
+        if (image2d_) text += " -DLOG_WIDTH=" + std::to_string(gem::log_width(sizes_.at("atoms")));
         if (minimal) text += kind.options();
         if (case_.parameter_or("SPECIALIZED", 0) == 1) {
             text += " -DREGION=" + std::to_string(region) + " -DPART=" + part;
@@ -209,7 +223,8 @@ private:
         for (std::int64_t first = from; first < from + count; first += slice) {
             sizes_["count"] = std::min(slice, from + count - first);
             add_variant(kernel, variant_.launch(case_), false);
-            if (image_) plan_->arg(image_->handle());
+            if (image2d_) plan_->arg(image2d_->handle());
+            else if (image_) plan_->arg(image_->handle());
             else plan_->arg(atoms_->handle());
             plan_->arg(depth_->handle())
                 .arg(cl_int(sizes_.at("atoms")))
@@ -264,7 +279,8 @@ private:
             specials -= 1 / (4.0 * double(case_.parameter_or("VERTICES", 1)));
         if (!estimate && dtype_ == DType::f32) plan_->work.special["native_rsqrt"] += pairs * specials;
         // On a CPU one fetch serves all lanes of a vector.
-        if (case_.parameter_or("ATOMS", 0) == 2 && !on_cpu()) plan_->work.special["fetch"] += pairs;
+        const auto source = case_.parameter_or("ATOMS", 0);
+        if ((source == 2 || source == 4) && !on_cpu()) plan_->work.special["fetch"] += pairs;
     }
 
     DType dtype_;
@@ -279,7 +295,8 @@ private:
     std::vector<std::pair<int, std::pair<std::int64_t, std::int64_t>>> regions_;  // region, first point and count
     std::vector<std::int32_t> order_;  // the caller's index of each point; empty: the same order
     std::shared_ptr<Buffer> atoms_, depth_, squares_, centres_, points_, shifts_, target_;
-    std::shared_ptr<ImageBuffer> image_;
+    std::shared_ptr<ImageBuffer> image_;  // one of the two, where there is an image
+    std::shared_ptr<Image2D> image2d_;
 };
 
 void check_count(const char* name, std::int64_t count) {

@@ -13,10 +13,18 @@ struct GemDetails {
     std::function<bool(const Case&)> by_component{};  // atoms as all x, all y, ... instead of (x, y, z, q) each
     std::function<std::int64_t(const Case&)> step;    // atoms come in multiples of it
     bool parts = false;  // work-groups may split the atoms; its kernel takes squares, centres and sums
+    std::function<std::int64_t(const Case&)> group{};  // work-items of a work-group, of a variant with a level LOCAL=0
 };
 struct GemVariant : Variant, GemDetails {
     std::int64_t vertices_a_group(const Case& at) const;
 };
+
+namespace gem {
+
+// The power of two that is the width of an image of so many texels, as high as it is wide or less.
+int log_width(std::int64_t texels);
+
+}  // namespace gem
 
 // The input of a sum over all pairs. Arrays lie on the host, of one dtype (f32 or f64) but for r, and are read once,
 // when a plan is made.

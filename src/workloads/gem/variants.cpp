@@ -1,10 +1,13 @@
 // The table of GEM variants: adding one is a row here and kernels/gem/<name>.cl.
+#include <algorithm>
+
 #include "workloads/gem/gem.hpp"
 
 namespace gpuopt {
 namespace {
 
 const Parameter local_size{"LOCAL", {64, 128, 256, 512, 1024}, 256, "work-items in a work-group"};
+constexpr std::int64_t atoms_a_step = 16;  // VECTOR=4, MATH=1 and UNROLL=4
 const Parameter rsqrt{"RSQRT",
                       {0, 1, 2, 3},
                       1,
@@ -33,21 +36,42 @@ Rule root_is_of_floats() {
         "RSQRT=2 and 4 are written for float32");
 }
 
+// Local memory of `pairs`: a vertex and its shift, or an atom and its depth, a work-item.
+std::int64_t local_of_an_item(const Case& at) {
+    return ((at.parameter("VERTEX") == 1 ? 8 : 0) + (at.parameter("ATOMS") % 2 == 1 ? 5 : 0)) * at.element_bytes();
+}
+
+// LOCAL, or where it is 0 the largest power of two that the device's work-groups and its local memory allow; at least
+// the atoms that one step of the loop may take.
+std::int64_t items_of_pairs(const Case& at) {
+    if (at.parameter("LOCAL") > 0) return at.parameter("LOCAL");
+    auto most = static_cast<std::int64_t>(at.device.max_work_group_size);
+    if (const auto item = local_of_an_item(at); item > 0)
+        most = std::min(most, static_cast<std::int64_t>(at.device.local_bytes) / item);
+    std::int64_t items = atoms_a_step;
+    while (2 * items <= most) items *= 2;
+    return items;
+}
+std::int64_t local_of_pairs(const Case& at) { return local_of_an_item(at) * items_of_pairs(at); }
+
 Rule texels_fit_an_image() {
     return {.of_device = true, .unmet = [](const Case& at) {
                 if (at.parameter("ATOMS") < 2) return std::string();
                 if (!at.device.image_support) return at.device.name + " has no images";
-                return at.size("atoms") <= static_cast<std::int64_t>(at.device.image_buffer_max)
-                           ? std::string()
-                           : "an image of " + std::to_string(at.size("atoms")) + " texels; " + at.device.name +
-                                 " allows " + std::to_string(at.device.image_buffer_max);
+                const auto texels = round_up(at.size("atoms"), atoms_a_step);
+                const auto said = "an image of " + std::to_string(texels) + " texels; " + at.device.name + " allows ";
+                if (at.parameter("ATOMS") < 4) {
+                    const auto most = static_cast<std::int64_t>(at.device.image_buffer_max);
+                    return texels <= most ? std::string() : said + std::to_string(most) + " on a buffer";
+                }
+                const auto most = at.device.image2d_max;
+                const auto width = std::int64_t(1) << gem::log_width(texels);
+                const bool fits = width <= static_cast<std::int64_t>(most[0]) &&
+                                  quotient_up(texels, width) <= static_cast<std::int64_t>(most[1]);
+                return fits ? std::string() : said + std::to_string(most[0]) + " x " + std::to_string(most[1]);
             }};
 }
 
-std::int64_t local_of_pairs(const Case& at) {
-    const auto vertices = at.parameter("VERTEX") == 1 ? 8 : 0, atoms = at.parameter("ATOMS") % 2 == 1 ? 5 : 0;
-    return (vertices + atoms) * at.parameter("LOCAL") * at.element_bytes();
-}
 std::int64_t local_of_tiles(const Case& at) {
     return at.parameter("STAGED") * at.parameter("TILE") * 6 * at.element_bytes();
 }
@@ -63,14 +87,18 @@ const std::vector<GemVariant>& table() {
              .name = "pairs",
              .summary = "a vertex a work-item, all atoms in turn; the paper's optimizations as switches",
              .parameters =
-                 {{"LOCAL", {64, 128, 256, 512, 1024}, 64, "work-items in a work-group (MT)"},
+                 {{"LOCAL",
+                   {0, 64, 128, 256, 512, 1024},
+                   64,
+                   "work-items in a work-group; 0: as many as the device takes (MT)"},
                   {"SPECIALIZED", {0, 1}, 0, "region, salt and part known to the compiler (KS)"},
                   {"REGISTER_SUM", {0, 1}, 0, "the sum in a register, not in global memory (RA)"},
                   {"VERTEX", {0, 1, 2}, 0, "a vertex lives in global (0), local (1, LM) or private (2, RP) memory"},
                   {"ATOMS",
-                   {0, 1, 2, 3},
+                   {0, 1, 2, 3, 4, 5},
                    0,
-                   "atoms from global memory (0), staged in local (1, LM), from an image (2, IM), both (3)"},
+                   "atoms from global memory (0), an image of one row (2) or of two dimensions (4, IM); 1, 3, 5: the "
+                   "same staged in local memory"},
                   {"UNROLL", {1, 2, 4}, 1, "steps of the loop written out (LU)"},
                   {"VECTOR", {1, 2, 4}, 1, "scalars a load (VASM where MATH=0)"},
                   {"MATH", {0, 1}, 0, "so many atoms are computed together (VAVM)"},
@@ -92,14 +120,14 @@ const std::vector<GemVariant>& table() {
                                   "RSQRT=2 is written for scalars: MATH=0"),
                        constraint([=](const Case& at) { return at.dtype == DType::f32 || atoms(at) < 2; },
                                   "images hold float32 alone"),
-                       root_is_of_floats(), root_is_there(), texels_fit_an_image(), work_group_fits("LOCAL"),
+                       root_is_of_floats(), root_is_there(), texels_fit_an_image(), work_group_fits(items_of_pairs),
                        needs_local_bytes(local_of_pairs)},
          },
          {
              .form = [=](const Case& at) { return form(at) == 0 ? GemForm::literal : GemForm::minimal; },
-             .by_component = [=](const Case& at) { return math(at) == 1; },
-             // Tiles of a work-group, or what is written out; at least the four of a texel.
-             .step = [=](const Case& at) { return atoms(at) % 2 == 1 ? at.parameter("LOCAL") : std::int64_t(16); },
+             .by_component = [=](const Case& at) { return math(at) == 1 || (width(at) == 1 && atoms(at) < 2); },
+             .step = [](const Case&) { return atoms_a_step; },
+             .group = items_of_pairs,
          }},
         {{
              .name = "tiled",
@@ -150,6 +178,16 @@ const std::vector<GemVariant>& table() {
 }
 
 }  // namespace
+
+namespace gem {
+
+int log_width(std::int64_t texels) {
+    int log = 0;
+    while ((std::int64_t(1) << 2 * log) < texels) ++log;
+    return log;
+}
+
+}  // namespace gem
 
 std::int64_t GemVariant::vertices_a_group(const Case& at) const {
     std::int64_t vertices = 1;

@@ -14,7 +14,7 @@ from gpuopt.configuration import complete
 from gpuopt.problem import BoundPlan, Problem
 from gpuopt.workloads.gem import reference as oracle
 from gpuopt.workloads.gem.pairs import Scene
-from gpuopt.workloads.gem.problem import factorial
+from gpuopt.workloads.gem.problem import factorial, staged
 from gpuopt.workloads.gem.solvation import Model
 from harness import Case, Room, Run, as_it_stands, on, presets
 
@@ -230,6 +230,20 @@ EXPANDED_ON = [
 LITERAL_ON = [*(label(model, size) for model in (SALT, "reaction") for size in AWKWARD)]
 LITERAL_ON.append(label("coulomb", heights="bulk"))
 PRESETS = presets("gem")
+CELLS = random.Random("cells").sample([cell for cell in [*factorial(), *staged()] if cell not in PRESETS], 56)
+# What splitting makes of the flags: region, salt and kind of potential, as the paper's 16 kernels have them.
+SPLIT_ON = [
+    label(f"{phi_type}{salt}", "37x131", heights=heights)
+    for phi_type, salt, heights in itertools.product(["total", "reaction", "coulomb"], ["", ", salt"], ONE_REGION)
+]
+
+
+def split() -> list[Case]:
+    """Splitting alone in all of them; each preset that has it in three, in turn, so that together they meet all."""
+    alone, *others = [preset for preset in PRESETS if preset.parameters["SPECIALIZED"]]
+    turns = itertools.cycle(SPLIT_ON)
+    return [(alone, SPLIT_ON), *((preset, [next(turns) for _ in range(3)]) for preset in others)]
+
 
 ROOM = Room(
     make,
@@ -243,7 +257,8 @@ ROOM = Room(
         "literal": Run([(Configuration("pairs", SPECIALIZED=1, REGISTER_SUM=1), LITERAL_ON)]),
         "stands": Run(on(label("total", heights="stern"), map(as_it_stands, gpuopt.variants("gem")))),
         "presets": Run(papers_switches(PRESETS)),
-        "factorial": Run(papers_switches([cell for cell in factorial() if cell not in PRESETS]), thin=3),
+        "splitting": Run(split()),
+        "factorial": Run(papers_switches(CELLS), thin=3),
         "levels": Run(
             on(label("total", heights="inside"), dict.fromkeys(itertools.chain(*map(beside, BASES)))), thin=3
         ),

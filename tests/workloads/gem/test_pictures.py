@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from itertools import chain, product
-from math import prod
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from study_rows import Row, row, timed
+from workloads.gem.made_rows import BASIC, BASIC_MS, GAINS, TEXELS, TOGETHER, calls, pairs, refused, steps
 
 pytest.importorskip("matplotlib")
 
@@ -23,83 +21,13 @@ from matplotlib.patches import Rectangle
 
 from figures import outside, overlaps, words
 from gpuopt import ArrayError, papers
-from gpuopt.configuration import complete
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import OURS, PAPER
 from gpuopt.lab.show.style import COLOURS, MODEL
 from gpuopt.molecule import Molecule, Surface, fibonacci_sphere
 from gpuopt.workloads.gem import pictures as gem_plots
 from gpuopt.workloads.gem import surface_picture as gem_surface
-from gpuopt.workloads.gem.problem import factorial
-
-BASIC = complete("gem", papers.preset("gem", "paper:basic")).parameters
-BASIC_MS, BLOCKS, TOGETHER = 10.0, 16, 0.8  # the last: what of their product several gains reach
-GAINS = {"SPECIALIZED": 1.7, "LOCAL": 1.3, "REGISTER_SUM": 1.3, "VERTEX": 1.6, "ATOMS": 1.1, "VECTOR": 0.9, "MATH": 0.5}
-TEXELS = "an image's texels are 4 wide: no VECTOR=2"
-
-
-def gain_of(params: dict[str, int]) -> float:
-    changed = [name for name in BASIC if params[name] != BASIC[name]]
-    several = len({name.replace("MATH", "VECTOR") for name in changed}) > 1
-    return prod(GAINS.get(name, 1.0) for name in changed) * (TOGETHER if several else 1.0)
-
-
-def measured(variant: str, time_ms: float, **values: object) -> list[Row]:
-    """The blocks and the summary of a row, whose ratios to the basic kernel stray a little from block to block."""
-    same: Row = {"workload": "gem", "problem": "globule", "sizes": {"atoms": 100, "points": 400}, "params": {}}
-    same |= {"baseline": "basic", "role": "variant", "counted": {"pair": 4e4}, "flops": None, "gflop_s": None} | values
-    ratio = time_ms / BASIC_MS
-    blocks = [
-        timed("block", variant, time_ms, **same, block=b, ratio=ratio * (1 + 1e-4 * (b % 3 - 1))) for b in range(BLOCKS)
-    ]
-    ends: Row = {"ratio": ratio, "ratio_lo": ratio * 0.99, "ratio_hi": ratio * 1.01, "verdict": "FAST"}
-    return [*blocks, timed("summary", variant, time_ms, **same, **ends, blocks=BLOCKS)]
-
-
-def pairs(params: dict[str, int], preset: str | None = None) -> list[Row]:
-    full = BASIC | params
-    name = "basic" if preset == "paper:basic" else f"pairs({', '.join(f'{k}={v}' for k, v in sorted(full.items()))})"
-    return measured("pairs", BASIC_MS / gain_of(full), params=full, configuration=name, preset=preset)
-
-
-def refused(params: dict[str, int], reason: str, preset: str | None = None) -> Row:
-    full = BASIC | params
-    name = f"pairs({', '.join(f'{k}={v}' for k, v in sorted(full.items()))})"
-    facts: Row = {"workload": "gem", "problem": "globule", "sizes": {"atoms": 100, "points": 400}}
-    facts |= {"params": full, "configuration": name, "preset": preset, "status": "unsupported", "reason": reason}
-    return row("summary", "pairs", **facts)
-
-
-def steps() -> list[Row]:
-    made = [r for s in papers.load("gem").steps for r in pairs(s.configuration.parameters, s.preset)]
-    return [*made, *measured("tiled", 0.4, configuration="tiled(VERTICES=2)", params={"VERTICES": 2}, preset=None)]
-
-
-def is_preset(params: dict[str, int]) -> bool:
-    return (BASIC | params) in [BASIC | step.configuration.parameters for step in papers.load("gem").steps]
-
-
-def cells() -> list[Row]:
-    """A factorial, in which an image and vectors of two do not go together."""
-    made: list[Row] = []
-    for specialized, local, vertex, atoms in product((0, 1), (64, 256), (0, 1, 2), (0, 2)):
-        for vector, math in ((1, 0), (4, 0), (2, 1), (4, 1)):
-            params = {"SPECIALIZED": specialized, "LOCAL": local, "VERTEX": vertex, "ATOMS": atoms}
-            params |= {"VECTOR": vector, "MATH": math}
-            if is_preset(params):
-                continue
-            made += [refused(params, TEXELS)] if atoms == 2 and vector == 2 else pairs(params)
-    return made
-
-
-@pytest.fixture(scope="module")
-def study() -> Study:
-    return Study(steps())
-
-
-@pytest.fixture(scope="module")
-def whole() -> Study:
-    return Study([*steps(), *cells()])
+from gpuopt.workloads.gem.problem import factorial, staged
 
 
 def laid_out(figure: Figure) -> None:
@@ -118,7 +46,7 @@ def bars(ax: Axes) -> list[float]:
 def test_every_step_has_a_bar_of_its_gain(study: Study) -> None:
     figure = gem_plots.optimizations(study)
     alone, together, sets = figure.findobj(Axes)
-    assert [len(ax.patches) for ax in (alone, together, sets)] == [12, 5, 3]
+    assert [len(ax.patches) for ax in (alone, together, sets)] == [13, 10, 3]
     wanted = [study.speedup(f"paper:{name}", "paper:basic").mid for name in ("max_threads", "kernel_splitting")]
     assert bars(alone)[:2] == pytest.approx([1 / mid for mid in wanted])
     assert bars(sets)[0] == pytest.approx(BASIC_MS / 0.4)
@@ -130,15 +58,16 @@ def test_diamonds_are_the_papers_and_ticks_the_products(study: Study) -> None:
     figure = gem_plots.optimizations(study)
     alone, together, _ = figure.findobj(Axes)
     diamonds = [line.get_xdata()[0] for line in alone.lines if line.get_marker() == "D"]
-    assert diamonds == [1.3, 1.7, 1.3, 1.6, 2.3, 1.2, 3.0]
-    assert [line.get_xdata()[0] for line in together.lines if line.get_marker() == "D"] == [1.8, 3.2, 4.1]
+    assert diamonds == [1.3, 1.7, 1.3, 1.6, 2.3, 2.3, 1.2, 3.0]
+    assert [line.get_xdata()[0] for line in together.lines if line.get_marker() == "D"] == [1.8, 3.2, 3.2, 4.1]
     lines = [lines for lines in together.collections if isinstance(lines, LineCollection)]
     ticks = [float(path.vertices[0, 0]) for found in lines for path in found.get_paths()]
     wanted = GAINS["LOCAL"] * GAINS["SPECIALIZED"]
     assert any(tick == pytest.approx(wanted) for tick in ticks)
     said = words(figure)
     assert "2.21" in said  # what the paper's 1.3 and 1.7 promise
-    assert "1.65 times as fast as the NVIDIA-style one; here " in said.replace("\n", " ")
+    sets = study.speedup("paper:amd_best", "paper:nvidia_style")
+    assert f"The AMD-style set over the NVIDIA-style one: {sets}." in said.replace("\n", " ")
     assert "The best here is tiled(VERTICES=2)." in said
 
 
@@ -155,8 +84,18 @@ def test_a_step_that_failed_says_why_and_has_no_product() -> None:
     assert "unsupported: this device has no images" in words(figure)
     laid_out(figure)
     alone, together, _ = figure.findobj(Axes)
-    assert len(alone.patches) == 11
-    assert len(together.patches) == 5
+    assert len(alone.patches) == 12
+    assert len(together.patches) == 10
+
+
+def test_whole_calls_are_over_the_basic_kernels_call(study: Study) -> None:
+    figure = gem_plots.optimizations(Study([*study.rows, *calls()]))
+    *_, whole = figure.findobj(Axes)
+    assert bars(whole) == pytest.approx([10.5 / 4.5, 10.5 / 0.9])
+    assert "Whole calls, with allocation and transfers" in words(figure)
+    laid_out(figure)
+    without = [row for row in calls() if "basic" not in str(row["variant"])]
+    assert "Whole calls" not in words(gem_plots.optimizations(Study([*study.rows, *without])))
 
 
 def test_few_steps_are_enough() -> None:
@@ -165,7 +104,10 @@ def test_few_steps_are_enough() -> None:
     assert [len(ax.patches) for ax in figure.findobj(Axes)] == [1, 1]
 
 
-@pytest.mark.parametrize("draw", [gem_plots.optimizations, gem_plots.factorial, gem_plots.stacking])
+@pytest.mark.parametrize(
+    "draw",
+    [gem_plots.optimizations, gem_plots.factorial, gem_plots.stacking, gem_plots.replay, gem_plots.ways],
+)
 def test_without_one_basic_kernel_there_is_nothing_to_hold_against(draw: object) -> None:
     assert callable(draw)
     with pytest.raises(ValueError, match="no good row of paper:basic"):
@@ -181,14 +123,22 @@ def test_each_combination_has_a_cell(whole: Study) -> None:
     figure = gem_plots.factorial(whole)
     ax = figure.findobj(Axes)[0]
     numbers = [t.get_text() for t in ax.texts if t.get_text().replace(".", "").isdigit()]
-    assert len(numbers) == 2 * 2 * 3 * (4 + 3)
-    hatched = [patch for patch in ax.patches if patch.get_hatch()]
-    assert len(hatched) == 2 * 2 * 3
+    assert len(numbers) == len(factorial()) - 2 + len(staged())
     said = words(figure).replace("\n", " ")
-    assert f"a: 12 cannot run, unsupported: {TEXELS}." in said
-    assert "In all cells FORM=0, REGISTER_SUM=0, RSQRT=0, UNROLL=1." in said
-    assert "84 combinations" in said
-    assert "Empty" not in said
+    assert f"IM + VAVM2 cannot run, unsupported: {TEXELS}." in said  # nowhere, so it has no line
+    assert f"IM + VASM2 cannot run, unsupported: {TEXELS}." in said
+    assert "In all cells FORM=0, RSQRT=0." in said
+    assert "616 combinations" in said
+    laid_out(figure)
+
+
+def test_a_cell_that_cannot_run_is_hatched(whole: Study) -> None:
+    lacking = {"SPECIALIZED": 1, "VERTEX": 1, "MATH": 1, "VECTOR": 4, "LOCAL": 0}
+    rows = [r for r in whole.rows if r["params"] != BASIC | lacking]
+    figure = gem_plots.factorial(Study([*rows, refused(lacking, "no local memory")]))
+    ax = figure.findobj(Axes)[0]
+    assert len([patch for patch in ax.patches if patch.get_hatch()]) == 1
+    assert "a: 1 cannot run, unsupported: no local memory." in words(figure).replace("\n", " ")
     laid_out(figure)
 
 
@@ -197,13 +147,13 @@ def test_the_best_cell_is_framed(whole: Study) -> None:
     ax = figure.findobj(Axes)[0]
     frames = [p for p in ax.patches if isinstance(p, Rectangle) and not p.get_fill() and not p.get_hatch()]
     assert len(frames) == 2
-    assert "best: MT + KS + LM + IM of scalars, 3.11x" in words(figure)
+    assert "best: MT + KS + RA + RP + atoms in LM, 4.05x" in words(figure)
     assert MODEL in {"#%02x%02x%02x".upper() % tuple(int(255 * c + 0.5) for c in f.get_edgecolor()[:3]) for f in frames}
 
 
 def test_the_factorials_other_levels_are_those_of_most_cells(whole: Study) -> None:
-    rows = [*whole.rows, *pairs({"REGISTER_SUM": 1, "SPECIALIZED": 1}), *pairs({"REGISTER_SUM": 1, "VERTEX": 1})]
-    assert "84 combinations" in words(gem_plots.factorial(Study(rows)))
+    rows = [*whole.rows, *pairs({"FORM": 1, "SPECIALIZED": 1}), *pairs({"FORM": 1, "VERTEX": 1, "SPECIALIZED": 1})]
+    assert "616 combinations" in words(gem_plots.factorial(Study(rows)))
 
 
 def test_what_was_not_asked_for_stays_empty(study: Study) -> None:
@@ -228,7 +178,7 @@ def test_stacking_compares_pairs_with_their_products(whole: Study) -> None:
 
 
 def test_larger_sets_are_compared_when_asked_for(study: Study) -> None:
-    assert [stack.names for stack in gem_plots.stacking(study, 3)] == ["KS + RP + IM"]
+    assert [stack.names for stack in gem_plots.stacking(study, 3)] == ["KS + RP + VASM2", "KS + RP + IM"]
 
 
 def test_without_blocks_there_is_no_verdict(study: Study) -> None:
@@ -297,14 +247,17 @@ def test_potentials_must_fit_the_points(molecule: Molecule) -> None:
 # ---------------------------------------------------------------- files
 
 
-def test_save_writes_the_factorial_where_there_is_one(study: Study, whole: Study, tmp_path: Path) -> None:
+def test_save_writes_what_the_rows_are_enough_for(study: Study, whole: Study, tmp_path: Path) -> None:
     assert [path.name for path in gem_plots.save(study, tmp_path / "few")] == ["optimizations.png"]
-    design = [pairs(cell.parameters) for cell in factorial() if not is_preset(cell.parameters)]
-    asked = Study([*steps(), *chain(*design)])
-    assert [path.name for path in gem_plots.save(asked, tmp_path / "asked")] == ["optimizations.png", "factorial.png"]
     paths = gem_plots.save(whole, tmp_path / "deep" / "er")
-    assert [path.name for path in paths] == ["optimizations.png", "factorial.png"]
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+    assert [path.name for path in paths] == ["optimizations.png", "factorial.png", "ways.png", "ways.txt"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths[:3])
+    assert paths[3].read_text(encoding="utf-8") == f"{gem_plots.replay(whole)}\n"
+    several = [r for r in whole.rows if "UNROLL" not in r["params"] or r["params"]["UNROLL"] == 1]
+    assert [path.name for path in gem_plots.save(Study(several), tmp_path / "several")] == [
+        "optimizations.png",
+        "factorial.png",
+    ]
 
 
 def test_pyplot_is_not_imported() -> None:

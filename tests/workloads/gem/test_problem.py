@@ -1,8 +1,9 @@
-"""GEM problems, their factorial, and the plain loop held beside them."""
+"""GEM problems, their factorial, their whole calls, and the plain loops held beside them."""
 
 from __future__ import annotations
 
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ import pytest
 import gpuopt
 from gpuopt import UnsupportedError, lab, problems
 from gpuopt.workloads.gem import native
+from gpuopt.workloads.gem.optimizations import OPTIMIZATIONS, together
 from gpuopt.workloads.gem.peers import peers
-from gpuopt.workloads.gem.problem import factorial
+from gpuopt.workloads.gem.problem import CALL, CALLED, call_of, factorial, staged
+from gpuopt.workloads.gem.study import WORKLOAD
 
 
 def test_problems_of_other_options_have_other_names() -> None:
@@ -57,9 +60,28 @@ def test_a_sample_of_the_points_is_checked(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_factorial_has_every_cell_once() -> None:
-    cells = factorial()
-    assert len(set(cells)) == len(cells) == 76
-    assert sum(cell.parameters["SPECIALIZED"] for cell in cells) == 32 + 6
+    cells, tiles = factorial(), staged()
+    assert len(set(cells)) == len(cells) == 504 + 2
+    assert len(set(tiles)) == len(tiles) == 112
+    assert not set(cells) & set(tiles)
+    assert sum(cell.parameters["SPECIALIZED"] for cell in cells) == 252
+    assert {cell.parameters["LOCAL"] for cell in cells} == {0, 64}
+    # Every parameter of the paper meets every other: all pairs of levels that do not exclude each other.
+    crossed = [cell.parameters for cell in cells]
+    for one, other in product(OPTIMIZATIONS, OPTIMIZATIONS):
+        both = together([one, other])
+        assert both is None or any(both.items() <= levels.items() for levels in crossed)
+
+
+def test_subjects_of_a_study(any_device: gpuopt.Device) -> None:
+    for subject, name, sizes in (
+        ("40", "globule_40", {"atoms": 40}),
+        ("40x300", "capsid_40x300", {"atoms": 40, "points": 300}),
+    ):
+        problem = WORKLOAD.problem([subject], "float32", any_device)
+        assert problem.name.startswith(f"{name}_")
+        assert sizes.items() <= problem.sizes.items()
+    assert set(WORKLOAD.designs) == {"factorial", "staged"}
 
 
 def test_only_exact_distances_become_a_default() -> None:
@@ -70,16 +92,35 @@ def test_only_exact_distances_become_a_default() -> None:
 
 @pytest.mark.skipif(native.compiler() is None, reason="no C++ compiler")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_plain_loop(any_device: gpuopt.Device, dtype: str) -> None:
+def test_the_plain_loops(any_device: gpuopt.Device, dtype: str) -> None:
     if any_device.type != "cpu":
-        pytest.skip("the loop stands beside CPUs")
+        pytest.skip("the loops stand beside CPUs")
     problem = problems.gem(*problems.globule(80, dtype=dtype))
-    (loop,) = [peer for peer in peers(any_device, []) if peer.name == "C++ loop"]
-    result = loop.fetch(loop.run(loop.prepare(problem)))
-    assert (np.abs(result - problem.reference) <= problem.tolerance).all()
+    loops = [peer for peer in peers(any_device, []) if peer.name.startswith("C++ loop")]
+    assert [loop.name for loop in loops] == ["C++ loop", "C++ loop, 1 thread"]
+    assert loops[1].platform.endswith(", 1 thread")
+    for loop in loops:
+        result = loop.fetch(loop.run(loop.prepare(problem)))
+        assert (np.abs(result - problem.reference) <= problem.tolerance).all()
+        with pytest.raises(UnsupportedError, match="no salt"):
+            loop.prepare(problems.gem(*problems.globule(80, dtype=dtype), salt=0.1))
     assert float(np.float64(1e-310) * 0.5) > 0  # denormals live on
-    with pytest.raises(UnsupportedError, match="no salt"):
-        loop.prepare(problems.gem(*problems.globule(80, dtype=dtype), salt=0.1))
+
+
+def test_whole_calls_are_rows(any_device: gpuopt.Device, brief: str) -> None:
+    """Of the paper's kernels too, checked as these are."""
+    problem = problems.gem(*problems.globule(60))
+    names = [CALL, *map(call_of, CALLED)]
+    assert list(problem.calls) == names
+    assert names[1] == "gpuopt.gem(molecule, surface, variant='paper:basic')"
+    study = lab.sweep(problem, ["paper:basic"], protocol=brief, device=any_device, peers=())
+    rows = {row["variant"]: row for row in study.summary if row["role"] == "call"}
+    assert list(rows) == names
+    images = {"ok"} if any_device.image_support else {"unsupported"}
+    assert [rows[name]["status"] for name in names[:2]] == ["ok", "ok"]
+    assert rows[call_of("paper:amd_best")]["status"] in images
+    assert all(row["max_abs"] <= row["tol"] for row in rows.values() if row["status"] == "ok")
+    assert rows[names[1]]["tol"] > rows[names[0]]["tol"]  # formulas as written round more
 
 
 def test_a_sweep_counts_pairs(any_device: gpuopt.Device, brief: str) -> None:

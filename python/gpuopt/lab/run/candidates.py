@@ -208,7 +208,9 @@ def call_candidate(
     with phases("build and upload"):
         run = problem.calls[name](device)
     common = common | {"options": f"gpuopt {_core.__version__}"}
-    return _checked(problem, "call", name, run, lambda _: samplers.wall_sampler(run, flush), common, phases)
+    named = problem.call_configurations.get(name)
+    allowed = problem.tolerance if named is None else problem.tolerance_for(named)
+    return _checked(problem, "call", name, run, lambda _: samplers.wall_sampler(run, flush), common, phases, allowed)
 
 
 def _checked(
@@ -219,10 +221,9 @@ def _checked(
     sampler_of: Callable[[Row], Sampler],
     common: Row,
     phases: PhaseTimer,
-    tolerance: np.ndarray | None = None,
+    allowed: np.ndarray,
 ) -> Candidate:
     """The candidate of a call or a peer, of which only the ``result`` is seen; it is held against the reference."""
-    allowed = problem.tolerance if tolerance is None else tolerance
 
     def check() -> Errors:
         return verification.compare(problem.seen(np.asarray(result())), problem.reference, allowed)

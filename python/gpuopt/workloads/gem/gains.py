@@ -5,7 +5,7 @@ The paper is Daga, Scogland and Feng, "Architecture-Aware Optimization on a 1600
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -17,29 +17,9 @@ from gpuopt.lab.rows.ratios import Ratio, by_block, ratio_between
 from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.timing import statistics
+from gpuopt.workloads.gem.optimizations import levels_of, names_of
 
 BASIC = "paper:basic"
-
-# What the paper calls levels of the kernel `pairs` that differ from the basic kernel's, then what it did not try.
-SHORT = {
-    "LOCAL=256": "MT",
-    "SPECIALIZED=1": "KS",
-    "REGISTER_SUM=1": "RA",
-    "VERTEX=1": "LM",
-    "VERTEX=2": "RP",
-    "ATOMS=2, VECTOR=4": "IM",
-    "UNROLL=2": "LU2",
-    "UNROLL=4": "LU4",
-    "VECTOR=2": "VASM2",
-    "VECTOR=4": "VASM4",
-    "MATH=1, VECTOR=2": "VAVM2",
-    "MATH=1, VECTOR=4": "VAVM4",
-    "ATOMS=1": "atoms in LM",
-    "ATOMS=2": "IM of scalars",
-    "ATOMS=3": "IM to LM",
-}
-
-Part = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -70,18 +50,21 @@ def stacking(study: Study, size: int = 2) -> list[Stack]:
     Raises ValueError for a study without a good row of ``paper:basic``, or of several devices or problems.
     """
     group, basic = group_with_basic(study)
+    measured = kernels(group, basic)
     found: dict[str, tuple[Row, list[Row], list[float]]] = {}
-    for row in _kernels(group):
-        parts = parts_of(changes_from(row, basic))
-        alone = [single for part in parts if (single := _single(group, basic, part)) is not None]
-        if len(parts) == len(alone) == size:
+    for row in measured.values():
+        names = names_of(changes_from(row, basic))
+        if len(names) != size:
+            continue
+        alone = [single for name in names if (single := _single(measured, name)) is not None]
+        if len(alone) == size:
             own, *others = [by_block(group, one, "ratio") for one in (row, *alone)]
             common = sorted(own.keys() & set.intersection(*(set(other) for other in others)))
             times = [own[block] / prod(other[block] for other in others) for block in common]
-            found[" + ".join(map(short_name, parts))] = (row, alone, times)
+            found[" + ".join(names)] = (row, alone, times)
     verdicts = statistics.verdicts({names: times for names, (_, _, times) in found.items() if times}, group.band)
     stacks = []
-    for names, (row, alone, times) in found.items():
+    for together, (row, alone, times) in found.items():
         gain, promised = (
             1 / gain_over_basic(group, row, basic).mid,
             1 / prod(gain_over_basic(group, one, basic).mid for one in alone),
@@ -91,12 +74,14 @@ def stacking(study: Study, size: int = 2) -> list[Stack]:
             ci = statistics.ratio_ci(times)
             share = Ratio(ci.median, None, None, None, len(times))
             if ci.reached:
-                share = Ratio(ci.median, ci.lo, ci.hi, verdicts[names], len(times))
-        stacks.append(Stack(names, gain, promised, share))
+                share = Ratio(ci.median, ci.lo, ci.hi, verdicts[together], len(times))
+        stacks.append(Stack(together, gain, promised, share))
     return sorted(stacks, key=lambda stack: -stack.share.mid)
 
 
 # ---------------------------------------------------------------- rows
+
+Kernels = Mapping[frozenset[tuple[str, int]], Row]  # good rows of `pairs` by the levels that the basic kernel lacks
 
 
 def group_with_basic(study: Study) -> tuple[Group, Row]:
@@ -114,8 +99,9 @@ def group_with_basic(study: Study) -> tuple[Group, Row]:
     return found[0]
 
 
-def _kernels(group: Group) -> list[Row]:
-    return [row for row in group.rows if row["variant"] == "pairs" and row["status"] == "ok"]
+def kernels(group: Group, basic: Row) -> Kernels:
+    rows = [row for row in group.rows if row["variant"] == "pairs" and row["status"] == "ok"]
+    return {frozenset(changes_from(row, basic).items()): row for row in rows}
 
 
 def gain_over_basic(group: Group, row: Row, basic: Row) -> Ratio:
@@ -137,47 +123,21 @@ def changes_from(row: Row, basic: Row) -> dict[str, int]:
     return {name: level for name, level in levels(row).items() if level != theirs.get(name)}
 
 
-def parts_of(changes: Mapping[str, int]) -> list[Part]:
-    """The optimizations that levels other than the basic kernel's are made of."""
-    # An image's texels are float4, and the paper's image memory is both.
-    image = changes.get("ATOMS") == 2 and changes.get("VECTOR") == 4 and "MATH" not in changes
-    memory = [("ATOMS", "VECTOR")] if image else [("ATOMS",), ("MATH", "VECTOR")]
-    together: Sequence[Iterable[str]] = [
-        ("LOCAL",),
-        ("SPECIALIZED",),
-        ("REGISTER_SUM",),
-        ("VERTEX",),
-        *memory,
-        ("UNROLL",),
-        ("FORM",),
-        ("RSQRT",),
-    ]
-    parts = [tuple((name, changes[name]) for name in names if name in changes) for names in together]
-    return [part for part in parts if part]
+def _single(measured: Kernels, name: str) -> Row | None:
+    return measured.get(frozenset(levels_of(name).items()))
 
 
-def short_name(part: Part) -> str:
-    text = ", ".join(f"{name}={level}" for name, level in part)
-    return SHORT.get(text, text)
+def product_of_gains(group: Group, basic: Row, names: Sequence[str]) -> float | None:
+    """The product of the single gains of optimizations, None where one of them was not measured alone."""
+    measured = kernels(group, basic)
+    gains = [1 / gain_over_basic(group, row, basic).mid for name in names if (row := _single(measured, name))]
+    return prod(gains) if len(gains) == len(names) else None
 
 
-def _single(group: Group, basic: Row, part: Part) -> Row | None:
-    return next((row for row in _kernels(group) if changes_from(row, basic) == dict(part)), None)
-
-
-def product_of_gains(group: Group, basic: Row, parts: Sequence[Part]) -> float | None:
-    """The product of the parts' gains, None where one of them was not measured alone."""
-    rows = [_single(group, basic, part) for part in parts]
-    gains = [1 / gain_over_basic(group, row, basic).mid for row in rows if row is not None]
-    return prod(gains) if len(gains) == len(parts) else None
-
-
-def paper_product(parts: Sequence[Part]) -> float | None:
-    figures = {
-        tuple(map(tuple, parts_of(step.configuration.parameters))): step.figures["speedup"]
-        for step in papers.load("gem").steps
-    }
-    gains = [figures.get((part,)) for part in parts]
+def paper_product(names: Sequence[str]) -> float | None:
+    """The same of the gains that the paper printed."""
+    figures = {names_of(step.configuration.parameters): step.figures["speedup"] for step in papers.load("gem").steps}
+    gains = [figures.get((name,)) for name in names]
     return prod(gain for gain in gains if gain) if all(gains) else None
 
 

@@ -50,10 +50,10 @@ def capsid(
 ) -> tuple[Molecule, Surface]:
     """Return a shell of ``atoms`` atoms with radii, and ``vertices`` points with normals on its outer and inner side.
 
-    At the standard size, the largest molecule of Daga's article in number, the shell is 15 A thick and 340 A wide, its
-    charge 236 e; others have the same density and thickness, and a charge in proportion. The surface is two smooth
-    spheres, at least 1.4 A from any atom. Atoms and points come in runs that are close in space, as in files. Raises
-    ParameterError.
+    At the standard size it has as many atoms and points as the virus capsid in the log of OpenDwarfs' program of GEM
+    (Daga's article prints no sizes); the shell is 15 A thick and 340 A wide, its charge 236 e. Others have the same
+    density and thickness, and a charge in proportion. The surface is two smooth spheres, at least 1.4 A from any atom.
+    Atoms and points come in runs that are close in space, as in files. Raises ParameterError.
     """
     _check("atoms", atoms, _FEWEST_ATOMS)
     _check("vertices", vertices, 2)

@@ -1,4 +1,4 @@
-"""Peers of GEM: a plain C++ loop on the host, PyTorch on NVIDIA GPUs."""
+"""Peers of GEM: a plain C++ loop on the host, serial and in threads, PyTorch on NVIDIA GPUs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _require_k0(problem: Problem) -> None:
         raise UnsupportedError("it computes the sum of q/d alone: points of one surface, no salt, the whole potential")
 
 
-def _gem_loop(problem: Problem) -> Callable[[], np.ndarray]:
+def _gem_loop(problem: Problem, threads: int) -> Callable[[], np.ndarray]:
     import ctypes
 
     _require_k0(problem)
@@ -42,7 +42,7 @@ def _gem_loop(problem: Problem) -> Callable[[], np.ndarray]:
         pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*columns, charge)]
         counts = ctypes.c_long(len(charge)), ctypes.c_void_p(points.ctypes.data), ctypes.c_long(len(points))
         numbers = ctypes.c_double(scale), ctypes.c_double(offset / float(scene.r[0]))
-        function(*pointers, *counts, *numbers, ctypes.c_void_p(phi.ctypes.data))
+        function(*pointers, *counts, *numbers, ctypes.c_void_p(phi.ctypes.data), ctypes.c_int(threads))
         return phi
 
     return run
@@ -79,7 +79,10 @@ def peers(device: Device, notes: list[str]) -> list[AnyPeer]:
     if native.compiler() is None:
         notes.append("the plain C++ loop is left out: there is no C++ compiler")
     elif device.type == "cpu":
-        found.append(Peer("C++ loop", _gem_loop, lambda run: run(), platform=native.version()))
+        # All threads, and the serial program that is the baseline of articles on GEM.
+        for name, threads in (("C++ loop", 0), ("C++ loop, 1 thread", 1)):
+            prepare = functools.partial(_gem_loop, threads=threads)
+            found.append(Peer(name, prepare, lambda run: run(), platform=native.version(threads)))
     if "nvidia" in device.vendor.lower() and torch_sees(device, notes):
         import torch
 

@@ -17,7 +17,7 @@ from gpuopt.molecule import surface_points
 from gpuopt.problem import Problem
 from gpuopt.workloads.gem import operation
 from gpuopt.workloads.gem.molecules import capsid, globule
-from gpuopt.workloads.gem.problem import factorial, gem
+from gpuopt.workloads.gem.problem import factorial, gem, staged
 
 MOST_SHOWN = 200_000  # points of a surface that a picture can show
 
@@ -27,6 +27,10 @@ def _problem(subjects: Sequence[str], dtype: str, device: Device, **options: Any
     if given == ["capsid"]:
         molecule, surface = capsid(dtype=dtype)
         name = "capsid"
+    elif re.fullmatch(r"\d+x\d+", given[0]) and len(given) == 1:
+        atoms, points = map(int, given[0].split("x"))
+        molecule, surface = capsid(atoms, points, dtype=dtype)
+        name = f"capsid_{given[0]}"
     elif re.fullmatch(r"\d+", given[0]) and len(given) == 1:
         molecule, surface = globule(int(given[0]), dtype=dtype)
         name = f"globule_{given[0]}"
@@ -58,7 +62,7 @@ WORKLOAD = Workload(
     default=(),
     subject_help="a molecule with charges and radii, and its surface (MSMS, OFF, PLY, OBJ, STL; made here where it is "
     "left out); or a number of atoms of a made globule, by default 1500 for a CPU and 20000 for a GPU; or the made "
-    "`capsid`",
+    "`capsid`, or ATOMSxPOINTS for another of its kind",
     dtypes=("float32", "float64"),
     problem=_problem,
     pictures=_pictures,
@@ -70,5 +74,5 @@ WORKLOAD = Workload(
             "--phi-type", type=click.Choice(["total", "coulomb", "reaction"]), default="total", show_default=True
         ),
     ),
-    designs={"factorial": factorial},
+    designs={"factorial": factorial, "staged": staged},
 )

@@ -27,13 +27,14 @@ def compiler() -> str | None:
 
 
 @cache
-def version() -> str:
-    """What the compiler calls itself, with the flags."""
+def version(threads: int = 0) -> str:
+    """What the compiler calls itself, with the flags and the number of threads; 0: one a processor."""
     path = compiler()
     if path is None:
         raise Error("there is no C++ compiler; install one, or name it in CXX")
+    count = threads or os.cpu_count() or 1
     told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-    return f"{(told.splitlines() or [path])[0]}, {' '.join(FLAGS[:-1])}, {os.cpu_count()} threads"
+    return f"{(told.splitlines() or [path])[0]}, {' '.join(FLAGS[:-1])}, {count} thread{'s' * (count != 1)}"
 
 
 @cache

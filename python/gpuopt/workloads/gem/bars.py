@@ -1,0 +1,106 @@
+"""Bars of gains over GEM's basic kernel, beside the product of the parts' gains and what the paper printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from gpuopt import papers
+from gpuopt.lab.rows.groups import PAPER, section
+from gpuopt.lab.rows.ratios import Ratio
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.table import joined, significant
+from gpuopt.lab.show.canvas import plain_ticks
+from gpuopt.lab.show.style import (
+    BAR_HEIGHT,
+    COLOURS,
+    FAINT,
+    HOLLOW,
+    INK,
+    TICK,
+    WHISKER,
+    bar_axes,
+    error_sides,
+    failure_text,
+)
+from gpuopt.workloads.gem.gains import gain_ends
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+# Right of the bars: a heading, where its numbers end in points, their colour.
+COLUMNS = (("here", 44.0, INK), ("product", 92.0, INK), ("paper", 140.0, FAINT), ("product", 188.0, FAINT))
+ROW_INCHES = 0.3
+
+
+@dataclass(frozen=True)
+class Bar:
+    label: str
+    row: Row | None
+    gain: Ratio | None
+    preset: str = ""
+    parts: int = 0
+    product: float | None = None
+    paper: float | None = None
+    paper_product: float | None = None
+
+
+def panel(ax: Axes, bars: list[Bar]) -> None:
+    places = [float(i) for i in range(len(bars))]
+    ax.axvline(1, color=INK, linewidth=1, zorder=1)
+    texts: list[tuple[str, ...]] = []
+    for bar, y in zip(bars, places, strict=True):
+        if bar.gain is not None:
+            low, mid, high = gain_ends(bar.gain)
+            colour = COLOURS[section(bar.row) if bar.row else PAPER]
+            ax.barh(y, mid - 1, BAR_HEIGHT, left=1, color=colour, zorder=2)
+            ax.errorbar(mid, y, xerr=error_sides(low, mid, high), **WHISKER)
+        elif bar.row is not None:
+            failure_text(ax, bar.row, y)
+        if bar.product is not None:
+            ax.vlines(bar.product, y - 0.42, y + 0.42, color=INK, linewidth=2.2, zorder=4)
+        if bar.paper is not None:
+            ax.plot(bar.paper, y, zorder=5, **HOLLOW)
+        told = (1 / bar.gain.mid if bar.gain else None, bar.product, bar.paper, bar.paper_product)
+        texts.append(tuple("" if value is None else significant(value) for value in told))
+    for (heading, points, colour), column in zip(COLUMNS, zip(*texts, strict=True), strict=True):
+        for y, text in [(-0.85, heading), *zip(places, column, strict=True)] if any(column) else []:
+            style: dict[str, Any] = {
+                "color": FAINT if y < 0 else colour,
+                "va": "center",
+                "ha": "right",
+                "fontsize": 8.5,
+            }
+            at: dict[str, Any] = {
+                "xycoords": ax.get_yaxis_transform(),
+                "textcoords": "offset points",
+                "annotation_clip": False,
+            }
+            ax.annotate(text, (1, y), (points, 0), **at, **style)
+    ax.set_yticks(places, [bar.label for bar in bars], fontsize=9)
+    bar_axes(ax, places)
+    plain_ticks(ax, "x")
+
+
+def marks(bars: list[Bar]) -> list[Artist]:
+    colours = {section(bar.row): None for bar in bars if bar.row is not None and bar.gain is not None}
+    handles: list[Artist] = [Patch(color=COLOURS[name], label=name) for name in colours]
+    if any(bar.gain is not None and bar.gain.lo for bar in bars):
+        handles.append(Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval"))
+    if any(bar.product for bar in bars):
+        handles.append(Line2D([], [], label="product of the parts' gains, here", **TICK))
+    if any(bar.paper for bar in bars):
+        devices = {step.device for step in papers.load("gem").steps}
+        handles.append(Line2D([], [], label=f"in the paper ({joined(sorted(devices))})", **HOLLOW))
+    return handles
+
+
+def reach(bars: list[Bar]) -> tuple[float, float]:
+    seen = [1.0]
+    for bar in bars:
+        seen += [*(gain_ends(bar.gain) if bar.gain else ()), *filter(None, (bar.product, bar.paper))]
+    return min(seen) / 1.12, max(seen) * 1.12
