@@ -3,4 +3,4 @@
 #define ROWS OUTPUTS
 #include "gemm/include/four_columns.cl"
 
-kernel __attribute__((reqd_work_group_size(LOCAL_X, LOCAL_Y, 1))) void gemm_multiple_output(GEMM_ARGUMENTS) { FOUR_COLUMNS }
+kernel __attribute__((reqd_work_group_size(LOCAL_X, LOCAL_Y, 1))) void gemm_multiple_output(GEMM_ARGUMENTS STREAMS) { FOUR_COLUMNS }

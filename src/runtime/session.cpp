@@ -46,6 +46,14 @@ std::shared_ptr<Session> Session::of(const std::shared_ptr<const Device>& device
     return session;
 }
 
+const cl::CommandQueue& Session::second_queue() {
+    require_own_process();
+    std::call_once(second_made_, [&] {
+        second_queue_ = checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); });
+    });
+    return second_queue_;
+}
+
 void Session::require_own_process() const {
     if (pid_ != getpid())
         throw Error("this array, matrix or plan on " + device_->name +

@@ -1,4 +1,4 @@
-// One session a device, made on first use: context, in-order profiling queue, built programs, and the locks that make
+// One session a device, made on first use: context, in-order profiling queues, built programs, and the locks that make
 // them safe to share. It belongs to the process that made it: drivers' threads do not survive a fork.
 #pragma once
 
@@ -20,6 +20,8 @@ public:
     const std::shared_ptr<const Device>& shared_device() const { return device_; }
     const cl::Context& context() const { return context_; }
     const cl::CommandQueue& queue() const { return queue_; }
+    // Another in-order queue, for plans with steps that may run at the same time; made on first use.
+    const cl::CommandQueue& second_queue();
     std::shared_ptr<const Program> build(const std::string& kernel_path, const std::string& options);
 
     // Held while commands are enqueued and waited for, so that one run's samples never contain another's. Throws Error
@@ -41,7 +43,8 @@ private:
 
     std::shared_ptr<const Device> device_;
     cl::Context context_;
-    cl::CommandQueue queue_;
+    cl::CommandQueue queue_, second_queue_;
+    std::once_flag second_made_;
     std::unique_ptr<ProgramCache> programs_;
     std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options
     std::mutex build_mutex_, run_mutex_;

@@ -34,6 +34,13 @@ void Prepared::rebind(std::size_t step, cl_uint argument, const Buffer& buffer) 
     checked([&] { return steps_.at(step).kernel.setArg(argument, buffer.handle()); });
 }
 
+void Prepared::in_second_queue() {
+    session_->second_queue();
+    steps_.back().second_queue = two_queues_ = true;
+}
+
+void Prepared::wait_for(std::vector<std::size_t> steps) { steps_.back().after = std::move(steps); }
+
 std::size_t Prepared::runs_behind_a_gate() const {
     constexpr std::size_t most_commands = 1024;
     const auto commands =
@@ -42,7 +49,10 @@ std::size_t Prepared::runs_behind_a_gate() const {
 }
 
 void Prepared::enqueue(std::vector<cl::Event>& events, const cl::Event* gate) {
-    for (const auto& step : steps_) {
+    std::vector<cl::Event> of_step(two_queues_ ? steps_.size() : 0);
+    cl::Event last_of_second;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+        const auto& step = steps_[i];
         const auto& launch = step.launch;
         if (launch.empty()) continue;
         const auto range = [&](const std::array<std::size_t, 3>& size) {
@@ -52,17 +62,46 @@ void Prepared::enqueue(std::vector<cl::Event>& events, const cl::Event* gate) {
         };
         std::vector<cl::Event> wait;
         if (gate && events.empty()) wait.push_back(*gate);
-        if (step.command) {
-            events.push_back(checked([&] { return step.command(session_->queue(), wait.empty() ? nullptr : &wait); }));
-            continue;
-        }
+        for (const auto earlier : step.after)
+            if (of_step.at(earlier)()) wait.push_back(of_step[earlier]);
+        if (step.second_queue && !last_of_second() && wait.empty())
+            throw Error("a plan's first step of the second queue waits for none of the first");
+        const auto& queue = step.second_queue ? session_->second_queue() : session_->queue();
+        const auto* const waiting = wait.empty() ? nullptr : &wait;
         cl::Event event;
-        checked([&] {
-            return session_->queue().enqueueNDRangeKernel(step.kernel, cl::NullRange, range(launch.global),
-                                                          range(launch.local), wait.empty() ? nullptr : &wait, &event);
-        });
+        if (step.command) event = checked([&] { return step.command(queue, waiting); });
+        else
+            checked([&] {
+                return queue.enqueueNDRangeKernel(step.kernel, cl::NullRange, range(launch.global), range(launch.local),
+                                                  waiting, &event);
+            });
         events.push_back(event);
+        if (two_queues_) of_step[i] = event;
+        if (step.second_queue) last_of_second = event;
     }
+    if (!last_of_second()) return;
+    // What follows in the first queue, of this plan or of others, comes after the second one's steps.
+    const std::vector<cl::Event> wait = {last_of_second};
+    checked([&] { return session_->queue().enqueueBarrierWithWaitList(&wait); });
+}
+
+// An event that another queue waits for must have been flushed.
+void Prepared::flush() const {
+    checked([&] { return session_->queue().flush(); });
+    if (two_queues_) checked([&] { return session_->second_queue().flush(); });
+}
+
+void Prepared::finish() const {
+    if (two_queues_) flush();
+    checked([&] { return session_->queue().finish(); });
+    if (two_queues_) checked([&] { return session_->second_queue().finish(); });
+}
+
+void Prepared::settle() const noexcept {
+    for (const auto* queue : {&session_->queue(), two_queues_ ? &session_->second_queue() : nullptr}) try {
+            if (queue) queue->finish();
+        } catch (...) {  // what made it necessary is thrown already
+        }
 }
 
 Span Prepared::run_group(std::size_t runs) {
@@ -72,7 +111,7 @@ Span Prepared::run_group(std::size_t runs) {
         try {
             enqueue(events, nullptr);
         } catch (...) {  // a step that was enqueued before must not outlive the buffers it works on
-            session_->queue().finish();
+            settle();
             throw;
         }
     } else {
@@ -81,12 +120,12 @@ Span Prepared::run_group(std::size_t runs) {
             for (std::size_t i = 0; i < runs; ++i) enqueue(events, &gate);
         } catch (...) {
             gate.setStatus(-1);  // an unset gate would leave the queue blocked for good
-            session_->queue().finish();
+            settle();
             throw;
         }
         checked([&] { return gate.setStatus(CL_COMPLETE); });
     }
-    checked([&] { return session_->queue().finish(); });
+    finish();
     const std::chrono::duration<double, std::milli> wall_ms = std::chrono::steady_clock::now() - start;
     return span_of(events, wall_ms.count());
 }
@@ -109,10 +148,10 @@ void Prepared::start() {
     try {
         enqueue(events, nullptr);
     } catch (...) {
-        session_->queue().finish();
+        settle();
         throw;
     }
-    checked([&] { return session_->queue().flush(); });
+    flush();
 }
 
 Samples Prepared::sample(std::size_t count, std::size_t batch) {

@@ -17,13 +17,16 @@ namespace gpuopt {
 
 using Command = std::function<cl::Event(const cl::CommandQueue&, const std::vector<cl::Event>* wait)>;
 
-// One kernel of a plan, or another command; steps run in order.
+// One kernel of a plan, or another command. Steps of a queue run in order; those of the session's second queue wait for
+// steps of the first as `after` says, and the other way round.
 struct Step {
     cl::Kernel kernel;
     Command command;  // set where there is no kernel
     Launch launch;
     std::shared_ptr<const Program> program;
     std::string entry_point;
+    bool second_queue = false;
+    std::vector<std::size_t> after{};  // earlier steps, of the other queue
 };
 
 class Prepared {
@@ -42,6 +45,12 @@ public:
     }
     Prepared& arg(const Scalar& value);
     cl_uint next_argument() const { return next_argument_; }
+
+    // Puts the step that was added last into the session's second queue. A plan's first step there must wait for one of
+    // the first queue: that is how it comes after everything that was enqueued before.
+    void in_second_queue();
+    // Lets the step that was added last wait for earlier ones of the other queue.
+    void wait_for(std::vector<std::size_t> steps);
 
     // Gives an argument of a step another buffer, between runs.
     void rebind(std::size_t step, cl_uint argument, const Buffer& buffer);
@@ -73,11 +82,15 @@ private:
     std::size_t runs_behind_a_gate() const;
     void enqueue(std::vector<cl::Event>& events, const cl::Event* gate);
     Span run_group(std::size_t runs);
+    void flush() const;
+    void finish() const;
+    void settle() const noexcept;  // the same after a failure
 
     std::shared_ptr<Session> session_;
     std::vector<Step> steps_;
     std::vector<std::any> kept_;
     cl_uint next_argument_ = 0;
+    bool two_queues_ = false;
 };
 
 }  // namespace gpuopt

@@ -51,16 +51,21 @@ def test_presets_and_figures():
 
 def test_several_papers_of_one_workload():
     keys = [paper.key for paper in papers.of("gemm")]
-    assert keys == ["jang2009", "yang2012"]
-    jang, yang = (papers.load("gemm", key) for key in keys)
-    assert (jang.ladder, yang.ladder) == (True, False)
-    assert list(papers.steps("gemm")) == [step.preset for step in (*jang.steps, *yang.steps)]
+    assert keys == ["jang2009", "jang2009_textures", "yang2012"]
+    jang, textures, yang = (papers.load("gemm", key) for key in keys)
+    assert (jang.ladder, textures.ladder, yang.ladder) == (True, True, False)
+    assert list(papers.steps("gemm")) == [step.preset for step in (*jang.steps, *textures.steps, *yang.steps)]
+    for buffers, images in zip(jang.steps, textures.steps, strict=True):
+        assert images.preset == f"{buffers.preset}_image"
+        assert images.figures == buffers.figures
+        beside = {**buffers.configuration.parameters, "TEXTURE": 1}
+        assert images.configuration == Configuration(buffers.configuration.variant, **beside)
     assert papers.figures("gemm")["paper:block_32x16"]["paper"] == "yang2012"
     assert papers.paper_of("gemm", "paper:unroll8") == jang
     assert papers.paper_of("gemm", "paper:tlp") is None
     assert papers.of("nothing") == ()
     assert papers.load("tmv").key == "yang2012"
-    with pytest.raises(ParameterError, match="several papers measured 'gemm'; give one of jang2009, yang2012"):
+    with pytest.raises(ParameterError, match="several papers measured 'gemm'; give one of jang2009, jang2009_text"):
         papers.load("gemm")
     with pytest.raises(ParameterError, match="'daga2011' did not measure 'gemm'"):
         papers.load("gemm", "daga2011")

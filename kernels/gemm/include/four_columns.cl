@@ -1,7 +1,15 @@
 // ROWS rows of four columns of the result a work-item: steps of four k are a load of four from each row of A and four of B, whose
-// values ROWS rows share.
-#include "gemm/include/gemm.cl"
+// values ROWS rows share. One vector holds what the loads are indexed by, as in Jang's Figure 3 (b).
+#include "gemm/include/fetch.cl"
 
+#if TEXTURE
+// Texels are four neighbours of a row, the last of a row filled up with zeros; what lies outside of an image is zero, too.
+#ifdef REAL_IS_DOUBLE
+#define FOUR_AT(image, column, row) convert_double4(read_imagef(image, NEAREST, (int2)(column, row)))
+#else
+#define FOUR_AT(image, column, row) read_imagef(image, NEAREST, (int2)(column, row))
+#endif
+#else
 inline REAL4 four_at(global const REAL *from, const int aligned) {
     return aligned ? *(global const REAL4 *)from : vload4(0, from);
 }
@@ -34,28 +42,40 @@ inline REAL4 four_of_a(global const REAL *A, const long lda, const long m, const
 #endif
 }
 
-// Rows beyond the last repeat it.
-inline void add_products(global const REAL *A, const long lda, global const REAL *B, const long ldb, const int M, const int N,
-                         const int K, const long m, const long n, const int whole, REAL4 sum[ROWS]) {
-    int k = 0;
-    for (; k <= K - 4; k += 4) {
-        REAL4 b[4];
-        four_of_b(B, ldb, N, k, n, whole, b);
-#pragma unroll
-        for (int i = 0; i < ROWS; ++i) {
-            const REAL4 a = four_of_a(A, lda, min(m + i, M - 1L), k);
-            sum[i] = fma((REAL4)(a.x), b[0], sum[i]);
-            sum[i] = fma((REAL4)(a.y), b[1], sum[i]);
-            sum[i] = fma((REAL4)(a.z), b[2], sum[i]);
-            sum[i] = fma((REAL4)(a.w), b[3], sum[i]);
-        }
+#endif
+
+// index: a block of four columns, the first row, k for B, and the block of four k for A. Rows beyond the last repeat it, or are zeros.
+#define ADD_PRODUCTS(whole)                                                                                                     \
+    int left = K;                                                                                                               \
+    for (; left >= LEAST; left -= 4) {                                                                                          \
+        REAL4 a[ROWS], b[4];                                                                                                    \
+        LOAD_FOURS(whole)                                                                                                       \
+        _Pragma("unroll") for (int i = 0; i < ROWS; ++i) {                                                                      \
+            sum[i] = fma((REAL4)(a[i].x), b[0], sum[i]);                                                                        \
+            sum[i] = fma((REAL4)(a[i].y), b[1], sum[i]);                                                                        \
+            sum[i] = fma((REAL4)(a[i].z), b[2], sum[i]);                                                                        \
+            sum[i] = fma((REAL4)(a[i].w), b[3], sum[i]);                                                                        \
+        }                                                                                                                       \
+        index += step;                                                                                                          \
     }
-    for (; k < K; ++k) {
-        const REAL4 b = (REAL4)(B_AT(k, n), B_AT(k, min(n + 1, N - 1L)), B_AT(k, min(n + 2, N - 1L)), B_AT(k, min(n + 3, N - 1L)));
-#pragma unroll
-        for (int i = 0; i < ROWS; ++i) sum[i] = fma((REAL4)(A_AT(min(m + i, M - 1L), k)), b, sum[i]);
+
+#if TEXTURE
+#define LEAST 1  // of k left: the last block may be short
+#define LOAD_FOURS(whole)                                                                                                       \
+    _Pragma("unroll") for (int i = 0; i < ROWS; ++i) a[i] = FOUR_AT(image_a, index.w, index.y + i);                             \
+    _Pragma("unroll") for (int i = 0; i < 4; ++i) b[i] = FOUR_AT(image_b, index.x, index.z + i);
+#define ADD_REST
+#else
+#define LEAST 4
+#define LOAD_FOURS(whole)                                                                                                       \
+    _Pragma("unroll") for (int i = 0; i < ROWS; ++i) a[i] = four_of_a(A, lda, min((long)index.y + i, M - 1L), 4 * index.w);     \
+    four_of_b(B, ldb, N, index.z, 4 * (long)index.x, whole, b);
+#define ADD_REST                                                                                                                \
+    for (int k = K - left; k < K; ++k) {                                                                                        \
+        const REAL4 b = (REAL4)(B_AT(k, n), B_AT(k, min(n + 1, N - 1L)), B_AT(k, min(n + 2, N - 1L)), B_AT(k, min(n + 3, N - 1L))); \
+        _Pragma("unroll") for (int i = 0; i < ROWS; ++i) sum[i] = fma((REAL4)(A_AT(min(m + i, M - 1L), k)), b, sum[i]);         \
     }
-}
+#endif
 
 // Rows and columns that are there.
 inline void store_rows(global const REAL *C, const long ldc, global REAL *D, const long ldd, const int M, const int N, const long m,
@@ -81,12 +101,16 @@ inline void store_rows(global const REAL *C, const long ldc, global REAL *D, con
     GEMM_BATCH                                                                                                                  \
     const long n = 4 * (long)get_global_id(0), m = ROWS * (long)get_global_id(1);                                               \
     if (m >= M || n >= N) return;                                                                                               \
+    int4 index = (int4)((int)get_global_id(0), (int)m + FIRST_ROW, 0, 0);                                                       \
+    const int4 step = (int4)(0, 0, 4, 1);                                                                                       \
     REAL4 sum[ROWS];                                                                                                            \
     for (int i = 0; i < ROWS; ++i) sum[i] = 0;                                                                                  \
     if (n <= N - 4) {                                                                                                           \
-        add_products(A, lda, B, ldb, M, N, K, m, n, 1, sum);                                                                    \
+        ADD_PRODUCTS(1)                                                                                                         \
+        ADD_REST                                                                                                                \
         store_rows(C, ldc, D, ldd, M, N, m, n, 1, alpha, beta, sum);                                                            \
     } else {                                                                                                                    \
-        add_products(A, lda, B, ldb, M, N, K, m, n, 0, sum);                                                                    \
+        ADD_PRODUCTS(0)                                                                                                         \
+        ADD_REST                                                                                                                \
         store_rows(C, ldc, D, ldd, M, N, m, n, 0, alpha, beta, sum);                                                            \
     }

@@ -18,8 +18,10 @@ from gpuopt.papers import checks
 
 SCHEMA = 1
 # Rates and shares; speed-ups over the paper's first step for the workload, one number or the ends of a range, and over
-# a CPU; what a compiled loop holds: arithmetic instructions and loads, the used part of each one's slots, registers.
+# a CPU; what a compiled loop holds: arithmetic instructions and loads, the used part of each one's slots, registers;
+# and the side of the square matrices that all this is of.
 METRICS = (
+    "side",
     *("gflop_s", "bound_gflop_s", "pct_bound", "bytes_per_2_flop"),
     *("speedup", "speedup_least", "speedup_most", "speedup_over_cpu"),
     *("alu", "alu_pct", "fetch", "fetch_pct", "alu_per_fetch", "registers"),

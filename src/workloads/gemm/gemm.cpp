@@ -42,11 +42,14 @@ std::shared_ptr<Prepared> GemmPlanner::build() {
     plan_->source = a->bytes() > b->bytes() ? a : b;
     if (!products) scale();
     else if (variant_.build) variant_.build(*this);
-    else
-        in_parts(
-            whole(), [this](const Sizes& sizes) { return launch(sizes); },
-            [this](const GemmCall& part, const Launch& shape) { multiply(part, shape); });
+    else multiply_directly();
     return plan_;
+}
+
+void GemmPlanner::multiply_directly() {
+    in_parts(
+        whole(), [this](const Sizes& sizes) { return launch(sizes); },
+        [this](const GemmCall& part, const Launch& shape) { multiply(part, shape); });
 }
 
 GemmCall GemmPlanner::whole() const {

@@ -45,6 +45,8 @@ public:
     // The parts of k for a call with this launch: what the parameter SPLIT says, or as many as fill the device.
     std::int64_t parts_of_k(const GemmCall& call, const Launch& launch) const;
 
+    // The product as it was asked for by launches of the variant's kernel alone.
+    void multiply_directly();
     // The variant's kernel as the plan's main step; arguments of its own may follow through plan().arg.
     void multiply(const GemmCall& call, const Launch& launch);
     // A kernel of passes/<name>.cl, gemm_<name>, with the arguments that all share.
@@ -63,6 +65,12 @@ private:
 
 // The parameter SPLIT.
 Parameter parts_of_k_parameter();
+
+// The parameter TEXTURE, what it asks for, and the builder of the steps that have it: their texels hold one or four
+// elements.
+Parameter texture_parameter();
+std::vector<Rule> texture_rules();
+void build_fetching(GemmPlanner& planner, int elements_a_texel);
 
 // Builders and counts of variants that have source files of their own.
 void build_constant(GemmPlanner& planner);

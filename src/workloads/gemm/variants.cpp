@@ -24,12 +24,32 @@ using Bytes = std::map<std::string, double>;
 
 double products(const Case& at) { return double(at.size("M")) * double(at.size("N")) * double(at.size("K")); }
 
-Bytes two_loads(const Case& at) { return {{"requested", 2 * double(at.element_bytes()) * products(at)}}; }
+bool texture(const Case& at) { return at.parameter("TEXTURE") == 1; }
+// What the passes that fill images of A and B read and write.
+double to_images(const Case& at) {
+    const auto elements = double(at.size("K")) * (double(at.size("M")) + double(at.size("N")));
+    return texture(at) ? 2 * double(at.element_bytes()) * elements : 0;
+}
+
+Bytes two_loads(const Case& at) {
+    return {{"requested", 2 * double(at.element_bytes()) * products(at) + to_images(at)}};
+}
+Bytes two_fetches(const Case& at) { return texture(at) ? Bytes{{"fetch", 2 * products(at)}} : Bytes{}; }
 
 // Four steps of k load a float4 of A for each of `rows` rows, and four float4 of B.
-Bytes float4_loads(const Case& at, std::int64_t rows) {
-    const auto blocks = double(quotient_up(at.size("M"), rows)) * double(quotient_up(at.size("N"), 4));
-    return {{"requested", double(at.element_bytes()) * double(rows + 4) * double(at.size("K")) * blocks}};
+double blocks_of_rows(const Case& at) {
+    const auto rows = at.parameter_or("OUTPUTS", 1);
+    return double(rows + 4) * double(quotient_up(at.size("M"), rows)) * double(quotient_up(at.size("N"), 4));
+}
+Bytes float4_loads(const Case& at) {
+    return {{"requested", double(at.element_bytes()) * double(at.size("K")) * blocks_of_rows(at) + to_images(at)}};
+}
+Bytes float4_fetches(const Case& at) {
+    return texture(at) ? Bytes{{"fetch", double(quotient_up(at.size("K"), 4)) * blocks_of_rows(at)}} : Bytes{};
+}
+
+std::function<void(GemmPlanner&)> fetching(int elements_a_texel) {
+    return [=](GemmPlanner& planner) { build_fetching(planner, elements_a_texel); };
 }
 
 std::int64_t local_of_tile(const Case& at) {  // padded as for transposes
@@ -57,61 +77,77 @@ Rule panel_fits() {
 
 // Longer than a function should be: it is the table, a row after the other.
 const std::vector<GemmVariant>& table() {
-    static const auto fits = work_group_fits("LOCAL_X", "LOCAL_Y");
+    static const auto fetching_rules = [] {
+        auto rules = texture_rules();
+        rules.push_back(work_group_fits("LOCAL_X", "LOCAL_Y"));
+        return rules;
+    }();
     static const auto element = blocks(1, "LOCAL_X", "LOCAL_Y"), four_columns = blocks(4, "LOCAL_X", "LOCAL_Y");
     static const std::vector<GemmVariant> rows = {
         {{
              .name = "naive",
              .summary = "an element of the result a work-item",
-             .parameters = {local_x, local_y},
+             .parameters = {local_x, local_y, texture_parameter()},
              .launch = element,
-             .rules = {fits},
+             .rules = fetching_rules,
          },
          {
              .bytes = two_loads,
+             .build = fetching(1),
+             .special = two_fetches,
              .wide = false,
          }},
         {{
              .name = "reduced",
-             .summary = "the same with running pointers for its indices",
-             .parameters = {local_x, local_y},
+             .summary = "the same with both indices in one vector",
+             .parameters = {local_x, local_y, texture_parameter()},
              .launch = element,
-             .rules = {fits},
+             .rules = fetching_rules,
          },
          {
              .bytes = two_loads,
+             .build = fetching(1),
+             .special = two_fetches,
              .wide = false,
          }},
         {{
              .name = "unrolled",
              .summary = "several steps of the sum written out, their loads first",
-             .parameters = {{"UNROLL", {4, 8, 16}, 4, "steps of the sum at once"}, local_x, local_y},
+             .parameters =
+                 {{"UNROLL", {4, 8, 16}, 4, "steps of the sum at once"}, local_x, local_y, texture_parameter()},
              .launch = element,
-             .rules = {fits},
+             .rules = fetching_rules,
          },
          {
              .bytes = two_loads,
+             .build = fetching(1),
+             .special = two_fetches,
              .wide = false,
          }},
         {{
              .name = "vectorized",
              .summary = "four neighbouring elements a work-item, all loads four wide",
-             .parameters = {local_x, local_y},
+             .parameters = {local_x, local_y, texture_parameter()},
              .launch = four_columns,
-             .rules = {fits},
+             .rules = fetching_rules,
          },
          {
-             .bytes = [](const Case& at) { return float4_loads(at, 1); },
+             .bytes = float4_loads,
+             .build = fetching(4),
+             .special = float4_fetches,
          }},
         {{
              .name = "multiple_output",
              .summary = "several rows of four elements a work-item share what they load of B",
-             .parameters = {{"OUTPUTS", {4, 8}, 8, "rows of the result a work-item"}, local_x, local_y},
+             .parameters =
+                 {{"OUTPUTS", {4, 8}, 8, "rows of the result a work-item"}, local_x, local_y, texture_parameter()},
              .launch = four_columns,
-             .rules = {fits},
+             .rules = fetching_rules,
          },
          {
-             .bytes = [](const Case& at) { return float4_loads(at, at.parameter("OUTPUTS")); },
+             .bytes = float4_loads,
+             .build = fetching(4),
+             .special = float4_fetches,
          }},
         {{
              .name = "tile",
@@ -135,6 +171,11 @@ const std::vector<GemmVariant>& table() {
                              0,
                              "tiles of HEIGHT rows a panel: as many as the constant buffer holds (0), or one (1)"},
                             {"UNROLL", {1, 4, 8}, 4, "elements of B a work-item has under way"},
+                            {"QUEUES",
+                             {0, 1, 2},
+                             0,
+                             "panels read where they lie (0), copied to one constant buffer (1), or in turn to two, "
+                             "each with a queue of its own (2)"},
                             {"LOCAL", {64, 128, 256}, 128, "work-items in a work-group"}},
              .launch = columns,
              .rules = {panel_fits(), work_group_fits("LOCAL")},

@@ -116,6 +116,28 @@ BLOCKS = [
 LONG = Form(transposes="tn", addend=True).of("65600x2x3", "70001x1x40")
 MANY = Form(batch=65_537).of("1x2x3")
 
+# The steps that fetch from images, at every edge of a texel, a row and a work-group.
+TEXTURES = [
+    Configuration("naive", TEXTURE=1),
+    Configuration("reduced", TEXTURE=1),
+    Configuration("unrolled", TEXTURE=1, UNROLL=8),
+    Configuration("vectorized", TEXTURE=1, LOCAL_Y=4),
+    Configuration("multiple_output", TEXTURE=1),
+]
+OF_IMAGES = [*PLAIN.of(*SIZES), *Form(transposes="tn", addend=True).of(AWKWARD), *Form(transposes="nt").of("7x6x5")]
+
+
+def refusals(device: gpuopt.Device, configuration: Configuration, problem: Problem) -> tuple[set[str], set[str]] | None:
+    """What images cannot hold; None for what no image has to."""
+    if not configuration.parameters.get("TEXTURE"):
+        return None
+    if not device.image_support:
+        return {"has no images"}, {"hold float32", "not a batch"}
+    short, batch = {"hold float32"}, {"not a batch"}
+    refused = short if problem.dtype == "float64" else batch if problem.reference.ndim == 3 else set()
+    return refused, short | batch
+
+
 ROOM = Room(
     make,
     {
@@ -131,6 +153,13 @@ ROOM = Room(
                 for form in FORMS_OF_PRODUCTS
             ],
             thin=3,
+        ),
+        "textures": Run([(configuration, OF_IMAGES) for configuration in TEXTURES]),
+        "not_in_images": Run(
+            [
+                (Configuration("naive", TEXTURE=1), Form("float64").of("3x4x5") + Form(batch=2).of("3x4x5")),
+                (Configuration("vectorized", TEXTURE=1), Form(batch=2).of("3x4x5")),
+            ]
         ),
         "parts": Run(
             [
@@ -150,6 +179,19 @@ ROOM = Room(
                 for panels, items in ((1, 1), (8, 4))
             ]
         ),
+        # Odd and even numbers of tiles down, one tile alone, one A for all, several parts of k that meet in the result.
+        "queues": Run(
+            [
+                (
+                    Configuration("constant", HEIGHT=8, DEPTH=32, TILES=1, LOCAL=64, QUEUES=queues),
+                    [
+                        *Form(transposes="tn", addend=True).of("1x1x1", "8x70x200", "24x33x300", "32x9x65"),
+                        *Form(addend=True, batch=2).of("17x21x70"),
+                    ],
+                )
+                for queues in (1, 2)
+            ]
+        ),
         "panels": Run(
             [
                 (
@@ -160,4 +202,5 @@ ROOM = Room(
             ]
         ),
     },
+    refusals,
 )

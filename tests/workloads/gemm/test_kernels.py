@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,31 @@ def test_a_plan_repeats(device: gpuopt.Device) -> None:
         plan.sample(2, batch=2)
         np.testing.assert_array_equal(out.to_numpy(), once)
         np.testing.assert_array_equal(c.to_numpy(), host[2])
+
+
+def test_two_queues_keep_their_order(device: gpuopt.Device) -> None:
+    """Whatever the queues overlap: sums of one tile of rows alternate between them, runs follow each other without a
+    wait, several threads run plans, and what is read next comes after both queues."""
+    draw = np.random.default_rng(8)
+    a, b = (draw.uniform(-1, 1, shape).astype(np.float32) for shape in ((8, 1000), (1000, 3000)))
+    arrays = [gpuopt.to_device(array, device) for array in (a, b)]
+    two = Configuration("constant", HEIGHT=8, DEPTH=32, TILES=1, LOCAL=64, QUEUES=2)
+    one = Configuration("constant", HEIGHT=8, DEPTH=32, TILES=1, LOCAL=64, QUEUES=1)
+    outs = [_core.empty((8, 3000), np.dtype(np.float32), device, True) for _ in range(3)]
+    plans = [
+        prepare_gemm(*arrays, out, configuration) for out, configuration in zip(outs, (one, two, two), strict=True)
+    ]
+    plans[0].run()
+    expected = outs[0].to_numpy()  # the same additions in the same order
+    np.testing.assert_allclose(expected, a.astype(np.float64) @ b, atol=1e-3)
+    assert len(plans[1].kernels) == 1 + 2 * 32
+    plans[1].start()
+    np.testing.assert_array_equal(outs[1].to_numpy(), expected)
+    with ThreadPoolExecutor(2) as threads:
+        times = list(threads.map(lambda plan: plan.sample(3, batch=3), plans[1:]))
+    for out, samples in zip(outs[1:], times, strict=True):
+        assert min(samples["device_ms"]) > 0
+        np.testing.assert_array_equal(out.to_numpy(), expected)
 
 
 @pytest.mark.parametrize(("panels", "items"), [(1, 1), (8, 4)])

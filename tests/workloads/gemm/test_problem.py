@@ -14,6 +14,7 @@ from gpuopt.lab.run.candidates import peer_candidate
 from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer
 from gpuopt.lab.timing.verification import compare
 from gpuopt.problem import Peer
+from gpuopt.workloads.common import cpp_loops
 from gpuopt.workloads.gemm import peers as peers_of_gemm
 from gpuopt.workloads.gemm import reference as oracle
 from gpuopt.workloads.gemm.precision import FORMS
@@ -89,7 +90,9 @@ def test_what_is_tuned_is_of_the_precision_asked_for() -> None:
     assert short.input_properties == {"precision": "tf32x3"}
     assert (native.tunable(Configuration("naive")), native.tunable(split)) == (True, False)
     assert (short.tunable(Configuration("naive")), short.tunable(split)) == (False, True)
-    assert list(native.calls) == ["gpuopt.gemm(A, B)"]
+    steps = [f"gpuopt.gemm(A, B, variant='paper:{step}')" for step in ("naive", "multiple_output")]
+    assert list(native.calls) == ["gpuopt.gemm(A, B)", *steps]
+    assert list(problems.gemm(8, dtype="float64").calls) == ["gpuopt.gemm(A, B)"]
     assert list(short.calls) == ["gpuopt.gemm(A, B, precision='tf32x3')"]
 
 
@@ -105,11 +108,11 @@ def test_the_design_of_precisions_has_each_once() -> None:
 
 
 @pytest.mark.parametrize("name", list(oracle.DISTRIBUTIONS))
-def test_the_plain_call_on_every_distribution(device: gpuopt.Device, name: str) -> None:
+def test_whole_calls_on_every_distribution(device: gpuopt.Device, name: str) -> None:
     problem = problems.gemm(33, 40, 64, distribution=name)
-    run = problem.calls["gpuopt.gemm(A, B)"](device)
-    found = compare(run(), problem.reference, problem.tolerance)
-    assert found["max_of_tol"] <= 1
+    for call in problem.calls.values():
+        found = compare(call(device)(), problem.reference, problem.tolerance)
+        assert found["max_of_tol"] <= 1
 
 
 @pytest.mark.parametrize("workload", ["gemm", "tmv"])
@@ -118,9 +121,26 @@ def test_numpy_beside_cpus(any_device: gpuopt.Device, workload: str, dtype: str)
     if any_device.type != "cpu":
         pytest.skip("NumPy stands beside CPUs")
     problem = getattr(problems, workload)(40, 30, dtype=dtype)
-    (numpy,) = problem.peers(any_device, [])
+    numpy = problem.peers(any_device, [])[0]
     assert numpy.name == "NumPy"
     compare(numpy.fetch(numpy.run(numpy.prepare(problem))), problem.reference, problem.tolerance)
+
+
+@pytest.mark.skipif(cpp_loops.compiler() is None, reason="no C++ compiler")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_plain_loops_beside_every_device(
+    any_device: gpuopt.Device, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = problems.gemm(70, 30, 50, dtype=dtype)
+    loops = [peer for peer in problem.peers(any_device, []) if peer.name.startswith("C++ loop")]
+    assert [peer.name for peer in loops] == [peers_of_gemm.SERIAL_LOOP, "C++ loop, OpenMP"]
+    for loop in loops:
+        run = loop.prepare(problem)
+        compare(loop.fetch(loop.run(run)), problem.reference, problem.tolerance)
+    assert ("threads" in loops[0].platform, "threads" in loops[1].platform) == (False, True)
+    monkeypatch.setattr(peers_of_gemm, "LONGEST_S", 1e-9)
+    with pytest.raises(UnsupportedError, match="a run would take some 0 s"):
+        loops[0].prepare(problem)
 
 
 def test_a_peer_may_have_a_tolerance_of_its_own() -> None:

@@ -9,6 +9,17 @@ from gpuopt.labels import Labels
 from gpuopt.workloads.gemm.precision import FORMS
 
 BLOCK = "paper:block_"  # how the presets of Yang's shapes of work-groups begin
+_STEPS = {
+    "paper:naive": "naive",
+    "paper:variable_reduction": "variable reduction",
+    "paper:unroll4": "unrolled 4 times",
+    "paper:unroll8": "unrolled 8 times",
+    "paper:unroll16": "unrolled 16 times",
+    "paper:vector_type": "vector type (float4)",
+    "paper:multiple_output": "multiple output (8 x float4)",
+    "paper:constant": "constant memory, 16 x 128",
+    "paper:constant_two_queues": "constant memory, two queues",
+}
 
 
 def _precision_of(parameters: Mapping[str, int]) -> str:
@@ -24,14 +35,7 @@ LABELS = Labels(
     "checked within what each allows, and taken where a call names the precision",
     shows_error=True,
     precision_of=_precision_of,
-    steps={
-        "paper:variable_reduction": "variable reduction",
-        "paper:unroll4": "unrolled 4 times",
-        "paper:unroll8": "unrolled 8 times",
-        "paper:unroll16": "unrolled 16 times",
-        "paper:vector_type": "vector type (float4)",
-        "paper:multiple_output": "multiple output (8 x float4)",
-        "paper:constant": "constant memory, 16 x 128",
-    }
+    steps=_STEPS
+    | {f"{preset}_image": f"{name}, textures" for preset, name in _STEPS.items() if "constant" not in preset}
     | {preset: preset.removeprefix(BLOCK).replace("x", " x ") for preset in papers.steps("gemm") if BLOCK in preset},
 )

@@ -1,16 +1,28 @@
-"""Peers of matrix products: libraries' own, and on NVIDIA's GPUs the splits into short numbers that our kernels make,
-written with the vendor's products."""
+"""Peers of matrix products: libraries' own; on NVIDIA's GPUs the splits into short numbers that our kernels make,
+written with the vendor's products; beside every device plain loops on the host, which papers compared with."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import os
+import time
 from collections.abc import Callable
+from importlib import resources
 from typing import Any
 
 import numpy as np
 
 from gpuopt._core import Device, UnsupportedError
-from gpuopt.problem import AnyPeer, Problem
+from gpuopt.problem import AnyPeer, Peer, Problem
+from gpuopt.workloads.common import cpp_loops
 from gpuopt.workloads.common.dense_peers import TorchProduct, dense_peers, torch_plain
+
+SERIAL_LOOP = "C++ loop, 1 thread"
+# As a compiler of the papers' time was used: -O3 of today's would exchange the loops.
+_LOOPS = {SERIAL_LOOP: ("-O2",), "C++ loop, OpenMP": ("-O2", "-fopenmp")}
+LONGEST_S = 3.0  # of a run of a plain loop
+_ENOUGH_S = 0.02  # to tell from some rows how long all would take
 
 
 def _torch_tf32(a: Any, b: Any) -> Any:
@@ -90,6 +102,40 @@ _TORCH_PRODUCTS: dict[str, TorchProduct] = {
 }
 
 
+def _plain_loop(problem: Problem, flags: tuple[str, ...]) -> Callable[[], np.ndarray]:
+    """The three loops, ready to be called. Raises UnsupportedError where a call would take longer than LONGEST_S."""
+    a, b = (np.ascontiguousarray(problem.inputs[name]) for name in ("A", "B"))
+    (m, depth), n = a.shape, b.shape[1]
+    c = np.empty((m, n), problem.dtype)
+    matrix = np.ctypeslib.ndpointer(problem.dtype, 2, flags="C_CONTIGUOUS")
+    source = resources.files(__package__).joinpath("triple_loop.cpp").read_text(encoding="utf-8")
+    arguments = (matrix, matrix, matrix, ctypes.c_long, ctypes.c_long, ctypes.c_long)
+    loop = cpp_loops.function(source, f"product_{problem.dtype.name}", arguments, flags, "triple_loop")
+    rows = min(m, len(os.sched_getaffinity(0)) if "-fopenmp" in flags else 1)
+    while True:
+        start = time.perf_counter()
+        loop(a, b, c, rows, n, depth)
+        seconds = time.perf_counter() - start
+        if rows == m or seconds > _ENOUGH_S:
+            break
+        rows = min(m, 4 * rows)
+    if (whole := seconds * m / rows) > LONGEST_S:
+        raise UnsupportedError(f"a run would take some {whole:.0f} s on this host; the limit is {LONGEST_S:g} s")
+
+    def run() -> np.ndarray:
+        loop(a, b, c, m, n, depth)
+        return c
+
+    return run
+
+
 def peers(device: Device, notes: list[str]) -> list[AnyPeer]:
     """Those that are installed and fit the device; ``notes`` receive why an installed one was left out."""
-    return dense_peers(device, notes, ("A", "B"), _TORCH_PRODUCTS)
+    found = dense_peers(device, notes, ("A", "B"), _TORCH_PRODUCTS)
+    if cpp_loops.compiler() is None:
+        notes.append("the plain C++ loops are left out: there is no C++ compiler")
+        return found
+    for name, flags in _LOOPS.items():
+        prepare, platform = functools.partial(_plain_loop, flags=flags), cpp_loops.described(flags)
+        found.append(Peer(name, prepare, lambda run: run(), platform=platform))
+    return found

@@ -22,6 +22,8 @@ from gpuopt.workloads.gemm.precision import FAST_FP32, FORMS, NATIVE, Form
 
 ALL_PRODUCTS = 1e10  # up to which the reference computes the whole result, in some seconds
 FEWEST_ROWS = 32  # of a larger product are checked at least
+# Whole calls beside the plain one, for what papers say of a step beside a CPU: Jang's first and last.
+CALLED_STEPS = ("paper:naive", "paper:multiple_output")
 _FLOPS_COUNTED = "2 M N K, whatever the precision"
 
 
@@ -89,7 +91,7 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
         peers=peers,
         notes=notes,
         tolerance_of=lambda configuration: tolerance(_form(configuration)[1]),
-        calls=dict(_call(a, b, asked) for asked in ([precision, FAST_FP32] if fast else [precision])),
+        calls=_calls(a, b, precision, fast),
         checked=rows,
         input_properties={"precision": precision or NATIVE},
         default_configuration=complete("gemm", Configuration("tensor", **FORMS[precision].parameters))
@@ -113,16 +115,21 @@ def _check(wanted: tuple[int, int, int], distribution: str, precision: str | Non
         raise ParameterError(f"precision: {precision!r} is none; use one of {', '.join(FORMS)}, or None")
 
 
-def _call(
-    a: np.ndarray, b: np.ndarray, precision: str | None
-) -> tuple[str, Callable[[Device], Callable[[], np.ndarray]]]:
-    """Return what a user writes for this call, and what makes the call for a device; NumPy arrays travel each time."""
-    written = f", precision={precision!r}" if precision else ""
+def _calls(
+    a: np.ndarray, b: np.ndarray, precision: str | None, fast: bool
+) -> dict[str, Callable[[Device], Callable[[], np.ndarray]]]:
+    """Return what makes each whole call for a device, by what a user writes; NumPy arrays travel each time."""
+    asked: list[dict[str, str]] = [{"precision": precision} if precision else {}]
+    asked += [{"precision": FAST_FP32}] if fast else []
+    asked += [{"variant": step} for step in CALLED_STEPS if precision is None and a.dtype == np.float32]
 
-    def make(device: Device) -> Callable[[], np.ndarray]:
-        return lambda: operation.gemm(a, b, precision=precision, device=device)
+    def maker(words: dict[str, str]) -> Callable[[Device], Callable[[], np.ndarray]]:
+        return lambda device: lambda: operation.gemm(a, b, device=device, **words)  # type: ignore[arg-type]
 
-    return f"gpuopt.gemm(A, B{written})", make
+    return {
+        f"gpuopt.gemm(A, B{''.join(f', {name}={value!r}' for name, value in words.items())})": maker(words)
+        for words in asked
+    }
 
 
 def _form(configuration: Configuration) -> tuple[str, Form | None]:
