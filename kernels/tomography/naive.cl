@@ -1,39 +1,39 @@
-// A voxel a work-item; for each view it turns the voxel into the source's frame, then finds channel and row on the arc by functions of
-// their own, with full-precision sine, cosine, arc tangent and root, and tests each of four taps. (Jang 2009, naive)
+// A voxel a work-item; for each view it turns the voxel into the source's frame by products and sums, finds channel and row by a call of
+// one function for each, and tests each of four taps. (Jang 2009, naive, Figures 1a and 2a)
 #include "tomography/include/arc.cl"
 
-inline float channel_of(const float s, const float depth, const float channels, const float middle) {
-    return atan2(s, depth) * channels + middle;
+// Where a coordinate lies along one axis of the detector: the pixel before it, and how far behind that one.
+inline float2 locpix1(const float coordinate, const int number, const float per_unit, const float middle) {
+    float place = coordinate * per_unit + middle;
+    if (place < -2) place = -2;  // Far outside, fewer than one pixel away suffices, and is a whole number.
+    if (place > number + 1) place = number + 1;
+    const float before = floor(place);
+    return (float2)(before, place - before);
 }
-inline float row_of(const float s, const float depth, const float w, const float rows, const float middle) {
-    return w / sqrt(s * s + depth * depth) * rows + middle;
-}
-inline float tap(global const float *view, const int column, const int row, const int columns, const int rows) {
+inline float tap(PROJECTIONS, const View view, const int column, const int row, const int columns, const int rows) {
     if (column < 0 || column >= columns || row < 0 || row >= rows) return 0;
-    return view[row * columns + column];
+    return PIXEL(column, row);
 }
+#define TAP(column, row) tap(projections, view, column, row, columns, rows)
 
 ARC_KERNEL tomography_naive(ARC_ARGUMENTS) {
     const int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     if (x >= nx || y >= ny) return;
     const float px = FIRST.x + x * CELL.x, py = FIRST.y + y * CELL.y, pz = FIRST.z + z * CELL.z;
-    const int stream = (views + 3) / 4 * 4;
     float sum = 0;
     for (int i = 0; i < views; ++i) {
-        const float angle = streams[i];
-        const float s = px * cos(angle) + py * sin(angle);
-        const float depth = SOD - (px * sin(angle) - py * cos(angle));
-        const float w = pz - streams[stream + i];
-        // Far outside, fewer than one pixel away suffices, and is a whole number.
-        const float channel = clamp(channel_of(s, depth, CHANNELS, MIDDLE_CHANNEL), -2.0f, columns + 1.0f);
-        const float row = clamp(row_of(s, depth, w, ROWS, MIDDLE_ROW), -2.0f, rows + 1.0f);
-        const int column = (int)floor(channel), line = (int)floor(row);
-        const float right = channel - column, down = row - line;
-        global const float *view = projections + (size_t)i * rows * columns;
-        const float upper = (1 - right) * tap(view, column, line, columns, rows) + right * tap(view, column + 1, line, columns, rows);
-        const float lower =
-            (1 - right) * tap(view, column, line + 1, columns, rows) + right * tap(view, column + 1, line + 1, columns, rows);
-        sum += ARC_WEIGHT(s * s + depth * depth, w) * ((1 - down) * upper + down * lower);
+        const float angle = ANGLE(i);
+        const float s = px * COSINE(angle) + py * SINE(angle);
+        const float depth = SOD - (px * SINE(angle) - py * COSINE(angle));
+        const float w = pz - HEIGHT(i);
+        const float beta = atan2(s, depth), slope = w / sqrt(s * s + depth * depth);
+        const float2 j1 = locpix1(beta, columns, CHANNELS, MIDDLE_CHANNEL);
+        const float2 j2 = locpix1(slope, rows, ROWS, MIDDLE_ROW);
+        const int column = (int)j1.x, row = (int)j2.x;
+        const View view = VIEW(i);
+        const float upper = (1 - j1.y) * TAP(column, row) + j1.y * TAP(column + 1, row);
+        const float lower = (1 - j1.y) * TAP(column, row + 1) + j1.y * TAP(column + 1, row + 1);
+        sum += ARC_WEIGHT(s * s + depth * depth, w) * ((1 - j2.y) * upper + j2.y * lower);
     }
     global float *voxel = volume + ((size_t)z * ny + y) * nx + x;
     *voxel = (accumulate ? *voxel : 0) + sum;

@@ -9,6 +9,7 @@ from gpuopt.tomo.filters import filter_rows, ramp
 from gpuopt.tomo.geometry import Detector, Frames, Geometry
 from gpuopt.tomo.iterative import cgls, os_sart, sart, sirt
 from gpuopt.tomo.numpy_projector import NumpyProjector
+from gpuopt.tomo.on_device import back_project
 from gpuopt.tomo.operators import Backend, GeometricOperator, Operator
 from gpuopt.tomo.phantoms import Blob, Body, Ellipsoid, Phantom, blob, shepp_logan, sphere
 from gpuopt.tomo.projector import Projector
@@ -34,6 +35,7 @@ __all__ = [
     "Reconstruction",
     "State",
     "Volume",
+    "back_project",
     "blob",
     "cgls",
     "circular",

@@ -8,9 +8,10 @@ import math
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import DeviceArray, ParameterError, Prepared
-from gpuopt.configuration import Configuration
+from gpuopt._core import Device, DeviceArray, ParameterError, Prepared
+from gpuopt.configuration import Configuration, table_of
 from gpuopt.resolution import resolve
+from gpuopt.selection import Selector, select
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.operators import WEIGHTS
 from gpuopt.tomo.scans import Cone
@@ -58,6 +59,37 @@ def prepare_back_projection(
     return plan_back_projection(scan, projections, out, *kernel_weight(geometry, weight), accumulate, configuration)
 
 
+def back_project(
+    projections: np.ndarray,
+    geometry: Geometry,
+    volume: Volume,
+    weight: str = "adjoint",
+    *,
+    variant: str | Configuration | None = None,
+    device: Selector = None,
+) -> np.ndarray:
+    """The back projection of a NumPy array as a new one, copies to the device and back included: at each voxel the sum
+    over the views of W times the projection's value there, bilinearly interpolated.
+
+    ``projections``, float32 of ``geometry.shape``; the result, float32 of ``volume.shape``. ``weight`` says what W is,
+    one of :data:`gpuopt.tomo.operators.WEIGHTS`; ``variant`` as in :class:`gpuopt.tomo.Projector`. Raises
+    ParameterError, ArrayError, UnsupportedError, DeviceMemoryError, NoDeviceError.
+    """
+    chosen = select(device)
+    data = _core.to_device(projections, chosen)
+    out = _core.empty(volume.shape, np.dtype(np.float32), chosen)
+    prepare_back_projection(geometry, volume, data, out, weight, variant).run()
+    return out.to_numpy()
+
+
+def back_projector(device: Device, variant: str | Configuration) -> Configuration:
+    """The full configuration that ``variant`` names. Raises ParameterError where it names no back projector."""
+    found = resolve("tomography", device, "float32", variant)
+    if table_of("tomography")[found.variant].family != FAMILY:
+        raise ParameterError(f'variant: {found.variant!r} is no back projector; use one of the family "{FAMILY}"')
+    return found
+
+
 def plan_back_projection(
     scan: _core.TomographyGeometry,
     projections: DeviceArray,
@@ -85,13 +117,14 @@ def input_properties_of(scan: _core.TomographyGeometry, volume: Volume) -> dict[
     """The properties of a back projection's input that tuned records choose a configuration by."""
     layers = volume.shape[0] if volume.ndim == 3 else 1
     return {
-        "operation": "back_projection",
+        "operation": FAMILY,
         "tall": scan.upright and layers >= TALL,
         "few": volume.size < FEW,
         "equiangular": scan.equiangular,
     }
 
 
+FAMILY = "back_projection"
 TALL = 8  # From so many voxels along z on, a work-item pays that computes several of them.
 FEW = 1 << 22  # Fewer voxels do not fill a large device.
 

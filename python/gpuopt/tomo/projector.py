@@ -12,6 +12,7 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import Device, DeviceArray, JosephPlan, JosephScratch, ParameterError, Prepared
+from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
 from gpuopt.tomo import on_device
@@ -38,14 +39,26 @@ class _Shared:
     """Of the whole scan: whether all detector rows are parallel to z and no ray is steeper than it is wide. The choice
     of the adjoint's kernel depends on it."""
 
+    variant: Configuration | None
+    """What projects back voxel by voxel, where the caller said so."""
+
     @classmethod
-    def of(cls, geometry: Geometry, volume: Volume, device: Device, memory_limit: Any, *, fast: bool) -> _Shared:
+    def of(
+        cls,
+        geometry: Geometry,
+        volume: Volume,
+        device: Device,
+        memory_limit: Any,
+        variant: Configuration | None,
+        *,
+        fast: bool,
+    ) -> _Shared:
         free = max(0, device.global_bytes - device.allocated_bytes)
         limit = int(free * _USED) if memory_limit is None else _bytes(memory_limit)
         left = spare(geometry, volume, device, limit, fast)
         backend = HostBackend(device) if left is None else DeviceBackend(device, left)
         upright = _core.joseph_upright(on_device.kernel_geometry(geometry, volume))
-        return cls(device, limit, backend, JosephScratch(device), upright)
+        return cls(device, limit, backend, JosephScratch(device), upright, variant)
 
 
 class Projector(GeometricOperator):
@@ -68,6 +81,10 @@ class Projector(GeometricOperator):
         Bytes of device memory that an iteration may take; None: nine tenths of what is free. If an iteration's arrays
         need more, data stay in the host's memory, and slabs of the volume and blocks of views pass through the device.
         If not even one slice and one view fit, DeviceMemoryError names the bytes they take.
+    variant
+        Of the fast pair alone: what projects back, a variant of ``gpuopt.variants("tomography")``, a preset such as
+        "paper:alu" (for arcs about the source) or a Configuration; None: what is fastest here. One that the scan does
+        not allow raises UnsupportedError when it first projects back.
 
     Raises
     ------
@@ -84,9 +101,14 @@ class Projector(GeometricOperator):
         device: Selector = None,
         *,
         memory_limit: int | None = None,
+        variant: str | Configuration | None = None,
     ) -> None:
         super().__init__(geometry, volume, pair)
-        self._share(_Shared.of(geometry, volume, select(device), memory_limit, fast=not self.exact))
+        if variant is not None and self.exact:
+            raise ParameterError("variant: the exact pair has one transpose; give pair='fast', or leave variant out")
+        chosen = select(device)
+        named = None if variant is None else on_device.back_projector(chosen, variant)
+        self._share(_Shared.of(geometry, volume, chosen, memory_limit, named, fast=not self.exact))
 
     @classmethod
     def _sharing(cls, shared: _Shared, geometry: Geometry, volume: Volume, pair: str) -> Projector:
@@ -141,23 +163,27 @@ class Projector(GeometricOperator):
             found = np.empty(self.image_shape, np.float32) if out is None else out
 
             def project(geometry: Geometry, volume: Volume, image: Any, data: Any, accumulate: bool) -> None:
-                plan = on_device.prepare_back_projection(geometry, volume, data, image, weight, accumulate=accumulate)
-                plan.start()
+                on_device.prepare_back_projection(
+                    geometry, volume, data, image, weight, self._shared.variant, accumulate=accumulate
+                ).start()
 
             self._streamed.back(p, found, project)
             return found
         found = self._empty(self.image_shape) if out is None else out
         if weight != "adjoint":
-            on_device.prepare_back_projection(self.geometry, self.volume, p, found, weight).start()
+            self._plan_back_projection(p, found, weight).start()
             return found
         held = self._voxel_driven
         # The plan is bound to its arrays. An iteration passes the same ones each time; the plan is dropped with them.
         if held is None or held[0]() is not p or held[1]() is not found:
             self._voxel_driven = None
-            plan = on_device.prepare_back_projection(self.geometry, self.volume, p, found, weight)
+            plan = self._plan_back_projection(p, found, weight)
             held = self._voxel_driven = weakref.ref(p, self._drop()), weakref.ref(found, self._drop()), plan
         held[2].start()
         return found
+
+    def _plan_back_projection(self, p: DeviceArray, out: DeviceArray, weight: str) -> Prepared:
+        return on_device.prepare_back_projection(self.geometry, self.volume, p, out, weight, self._shared.variant)
 
     def _drop(self) -> Callable[[object], None]:
         """A callback that drops the plan of back projections when one of its arrays is deleted."""

@@ -89,11 +89,27 @@ private:
         for (const auto* name : {"nx", "ny", "nz", "columns", "rows"}) ints({sizes_.at(name)});
     }
 
+    // The streams of the paper's steps: in buffers, or as images, of which the projections' are copied in each run.
     void add_arc() {
         const auto streams = arc_streams(geometry_);
         const auto on_device = uploaded(streams, "the views' angles");
+        std::shared_ptr<ImageStack> pixels;
+        std::shared_ptr<Image2D> angles;
+        if (parameters_.at("TEXTURE")) {
+            pixels = images(ImageStack::Kind::array, geometry_.views);
+            const auto width = streams.size() / arc_stream_count / static_cast<std::size_t>(variant_.stream);
+            angles = std::make_shared<Image2D>(session_, width, arc_stream_count, "the image of the views' angles",
+                                               variant_.stream);
+            angles->fill_from(*on_device);
+            plan_->keep(angles);
+            copy_to_layers(*pixels, 0, geometry_.views);
+        }
         add_variant(kernel_options({}), variant_.launch(case_), true);
-        plan_->arg(arguments_.projections->handle()).arg(arguments_.volume->handle()).arg(on_device->handle());
+        if (pixels) plan_->arg(pixels->handle());
+        else plan_->arg(arguments_.projections->handle());
+        plan_->arg(arguments_.volume->handle());
+        if (angles) plan_->arg(angles->handle());
+        else plan_->arg(on_device->handle());
         plan_->arg(cl_int(geometry_.views));
         sizes_of_arrays();
         cl_float16 numbers;
@@ -140,35 +156,35 @@ private:
     // Length of a transposed row with its zeros; a multiple of 16, since vectors read beyond the last element.
     std::int64_t line() const { return round_up(geometry_.rows + 3, 16); }
 
+    std::shared_ptr<ImageStack> images(ImageStack::Kind kind, std::int64_t views) {
+        auto stack = std::make_shared<ImageStack>(session_, kind, static_cast<std::size_t>(geometry_.columns),
+                                                  static_cast<std::size_t>(geometry_.rows),
+                                                  static_cast<std::size_t>(views), "the images of the projections");
+        plan_->keep(stack);
+        return stack;
+    }
+    // A kernel copies faster than the driver's copy command on an H200.
+    void copy_to_layers(const ImageStack& stack, std::int64_t first, std::int64_t views) {
+        const auto items_z = quotient_up(views, views_an_item);
+        pass("layers", launch_3d({round_up(geometry_.columns, 64), geometry_.rows, items_z}, 16, 16),
+             " -DPER=" + std::to_string(views_an_item));
+        plan_->arg(arguments_.projections->handle()).arg(stack.handle());
+        plan_->arg(cl_long(first)).arg(cl_int(views));
+        plan_->arg(cl_int(geometry_.columns)).arg(cl_int(geometry_.rows));
+    }
+
     void add_layers() {
         const auto kind = parameters_.at("IMAGE") == 2 ? ImageStack::Kind::array : ImageStack::Kind::planes;
         const auto allowed = static_cast<std::int64_t>(ImageStack::most_layers(session_->device(), kind));
-        const auto width = static_cast<std::size_t>(geometry_.columns),
-                   height = static_cast<std::size_t>(geometry_.rows);
         std::int64_t layers = 0;
-        const auto stack =
-            largest(std::min(geometry_.views, std::max<std::int64_t>(allowed, 1)), [&](std::int64_t views) {
-                layers = views;
-                return std::make_shared<ImageStack>(session_, kind, width, height, static_cast<std::size_t>(views),
-                                                    "the images of the projections");
-            });
-        plan_->keep(stack);
+        const auto stack = largest(std::min(geometry_.views, std::max<std::int64_t>(allowed, 1)),
+                                   [&](std::int64_t views) { return layers = views, images(kind, views); });
         in_blocks(
             layers,
             [&](std::int64_t first, std::int64_t views) {
-                if (kind ==
-                    ImageStack::Kind::array) {  // a kernel copies faster than the driver's copy command on an H200
-                    pass("layers",
-                         launch_3d({round_up(geometry_.columns, 64), geometry_.rows, quotient_up(views, views_an_item)},
-                                   16, 16),
-                         " -DPER=" + std::to_string(views_an_item));
-                    plan_->arg(arguments_.projections->handle()).arg(stack->handle());
-                    plan_->arg(cl_long(first)).arg(cl_int(views));
-                    plan_->arg(cl_int(geometry_.columns)).arg(cl_int(geometry_.rows));
-                    return;
-                }
+                if (kind == ImageStack::Kind::array) return copy_to_layers(*stack, first, views);
                 const auto from = arguments_.projections;
-                const auto first_byte = static_cast<std::size_t>(first) * width * height * 4;
+                const auto first_byte = static_cast<std::size_t>(first * geometry_.columns * geometry_.rows) * 4;
                 plan_->add("copy to images", [=](const cl::CommandQueue& queue, const std::vector<cl::Event>* wait) {
                     return stack->enqueue_copy(queue, *from, first_byte, static_cast<std::size_t>(views), wait);
                 });

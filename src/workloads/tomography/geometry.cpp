@@ -189,12 +189,12 @@ std::array<float, 16> arc_numbers(const TomographyGeometry& geometry, BackWeight
 
 std::vector<float> arc_streams(const TomographyGeometry& geometry) {
     const auto padded = (geometry.views + 3) / 4 * 4;
-    std::vector<float> streams(static_cast<std::size_t>(4 * padded));
+    std::vector<float> streams(arc_stream_count * static_cast<std::size_t>(padded));
     for (std::int64_t i = 0; i < padded; ++i) {
         const auto at = frame_of(geometry, std::min(i, geometry.views - 1));
         const auto angle = std::atan2(at.source[0], -at.source[1]);
-        const std::array<double, 4> values = {angle, at.source[2], std::sin(angle), std::cos(angle)};
-        for (std::size_t k = 0; k < 4; ++k)
+        const std::array<double, arc_stream_count> values = {angle, at.source[2], std::sin(angle), std::cos(angle)};
+        for (std::size_t k = 0; k < arc_stream_count; ++k)
             streams[k * static_cast<std::size_t>(padded) + static_cast<std::size_t>(i)] = static_cast<float>(values[k]);
     }
     return streams;

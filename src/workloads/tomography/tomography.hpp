@@ -12,10 +12,11 @@ namespace gpuopt {
 // "upright" (rows parallel to z), "equiangular" (an upright arc about a source that circles z) and "along_x" (a
 // launch's beams run nearer to x than to y). Families: "back_projection" and those of projectors.
 struct TomographyDetails {
-    // What a back projector reads: the projections themselves as an arc, copies with zeros around them, such copies
-    // transposed, or layers of images.
+    // What a back projector reads: the projections themselves, or copies in images, as an arc, copies with zeros around
+    // them, such copies transposed, or layers of images.
     enum class Reads { nothing, arc, padded, transposed, layers } reads = Reads::nothing;
     std::function<Work(const Case&)> work{};  // of a whole back projection, "dram" aside
+    int stream = 1;                           // elements of the views' streams that a kernel for an arc reads at once
     // How a projector goes along rays: forward through a padded copy of the volume or through layers of an image;
     // adjoint by gathering in cells, for scans whose rows are parallel to z, or in voxels, for any scan.
     enum class Rays { none, through_copy, through_images, gather_in_cells, gather_in_voxels } rays = Rays::none;
@@ -54,6 +55,7 @@ bool run_along_x(const TomographyGeometry& geometry, std::int64_t first, std::in
 constexpr std::int64_t view_floats = 20;
 std::vector<float> view_records(const TomographyGeometry& geometry, BackWeight weight, double fdk);
 // The arc's own numbers, and streams of angle, height, sine and cosine, each as long as the views rounded up to 4.
+constexpr std::size_t arc_stream_count = 4;
 std::array<float, 16> arc_numbers(const TomographyGeometry& geometry, BackWeight weight);
 std::vector<float> arc_streams(const TomographyGeometry& geometry);
 

@@ -14,6 +14,11 @@ const Parameter views_a_launch{"VIEWS",
                                64,
                                "views a launch, at most; the volume is read and written once in each"};
 
+const Parameter native{
+    "NATIVE", {0, 1}, 1, "on GPUs sine and cosine, after the naive step root and division, of the hardware (1)"};
+const Parameter texture{"TEXTURE", {0, 1}, 0, "projections and angles in buffers (0) or images read unfiltered (1)"};
+const Parameter table_of_angles{"TABLE", {0, 1}, 0, "sine and cosine of each view on the device (0) or the host (1)"};
+
 std::int64_t across_of(const Case& at) { return at.parameter_or("LOCAL_X", 1); }
 Launch groups(const Case& at, std::int64_t items_x, std::int64_t items_y, std::int64_t items_z) {
     return launch_3d({items_x, items_y, items_z}, across_of(at), at.parameter("LOCAL_Y"));
@@ -65,10 +70,11 @@ Work taps(const Case& at) {
     if (at.size("rows") > 1) work.special["taps"] = updates(at);
     return work;
 }
-// The paper's: everything about a voxel and a view is computed for both.
+// The paper's: everything about a voxel and a view is computed for both. No ceiling of unfiltered fetches is measured.
 Work taps_of_arc(const Case& at) {
     auto work = taps(at);
     work.flops = 40 * updates(at);
+    if (at.parameter("TEXTURE")) work.special.clear();
     return work;
 }
 
@@ -103,20 +109,23 @@ Rule view_fits(std::int64_t margin) {
         "a view of 2^31 pixels or more");
 }
 
-TomographyVariant paper(const char* name, const char* summary, std::int64_t across) {
-    return {{
-                .name = name,
-                .summary = summary,
-                .parameters = {few_across, few_down},
-                .launch = voxels_each(across),
-                .rules = {group_fits(), an_arc(), view_fits(0)},
-                .input_properties = {"equiangular"},
-                .family = back_projection,
-            },
-            {
-                .reads = Reads::arc,
-                .work = taps_of_arc,
-            }};
+TomographyVariant paper(const char* name, const char* summary, std::int64_t across, int stream = 1) {
+    TomographyVariant step{{
+                               .name = name,
+                               .summary = summary,
+                               .parameters = {few_across, few_down, native, texture},
+                               .launch = voxels_each(across),
+                               .rules = {group_fits(), an_arc(), view_fits(0)},
+                               .input_properties = {"equiangular"},
+                               .family = back_projection,
+                           },
+                           {
+                               .reads = Reads::arc,
+                               .work = taps_of_arc,
+                               .stream = stream,
+                           }};
+    if (step.name != "naive") step.parameters.push_back(table_of_angles);
+    return step;
 }
 
 TomographyVariant image() {
@@ -205,8 +214,9 @@ const std::vector<TomographyVariant>& table() {
     static const std::vector<TomographyVariant> rows = {
         paper("naive", "a voxel a work-item: sine, cosine, arc tangent and root, channel and row one after the other",
               1),
-        paper("alu", "the same with intrinsics, a table of sines and one function for channel and row", 1),
-        paper("vector_input", "the same with four views at once", 1),
+        paper("intrinsics", "the same with intrinsic functions for products, comparisons, roots and divisions", 1),
+        paper("alu", "the same with one function for channel and row", 1),
+        paper("vector_input", "the same with four views at once", 1, 4),
         paper("vector_output", "the same with four voxels a work-item", 4),
         image(),
         buffer(),

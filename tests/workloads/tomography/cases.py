@@ -21,7 +21,7 @@ from gpuopt.workloads.tomography.reference_inputs import reference_inputs
 from harness import Case, Room, Run, as_it_stands, draws, every_level, on, presets
 
 BACK = {variant.name for variant in gpuopt.variants("tomography") if variant.family == made.FAMILY}
-PAPER = {"naive", "alu", "vector_input", "vector_output"}  # whose geometry is an arc about the source
+PAPER = {"naive", "intrinsics", "alu", "vector_input", "vector_output"}  # whose geometry is an arc about the source
 VOLUME = gt.Volume((9, 14, 17), (1.5, 1.2, 1.1), (3, -2, 1))
 SLICE = gt.Volume((21, 18), (1.2, 1.1), (-2, 1))
 FLAT = {"sod": 60, "sdd": 95, "det": (11, 16), "pixel": (1.6, 1.4)}  # does not see the volume's edges
@@ -183,7 +183,7 @@ ROOM = Room(
         ),
         "levels": Run(on("helix-arc adjoint", of(made.FAMILY, LEVELS)), thin=6),
         "drawn": Run([drawn(configuration) for configuration in of(made.FAMILY, DRAWS)[::2]], thin=3),
-        "presets": Run(on("helix-arc adjoint", presets("tomography"))),
+        "presets": Run(on("helix-arc adjoint", presets("tomography")) + on("fan-arc adjoint", presets("tomography"))),
         "forward": Run(on("rays cone", of("forward", LEVELS)[::2]), thin=6),
         # Half of the levels, and few on other devices: PoCL builds some of them in half a minute.
         "gathers": Run(on("rays tall", named("joseph_gather", LEVELS)[1::2]), thin=6),

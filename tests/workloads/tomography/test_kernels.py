@@ -146,6 +146,36 @@ def test_the_papers_kernels_are_for_its_geometry(any_device: gpuopt.Device, vari
     assert caught.value.because == "constraint"
 
 
+@pytest.mark.parametrize("variant", sorted(PAPER))
+def test_views_that_no_image_holds_are_refused(any_device: gpuopt.Device, variant: str) -> None:
+    """Beyond the layers of an image array; in buffers they are projected."""
+    if not any_device.image_support:
+        pytest.skip(f"{any_device.name} has no images")
+    views, volume = 1 << 18, gt.Volume((2, 3), 1.0)
+    geometry = gt.fan(views, 60, 95, 9, 1.2, curved=True)
+    p = gpuopt.to_device(np.ones(geometry.shape, np.float32), any_device)
+    out = _core.empty(volume.shape, np.dtype(np.float32), any_device)
+    with pytest.raises(UnsupportedError, match=f"images of 9 x 1 x {views}; .* allows") as caught:
+        prepare_back_projection(geometry, volume, p, out, "none", Configuration(variant, TEXTURE=1))
+    assert caught.value.because == "device"
+    prepare_back_projection(geometry, volume, p, out, "none", variant).run()
+    np.testing.assert_allclose(out.to_numpy()[0, 1], views, rtol=1e-4)
+
+
+def test_a_tables_sines_are_those_of_the_device(any_device: gpuopt.Device) -> None:
+    """The step of the paper and the one whose table is made on the host differ by rounding alone."""
+    geometry, volume = SCANS["helix-arc"]()
+    p = gpuopt.to_device(np.random.default_rng(8).random(geometry.shape, dtype=np.float32), any_device)
+    found = []
+    for table in (0, 1):
+        out = _core.empty(volume.shape, np.dtype(np.float32), any_device)
+        plan = prepare_back_projection(geometry, volume, p, out, "none", Configuration("alu", TABLE=table))
+        plan.run()
+        assert f"-DTABLE={table}" in plan.kernels[plan.main_step]["options"]
+        found.append(out.to_numpy())
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-3 * geometry.views)
+
+
 def test_configurations_that_are_none(any_device: gpuopt.Device) -> None:
     p, out = arrays(any_device)
     wrong = [("voxels", "none called 'voxels'"), (Configuration("buffer", Z=3), "3 is not one of its")]
@@ -200,3 +230,33 @@ def test_cases_by_name(any_device: gpuopt.Device) -> None:
             problems.back_projection(wrong)
     with pytest.raises(ParameterError, match="weight:"):
         problems.back_projection("4x5x6x7", weight="some")
+
+
+def test_fewer_of_the_papers_views(any_device: gpuopt.Device) -> None:
+    found = problems.back_projection("I2:6", device=any_device)
+    assert (found.name, found.sizes["views"], found.counted["update"]) == ("I2_6views", 6, 6 * 3 * 260 * 260)
+    assert any("6 of the paper's 1160 views" in note for note in found.notes)
+    assert any("the paper prints no geometry" in note for note in found.notes)
+
+
+def test_whole_calls_of_the_papers_steps(any_device: gpuopt.Device) -> None:
+    given = back_problem("helix-arc", "none")
+    assert list(given.calls) == [f"back_project(p, variant='{name}')" for name in made.CALLS]
+    for call in given.calls.values():
+        verification.compare(given.seen(call(any_device)()), given.reference, given.tolerance)
+    assert not back_problem("circle", "none").calls
+
+
+def test_peers_compute_the_same(any_device: gpuopt.Device) -> None:
+    found = {peer.name: peer for peer in back_problem("helix-arc").peers(any_device, [])}
+    if "C++ loop, OpenMP" not in found:
+        pytest.skip("there is no C++ compiler")
+    for weight in oracle.WEIGHTS:
+        given = back_problem("helix-arc", weight)
+        for name in ("C++ loop, 1 thread", "C++ loop, OpenMP"):
+            peer = found[name]
+            verification.compare(
+                given.seen(peer.fetch(peer.run(peer.prepare(given)))), given.reference, given.tolerance
+            )
+        with pytest.raises(UnsupportedError, match="an arc of detectors"):
+            found["C++ loop, OpenMP"].prepare(back_problem("circle", weight))

@@ -1,4 +1,5 @@
-"""Peers of back projection: scikit-image for parallel beams in a plane, ASTRA's CUDA kernels for 3D scans."""
+"""Peers of back projection: plain C++ loops for the paper's geometry, scikit-image for parallel beams in a plane,
+ASTRA's CUDA kernels for 3D scans."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from gpuopt._core import Device, UnsupportedError
 from gpuopt.lab.run.cuda import torch_sample, torch_sees
 from gpuopt.problem import AnyPeer, Peer, Problem
 from gpuopt.tomo.scans import Cone
+from gpuopt.workloads.common import cpp_loops
+from gpuopt.workloads.tomography import loops
 
 
 def _iradon(problem: Problem) -> Callable[[], np.ndarray]:
@@ -71,9 +74,41 @@ def _textures(problem: Problem) -> np.ndarray:
     return np.maximum(problem.tolerance, 0.01 * np.abs(problem.reference).max())
 
 
+SERIAL_UPDATES = 1e8  # beyond so many a loop on one core would take seconds
+
+
+def _loop(problem: Problem, flags: tuple[str, ...], most: float) -> Callable[[], np.ndarray]:
+    updates = problem.counted["update"]
+    if updates > most:
+        raise UnsupportedError(f"{updates:.3g} updates take it seconds a run; take fewer views, as I1:64")
+    found = loops.Loops(problem.inputs["geometry"], problem.inputs["volume"], flags)
+    p, weight = problem.inputs["projections"], problem.inputs["weight"]
+    return lambda: found.back_project(p, weight)
+
+
+def _loops(notes: list[str]) -> list[AnyPeer]:
+    """Four nested loops on one core, as the paper's CPU code, and on all."""
+    if cpp_loops.compiler() is None:
+        notes.append("the plain C++ loops are left out: there is no C++ compiler")
+        return []
+    return [
+        Peer(
+            name,
+            functools.partial(_loop, flags=flags, most=most),
+            lambda run: run(),
+            np.ravel,
+            platform=cpp_loops.described(flags),
+        )
+        for name, flags, most in (
+            ("C++ loop, 1 thread", loops.SERIAL, SERIAL_UPDATES),
+            ("C++ loop, OpenMP", loops.THREADED, math.inf),
+        )
+    ]
+
+
 def peers(device: Device, notes: list[str]) -> list[AnyPeer]:
     """The peers that are installed and run on the device."""
-    found: list[AnyPeer] = []
+    found = _loops(notes)
     if device.type == "cpu" and importlib.util.find_spec("skimage") is not None:
         platform = f"scikit-image {importlib.metadata.version('scikit-image')}, host, 1 thread"
         fetch = functools.partial(np.ravel)

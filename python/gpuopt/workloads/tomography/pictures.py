@@ -1,8 +1,9 @@
 """Pictures of back projection: rates of all variants, with the gains of the paper's steps here and in the paper; and
-images reconstructed on a device and in NumPy (Jang et al. 2009, Table 3 and Figures 10 and 11)."""
+images reconstructed on a device and by plain code on the host (Jang et al. 2009, Table 3 and Figures 10 and 11)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show.canvas import CYCLE, captioned_picture, legend_outside, provenance
 from gpuopt.lab.show.gains import by_size, step_name
 from gpuopt.lab.show.style import FAINT, INK, WARNING, WHISKER, Picture, bar_axes, error_sides
+from gpuopt.workloads.common import cpp_loops
+from gpuopt.workloads.tomography.regions import FEW_VIEWS, REGIONS, Comparison, compare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +35,7 @@ CEILINGS: dict[str, tuple[str, Any]] = {
 BAR_INCHES = 0.27
 TEXT_POINTS = (8, 66, 118)  # where columns start, right of the axes: rate, gain here, gain in the paper
 
+NAIVE, IMAGE = "paper:naive", "_image"  # the first step, and what the presets of steps in images end in
 ITERATIONS = 10  # as many as the paper's
 
 
@@ -41,6 +45,8 @@ def save(study: Study, directory: str | Path, device: Device | None = None) -> l
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
     drawn = {"rates": rates(study)} | ({"sart": sart(device)} if device is not None else {})
+    if device is not None and cpp_loops.compiler() is not None:
+        drawn["regions"] = regions([compare(name, device, views=FEW_VIEWS) for name in REGIONS], device.name)
     paths = []
     for name, figure in drawn.items():
         paths.append(target / f"{name}.png")
@@ -58,7 +64,8 @@ def rates(study: Study) -> Figure:
     shown = [(group, _bars(group)) for group in groups]
     heights = [0.75 + BAR_INCHES * len(bars) for _, bars in shown]
     lines = [
-        "Voxel updates a second; an update adds to a voxel its value from one view. Gains are over the naive step.",
+        "Voxel updates a second; an update adds to a voxel its value from one view. Gains are over the naive step, "
+        "in buffers or in images.",
         provenance([row for group in groups for row in group.rows]),
     ]
     figure, part = captioned_picture("Back projection", 0.9 + sum(heights), lines)
@@ -93,6 +100,11 @@ def _bars(group: Group) -> list[Row]:
     return [*steps, *(row for row in rest if row["status"] == "ok")]
 
 
+def _form(row: Row) -> str:
+    """What the names of presets end in that are compared with each other: steps in buffers, or in images."""
+    return IMAGE if (row["preset"] or "").endswith(IMAGE) else ""
+
+
 def _kind(row: Row) -> str:
     if row["preset"]:
         return "paper"
@@ -101,7 +113,7 @@ def _kind(row: Row) -> str:
 
 def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
     figures = papers.figures("tomography")
-    naive = next((row for row in bars if row["variant"] == "naive" and row["status"] == "ok"), None)
+    ran = {row["preset"]: row for row in bars if row["status"] == "ok"}
     for y, row in enumerate(bars):
         if row["status"] != "ok":
             ax.annotate(f"{row['status']}: {row['reason']}"[:70], (0, y), (4, 0), textcoords="offset points",
@@ -112,16 +124,17 @@ def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
         if row["ci_lo_ms"] and row["ci_hi_ms"]:
             ends = rate * time_ms(row) / row["ci_hi_ms"], rate, rate * time_ms(row) / row["ci_lo_ms"]
             ax.errorbar(rate, y, xerr=error_sides(*ends), **WHISKER)
-        gain = f"{time_ms(naive) / time_ms(row):.3g}x" if naive else ""
+        first = ran.get(NAIVE + _form(row))
+        gain = f"{time_ms(first) / time_ms(row):.3g}x" if first else ""
         for text, points, colour in (
             (significant(rate), TEXT_POINTS[0], INK),
             (gain, TEXT_POINTS[1], INK),
-            (_printed(figures.get(row["preset"] or "")), TEXT_POINTS[2], FAINT),
+            (_printed(figures.get((row["preset"] or "").removesuffix(IMAGE))), TEXT_POINTS[2], FAINT),
         ):
             ax.annotate(text, (1, y), (points, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5,
                         color=colour, va="center", annotation_clip=False)  # fmt: skip
     compared = any(row["preset"] in figures for row in bars)
-    heads = ("G/s", "gain" if naive else "", "in the paper" if compared else "")
+    heads = ("G/s", "gain" if NAIVE in ran else "", "in the paper" if compared else "")
     for text, points in zip(heads, TEXT_POINTS, strict=True):
         ax.annotate(text, (1, -0.9), (points, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5, color=FAINT,
                     va="center", annotation_clip=False)  # fmt: skip
@@ -190,22 +203,51 @@ def images(phantom: np.ndarray, on_device: np.ndarray, plain: np.ndarray, name: 
     figure, part = captioned_picture(
         f"SART, {iterations} iterations, on {name} and in NumPy",
         3.1,
+        [f"The largest difference is {largest:.2g} of values up to {float(np.abs(plain).max()):.3g}."],
+    )
+    _side_by_side(
+        part, part.subplots(1, 4), {"phantom": phantom, "device, fp32": on_device, "NumPy, fp64": plain}, difference
+    )
+    return figure
+
+
+def regions(compared: Sequence[Comparison], name: str) -> Picture:
+    """The paper's regions, a row each: the middle slice of the object; of what SART makes of its projections on a
+    device, called ``name``, with the first of its back projectors, and in plain C++ on the host; and the difference of
+    these two. The largest difference is that of the whole volume."""
+    iterations = len(compared[0].found[0].residuals)
+    figure, part = captioned_picture(
+        f"SART, {iterations} iterations, on {name} and by C++ loops on the host",
+        3.0 * len(compared),
         [
-            "Jang et al. 2009, Figures 10 and 11: images of a GPU and of a CPU cannot be told apart. The largest "
-            f"difference is {largest:.2g} of values up to {float(np.abs(plain).max()):.3g}."
+            "Regions of Jang et al. 2009, the middle slice of each. The object is a head of Shepp and Logan; it is "
+            "half as wide again as the truncated region."
         ],
     )
-    axes = part.subplots(1, 4)
-    upward = {"origin": "lower"}  # y grows with the row
-    grey = {"cmap": "gray", **upward, "vmin": float(phantom.min()), "vmax": float(phantom.max())}
-    shown = (("phantom", phantom), ("device, fp32", on_device), ("NumPy, fp64", plain))
-    for ax, (title, image) in zip(axes, shown, strict=False):
+    axes = part.subplots(len(compared), 4, squeeze=False)
+    for row, one in zip(axes, compared, strict=True):
+        device, host = one.found[0], one.found[-1]
+        middle = len(one.truth) // 2
+        shown = {"object": one.truth, f"device, {device.name}": device.image, host.name: host.image}
+        difference = device.image[middle].astype(np.float64) - host.image[middle]
+        _side_by_side(part, row, {title: image[middle] for title, image in shown.items()}, difference)
+        sizes = " x ".join(map(str, one.truth.shape))
+        row[0].set_ylabel(f"{one.region.name}: {sizes}, {one.views} views", fontsize=8.5, color=INK)
+        row[3].set_xlabel(f"at most {one.apart(device):.2g} of {float(host.image.max()):.3g}", fontsize=8.5, color=INK)
+    return figure
+
+
+def _side_by_side(part: Any, axes: Any, shown: Mapping[str, np.ndarray], difference: np.ndarray) -> None:
+    """Images in the greys of the first, and a difference in a scale of its own; y grows upwards, with the row."""
+    first = next(iter(shown.values()))
+    grey = {"cmap": "gray", "origin": "lower", "vmin": float(first.min()), "vmax": float(first.max())}
+    for ax, (title, image) in zip(axes, shown.items(), strict=False):
         ax.imshow(image, **grey)
         ax.set_title(title, fontsize=9.5, color=INK)
-    drawn = axes[3].imshow(difference, cmap="RdBu", vmin=-largest, vmax=largest, **upward)
+    largest = float(np.abs(difference).max()) or 1.0
+    drawn = axes[3].imshow(difference, cmap="RdBu", origin="lower", vmin=-largest, vmax=largest)
     axes[3].set_title("difference", fontsize=9.5, color=INK)
-    figure.colorbar(drawn, ax=axes[3], shrink=0.7)
+    part.colorbar(drawn, ax=axes[3], shrink=0.7)
     for ax in axes:
         ax.set_xticks([])
         ax.set_yticks([])
-    return figure

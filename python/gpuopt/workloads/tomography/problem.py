@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -15,14 +16,14 @@ from gpuopt._core import Device, ParameterError, empty
 from gpuopt.configuration import Configuration
 from gpuopt.problem import BoundPlan, Problem
 from gpuopt.selection import Selector, select
-from gpuopt.tomo import Geometry, Volume, circular, helical, on_device, parallel2d
+from gpuopt.tomo import Geometry, Volume, back_project, circular, helical, on_device, parallel2d
 from gpuopt.workloads.common import memory, rounding
 from gpuopt.workloads.common.on_devices import OnDevices
 from gpuopt.workloads.tomography import reference as oracle
 from gpuopt.workloads.tomography.peers import peers
 from gpuopt.workloads.tomography.reference_inputs import reference_inputs
 
-FAMILY = "back_projection"
+FAMILY = on_device.FAMILY
 CHECKED = 2000  # At most so many voxels are held against the reference.
 TEXTURE_STEP = 1 / 256  # A texture unit rounds places between pixels to multiples of this.
 PLACE_ROUNDINGS = 8  # A place on the detector may be off by so many roundings of its longer side, in fp32.
@@ -51,10 +52,14 @@ class Case:
         return circular(self.views, 750, 1200, self.det, pixel), Volume(self.shape, 256 / self.shape[2])
 
 
-# The two cases that Jang et al. 2009 measured. The paper does not print their geometry: a helix with a detector curved
-# about the source, of the size of a common scanner, is assumed.
+# The two cases that Jang et al. 2009 measured.
+ASSUMED = (
+    "the paper prints no geometry: assumed are a helix of 595 mm about the axis, 23 mm a turn, with 736 x 64 pixels "
+    "on an arc 1085.6 mm about the source, and voxels of 1 mm"
+)
 HEART = Case("I1", (63, 100, 100), 792, (64, 736), True, turns=4)
 SLICES = Case("I2", (3, 260, 260), 1160, (64, 736), True, turns=2)
+CALLS = ("paper:naive", "paper:alu", "paper:vector_output")  # whole calls that are timed with their transfers
 FEWER_VIEWS = 192  # A CPU is given one in so many of their views, unless it is asked for all.
 
 
@@ -73,8 +78,9 @@ def back_projection(
     """Return the back projection of a case.
 
     ``case`` is "I1" or "I2" of Jang et al. 2009 (where ``device`` is a CPU with one in 192 of their views; "I1full" and
-    "I2full" with all); a number "N", for N^3 voxels and 496 views of 960 x 1248; "cube", for 512^3 voxels, or a small
-    cube where ``device`` is a CPU; "NxVIEWSxROWSxCOLUMNS"; or "slice", 180 parallel views of a plane of 256 x 256.
+    "I2full" with all, "I1:N" and "I2:N" with N); a number "N", for N^3 voxels and 496 views of 960 x 1248; "cube", for
+    512^3 voxels, or a small cube where ``device`` is a CPU; "NxVIEWSxROWSxCOLUMNS"; or "slice", 180 parallel views of a
+    plane of 256 x 256.
     ``weight`` is one of :data:`gpuopt.tomo.operators.WEIGHTS`.
 
     Projections are random in [0, 1); up to 2000 voxels are held against fp64. The counts of a cube are halved until
@@ -85,7 +91,9 @@ def back_projection(
         # Where scikit-image's iradon has its pixels.
         return of_scan("slice", parallel2d(180, 363), Volume((256, 256), 1.0, -0.5), weight, seed)
     given, notes = _case(case, chosen) if isinstance(case, str) else (case, [])
-    if not given.arc:
+    if given.arc:
+        notes = [*notes, ASSUMED]
+    else:
         counts = (given.shape[0], given.views, *given.det)
         fitted, notes = memory.fit(counts, _needs, _halved, chosen, max_bytes)
         if fitted != counts:
@@ -115,6 +123,7 @@ def of_scan(
     points = grid.centres(checked)
     reference = oracle.back_project_at(scan, grid, projections.reshape(geometry.views, *detector), points, weight)
     weights = sum(oracle.weights_at(scan, grid, points, view, weight) for view in range(geometry.views))
+    known = on_device.input_properties_of(on_device.kernel_geometry(geometry, volume), volume)
     rounded = (geometry.views + 16) * rounding.unit_roundoff("float32")
     off = PLACE_ROUNDINGS * max(detector) * rounding.unit_roundoff("float32")
 
@@ -144,10 +153,22 @@ def of_scan(
         notes=[*notes, f"{len(checked):,} of the {volume.size:,} voxels are held against the reference"],
         checked=checked,
         counted={"update": float(volume.size) * geometry.views},
-        input_properties=on_device.input_properties_of(on_device.kernel_geometry(geometry, volume), volume),
+        input_properties=known,
+        calls=_calls(projections, geometry, volume, weight) if known["equiangular"] else {},
         family=FAMILY,
         peers=peers,
     )
+
+
+def _calls(
+    projections: np.ndarray, geometry: Geometry, volume: Volume, weight: str
+) -> dict[str, Callable[[Device], Callable[[], np.ndarray]]]:
+    """The paper's steps from NumPy arrays to NumPy arrays, copies to the device and back included."""
+
+    def called(preset: str, device: Device) -> Callable[[], np.ndarray]:
+        return lambda: back_project(projections, geometry, volume, weight, variant=preset, device=device).ravel()
+
+    return {f"back_project(p, variant={preset!r})": partial(called, preset) for preset in CALLS}
 
 
 def _prepare(
@@ -167,17 +188,20 @@ def _prepare(
 def _case(text: str, device: Device | None) -> tuple[Case, list[str]]:
     on_cpu = device is not None and device.type == "cpu"
     for case in (HEART, SLICES):
-        if text == case.name and on_cpu:
-            fewer = case.views // FEWER_VIEWS
-            note = f"{fewer} of the paper's {case.views} views, over the same turns: a CPU would take long for all"
-            return Case(f"{text}_{fewer}views", case.shape, fewer, case.det, True, case.turns), [note]
+        fewer = re.fullmatch(rf"{case.name}:([1-9]\d*)", text)
+        if fewer or (text == case.name and on_cpu):
+            views = int(fewer[1]) if fewer else case.views // FEWER_VIEWS
+            note = f"{views} of the paper's {case.views} views, over the same turns"
+            note += "" if fewer else ": a CPU would take long for all"
+            return replace(case, name=f"{case.name}_{views}views", views=views), [note]
         if text in (case.name, f"{case.name}full"):
             return case, []
     if text == "cube":
         return (cube(64, 31, 80, 104) if on_cpu else cube(512)), []
     if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*){3}|[1-9]\d*", text):
         raise ParameterError(
-            f"case: {text!r} is not known; give I1, I2, cube, slice, N for N^3 voxels, or NxVIEWSxROWSxCOLUMNS"
+            f"case: {text!r} is not known; give I1, I2, I1:VIEWS, cube, slice, N for N^3 voxels, or "
+            "NxVIEWSxROWSxCOLUMNS"
         )
     return cube(*map(int, text.split("x"))), []
 

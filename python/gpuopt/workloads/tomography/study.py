@@ -31,9 +31,9 @@ WORKLOAD = Workload(
     "images that SART makes.",
     subject="CASE",
     default=("I1", "I2", "cube"),
-    subject_help="I1 and I2 (the paper's; a CPU is given one in 192 of their views, with I1full all), cube (512^3 "
-    "voxels, 496 views of 960 x 1248; a small one for a CPU), slice (a plane, which scikit-image can do too), N for "
-    "N^3 voxels, or NxVIEWSxROWSxCOLUMNS",
+    subject_help="I1 and I2 (the paper's; a CPU is given one in 192 of their views, with I1full all, with I1:N N of "
+    "them), cube (512^3 voxels, 496 views of 960 x 1248; a small one for a CPU), slice (a plane, which scikit-image "
+    "can do too), N for N^3 voxels, or NxVIEWSxROWSxCOLUMNS",
     dtypes=("float32",),
     problem=_problem,
     pictures=_pictures,
