@@ -1,5 +1,6 @@
 // All work-items re-read one small block of constant memory, a group's items all the same address (UNIFORM) or neighbouring ones,
-// which the constant cache of a GPU serves one after another. Yang 2012, V.D.
+// which the constant cache of a GPU serves one after another. Yang 2012, V.D, Fig. 13, where all work-items read the same small data over
+// and over; whether at one address at a time is not said.
 #include "microbench/include/reread.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_constant(MICROBENCH_ARGUMENTS(FROM_CONSTANT)) {

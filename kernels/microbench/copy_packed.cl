@@ -1,15 +1,22 @@
-// Narrow elements by 16 bytes: a work-item takes what several would take, as one load and one store, and has each element in
-// a register in between. The mend for data types below float: Yang 2012, V.A.1.
+// Narrow elements by BYTES: a work-item takes what several would take, as one load and one store, and has each element in a register
+// in between. The mend for data types below float: Yang 2012, V.A.1, whose loads are floats (BYTES=4); 16 are ours, or 8.
 #include "microbench/include/microbench.cl"
-#define PACK (16 / (int)sizeof(REAL))
+#define PACK (BYTES / (int)sizeof(REAL))
+#if BYTES == 4
+#define PACKED uint
+#elif BYTES == 8
+#define PACKED uint2
+#else
+#define PACKED uint4
+#endif
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_copy_packed(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {
     const long item = get_global_id(0);
     if (item * PACK >= count) return;
     union {
-        uint4 packed;
+        PACKED packed;
         REAL element[PACK];
     } held;
-    held.packed = ((global const uint4*)from)[item];
-    ((global uint4*)to)[item] = held.packed;
+    held.packed = ((global const PACKED*)from)[item];
+    ((global PACKED*)to)[item] = held.packed;
 }

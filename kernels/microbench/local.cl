@@ -1,5 +1,6 @@
 // Each work-group copies a block to local memory, then re-reads it; neighbours read STRIDE elements apart, so that STRIDE * WIDTH > 1
-// scalars meet in fewer banks. The copy is not counted: it takes many trips to hide it.
+// scalars meet in fewer banks. The copy is not counted: it takes many trips to hide it. With STRIDE=1 the local memory of Yang 2012, V.D,
+// Fig. 13, as we read it: neighbours read neighbours.
 #include "microbench/include/reread.cl"
 #define LENGTH (BLOCK / WIDTH)
 

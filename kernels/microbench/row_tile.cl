@@ -1,5 +1,6 @@
 // Sums of rows by way of local memory: a work-group loads LOCAL rows x TILE columns with neighbouring work-items along the row, then
-// each adds up its own row of the tile. The mend for row accesses, Yang 2012, V.A.2; costs two barriers a tile, loses on CPUs.
+// each adds up its own row of the tile. The mend for row accesses, Yang 2012, V.A.2, of which no listing is printed: the tile's shape and
+// its padding are ours. Costs two barriers a tile, loses on CPUs.
 #include "microbench/include/microbench.cl"
 #define ROWS_AT_ONCE (LOCAL / TILE)
 

@@ -11,35 +11,43 @@ device does not support becomes a row with its reason. The source of most is Yan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from gpuopt._core import Device, ParameterError
+from gpuopt._core import ParameterError
 from gpuopt.configuration import variants
 from gpuopt.lab.report import Study
-from gpuopt.lab.run.survey import survey
 from gpuopt.selection import Selector, select
+from gpuopt.workloads.microbench.asking import ask, by_size, execution, local, named, stream
 from gpuopt.workloads.microbench.points import Point, TransferPoint
 from gpuopt.workloads.microbench.questions import (
+    ACTIVATIONS,
     BLOCK_KERNELS,
+    BRANCHES,
     CACHES,
+    DATA_TYPES,
+    LIVE_VALUES,
     MIB,
     PATTERNS,
+    Levels,
+    activation_points,
     block_points,
     element,
     family_rows,
     fitting,
     memory_bytes,
+    packs,
     pattern_bytes,
     points,
     shapes,
     sweep_sizes,
-    widest,
 )
 
 __all__ = [
     "access_pattern",
+    "activation_matrix",
     "block_dimensions",
+    "branches",
     "cache_bandwidth",
     "concurrency",
     "copy_bandwidth",
@@ -48,6 +56,7 @@ __all__ = [
     "latency",
     "launch_overhead",
     "read_bandwidth",
+    "registers",
     "special",
     "tensor",
     "transfer",
@@ -91,16 +100,10 @@ def copy_bandwidth(
     wanted = []
     for name in types:
         scalar, levels = element(name)
-        for variant in shapes("copy", pattern or _by_size(local_size), chosen, scalar, levels):
-            wanted += points(chosen, [variant], scalar, bytes, {"AHEAD": 1, **levels, **_local(local_size)})
-    return _survey(wanted, chosen, how)
-
-
-DATA_TYPES = (
-    *("char", "char2", "char4", "char16", "short", "short2", "short4", "half", "half2", "half4", "int", "int4"),
-    *("float", "float2", "float3", "float4", "float8", "float16", "double", "double2", "double4", "long", "long2"),
-    *("struct3", "struct5", "struct8", "struct16", "struct32"),
-)
+        for variant in shapes("copy", pattern or by_size(local_size), chosen, scalar, levels):
+            given: Levels = {"AHEAD": 1, "BYTES": packs(scalar), **levels, **local(local_size)}
+            wanted += points(chosen, [variant], scalar, bytes, given)
+    return ask(wanted, chosen, how)
 
 
 def read_bandwidth(
@@ -115,7 +118,7 @@ def read_bandwidth(
 
     The parameters are those of :func:`copy_bandwidth`; patterns are ``"coalesced"`` and ``"chunks"``.
     """
-    return _stream("read", dtype, bytes, pattern, local_size, device, how)
+    return stream("read", dtype, bytes, pattern, local_size, device, how)
 
 
 def write_bandwidth(
@@ -131,7 +134,7 @@ def write_bandwidth(
 
     The parameters are those of :func:`read_bandwidth`.
     """
-    return _stream("write", dtype, bytes, pattern, local_size, device, how)
+    return stream("write", dtype, bytes, pattern, local_size, device, how)
 
 
 def triad_bandwidth(
@@ -145,7 +148,7 @@ def triad_bandwidth(
     """Measure how fast a = b + s c is, in GB/s of two arrays read and one written. ``bytes`` is the size of b and c
     together; the other parameters are those of :func:`read_bandwidth`.
     """
-    return _stream("triad", dtype, bytes, pattern, local_size, device, how)
+    return stream("triad", dtype, bytes, pattern, local_size, device, how)
 
 
 def cache_bandwidth(
@@ -174,7 +177,7 @@ def cache_bandwidth(
     for size in sizes[chosen.type == "cpu"]:
         width = 256 if family == "image2d" else 0
         wanted += points(chosen, fitting(family, chosen), "float32", size, levels, width=width)
-    return _survey(wanted, chosen, how)
+    return ask(wanted, chosen, how)
 
 
 def working_sets(
@@ -194,7 +197,7 @@ def working_sets(
     wanted: list[Point] = []
     for size in sizes or sweep_sizes(chosen, 4):
         wanted += points(chosen, fitting("cached", chosen), scalar, size, levels)
-    return _survey(wanted, chosen, how)
+    return ask(wanted, chosen, how)
 
 
 # ---------------------------------------------------------------- addressing and shapes
@@ -217,7 +220,7 @@ def access_pattern(
     rows = [v for v in variants("microbench") if v.family == kind]
     size = pattern_bytes(chosen) if bytes is None else bytes
     wanted = points(chosen, rows, "float32", size, PATTERNS[kind], width=64 if kind == "row" else 0)
-    return _survey(wanted, chosen, how)
+    return ask(wanted, chosen, how)
 
 
 def block_dimensions(kernel: str = "copy2d", width: int | None = None, device: Selector = None, **how: Any) -> Study:
@@ -229,7 +232,86 @@ def block_dimensions(kernel: str = "copy2d", width: int | None = None, device: S
     if kernel not in BLOCK_KERNELS:
         raise ParameterError(f"kernel: {kernel!r} is none; use one of {', '.join(BLOCK_KERNELS)}")
     chosen = select(device)
-    return _survey(block_points(chosen, kernel, width), chosen, how)
+    return ask(block_points(chosen, kernel, width), chosen, how)
+
+
+def activation_matrix(
+    form: str | None = "pow", sizes: Iterable[int] | None = None, device: Selector = None, **how: Any
+) -> Study:
+    """Measure the activation matrix of two N x N arrays for every shape of work-group with 256 and 512 items, and for
+    8 x 128 (Yang 2012, V.B.3, Fig. 8 and 9).
+
+    Parameters
+    ----------
+    form
+        ``"pow"``: the loop as the paper prints it; ``"exp"``: with exp of the sum behind it, ``"pown"``: that with the
+        square by pown, ``"product"``: the squared distance alone, no pow. None measures all.
+    sizes
+        N; None takes 1024, 2048 and 4096, on a CPU 256 and 512.
+
+    Rates count a difference, a square and an addition a pair of scalars, whatever the form.
+    """
+    if form is not None and form not in ACTIVATIONS:
+        raise ParameterError(f"form: {form!r} is none; use one of {', '.join(ACTIVATIONS)}")
+    chosen = select(device)
+    return ask(activation_points(chosen, ACTIVATIONS if form is None else (form,), sizes), chosen, how)
+
+
+# ---------------------------------------------------------------- branches and registers
+
+
+def branches(
+    paths: int | Iterable[int] | None = None,
+    length: int | Iterable[int] | None = None,
+    divergent: bool | None = None,
+    dtype: str = "float",
+    device: Selector = None,
+    **how: Any,
+) -> Study:
+    """Measure branches that neighbouring work-items take apart, beside the same branches taken by 64 neighbours alike
+    (Daga 2011, II.B and III.B).
+
+    Parameters
+    ----------
+    paths
+        Paths of the branch, of 1 (no branch), 2, 4, 8, 16 and 32; None takes all.
+    length
+        Dependent multiply-adds of a path, whichever is taken: of 16, 64 and 256; None takes 16 and 64.
+    divergent
+        Whether neighbours take different paths; None measures both.
+
+    A rate counts what work-items asked for, 2 flop a multiply-add. At the same ``paths`` and ``length``, uniform over
+    divergent is the loss by divergence; one path over two uniform ones is what a branch itself costs.
+    """
+    asked = {"PATHS": paths, "LENGTH": length, "DIVERGENT": None if divergent is None else int(divergent)}
+    return execution("branches", BRANCHES, asked, dtype, device, how)
+
+
+def registers(
+    live: int | Iterable[int] | None = None,
+    chained: bool | None = None,
+    local_size: int | None = None,
+    dtype: str = "float",
+    device: Selector = None,
+    **how: Any,
+) -> Study:
+    """Measure multiply-adds per second of work-items that hold ``live`` values at once, 8 to 512, until these leave the
+    registers (Daga 2011, III.C; Jang 2009, 3.3).
+
+    Parameters
+    ----------
+    live
+        Numbers of values; None takes all levels of the table.
+    chained
+        Whether each value waits for the one before, so that many work-items are needed to keep a device busy; None
+        measures both.
+    local_size
+        Work-items in a work-group; None takes 256.
+
+    Rows have ``registers`` and ``spill_bytes`` where the compiler tells them, and ``private_bytes`` of the kernel.
+    """
+    asked = {"LIVE": live, "CHAINED": None if chained is None else int(chained), "LOCAL": local_size}
+    return execution("registers", LIVE_VALUES, asked, dtype, device, how)
 
 
 # ---------------------------------------------------------------- operations, latency, the way there
@@ -242,25 +324,25 @@ def flops(dtype: str = "float", width: int | None = None, device: Selector = Non
     widths = (width,) if width else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
     chains = (8, 16) if chosen.type != "cpu" else (4, 8)
     wanted = points(chosen, family_rows("flops"), element(dtype)[0], 16384, {"WIDTH": widths, "CHAINS": chains})
-    return _survey(wanted, chosen, how)
+    return ask(wanted, chosen, how)
 
 
 def special(function: str | None = None, dtype: str = "float", device: Selector = None, **how: Any) -> Study:
     """Measure results of a special function per second: ``"native_rsqrt"``, ``"rsqrt"``, ``"divide"`` ...; None
     measures all."""
-    return _named("special", function, "function", element(dtype)[0], device, how)
+    return named("special", function, "function", element(dtype)[0], device, how)
 
 
 def integer(op: str | None = None, dtype: str = "uint", device: Selector = None, **how: Any) -> Study:
     """Measure integer operations per second: ``"int_mad"`` (multiply and add) or ``"int_xorshift"``; None measures
     both."""
-    return _named("integer", op, "op", element(dtype)[0], device, how)
+    return named("integer", op, "op", element(dtype)[0], device, how)
 
 
 def tensor(instruction: str | None = None, device: Selector = None, **how: Any) -> Study:
     """Measure flop per second of matrix products on NVIDIA's tensor cores, summed in fp32, by ``"mma_fp16"``,
     ``"mma_bf16"`` or ``"mma_tf32"``; None measures all. On other devices the rows say that PTX is not supported."""
-    return _named("tensor", instruction, "instruction", "float32", device, how)
+    return named("tensor", instruction, "instruction", "float32", device, how)
 
 
 def latency(memory: str = "global", working_set: int | None = None, device: Selector = None, **how: Any) -> Study:
@@ -279,14 +361,14 @@ def latency(memory: str = "global", working_set: int | None = None, device: Sele
     wanted: list[Point] = []
     for size in (working_set,) if working_set else several:
         wanted += points(chosen, rows, "uint32", size, {})
-    return _survey(wanted, chosen, how)
+    return ask(wanted, chosen, how)
 
 
 def launch_overhead(device: Selector = None, **how: Any) -> Study:
     """Measure the time of a kernel that does nothing: by OpenCL events, and in the rows' ``wall_ms`` by the host's
     clock."""
     chosen = select(device)
-    return _survey(points(chosen, family_rows("launch"), "float32", 16384, {}), chosen, how)
+    return ask(points(chosen, family_rows("launch"), "float32", 16384, {}), chosen, how)
 
 
 def transfer(
@@ -304,7 +386,7 @@ def transfer(
     kinds = (True, False) if pinned is None else (bool(pinned),)
     size = 64 * MIB if bytes is None else bytes
     wanted = [TransferPoint(way, kind, size) for way in ways for kind in kinds]
-    return _survey(wanted, select(device), how)
+    return ask(wanted, select(device), how)
 
 
 def concurrency(device: Selector = None, **how: Any) -> Study:
@@ -314,51 +396,4 @@ def concurrency(device: Selector = None, **how: Any) -> Study:
     (row,) = family_rows("concurrency")
     groups = next(p.levels for p in row.parameters if p.name == "GROUPS")
     wanted = points(chosen, [row], "float32", 16384, {"GROUPS": groups}, trips=256)
-    return _survey(wanted, chosen, how)
-
-
-# ---------------------------------------------------------------- what the questions share
-
-
-def _stream(
-    family: str,
-    dtype: str,
-    size: int | None,
-    pattern: str | None,
-    local_size: int | None,
-    device: Selector,
-    how: dict[str, Any],
-) -> Study:
-    chosen = select(device)
-    scalar, levels = element(dtype)
-    if levels["STRUCT"]:
-        raise ParameterError(f"dtype: a {family} of structs is not offered; copy_bandwidth takes them")
-    ahead = {"AHEAD": (4, 8) if chosen.type == "cpu" else (1, 4, 16)}
-    rows = shapes(family, pattern or _by_size(local_size), chosen, scalar, {**levels, "WIDTH": 2})
-    return _survey(points(chosen, rows, scalar, size, {**levels, **ahead, **_local(local_size)}), chosen, how)
-
-
-def _named(family: str, name: str | None, argument: str, scalar: str, device: Selector, how: dict[str, Any]) -> Study:
-    rows = {row.name: row for row in family_rows(family)}
-    if name is not None and name not in rows:
-        raise ParameterError(f"{argument}: {name!r} is none; use one of {', '.join(rows)}")
-    chosen = select(device)
-    wanted = points(chosen, [rows[name]] if name else list(rows.values()), scalar, 16384, {"WIDTH": widest(chosen)})
-    return _survey(wanted, chosen, how)
-
-
-def _by_size(local_size: int | None) -> str | None:
-    """The pattern that has a work-group size, where one is given."""
-    return None if local_size is None else "coalesced"
-
-
-def _local(size: int | None) -> dict[str, int]:
-    return {} if size is None else {"LOCAL": size}
-
-
-def _survey(wanted: Sequence[Point | TransferPoint], device: Device, how: dict[str, Any]) -> Study:
-    if unknown := set(how) - {"protocol", "store", "progress"}:
-        raise ParameterError(
-            f"{', '.join(sorted(unknown))}: no such argument; a question also takes protocol, store and progress"
-        )
-    return survey(wanted, device=device, **how)
+    return ask(wanted, chosen, how)

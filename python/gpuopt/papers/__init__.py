@@ -89,6 +89,14 @@ def paper_of(workload: str, preset: str) -> Paper | None:
     return next((paper for paper in of(workload) if any(step.preset == preset for step in paper.steps)), None)
 
 
+def short(key: str) -> str:
+    """Return how a paper is quoted, such as `Jang et al. 2009`. Raises ParameterError for an unknown key."""
+    found = {paper.key: paper.short for group in _papers().values() for paper in group}
+    if key not in found:
+        raise ParameterError(f"key: no paper is called {key!r}; use one of {', '.join(sorted(found))}")
+    return found[key]
+
+
 def steps(workload: str) -> dict[str, Step]:
     """Return the steps of all papers on ``workload`` by preset, each paper's in its own order; empty without one."""
     return {step.preset: step for paper in of(workload) for step in paper.steps}

@@ -9,6 +9,7 @@ const Parameter copied_width{"WIDTH", {1, 2, 3, 4, 5, 8, 16, 32}, 4, width.meani
 const Parameter wide_struct{"WIDTH", {3, 5, 8, 16, 32}, 5, "scalars in a struct"};
 const Parameter as_struct{"STRUCT", {0, 1}, 0, "elements are OpenCL vectors (0) or structs (1)"};
 const Parameter ahead{"AHEAD", {1, 2, 4, 8, 16}, 4, "independent loads of a work-item"};
+const Parameter packed_bytes{"BYTES", {4, 8, 16}, 16, "bytes of a load"};
 const Parameter sums{"AHEAD", {2, 4, 8}, 4, "independent sums"};
 const Parameter chunks{
     "ITEMS", {2, 8, 64, 512}, 64, "work-items, each of its own work-group and with a chunk of its own"};
@@ -22,8 +23,8 @@ Launch of_vectors(const Case& at, std::int64_t count) {
 Launch some_each(const Case& at) { return of_vectors(at, vectors(at)); }
 Launch some_each_of_half(const Case& at) { return of_vectors(at, half_the_vectors(at)); }
 Launch one_each(const Case& at) { return launch_1d(vectors(at), at.parameter("LOCAL")); }
-Launch sixteen_bytes_each(const Case& at) {
-    const auto scalars = 16 / at.element_bytes();
+Launch a_pack_each(const Case& at) {
+    const auto scalars = at.parameter("BYTES") / at.element_bytes();
     return launch_1d(quotient_up(at.size("elements"), scalars), at.parameter("LOCAL"));
 }
 Launch a_chunk_each(const Case& at) { return launch_1d(at.parameter("ITEMS"), 1); }
@@ -65,9 +66,15 @@ Rule halves_hold_vectors() {
                            : std::to_string(at.size("elements")) + " elements are no two arrays of whole vectors";
             }};
 }
-Rule multiple_of_sixteen_bytes() {
-    return constraint([](const Case& at) { return at.size("elements") * at.element_bytes() % 16 == 0; },
-                      "the array is no multiple of 16 bytes");
+Rule whole_packs() {
+    return {.of_device = false, .unmet = [](const Case& at) {
+                const auto pack = at.parameter("BYTES"), element = at.element_bytes();
+                if (pack < element)
+                    return "an element has " + std::to_string(element) + " bytes, BYTES=" + std::to_string(pack);
+                return at.size("elements") * element % pack == 0
+                           ? std::string()
+                           : "the array is no multiple of " + std::to_string(pack) + " bytes";
+            }};
 }
 std::int64_t staged_bytes(const Case& at) { return at.parameter("LOCAL") * at.parameter("WIDTH") * at.element_bytes(); }
 
@@ -149,10 +156,10 @@ MicrobenchRows bandwidth_rows() {
          }},
         {{
              .name = "copy_packed",
-             .summary = "narrow elements by 16 bytes: a work-item takes what many would take, as one load",
-             .parameters = {local_size()},
-             .launch = sixteen_bytes_each,
-             .rules = {work_group_fits("LOCAL"), multiple_of_sixteen_bytes()},
+             .summary = "narrow elements by BYTES: a work-item takes what many would take, as one load",
+             .parameters = {local_size(), packed_bytes},
+             .launch = a_pack_each,
+             .rules = {work_group_fits("LOCAL"), whole_packs()},
              .family = "copy",
          },
          {

@@ -9,6 +9,11 @@ namespace {
 const std::vector<std::int64_t> sides = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 const Parameter across{"LOCAL_X", sides, 32, "work-items along a row of a work-group"};
 const Parameter down{"LOCAL_Y", sides, 8, "rows of a work-group"};
+const Parameter math{
+    "MATH",
+    {0, 1, 2, 3},
+    0,
+    "a difference by itself (0), the activation matrix's pow (1), then exp of the sum (2), that by pown (3)"};
 constexpr std::int64_t most_groups_down =
     65535;  // most work-groups of a launch in y on CUDA devices; kernels loop over the rest
 
@@ -39,7 +44,8 @@ Launch one_of_the_square_each(const Case& at) {
 }
 
 Work copying(const Case& at) { return moves("dram", 2 * double(elements(at) * at.element_bytes())); }
-// Reads both operands and writes the square once; `flops` operations for each pair of scalars that meet.
+// Reads both operands and writes the square once; `flops` operations for each pair of scalars that meet. A pow counts
+// as one of them, so that rates of all forms compare.
 Work every_pair_of_rows(const Case& at, double flops) {
     const auto operands = 2 * rows_of_a_half(at) * at.size("width");
     auto work = moves("dram", double(operands + square_of_a_half(at)) * double(at.element_bytes()));
@@ -135,7 +141,7 @@ MicrobenchRows block_rows() {
         {{
              .name = "cache_reuse",
              .summary = "squared distances of all pairs of rows of the source's halves, reread through the cache",
-             .parameters = {across, down},
+             .parameters = {across, down, math},
              .launch = one_of_the_square_each,
              .rules = {size, fits, only_for(real_dtypes), halves_of_rows()},
              .family = "cache_reuse",

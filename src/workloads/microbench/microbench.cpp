@@ -15,7 +15,8 @@ const std::vector<DType> all_dtypes = {DType::i8,  DType::u8,  DType::i16, DType
 const MicrobenchRows& table() {
     static const MicrobenchRows rows = [] {
         MicrobenchRows all;
-        for (const auto& part : {bandwidth_rows(), pattern_rows(), block_rows(), cache_rows(), arithmetic_rows()})
+        for (const auto& part :
+             {bandwidth_rows(), pattern_rows(), block_rows(), cache_rows(), arithmetic_rows(), execution_rows()})
             all.insert(all.end(), part.begin(), part.end());
         return all;
     }();

@@ -11,6 +11,7 @@ MicrobenchRows pattern_rows();     // ways of addressing, and their mends
 MicrobenchRows block_rows();       // shapes of work-groups
 MicrobenchRows cache_rows();       // small blocks read again and again; pointer chases
 MicrobenchRows arithmetic_rows();  // operations, and launches
+MicrobenchRows execution_rows();   // branches, and live values
 
 // The dtypes that a row is for.
 Rule only_for(std::vector<DType> dtypes);

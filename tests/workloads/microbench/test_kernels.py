@@ -64,3 +64,41 @@ def test_every_step_of_tensor_cores_adds_the_same_whole_numbers(variant: str) ->
     assert len(np.unique(after(1)[:16])) > 8
     assert after(1).shape == (256,)
     assert np.array_equal(after(1)[:32], after(1)[-32:])
+
+
+def tried(variant: str, outputs: int = 4096, trips: int = 3, width: int = 64, **parameters: int) -> oracle.Expected:
+    dtype = np.dtype(np.float32)
+    source = oracle.source(
+        variant if oracle.has_own_source(variant) else "", 4096, width, dtype, np.random.default_rng(0)
+    )
+    return oracle.expected(variant, oracle.Case(source, width, trips, parameters, outputs))
+
+
+def test_uniform_neighbours_take_one_path_and_divergent_ones_many() -> None:
+    own = tried("branches", PATHS=32, DIVERGENT=1, LENGTH=16).values
+    alike = tried("branches", PATHS=32, DIVERGENT=0, LENGTH=16).values
+    single = tried("branches", PATHS=1, DIVERGENT=0, LENGTH=16).values
+    # An item and the one 32 later have the same data: another result means another path.
+    assert np.array_equal(alike.reshape(-1, 64)[:, :32], alike.reshape(-1, 64)[:, 32:])
+    firsts = np.sort(alike.reshape(-1, 64)[:32, 0])
+    assert np.array_equal(own.reshape(-1, 32)[0], own.reshape(-1, 32)[1])
+    assert np.array_equal(single.reshape(-1, 32)[0], single.reshape(-1, 32)[1])
+    tolerance = tried("branches", PATHS=32, DIVERGENT=1, LENGTH=16).tolerance
+    assert np.diff(firsts).min() > 10 * float(np.max(tolerance))
+
+
+def test_long_branches_are_followed_from_where_their_start_is_forgotten() -> None:
+    """Trips by twice as many: what is left out of the oracle's loop changes nothing."""
+    few, many = (tried("branches", trips=trips, PATHS=4, DIVERGENT=1, LENGTH=64).values for trips in (400, 404))
+    assert np.abs(few - many).max() < 1e-12
+
+
+def test_the_forms_of_the_activation_matrix_follow_from_the_distances() -> None:
+    distances, pows, exps, by_pown = (tried("cache_reuse", outputs=1024, MATH=math) for math in range(4))
+    assert np.array_equal(distances.values, pows.values)
+    assert distances.tolerance == 0
+    assert np.allclose(exps.values, np.exp(-pows.values / 2**24), rtol=1e-14)
+    assert np.array_equal(exps.values, by_pown.values)
+    assert exps.values.std() > 100 * np.max(exps.tolerance)
+    # One term that is left out is seen: terms are a sixty-fourth of a sum, the tolerance far less.
+    assert np.max(pows.tolerance / np.maximum(pows.values, 1)) < 1e-4

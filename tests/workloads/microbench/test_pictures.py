@@ -15,57 +15,26 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from figures import outside, overlaps, widths
 from figures import words as lines_of
 from gpuopt.lab.report import Study
 from gpuopt.workloads.microbench import kernel_pictures as kernel_plots
 from gpuopt.workloads.microbench import pictures as device_plots
-
-Row = dict[str, Any]
-KIB, MIB, GIB = 2**10, 2**20, 2**30
-BYTES = {"int8": 1, "int16": 2, "float16": 2, "int32": 4, "float32": 4, "int64": 8, "float64": 8}
-CEILINGS = {
-    "DRAM": {"rate": 4264.0, "unit": "GB/s"},
-    "L2": {"rate": 9.1, "unit": "TB/s"},
-    "L1": {"rate": 31.0, "unit": "TB/s"},
-    "fp32 FMA": {"rate": 61.6, "unit": "TFLOP/s"},
-    "fp64 FMA": {"rate": 30800.0, "unit": "GFLOP/s"},
-}
-
-
-def row(variant: str, rate: float, family: str | None = None, **values: Any) -> Row:
-    """A measured row whose rate is `rate` GB/s (or GFLOP/s where `gb_s` is given as None)."""
-    median = 256 * MIB / max(rate, 1e-9) * 1e-6
-    return {
-        "kind": "search",
-        "workload": "microbench",
-        "role": "variant",
-        "variant": variant,
-        "configuration": variant,
-        "family": family or variant.partition("_")[0],
-        "params": {},
-        "sizes": {"bytes": 256 * MIB},
-        "dtype": "float32",
-        "status": "ok",
-        "reason": None,
-        "median_ms": median,
-        "ci_lo_ms": median * 0.99,
-        "ci_hi_ms": median * 1.01,
-        "gb_s": rate,
-        "gflop_s": None,
-        "device": "NVIDIA H200",
-        "driver": "580.159.04",
-        "protocol": "quick",
-        "gpuopt_version": "0.1.0",
-        "time_utc": "2026-11-21T08:00:00Z",
-        "flags": [],
-    } | values
-
-
-def failed(variant: str, reason: str, status: str = "unsupported", **values: Any) -> Row:
-    return row(variant, 0.0, **values) | {"status": status, "reason": reason, "gb_s": None, "median_ms": None}
+from workloads.microbench.made_rows import (
+    BYTES,
+    CEILINGS,
+    KIB,
+    MIB,
+    Row,
+    activation,
+    failed,
+    paths,
+    row,
+    values,
+    xs,
+    ys,
+)
 
 
 def copies() -> list[Row]:
@@ -116,12 +85,13 @@ def sweep(noise: float = 0.015) -> list[Row]:
 
 def shapes(sides: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)) -> list[Row]:
     rows = []
-    for variant in kernel_plots.BLOCKS:
+    for panel in kernel_plots.BLOCKS:
+        variant = "cache_reuse" if panel == "activation" else panel
         for x in sides:
             for y in sides:
                 if not 64 <= x * y <= 1024:
                     continue
-                params = {"LOCAL_X": x, "LOCAL_Y": y}
+                params = {"LOCAL_X": x, "LOCAL_Y": y} | ({"MATH": 1} if panel == "activation" else {})
                 sizes = {"bytes": 256 * MIB, "width": 8192}
                 if x * y == 1024 and variant == "tiled":
                     reason = f"{x * y * 12} bytes of local memory; the device has 49152"
@@ -172,6 +142,9 @@ PICTURES: dict[str, Any] = {
     "block_dimensions": lambda: device_plots.block_dimensions(shapes()),
     "block_dimensions_few": lambda: device_plots.block_dimensions(shapes((4, 8, 16, 32, 64))),
     "cache_types": lambda: device_plots.cache_types(caches()),
+    "branches": lambda: device_plots.branches(paths()),
+    "registers": lambda: device_plots.registers(values()),
+    "activation_matrix": lambda: device_plots.activation_matrix(activation()),
     "roofline": lambda: device_plots.roofline(ladder(), CEILINGS),
 }
 
@@ -193,14 +166,6 @@ def test_texts_stay_inside_and_off_each_other(figure: Figure) -> None:
     assert outside(figure) == []
 
 
-def xs(line: Line2D) -> list[float]:
-    return [float(x) for x in np.asarray(line.get_xdata())]
-
-
-def ys(line: Line2D) -> list[float]:
-    return [float(y) for y in np.asarray(line.get_ydata())]
-
-
 def test_each_names_device_driver_date_and_version(figure: Figure) -> None:
     said = words(figure)
     for fact in ("NVIDIA H200", "driver 580.159.04", "2026-11-21", "gpuopt 0.1.0"):
@@ -212,8 +177,8 @@ def test_data_types_show_mends_and_ceiling() -> None:
     left, right = figure.findobj(Axes)
     said = words(figure)
     assert "best copy: 4.26 TB/s" in said
-    assert "GTX480" in said
-    assert "HD5870" in said
+    assert "GTX 480" in said
+    assert "HD 5870" in said
     assert "1 point unsupported: OpenCL has no vectors of 5" in said
     assert "one element a work-item" in left.get_xlabel()
     chars = next(line for line in left.lines if len(xs(line)) == 6)  # without the structs' and the ceiling
@@ -258,7 +223,7 @@ def test_a_working_set_of_few_points() -> None:
 def test_block_dimensions_mark_best_and_usual() -> None:
     figure = device_plots.block_dimensions(shapes())
     maps = [ax for ax in figure.findobj(Axes) if ax.images]
-    assert len(maps) == len(kernel_plots.BLOCKS)
+    assert len(maps) == len(kernel_plots.BLOCKS) == 6
     for ax in maps:
         frames = [patch for patch in ax.patches if patch.get_linewidth() == 2.2]
         assert len(frames) == 2
@@ -325,6 +290,9 @@ DRAWERS = [
     device_plots.working_set,
     device_plots.block_dimensions,
     device_plots.cache_types,
+    device_plots.branches,
+    device_plots.registers,
+    device_plots.activation_matrix,
     lambda rows: device_plots.roofline(rows, CEILINGS),
 ]
 

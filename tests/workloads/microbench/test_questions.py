@@ -84,13 +84,13 @@ def test_block_dimensions(any_device: gpuopt.Device) -> None:
 
 def test_concurrency_asks_every_number_of_groups(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    survey = microbench._survey
+    survey = microbench.ask
 
     def few(wanted: list[Point], *rest: object) -> Study:
         asked.extend(point.configuration.parameters["GROUPS"] for point in wanted)
         return survey([point for point in wanted if point.configuration.parameters["GROUPS"] <= 2], *rest)
 
-    monkeypatch.setattr(microbench, "_survey", few)
+    monkeypatch.setattr(microbench, "ask", few)
     assert good(microbench.concurrency(device=any_device)) == {"waves"}
     waves = next(row for row in gpuopt.variants("microbench") if row.name == "waves")
     assert asked == next(p.levels for p in waves.parameters if p.name == "GROUPS")
@@ -109,6 +109,10 @@ def test_concurrency_asks_every_number_of_groups(any_device: gpuopt.Device, monk
         (lambda: microbench.cache_bandwidth("l9"), "use one of constant, local, image1d"),
         (lambda: microbench.access_pattern("diagonal"), "use one of adjacent, row"),
         (lambda: microbench.block_dimensions("copy3d"), "use one of copy2d, transpose"),
+        (lambda: microbench.activation_matrix("cosine"), "use one of pow, exp, pown, product"),
+        (lambda: microbench.activation_matrix(sizes=(0,)), "sizes: 0; a size is at least 1"),
+        (lambda: microbench.branches(3), "PATHS: 3 is not one of its levels for branches; use one of 1, 2, 4"),
+        (lambda: microbench.registers(100), "LIVE: 100 is not one of its levels for registers"),
         (lambda: microbench.special("gamma"), "use one of native_rsqrt"),
         (lambda: microbench.integer("add"), "use one of int_mad"),
         (lambda: microbench.tensor("mma_fp8"), "use one of mma_fp16, mma_bf16, mma_tf32"),
@@ -141,6 +145,9 @@ def test_the_cube_is_finite_and_without_twins(any_device: gpuopt.Device, quick: 
     known = {variant.family for variant in gpuopt.variants("microbench")}
     families = {point.fields()["family"] for point in points}
     assert {"copy", "adjacent", "constant", "local", "image2d", "cached", "copy2d", "tiled"} <= families <= known
+    assert {"branches", "registers", "cache_reuse"} <= families
+    pows = {p.configuration.parameters.get("LOCAL_X") for p in points if p.configuration.parameters.get("MATH") == 1}
+    assert {4, 8, 16, 32} <= pows
 
 
 def test_working_sets_reach_from_caches_to_memory(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,3 +173,41 @@ def test_the_table_of_points_has_units() -> None:
     text = sheet(rows).text(100)
     for expected in ("GB/s", "GFLOP/s", "G rsqrt/s", "ns", "no images here", "1.00 MB"):
         assert expected in text
+
+
+def test_branches_are_asked_with_and_without_divergence(any_device: gpuopt.Device) -> None:
+    study = microbench.branches((1, 4), 16, device=any_device)
+    assert good(study) == {"branches"}
+    assert {(row["params"]["PATHS"], row["params"]["DIVERGENT"]) for row in study.points} == {
+        (1, 0), (1, 1), (4, 0), (4, 1)
+    }  # fmt: skip
+    assert {row["flops"] / row["sizes"]["trips"] for row in study.points} == {
+        2 * 16 * 256 * 8 * any_device.compute_units
+    }
+
+
+def test_registers_are_asked_up_to_spilling(any_device: gpuopt.Device) -> None:
+    study = microbench.registers((8, 96), chained=True, local_size=64, device=any_device)
+    assert good(study) == {"registers"}
+    assert [row["params"]["LIVE"] for row in study.points] == [8, 96]
+    few, many = (row["flops"] / row["sizes"]["trips"] for row in study.points)
+    assert (few, many) == tuple(4 * n * 64 * 8 * any_device.compute_units for n in (64, 96))  # 8 values 8 times a trip
+
+
+@pytest.mark.parametrize(("form", "level"), [("pow", 1), ("exp", 2), ("pown", 3), ("product", 0)])
+def test_the_activation_matrix_is_asked_in_every_shape(form: str, level: int, device: gpuopt.Device) -> None:
+    points = questions.activation_points(device, (form,), (256,))
+    shapes = [(p.configuration.parameters["LOCAL_X"], p.configuration.parameters["LOCAL_Y"]) for p in points]
+    sizes = [x * y for x, y in shapes]
+    assert (sizes.count(256), sizes.count(512)) == (9, 10)
+    assert [shape for shape in shapes if shape[0] * shape[1] == 1024] == [(8, 128)]
+    assert {p.configuration.parameters["MATH"] for p in points} == {level}
+    assert {(p.bytes, p.width) for p in points} == {(2 * 256 * 256 * 4, 256)}
+
+
+def test_the_activation_matrix_is_timed(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "_ACTIVATION_SHAPES", ((8, 32), (16, 16), (8, 64)))
+    study = microbench.activation_matrix("exp", (64,), device=any_device)
+    assert good(study) == {"cache_reuse"}
+    assert len(study.points) == 3
+    assert {row["flops"] for row in study.points} == {3 * 64**3}

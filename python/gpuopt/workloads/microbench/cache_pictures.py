@@ -28,16 +28,12 @@ from gpuopt.lab.show.canvas import (
     skipped_text,
 )
 from gpuopt.lab.show.style import COLOURS, DOT, FAINT, HOLLOW, INK, bar_axes
+from gpuopt.papers import findings
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-CACHES_IN_THE_PAPER = (
-    "Yang et al. 2012, Figure 13: constant memory over local memory 2.05x on a GTX480 and 4.83x on an HD5870; textures"
-    " above local memory on the HD5870, below it on the GTX480."
-)
 
 _PLACE = {"constant": 0, "local": 1, "image1d": 2, "image2d": 3, "cached": 4}
 
@@ -62,7 +58,7 @@ def cache_types(rows: Rows) -> Figure:
     keys = sorted(best)
     unit = next((best[key] for key in keys if key[0] == _PLACE["local"]), None)
     height = 1.9 + 0.42 * len(keys)
-    lines = [CACHES_IN_THE_PAPER, skipped_text(failed, doubted), provenance(good)]
+    lines = [findings.of("microbench")["caches"].sentence, skipped_text(failed, doubted), provenance(good)]
     figure, part = captioned_picture(title, height, lines)
     axes = part.subplots(1, 2 if unit else 1, squeeze=False, width_ratios=[1.6, 1] if unit else [1])[0]
     places = [float(i) for i in range(len(keys))]
@@ -118,7 +114,7 @@ def _ratios(ax: Axes, keys: list[tuple[int, int, str]], ratios: list[float], col
             **LIFT,
         )
         if key[:2] == (_PLACE["constant"], 0):
-            quoted = [(2.05, "GTX480"), (4.83, "HD5870")]
+            quoted = [(value.number, value.device) for value in findings.of("microbench")["caches"].values]
             for paper, device in quoted:
                 ax.plot(paper, y, zorder=5, **HOLLOW)
                 label = f"{paper:g} {device}"

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
+from gpuopt import papers
 from gpuopt.lab.rows.groups import section
 from gpuopt.lab.rows.schema import Row, levels, number_of
 from gpuopt.lab.rows.table import quantity, significant
@@ -32,19 +33,21 @@ from gpuopt.lab.show.canvas import (
     working_set_bytes,
 )
 from gpuopt.lab.show.style import COLOURS, DOT, FAINT, INK, MODEL
+from gpuopt.papers import findings
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# A kernel: what it does, and what the paper found with it.
+# A panel: what its kernel does, and a remark of ours where no paper found something with it.
 BLOCKS = {
-    "copy2d": ("no reuse", "GTX480: 32x8 beats 16x16 by up to 8 %, 8x32 loses; HD5870 wants 64 across"),
+    "copy2d": ("no reuse", None),
     "transpose": ("no reuse", "not in the paper: either loads or stores stride"),
     "transpose_tile": ("through local tiles", "not in the paper: loads and stores both go along rows"),
-    "tiled": ("matrix product, local tiles", "GTX480: 32x16 beats 16x16 by 12 %, 32x32 loses to it"),
-    "cache_reuse": ("pairwise distances, reuse in caches", "GTX480: 8x32 beats 16x16 by up to 77 %"),
+    "tiled": ("matrix product, local tiles", None),
+    "activation": ("distances by pow, reuse in caches", None),
+    "cache_reuse": ("distances, reuse in caches", "not in the paper: the activation matrix without its pow"),
 }
 
 
@@ -57,19 +60,20 @@ def block_dimensions(rows: Rows) -> Figure:
     Takes rows with the parameters LOCAL_X and LOCAL_Y. Where a kernel was measured at several sizes or types, those
     with the most shapes (then the largest) are drawn.
     """
-    everything = [row for row in variant_rows(rows) if row["variant"] in BLOCKS and _shape(row)]
+    everything = [row for row in variant_rows(rows) if _panel(row) and _shape(row)]
     good, failed = measured_points(everything)
     title = "Work-group shapes"
     if not good:
         return empty_picture(title, failed)
-    panels = {name: _one_case([row for row in good if row["variant"] == name]) for name in BLOCKS}
+    panels = {name: _one_case([row for row in good if _panel(row) == name]) for name in BLOCKS}
     panels = {name: same for name, same in panels.items() if same}
-    refused = {name: {_shape(row) for row in failed if row["variant"] == name} for name in panels}
+    refused = {name: {_shape(row) for row in failed if _panel(row) == name} for name in panels}
     columns = 2 if len(panels) > 1 else 1
     down = -(-len(panels) // columns)
+    source = papers.short(findings.of("microbench")["copy2d"].paper)
     note = (
         "A number is the rate in percent of the same kernel's with 16x16 work-items, or of the best where that was not"
-        " measured; colour runs from none to the kernel's best rate. Findings: Yang et al. 2012, V.B."
+        f" measured; colour runs from none to the kernel's best rate. Findings: {source}, V.B."
     )
     drawn = [row for same in panels.values() for row in same]
     cases = {(str(row["dtype"]), working_set_bytes(row), (row["sizes"] or {}).get("width")) for row in drawn}
@@ -96,6 +100,14 @@ def block_dimensions(rows: Rows) -> Figure:
     return figure
 
 
+def _panel(row: Row) -> str | None:
+    """The panel of `BLOCKS` that a row is in: the activation matrix as printed has its own, its other forms none."""
+    name = str(row["variant"])
+    if name == "cache_reuse":
+        name = {0: "cache_reuse", 1: "activation"}.get(levels(row).get("MATH", 0), "")
+    return name if name in BLOCKS else None
+
+
 def _shape(row: Row) -> tuple[int, int] | None:
     own = levels(row)
     return (own["LOCAL_X"], own["LOCAL_Y"]) if {"LOCAL_X", "LOCAL_Y"} <= set(own) else None
@@ -110,8 +122,9 @@ def _one_case(rows: list[Row]) -> list[Row]:
 
 
 def _heat_map(ax: Axes, name: str, rows: list[Row], refused: set[tuple[int, int] | None]) -> None:
-    what, finding = BLOCKS[name]
-    flops = all(row["gflop_s"] for row in rows) and name in ("tiled", "cache_reuse")
+    what, remark = BLOCKS[name]
+    finding = remark or findings.of("microbench")[name].says
+    flops = all(row["gflop_s"] for row in rows) and name in ("tiled", "cache_reuse", "activation")
     value: Callable[[Row], float] = (lambda row: number_of(row, "gflop_s")) if flops else gb_s_of
     rates = {shape: value(row) for row in rows if (shape := _shape(row))}
     best = max(rates, key=lambda shape: rates[shape])

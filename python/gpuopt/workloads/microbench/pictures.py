@@ -1,7 +1,7 @@
 """Pictures of a device from the rows of its microbenchmarks: one device a picture, what the papers found beside it.
 
-The papers' figures are prose of Yang, Xiang, Mantor and Zhou, "Fixing Performance Bugs", ICPP 2012: its Figures 1, 2,
-5, 7 and 13 came without numbers that could be drawn.
+What the papers found is read from ``papers/findings/microbench.json``. The figures of Yang 2012 (1, 2, 5, 7, 9 and 13)
+have no numbers of their own: those of the text are drawn.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from gpuopt.lab.show.canvas import (
 )
 from gpuopt.lab.show.style import INK, MODEL
 from gpuopt.workloads.microbench.cache_pictures import cache_types
+from gpuopt.workloads.microbench.execution_pictures import activation_matrix, branches, knee, registers
 from gpuopt.workloads.microbench.kernel_pictures import block_dimensions, roofline
 from gpuopt.workloads.microbench.type_pictures import data_types, vector_name
 
@@ -129,10 +130,21 @@ def _draw_levels(ax: Axes, found: list[levels.Level], sizes: Sequence[int]) -> N
 def save(study: Study, directory: Path) -> list[Path]:
     """Writes the pictures of a microbenchmark study into ``directory``; returns what was written."""
     paths = []
-    for draw in (data_types, working_set, block_dimensions, cache_types):
+    for draw in (data_types, working_set, block_dimensions, activation_matrix, cache_types, branches, registers):
         paths.append(directory / f"{draw.__name__}.png")
         draw(study.points).savefig(paths[-1], dpi=150)
     return paths
 
 
-__all__ = ["block_dimensions", "cache_types", "data_types", "roofline", "save", "working_set"]
+__all__ = [
+    "activation_matrix",
+    "block_dimensions",
+    "branches",
+    "cache_types",
+    "data_types",
+    "knee",
+    "registers",
+    "roofline",
+    "save",
+    "working_set",
+]

@@ -50,6 +50,19 @@ def element(dtype: str) -> tuple[str, dict[str, int]]:
     )
 
 
+DATA_TYPES = (
+    *("char", "char2", "char4", "char16", "short", "short2", "short4", "half", "half2", "half4", "int", "int4"),
+    *("float", "float2", "float3", "float4", "float8", "float16"),
+    *("double", "double2", "double4", "double8", "long", "long2"),
+    *("struct3", "struct5", "struct8", "struct16", "struct32"),
+)
+
+
+def packs(scalar: str) -> tuple[int, ...]:
+    """Return the bytes of a load by which packed copies of a type are measured: a float's, the paper's, and 16."""
+    return (4, 16) if np.dtype(scalar).itemsize < 4 else (16,)
+
+
 # By kind: the family, the working sets in bytes on a GPU and on a CPU (whole device), and the levels to measure.
 CACHES: dict[str, tuple[str, tuple[tuple[int, ...], tuple[int, ...]], Levels]] = {
     "constant": ("constant", ((16384,), (16384,)), {"UNIFORM": (0, 1), "WIDTH": (1, 4)}),
@@ -175,7 +188,9 @@ def trips_for(device: Device, configuration: Configuration, scalar: str, size: i
     if two["load"] > one["load"]:
         return _LOADS
     wanted = _RUN["cpu" if device.type == "cpu" else "gpu"]
-    needed = [wanted[kind] / (two[kind] - one[kind]) for kind in wanted if two[kind] > one[kind]]
+    # A CPU's compiler finds no lanes for these: they run at the latency of their steps.
+    share = 1 / 32 if device.type == "cpu" and exact.variant in ("branches", "registers") else 1.0
+    needed = [share * wanted[kind] / (two[kind] - one[kind]) for kind in wanted if two[kind] > one[kind]]
     return 1 << max(2, round(math.log2(max(min(needed), 1)))) if needed else 1
 
 
@@ -205,8 +220,8 @@ _STREAM_TYPES = {
 
 
 def cube(device: Device, quick: bool = False) -> list[Point]:
-    """Return the points of a whole survey, data type x width x pattern x memory x working set: four to five hundred, a
-    quarter of them where ``quick``."""
+    """Return the points of a whole survey, data type x width x pattern x memory x working set, shapes of work-groups,
+    branches and live values: about six hundred, a quarter of them where ``quick``."""
     gpu = device.type != "cpu"
     found: list[Point] = []
 
@@ -223,7 +238,7 @@ def cube(device: Device, quick: bool = False) -> list[Point]:
             ask(copies, {"WIDTH": width, "AHEAD": ahead}, dtype)
             for family in () if quick else ("read", "write"):
                 ask(shapes(family, None, device, dtype, {"WIDTH": 2}), {"WIDTH": width}, dtype)
-        ask([row for row in family_rows("copy") if row.name == "copy_packed"], {}, dtype)
+        ask([row for row in family_rows("copy") if row.name == "copy_packed"], {"BYTES": packs(dtype)}, dtype)
     for width in (5, 32) if quick else (3, 5, 8, 16, 32):
         ask(copies, {"WIDTH": width, "STRUCT": 1, "AHEAD": 1})
         vias = (1,) if quick else tuple(via for via in (1, 2) if width % via == 0)
@@ -239,6 +254,13 @@ def cube(device: Device, quick: bool = False) -> list[Point]:
         ask(fitting("cached", device), {"WIDTH": 4 if gpu else 16}, size=size)
     for kernel in BLOCK_KERNELS:
         found.extend(block_points(device, kernel, None, quick))
+    found.extend(activation_points(device, ("pow",), quick=quick))
+    if not quick:
+        found.extend(activation_points(device, ("exp", "pown"), _activation_sizes(device)[:1]))
+    ask(family_rows("branches"), {**BRANCHES, "LENGTH": 64} if quick else BRANCHES, size=16384)
+    ask(family_rows("registers"), {**LIVE_VALUES, "CHAINED": 0} if quick else LIVE_VALUES, size=16384)
+    if not quick:
+        ask(family_rows("registers"), {**LIVE_VALUES, "CHAINED": 0, "LOCAL": 1024}, size=16384)
     return found
 
 
@@ -270,4 +292,40 @@ def block_points(device: Device, kernel: str, width: int | None, quick: bool = F
     for x, y in _COMMON_SHAPES if quick else every:
         levels = {"LOCAL_X": x, "LOCAL_Y": y}
         found += points(device, family_rows(kernel), "float32", size, levels, width=width)
+    return found
+
+
+# The activation matrix of Yang 2012, Figure 8, by form: the level of MATH.
+ACTIVATIONS = {"pow": 1, "exp": 2, "pown": 3, "product": 0}
+_ACTIVATION_SHAPES = (
+    *((x, y) for x, y in itertools.product(_SIDES, _SIDES) if x * y in (256, 512)),
+    (8, 128),
+)
+_FIGURE_9 = ((4, 64), (8, 32), (16, 16), (32, 8), (8, 64), (8, 128))
+BRANCHES: Levels = {"PATHS": (1, 2, 4, 8, 16, 32), "DIVERGENT": (0, 1), "LENGTH": (16, 64)}
+LIVE_VALUES: Levels = {
+    "LIVE": (8, 16, 32, 64, 96, 124, 128, 160, 192, 224, 255, 256, 320, 512),
+    "CHAINED": (0, 1),
+    "LOCAL": 256,
+}
+
+
+def _activation_sizes(device: Device) -> tuple[int, ...]:
+    return (1024, 2048, 4096) if device.type != "cpu" else (256, 512)
+
+
+def activation_points(
+    device: Device, forms: Iterable[str], sizes: Iterable[int] | None = None, quick: bool = False
+) -> list[Point]:
+    """Return the points of the activation matrix of ``sizes`` x ``sizes`` arrays: every shape of work-group of 256 and
+    512 items, and 8 x 128; where ``quick``, those of the paper's text at the smallest size."""
+    known = _activation_sizes(device)
+    found: list[Point] = []
+    for size, form in itertools.product(sizes or (known[:1] if quick else known), forms):
+        if size < 1:
+            raise ParameterError(f"sizes: {size}; a size is at least 1")
+        for x, y in _FIGURE_9 if quick else _ACTIVATION_SHAPES:
+            if x * y <= device.max_work_group_size:
+                levels = {"LOCAL_X": x, "LOCAL_Y": y, "MATH": ACTIVATIONS[form]}
+                found += points(device, family_rows("cache_reuse"), "float32", 8 * size * size, levels, width=size)
     return found

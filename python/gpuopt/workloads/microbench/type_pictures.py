@@ -34,6 +34,7 @@ from gpuopt.lab.show.canvas import (
 )
 from gpuopt.lab.show.points import OPENCL_NAMES
 from gpuopt.lab.show.style import COLOURS, FAINT, INK, bar_axes
+from gpuopt.papers import findings
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -42,11 +43,6 @@ if TYPE_CHECKING:
 
 # What OpenCL calls NumPy's types; bytes of each.
 SCALARS = {scalar: (name, np.dtype(scalar).itemsize) for scalar, name in OPENCL_NAMES.items()}
-
-TYPES_IN_THE_PAPER = (
-    "Yang et al. 2012, Figures 1 and 2: on a GTX480 only float, float2 and float4 copy well, all others much slower; on"
-    " an HD5870 float2 is best and all is good up to float16. With both mends every type is close to the peak on both."
-)
 
 
 def data_types(rows: Rows) -> Figure:
@@ -80,7 +76,8 @@ def data_types(rows: Rows) -> Figure:
     told = "one element a work-item" if ahead <= {1} else f"AHEAD={joined([str(a) for a in sorted(ahead)])}"
     height = max(4.6, 1.9 + 0.42 * len(pairs))
     about = f"arrays of {size_text(largest)}" if largest else ""
-    figure, part = captioned_picture(title, height, [TYPES_IN_THE_PAPER, skipped_text(failed), provenance(good, about)])
+    printed = findings.of("microbench")["types"].sentence
+    figure, part = captioned_picture(title, height, [printed, skipped_text(failed), provenance(good, about)])
     axes = part.subplots(1, 2 if pairs else 1, squeeze=False, width_ratios=[1.5, 1] if pairs else [1])[0]
     handles = _type_dots(axes[0], plain_dots, mended, best, told)
     if pairs:
@@ -164,7 +161,7 @@ def _type_dots(
 def _said(row: Row) -> str:
     kind, width, struct = _type(row)
     if row["variant"] == "copy_packed":
-        return f"{vector_name(kind, 1)} by 16 bytes"
+        return f"{vector_name(kind, 1)} by {level_of(row, 'BYTES', 16)} bytes"
     if row["variant"] == "copy_staged":
         return f"struct of {width} {vector_name(kind, 1)} through local memory"
     ahead = level_of(row, "AHEAD", 1)
@@ -198,5 +195,5 @@ def _mends(
     ax.set_xlabel("GB/s, and share of the best copy", fontsize=9)
     return [
         Patch(color=COLOURS[PAPER], label="the type itself"),
-        Patch(color=COLOURS[OURS], label="mended: packed to 16 bytes, or staged in local memory"),
+        Patch(color=COLOURS[OURS], label="mended: packed, or staged in local memory"),
     ]

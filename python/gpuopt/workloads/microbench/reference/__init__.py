@@ -65,9 +65,9 @@ _MISSING = object()
 
 
 def _find(name: str, default: Any = _MISSING) -> Any:
-    from gpuopt.workloads.microbench.reference import arithmetic, bandwidth, blocks, caches, patterns
+    from gpuopt.workloads.microbench.reference import arithmetic, bandwidth, blocks, caches, execution, patterns
 
-    for module in (bandwidth, patterns, blocks, caches, arithmetic):
+    for module in (bandwidth, patterns, blocks, caches, arithmetic, execution):
         if hasattr(module, name):
             return getattr(module, name)
     if default is _MISSING:

@@ -43,9 +43,22 @@ def tiled(case: Case) -> Expected:
 source_cache_reuse = source_tiled
 
 
+POW_ULP, EXP_ULP = 16, 4  # errors that OpenCL allows pow and pown, and exp of either precision
+SCALE = float(1 << 24)  # of the sums under exp
+
+
 def cache_reuse(case: Case) -> Expected:
     a, b = halves(case)
     # |a|^2 + |b|^2 - 2 a.b: exact, of whole numbers in fp64
     distances = np.add.outer((b * b).sum(axis=1), (a * a).sum(axis=1)) - 2 * (b @ a.T)
-    reach = 4 * case.width * float(np.abs(case.source).max()) ** 2
-    return Expected(distances.ravel(), rounding(case, case.width, reach))
+    distances = distances.ravel()
+    if case["MATH"] == 0:
+        reach = 4 * case.width * float(np.abs(case.source).max()) ** 2
+        return Expected(distances, rounding(case, case.width, reach))
+    # Each term is off by the error of pow, each addition by half an ulp of a partial sum, which the whole one bounds.
+    eps = float(np.finfo(case.source.dtype).eps)
+    errors = eps * (POW_ULP + case.width / 2) * distances
+    if case["MATH"] == 1:
+        return Expected(distances, errors)
+    values = np.exp(-distances / SCALE)
+    return Expected(values, values * (np.expm1((errors + eps * distances) / SCALE) + EXP_ULP * eps))

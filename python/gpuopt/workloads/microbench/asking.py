@@ -1,0 +1,69 @@
+"""What the functions of `gpuopt.microbench` share: their common arguments, and the survey that answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpuopt._core import Device, ParameterError
+from gpuopt.lab.report import Study
+from gpuopt.lab.run.survey import survey
+from gpuopt.selection import Selector, select
+from gpuopt.workloads.microbench.points import Point, TransferPoint
+from gpuopt.workloads.microbench.questions import Levels, element, family_rows, points, shapes, widest
+
+
+def ask(wanted: Sequence[Point | TransferPoint], device: Device, how: dict[str, Any]) -> Study:
+    """Survey the points. Raises ParameterError for an argument that is none of a survey's."""
+    if unknown := set(how) - {"protocol", "store", "progress"}:
+        raise ParameterError(
+            f"{', '.join(sorted(unknown))}: no such argument; a question also takes protocol, store and progress"
+        )
+    return survey(wanted, device=device, **how)
+
+
+def stream(
+    family: str,
+    dtype: str,
+    size: int | None,
+    pattern: str | None,
+    local_size: int | None,
+    device: Selector,
+    how: dict[str, Any],
+) -> Study:
+    """Survey a streaming family: read, write or triad."""
+    chosen = select(device)
+    scalar, levels = element(dtype)
+    if levels["STRUCT"]:
+        raise ParameterError(f"dtype: a {family} of structs is not offered; copy_bandwidth takes them")
+    ahead = {"AHEAD": (4, 8) if chosen.type == "cpu" else (1, 4, 16)}
+    rows = shapes(family, pattern or by_size(local_size), chosen, scalar, {**levels, "WIDTH": 2})
+    return ask(points(chosen, rows, scalar, size, {**levels, **ahead, **local(local_size)}), chosen, how)
+
+
+def named(family: str, name: str | None, argument: str, scalar: str, device: Selector, how: dict[str, Any]) -> Study:
+    """Survey one variant of a family, or all where ``name`` is None. Raises ParameterError for an unknown one."""
+    rows = {row.name: row for row in family_rows(family)}
+    if name is not None and name not in rows:
+        raise ParameterError(f"{argument}: {name!r} is none; use one of {', '.join(rows)}")
+    chosen = select(device)
+    wanted = points(chosen, [rows[name]] if name else list(rows.values()), scalar, 16384, {"WIDTH": widest(chosen)})
+    return ask(wanted, chosen, how)
+
+
+def execution(
+    family: str, levels: Levels, asked: Mapping[str, Any], dtype: str, device: Selector, how: dict[str, Any]
+) -> Study:
+    """Survey a family at ``levels``, but what was asked for instead where that is not None: a level or several."""
+    given = {name: one if isinstance(one, int) else tuple(one) for name, one in asked.items() if one is not None}
+    chosen = select(device)
+    return ask(points(chosen, family_rows(family), element(dtype)[0], 16384, {**levels, **given}), chosen, how)
+
+
+def by_size(local_size: int | None) -> str | None:
+    """Return the pattern that has a work-group size, where one is given."""
+    return None if local_size is None else "coalesced"
+
+
+def local(size: int | None) -> dict[str, int]:
+    return {} if size is None else {"LOCAL": size}
