@@ -247,7 +247,7 @@ def activation_matrix(
         ``"pow"``: the loop as the paper prints it; ``"exp"``: with exp of the sum behind it, ``"pown"``: that with the
         square by pown, ``"product"``: the squared distance alone, no pow. None measures all.
     sizes
-        N; None takes 1024, 2048 and 4096, on a CPU 256 and 512.
+        N; None takes 1024, 2048 and 4096, on a CPU 128 and 256.
 
     Rates count a difference, a square and an addition a pair of scalars, whatever the form.
     """

@@ -116,7 +116,7 @@ def types(places: Places) -> Table:
             cells: list[Cell] = []
             for points in places.values():
                 cells.append(points.rate("copy(STRUCT=0, WIDTH=1)", dtype=dtype))
-                cells.append(points.rate("copy_packed", dtype=dtype))
+                cells.append(points.rate("copy_packed(BYTES=16)", dtype=dtype))
             lines.append((shown, *cells))
         for width in (5, 32):
             cells = []
@@ -153,13 +153,14 @@ def shapes(places: Places) -> Table:
         ("tiled", "gflop_s", "tiled product, GFLOP/s"),
         ("cache_reuse", "gflop_s", "product by caches, GFLOP/s"),
     ]
+    form = {"cache_reuse": ", MATH=0"}
 
     def made() -> list[Line]:
         return [
             (
                 f"{x} x {y}",
                 *(
-                    points.rate(f"{name}(LOCAL_X={x}, LOCAL_Y={y})", field)
+                    points.rate(f"{name}(LOCAL_X={x}, LOCAL_Y={y}{form.get(name, '')})", field)
                     for points in places.values()
                     for name, field, _ in names
                 ),

@@ -11,7 +11,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from gpuopt import lab
+from gpuopt import _core, lab
+from gpuopt.configuration import variants
 from gpuopt.lab import Study
 
 ROOT = Path(__file__).parents[2]
@@ -131,7 +132,15 @@ def matches(row: Row, name: str) -> bool:
     if variant != row.get("variant") or "=" not in levels:
         return False
     wanted = dict(level.split("=") for level in levels.split(", "))
-    return all(str((row.get("params") or {}).get(key)) == level for key, level in wanted.items())
+    own = _standard(str(row.get("workload")), variant) | (row.get("params") or {})
+    return all(str(own.get(key)) == level for key, level in wanted.items())
+
+
+@cache
+def _standard(workload: str, variant: str) -> dict[str, int]:
+    """The standard levels of a variant: a row of before a parameter was added is at that one's."""
+    tables = variants(workload) if workload in _core.workload_names() else []
+    return {p.name: p.standard for row in tables if row.name == variant for p in row.parameters}
 
 
 @dataclass(frozen=True)

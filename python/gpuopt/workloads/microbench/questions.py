@@ -311,7 +311,7 @@ LIVE_VALUES: Levels = {
 
 
 def _activation_sizes(device: Device) -> tuple[int, ...]:
-    return (1024, 2048, 4096) if device.type != "cpu" else (256, 512)
+    return (1024, 2048, 4096) if device.type != "cpu" else (128, 256)  # pow is slow there
 
 
 def activation_points(
