@@ -12,6 +12,7 @@ from study_rows import Row, row, timed
 pytest.importorskip("matplotlib")
 
 from matplotlib.axes import Axes
+from matplotlib.text import Text
 
 import gpuopt
 from figures import widths, words
@@ -58,6 +59,7 @@ def test_bars_are_updates_a_second_beside_the_papers_gains() -> None:
     for said in ("in buffers or in images", "63 x 100 x 100 voxels, 792 views of 64 x 736"):
         assert said in told
     assert "it is for an arc" not in told
+    assert "x" not in [text.get_text() for text in figure.findobj(Text)]  # a step whose gain the paper does not print
 
 
 def test_rows_of_several_devices_are_refused() -> None:

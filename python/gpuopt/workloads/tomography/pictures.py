@@ -41,11 +41,12 @@ ITERATIONS = 10  # as many as the paper's
 
 def save(study: Study, directory: str | Path, device: Device | None = None) -> list[Path]:
     """Writes the pictures of a study into ``directory``, which is made if it is missing; with a ``device`` also the
-    images that SART makes there. Returns the paths written."""
+    images that SART makes there, on a GPU of the paper's regions too. Returns the paths written."""
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
     drawn = {"rates": rates(study)} | ({"sart": sart(device)} if device is not None else {})
-    if device is not None and cpp_loops.compiler() is not None:
+    # A CPU would take minutes; results/tomography_regions.py draws them there.
+    if device is not None and device.type != "cpu" and cpp_loops.compiler() is not None:
         drawn["regions"] = regions([compare(name, device, views=FEW_VIEWS) for name in REGIONS], device.name)
     paths = []
     for name, figure in drawn.items():
@@ -172,7 +173,7 @@ def _printed(printed: dict[str, Any] | None) -> str:
     if printed is None:
         return ""
     ends = [printed[name] for name in ("speedup", "speedup_least", "speedup_most") if printed.get(name)]
-    return " to ".join(f"{end:g}" for end in ends) + "x"
+    return " to ".join(f"{end:g}" for end in ends) + "x" if ends else ""
 
 
 def _name(row: Row) -> str:

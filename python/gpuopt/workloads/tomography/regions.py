@@ -104,11 +104,11 @@ def compare(
     chosen = REGIONS[region]
     geometry, volume = chosen.scan(views)
     projections = chosen.phantom.project(geometry)
-    operators: dict[str, Operator] = {
-        str(variant): Projector(geometry, volume, "fast", device, variant=variant) for variant in variants
-    }
-    operators["C++ loops"] = LoopProjector(geometry, volume)
-    found = [_reconstructed(name, operator, projections, iterations) for name, operator in operators.items()]
+    found = []
+    for variant in variants:  # one projector at a time: each keeps plans for every view
+        operator = Projector(geometry, volume, "fast", device, variant=variant)
+        found.append(_reconstructed(str(variant), operator, projections, iterations))
+    found.append(_reconstructed("C++ loops", LoopProjector(geometry, volume), projections, iterations))
     return Comparison(chosen, geometry.views, chosen.phantom.sample(volume), found)
 
 
