@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from gpuopt import Configuration
+from gpuopt.configuration import complete
 from gpuopt.workloads.common import rounding
 from gpuopt.workloads.gemm import reference as oracle
 
-PLAIN = Configuration("naive", LOCAL_X=16, LOCAL_Y=1)  # one program for most of what is not about kernels
+# One program for most of what is not about kernels.
+PLAIN = complete("gemm", Configuration("naive", LOCAL_X=16, LOCAL_Y=1))
 DRAW = np.random.default_rng(7)
 
 

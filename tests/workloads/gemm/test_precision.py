@@ -135,7 +135,7 @@ def test_a_precision_and_a_variant_agree(any_device: gpuopt.Device, monkeypatch:
 def test_numbers_that_do_not_fit_go_another_way(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """ "fast_fp32" takes the next way where one refuses the operands, and lets no other fault pass."""
     computed, tried = _core.gemm, []
-    last = Configuration("naive", LOCAL_X=16, LOCAL_Y=1)
+    last = PLAIN
     monkeypatch.setattr("gpuopt.workloads.gemm.operation.fallbacks", lambda *arguments: [Configuration("tile"), last])
 
     def refusing(*arguments: Any) -> Any:
