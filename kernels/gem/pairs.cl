@@ -18,50 +18,51 @@
 
 // A specialized kernel tests no flag, not even for what it loads.
 #if SPECIALIZED
-#define SHIFT_OF(vertex) shifts[SALT ? (vertex) : 0]
+#define SHIFTED(vertex) (SALT ? (vertex) : 0)
 #else
-#define SHIFT_OF(vertex) shifts[salt_here ? (vertex) : 0]
+#define SHIFTED(vertex) (salt_here ? (vertex) : 0)
 #endif
 
-// Where a work-item's vertex lives: VERTEX 0 global memory, 1 local, 2 private.
+// Where a work-item's vertex lives: VERTEX 0 global memory, 1 local, 2 private. What lives in memory is read there for each pair: `still`
+// is 0, which no compiler knows; it would else keep the value in a register, and make one of the paper's steps of another.
+#define HERE(i) ((i) & still)
 #if VERTEX == 1
-#define POINT own_points[lane]
-#define SHIFT own_shifts[lane]
+#define POINT(i) own_points[lane + HERE(i)]
+#define SHIFT(i) own_shifts[lane + HERE(i)]
 #elif VERTEX == 2
-#define POINT own_point
-#define SHIFT own_shift
+#define POINT(i) own_point
+#define SHIFT(i) own_shift
 #else
-#define POINT points[vertex]
-#define SHIFT SHIFT_OF(vertex)
+#define POINT(i) points[vertex + HERE(i)]
+#define SHIFT(i) shifts[shifted + HERE(i)]
 #endif
 
 #if REGISTER_SUM
-#define ADD(term) sum += term;
+#define ADD(i, term) sum += term;
 #else
-#define ADD(term)                                         \
-    {                                                     \
-        const REALV added = term; /* once, for all lanes */ \
-        if (live) phi[vertex] += SUM_OF_LANES(added);     \
+#define ADD(i, term)                                               \
+    {                                                              \
+        const REALV added = term; /* once, for all lanes */        \
+        if (live) phi[vertex + HERE(i)] += SUM_OF_LANES(added);    \
     }
 #endif
 
 #if FORM == 0
-#define TERM \
-    literal_term(dx, dy, dz, atom.charge, atom.depth, SHIFT, POINT.w, model, region, salt, part)
+#define TERM literal_term(dx, dy, dz, atom.charge, atom.depth, shift, point.w, model, region, salt, part)
 #else
 #define TERM                                                                                                          \
     atom.charge *minimal_term(                                                                                        \
         NOT_NEARER(fma(dx, dx, fma(dy, dy, dz * dz))),                                                                \
-        NOT_NEARER(fma(dx + SHIFT.x, dx + SHIFT.x, fma(dy + SHIFT.y, dy + SHIFT.y, (dz + SHIFT.z) * (dz + SHIFT.z)))), \
-        atom.depth, \
-        (model[SIZE] - POINT.w) * (model[SIZE] + POINT.w), model)
+        NOT_NEARER(fma(dx + shift.x, dx + shift.x, fma(dy + shift.y, dy + shift.y, (dz + shift.z) * (dz + shift.z)))), \
+        atom.depth, (model[SIZE] - point.w) * (model[SIZE] + point.w), model)
 #endif
 #define PAIR(i)                                                                             \
     {                                                                                       \
         BEFORE_LOAD(i)                                                                      \
         const ATOM atom = LOAD_ATOM(i);                                                     \
-        const REALV dx = POINT.x - atom.x, dy = POINT.y - atom.y, dz = POINT.z - atom.z;    \
-        ADD(TERM)                                                                           \
+        const REAL4 point = POINT(i), shift = SHIFT(i);                                     \
+        const REALV dx = point.x - atom.x, dy = point.y - atom.y, dz = point.z - atom.z;    \
+        ADD(i, TERM)                                                                        \
     }
 #if UNROLL == 1
 #define PAIRS(i) PAIR(i)
@@ -76,6 +77,7 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gem_pairs(GEM_ARG
     const int lane = get_local_id(0);
 #endif
     const bool live = (int)get_global_id(0) < count;
+    const int still = part_here >> 8;
     const int vertex = first + (live ? (int)get_global_id(0) : 0);
 #if !STAGED
     if (!live) return;
@@ -87,10 +89,12 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gem_pairs(GEM_ARG
 #endif
 #if VERTEX == 1
     local REAL4 own_points[LOCAL], own_shifts[LOCAL];
-    POINT = points[vertex];
-    SHIFT = SHIFT_OF(vertex);
+    own_points[lane] = points[vertex];
+    own_shifts[lane] = shifts[SHIFTED(vertex)];
 #elif VERTEX == 2
-    const REAL4 POINT = points[vertex], SHIFT = SHIFT_OF(vertex);
+    const REAL4 own_point = points[vertex], own_shift = shifts[SHIFTED(vertex)];
+#else
+    const int shifted = SHIFTED(vertex);
 #endif
 #if REGISTER_SUM
     REALV sum = 0;
@@ -118,6 +122,6 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gem_pairs(GEM_ARG
     phi[vertex] = SUM_OF_LANES(sum);
 #endif
 #if FORM == 1
-    phi[vertex] = minimal_potential(phi[vertex], POINT.w, model);
+    phi[vertex] = minimal_potential(phi[vertex], points[vertex].w, model);
 #endif
 }

@@ -13,7 +13,7 @@ ARC_KERNEL tomography_vector_input(ARC_ARGUMENTS) {
     const float px = fma((float)x, CELL.x, FIRST.x), py = fma((float)y, CELL.y, FIRST.y), pz = fma((float)z, CELL.z, FIRST.z);
     float4 sums = 0;
     for (int i = 0; i < (views + 3) / 4; ++i) {
-        const float4 sine = SINE_OF(i), cosine = COSINE_OF(i);
+        SINE_AND_COSINE(float4, i);
         const float4 s = fma((float4)(px), cosine, py * sine), depth = fma((float4)(py), cosine, fma((float4)(-px), sine, (float4)(SOD)));
         const float4 w = pz - HEIGHT(i), square = SQUARE(s, depth);
         const Places j = locpix(BETA(s, depth), SLOPE(w, square), columns, rows, arc);

@@ -12,7 +12,8 @@ ARC_KERNEL tomography_vector_output(ARC_ARGUMENTS) {
     const float py = fma((float)y, CELL.y, FIRST.y), pz = fma((float)z, CELL.z, FIRST.z);
     float4 sum = 0;
     for (int i = 0; i < views; ++i) {
-        const float sine = SINE_OF(i), cosine = COSINE_OF(i), w = pz - HEIGHT(i);
+        SINE_AND_COSINE(float, i);
+        const float w = pz - HEIGHT(i);
         const float4 s = fma(px, (float4)(cosine), (float4)(py * sine)), depth = fma(px, (float4)(-sine), (float4)(fma(py, cosine, SOD)));
         const float4 square = SQUARE(s, depth);
         const Places j = locpix(BETA(s, depth), SLOPE(w, square), columns, rows, arc);

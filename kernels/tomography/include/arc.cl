@@ -80,12 +80,11 @@ typedef global const float *View;
 #endif
 #define ANGLE(index) OF_STREAM(0, index)
 #define HEIGHT(index) OF_STREAM(1, index)
+// Declares the sine and the cosine of a view, or of four.
 #if TABLE
-#define SINE_OF(index) OF_STREAM(2, index)
-#define COSINE_OF(index) OF_STREAM(3, index)
+#define SINE_AND_COSINE(type, index) const type sine = OF_STREAM(2, index), cosine = OF_STREAM(3, index)
 #else
-#define SINE_OF(index) SINE(ANGLE(index))
-#define COSINE_OF(index) COSINE(ANGLE(index))
+#define SINE_AND_COSINE(type, index) const type angle = ANGLE(index), sine = SINE(angle), cosine = COSINE(angle)
 #endif
 
 // W of a voxel at the height w above a source as far away as `square` says.

@@ -50,6 +50,7 @@ inline float interpolated(PROJECTIONS, const View view, const int column, const 
     return fma(c, fma(a, PIXEL(i, k), b * PIXEL(j, k)), d * fma(a, PIXEL(i, l), b * PIXEL(j, l)));
 }
 
-#define IN_FRAME(place, i, s, depth)                      \
-    const float2 e = (float2)(COSINE_OF(i), SINE_OF(i));  \
+#define IN_FRAME(place, i, s, depth)                \
+    SINE_AND_COSINE(float, i);                      \
+    const float2 e = (float2)(cosine, sine);        \
     const float s = dot(place, e), depth = SOD - dot(place, (float2)(e.y, -e.x))

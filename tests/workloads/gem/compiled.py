@@ -12,6 +12,7 @@ FORMULA = {"load constant model float": 8, "load global depth float": 1, "sqrt f
 INSIDE = {"load constant model float": 8, "load global depth float": 1, "sqrt float": 3}  # of one region, with salt
 FLAGS = {"test part_here": 2, "test region_here": 1, "test salt_here": 4}
 VERTEX = {"load global points float4": 1, "load global shifts float4": 1}
+LOCAL_VERTEX = {"load local own_points float4": 1, "load local own_shifts float4": 1}
 SUM = {"load global phi float": 1, "store global phi float": 1}
 ATOM = {"load global atoms float": 4}
 BASIC = FORMULA | FLAGS | VERTEX | SUM | ATOM
@@ -20,14 +21,6 @@ NO_FLAGS = dict.fromkeys(FLAGS, 0)
 SPLIT = "Kernel splitting: one of 16 kernels, chosen on the host, which tests no flag."
 PRELOADED = "Register preloading: the vertex is loaded from global memory before the loop."
 IN_LOCAL = "Local memory: the vertex is read from local memory."
-HOISTED = (
-    "No store is left in the loop that could change a vertex: the compiler loads it once, before the loop, as register"
-    " preloading does."
-)
-NOT_LOCAL = (
-    "No other work-item reads what one has stored: the compiler keeps it in registers, no local memory is left, and the"
-    " kernel is that of register preloading."
-)
 INSIDE_ALONE = "total, salt; 37x131; float32; inside"
 
 
@@ -73,11 +66,10 @@ STEPS = {
     "paper:kernel_splitting": step(SPLIT, KS),
     "paper:register_accumulator": step(
         "V.C: the sum is kept in a register; nothing is stored in the loop.",
-        without(BASIC, SUM, VERTEX) | {"load constant model float": 7},
-        compiled=HOISTED,
+        without(BASIC, SUM) | {"load constant model float": 7},
     ),
     "paper:register_preloading": step(PRELOADED, without(BASIC, VERTEX)),
-    "paper:local_memory": step(IN_LOCAL, without(BASIC, VERTEX), compiled=NOT_LOCAL),
+    "paper:local_memory": step(IN_LOCAL, without(BASIC, VERTEX) | LOCAL_VERTEX),
     "paper:local_memory_atoms": step(
         "Local memory, read as tiles of atoms that a work-group loads side by side.", without(BASIC, ATOM, DEPTH) | TILE
     ),
@@ -91,7 +83,7 @@ STEPS = {
     "paper:mt_ks": step(SPLIT, KS, MOST),
     "paper:ks_rp": step(SPLIT + PRELOADED, without(KS, VERTEX)),
     "paper:ks_rp_vasm2": step(SPLIT + PRELOADED, without(KS, VERTEX, ATOM) | TWO_WIDE),
-    "paper:ks_lm": step(SPLIT + IN_LOCAL, without(KS, VERTEX), compiled=NOT_LOCAL),
+    "paper:ks_lm": step(SPLIT + IN_LOCAL, without(KS, VERTEX) | LOCAL_VERTEX),
     "paper:ks_lm_atoms": step(SPLIT, without(KS, ATOM, DEPTH) | TILE),
     "paper:ks_vasm2": step(SPLIT, without(KS, ATOM) | TWO_WIDE),
     "paper:ks_vasm4": step(SPLIT, without(KS, ATOM) | ONE_WIDE),
@@ -131,8 +123,8 @@ MUTANTS = (
         "stores the sum each pair all the same",
         ("paper:register_accumulator", "paper:nvidia_style"),
         PAIRS,
-        "#define ADD(term) sum += term;",
-        "#define ADD(term) { sum += term; if (live) phi[vertex] = SUM_OF_LANES(sum); }",
+        "#define ADD(i, term) sum += term;",
+        "#define ADD(i, term) { sum += term; if (live) phi[vertex] = SUM_OF_LANES(sum); }",
         "loop: store global phi float: ",
     ),
     Mutant(
@@ -150,6 +142,14 @@ MUTANTS = (
         "VERTEX == 1",
         "VERTEX == 3",
         GLOBAL_POINT,
+    ),
+    Mutant(
+        "lets the compiler keep in registers what lives in memory",
+        ("paper:local_memory", "paper:ks_lm", "paper:register_accumulator"),
+        PAIRS,
+        "#define HERE(i) ((i) & still)",
+        "#define HERE(i) 0",
+        "loop: load ",
     ),
     Mutant(
         "keeps the vertex in registers, unasked",
@@ -171,8 +171,8 @@ MUTANTS = (
         "tests a flag before the loop",
         ("paper:ks_rp_im",),
         PAIRS,
-        "#define SHIFT_OF(vertex) shifts[SALT ? (vertex) : 0]",
-        "#define SHIFT_OF(vertex) shifts[salt_here ? (vertex) : 0]",
+        "#define SHIFTED(vertex) (SALT ? (vertex) : 0)",
+        "#define SHIFTED(vertex) (salt_here ? (vertex) : 0)",
         "whole: test salt_here: 1, not 0",
     ),
     Mutant(
