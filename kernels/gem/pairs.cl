@@ -1,5 +1,5 @@
 // One vertex a work-item, all atoms in turn; every optimization of the paper is a switch, so that all combinations can be run.
-// Switched off they are what the paper starts from: flags tested a pair, sums and vertices in global memory.
+// Switched off they are our reading of the article's basic kernel: flags tested a pair, sums and vertices in global memory.
 // Spends the load of an atom on each pair; where one load serves several vertices, `tiled` is faster.
 #if !defined(LOCAL) || LOCAL == 0  // a plan gives the number that the device takes
 #undef LOCAL

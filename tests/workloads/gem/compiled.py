@@ -96,10 +96,9 @@ STEPS = {
         MOST,
     ),
     "paper:nvidia_style": step(
-        "II.B as read here: largest groups, atoms in local memory, vertex and sum in registers, wide loads, unrolled.",
+        "II.B as read here: largest groups, atoms in local memory, vertex and sum in registers, unrolled; no vectors.",
         times(
-            without(BASIC, VERTEX, SUM, ATOM, DEPTH)
-            | {"load local tile_atoms float4": 1, "load local tile_depth float": 1, "load constant model float": 7},
+            without(BASIC, VERTEX, SUM, ATOM, DEPTH) | TILE | {"load constant model float": 7},
             4,
         ),
         MOST,
