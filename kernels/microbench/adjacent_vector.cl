@@ -1,4 +1,5 @@
 // Each work-item copies SPAN adjacent scalars as one vector: the mend for adjacent accesses. Yang 2012, V.A.2.
+#define RESTRICT
 #include "microbench/include/microbench.cl"
 #define SPANNED PASTE(REAL, SPAN)
 

@@ -3,6 +3,7 @@
 // loop stands here as printed, idnx for A's rows and idny for B's. The listing ends in "..."; exp of the sum over a scale is our reading
 // (one scale for all, 2^24, which the sums of the data reach). CUDA's pow(float, 2) of an int may be pown: both are here. Ours are the
 // test for the edges, the place written, and indices of 64 bits.
+#define RESTRICT
 #include "microbench/include/microbench.cl"
 
 #if MATH == 0

@@ -1,5 +1,6 @@
 // Each work-item adds up a row of `width` scalars in order: neighbouring work-items are a row apart, and each load of a work-group
 // asks for as many lines as it has work-items. Yang 2012, V.A.2, Fig. 3b; on CPUs one stream a core, which is what they like.
+#define RESTRICT
 #include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_row(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {

@@ -1,5 +1,6 @@
 // C = A B by tiles of uneven sides, Yang 2012, V.B.2, Fig. 6: each scalar of A's tile is used LOCAL_X times, of B's LOCAL_Y times.
 // A is the source's first half, rows of `width`; B the second, `width` rows. One scalar of C a work-item: far from a good product.
+#define RESTRICT
 #include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL_X, LOCAL_Y, 1))) void microbench_tiled(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {

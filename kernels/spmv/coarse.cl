@@ -1,5 +1,6 @@
 // The four rows of vectorized, with ITEMS work-items that each walk a run of rows: parallelism as coarse as a CPU's, which Catanzaro
 // 2010 advises and does not print. Leaves a GPU idle; on a CPU its many address streams exceed the TLB.
+#define RESTRICT
 #include "spmv/include/four_rows.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void spmv_coarse(DIA_ARGUMENTS) {

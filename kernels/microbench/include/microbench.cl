@@ -1,13 +1,17 @@
 // What all microbenchmarks share. Elements are scalars, WIDTH of them in an OpenCL vector, or with STRUCT=1 in a struct. Halves are
 // held as bits (REAL is ushort). `count` is in elements, `width` in scalars; `store` is known only when the kernel runs.
+// Kernels after a paper's listing, which says nothing of overlapping arguments, set RESTRICT empty.
 #include "common/real.cl"
+#ifndef RESTRICT
+#define RESTRICT restrict
+#endif
 #ifndef STRUCT
 #define STRUCT 0
 #endif
 
-#define MICROBENCH_ARGUMENTS(FROM) FROM, global REAL *restrict to, const long count, const long width, const int trips, const int store
-#define FROM_GLOBAL global const REAL* restrict from
-#define FROM_CONSTANT constant REAL* restrict from
+#define MICROBENCH_ARGUMENTS(FROM) FROM, global REAL *RESTRICT to, const long count, const long width, const int trips, const int store
+#define FROM_GLOBAL global const REAL* RESTRICT from
+#define FROM_CONSTANT constant REAL* RESTRICT from
 
 #if STRUCT == 1 || WIDTH == 5 || WIDTH == 32  // no such vectors
 typedef struct {
