@@ -1,5 +1,7 @@
 """Tables of docs/results/gem-h200.md."""
 
+from gpuopt.papers import claims
+
 from . import gains
 from .tables import (
     BOUND,
@@ -79,6 +81,12 @@ def _tried() -> list[tuple[str, str, str]]:
     ]
 
 
+def _printed(claim: str) -> str:
+    """The number that the paper prints for a claim."""
+    [text] = [each.printed_text for each in claims.load("daga2011").claims if each.id == claim]
+    return text
+
+
 def _ours() -> list[Line]:
     minimal, all_of_pairs = "pairs(FORM=1, REGISTER_SUM=0, RSQRT=0)", "pairs(FORM=1, REGISTER_SUM=1)"
     tiles = "tiled(DISTANCE=2, VERTICES=2)"
@@ -88,7 +96,11 @@ def _ours() -> list[Line]:
         ("`tiled(DISTANCE=2, VERTICES=2)` over `basic`", tiles, gains.BASIC),
         ("the same over the minimal form", tiles, minimal),
         ("the same over PyTorch's rows of distances", tiles, "PyTorch rows"),
-        ("AMD-style set over the NVIDIA-style one (the paper: 1.65)", "paper:amd_best", "paper:nvidia_style"),
+        (
+            f"AMD-style set over the NVIDIA-style one (the paper: {_printed('fig8-amd-over-nvidia-style')})",
+            "paper:amd_best",
+            "paper:nvidia_style",
+        ),
         ("KS + VAVM4 over the AMD-style set", "paper:ks_vavm4", "paper:amd_best"),
     ]
     return [(text, GLOBULE.speedup(name, over)) for text, name, over in pairs]

@@ -1,5 +1,5 @@
 """How the paper's authors would have found the best combination, replayed on the rows of the completed factorial: hill
-climbing over the axes in every order, and their own elimination, both against trying everything.
+climbing over the axes in every order, and their own elimination as we read it, both against trying everything.
 
 The paper is Daga, Scogland and Feng, "Architecture-Aware Optimization on a 1600-core Graphics Processor", ICPADS 2011,
 sections III.F and V.F.
