@@ -1,6 +1,7 @@
 // A column of HEIGHT elements of the result a work-item: each element of B is loaded once for HEIGHT multiply-adds, whose other factors
 // all work-items read from the same place of constant memory. A panel of A, transposed, fills the constant buffer; D gathers the sums
 // over panels, which costs a read and a write of it each DEPTH steps. Yang 2012, D.
+#define RESTRICT
 #include "gemm/include/gemm.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gemm_constant(GEMM_ARGUMENTS, constant REAL4 *panel) {

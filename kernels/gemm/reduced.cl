@@ -9,6 +9,7 @@ kernel __attribute__((reqd_work_group_size(LOCAL_X, LOCAL_Y, 1))) void gemm_redu
     int4 index = (int4)((int)n, 0, 0, (int)m + FIRST_ROW);
     const int4 step = (int4)(0, 1, 1, 0);
     REAL sum = 0;
+#pragma unroll 1
     for (int left = K; left > 0; --left) {
         const REAL of_a = FETCH_A(index.z, index.w), of_b = FETCH_B(index.x, index.y);
         sum = fma(of_a, of_b, sum);

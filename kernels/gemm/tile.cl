@@ -1,5 +1,6 @@
 // One element of the result a work-item; a group of X x Y stages tiles of A (Y x X) and of B (X x X) in local memory, so that an element
 // of A is loaded once for X work-items and one of B for Y: 1/X + 1/Y loads for each multiply-add, and two of local memory. Yang 2012, B.2.
+#define RESTRICT
 #include "gemm/include/gemm.cl"
 
 // Of a transposed matrix neighbouring work-items load what lies together, and write columns of the tile: one element of padding keeps

@@ -1,5 +1,5 @@
-// The same with intrinsics: dot products for products and sums, multiply-adds, clamp, and the hardware's root and division; still a call
-// for the channel and one for the row. (Jang 2009, Figures 1b and 2a)
+// The same with intrinsics: dot products and multiply-adds for products and sums, clamp for comparisons; still a call for the channel and
+// one for the row. (Jang 2009, Figures 1b and 2a)
 #include "tomography/include/intrinsics.cl"
 
 ARC_KERNEL tomography_intrinsics(ARC_ARGUMENTS) {

@@ -1,5 +1,5 @@
-// A voxel a work-item; for each view it turns the voxel into the source's frame by products and sums, finds channel and row by a call of
-// one function for each, and tests each of four taps. (Jang 2009, naive, Figures 1a and 2a)
+// A voxel a work-item; for each view it turns the voxel into the source's frame by products and sums, and finds channel and row by a call
+// of one function for each. (Jang 2009, Figures 1a and 2a)
 #include "tomography/include/arc.cl"
 
 // Where a coordinate lies along one axis of the detector: the pixel before it, and how far behind that one.
@@ -10,11 +10,6 @@ inline float2 locpix1(const float coordinate, const int number, const float per_
     const float before = floor(place);
     return (float2)(before, place - before);
 }
-inline float tap(PROJECTIONS, const View view, const int column, const int row, const int columns, const int rows) {
-    if (column < 0 || column >= columns || row < 0 || row >= rows) return 0;
-    return PIXEL(column, row);
-}
-#define TAP(column, row) tap(projections, view, column, row, columns, rows)
 
 ARC_KERNEL tomography_naive(ARC_ARGUMENTS) {
     const int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
@@ -26,7 +21,7 @@ ARC_KERNEL tomography_naive(ARC_ARGUMENTS) {
         const float s = px * COSINE(angle) + py * SINE(angle);
         const float depth = SOD - (px * SINE(angle) - py * COSINE(angle));
         const float w = pz - HEIGHT(i);
-        const float beta = atan2(s, depth), slope = w / sqrt(s * s + depth * depth);
+        const float beta = atan2(s, depth), slope = w * RECIP(ROOT(s * s + depth * depth));
         const float2 j1 = locpix1(beta, columns, CHANNELS, MIDDLE_CHANNEL);
         const float2 j2 = locpix1(slope, rows, ROWS, MIDDLE_ROW);
         const int column = (int)j1.x, row = (int)j2.x;

@@ -7,6 +7,15 @@
 #ifndef TEXTURE
 #define TEXTURE 0
 #endif
+#ifndef PAIRS
+#define PAIRS 0
+#endif
+
+// Jang's Figure 5 (a): a column and a row for each matrix, and what a step adds to them; in whole numbers. Compilers for GPUs take such
+// vectors apart; those for CPUs may not, and then work on one work-item at a time.
+#define INDEX_PAIRS                                                                    \
+    int2 index_a = (int2)(0, (int)m + FIRST_ROW), index_b = (int2)((int)n, 0);         \
+    const int2 step_a = (int2)(1, 0), step_b = (int2)(0, 1);
 
 #if TEXTURE
 #define STREAMS , read_only image2d_t image_a, read_only image2d_t image_b, const int first_row

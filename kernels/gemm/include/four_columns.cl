@@ -47,7 +47,7 @@ inline REAL4 four_of_a(global const REAL *A, const long lda, const long m, const
 // index: a block of four columns, the first row, k for B, and the block of four k for A. Rows beyond the last repeat it, or are zeros.
 #define ADD_PRODUCTS(whole)                                                                                                     \
     int left = K;                                                                                                               \
-    for (; left >= LEAST; left -= 4) {                                                                                          \
+    _Pragma("unroll 1") for (; left >= LEAST; left -= 4) {                                                                      \
         REAL4 a[ROWS], b[4];                                                                                                    \
         LOAD_FOURS(whole)                                                                                                       \
         _Pragma("unroll") for (int i = 0; i < ROWS; ++i) {                                                                      \

@@ -26,9 +26,14 @@
 #define ALIGNED_D 0
 #endif
 
+// Kernels as a paper lists them promise nothing of overlapping arguments: they set RESTRICT empty.
+#ifndef RESTRICT
+#define RESTRICT restrict
+#endif
+
 // ld: elements from a row to the next; batch: from a matrix to the next, 0 where all of a batch share one.
 #define GEMM_ARGUMENTS                                                                                                          \
-    global const REAL *restrict A, global const REAL *restrict B, global const REAL *restrict C, global REAL *restrict D,       \
+    global const REAL *RESTRICT A, global const REAL *RESTRICT B, global const REAL *RESTRICT C, global REAL *RESTRICT D,       \
         const int M, const int N, const int k_each, const long lda, const long ldb, const long ldc, const long ldd,             \
         const long batch_a, const long batch_b, const long batch_c, const long batch_d, const REAL alpha, const REAL beta,      \
         const long from_a, const long from_b, const long from_c, const long from_d, const int k_last

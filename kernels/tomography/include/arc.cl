@@ -1,7 +1,7 @@
-// The geometry of Jang et al. 2009: a source that circles z, and may rise, before an arc of detectors about the source. Streams of all
-// views: angle, height of the source, sine, cosine. `arc` holds a voxel's sizes and the first one's place (mm), the source's distance
-// from z, channels a radian and the middle channel, rows a unit of height / distance and the middle row, a factor. Projections and
-// streams lie in buffers, or with TEXTURE in images that are read without interpolation, as Brook+ keeps its streams.
+// The geometry assumed for Jang et al. 2009: a source that circles z, and may rise, before an arc of detectors about the source. Streams
+// of all views: angle, height of the source, sine, cosine. `arc` holds a voxel's sizes and the first one's place (mm), the source's
+// distance from z, channels a radian and the middle channel, rows a unit of height / distance and the middle row, a factor. Projections
+// and streams lie in buffers, or with TEXTURE in images that are read without interpolation, as Brook+ keeps its streams.
 #ifndef WEIGHT
 #define WEIGHT 0
 #endif
@@ -74,9 +74,13 @@ typedef global const float *View;
 #if HARDWARE
 #define SINE(angle) native_sin(angle)
 #define COSINE(angle) native_cos(angle)
+#define RECIP(x) native_recip(x)
+#define ROOT(x) native_sqrt(x)
 #else
 #define SINE(angle) sin(angle)
 #define COSINE(angle) cos(angle)
+#define RECIP(x) (1.0f / (x))
+#define ROOT(x) sqrt(x)
 #endif
 #define ANGLE(index) OF_STREAM(0, index)
 #define HEIGHT(index) OF_STREAM(1, index)
@@ -89,11 +93,18 @@ typedef global const float *View;
 
 // W of a voxel at the height w above a source as far away as `square` says.
 #if WEIGHT == 1
-#define ARC_WEIGHT(square, w) (1 / (square))
+#define ARC_WEIGHT(square, w) RECIP(square)
 #elif WEIGHT == 2 && DIMENSIONS == 3
-#define ARC_WEIGHT(square, w) (FACTOR * sqrt(1 + (w) * (w) / (square)) / (square))
+#define ARC_WEIGHT(square, w) (FACTOR * ROOT(1 + (w) * (w)*RECIP(square)) * RECIP(square))
 #elif WEIGHT == 2
-#define ARC_WEIGHT(square, w) (FACTOR / sqrt(square))
+#define ARC_WEIGHT(square, w) (FACTOR * RECIP(ROOT(square)))
 #else
 #define ARC_WEIGHT(square, w) FACTOR
 #endif
+
+// A pixel; outside of the detector 0, and none is fetched.
+inline float tap(PROJECTIONS, const View view, const int column, const int row, const int columns, const int rows) {
+    if (column < 0 || column >= columns || row < 0 || row >= rows) return 0;
+    return PIXEL(column, row);
+}
+#define TAP(column, row) tap(projections, view, column, row, columns, rows)

@@ -1,21 +1,13 @@
-// What the steps after the naive one share, in FLOATV: one voxel or view (float), or four (float4). Intrinsics, which Brook+ compiles to
-// instructions of the hardware, stand for products and sums, comparisons, roots and divisions. (Jang 2009, 3.1)
+// What the steps after the naive one share, in FLOATV: one voxel or view (float), or four (float4). Intrinsics, as in Jang 2009, 3.1, stand
+// for products and sums and for comparisons.
 #include "tomography/include/arc.cl"
 #ifndef FLOATV
 #define FLOATV float
 #define PAIRV float2  // a FLOATV along the channels, and one along the rows
 #endif
 
-#if HARDWARE
-#define RECIP(x) native_recip(x)
-#define ROOT(x) native_sqrt(x)
-#else
-#define RECIP(x) (1.0f / (x))
-#define ROOT(x) sqrt(x)
-#endif
-
 // Of voxels at s along the channels and `depth` before the source, `square` away from it: the angle, and the slope to the height w.
-#define BETA(s, depth) atan((s)*RECIP(depth))
+#define BETA(s, depth) atan2(s, depth)
 #define SQUARE(s, depth) fma(s, s, (depth) * (depth))
 #define SLOPE(w, square) ((w)*RECIP(ROOT(square)))
 
@@ -40,14 +32,12 @@ inline Places locpix(const FLOATV beta, const FLOATV slope, const int columns, c
     return (Places){before, place - before};
 }
 
-// Taps outside count as zero: their weight is, and their place is moved inside.
+// The mean of four taps.
 inline float interpolated(PROJECTIONS, const View view, const int column, const int row, const float right, const float down,
                           const int columns, const int rows) {
-    const float a = column >= 0 && column < columns ? 1 - right : 0, b = column >= -1 && column < columns - 1 ? right : 0;
-    const float c = row >= 0 && row < rows ? 1 - down : 0, d = row >= -1 && row < rows - 1 ? down : 0;
-    const int i = clamp(column, 0, columns - 1), j = clamp(column + 1, 0, columns - 1);
-    const int k = clamp(row, 0, rows - 1), l = clamp(row + 1, 0, rows - 1);
-    return fma(c, fma(a, PIXEL(i, k), b * PIXEL(j, k)), d * fma(a, PIXEL(i, l), b * PIXEL(j, l)));
+    const float upper = fma(right, TAP(column + 1, row), (1 - right) * TAP(column, row));
+    const float lower = fma(right, TAP(column + 1, row + 1), (1 - right) * TAP(column, row + 1));
+    return fma(down, lower, (1 - down) * upper);
 }
 
 #define IN_FRAME(place, i, s, depth)                \

@@ -6,6 +6,8 @@ namespace {
 
 const Parameter local_x{"LOCAL_X", {16, 32, 64}, 16, "work-items of a group along a row of the result"};
 const Parameter local_y{"LOCAL_Y", {1, 4, 16}, 16, "work-items of a group along a column of the result"};
+const Parameter pairs{
+    "PAIRS", {0, 1}, 0, "indices: one counter (0), or the paper's pairs of coordinates and steps (1)"};
 
 // Work-items that compute `down` x `across` elements of the result each, in groups of X x Y.
 std::function<Launch(const Case&)> blocks(std::int64_t across, const char* x, const char* y) {
@@ -87,7 +89,7 @@ const std::vector<GemmVariant>& table() {
         {{
              .name = "naive",
              .summary = "an element of the result a work-item",
-             .parameters = {local_x, local_y, texture_parameter()},
+             .parameters = {pairs, local_x, local_y, texture_parameter()},
              .launch = element,
              .rules = fetching_rules,
          },
@@ -114,7 +116,7 @@ const std::vector<GemmVariant>& table() {
              .name = "unrolled",
              .summary = "several steps of the sum written out, their loads first",
              .parameters =
-                 {{"UNROLL", {4, 8, 16}, 4, "steps of the sum at once"}, local_x, local_y, texture_parameter()},
+                 {{"UNROLL", {4, 8, 16}, 4, "steps of the sum at once"}, pairs, local_x, local_y, texture_parameter()},
              .launch = element,
              .rules = fetching_rules,
          },

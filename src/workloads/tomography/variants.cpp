@@ -14,8 +14,7 @@ const Parameter views_a_launch{"VIEWS",
                                64,
                                "views a launch, at most; the volume is read and written once in each"};
 
-const Parameter native{
-    "NATIVE", {0, 1}, 1, "on GPUs sine and cosine, after the naive step root and division, of the hardware (1)"};
+const Parameter native{"NATIVE", {0, 1}, 1, "on GPUs sine, cosine, root and reciprocal of the hardware (1)"};
 const Parameter texture{"TEXTURE", {0, 1}, 0, "projections and angles in buffers (0) or images read unfiltered (1)"};
 const Parameter table_of_angles{"TABLE", {0, 1}, 0, "sine and cosine of each view on the device (0) or the host (1)"};
 
@@ -101,7 +100,7 @@ Rule group_fits() {
 }
 Rule an_arc() {
     return constraint([](const Case& at) { return at.size("equiangular"); },
-                      "the paper's geometry is an arc of detectors about a source that circles z");
+                      "the geometry assumed for Jang et al. 2009 is an arc of detectors about a source that circles z");
 }
 Rule view_fits(std::int64_t margin) {
     return constraint(
@@ -214,7 +213,7 @@ const std::vector<TomographyVariant>& table() {
     static const std::vector<TomographyVariant> rows = {
         paper("naive", "a voxel a work-item: sine, cosine, arc tangent and root, channel and row one after the other",
               1),
-        paper("intrinsics", "the same with intrinsic functions for products, comparisons, roots and divisions", 1),
+        paper("intrinsics", "the same with intrinsic functions for products, sums and comparisons", 1),
         paper("alu", "the same with one function for channel and row", 1),
         paper("vector_input", "the same with four views at once", 1, 4),
         paper("vector_output", "the same with four voxels a work-item", 4),

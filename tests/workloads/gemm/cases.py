@@ -119,8 +119,10 @@ MANY = Form(batch=65_537).of("1x2x3")
 # The steps that fetch from images, at every edge of a texel, a row and a work-group.
 TEXTURES = [
     Configuration("naive", TEXTURE=1),
+    Configuration("naive", TEXTURE=1, PAIRS=1),
     Configuration("reduced", TEXTURE=1),
     Configuration("unrolled", TEXTURE=1, UNROLL=8),
+    Configuration("unrolled", TEXTURE=1, UNROLL=8, PAIRS=1),
     Configuration("vectorized", TEXTURE=1, LOCAL_Y=4),
     Configuration("multiple_output", TEXTURE=1),
 ]

@@ -19,13 +19,14 @@ def jang(image: bool) -> dict[str, Expected]:
     ending, by = ("_image", "image") if image else ("", "load global B float")
     where = {"load global A float": 0, "load global B float": 0} if image else {"image image_a": 0}
     one = loads(1, 1, "float", image)
-    naive = {"fma float": 1, "add int4": 0} | ({} if image else {"mul long": 1})
+    pairs = {"add int2": 2, "add int4": 0}
+    naive = pairs | {"fma float": 1} | ({} if image else {"mul long": 2})
     steps = {
         "naive": Expected(
-            "Figure 3a: a fetch of A and of B a step, each at an index of its own.",
+            "Figures 3a and 5a: a fetch of A and of B a step, each at an index of two that has a step of its own.",
             one | naive,
             by,
-            compiled="Figure 5a has two vectors of two for indices, stepped apart; here two whole numbers.",
+            compiled="Whole numbers for floats; rows' offsets are multiplied each turn: vectors stay whole.",
         ),
         "variable_reduction": Expected(
             "Figure 5b: both indices in one vector of four, and both steps.",
@@ -36,7 +37,7 @@ def jang(image: bool) -> dict[str, Expected]:
     for unroll in (4, 8, 16):
         steps[f"unroll{unroll}"] = Expected(
             f"4.1.1, Table 2: {unroll} steps of naive at once, {2 * unroll} fetches.",
-            loads(unroll, unroll, "float", image) | {"fma float": unroll},
+            loads(unroll, unroll, "float", image) | pairs | {"fma float": unroll},
             by,
         )
     wide = by if image else "load global B float4"
@@ -86,23 +87,49 @@ PAPER = Paper(
     STEPS,
     (
         Mutant(
+            "has one counter for both indices",
+            ("paper:naive", "paper:naive_image"),
+            "gemm/naive.cl",
+            "#if PAIRS",
+            "#if 0",
+            "loop: add int2: 0, not 2",
+        ),
+        Mutant(
             "has running pointers",
             ("paper:naive",),
             "gemm/naive.cl",
-            "    for (int k = 0; k < K; ++k) sum = fma((REAL)FETCH_A(k, m + FIRST_ROW), (REAL)FETCH_B(n, k), sum);",
-            "    global const REAL *a = &A_AT(m, 0), *b = &B_AT(0, n);\n"
-            "    for (int k = 0; k < K; ++k, a += A_STEP, b += B_STEP) sum = fma(*a, *b, sum);",
-            "loop: mul long: 0, not 1",
+            "        sum = fma((REAL)FETCH_A(index_a.x, index_a.y), (REAL)FETCH_B(index_b.x, index_b.y), sum);",
+            "        sum = fma(A_AT(m, 0), B_AT(0, n), sum); A += A_STEP; B += B_STEP;",
+            "loop: mul long: 0, not 2",
         ),
         Mutant(
             "has one vector of indices already",
             ("paper:naive_image",),
             "gemm/naive.cl",
-            "    for (int k = 0; k < K; ++k) sum = fma((REAL)FETCH_A(k, m + FIRST_ROW), (REAL)FETCH_B(n, k), sum);",
-            "    int4 index = (int4)((int)n, 0, 0, (int)m + FIRST_ROW);\n"
-            "    for (int left = K; left > 0; --left, index += (int4)(0, 1, 1, 0))\n"
-            "        sum = fma((REAL)FETCH_A(index.z, index.w), (REAL)FETCH_B(index.x, index.y), sum);",
-            "loop: add int4: 1, not 0",
+            """        sum = fma((REAL)FETCH_A(index_a.x, index_a.y), (REAL)FETCH_B(index_b.x, index_b.y), sum);
+        index_a += step_a;
+        index_b += step_b;""",
+            """        int4 index = (int4)(index_b, index_a);
+        sum = fma((REAL)FETCH_A(index.z, index.w), (REAL)FETCH_B(index.x, index.y), sum);
+        index += (int4)(step_b, step_a);
+        index_a = index.zw, index_b = index.xy;""",
+            "loop: add int",
+        ),
+        Mutant(
+            "is unrolled by the compiler",
+            ("paper:naive",),
+            "gemm/naive.cl",
+            "#pragma unroll 1",
+            "#pragma unroll 4",
+            "loop: fma float: 4, not 1",
+        ),
+        Mutant(
+            "has one counter for both unrolled indices",
+            ("paper:unroll4", "paper:unroll16_image"),
+            "gemm/unrolled.cl",
+            "#if PAIRS",
+            "#if 0",
+            "loop: add int2: 0, not 2",
         ),
         Mutant(
             "steps two indices of two",
@@ -116,8 +143,8 @@ PAPER = Paper(
             "is not unrolled",
             ("paper:unroll4", "paper:unroll16", "paper:unroll8_image"),
             "gemm/unrolled.cl",
-            "#pragma unroll",
-            "#pragma unroll 1",
+            "#pragma unroll\n",
+            "#pragma unroll 1\n",
             "loop: ",
         ),
         Mutant(

@@ -66,7 +66,7 @@ def back_problem(scan: str, weight: str = "adjoint") -> Problem:
     return made.of_scan(scan, *SCANS[scan](), weight)
 
 
-ARCS = ("fan-arc", "helix-arc")  # the paper's geometry
+ARCS = ("fan-arc", "helix-arc")  # the geometry assumed for Jang et al. 2009
 
 
 def meetings(scans: Iterable[str], variants: Iterable[str]) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ ONE = SINES | {
 }  # a view of a voxel: angle, height, taps
 FOUR_VIEWS = {"sin float4": 1, "cos float4": 1, "load global streams float4": 2, "load global projections float": 16}
 FOUR_VOXELS = SINES | {"load global streams float": 2, "load global projections float": 16}
-WIDE_PLACE = {"atan float4": 1, "sqrt float4": 2, "clamp float8": 1}
+WIDE_PLACE = {"atan2 float4": 1, "sqrt float4": 2, "clamp float8": 1}
 ALONE = {"store global volume float": 1}
 
 BUFFERS = {
@@ -26,13 +26,13 @@ BUFFERS = {
     ),
     "intrinsics": Expected(
         "Figure 1b: dot products; still a call for the channel and one for the row.",
-        ONE | {"atan float": 1, "sqrt float": 2, "dot float": 2, "clamp float": 2},
+        ONE | {"atan2 float": 1, "sqrt float": 2, "dot float": 2, "clamp float": 2},
         "load global projections",
         ALONE,
     ),
     "alu": Expected(
         "Figures 1b and 2b: dot products, and one function for channel and row.",
-        ONE | {"atan float": 1, "sqrt float": 2, "dot float": 2, "clamp float2": 1, "clamp float": 0},
+        ONE | {"atan2 float": 1, "sqrt float": 2, "dot float": 2, "clamp float2": 1, "clamp float": 0},
         "load global projections",
         ALONE,
     ),
@@ -79,7 +79,7 @@ PAPER = Paper(
             "has an intrinsic already",
             ("paper:naive_image",),
             "tomography/naive.cl",
-            "w / sqrt(s * s + depth * depth)",
+            "w * RECIP(ROOT(s * s + depth * depth))",
             "w * rsqrt(s * s + depth * depth)",
             "loop: rsqrt float: 1, not 0",
         ),
@@ -98,6 +98,14 @@ PAPER = Paper(
             "const float s = dot(place, e),",
             "const float s = place.x * e.x + place.y * e.y,",
             "loop: dot float: 1, not 2",
+        ),
+        Mutant(
+            "takes the arc tangent of a quotient",
+            ("paper:intrinsics", "paper:vector_input"),
+            SHARED,
+            "atan2(s, depth)",
+            "atan((s) * RECIP(depth))",
+            "loop: atan float",
         ),
         Mutant(
             "finds channel and row by a function for each",

@@ -1,5 +1,5 @@
-"""Peers of back projection: plain C++ loops for the paper's geometry, scikit-image for parallel beams in a plane,
-ASTRA's CUDA kernels for 3D scans."""
+"""Peers of back projection: plain C++ loops for the geometry assumed for Jang et al. 2009, scikit-image for parallel
+beams in a plane, ASTRA's CUDA kernels for 3D scans."""
 
 from __future__ import annotations
 

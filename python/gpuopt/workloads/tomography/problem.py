@@ -39,7 +39,7 @@ class Case:
     views: int
     det: tuple[int, int]
     arc: bool
-    """Whether it is the paper's helix with a curved detector; else it is a circle with a flat one."""
+    """Whether it is the helix with a curved detector assumed for Jang et al. 2009; else a circle with a flat one."""
     turns: float = 1.0
 
     def scan(self) -> tuple[Geometry, Volume]:
@@ -52,7 +52,7 @@ class Case:
         return circular(self.views, 750, 1200, self.det, pixel), Volume(self.shape, 256 / self.shape[2])
 
 
-# The two cases that Jang et al. 2009 measured.
+# Images 1 and 2 of Table 3 of Jang et al. 2009, taken to be those of its Figures 10 and 11.
 ASSUMED = (
     "the paper prints no geometry: assumed are a helix of 595 mm about the axis, 23 mm a turn, with 736 x 64 pixels "
     "on an arc 1085.6 mm about the source, and voxels of 1 mm"
