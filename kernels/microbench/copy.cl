@@ -1,5 +1,5 @@
 // Neighbouring work-items copy neighbouring elements, AHEAD a work-item at the stride of a work-group, loads before stores. Elements
-// narrower than 4 bytes or wider than 16 do not coalesce: Yang 2012, V.A.1.
+// narrower than 4 bytes or wider than 16 do not coalesce: Yang 2012, V.A.1, whose copy is AHEAD=1.
 #include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_copy(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {

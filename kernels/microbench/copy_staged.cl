@@ -1,5 +1,6 @@
 // Wide structs through local memory: the work-group moves its structs as coalesced vectors of VIA scalars, each work-item has
-// its own struct in between. The mend for data types above float4: Yang 2012, V.A.1. Costs two barriers and local memory.
+// its own struct in between. The mend for data types above float4: Yang 2012, V.A.1,
+// which says how they are loaded; storing back through local memory and the second barrier are ours. Costs both and local memory.
 #include "microbench/include/microbench.cl"
 #define VECTOR PASTE(REAL, VIA)
 #if VIA == 1

@@ -1,4 +1,5 @@
 // All work-items re-read the pixels (4 floats) of a buffer as a one-dimensional image: the texture path without its two dimensions.
+// Yang 2012, V.D, Fig. 13, does not say which texture, of which size and how wide: all three are ours.
 #define WIDTH 4
 #include "microbench/include/reread.cl"
 

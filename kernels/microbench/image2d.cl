@@ -1,5 +1,6 @@
 // All work-items re-read an image, a patch of 4 x AHEAD/4 pixels a trip, a work-group 16 wide. With LINEAR at odd quarters between
-// pixels, where the texture unit's 8-bit weights are exact.
+// pixels, where the texture unit's 8-bit weights are exact. Yang 2012, V.D, Fig. 13, does not say which
+// texture, of which size and how wide: all three are ours.
 #define WIDTH CHANNELS
 #include "microbench/include/reread.cl"
 #if LINEAR

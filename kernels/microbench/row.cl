@@ -1,5 +1,6 @@
 // Each work-item adds up a row of `width` scalars in order: neighbouring work-items are a row apart, and each load of a work-group
-// asks for as many lines as it has work-items. Yang 2012, V.A.2, Fig. 3b; on CPUs one stream a core, which is what they like.
+// asks for as many lines as it has work-items. Yang 2012, V.A.2, Fig. 3b; on CPUs one stream a core, which is what they like. The
+// test for the end, long indices and the usual width of 64 are ours; the paper says only that more than 4 lose.
 #define RESTRICT
 #include "microbench/include/microbench.cl"
 

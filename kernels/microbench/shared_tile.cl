@@ -1,5 +1,6 @@
-// The three points of `shared` from a local tile with a halo of 16 at both ends: each scalar is loaded once and aligned. The mend of
-// Yang 2012, V.A.2; costs a barrier, and pays only without a cache between work-items and memory.
+// The three points of `shared` from a local tile with a halo of 16 at both ends: each scalar is loaded once a work-group,
+// the 32 of the halo by two groups, all aligned. The mend of Yang 2012, V.A.2, of which no listing is printed. Costs a barrier, and pays
+// only without a cache between work-items and memory.
 #include "microbench/include/microbench.cl"
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void microbench_shared_tile(MICROBENCH_ARGUMENTS(FROM_GLOBAL)) {

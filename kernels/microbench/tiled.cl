@@ -1,5 +1,6 @@
 // C = A B by tiles of uneven sides, Yang 2012, V.B.2, Fig. 6: each scalar of A's tile is used LOCAL_X times, of B's LOCAL_Y times.
 // A is the source's first half, rows of `width`; B the second, `width` rows. One scalar of C a work-item: far from a good product.
+// Zeros at the edges, unroll pragmas and 64-bit indices are ours.
 #define RESTRICT
 #include "microbench/include/microbench.cl"
 

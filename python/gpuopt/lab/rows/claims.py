@@ -240,7 +240,9 @@ def _group_pairs(paper: str, test: Test, sitting: Sitting) -> Iterable[Pair]:
             continue
         row = _best(group.rows, test.workload, test.of)
         over = _best(group.rows, test.workload, test.over) if test.over else None
-        if row is not None and (over is not None or test.over is None):
+        if row is None or row is over:  # one row by two names: over itself it says nothing
+            continue
+        if over is not None or test.over is None:
             yield group.problem, group, row, over
 
 

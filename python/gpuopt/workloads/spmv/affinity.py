@@ -1,4 +1,6 @@
-"""From a grey image to the matrix of Catanzaro's article: pixels tied to their neighbours, the normalised Laplacian.
+"""From a grey image to a matrix such as that of Catanzaro's article: pixels tied to their neighbours.
+
+The article says that its matrices come from image segmentation; the normalised Laplacian is our reading.
 
 The method is that of the Damascene contour detector (Catanzaro et al., ICCV 2009), with a plain gradient in place of
 its multi-scale boundary detector: two pixels belong together unless a strong boundary lies on the straight walk between
