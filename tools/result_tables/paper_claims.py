@@ -18,24 +18,17 @@ from gpuopt.papers.claims import REASONS, Claim, PaperClaims
 from .tables import Line, Table, grid, markdown
 from .values import ROOT, Row, Value, noted
 
-CPU = "results/cpu-2core"
+STUDIES = (
+    *("spmv-sizes", "gem-factorial", "gem-steps", "gemm-sizes", "gemm-wide", "tmv-sizes"),
+    *("tomography-paper", "tomography-64", "microbench"),
+)
 FILES: dict[str, list[str]] = {
-    "H200": [
-        f"results/h200/{folder}/rows.jsonl"
-        for folder in (
-            *("spmv-321x481", "spmv-2048x2048", "gem-globule", "gem-factorial", "gemm-sizes", "gemm-constant", "tmv"),
-            *("tomography-paper", "microbench"),
-        )
-    ],
-    **{
-        device: [
-            f"{CPU}/{name}-{study}/rows.jsonl"
-            for study in (
-                *("321x481", "1921x1081", "gem-1500", "gem-factorial", "gemm-256", "tmv", "tomography", "microbench"),
-            )
-        ]
-        for device, name in (("PoCL", "pocl"), ("Intel", "intel"))
-    },
+    device: [file for study in STUDIES if (ROOT / (file := f"results/{folder}{study}/rows.jsonl")).exists()]
+    for device, folder in (
+        ("H200", "h200/papers/"),
+        ("PoCL", "cpu-2core/papers/pocl-"),
+        ("Intel", "cpu-2core/papers/intel-"),
+    )
 }
 Found = dict[str, dict[str, Finding]]  # by device's short name and claim
 
