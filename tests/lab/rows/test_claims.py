@@ -127,11 +127,17 @@ def test_several_problems_are_their_geometric_mean() -> None:
     assert got.verdict == "holds"
 
 
-def test_one_problem_without_an_interval_leaves_the_mean_without() -> None:
-    rows = made_up.pair(2.0, problem="small") + made_up.pair(2.0, problem="large", blocks=2)
+def test_a_problem_without_an_interval_counts_only_alone() -> None:
+    rows = made_up.pair(2.0, problem="small") + made_up.pair(9.0, problem="large", blocks=2)
     got = found(made_up.entry("one", 2), rows)
+    assert list(got.problems) == ["small"]
     assert got.ours is not None
-    assert got.ours.interval is None
+    assert got.ours.interval is not None
+    assert got.verdict == "holds"
+    rows = made_up.pair(2.0, problem="small", blocks=3) + made_up.pair(8.0, problem="large", blocks=2)
+    got = found(made_up.entry("one", 2), rows)
+    assert list(got.problems) == ["small", "large"]
+    assert got.ours == Number(pytest.approx(4.0))
     assert got.verdict == "undecided"
 
 

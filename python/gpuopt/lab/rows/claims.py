@@ -114,8 +114,10 @@ def finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
     if not by_problem:
         return Finding(claim, device, "not measured", reason="; ".join(failures) or "no rows of it")
     problems = {problem: number for problem, (_, number) in by_problem.items()}
+    # An interrupted study leaves problems of a few blocks: they count only where there is no other.
+    problems = {problem: number for problem, number in problems.items() if number.interval} or problems
     ours = mean_over(list(problems.values()))
-    date = max(time for time, _ in by_problem.values())[:10]
+    date = max(by_problem[problem][0] for problem in problems)[:10]
     reason = "" if ours.interval else "no 95 % interval: too few blocks"
     return Finding(claim, device, verdict(claim, ours), ours, problems, reason, date)
 
