@@ -1,143 +1,172 @@
-"""What GEM's optimizations gain alone and together, and whether the gains of pairs multiply."""
+"""What GEM's optimizations gain alone and together, whether gains of pairs multiply, and what finds the best set."""
 
-from collections.abc import Sequence
-from itertools import combinations
-from math import prod
+from __future__ import annotations
+
+import math
+from functools import cache
+
+from gpuopt.lab.report import Study
+from gpuopt.workloads.gem.gains import Stack
+from gpuopt.workloads.gem.gains import stacking as stacks_of
+from gpuopt.workloads.gem.optimizations import levels_of, names_of
+from gpuopt.workloads.gem.stacking import Found, Replay
+from gpuopt.workloads.gem.stacking import replay as replay_of
 
 from .tables import Line, Table, grid, markdown
-from .values import Row, Rows, Value, significant
+from .values import Row, Rows, Value, rate, significant
 
 BASIC = "paper:basic"
-# The optimizations by the paper's short names, and the presets that are one each: a row says which levels it changes.
-SINGLES = {
-    "MT": "paper:max_threads",
-    "KS": "paper:kernel_splitting",
-    "RA": "paper:register_accumulator",
-    "LM": "paper:local_memory",
-    "RP": "paper:register_preloading",
-    "IM": "paper:image_memory",
-    "LU2": "paper:unroll2",
-    "LU4": "paper:unroll4",
-    "VASM2": "paper:vasm2",
-    "VASM4": "paper:vasm4",
-    "VAVM2": "paper:vavm2",
-    "VAVM4": "paper:vavm4",
-    "atoms in LM": "paper:local_memory_atoms",
-}
+AMD = "paper:amd_best"
+SETS = {AMD: "AMD-style set", "paper:nvidia_style": "NVIDIA-style set"}
 PRESETS = [
     ("max threads (MT)", "paper:max_threads"),
     ("kernel splitting (KS)", "paper:kernel_splitting"),
     ("register accumulator (RA)", "paper:register_accumulator"),
     ("register preloading (RP)", "paper:register_preloading"),
-    ("local memory (LM)", "paper:local_memory"),
-    ("local memory, of atoms", "paper:local_memory_atoms"),
+    ("vertex in local memory (LM)", "paper:local_memory"),
+    ("atoms in local memory", "paper:local_memory_atoms"),
     ("image memory (IM)", "paper:image_memory"),
-    ("loop unrolled 2 times", "paper:unroll2"),
-    ("loop unrolled 4 times", "paper:unroll4"),
+    ("loop unrolled 2 times (LU2)", "paper:unroll2"),
+    ("loop unrolled 4 times (LU4)", "paper:unroll4"),
     ("`float2` loads (VASM2)", "paper:vasm2"),
     ("`float4` loads (VASM4)", "paper:vasm4"),
     ("`float2` loads and arithmetic (VAVM2)", "paper:vavm2"),
     ("`float4` loads and arithmetic (VAVM4)", "paper:vavm4"),
-    ("MT + KS", "paper:mt_ks"),
-    ("KS + RP", "paper:ks_rp"),
-    ("KS + RP + VASM2", "paper:ks_rp_vasm2"),
-    ("KS + LM", "paper:ks_lm"),
-    ("KS + LM of atoms", "paper:ks_lm_atoms"),
-    ("KS + VASM2", "paper:ks_vasm2"),
-    ("KS + VASM4", "paper:ks_vasm4"),
-    ("KS + VAVM2", "paper:ks_vavm2"),
-    ("KS + VAVM4", "paper:ks_vavm4"),
-    ("KS + RP + IM", "paper:ks_rp_im"),
-    ("AMD-style set", "paper:amd_best"),
-    ("NVIDIA-style set", "paper:nvidia_style"),
 ]
+TOGETHER = ("mt_ks", "ks_rp", "ks_rp_vasm2", "ks_lm", "ks_lm_atoms", "ks_vasm2", "ks_vasm4", "ks_vavm2", "ks_vavm4")
+NEAR = 0.05  # pairs as near as this to their product are counted as such
 
 
 def presets(rows: Rows) -> list[tuple[str, str]]:
-    """The presets that were measured, with what a table calls them."""
-    measured = {row["preset"]: row for row in rows.group.rows if row["preset"]}
-    found = [(text, preset) for text, preset in PRESETS if preset in measured]
-    amd = "paper:amd_best"
-    return [(f"{text}: {_set(rows, measured[preset])}" if preset == amd else text, preset) for text, preset in found]
-
-
-def _singles(rows: Rows) -> dict[str, dict[str, int]]:
-    """The levels of the kernel `pairs` that each optimization changes, of those that were measured alone."""
-    measured = {row["preset"]: row["params"] for row in rows.group.rows if row["preset"]}
-    basic = measured[BASIC]
-    found = {
-        name: {key: level for key, level in measured[preset].items() if level != basic[key]}
-        for name, preset in SINGLES.items()
-        if preset in measured
-    }
-    if "IM" in found:
-        found["IM of scalars"] = {"ATOMS": found["IM"]["ATOMS"]}
-    return found
+    """The presets, with what a table calls them."""
+    sets = [f"paper:{name}" for name in (*TOGETHER, "ks_rp_im")]
+    styles = [(f"{text}: {_set(rows, rows.row(preset))}", preset) for preset, text in SETS.items()]
+    return [*PRESETS, *((_set(rows, rows.row(preset)), preset) for preset in sets), *styles]
 
 
 def _kernels(rows: Rows) -> list[Row]:
     return [row for row in rows.group.rows if row["variant"] == "pairs" and row["status"] == "ok"]
 
 
-def _with(rows: Rows, names: Sequence[str]) -> Row | None:
-    """The good row that differs from the basic kernel by these optimizations alone."""
-    basic, singles = rows.row(BASIC)["params"], _singles(rows)
-    changes = [singles[name] for name in names]
-    levels = {key: level for change in changes for key, level in change.items()}
-    if len(levels) < sum(map(len, changes)) or (len(names) > 1 and levels in singles.values()):
-        return None  # two of them change the same level, or are one optimization under another name
-    return next((row for row in _kernels(rows) if row["params"] == {**basic, **levels}), None)
+def _set(rows: Rows, row: Row) -> str:
+    basic = rows.row(BASIC)["params"]
+    return " + ".join(names_of({name: level for name, level in row["params"].items() if level != basic[name]}))
 
 
 def gain(rows: Rows, row: Row) -> Value:
     return rows.speedup(str(row["configuration"]), BASIC)
 
 
-def _stacks(rows: Rows, size: int = 2) -> list[tuple[str, float, float]]:
-    """(names, gain together, product of the gains alone) of each set that was measured, as were its parts."""
-    found = []
-    for names in combinations(_singles(rows), size):
-        together, alone = _with(rows, names), [_with(rows, [name]) for name in names]
-        if together is not None and (parts := [row for row in alone if row is not None]) and len(parts) == size:
-            found.append((" + ".join(names), gain(rows, together).mid, prod(gain(rows, row).mid for row in parts)))
-    return found
+# ---------------------------------------------------------------- whether gains multiply
 
 
-def stacking(rows: Rows) -> Table:
+def _stacks(rows: Rows) -> tuple[Stack, ...]:
+    return _stacks_in(rows.study)
+
+
+@cache
+def _stacks_in(study: Study) -> tuple[Stack, ...]:
+    return tuple(stacks_of(study))
+
+
+def _share(stack: Stack) -> Value:
+    """What two optimizations gain together, as a part of the product of their gains."""
+    return Value(stack.share.mid, stack.share.lo, stack.share.hi).inverse
+
+
+def stacking(rows: Rows, count: int) -> Table:
+    """The pairs that are farthest from the product of their gains."""
+
     def made() -> list[Line]:
-        ordered = sorted(_stacks(rows), key=lambda stack: stack[1] / stack[2])
-        return [(names, one, all_, significant(100 * one / all_, 3)) for names, one, all_ in ordered]
+        farthest = sorted(_stacks(rows), key=lambda stack: -abs(math.log(stack.share.mid)))[:count]
+        ordered = sorted(farthest, key=lambda stack: -stack.share.mid)
+        return [(each.names, each.gain, each.product, (_share(each) * 100).text(3)) for each in ordered]
 
-    return grid(["pair", "together", "product of the two", "share, %"], made)
+    return grid(["pair", "together", "product of the two", "share, % [95 % CI]"], made)
 
 
-def best_cells(places: dict[str, Rows], count: int) -> Table:
+def counts(rows: Rows) -> Table:
+    """How many combinations ran, and how many pairs keep what the product of their gains promises."""
+
+    def made() -> list[Line]:
+        forbidden = sum(row["variant"] == "pairs" and row["status"] != "ok" for row in rows.group.rows)
+        shares = [_share(stack).mid for stack in _stacks(rows)]
+        less, more = sum(share < 1 - NEAR for share in shares), sum(share > 1 + NEAR for share in shares)
+        lines = {
+            "combinations of the design that ran": _replay(rows).cells,
+            "combinations that a rule forbids": forbidden,
+            "pairs that were measured together and each alone": len(shares),
+            f"of these within {100 * NEAR:.0f} % of their product": len(shares) - less - more,
+            "of these that gain less": less,
+            "of these that gain more": more,
+        }
+        return [(text, f"{number}") for text, number in lines.items()]
+
+    return grid(["factorial", "count"], made)
+
+
+# ---------------------------------------------------------------- the best set, and what finds it
+
+
+def _replay(rows: Rows) -> Replay:
+    return _replay_in(rows.study)
+
+
+@cache
+def _replay_in(study: Study) -> Replay:
+    return replay_of(study)
+
+
+def best_cells(rows: Rows, count: int) -> Table:
     """The fastest sets of the factorial, over the basic kernel."""
 
-    def made() -> list[Line]:
-        lines: list[Line] = []
-        for place, rows in places.items():
-            ranked = sorted(_kernels(rows), key=lambda row: float(row["median_ms"]))[:count]
-            lines += [(place, _set(rows, row), gain(rows, row)) for row in ranked]
-        return lines
+    def made() -> str:
+        ranked = sorted(_kernels(rows), key=lambda row: float(row["median_ms"]))[:count]
+        lines = [(_set(rows, row), rate(row, "gop_s").bare, gain(rows, row)) for row in ranked]
+        return markdown(["set", "G pair/s", "times as fast as `basic` [95 % CI]"], lines)
 
-    return lambda: markdown(["device", "set", "times as fast as `basic` [95 % CI]"], made(), words=True)
+    return made
 
 
-def _set(rows: Rows, row: Row) -> str:
-    basic, singles = rows.row(BASIC)["params"], _singles(rows)
-    changed = {key: level for key, level in row["params"].items() if level != basic[key]}
-    names = []
-    for name, levels in sorted(singles.items(), key=lambda item: (-len(item[1]), "MATH" not in item[1])):
-        if levels.items() <= changed.items():
-            names.append(name)
-            changed = {key: level for key, level in changed.items() if key not in levels}
-    order = list(singles)
-    rest = [f"{key}={level}" for key, level in changed.items()]
-    return " + ".join([*sorted(names, key=order.index), *rest])
+def _row_of(rows: Rows, found: Found) -> Row:
+    wanted = dict(rows.row(BASIC)["params"])
+    for name in found.names:
+        wanted |= levels_of(name)
+    return next(row for row in _kernels(rows) if row["params"] == wanted)
 
 
-def counts(rows: Rows) -> tuple[int, int]:
-    """How many cells ran, and how many are forbidden by a rule."""
-    cells = [row for row in rows.group.rows if row["variant"] == "pairs"]
-    return len(_kernels(rows)), len(cells) - len(_kernels(rows))
+def ways(rows: Rows) -> Table:
+    """Where hill climbing and the paper's elimination end, beside the best of all and the paper's own end."""
+
+    def line(way: str, row: Row, product: float | None) -> Line:
+        best = str(_row_of(rows, _replay(rows).best)["configuration"])
+        of_best = "100" if row["configuration"] == best else rows.speedup(str(row["configuration"]), best) * 100
+        product_of = None if product is None else significant(product, 3)
+        return way, _set(rows, row), gain(rows, row), product_of, of_best
+
+    def made() -> str:
+        told = _replay(rows)
+        climbing = told.climbing
+        best, median, worst = climbing.ends[0], climbing.median, climbing.ends[-1]
+
+        def part(orders: int) -> str:
+            share = 100 * orders / climbing.orders
+            return f"{share:.0f} %" if share >= 1 else f"{share:.1g} %"
+
+        found = [
+            (f"all {told.cells} combinations", told.best),
+            (f"hill climbing, best end ({part(best.orders)} of {climbing.orders} orders)", best.found),
+            ("hill climbing, median order", median.found),
+            (f"hill climbing, worst end ({part(worst.orders)} of the orders)", worst.found),
+            (
+                f"elimination beside kernel splitting ({told.beside_splitting.looked_at} looked at)",
+                told.beside_splitting.end,
+            ),
+            (f"elimination by gains alone ({told.by_gains_alone.looked_at} looked at)", told.by_gains_alone.end),
+        ]
+        lines = [line(way, _row_of(rows, each), each.product) for way, each in found]
+        lines.append(line("the set that the paper ends with", rows.row(AMD), None))
+        head = ["way", "ends at", "times as fast as `basic` [95 % CI]", "product of gains alone", "% of the fastest"]
+        return markdown(head, lines, words=True)
+
+    return made

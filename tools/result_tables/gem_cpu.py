@@ -1,13 +1,10 @@
 """Tables of docs/results/gem-cpu.md."""
 
-from . import gains
-from .tables import Aim, Cell, Line, aims, compared, grid, ms, setup
-from .values import Row, Rows, bound, rate
+from .tables import Aim, Cell, aims, compared, setup
+from .values import Row, Rows, bound, ms, rate
 
 RUNTIMES = {"PoCL": "pocl", "Intel": "intel"}
 BIG = {name: Rows(f"results/cpu-2core/{key}-gem-25000/rows.jsonl") for name, key in RUNTIMES.items()}
-SMALL = {name: Rows(f"results/cpu-2core/{key}-gem-1500/rows.jsonl") for name, key in RUNTIMES.items()}
-FACTORIAL = {name: Rows(f"results/cpu-2core/{key}-gem-factorial/rows.jsonl") for name, key in RUNTIMES.items()}
 
 # The fastest kernel of full precision: by the processor's own estimate and a Newton step, by either road.
 BEST = {"PoCL": "wide(ROWS=4, RSQRT=3)", "Intel": "wide(ROWS=8, RSQRT=5)"}
@@ -18,7 +15,6 @@ NAMES = [
     ("`wide(ROWS=8, RSQRT=5)`, 24 bits", "wide(ROWS=8)"),
     ("`wide(RSQRT=1)`, the runtime's native root", "wide(RSQRT=1)"),
     ("`tiled`", "tiled"),
-    ("`pairs`, minimal form", "pairs"),
     ("`gpuopt.gem`, NumPy in and out", "gpuopt.gem(molecule, surface)"),
     ("C++ loop", "C++ loop"),
 ]
@@ -32,28 +28,8 @@ def _bound(rows: Rows, row: Row) -> Cell:
     return f"{bound(row)}, {row['bound_by']}"
 
 
-def _steps() -> list[Line]:
-    lines: list[Line] = [("noise: `basic` against itself, ± %", *(_band(rows) for rows in SMALL.values()))]
-    for text, preset in gains.presets(next(iter(SMALL.values()))):
-        lines.append((text, *(gains.gain(rows, rows.row(preset)) for rows in SMALL.values())))
-    return lines
-
-
-def _band(rows: Rows) -> Cell:
-    return f"{100 * rows.group.band:.0f}"
-
-
-def _cells() -> list[Line]:
-    counted = [gains.counts(rows) for rows in FACTORIAL.values()]
-    return [
-        ("cells that ran", *(f"{ran}" for ran, _ in counted)),
-        ("cells that a rule forbids", *(f"{forbidden}" for _, forbidden in counted)),
-        ("noise: `basic` against itself, ± %", *(_band(rows) for rows in FACTORIAL.values())),
-    ]
-
-
 TABLES = {
-    "setup": setup(*BIG.values(), *SMALL.values(), *FACTORIAL.values()),
+    "setup": setup(*BIG.values()),
     "aims": aims(
         *(
             Aim(
@@ -66,8 +42,5 @@ TABLES = {
     ),
     "times": compared({f"{name}, ms [95 % CI]": rows for name, rows in BIG.items()}, NAMES, lambda rows, row: ms(row)),
     "rates": compared({f"{name}, G pair/s": rows for name, rows in BIG.items()}, NAMES, _pairs),
-    "bounds": compared({f"{name}, % of bound, by": rows for name, rows in BIG.items()}, NAMES[:6], _bound),
-    "steps": grid(["times as fast as `basic` [95 % CI]", *SMALL], _steps),
-    "cells": grid(["factorial", *FACTORIAL], _cells),
-    "best": gains.best_cells(FACTORIAL, 3),
+    "bounds": compared({f"{name}, % of bound, by": rows for name, rows in BIG.items()}, NAMES[:5], _bound),
 }
