@@ -12,6 +12,13 @@ Profiles = dict[str, tuple[Profile, Profile]]
 SHAPES = ((16, 16), (32, 8), (8, 32), (32, 16), (32, 32), (64, 4), (256, 1))
 TYPES = {"char": "int8", "short": "int16", "int": "int32", "float": "float32", "double": "float64"}
 
+ALIGNMENTS: list[Asked] = [
+    ("aligned", "unaligned(OFFSET=0)", "gb_s", {}),
+    ("aligned, through a tile", "unaligned_tile(OFFSET=0)", "gb_s", {}),
+    ("unaligned", "unaligned(OFFSET=1)", "gb_s", {}),
+    ("unaligned, through a tile", "unaligned_tile(OFFSET=1)", "gb_s", {}),
+    ("random gather", "random", "gb_s", {}),
+]
 PATTERNS: list[Asked] = [
     ("rows summed by a work-item each", "row", "gb_s", {}),
     ("rows summed through a tile", "row_tile", "gb_s", {}),
@@ -21,11 +28,7 @@ PATTERNS: list[Asked] = [
     ("adjacent floats, a `float4`", "adjacent_vector(SPAN=4)", "gb_s", {}),
     ("shared by neighbours", "shared", "gb_s", {}),
     ("shared by neighbours, through a tile", "shared_tile", "gb_s", {}),
-    ("aligned", "unaligned(OFFSET=0)", "gb_s", {}),
-    ("aligned, through a tile", "unaligned_tile(OFFSET=0)", "gb_s", {}),
-    ("unaligned", "unaligned(OFFSET=1)", "gb_s", {}),
-    ("unaligned, through a tile", "unaligned_tile(OFFSET=1)", "gb_s", {}),
-    ("random gather", "random", "gb_s", {}),
+    *ALIGNMENTS,
 ]
 MEMORIES: list[Asked] = [
     ("local memory, `float4`, GB/s", "local(STRIDE=1, WIDTH=4)", "gb_s", {}),
@@ -107,16 +110,17 @@ def levels(profiles: dict[str, Profile]) -> Table:
     return grid(["profile", "up to", "GB/s"], made)
 
 
-def types(places: Places) -> Table:
-    """Copies by data type: plain, and the paper's mend, which packs small types and stages structs in local memory."""
+def types(places: Places, *, packed: bool = True) -> Table:
+    """Copies by data type: plain, and the paper's mend, which packs small types (left out without ``packed``) and
+    stages structs in local memory."""
 
     def made() -> list[Line]:
         lines: list[Line] = []
         for shown, dtype in TYPES.items():
             cells: list[Cell] = []
             for points in places.values():
-                cells.append(points.rate("copy(STRUCT=0, WIDTH=1)", dtype=dtype))
-                cells.append(points.rate("copy_packed(BYTES=16)", dtype=dtype))
+                cells.append(points.rate("copy(STRUCT=0, WIDTH=1, AHEAD=1)", dtype=dtype))
+                cells.append(points.rate("copy_packed(BYTES=16)", dtype=dtype) if packed else None)
             lines.append((shown, *cells))
         for width in (5, 32):
             cells = []
@@ -126,7 +130,11 @@ def types(places: Places) -> Table:
             lines.append((f"struct of {width} floats", *cells))
         return lines
 
-    heads = [f"{place}{what}, GB/s" for place in map(_led, places) for what in ("plain", "packed or staged")]
+    heads = [
+        f"{place}{what}, GB/s"
+        for place in map(_led, places)
+        for what in ("plain", "packed or staged" if packed else "staged")
+    ]
     return grid(["copy of", *heads], made)
 
 
@@ -146,13 +154,14 @@ def rates(places: Places, lines: Sequence[Asked], first: str) -> Table:
     return grid([first, *(place or "rate" for place in places)], made)
 
 
-def shapes(places: Places) -> Table:
+def shapes(places: Places, *, products: bool = True) -> Table:
     """Shapes of work-groups: a 2-D copy, and products with and without tiles in local memory."""
-    names = [
-        ("copy2d", "gb_s", "copy, GB/s"),
-        ("tiled", "gflop_s", "tiled product, GFLOP/s"),
-        ("cache_reuse", "gflop_s", "product by caches, GFLOP/s"),
-    ]
+    names = [("copy2d", "gb_s", "copy, GB/s")]
+    if products:
+        names += [
+            ("tiled", "gflop_s", "tiled product, GFLOP/s"),
+            ("cache_reuse", "gflop_s", "product by caches, GFLOP/s"),
+        ]
     form = {"cache_reuse": ", MATH=0"}
 
     def made() -> list[Line]:

@@ -65,7 +65,7 @@ TABLES = {
         }
     ),
     "flagged": grid(["profile", "points flagged `drift`"], _flagged),
-    "types": device.types(POINTS),
+    "types": device.types(POINTS, packed=False),
     "memories": device.rates(
         POINTS,
         [
@@ -75,6 +75,6 @@ TABLES = {
         "16 KiB read again and again",
     ),
     "working_sets": device.working_sets(AGAIN, "reread_chunks", SIZES),
-    "shapes": device.shapes(POINTS),
-    "patterns": device.rates(POINTS, device.PATTERNS, "128 MiB of floats, GB/s"),
+    "shapes": device.shapes(POINTS, products=False),
+    "patterns": device.rates(POINTS, device.ALIGNMENTS, "128 MiB of floats, GB/s"),
 }

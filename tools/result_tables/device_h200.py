@@ -7,7 +7,7 @@ from .values import Points, Profile, significant
 FIRST = Profile("results/h200/profile.json")
 AGAIN = Profile("results/h200/profile-again.json")
 PROFILED = Points(FIRST.path)
-POINTS = Points("results/h200/microbench/rows.jsonl")
+POINTS = Points("results/h200/papers/microbench/rows.jsonl")
 HERE = {"": POINTS}
 
 TERA = 1e-3

@@ -1,7 +1,6 @@
 """Tables of docs/results/gemm-cpu.md."""
 
-from .gemm_h200 import BLOCKS, STEPS
-from .tables import Aim, Cell, aims, compared, grid, ms, paper_steps, ratios, setup
+from .tables import Aim, Cell, aims, compared, grid, ms, setup
 from .values import Row, Rows, bound, rate
 
 RUNTIMES = {"PoCL": "pocl", "Intel": "intel"}
@@ -11,7 +10,6 @@ PLACES = {
     for name, key in RUNTIMES.items()
 }
 STUDIES = [Rows(f"results/cpu-2core/{key}-gemm/rows.jsonl", "gemm_1024x") for key in RUNTIMES.values()]
-SMALL = {name: Rows(f"results/cpu-2core/{key}-gemm-256/rows.jsonl") for name, key in RUNTIMES.items()}
 TMV = {name: Rows(f"results/cpu-2core/{key}-tmv/rows.jsonl") for name, key in RUNTIMES.items()}
 
 NAMES = [
@@ -19,19 +17,7 @@ NAMES = [
     ("NumPy (OpenBLAS)", "NumPy"),
     ("`gpuopt.gemm(A, B)`, NumPy in and out", "gpuopt.gemm(A, B)"),
 ]
-PRESETS = [f"paper:{name}" for name in (*STEPS, *BLOCKS, "constant")]
-TRANSPOSED = [
-    "row_blocks",
-    "row_parts",
-    "paper:naive",
-    "paper:f2",
-    "paper:tlp",
-    "paper:tlp_f2",
-    "paper:tlp_hd5870",
-    "paper:tlp_f2_hd5870",
-    "NumPy",
-    "gpuopt.tmv(A, v)",
-]
+TRANSPOSED = ["row_blocks", "row_parts", "NumPy", "gpuopt.tmv(A, v)"]
 
 
 def _gflops(rows: Rows, row: Row) -> Cell:
@@ -43,16 +29,12 @@ def _ms(rows: Rows, row: Row) -> Cell:
 
 
 def _noise() -> list[tuple[str, ...]]:
-    places = {
-        **PLACES,
-        **{f"{name}, 256": rows for name, rows in SMALL.items()},
-        **{f"{name}, tmv": rows for name, rows in TMV.items()},
-    }
+    places = {**PLACES, **{f"{name}, tmv": rows for name, rows in TMV.items()}}
     return [(place, f"{100 * rows.group.band:.0f}") for place, rows in places.items()]
 
 
 TABLES = {
-    "setup": setup(*STUDIES, *SMALL.values(), *TMV.values()),
+    "setup": setup(*STUDIES, *TMV.values()),
     "noise": grid(["place", "noise: the baseline against itself, ± %"], _noise),
     "aims": aims(
         *(
@@ -71,12 +53,9 @@ TABLES = {
     "bounds": compared(
         {f"{place}, %": rows for place, rows in PLACES.items()}, NAMES[:1], lambda rows, row: bound(row), "of bound"
     ),
-    "naive": compared({f"{name}, GFLOP/s": rows for name, rows in SMALL.items()}, [*PRESETS, "NumPy"], _gflops, "256"),
-    "steps": ratios(SMALL, [(f"`{name[6:]}` over `naive`", name, "paper:naive") for name in PRESETS[1:]]),
     "tmv": compared(
         {f"{name}, ms": rows for name, rows in TMV.items()}, TRANSPOSED, _ms, "transposed matrix by vector, 4096"
     ),
-    "tmv_steps": paper_steps({f"{name}, 4096": rows for name, rows in TMV.items()}, "tmv"),
     "tmv_bounds": compared(
         {f"{name}, %": rows for name, rows in TMV.items()}, ["row_blocks"], lambda rows, row: bound(row), "of bound"
     ),

@@ -8,20 +8,23 @@ from .tables import (
     MS,
     TFLOPS,
     Aim,
+    Cell,
     Line,
     Named,
     aims,
     behind,
+    compared,
     error,
     faster,
     grid,
     ladder,
+    ms,
     of_field,
     paper_gain,
     paper_steps,
     setup,
 )
-from .values import Lines, Profile, Rows, Value, significant
+from .values import Lines, Profile, Row, Rows, Value, rate, significant
 
 BIG = Rows("results/h200/gemm-8192/rows.jsonl")
 AGAIN = Rows("results/h200/gemm-8192-again/rows.jsonl")
@@ -29,6 +32,11 @@ SIZES = {n: Rows("results/h200/gemm-sizes/rows.jsonl", f"gemm_{n}x") for n in (1
 ALL_SIZES = {**SIZES, 8192: BIG}
 CONSTANT = Rows("results/h200/gemm-constant/rows.jsonl")
 TMV = Rows("results/h200/tmv/rows.jsonl")
+PAPER_SIZES = {
+    n: Rows("results/h200/papers/gemm-sizes/rows.jsonl", f"gemm_{n}x") for n in (512, 1024, 2048, 3072, 4096)
+}
+PAPER_WIDE = Rows("results/h200/papers/gemm-wide/rows.jsonl")
+PAPER_TMV = {n: Rows("results/h200/papers/tmv-sizes/rows.jsonl", f"tmv_{n}x") for n in (1024, 2048, 3072, 4096)}
 CLBLAST = Lines("results/h200/clblast-sgemm.jsonl")
 ACCURACY = Lines("results/h200/gemm-accuracy.jsonl")
 PROFILE = Profile("results/h200/profile-tensor-cores.json")
@@ -63,6 +71,8 @@ PEERS: list[Named] = [
 ]
 STEPS = ["naive", "variable_reduction", "unroll4", "unroll8", "unroll16", "vector_type", "multiple_output"]
 BLOCKS = ["block_16x16", "block_32x8", "block_32x16", "block_32x32"]
+CONSTANTS = ["constant", "constant_two_queues"]
+TMV_STEPS = ["naive", "f2", "tlp", "tlp_f2", "tlp_hd5870", "tlp_f2_hd5870"]
 OVER_SGEMM = faster("times as fast as SGEMM [95 % CI]", SGEMM)
 ERROR = error("error (Frobenius)", "l2_rel")
 
@@ -146,28 +156,29 @@ def _by_length() -> list[Line]:
     return lines
 
 
-def _steps() -> list[Line]:
-    lines: list[Line] = []
-    for preset in (f"paper:{name}" for name in (*STEPS[1:], *BLOCKS)):
-        gains = [rows.speedup(preset, "paper:naive") for rows in SIZES.values()]
-        # Yang's gains are over the block of 16 x 16 and stand in the table of blocks.
-        lines.append((f"`{preset[6:]}`", *gains, "" if "block" in preset else paper_gain("gemm", preset)))
-    return lines
-
-
-def _blocks() -> list[Line]:
+def _gains(names: list[str], over: str, form: str = "") -> list[Line]:
+    """What each step of the papers brings over the step ``over``, by size; ``form`` ends the presets' names."""
+    first = f"paper:{over}{form}"
     return [
         (
-            f"`{name}`",
-            *(rows.speedup(f"paper:{name}", "paper:block_16x16") for rows in SIZES.values()),
+            f"`{name}{form}`",
+            *(rows.speedup(f"paper:{name}{form}", first) for rows in PAPER_SIZES.values()),
             paper_gain("gemm", f"paper:{name}"),
         )
-        for name in BLOCKS[1:]
+        for name in names
     ]
 
 
+def _rate_of(rows: Rows, row: Row) -> Cell:
+    return rate(row, "gflop_s") * 1e-3
+
+
+def _by_size(places: dict[int, Rows]) -> dict[str, Rows]:
+    return {str(n): rows for n, rows in places.items()}
+
+
 TABLES = {
-    "setup": setup(BIG, AGAIN, SIZES[1024], CONSTANT, TMV, PROFILE),
+    "setup": setup(BIG, AGAIN, SIZES[1024], CONSTANT, TMV, PAPER_SIZES[512], PAPER_WIDE, PAPER_TMV[1024], PROFILE),
     "aims": aims(
         Aim("8192: `register_tile`, times as fast as SGEMM", lambda: BIG.speedup(SIMT, SGEMM), least=1),
         *(
@@ -199,12 +210,43 @@ TABLES = {
     ),
     "accuracy": grid(["largest error over SGEMM's", *DISTRIBUTIONS], _accuracy),
     "lengths": grid(["error over SGEMM's, K =", *map(str, LENGTHS)], _by_length),
-    "steps": grid(["times as fast as `naive` [95 % CI]", *map(str, SIZES), "paper"], _steps),
-    "blocks": grid(["times as fast as 16 x 16 [95 % CI]", *map(str, SIZES), "paper"], _blocks),
+    "step_rates": compared(
+        _by_size(PAPER_SIZES),
+        [
+            *(f"paper:{name}" for name in STEPS),
+            *(f"paper:{name}_image" for name in STEPS),
+            *(f"paper:{name}" for name in (*BLOCKS, *CONSTANTS)),
+            *PEERS[:2],
+        ],
+        _rate_of,
+        "TFLOP/s [95 % CI]",
+    ),
+    "steps": grid(
+        ["buffers, times as fast as `naive` [95 % CI]", *map(str, PAPER_SIZES), "paper"],
+        lambda: _gains(STEPS[1:], "naive"),
+    ),
+    "steps_images": grid(
+        ["textures, times as fast as `naive_image` [95 % CI]", *map(str, PAPER_SIZES), "paper"],
+        lambda: _gains(STEPS[1:], "naive", "_image"),
+    ),
+    "blocks": grid(
+        ["times as fast as 16 x 16 [95 % CI]", *map(str, PAPER_SIZES), "paper"],
+        lambda: _gains(BLOCKS[1:], "block_16x16"),
+    ),
+    "constant_wide": ladder(
+        PAPER_WIDE,
+        [
+            ("`constant`, one queue", "paper:constant"),
+            ("`constant_two_queues`", "paper:constant_two_queues"),
+            ("ours: `constant(HEIGHT=8, DEPTH=64, LOCAL=64, UNROLL=8)`", "constant(HEIGHT=8)"),
+            *PEERS[:2],
+        ],
+        [MS, TFLOPS, BOUND, BOUND_BY],
+        "1024 x 4096 x 1024",
+    ),
     "constant": ladder(
         CONSTANT,
         [
-            ("`constant`, as in the paper", "paper:constant"),
             ("`constant(HEIGHT=8, DEPTH=64, LOCAL=64, UNROLL=8)`", "constant(HEIGHT=8)"),
             *PEERS[:2],
         ],
@@ -215,12 +257,6 @@ TABLES = {
         TMV,
         [
             "row_parts",
-            "paper:tlp",
-            "paper:tlp_f2",
-            "paper:tlp_hd5870",
-            "paper:tlp_f2_hd5870",
-            "paper:naive",
-            "paper:f2",
             "row_blocks",
             "PyTorch A.T @ v",
             "CuPy",
@@ -229,5 +265,11 @@ TABLES = {
         [MS, of_field("GB/s", "gb_s"), BOUND, behind("`row_parts` is times as fast", "row_parts")],
         "transposed matrix by vector, 16384",
     ),
-    "tmv_steps": paper_steps({"16384": TMV}, "tmv"),
+    "tmv_times": compared(
+        _by_size(PAPER_TMV),
+        [*(f"paper:{name}" for name in TMV_STEPS), "PyTorch A.T @ v", "CuPy"],
+        lambda rows, row: ms(row) * 1e3,
+        "us [95 % CI]",
+    ),
+    "tmv_steps": paper_steps(_by_size(PAPER_TMV), "tmv"),
 }

@@ -1,6 +1,6 @@
 """Tables of docs/results/spmv-cpu.md."""
 
-from .tables import Aim, Cell, aims, compared, grid, ms, paper_steps, ratios, setup
+from .tables import Aim, Cell, aims, compared, grid, ms, ratios, setup
 from .values import DATA, Row, Rows, Value, bound
 
 PLACES = {
@@ -13,11 +13,6 @@ INTEL, POCL = PLACES["Intel, 690 MB"], PLACES["PoCL, 690 MB"]
 SLICES_32, SLICES_64 = "sliced(SLICE=32, HALF=0)", "sliced(SLICE=64, HALF=0)"
 SYMMETRIC, HALF = "symmetric_sliced(HALF=0)", "sliced(HALF=1)"
 NAMES = [
-    "basic",
-    "aligned",
-    "local_offsets",
-    ("`vectorized`, the article's Figure 12", "vectorized"),
-    ("`coarse(ITEMS=64)`, the same by few work-items", "coarse"),
     ("`row_blocks(BLOCK=64, ITEMS=64)`", "row_blocks"),
     ("`sliced(SLICE=32, ITEMS=64)`", SLICES_32),
     ("`sliced(SLICE=64, ITEMS=64)`", SLICES_64),
@@ -72,7 +67,7 @@ TABLES = {
     "noise": grid(
         ["", *PLACES],
         lambda: [
-            ("noise: `basic` against itself, ± %", *(f"{100 * rows.group.band:.0f}" for rows in PLACES.values())),
+            ("noise: the baseline against itself, ± %", *(f"{100 * rows.group.band:.0f}" for rows in PLACES.values())),
             (
                 "rows flagged `drift`",
                 *(
@@ -83,10 +78,9 @@ TABLES = {
         ],
     ),
     "times": compared({f"{place}, ms": rows for place, rows in PLACES.items()}, NAMES, lambda rows, row: ms(row)),
-    "steps": paper_steps(PLACES, "spmv"),
     "rates": compared({f"{place}, GFLOP/s": rows for place, rows in PLACES.items()}, NAMES, _rate),
     "bounds": compared(
-        {f"{place}, %": rows for place, rows in PLACES.items()}, NAMES[5:11], _bound, "share of the bound"
+        {f"{place}, %": rows for place, rows in PLACES.items()}, NAMES[:6], _bound, "share of the bound"
     ),
     "reads": grid(
         ["fastest read, GB/s", *PLACES],

@@ -6,10 +6,12 @@ from .tables import (
     GFLOPS,
     MS,
     Aim,
+    Cell,
     Column,
     Line,
     aims,
     behind,
+    compared,
     faster,
     grid,
     ladder,
@@ -17,20 +19,33 @@ from .tables import (
     paper_steps,
     printed,
     setup,
+    several,
     time,
     tried,
 )
-from .values import Rows
+from .values import Row, Rows, rate
 
 BIG = Rows("results/h200/spmv-2048x2048/rows.jsonl")
 SMALL = Rows("results/h200/spmv-321x481/rows.jsonl")
 PROFILED = Rows("results/h200/spmv-2048x2048-profile/rows.jsonl")
 
-STEPS = ["paper:basic", "paper:aligned", "paper:local_offsets", "paper:vectorized", "paper:image"]
+PAPER_SIZES = {
+    size: Rows("results/h200/papers/spmv-sizes/rows.jsonl", f"grid_symmetric_{grid_size}_")
+    for size, grid_size in (
+        ("128 x 128", "128x128"),
+        ("321 x 481", "321x481"),
+        ("512 x 512", "512x512"),
+        ("1024 x 1024", "1024x1024"),
+    )
+}
+PAPER = PAPER_SIZES["1024 x 1024"]
+
+STEPS = ["paper:basic", "paper:aligned", "paper:local_offsets", "paper:vectorized", "paper:image", "paper:cpu_coarse"]
 BEST = "interior(LOCAL=256, ROWS=2, UNROLL=9, SLICE=0, LOAD=0)"
 SYMMETRIC = "symmetric(TILE_X=64, TILE_Y=8, ROWS=2, UNROLL=5)"
 HALF = "banded(HALF=1, ROWS=2)"
 OVER_BASIC = faster("times as fast as basic", "paper:basic")
+OVER_CSR = faster("times as fast as cuSPARSE CSR", "cuSPARSE CSR")
 CALLS = ["gpuopt.spmv(A, x)", "M @ x", "cuSPARSE CSR", "CuPy dia_matrix", "SciPy dia_array", "SciPy csr_array"]
 
 
@@ -69,12 +84,16 @@ def _tried() -> list[tuple[str, str, str]]:
     ]
 
 
+def _gflops(rows: Rows, row: Row) -> Cell:
+    return rate(row, "gflop_s")
+
+
 def _ceiling(text: str, rows: Rows, name: str) -> Line:
     return text, rows.beside(name) * 1e3, float(rows.beside_row(name)["busy_ms"] * 1e3), rows.beside(name, "gb_s").bare
 
 
 TABLES = {
-    "setup": setup(BIG, SMALL, PROFILED),
+    "setup": setup(BIG, SMALL, PROFILED, PAPER),
     "aims": aims(
         Aim(
             "best full storage, of the rate of a copy",
@@ -87,18 +106,20 @@ TABLES = {
         Aim("16-bit values, times as fast as the best full", lambda: BIG.speedup(HALF, BEST), least=1.8),
     ),
     "paper": ladder(
-        BIG,
-        STEPS,
+        PAPER,
+        [*STEPS, "cuSPARSE CSR"],
         [
             MS,
             GFLOPS,
             BOUND,
             of_field("% of bound without caches", "pct_uncached", digits=3),
             OVER_BASIC,
-            printed("paper, HD 5870, GFLOP/s"),
+            printed("paper, GFLOP/s"),
         ],
+        "1024 x 1024",
     ),
-    "steps": paper_steps({"2048 x 2048": BIG, "321 x 481": SMALL}, "spmv"),
+    "step_rates": compared(PAPER_SIZES, [*STEPS, "cuSPARSE CSR"], _gflops, "GFLOP/s [95 % CI]"),
+    "steps": paper_steps(PAPER_SIZES, "spmv"),
     "ours": ladder(
         BIG,
         [
@@ -115,7 +136,7 @@ TABLES = {
             ("`interior(HALF=1, UNROLL=3)`", "interior(HALF=1)"),
             ("`symmetric(HALF=1)`", "symmetric(HALF=1)"),
         ],
-        [MS, GFLOPS, GBS, BOUND, OVER_BASIC],
+        [MS, GFLOPS, GBS, BOUND, OVER_CSR],
     ),
     "beside": ladder(
         BIG, CALLS, [MS, GFLOPS, behind("the best full storage is times as fast", BEST)], "whole call or peer"
@@ -123,7 +144,6 @@ TABLES = {
     "cached": ladder(
         SMALL,
         [
-            *STEPS,
             ("`interior(OFFSETS=1, ROWS=1, UNROLL=9)`", "interior(OFFSETS=1)"),
             ("`interior(ROWS=2, UNROLL=9)`", "interior(OFFSETS=0)"),
             ("`padded(UNROLL=9)`", "padded"),
@@ -147,14 +167,18 @@ TABLES = {
             (*_ceiling("the smallest kernel, queued", SMALL, "launch")[:3], None),
         ],
     ),
-    "limits": ladder(
-        PROFILED,
+    "limits": several(
         [
-            *(name for name in STEPS if name != "paper:aligned"),
-            ("`interior(ROWS=2, UNROLL=9)`", "interior"),
-            ("`tiles(TILE_X=128, TILE_Y=8)`", "tiles"),
-            ("`symmetric(TILE_X=64, TILE_Y=8, ROWS=2, UNROLL=5)`", "symmetric"),
-            ("`banded(HALF=1, ROWS=2)`", "banded"),
+            (PAPER, [(f"1024 x 1024: `{name.removeprefix('paper:')}`", name) for name in STEPS[:-1]]),
+            (
+                PROFILED,
+                [
+                    ("2048 x 2048: `interior(ROWS=2, UNROLL=9)`", "interior"),
+                    ("2048 x 2048: `tiles(TILE_X=128, TILE_Y=8)`", "tiles"),
+                    ("2048 x 2048: `symmetric(TILE_X=64, TILE_Y=8, ROWS=2, UNROLL=5)`", "symmetric"),
+                    ("2048 x 2048: `banded(HALF=1, ROWS=2)`", "banded"),
+                ],
+            ),
         ],
         [
             MS,
@@ -163,6 +187,7 @@ TABLES = {
             Column("runner-up", lambda rows, row: row["next_by"]),
             of_field("runner-up, % of the time", "pct_next", digits=3),
         ],
+        "configuration",
     ),
     "tried": tried(_tried),
 }

@@ -1,6 +1,6 @@
 """Tables of docs/results/tomography-cpu.md."""
 
-from .tables import Aim, Cell, Line, aims, compared, grid, paper_gain, setup
+from .tables import Aim, Cell, Line, aims, compared, grid, setup
 from .values import Lines, Profile, Row, Rows, Value, rate, small
 
 RUNTIMES = {"PoCL": "pocl", "Intel": "intel"}
@@ -12,7 +12,6 @@ ALGORITHMS = {name: Lines(f"results/cpu-2core/{key}-tomography-algorithms.jsonl"
 
 PROFILES = {name: Profile(f"results/cpu-2core/{key}-profile-tomography.json") for name, key in RUNTIMES.items()}
 
-STEPS = ["paper:alu", "paper:vector_input", "paper:vector_output"]
 OURS = ["image", "buffer", "buffer_vectors"]
 COLUMNS = "columns(ACROSS=16, VIEWS=64, WIDTH=16, Z=128)"
 VECTORS = "buffer_vectors(LOCAL_Y=1, VIEWS=64, WIDTH=16, Z=8)"
@@ -50,21 +49,15 @@ def _cube() -> list[Line]:
     return lines
 
 
-def _ladder(case: str) -> list[Line]:
-    own = [*STEPS, *OURS, *(["columns"] if case == "I1" else [])]
-    lines: list[Line] = [("`naive`", *_both(case, "paper:naive"), "1")]
-    for name in own:
-        gains = [value for rows in CASES[case].values() for value in _pair(rows, name)]
-        lines.append((f"`{name.removeprefix('paper:')}`", *gains, paper_gain("tomography", name)))
+def _rates(case: str) -> list[Line]:
+    lines: list[Line] = []
+    for name in [*OURS, *(["columns"] if case == "I1" else [])]:
+        lines.append((f"`{name}`", *(cell for rows in CASES[case].values() for cell in _over_buffer(rows, name))))
     return lines
 
 
-def _both(case: str, name: str) -> list[Cell]:
-    return [cell for rows in CASES[case].values() for cell in (rows.rate(name, "gop_s"), "1")]
-
-
-def _pair(rows: Rows, name: str) -> tuple[Value, Value]:
-    return rows.rate(name, "gop_s"), rows.speedup(name, "paper:naive")
+def _over_buffer(rows: Rows, name: str) -> tuple[Cell, Cell]:
+    return rows.rate(name, "gop_s"), "1" if name == "buffer" else rows.speedup(name, "buffer")
 
 
 def _taps() -> list[Line]:
@@ -134,8 +127,8 @@ TABLES = {
             for name, lines in FBP.items()
         ),
     ),
-    "I1": grid(["I1", *_two("G updates/s", "times `naive`"), "paper, HD 3870"], lambda: _ladder("I1")),
-    "I2": grid(["I2", *_two("G updates/s", "times `naive`"), "paper, HD 3870"], lambda: _ladder("I2")),
+    "I1": grid(["I1", *_two("G updates/s", "times `buffer`")], lambda: _rates("I1")),
+    "I2": grid(["I2", *_two("G updates/s", "times `buffer`")], lambda: _rates("I2")),
     "cube64": grid(["64^3, 31 views", *_two("G updates/s", "% of the profile's ceiling")], _cube),
     "slice": compared(
         {f"{name}, G updates/s": rows for name, rows in CASES["slice"].items()},
