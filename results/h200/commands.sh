@@ -58,7 +58,6 @@ gpuopt study spmv 2048x2048 --quick --out spmv-2048x2048-profile \
 gpuopt profile --out profile.json
 # cudaMemcpy and clpeak ran here: peers.txt
 gpuopt profile --out profile-again.json # in the same sitting
-gpuopt study microbench --quick --out microbench
 # Its rows of the kernel `pairs` are of that day's kernel; the paper's steps are measured again below.
 gpuopt study gem 150000 --quick --out gem-globule -v all \
     -v 'tiled(DISTANCE=2, LOCAL=256, RSQRT=2, TILE=1024, UNROLL=4, VERTICES=2)' \
