@@ -98,6 +98,10 @@ void Prepared::finish() const {
 }
 
 void Prepared::settle() const noexcept {
+    try {
+        if (two_queues_) flush();
+    } catch (...) {  // what is left is waited for all the same
+    }
     for (const auto* queue : {&session_->queue(), two_queues_ ? &session_->second_queue() : nullptr}) try {
             if (queue) queue->finish();
         } catch (...) {  // what made it necessary is thrown already

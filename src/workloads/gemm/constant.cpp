@@ -23,7 +23,7 @@ std::int64_t tiles_a_panel(const Case& at) {
 struct Tiles {
     GemmCall whole;
     GemmMatrix panels;
-    std::int64_t matrices, rows, depth, panel;
+    std::int64_t matrices = 0, rows = 0, depth = 0, panel = 0;
 
     std::int64_t down() const { return quotient_up(whole.m, rows); }
     std::int64_t across() const { return quotient_up(whole.k, depth); }

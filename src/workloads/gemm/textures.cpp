@@ -31,7 +31,7 @@ Parameter texture_parameter() {
 }
 
 std::vector<Rule> texture_rules() {
-    const auto unless_texture = [](std::function<bool(const Case&)> holds, const char* reason) {
+    const auto unless_texture = [](const std::function<bool(const Case&)>& holds, const char* reason) {
         return constraint([=](const Case& at) { return at.parameter("TEXTURE") == 0 || holds(at); }, reason);
     };
     return {

@@ -19,6 +19,9 @@ Work flops_of_items(const Case& at, std::int64_t of_one) {
     work.flops = double(items_of_full_device(at)) * double(at.size("trips")) * double(of_one);
     return work;
 }
+Rule reads(std::int64_t values, const char* reason) {
+    return constraint([=](const Case& at) { return at.size("elements") >= values; }, reason);
+}
 Work steps_of_a_path(const Case& at) { return flops_of_items(at, 2 * at.parameter("LENGTH")); }
 // A trip updates every value, few ones several times: PASSES of the kernel.
 Work updates(const Case& at) {
@@ -37,7 +40,7 @@ MicrobenchRows execution_rows() {
              .summary = "each trip takes one of PATHS paths of LENGTH multiply-adds, neighbours the same or others",
              .parameters = {paths, divergent, length, local_size(), groups_a_unit()},
              .launch = full_device,
-             .rules = {fits, reals},
+             .rules = {fits, reals, reads(64, "it reads 64 values of the source")},
              .family = "branches",
          },
          {
@@ -49,7 +52,7 @@ MicrobenchRows execution_rows() {
              .summary = "each work-item updates LIVE values time after time, in registers while these last",
              .parameters = {live, chained, local_size(), groups_a_unit()},
              .launch = full_device,
-             .rules = {fits, reals},
+             .rules = {fits, reals, reads(16, "it reads 16 values of the source")},
              .family = "registers",
          },
          {

@@ -194,11 +194,24 @@ def test_a_preset_is_found_by_its_configuration() -> None:
     assert found(made_up.entry("one", 2), rows).verdict == "not measured"
 
 
-def test_a_row_that_both_names_find_is_not_compared_with_itself() -> None:
+def test_what_a_row_was_called_when_it_was_measured_does_not_count() -> None:
     """Rows of an older version may have, by another preset's name, what a preset is now."""
     older = {"basic": None, "vectorized": "paper:basic"}
     rows = [row | {"preset": older[row["variant"]]} for row in made_up.pair(2.0)]
-    assert found(made_up.entry("one", 2), rows).verdict == "not measured"
+    got = found(made_up.entry("one", 2), rows)
+    assert got.ours is not None
+    assert (got.verdict, round(got.ours.mid, 2)) == ("holds", 2.0)
+    alone = [row for row in rows if row["variant"] == "vectorized"]
+    assert found(made_up.entry("one", 2), alone).verdict == "not measured"
+
+
+def test_an_interrupted_repetition_does_not_replace_a_whole_one() -> None:
+    whole = made_up.pair(2.0, time_utc="2026-01-01T00:00:00Z")
+    broken = made_up.pair(9.0, blocks=2, time_utc="2026-01-02T00:00:00Z")
+    for order in ((whole, broken), (broken, whole)):
+        got = found(made_up.entry("one", 2), *order)
+        assert got.ours is not None
+        assert got.ours.mid == pytest.approx(2.0, rel=1e-3)
 
 
 def test_levels_and_names_select_rows() -> None:

@@ -109,7 +109,8 @@ def finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
                 continue
             number = _number(claim.test, group, row, over)
             time = str(row["time_utc"] or "")
-            if number is not None and time >= by_problem.get(problem, ("",))[0]:
+            before = by_problem.get(problem)
+            if number is not None and (before is None or _counts_more((time, number), before)):
                 by_problem[problem] = (time, number)
     if not by_problem:
         return Finding(claim, device, "not measured", reason="; ".join(failures) or "no rows of it")
@@ -120,6 +121,11 @@ def finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
     date = max(by_problem[problem][0] for problem in problems)[:10]
     reason = "" if ours.interval else "no 95 % interval: too few blocks"
     return Finding(claim, device, verdict(claim, ours), ours, problems, reason, date)
+
+
+def _counts_more(one: tuple[str, Number], other: tuple[str, Number]) -> bool:
+    """Whether one sitting counts more than another: one with an interval does, then the later."""
+    return (one[1].interval is not None, one[0]) >= (other[1].interval is not None, other[0])
 
 
 # ---------------------------------------------------------------- verdicts
@@ -286,11 +292,11 @@ def is_meant(subject: str | None, problem: str, sizes: Sequence[tuple[str, int]]
 
 
 def _best(rows: Sequence[Row], workload: str, selector: Selector) -> Row | None:
-    """The row that a selector means: by the preset's name, else by its configuration; of several the fastest good
-    one, else the failure."""
-    found = [row for row in rows if selector.preset and row["preset"] == selector.preset]
-    found = found or [row for row in rows if _selects(selector, workload, row)]
-    return _first_good(found) if found else None
+    """The row that a selector means, by its configuration: a preset's name may have stood for another one when the row
+    was measured. Of several the one that has the name, then the fastest good one, else the failure."""
+    found = [row for row in rows if _selects(selector, workload, row)]
+    named = [row for row in found if selector.preset and row["preset"] == selector.preset]
+    return _first_good(named or found) if found else None
 
 
 def _first_good(rows: Sequence[Row]) -> Row:

@@ -259,7 +259,7 @@ def elimination(gains: Gains, axes: Axes, alone: bool = False) -> Elimination:
         return option
 
     present = {name for levels in axes.values() for name in levels if name}
-    combined: tuple[str, ...] = tuple({SPLITTING} & present)
+    combined: tuple[str, ...] = (SPLITTING,) if SPLITTING in present and gain(SPLITTING) else ()
     base = () if alone else combined
     stages = [combined]
     kept = []

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import UnsupportedError
+from gpuopt._core import ArrayError, UnsupportedError
 from gpuopt.tomo import Geometry, Volume
 from gpuopt.tomo.numpy_projector import NumpyBackend
 from gpuopt.tomo.operators import GeometricOperator
@@ -21,6 +21,7 @@ from gpuopt.workloads.common import cpp_loops
 SERIAL, THREADED = cpp_loops.SERIAL, cpp_loops.THREADED
 _WEIGHT = {"none": 0, "fdk": 1, "adjoint": 2}
 _FLOATS = np.ctypeslib.ndpointer(np.float32, flags="C_CONTIGUOUS")
+_WRITTEN = np.ctypeslib.ndpointer(np.float32, flags=("C_CONTIGUOUS", "WRITEABLE"))
 _DOUBLES = np.ctypeslib.ndpointer(np.float64, flags="C_CONTIGUOUS")
 _COUNTS = np.ctypeslib.ndpointer(np.dtype("l"), flags="C_CONTIGUOUS")
 _SCAN = (_DOUBLES, _DOUBLES, _COUNTS, _DOUBLES)
@@ -29,7 +30,7 @@ _SCAN = (_DOUBLES, _DOUBLES, _COUNTS, _DOUBLES)
 def _function(symbol: str, flags: tuple[str, ...]) -> Callable[..., None]:
     source = resources.files("gpuopt.workloads.tomography").joinpath("loops.cpp").read_text(encoding="utf-8")
     more = (ctypes.c_long,) if symbol == "back_project" else ()
-    return cpp_loops.function(source, symbol, (_FLOATS, _FLOATS, *_SCAN, *more), flags, "tomography")
+    return cpp_loops.function(source, symbol, (_FLOATS, _WRITTEN, *_SCAN, *more), flags, "tomography")
 
 
 class Loops:
@@ -55,14 +56,22 @@ class Loops:
     def back_project(self, p: np.ndarray, weight: str, out: np.ndarray | None = None) -> np.ndarray:
         """At each voxel the sum over the views of W times the projection's value there; float32 in and out."""
         found = np.empty(self._shapes[1], np.float32) if out is None else out
+        self._fit(p, found)
         self._back(p, found, *self._scan, _WEIGHT[weight])
         return found
 
     def project(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Line integrals by Joseph's method; float32 in and out."""
         found = np.empty(self._shapes[0], np.float32) if out is None else out
+        self._fit(found, x)
         self._forward(x, found, *self._scan)
         return found
+
+    def _fit(self, p: np.ndarray, x: np.ndarray) -> None:
+        """Raises ArrayError unless these are projections and a volume of the scan: the loops do not look."""
+        for name, array, shape in zip(("projections", "volume"), (p, x), self._shapes, strict=True):
+            if array.shape != shape:
+                raise ArrayError(f"{name}: shape {array.shape}; the scan has {shape}")
 
 
 class _Singles(NumpyBackend):
