@@ -67,6 +67,8 @@ for device in portable intel; do
     study tomography-paper tomography I1:8 I2:8 -v paper
     study gem-steps gem 400x16384 -v paper
     study microbench microbench
+    mkdir -p papers/$name-types
+    python papers_types.py $device papers/$name-types/rows.jsonl
 done
 for rows in */rows.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"

@@ -20,7 +20,7 @@ from .values import ROOT, Row, Value, noted
 
 STUDIES = (
     *("spmv-sizes", "gem-factorial", "gem-steps", "gemm-sizes", "gemm-wide", "tmv-sizes"),
-    *("tomography-paper", "tomography-64", "microbench"),
+    *("tomography-paper", "tomography-64", "microbench", "types"),
 )
 FILES: dict[str, list[str]] = {
     device: [file for study in STUDIES if (ROOT / (file := f"results/{folder}{study}/rows.jsonl")).exists()]
