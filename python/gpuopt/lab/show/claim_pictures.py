@@ -13,7 +13,7 @@ from gpuopt import papers
 from gpuopt.lab.rows.claims import ClaimVerdict, Finding
 from gpuopt.lab.show.canvas import captioned_picture, plain_ticks
 from gpuopt.lab.show.claim_sheets import Findings, short_name, summaries
-from gpuopt.lab.show.style import COLOURS, FAINT, HOLLOW, INK, MODEL, WARNING, error_sides
+from gpuopt.lab.show.style import COLOURS, FAINT, HOLLOW, INK, MODEL, WARNING, error_sides, open_axes
 from gpuopt.papers.claims import Claim, PaperClaims
 
 if TYPE_CHECKING:
@@ -88,12 +88,7 @@ def draw(paper: PaperClaims, found: Findings, shown: Sequence[Claim], part_of: s
                 fontweight="bold")  # fmt: skip
     ax.set_ylim(depth, 0)
     ax.set_yticks([places[claim.id] for claim in shown], [_label(claim) for claim in shown], fontsize=7.2)
-    ax.tick_params(axis="y", length=0)
-    ax.tick_params(axis="x", labelsize=8.5, color=FAINT)
-    ax.grid(axis="x", color="#dddddd", linewidth=0.8, zorder=0)
-    ax.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
+    open_axes(ax)
     ax.set_xlabel("ratio of speeds (more is faster)", fontsize=9)
     plain_ticks(ax, "x")
     _legend(ax, devices)

@@ -53,6 +53,11 @@ def error_sides(low: float, mid: float, high: float) -> list[list[float]]:
 
 def bar_axes(ax: Axes, places: list[float]) -> None:
     ax.set_ylim(places[-1] + 0.6, -0.6)
+    open_axes(ax)
+
+
+def open_axes(ax: Axes) -> None:
+    """No frame but the line below, no ticks beside the names of what is drawn, and a faint grid across."""
     ax.tick_params(axis="y", length=0)
     ax.tick_params(axis="x", labelsize=8.5, color=FAINT)
     ax.grid(axis="x", color="#dddddd", linewidth=0.8, zorder=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from gpuopt.lab.rows.groups import PAPER, section
 from gpuopt.lab.rows.ratios import Ratio
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.table import joined, significant
-from gpuopt.lab.show.canvas import plain_ticks
+from gpuopt.lab.show.canvas import legend_outside, plain_ticks
 from gpuopt.lab.show.style import (
     BAR_HEIGHT,
     COLOURS,
@@ -31,6 +32,7 @@ from gpuopt.workloads.gem.gains import gain_ends
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import SubFigure
 
 # Right of the bars: a heading, where its numbers end in points, their colour.
 COLUMNS = (("here", 44.0, INK), ("product", 92.0, INK), ("paper", 140.0, FAINT), ("product", 188.0, FAINT))
@@ -47,6 +49,19 @@ class Bar:
     product: float | None = None
     paper: float | None = None
     paper_product: float | None = None
+
+
+def panels_below(part: SubFigure, panels: Sequence[tuple[str, list[Bar]]], columns: int) -> None:
+    """Panels of bars one below the other, each with its heading, on one axis; the legend has so many columns."""
+    counts, every = [len(bars) for _, bars in panels], [bar for _, bars in panels for bar in bars]
+    drawn = part.subplots(len(panels), 1, squeeze=False, sharex=True, height_ratios=counts)[:, 0]
+    drawn[0].set_xscale("log")
+    drawn[0].set_xlim(*reach(every))
+    for ax, (head, bars) in zip(drawn, panels, strict=True):
+        panel(ax, bars)
+        ax.set_title(head, fontsize=10, loc="left", color=INK)
+    drawn[-1].set_xlabel("speed-up over the basic kernel (more is faster)", fontsize=9)
+    legend_outside(part, marks(every), columns)
 
 
 def panel(ax: Axes, bars: list[Bar]) -> None:

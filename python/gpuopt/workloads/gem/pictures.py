@@ -17,9 +17,8 @@ from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
 from gpuopt.lab.rows.schema import Row
-from gpuopt.lab.show.canvas import captioned_picture, legend_outside, provenance
-from gpuopt.lab.show.style import INK
-from gpuopt.workloads.gem.bars import ROW_INCHES, Bar, marks, panel, reach
+from gpuopt.lab.show.canvas import captioned_picture, provenance
+from gpuopt.workloads.gem.bars import ROW_INCHES, Bar, panels_below
 from gpuopt.workloads.gem.factorial_picture import cells, factorial
 from gpuopt.workloads.gem.gains import (
     BASIC,
@@ -89,14 +88,7 @@ def optimizations(study: Study) -> Figure:
     figure, part = captioned_picture(
         title, 1.1 + ROW_INCHES * sum(counts), [*filter(None, [exact + _styles(group)]), provenance(group.rows)]
     )
-    axes = part.subplots(len(panels), 1, squeeze=False, sharex=True, height_ratios=counts)[:, 0]
-    axes[0].set_xscale("log")
-    axes[0].set_xlim(*reach([bar for _, drawn in panels for bar in drawn]))
-    for ax, (head, drawn) in zip(axes, panels, strict=True):
-        panel(ax, drawn)
-        ax.set_title(head, fontsize=10, loc="left", color=INK)
-    axes[-1].set_xlabel("speed-up over the basic kernel (more is faster)", fontsize=9)
-    legend_outside(part, marks([bar for _, drawn in panels for bar in drawn]), 5)
+    panels_below(part, panels, 5)
     return figure
 
 

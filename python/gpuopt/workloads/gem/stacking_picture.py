@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.schema import Row
-from gpuopt.lab.show.canvas import captioned_picture, legend_outside, provenance
-from gpuopt.lab.show.style import INK
-from gpuopt.workloads.gem.bars import ROW_INCHES, Bar, marks, panel, reach
+from gpuopt.lab.show.canvas import captioned_picture, provenance
+from gpuopt.workloads.gem.bars import ROW_INCHES, Bar, panels_below
 from gpuopt.workloads.gem.gains import Kernels, gain_over_basic, group_with_basic, kernels
 from gpuopt.workloads.gem.optimizations import AXES, levels_of
 from gpuopt.workloads.gem.stacking import Axes, Found, replay
@@ -47,14 +46,7 @@ def ways(study: Study, axes: Axes = AXES) -> Figure:
         provenance(group.rows),
     ]
     figure, part = captioned_picture(f"GEM: ways to combine, {group.problem}", 1.1 + ROW_INCHES * sum(counts), lines)
-    drawn = part.subplots(len(panels), 1, squeeze=False, sharex=True, height_ratios=counts)[:, 0]
-    drawn[0].set_xscale("log")
-    drawn[0].set_xlim(*reach([bar for _, bars in panels for bar in bars]))
-    for ax, (head, bars) in zip(drawn, panels, strict=True):
-        panel(ax, bars)
-        ax.set_title(head, fontsize=10, loc="left", color=INK)
-    drawn[-1].set_xlabel("speed-up over the basic kernel (more is faster)", fontsize=9)
-    legend_outside(part, marks([bar for _, bars in panels for bar in bars]), 3)
+    panels_below(part, panels, 3)
     return figure
 
 
