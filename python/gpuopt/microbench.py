@@ -41,6 +41,7 @@ from gpuopt.workloads.microbench.questions import (
     points,
     shapes,
     sweep_sizes,
+    vias,
 )
 
 __all__ = [
@@ -85,8 +86,9 @@ def copy_bandwidth(
         ``"float4"``, ``"char"``, ``"struct5"`` and so on; None measures all types, as in Figures 1 and 2 of Yang 2012.
     pattern
         ``"coalesced"`` (neighbouring work-items copy neighbouring elements), ``"chunks"`` (few work-items, each with a
-        contiguous part), ``"packed"`` and ``"staged"`` (the paper's remedies for narrow and wide types); None takes
-        what suits the device and the type.
+        contiguous part), ``"packed"`` and ``"staged"`` (the paper's remedies for narrow and wide types; staged
+        as scalars and, where the struct has an even number of them, as pairs); None takes what suits the device and the
+        type.
     local_size
         Work-items in a work-group; None takes 256.
 
@@ -101,7 +103,8 @@ def copy_bandwidth(
     for name in types:
         scalar, levels = element(name)
         for variant in shapes("copy", pattern or by_size(local_size), chosen, scalar, levels):
-            given: Levels = {"AHEAD": 1, "BYTES": packs(scalar), **levels, **local(local_size)}
+            via = vias(levels["WIDTH"]) if pattern == "staged" else 1
+            given: Levels = {"AHEAD": 1, "BYTES": packs(scalar), "VIA": via, **levels, **local(local_size)}
             wanted += points(chosen, [variant], scalar, bytes, given)
     return ask(wanted, chosen, how)
 

@@ -176,7 +176,7 @@ def test_the_last_of_rows_that_replace_one_another_is_kept(tmp_path: Path) -> No
 
 
 def test_fields_words_and_numbers_of_other_versions_survive(tmp_path: Path) -> None:
-    row = study_rows.timed("search", "basic", 0.1 + 0.2, sizes={"b": 1, "a": 1.0}, seed=2**70, device="Ω \udc80")
+    row = study_rows.timed("search", "basic", 0.1 + 0.2, sizes={"b": 1, "a": 1}, seed=2**70, device="Ω \udc80")
     row |= {
         "status": "timeout",
         "reason": "10 s",
@@ -185,7 +185,7 @@ def test_fields_words_and_numbers_of_other_versions_survive(tmp_path: Path) -> N
         "key": "k",
         "row_id": "r",
     }
-    twin = row | {"row_id": "s", "sizes": {"a": 1.0, "b": 1}, "later": None, "median_ms": float("inf")}
+    twin = row | {"row_id": "s", "sizes": {"a": 1, "b": 1}, "later": None, "median_ms": float("inf")}
     many = row | {"row_id": "t", "kind": "block"} | {f"field{i}": i for i in range(templates.MOST_FIELDS + 9)}
     raw = tmp_path / "rows.jsonl"
     raw.write_text("".join(json.dumps(r) + "\n" for r in (row, twin, many, many | {"row_id": "u"})))

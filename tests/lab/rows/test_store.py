@@ -106,6 +106,49 @@ def test_damage_in_the_middle_is_kept_and_named(tmp_path):
     assert damage in path.read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            ("sizes", "x"),
+            ("sizes", {"M": "x"}),
+            ("sizes", [1]),
+            ("median_ms", "abc"),
+            ("median_ms", True),
+            ("block", 0.5),
+        ),
+        *(("flags", "drift"), ("flags", [1]), ("samples_ms", [1.0, None]), ("samples_ms", 1.0), ("params", 3)),
+        *(
+            ("device", 5),
+            ("key", ["a"]),
+            ("row_id", {}),
+            ("kind", 1),
+            ("status", ["ok"]),
+            ("role", {}),
+            ("canary_ok", 1),
+        ),
+        *(("environment", "none"), ("bytes", {"dram": [1]}), ("options", 7), ("time_utc", 2026)),
+    ],
+)
+def test_a_value_of_another_type_is_damage(tmp_path, name, value):
+    path = tmp_path / "rows.jsonl"
+    good = Store(path).append(make(block=0))
+    with open(path, "a") as file:
+        file.write(json.dumps({**good, "block": 1, "row_id": None, name: value}) + "\n")
+    store = Store(path)
+    assert [row["row_id"] for row in store.rows()] == [good["row_id"]]
+    assert str(store.problems[0]) == f"{path}:2: its {name} is of another type than rows have there"
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 400])
+def test_a_number_beyond_floats_is_damage(tmp_path, number):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(f'{{"schema": 1, "kind": "search", "status": "ok", "median_ms": {number}}}\n')
+    store = Store(path)
+    assert store.rows() == []
+    assert "median_ms" in store.problems[0].reason
+
+
 def test_nan_of_another_writer_is_null(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"schema": 1, "kind": "search", "status": "ok", "median_ms": NaN, "later_field": 1}\n')

@@ -15,15 +15,14 @@ from typing import Any
 
 from gpuopt.lab.rows import templates
 from gpuopt.lab.rows.schema import (
-    GROUPS,
     KEY_FIELDS,
     SCHEMA,
     ResultsError,
     Row,
     comparison_key,
     complete,
-    field,
     identify,
+    misfit,
     new_row,
     resume_key,
     row_id,
@@ -76,13 +75,12 @@ def row_of(read: Any, path: Path | str, known: Templates) -> Row | None:
     row = known.expand(row) if "like" in row else row
     if type(row.get("schema")) is not int or row["schema"] != SCHEMA:
         raise ValueError("no result row (a JSON object with a schema number)")
+    if (name := misfit(row)) is not None:
+        raise ValueError(f"its {name} is of another type than rows have there")
     try:
-        made = identify(complete(row))
+        return identify(complete(row))
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if not all(isinstance(field(made, name), str) for name in GROUPS["identity"]):
-        raise ValueError("its identity is no text")
-    return made
 
 
 _TORN = "unfinished last line, dropped at the next write"

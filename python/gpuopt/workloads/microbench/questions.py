@@ -63,6 +63,11 @@ def packs(scalar: str) -> tuple[int, ...]:
     return (4, 16) if np.dtype(scalar).itemsize < 4 else (16,)
 
 
+def vias(width: int) -> tuple[int, ...]:
+    """Return the scalars of a load by which structs of ``width`` scalars are staged: 1, and 2 where it divides."""
+    return tuple(via for via in (1, 2) if width % via == 0)
+
+
 # By kind: the family, the working sets in bytes on a GPU and on a CPU (whole device), and the levels to measure.
 CACHES: dict[str, tuple[str, tuple[tuple[int, ...], tuple[int, ...]], Levels]] = {
     "constant": ("constant", ((16384,), (16384,)), {"UNIFORM": (0, 1), "WIDTH": (1, 4)}),
@@ -241,8 +246,8 @@ def cube(device: Device, quick: bool = False) -> list[Point]:
         ask([row for row in family_rows("copy") if row.name == "copy_packed"], {"BYTES": packs(dtype)}, dtype)
     for width in (5, 32) if quick else (3, 5, 8, 16, 32):
         ask(copies, {"WIDTH": width, "STRUCT": 1, "AHEAD": 1})
-        vias = (1,) if quick else tuple(via for via in (1, 2) if width % via == 0)
-        ask([row for row in family_rows("copy") if row.name == "copy_staged"], {"WIDTH": width, "VIA": vias})
+        via = 1 if quick else vias(width)
+        ask([row for row in family_rows("copy") if row.name == "copy_staged"], {"WIDTH": width, "VIA": via})
     ask(fitting("triad", device), {"WIDTH": (4,) if quick else (1, 2, 4, 8)})
     for kind, levels in PATTERNS.items():
         some = {name: values[:2] if quick and isinstance(values, tuple) else values for name, values in levels.items()}
