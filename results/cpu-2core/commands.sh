@@ -68,7 +68,16 @@ for device in portable intel; do
     study gem-steps gem 400x16384 -v paper
     study microbench microbench
     mkdir -p papers/$name-types
-    python papers_types.py $device papers/$name-types/rows.jsonl
+    python ../papers_types.py $device papers/$name-types/rows.jsonl
+    # Jang's sizes begin at 512 and end beyond 3072, where a run of the first step takes minutes here.
+    study gemm-1024 gemm 1024 \
+        -v paper:multiple_output \
+        -v paper:block_16x16 \
+        -v paper:block_32x8 \
+        -v paper:block_32x16 \
+        -v paper:block_32x32
+    GPUOPT_DEVICE=$device python ../tomography_regions.py 35 $name-regions # its rows are $name-tomography-regions.jsonl
+    # The factorial of GEM, 504 combinations, takes a minute a block here even for 100 atoms; it was not measured.
 done
 for rows in */rows.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"

@@ -104,8 +104,8 @@ gpuopt study gemm 1024x131072x1024 --quick --no-plots --out gemm-constant \
 python clblast_sgemm.py libclblast.so.1 # CLBlast 1.5.3
 # Two builds in turns, each installed by `pip install --target FOLDER SOURCE`: before the rooms (9c4e816) and with them.
 python ../../tools/compare_builds.py "$OLD" "$NEW" --device gpu --rounds 15 --out compare-builds.jsonl
-# The papers' studies, with the kernels as the papers print them; 2026-11-22. Ceilings are those of profile-tensor-cores.json. The last
-# peers of gemm at 4096 and I2 with all of its views were cut by the time there was.
+# The papers' studies, with the kernels as the papers print them; 2026-11-22. Ceilings are those of profile-tensor-cores.json. Of gemm at
+# 4096 there are four blocks alone. I2 with all of its views was cut by the time there was, left out, and taken again below.
 gpuopt study gem 8000x270336 --quick -v paper --out papers/gem-steps
 gpuopt study gem 4000x270336 --quick --design factorial -v paper --out papers/gem-factorial
 gpuopt study spmv 128x128 321x481 512x512 1024x1024 --quick -v paper --out papers/spmv-sizes
@@ -118,6 +118,15 @@ gpuopt study gemm 1024x4096x1024 --quick --out papers/gemm-wide \
 gpuopt study tomography I1 I2 --quick -v paper --out papers/tomography-paper
 gpuopt study tomography I1:64 I2:64 --quick -v paper --out papers/tomography-64
 gpuopt study microbench --quick --out papers/microbench
+# Later that day, on another machine of the kind.
+mkdir -p papers/types
+python ../papers_types.py gpu papers/types/rows.jsonl
+gpuopt study gemm 1024x16384x1024 1024x65536x1024 1024x131072x1024 --quick --out papers/gemm-wide-large \
+    -v paper:constant \
+    -v paper:constant_two_queues \
+    -v 'constant(HEIGHT=8, DEPTH=64, LOCAL=64, UNROLL=8)'
+gpuopt study tomography I2 --quick -v paper --out papers/tomography-i2
+GPUOPT_DEVICE=gpu python ../tomography_regions.py 0 . # its picture is docs/pictures/h200-sart-regions.png
 for rows in */rows.jsonl gem-capsid/*.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"
 done

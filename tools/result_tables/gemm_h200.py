@@ -36,6 +36,10 @@ PAPER_SIZES = {
     n: Rows("results/h200/papers/gemm-sizes/rows.jsonl", f"gemm_{n}x") for n in (512, 1024, 2048, 3072, 4096)
 }
 PAPER_WIDE = Rows("results/h200/papers/gemm-wide/rows.jsonl")
+PAPER_WIDER = {
+    width: Rows("results/h200/papers/gemm-wide-large/rows.jsonl", f"gemm_1024x{width}x1024")
+    for width in (16384, 65536, 131072)
+}
 PAPER_TMV = {n: Rows("results/h200/papers/tmv-sizes/rows.jsonl", f"tmv_{n}x") for n in (1024, 2048, 3072, 4096)}
 CLBLAST = Lines("results/h200/clblast-sgemm.jsonl")
 ACCURACY = Lines("results/h200/gemm-accuracy.jsonl")
@@ -169,6 +173,22 @@ def _gains(names: list[str], over: str, form: str = "") -> list[Line]:
     ]
 
 
+def _wider() -> list[Line]:
+    """Two queues over one and over cuBLAS, by the width of B."""
+    one, two, ours = "paper:constant", "paper:constant_two_queues", "constant(HEIGHT=8)"
+    return [
+        (
+            f"1024 x {width} x 1024",
+            rows.ms(one),
+            rows.speedup(two, one),
+            rows.speedup(ours, two),
+            rows.speedup(two, "PyTorch"),
+            rows.speedup(ours, "PyTorch"),
+        )
+        for width, rows in {4096: PAPER_WIDE, **PAPER_WIDER}.items()
+    ]
+
+
 def _rate_of(rows: Rows, row: Row) -> Cell:
     return rate(row, "gflop_s") * 1e-3
 
@@ -243,6 +263,13 @@ TABLES = {
         ],
         [MS, TFLOPS, BOUND, BOUND_BY],
         "1024 x 4096 x 1024",
+    ),
+    "constant_wider": grid(
+        [
+            *("", "one queue, ms", "two queues over one", "ours over two queues"),
+            *("two queues over cuBLAS", "ours over cuBLAS"),
+        ],
+        _wider,
     ),
     "constant": ladder(
         CONSTANT,

@@ -19,8 +19,8 @@ from .tables import Line, Table, grid, markdown
 from .values import ROOT, Row, Value, noted
 
 STUDIES = (
-    *("spmv-sizes", "gem-factorial", "gem-steps", "gemm-sizes", "gemm-wide", "tmv-sizes"),
-    *("tomography-paper", "tomography-64", "microbench", "types"),
+    *("spmv-sizes", "gem-factorial", "gem-steps", "gemm-sizes", "gemm-1024", "gemm-wide", "gemm-wide-large"),
+    *("tmv-sizes", "tomography-paper", "tomography-i2", "tomography-64", "microbench", "types"),
 )
 FILES: dict[str, list[str]] = {
     device: [file for study in STUDIES if (ROOT / (file := f"results/{folder}{study}/rows.jsonl")).exists()]
