@@ -86,14 +86,12 @@ def copy_bandwidth(
         ``"float4"``, ``"char"``, ``"struct5"`` and so on; None measures all types, as in Figures 1 and 2 of Yang 2012.
     pattern
         ``"coalesced"`` (neighbouring work-items copy neighbouring elements), ``"chunks"`` (few work-items, each with a
-        contiguous part), ``"packed"`` and ``"staged"`` (the paper's remedies for narrow and wide types; staged
-        as scalars and, where the struct has an even number of them, as pairs); None takes what suits the device and the
-        type.
+        contiguous part), ``"packed"`` and ``"staged"`` (the paper's remedies for narrow and wide types; staged as
+        scalars and, where their number is even, as pairs); None takes what suits the device and the type.
     local_size
         Work-items in a work-group; None takes 256.
 
-    Each work-item copies one element, as in the paper; through ``lab.survey`` it may have several loads in flight
-    (AHEAD).
+    Each work-item copies one element, as in the paper; through ``lab.survey`` several may be in flight (AHEAD).
     """
     chosen = select(device)
     types = DATA_TYPES if dtype is None else (dtype,)

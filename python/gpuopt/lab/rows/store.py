@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuopt.lab.rows import templates
+from gpuopt.lab.rows.field_types import misfit
 from gpuopt.lab.rows.schema import (
     KEY_FIELDS,
     SCHEMA,
@@ -22,7 +23,6 @@ from gpuopt.lab.rows.schema import (
     comparison_key,
     complete,
     identify,
-    misfit,
     new_row,
     resume_key,
     row_id,
