@@ -23,7 +23,7 @@ def entry(name: str, printed: Any = None, direction: str | None = "more", **chan
         "subject": None,
         "direction": direction,
     }
-    outer = {key: changed.pop(key) for key in list(changed) if key not in (*test, "dtype")}
+    outer = {key: changed.pop(key) for key in list(changed) if key not in (*test, "dtype", "best")}
     return {
         "id": name,
         "where": "Figure 1",

@@ -81,7 +81,7 @@ def profile(ctx: click.Context, device: str | None, out: Path | None) -> None:
 
 
 @app.command()
-@click.argument("words", metavar="[PAPER] [ROWS_OR_FOLDERS]...", nargs=-1)
+@click.argument("words", metavar="[PAPER]... [ROWS_OR_FOLDERS]...", nargs=-1)
 @click.option(
     "--out",
     metavar="DIR",
@@ -89,22 +89,24 @@ def profile(ctx: click.Context, device: str | None, out: Path | None) -> None:
     help="Also write tables (Markdown, HTML) and rows (JSON lines) there.",
 )
 @click.option("--picture", is_flag=True, help="Draw the claimed ratios, into DIR or gpuopt-results/papers.")
-@click.option("--measured", is_flag=True, help="Only claims that the rows have a number for.")
+@click.option("--measured", is_flag=True, help="Only claims that the rows have a number for, also in pictures.")
 def papers(words: tuple[str, ...], out: Path | None, picture: bool, measured: bool) -> None:
     """Show every claim of the papers with a number or an order, beside what your rows say.
 
-    PAPER is one of catanzaro2010, daga2011, jang2009, yang2012; without it, all are shown. Rows are files or folders of
-    studies, of one device or several; by default those in gpuopt-results, if it exists. Claims that were not measured
-    name the command that measures them.
+    Each PAPER is one of catanzaro2010, daga2011, jang2009, yang2012; without one, all are shown. Rows are files or
+    folders of studies, of one device or several; by default those in gpuopt-results, if it exists. Claims that were not
+    measured name the command that measures them, with the `--device` of the rows that lack them.
 
     \b
     A verdict is about a ratio of speeds and its 95 % interval (claims of a loss: turned):
-      holds      above 1 and at least as much as printed; an order alone: more than 1 % above 1
-      smaller    less than printed, or no effect
-      inverted   more than 1 % on the other side of 1
-      undecided  the interval holds 1 and reaches the printed number
-    A claim that two are the same holds within 5 %. Rates and shares hold from the printed number on.
-    Several problems: the geometric mean of their ratios, and the range below.
+      holds      all above 1, and the median at least as printed; an order alone: all more than 1 % above 1
+      smaller    all below the printed number, an order alone: all below 1 % above 1
+      inverted   all more than 1 % below 1
+      undecided  else: it reaches the printed number, but contains 1, or its median falls short;
+                 or there are too few blocks for an interval
+    A claim that two are the same holds within 5 %, that one is not less from 1 % below 1 on.
+    Rates and shares hold from the printed number on; they are counted by themselves.
+    Several problems: the geometric mean of their ratios, of "up to" the best; the range is below.
     """
     from gpuopt import paper_commands
 

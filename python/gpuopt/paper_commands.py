@@ -30,8 +30,8 @@ def run_papers(words: Sequence[str], out: Path | None, picture: bool, measured: 
     click.echo(made.to_text(only_measured=measured and bool(places)))
     if not places:
         click.echo("\nno rows were given, and none are in gpuopt-results: the commands in brackets measure")
-    written = [] if out is None else made.save(out, pictures=picture)
+    written = [] if out is None else made.save(out, pictures=picture, only_measured=measured)
     if picture and out is None:
-        written = made.save_pictures(PICTURES)
+        written = made.save_pictures(PICTURES, only_measured=measured)
     if written:
         click.echo("\n" + "\n".join(f"written: {path}" for path in written))

@@ -3,6 +3,7 @@
 One JSON file a paper, ``claims/<paper>.json``, read and checked at the first question:
 
 - ``studies``: commands that measure, by a short name.
+- ``takes`` (optional): how long a command takes where that is much, by the same names.
 - ``claims``: what is claimed, where, for which device, and either a test (two rows and what is compared) or why none.
 - ``figures``: every figure and table of the paper, with the claims, presets and pictures that repeat it, or the reason.
 - ``presets_without_claim`` (optional): why no claim tests a preset, by workload and preset.
@@ -28,7 +29,7 @@ SOURCES = {
     "table": "a table",
     "picture": "a curve or bar without a number",
 }
-DIRECTIONS = ("more", "less", "same")
+DIRECTIONS = ("more", "less", "same", "not less")
 RATES = ("gflop_s", "gb_s", "gop_s")
 SHARES = ("pct_bound", "pct_uncached")
 QUANTITIES = ("speedup", *RATES, *SHARES, "latency_ns")
@@ -66,8 +67,9 @@ class Selector:
 class Test:
     """What tests a claim. ``study``: name of the command that measures it. ``over``: None for a rate or a share.
     ``subject``: the one problem that is meant, None for all of them. ``direction``: on which side of 1 the claimed
-    ratio of speeds is (`same`: at 1); of a rate `less` where less is better. ``device_type``: of the rows that count,
-    where the command names one (`--device cpu`)."""
+    ratio of speeds is (`same`: at 1; `not less`: at 1 or above); of a rate `less` where less is better.
+    ``device_type``: of the rows that count, where the command names one (`--device cpu`). ``best``: of several problems
+    the one that is most on the claimed side counts (`up to`, `reaches`), not their mean."""
 
     study: str
     workload: str
@@ -78,6 +80,7 @@ class Test:
     direction: str | None
     dtype: str | None
     device_type: str | None
+    best: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Claim:
 
     @property
     def printed_text(self) -> str:
-        """`1.75`, `1.3 to 1.45`; `more`, `less` or `same` of an order alone."""
+        """`1.75`, `1.3 to 1.45`; `more`, `less`, `same` or `not less` of an order alone."""
         if self.printed:
             return " to ".join(f"{number:g}" for number in self.printed)
         return (self.test and self.test.direction) or "-"
@@ -123,13 +126,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class PaperClaims:
-    """All claims of a paper in its own order; ``studies`` are commands by name."""
+    """All claims of a paper in its own order; ``studies`` are commands by name, ``takes`` how long some take."""
 
     key: str
     studies: Mapping[str, str]
     claims: tuple[Claim, ...]
     figures: tuple[Figure, ...]
     presets_without_claim: Mapping[str, Mapping[str, str]]
+    takes: Mapping[str, str] = field(default_factory=dict)
 
     def command(self, claim: Claim) -> str | None:
         """The command that measures the claim; None of an untested one."""
@@ -165,10 +169,15 @@ def parse(text: str, key: str) -> PaperClaims:
     """Return the claims in ``text``. Raises Error, which says what is wrong and in which claim."""
     try:
         document = json.loads(text)
-        checks.keys("the file", document, {"schema", "studies", "claims", "figures"}, {"presets_without_claim"})
+        checks.keys(
+            "the file", document, {"schema", "studies", "claims", "figures"}, {"presets_without_claim", "takes"}
+        )
         if document["schema"] != SCHEMA:
             raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA}")
         studies = {name: checks.text(f"studies: {name}", line) for name, line in document["studies"].items()}
+        takes = {name: checks.text(f"takes: {name}", told) for name, told in document.get("takes", {}).items()}
+        if unknown := takes.keys() - studies.keys():
+            raise ValueError(f"takes: there is no study {sorted(unknown)[0]!r}")
         claims = tuple(_claim(key, entry, studies) for entry in document["claims"])
         ids = [claim.id for claim in claims]
         if twice := [one for one in dict.fromkeys(ids) if ids.count(one) > 1]:
@@ -185,7 +194,7 @@ def parse(text: str, key: str) -> PaperClaims:
         }
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, ParameterError) as error:
         raise Error(f"{path_of(key)}: {error}") from error
-    return PaperClaims(key, studies, claims, figures, without)
+    return PaperClaims(key, studies, claims, figures, without, takes)
 
 
 def _claim(paper: str, entry: Any, studies: Mapping[str, str]) -> Claim:
@@ -222,6 +231,9 @@ def _check_side(claim: Claim, test: Test) -> None:
     if test.over is None:
         if not printed or min(printed) <= 0:
             raise ValueError(f"{name}: a rate or share needs a positive number, not {printed or None}")
+    elif test.direction == "not less":
+        if printed:
+            raise ValueError(f"{name}: the claim that one is not less than the other has no number, not {printed}")
     elif test.direction == "same":
         if printed not in ((), (1,)):
             raise ValueError(f"{name}: the claim that two are the same has the number 1 or none, not {printed}")
@@ -243,7 +255,7 @@ def _printed(name: str, value: Any) -> Printed:
 
 def _test(name: str, entry: Any, studies: Mapping[str, str]) -> Test:
     fields = {"study", "workload", "of", "over", "quantity", "subject", "direction"}
-    checks.keys(f"{name}: test", entry, fields, {"dtype"})
+    checks.keys(f"{name}: test", entry, fields, {"dtype", "best"})
     over = None if entry["over"] is None else _selector(f"{name}: over", entry["over"])
     quantities = ("speedup", *RATES) if over else QUANTITIES[1:]
     direction = (
@@ -251,6 +263,8 @@ def _test(name: str, entry: Any, studies: Mapping[str, str]) -> Test:
     )
     if (direction is None) if over else (direction not in (None, "less")):
         raise ValueError(f"{name}: direction is {direction!r}: a ratio has one, a rate none or 'less'")
+    if type(best := entry.get("best", False)) is not bool or (best and direction in ("same", "not less")):
+        raise ValueError(f"{name}: best is {best!r}: true of a claim of more, less or a rate, else false")
     study = checks.word(f"{name}: study", entry["study"], studies)
     named = re.search(r"--device[ =](cpu|gpu)\b", studies[study])
     return Test(
@@ -263,6 +277,7 @@ def _test(name: str, entry: Any, studies: Mapping[str, str]) -> Test:
         direction=direction,
         dtype=None if entry.get("dtype") is None else checks.text(f"{name}: dtype", entry["dtype"]),
         device_type=named[1] if named else None,
+        best=best,
     )
 
 

@@ -28,7 +28,8 @@ def found(entry: made_up.Entry, *studies: Rows, device: str = study_rows.DEVICE)
 @pytest.mark.parametrize(
     ("printed", "direction", "speedup", "noise", "verdict"),
     [
-        (1.75, "more", 1.75, 0.01, "holds"),  # the interval holds the printed number
+        (1.75, "more", 1.751, 0.01, "holds"),  # the median reaches the printed number
+        (1.75, "more", 1.749, 0.01, "undecided"),  # the interval alone does
         (1.75, "more", 3.0, 0.01, "holds"),  # passes it
         (1.75, "more", 1.6, 0.01, "smaller"),
         (1.75, "more", 1.0, 0.02, "smaller"),  # no effect
@@ -51,6 +52,14 @@ def found(entry: made_up.Entry, *studies: Rows, device: str = study_rows.DEVICE)
         ([0.94, 0.98], "less", 0.97, 0.005, "holds"),
         (None, "less", 0.9, 0.01, "holds"),
         (None, "less", 1.1, 0.01, "inverted"),
+        (0.48, "less", 0.482, 0.01, "undecided"),
+        (1.7, "more", 1.41, 0.3, "undecided"),  # a wide interval proves nothing
+        (None, "more", 1.0125, 0.004, "undecided"),  # from 1.009: more than 1, by 1 % or less
+        (None, "not less", 1.0, 0.003, "holds"),
+        (None, "not less", 1.5, 0.01, "holds"),
+        (None, "not less", 0.99, 0.01, "undecided"),
+        (None, "not less", 0.9, 0.01, "inverted"),
+        (None, "same", 1.055, 0.01, "undecided"),  # above 1 throughout, and across 5 %
         (None, "same", 1.02, 0.01, "holds"),
         (1, "same", 0.97, 0.01, "holds"),
         (None, "same", 1.2, 0.01, "inverted"),
@@ -74,9 +83,11 @@ def test_verdicts_of_ratios(printed: Any, direction: str, speedup: float, noise:
     ("printed", "direction", "verdict"),
     [
         (3.0, None, "holds"),
+        (4.17, None, "undecided"),  # the interval reaches it, the median of 4.16 does not
         (5.0, None, "smaller"),
         ([3.0, 9.0], None, "holds"),
         (3.0, "less", "smaller"),
+        (4.15, "less", "undecided"),
         (5.0, "less", "holds"),
     ],
 )
@@ -117,7 +128,7 @@ def test_a_claim_without_a_test_is_not_judged() -> None:
 
 def test_several_problems_are_their_geometric_mean() -> None:
     rows = made_up.pair(0.5, 0.01, problem="small") + made_up.pair(8.0, 0.02, problem="large")
-    got = found(made_up.entry("one", 2), rows)
+    got = found(made_up.entry("one", 1.99), rows)
     assert {name: round(number.mid, 2) for name, number in got.problems.items()} == {"small": 0.5, "large": 8.0}
     assert got.ours is not None
     assert got.ours.mid == pytest.approx(2.0, rel=1e-3)
@@ -139,6 +150,45 @@ def test_a_problem_without_an_interval_counts_only_alone() -> None:
     assert list(got.problems) == ["small", "large"]
     assert got.ours == Number(pytest.approx(4.0))
     assert got.verdict == "undecided"
+
+
+def test_of_up_to_the_best_problem_counts() -> None:
+    rows = made_up.pair(0.5, 0.01, problem="small") + made_up.pair(8.0, 0.02, problem="large")
+    for direction, printed, best in (("more", 7.9, "large"), ("less", 0.6, "small")):
+        got = found(made_up.entry("one", printed, direction, best=True), rows)
+        assert got.verdict == "holds", direction
+        assert got.ours == got.problems[best]
+        assert len(got.problems) == 2
+    rates = made_up.pair(1.0, problem="small")
+    rates += [row | {"gflop_s": 80 * row["gflop_s"]} for row in made_up.pair(1.0, problem="large")]
+    for best, verdict in ((True, "holds"), (False, "smaller")):
+        entry = made_up.entry("one", 150, None, over=None, quantity="gflop_s", best=best)
+        got = found(entry, rates)
+        assert got.verdict == verdict, got
+
+
+def test_what_is_the_fastest_is_compared_with_the_fastest_row() -> None:
+    """Also with itself: else the claim that it is not the fastest could not fail."""
+    rows = made_up.pair(2.0)
+    slower = [
+        row | {"params": {"LOCAL": 64}, "configuration": "vectorized(LOCAL=64)", "preset": None}
+        | {key: row[key] * 2 for key in ("median_ms", "ratio", "ci_lo_ms", "ci_hi_ms")}
+        for row in rows
+        if row["variant"] == "vectorized"
+    ]  # fmt: skip
+    for of, direction, verdict in (
+        ("vectorized(LOCAL=256)", "not less", "holds"),
+        ("vectorized(LOCAL=256)", "less", "smaller"),
+        ("vectorized(LOCAL=64)", "not less", "inverted"),
+        ("vectorized(LOCAL=64)", "less", "holds"),
+    ):
+        got = found(made_up.entry("one", None, direction, of=of, over="vectorized"), rows + slower)
+        assert got.verdict == verdict, (of, direction)
+
+
+def test_a_library_that_did_not_run_is_named() -> None:
+    got = found(made_up.entry("one", 2, over="peer:CuPy"), made_up.pair(2.0))
+    assert (got.verdict, got.reason) == ("not measured", "CuPy did not run there")
 
 
 def test_a_subject_means_one_problem() -> None:
@@ -220,7 +270,8 @@ def test_levels_and_names_select_rows() -> None:
         assert found(made_up.entry("one", 2, of=of), rows).verdict == "holds", of
     for of in ("vectorized(LOCAL=64)", "image", {"variant": "vectorized", "parameters": {"LOCAL": 64}}, "peer:SciPy"):
         got = found(made_up.entry("one", 2, of=of), rows)
-        assert (got.verdict, got.reason) == ("not measured", "no rows of it"), of
+        reason = "SciPy did not run there" if of == "peer:SciPy" else "no rows of it"
+        assert (got.verdict, got.reason) == ("not measured", reason), of
 
 
 def test_calls_and_peers_are_found_by_their_names() -> None:

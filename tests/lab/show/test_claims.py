@@ -55,8 +55,9 @@ def test_a_line_a_claim_with_numbers_and_verdicts() -> None:
     assert lines["loses"].endswith("inverted")
     assert lines["rate"].endswith("smaller")
     assert lines["elsewhere"].split()[1:] == ["more", "HD", "5870", "-", "not", "measured"]
-    assert "5 claims: 1 holds, 1 smaller, 1 inverted, 0 undecided, 2 not measured" in text
-    assert f"[sizes]: {made_up.COMMAND} (measures 1 claim)" in text
+    assert "5 claims. Ratios of speeds: 1 holds, 0 smaller, 1 inverted, 0 undecided, 1 not measured." in text
+    assert "Rates and shares: 0 hold, 1 smaller, 0 inverted, 0 undecided, 0 not measured. Without a test: 1." in text
+    assert f"[sizes]: {made_up.COMMAND} (measures 1 claim on Intel Xeon Proc…)" in text
 
 
 @pytest.mark.parametrize("width", [60, 80, 110])
@@ -72,15 +73,64 @@ def test_several_devices_stand_beside_each_other() -> None:
     both = made(made_up.pair(2.0, device="NVIDIA H200"), made_up.pair(0.5, device="Xeon(R) CPU"))
     assert both.devices == ["NVIDIA H200", "Xeon(R) CPU"]
     text = both.to_text(120)
-    assert "H200: 5 claims: 1 holds" in text
-    assert "Xeon CPU: 5 claims: 1 holds, 1 smaller, 1 inverted" in text
+    assert "H200: 5 claims. Ratios of speeds: 1 holds" in text
+    assert "Xeon CPU: 5 claims. Ratios of speeds: 1 holds, 0 smaller, 1 inverted" in text
     line = next(line for line in text.splitlines() if line.startswith("  gains"))
     assert line.index("holds") < line.index("inverted")
 
 
 def test_the_range_over_problems_is_told() -> None:
     text = made(made_up.pair(2.0, problem="a") + made_up.pair(3.0, problem="b")).to_text(110)
-    assert "2 problems, 2.00 to 3.00." in text
+    assert "a; b: 2.00 to 3.00." in text
+    best = made_up.entry("most", 2, best=True)
+    text = made(made_up.pair(2.0, problem="a") + made_up.pair(3.0, problem="b_512x256"), entries=(best,)).to_text(110)
+    assert "best at 512x256 of a; 512x256: 2.00 to 3.00." in text
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("gemm_1024x131072x1024", "1024x131072x1024"),
+        ("grid_symmetric_321x481_r5", "321x481"),
+        ("I1_64views", "I1, 64 views"),
+        ("I1", "I1"),
+        ("bytes=268435456 width=64", "256 MiB, width 64"),
+        ("bytes=1073740800", "1024 MiB"),
+        ("bytes=16384 trips=1024", "16 KiB, trips 1024"),
+        ("bytes=many", "bytes many"),
+    ],
+)
+def test_problems_have_short_names(name: str, told: str) -> None:
+    from gpuopt.lab.show.claim_sheets import problem_name
+
+    assert problem_name(name) == told
+
+
+def test_cpus_are_called_by_their_runtimes_and_stand_in_one_order() -> None:
+    runtimes = {"pthread-AMD EPYC": "Portable Computing Language", "AMD EPYC": "Intel(R) OpenCL"}
+    cpus = [
+        made_up.pair(2.0, device=name, platform=platform, device_type="cpu")
+        for name, platform in reversed(runtimes.items())
+    ]
+    both = made(*cpus, made_up.pair(2.0, device="NVIDIA H200"))
+    assert both.devices == ["NVIDIA H200", *runtimes]
+    text = both.to_text(120)
+    for word in ("PoCL: 5 claims", "Intel: 5 claims", "PoCL: pthread-AMD EPYC"):
+        assert word in text
+    for device, places in (("", "H200"), (" --device portable", "PoCL"), (" --device intel", "Intel")):
+        assert f"[sizes]: {made_up.COMMAND}{device} (measures 1 claim on {places})" in " ".join(text.split())
+    twice = made(*cpus, made_up.pair(2.0, device="Xeon", platform="Intel(R) OpenCL", device_type="cpu"))
+    assert "Xeon: 5 claims" in twice.to_text(120)
+
+
+def test_how_long_a_command_takes_is_told() -> None:
+    paper = made_up.paper(*ENTRIES, takes={"sizes": "an hour on a CPU"})
+    assert "(measures 4 claims; an hour on a CPU)" in Claims([paper], {}).to_text(110)
+
+
+def test_why_there_is_no_interval_is_told() -> None:
+    few = made(made_up.pair(2.0, blocks=3))
+    assert "too few blocks" in few.to_text(110)
 
 
 def test_html_escapes_and_has_the_sentences() -> None:
@@ -114,7 +164,10 @@ def test_save_writes_tables_rows_and_pictures(tmp_path: Path) -> None:
         *("claims-catanzaro2010.md", "claims.html", "claims.jsonl", "claims-catanzaro2010.png")
     ]
     text = paths[0].read_text(encoding="utf-8")
-    assert "| Figure 1 | Vectors gain 75 %. (`gains`) | table | 1.75x | HD 5870 | 2.00x [1.99, 2.01] | holds |" in text
+    assert (
+        "| Figure 1 | Vectors gain 75 %. (`gains`) | table | 1.75x | HD 5870 | 2.00x [1.99, 2.01] (512x512) | holds |"
+        in text
+    )
     assert "- energy: energy and power are not measured" in text
     assert [json.loads(line) for line in paths[2].read_text(encoding="utf-8").splitlines()] == both.rows
     assert paths[3].read_bytes().startswith(b"\x89PNG")
@@ -139,9 +192,49 @@ def test_pictures_have_their_marks_and_pages() -> None:
     words = [text.get_text() for text in ax.texts]
     assert [word for word in words if "holds" in word] == ["✓ holds"]
     assert words.count("not measured") == 1, "image, of which there are no rows"
-    assert {"⇄ inverted", "↓ smaller", "Figure 1", "Figure 2"} <= set(words)
+    assert {"⇄ inverted", "↓ smaller", "Figure 1", "Figure 2", "gains · on HD 5870", "1e+09"} <= set(words)
     assert ax.get_xscale() == "log"
-    assert ax.get_xlim()[1] < 2e3, "a huge number stands at the edge"
+    assert ax.get_xlim()[1] < 2e4, "a huge number stands at the edge"
+
+
+def test_a_number_beyond_the_axis_is_written() -> None:
+    pytest.importorskip("matplotlib")
+    from gpuopt.lab.show import claim_pictures
+
+    claims = made(made_up.pair(5e4), made_up.pair(3000.0, device="other"))
+    paper = claims.papers[0]
+    ax = claim_pictures.draw(paper, claims.of(paper), claim_pictures.pages_of(paper)[0]).subfigs[0].axes[0]
+    words = [text.get_text() for text in ax.texts]
+    assert "5e+04" in words
+    assert "3e+03" not in words, "3000 is on the axis"
+    assert ax.get_xlim()[1] > 3000
+
+
+def test_a_device_has_its_colour_whatever_the_paper(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from gpuopt.lab.show import claim_pictures
+
+    claims = made(made_up.pair(2.0, device="A"), made_up.pair(2.0, device="B"))
+    paper = claims.papers[0]
+    page = claim_pictures.pages_of(paper)[0]
+    alone = {"B": claims.of(paper)["B"]}
+
+    def colour(found: Any, name: str) -> Any:
+        ax = claim_pictures.draw(paper, found, page, every_device=claims.devices).subfigs[0].axes[0]
+        return next(line.get_color() for line in ax.get_legend().get_lines() if line.get_label() == name)
+
+    assert colour(alone, "B") == colour(claims.of(paper), "B") != colour(claims.of(paper), "A")
+
+
+def test_pictures_of_what_was_measured_alone() -> None:
+    pytest.importorskip("matplotlib")
+    from gpuopt.lab.show import claim_pictures
+
+    claims = made(made_up.pair(2.0))
+    paper = claims.papers[0]
+    whole, short = claim_pictures.pages_of(paper), claim_pictures.pages_of(paper, {"gains", "loses", "rate"})
+    assert [claim.id for page in whole for claim in page] == ["gains", "elsewhere", "loses"]
+    assert [claim.id for page in short for claim in page] == ["gains", "loses"]
 
 
 def test_a_paper_without_ratios_has_no_picture(tmp_path: Path) -> None:
@@ -185,6 +278,8 @@ def test_papers_are_chosen_by_key() -> None:
 
 
 def test_what_has_no_rows_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="None is no study, rows, file or folder; without rows, give no source"):
+        lab.claims(None)  # type: ignore[arg-type]
     with pytest.raises(ResultsError, match="no results file or folder"):
         lab.claims(tmp_path / "missing.jsonl")
     with pytest.raises(ResultsError, match="in this folder has result rows"):

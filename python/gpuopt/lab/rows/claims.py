@@ -5,20 +5,22 @@ is read as a gain of 1.25), and n is the printed number, of a range the end near
 
 - ``not measured``: no good rows of what it compares.
 - ``inverted``: the interval ends more than 1 % below 1.
-- ``holds``: the interval begins above 1 and reaches or passes n; of an order alone, it begins at or above n.
-- ``undecided``: the interval holds 1 and reaches n. Also where there is no 95 % interval (too few blocks).
 - ``smaller``: the interval ends before n: a gain below the printed one, or none.
+- ``holds``: the interval begins above 1, and the median reaches n; of an order alone, it begins at n or above.
+- ``undecided``: else. The interval reaches n, but contains 1, or the median does not reach n, or, of an order alone, it
+  begins below n. Also where there is no 95 % interval (too few blocks).
 
-A claim that two are the same holds within 5 %, is inverted wholly outside of that, else undecided. A rate or a share
-holds where its interval reaches the printed number, else it is smaller. docs/decisions/verdicts-on-claims.md has the
-reasons.
+A claim that two are the same holds within 5 %, is inverted wholly outside of that, else undecided. A claim that one is
+not less than the other holds where the interval begins at most 1 % below 1, is inverted where it ends there, else
+undecided. A rate or a share holds where its median reaches the printed number, is smaller where its interval ends
+before it, else undecided. docs/decisions/verdicts-on-claims.md has the reasons.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from gpuopt import papers
@@ -36,6 +38,8 @@ ClaimVerdict = Literal["holds", "smaller", "inverted", "undecided", "not measure
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 EDGE = 1 + statistics.BAND_FLOOR  # a difference of less is none
 SAME = 1 + statistics.SAME_LIMIT
+NO_ROWS = "no rows of it"  # of what is compared: the claim's command would measure them
+TOO_FEW = "no 95 % interval: too few blocks"
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Number:
 @dataclass(frozen=True)
 class Finding:
     """What a device's rows say to a claim. ``ours`` is the geometric mean over ``problems``, each of which has its
-    number; ``reason`` says why nothing was measured, or why a verdict is undecided."""
+    number, or the best of them; ``reason`` says why nothing was measured, or why a verdict is undecided."""
 
     claim: Claim
     device: str
@@ -63,6 +67,8 @@ class Finding:
     problems: dict[str, Number] = field(default_factory=dict)
     reason: str = ""
     date: str = ""
+    device_type: str = ""
+    platform: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,16 @@ class Sitting:
     def device_type(self) -> str | None:
         rows = [group.first for group in self.groups] + self.points
         return next((row["device_type"] for row in rows if row["device_type"]), None)
+
+    @property
+    def platform(self) -> str:
+        rows = [group.first for group in self.groups] + self.points
+        return next((str(row["platform"]) for row in rows if row["platform"]), "")
+
+    def has(self, selector: Selector) -> bool:
+        """Whether any row is of this peer or call."""
+        names = {str(row[key]) for group in self.groups for row in group.rows for key in ("variant", "configuration")}
+        return selector.variant in names
 
 
 def sittings(studies: Iterable[StudyRows]) -> dict[str, list[Sitting]]:
@@ -92,6 +108,11 @@ def sittings(studies: Iterable[StudyRows]) -> dict[str, list[Sitting]]:
 
 def finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
     """What the sittings of a device say to a claim. Of several that have both rows for one problem, the last counts."""
+    of = next(iter(measured), Sitting([], []))
+    return replace(_finding(claim, device, measured), device_type=of.device_type or "", platform=of.platform)
+
+
+def _finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
     if claim.test is None:
         return Finding(claim, device, "not measured", reason=claim.why)
     by_problem: dict[str, tuple[str, Number]] = {}
@@ -113,14 +134,30 @@ def finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
             if number is not None and (before is None or _counts_more((time, number), before)):
                 by_problem[problem] = (time, number)
     if not by_problem:
-        return Finding(claim, device, "not measured", reason="; ".join(failures) or "no rows of it")
+        return Finding(claim, device, "not measured", reason="; ".join(failures) or _absent(claim.test, measured))
     problems = {problem: number for problem, (_, number) in by_problem.items()}
     # An interrupted study leaves problems of a few blocks: they count only where there is no other.
     problems = {problem: number for problem, number in problems.items() if number.interval} or problems
-    ours = mean_over(list(problems.values()))
+    numbers = list(problems.values())
+    ours = _best_of(numbers, claim.test) if claim.test.best else mean_over(numbers)
     date = max(by_problem[problem][0] for problem in problems)[:10]
-    reason = "" if ours.interval else "no 95 % interval: too few blocks"
+    reason = "" if ours.interval else TOO_FEW
     return Finding(claim, device, verdict(claim, ours), ours, problems, reason, date)
+
+
+def _absent(test: Test, measured: Sequence[Sitting]) -> str:
+    """Why there is nothing: another library that did not run there, else just no rows."""
+    peers = [one for one in (test.of, test.over) if one is not None and one.role == "peer"]
+    mine = [
+        sitting for sitting in measured if any(group.first["workload"] == test.workload for group in sitting.groups)
+    ]
+    away = [str(one.variant) for one in peers if mine and not any(sitting.has(one) for sitting in mine)]
+    return f"{away[0]} did not run there" if away else NO_ROWS
+
+
+def _best_of(numbers: Sequence[Number], test: Test) -> Number:
+    """The number that is most on the claimed side."""
+    return (min if test.direction == "less" else max)(numbers, key=lambda number: number.mid)
 
 
 def _counts_more(one: tuple[str, Number], other: tuple[str, Number]) -> bool:
@@ -139,22 +176,27 @@ def verdict(claim: Claim, ours: Number) -> ClaimVerdict:
         return "undecided"
     lo, hi = ours.interval
     if claim.test.over is None:
-        less = claim.test.direction == "less"
-        reached = lo <= max(claim.printed) if less else hi >= min(claim.printed)
-        return "holds" if reached else "smaller"
+        if claim.test.direction == "less":
+            lo, hi, mid, least = 1 / hi, 1 / lo, 1 / ours.mid, 1 / max(claim.printed)
+        else:
+            mid, least = ours.mid, min(claim.printed)
+        return "smaller" if hi < least else "holds" if mid >= least else "undecided"
+    if claim.test.direction == "not less":
+        return "inverted" if hi < 1 / EDGE else "holds" if lo >= 1 / EDGE else "undecided"
     if claim.test.direction == "same":
         if hi < 1 / SAME or lo > SAME:
             return "inverted"
         return "holds" if lo >= 1 / SAME and hi <= SAME else "undecided"
-    nearer = claim.printed
+    mid, nearer = ours.mid, claim.printed
     if claim.test.direction == "less":
-        lo, hi, nearer = 1 / hi, 1 / lo, tuple(1 / number for number in claim.printed)
+        lo, hi, mid, nearer = 1 / hi, 1 / lo, 1 / mid, tuple(1 / number for number in claim.printed)
     if hi < 1 / EDGE:
         return "inverted"
     least = min(nearer, default=EDGE)
     if hi < least:
         return "smaller"
-    return "holds" if lo > 1 and (nearer or lo >= least) else "undecided"
+    reached = mid >= least if nearer else lo >= least
+    return "holds" if lo > 1 and reached else "undecided"
 
 
 def mean_over(numbers: Sequence[Number]) -> Number:
@@ -248,7 +290,7 @@ def _group_pairs(paper: str, test: Test, sitting: Sitting) -> Iterable[Pair]:
             continue
         row = _best(group.rows, test.workload, test.of)
         over = _best(group.rows, test.workload, test.over) if test.over else None
-        if row is None or row is over:  # one row by two names: over itself it says nothing
+        if row is None or (row is over and not _is_whole(test.over)):  # one row by two names says nothing over itself
             continue
         if over is not None or test.over is None:
             yield group.problem, group, row, over
@@ -297,6 +339,13 @@ def _best(rows: Sequence[Row], workload: str, selector: Selector) -> Row | None:
     found = [row for row in rows if _selects(selector, workload, row)]
     named = [row for row in found if selector.preset and row["preset"] == selector.preset]
     return _first_good(named or found) if found else None
+
+
+def _is_whole(selector: Selector | None) -> bool:
+    """Whether it means the fastest of a variant: that a row is this one is what a test may ask."""
+    if selector is None or selector.preset or selector.role != "variant":
+        return False
+    return not selector.exact and not selector.parameters
 
 
 def _first_good(rows: Sequence[Row]) -> Row:

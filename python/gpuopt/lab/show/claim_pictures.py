@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,8 @@ from matplotlib.lines import Line2D
 from gpuopt import papers
 from gpuopt.lab.rows.claims import ClaimVerdict, Finding
 from gpuopt.lab.show.canvas import captioned_picture, plain_ticks
-from gpuopt.lab.show.claim_sheets import Findings, short_name, summaries
+from gpuopt.lab.show.claim_devices import Findings, labels
+from gpuopt.lab.show.claim_sheets import RATIOS, told_counts
 from gpuopt.lab.show.style import COLOURS, FAINT, HOLLOW, INK, MODEL, WARNING, error_sides, open_axes
 from gpuopt.papers.claims import Claim, PaperClaims
 
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
 DEVICE_COLOURS = (*list(COLOURS.values())[:3], COLOURS["peers"], MODEL)
 DEVICE_MARKERS = "osv^P"
-MOST_LINES = 34  # of a picture: claims, with the headings between them
+MOST_LINES = 18  # of a picture: claims, with the headings between them
 LABEL_WIDTH, LABEL_LINES = 58, 2
-ROW_INCHES, DEVICE_INCHES, HEADING_INCHES = 0.2, 0.13, 0.24
+NAME_POINTS = 6.2  # of the line below what a claim says
+ROW_INCHES, DEVICE_INCHES, HEADING_INCHES = 0.14, 0.13, 0.24
 MARKS: dict[ClaimVerdict, tuple[str, str]] = {
     "holds": ("✓ holds", "#00664a"),
     "smaller": ("↓ smaller", FAINT),
@@ -34,27 +36,35 @@ MARKS: dict[ClaimVerdict, tuple[str, str]] = {
     "not measured": ("not measured", "#999999"),
 }
 ARROW = 0.05  # of the axis
-WIDEST = 1e3  # numbers further from 1 stand at the edge, with their value
+WIDEST = 1e4  # numbers further from 1 stand as an arrow at the edge, with their value
 
 
-def save(paper: PaperClaims, found: Findings, directory: Path) -> list[Path]:
+def save(
+    paper: PaperClaims, found: Findings, directory: Path, devices: Sequence[str] = (), only_measured: bool = False
+) -> list[Path]:
     """Write ``claims-PAPER.png``, of many claims ``claims-PAPER-2.png`` and so on, into ``directory``. Return the
-    paths; none of a paper without ratios."""
+    paths; none of a paper without ratios. ``devices``: all that there are, so that each has its colour whatever the
+    paper; those of ``found`` unless given. ``only_measured``: claims that no device has a number for are left out."""
     paths = []
-    pages = pages_of(paper)
+    measured = {name for of in found.values() for name, each in of.items() if each.ours is not None}
+    pages = pages_of(paper, measured if only_measured else None)
     for number, page in enumerate(pages, 1):
         suffix = f"-{number}" if number > 1 else ""
         paths.append(directory / f"claims-{paper.key}{suffix}.png")
-        draw(paper, found, page, f"{number} of {len(pages)}").savefig(paths[-1], dpi=150)
+        draw(paper, found, page, f"{number} of {len(pages)}", devices).savefig(paths[-1], dpi=150)
     return paths
 
 
-def pages_of(paper: PaperClaims) -> list[list[Claim]]:
-    """The claims of ratios that have a test, as many a picture as can be read; those of one figure stand together where
-    that is possible."""
+def pages_of(paper: PaperClaims, only: Collection[str] | None = None) -> list[list[Claim]]:
+    """The claims of ratios that have a test, or ``only`` these, as many a picture as can be read; those of one figure
+    stand together where that is possible."""
     pages: list[list[Claim]] = [[]]
     for where in dict.fromkeys(claim.where for claim in paper.claims):
-        mine = [claim for claim in paper.claims if claim.where == where and claim.test and claim.test.over]
+        mine = [
+            claim
+            for claim in paper.claims
+            if claim.where == where and claim.test and claim.test.over and (only is None or claim.id in only)
+        ]
         taken = len(pages[-1]) + len({claim.where for claim in pages[-1]})
         if mine and pages[-1] and taken + len(mine) + 1 > MOST_LINES:
             pages.append([])
@@ -65,10 +75,17 @@ def pages_of(paper: PaperClaims) -> list[list[Claim]]:
     return [page for page in pages if page]
 
 
-def draw(paper: PaperClaims, found: Findings, shown: Sequence[Claim], part_of: str = "1 of 1") -> Figure:
+def draw(
+    paper: PaperClaims,
+    found: Findings,
+    shown: Sequence[Claim],
+    part_of: str = "1 of 1",
+    every_device: Sequence[str] = (),
+) -> Figure:
     """One picture of these claims."""
     about = papers.of_key(paper.key)
     devices = list(found)
+    styles = {device: _style(place) for place, device in enumerate(every_device or devices)}
     measured = {claim.id for claim in shown if any(of[claim.id].ours for of in found.values())}
     rows = {c.id: ROW_INCHES + DEVICE_INCHES * (len(devices) if c.id in measured else 1) for c in shown}
     places, headings, depth = _places(shown, rows)
@@ -78,20 +95,24 @@ def draw(paper: PaperClaims, found: Findings, shown: Sequence[Claim], part_of: s
     figure, part = captioned_picture(title, depth + 1.0, _caption(paper, found))
     ax = part.subplots(1, 1)
     ends = _ends(shown, found)
+    room = max(1.15, (ends[1] / ends[0]) ** 0.03)
     ax.set_xscale("log")
-    ax.set_xlim(ends[0] / 1.15, ends[1] * 1.15)
+    ax.set_xlim(ends[0] / room, ends[1] * room)
     ax.axvline(1, color=INK, linewidth=1, zorder=1)
     for claim in shown:
-        _claim(ax, claim, [found[device][claim.id] for device in devices], places[claim.id], rows[claim.id], ends)
+        here = [(found[device][claim.id], styles[device]) for device in devices]
+        _claim(ax, claim, here, places[claim.id], rows[claim.id], ends)
     for name, y in headings:
         ax.text(-0.005, y, name, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=8.5, color=INK,
                 fontweight="bold")  # fmt: skip
     ax.set_ylim(depth, 0)
     ax.set_yticks([places[claim.id] for claim in shown], [_label(claim) for claim in shown], fontsize=7.2)
+    for claim in shown:
+        _name(ax, claim, places[claim.id])
     open_axes(ax)
     ax.set_xlabel("ratio of speeds (more is faster)", fontsize=9)
     plain_ticks(ax, "x")
-    _legend(ax, devices)
+    _legend(ax, {name: styles[device] for device, name in labels(found).items()})
     return figure
 
 
@@ -111,31 +132,61 @@ def _places(
     return places, headings, depth
 
 
-def _claim(ax: Axes, claim: Claim, found: Sequence[Finding], y: float, row: float, ends: tuple[float, float]) -> None:
+def _claim(
+    ax: Axes,
+    claim: Claim,
+    found: Sequence[tuple[Finding, Mapping[str, Any]]],
+    y: float,
+    row: float,
+    ends: tuple[float, float],
+) -> None:
     same = claim.test is not None and claim.test.direction == "same"
     if claim.printed or same:
         at = [_within(number, ends) for number in claim.printed or (1.0,)]
         ax.plot(at, [y] * len(at), color=INK, linewidth=1.0, zorder=3)
         ax.plot(at, [y] * len(at), zorder=6, **(HOLLOW | {"markersize": 6.5}))
-    elif claim.test and claim.test.direction in ("more", "less"):  # an order alone: an arrow from 1 to its side
+        for number in claim.printed:
+            if not ends[0] <= number <= ends[1]:
+                _beyond(ax, number, y, ends, INK)
+    elif claim.test and claim.test.direction in (
+        "more",
+        "less",
+        "not less",
+    ):  # an arrow to its side
         length = (ends[1] / ends[0]) ** ARROW
-        tip = length if claim.test.direction == "more" else 1 / length
+        tip = 1 / length if claim.test.direction == "less" else length
         ax.annotate("", (tip, y), (1, y), arrowprops={"arrowstyle": "->", "color": INK, "lw": 1.1}, zorder=6)
-    if all(each.verdict == "not measured" for each in found):
+    if all(each.verdict == "not measured" for each, _ in found):
         _verdict(ax, "not measured", y)
         return
     step = row * 0.8 / len(found)
-    for place, each in enumerate(found):
+    for place, (each, style) in enumerate(found):
         here = y + (place - (len(found) - 1) / 2) * step
-        colour = DEVICE_COLOURS[place % len(DEVICE_COLOURS)]
         _verdict(ax, each.verdict, here)
         if each.ours is None:
             continue
         low, high = each.ours.interval or (each.ours.mid, each.ours.mid)
+        if not ends[0] <= each.ours.mid <= ends[1]:
+            _beyond(ax, each.ours.mid, here, ends, str(style["color"]))
+            continue
         low, mid, high = (_within(number, ends) for number in (low, each.ours.mid, high))
-        style: dict[str, Any] = {"marker": DEVICE_MARKERS[place % len(DEVICE_MARKERS)], "markersize": 4, "zorder": 5}
-        style |= {"color": colour, "ecolor": colour, "capsize": 2.2, "elinewidth": 1.3}
-        ax.errorbar(mid, here, xerr=error_sides(low, mid, high), **style)
+        bars: dict[str, Any] = {"ecolor": style["color"], "capsize": 2.2, "elinewidth": 1.3, "zorder": 5}
+        ax.errorbar(mid, here, xerr=error_sides(low, mid, high), **style, **bars)
+
+
+def _beyond(ax: Axes, number: float, y: float, ends: tuple[float, float], colour: str) -> None:
+    """An arrow at the edge, with the number that is beyond it."""
+    above = number > ends[1]
+    ax.plot(ends[1] if above else ends[0], y, marker=">" if above else "<", markersize=5, color=colour, zorder=5)
+    style: dict[str, Any] = {"ha": "right" if above else "left", "va": "center", "fontsize": 6.5, "color": colour}
+    ax.annotate(f"{number:.3g}", (ends[1] if above else ends[0], y), (-5 if above else 5, 0), "data", "offset points",
+                **style)  # fmt: skip
+
+
+def _style(place: int) -> dict[str, Any]:
+    """How the device at this place is drawn."""
+    colour, marker = (parts[place % len(parts)] for parts in (DEVICE_COLOURS, DEVICE_MARKERS))
+    return {"color": colour, "marker": marker, "markersize": 4}
 
 
 def _verdict(ax: Axes, verdict: ClaimVerdict, y: float) -> None:
@@ -163,23 +214,28 @@ def _label(claim: Claim) -> str:
     if len(lines) > LABEL_LINES:
         rest = textwrap.shorten(" ".join(lines[LABEL_LINES - 1 :]), LABEL_WIDTH, placeholder=" …")
         lines = [*lines[: LABEL_LINES - 1], rest]
-    return "\n".join(lines)
+    return "\n".join([*lines, " "])  # the last line is its name, in smaller letters
+
+
+def _name(ax: Axes, claim: Claim, y: float) -> None:
+    """The claim's id and the device it is about, in the last line of its label."""
+    depth = (len(_label(claim).split("\n")) - 1) / 2 * 7.2 * 1.2
+    ax.annotate(f"{claim.id} · on {claim.device}", (0, y), (-7, -depth), ax.get_yaxis_transform(), "offset points",
+                ha="right", va="center", fontsize=NAME_POINTS, color=FAINT, annotation_clip=False)  # fmt: skip
 
 
 def _caption(paper: PaperClaims, found: Findings) -> list[str]:
     ratios = sum(len(page) for page in pages_of(paper))
+    counts = [f"{name}: {told_counts(found[device])[RATIOS]}" for device, name in labels(found).items()]
     return [
-        f"{ratios} of the paper's {len(paper.claims)} claims are ratios of speeds that have a test: these are drawn.",
+        f"{ratios} of the paper's {len(paper.claims)} claims are ratios of speeds that have a test.",
         "An arrow is an order without a number, a diamond at 1 `the same`. Intervals are of 95 %; of several problems, "
-        "the geometric mean.",
-        *summaries(paper, found),
+        "the geometric mean, of `up to` the best. Below each claim: its name, and the device that the paper means.",
+        *counts,
     ]
 
 
-def _legend(ax: Axes, devices: Sequence[str]) -> None:
+def _legend(ax: Axes, styles: Mapping[str, Mapping[str, Any]]) -> None:
     handles: list[Artist] = [Line2D([], [], label="printed", **(HOLLOW | {"markersize": 6.5}))]
-    for place, device in enumerate(devices):
-        style: dict[str, Any] = {"color": DEVICE_COLOURS[place % len(DEVICE_COLOURS)], "linewidth": 1.3}
-        style["marker"] = DEVICE_MARKERS[place % len(DEVICE_MARKERS)]
-        handles.append(Line2D([], [], markersize=4, label=short_name(device), **style))
+    handles += [Line2D([], [], linewidth=1.3, label=name, **style) for name, style in styles.items()]
     ax.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(handles), fontsize=8, frameon=False)

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from gpuopt import papers
-from gpuopt.lab.rows.claims import VERDICTS, Finding
+from gpuopt.lab.rows.claims import NO_ROWS, TOO_FEW, VERDICTS, Finding
 from gpuopt.lab.rows.table import Column, Forms, Line, Sheet, joined, significant, spread
+from gpuopt.lab.show.claim_devices import Findings, labels, selector, short_name
 from gpuopt.papers.claims import REASONS, Claim, PaperClaims
 
 MARKS = {"text": "in prose", "table": "in a table", "picture": "in a picture without numbers"}
-SHORT_NAME = 16
-Findings = Mapping[str, Mapping[str, Finding]]  # by device and claim
+RATIOS, RATES = "Ratios of speeds", "Rates and shares"
+BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def sheet(paper: PaperClaims, found: Findings, only_measured: bool = False) -> Sheet:
     """The table of one paper; without devices it has the claims and the commands that measure them. ``only_measured``
     leaves out the lines of claims that no device has a number for; they are counted below all the same."""
-    about = papers.of_key(paper.key)
-    header = [f"{about.short}: {about.title}", *(_device_line(device, of) for device, of in found.items())]
+    about, called = papers.of_key(paper.key), labels(found)
+    header = [
+        f"{about.short}: {about.title}",
+        *(_device_line(device, called[device], found[device]) for device in found),
+    ]
     sections: dict[str, list[Line]] = {}
     for claim in paper.claims:
         if only_measured and not any(of[claim.id].ours for of in found.values()):
             continue
-        sections.setdefault(claim.where, []).append(_line(claim, {name: of[claim.id] for name, of in found.items()}))
+        line = _line(claim, [of[claim.id] for of in found.values()], remark(claim, found))
+        sections.setdefault(claim.where, []).append(line)
     footers = [("", text) for text in summaries(paper, found)]
     footers += [(f"[{name}]", f"{command} ({told})") for name, command, told in commands(paper, found)]
-    return Sheet(columns(list(found)), header, list(sections.items()), footers)
+    return Sheet(columns(list(labels(found).values())), header, list(sections.items()), footers)
 
 
 def columns(devices: Sequence[str]) -> list[Column]:
-    """The columns of a table of these devices."""
+    """The columns of a table of devices that are called so."""
     made = [
         Column("id", "claim", ("",), "0000", right=False),
         Column("printed", "printed", ("",), "0000"),
@@ -39,14 +45,8 @@ def columns(devices: Sequence[str]) -> list[Column]:
     ]
     for place, device in enumerate(devices):
         made.append(Column(f"ours{place}", "ours", ("[95 % CI]", "± CI", ""), "012-"))
-        made.append(Column(f"verdict{place}", short_name(device), ("",), "0000", right=False))
+        made.append(Column(f"verdict{place}", device, ("",), "0000", right=False))
     return made if devices else [*made, Column("verdict", "", ("",), "0000", right=False)]
-
-
-def short_name(device: str) -> str:
-    """`H200`, `Intel Xeon`: a device's name in the heading of a column."""
-    name = device.removeprefix("NVIDIA ").removesuffix(" Processor").replace("(R)", "").replace("(TM)", "").strip()
-    return name if len(name) <= SHORT_NAME else f"{name[: SHORT_NAME - 1]}…"
 
 
 def printed_text(claim: Claim) -> str:
@@ -65,79 +65,133 @@ def ours_forms(found: Finding) -> Forms:
     return spread(found.ours.mid, found.ours.lo, found.ours.hi, unit)
 
 
-def range_text(found: Finding) -> str:
-    """`3 problems, 0.97 to 1.05`; empty for one."""
-    mids = sorted(number.mid for number in found.problems.values())
-    return f"{len(mids)} problems, {significant(mids[0])} to {significant(mids[-1])}" if len(mids) > 1 else ""
+def problems_text(found: Finding) -> str:
+    """`512x512`; of several `128x128; 512x512: 0.97 to 1.05`, of which the best counts `best at 512x512 of 128x128;
+    512x512: 0.97 to 1.05`; empty where nothing was measured."""
+    if len(found.problems) < 2:
+        return "".join(problem_name(name) for name in found.problems)
+    numbers = sorted(number.mid for number in found.problems.values())
+    told = f"{'; '.join(problem_name(name) for name in found.problems)}: "
+    told += f"{significant(numbers[0])} to {significant(numbers[-1])}"
+    if found.claim.test and found.claim.test.best:
+        at = next(name for name, number in found.problems.items() if number == found.ours)
+        return f"best at {problem_name(at)} of {told}"
+    return told
 
 
-def _line(claim: Claim, found: Mapping[str, Finding]) -> Line:
+def problem_name(name: str) -> str:
+    """`512x512` of `grid_512x512_r5`, `I1, 64 views` of `I1_64views`, `256 MiB, width 64` of `bytes=268435456
+    width=64`."""
+    if found := re.search(r"\d+(?:x\d+)+", name):
+        return found[0]
+    parts = name.split(" ") if "=" in name else [re.sub(r"^(\d+)([a-z]+)$", r"\1 \2", part) for part in name.split("_")]
+    return ", ".join(_size(part) for part in parts)
+
+
+def _size(part: str) -> str:
+    key, _, value = part.partition("=")
+    if key != "bytes" or not value.isdigit():
+        return part.replace("=", " ")
+    factor, unit = next(((factor, unit) for factor, unit in BYTES if int(value) >= factor), (1, "B"))
+    return f"{int(value) / factor:.4g} {unit}"
+
+
+def _line(claim: Claim, found: Sequence[Finding], below: str) -> Line:
     cells: dict[str, Forms] = {"id": (claim.id,), "printed": (printed_text(claim),), "device": (claim.device,)}
     cells["verdict"] = ("not measured",)
-    for place, each in enumerate(found.values()):
+    for place, each in enumerate(found):
         cells[f"ours{place}"] = ours_forms(each)
         cells[f"verdict{place}"] = (each.verdict,)
-    return Line(cells, below=remark(claim, found))
+    return Line(cells, below=below)
 
 
-def remark(claim: Claim, found: Mapping[str, Finding]) -> str:
-    """What a claim says and where it is known from, why it is not measured, and how far problems lie apart."""
+def remark(claim: Claim, found: Findings) -> str:
+    """What a claim says and where it is known from, on which problems, and why it is not measured or not decided."""
     told = [f"{claim.says} ({MARKS[claim.source]})"]
     if claim.untested:
         return f"{told[0]} Not measured: {claim.untested}: {claim.why}"
     remarks: dict[str, list[str]] = {}
-    for device, each in found.items():
-        text = (
-            range_text(each)
-            if each.verdict != "not measured"
-            else ""
-            if each.reason == "no rows of it"
-            else each.reason
-        )
-        for one in filter(None, [text, each.reason if each.verdict == "undecided" else ""]):
-            remarks.setdefault(one, []).append(short_name(device))
+    for label, of in zip(labels(found).values(), found.values(), strict=True):
+        each = of[claim.id]
+        reason = "" if each.reason == NO_ROWS else each.reason
+        for one in filter(None, [problems_text(each), reason]):
+            remarks.setdefault(one, []).append(label)
     several = len(found) > 1
     told += [f"{joined(names)}: {text}." if several else f"{text}." for text, names in remarks.items()]
-    if claim.test and (not found or any(each.verdict == "not measured" for each in found.values())):
+    if claim.test and (not found or any(_lacks(of[claim.id]) for of in found.values())):
         told.append(f"[{claim.test.study}]")
     return " ".join(told)
 
 
+def _lacks(found: Finding) -> bool:
+    """Whether the claim's command would measure it there."""
+    return found.claim.test is not None and found.verdict == "not measured" and found.reason == NO_ROWS
+
+
 def summaries(paper: PaperClaims, found: Findings) -> list[str]:
-    """`31 claims. H200: 12 hold, 5 smaller, ...`, a line a device; of no device how many have a test."""
+    """`H200: 31 claims. Ratios of speeds: 12 hold, 5 smaller, ... Rates and shares: 2 hold, ... Without a test: 9.`, a
+    line a device; of no device how many have a test."""
     if not found:
         tested = sum(claim.test is not None for claim in paper.claims)
         return [f"{len(paper.claims)} claims, none measured; {tested} have a test"]
-    lines = []
-    for device, of in found.items():
-        counts = counted(of)
-        told = [f"{counts[word]} {'hold' if word == 'holds' and counts[word] != 1 else word}" for word in VERDICTS]
-        lines.append(f"{short_name(device)}: {len(of)} claims: {', '.join(told)}")
-    return lines
-
-
-def counted(of: Mapping[str, Finding]) -> Counter[str]:
-    """How many claims have each verdict."""
-    return Counter(finding.verdict for finding in of.values())
-
-
-def commands(paper: PaperClaims, found: Findings) -> list[tuple[str, str, str]]:
-    """(name, command, how many claims it would measure) of each study that some device lacks."""
-    lacking: Counter[str] = Counter()
-    for claim in paper.claims:
-        here = [of[claim.id].verdict for of in found.values()]
-        if claim.test and (not here or "not measured" in here):
-            lacking[claim.test.study] += 1
+    without = sum(claim.test is None for claim in paper.claims)
+    last = f" Without a test: {without}." if without else ""
     return [
-        (name, command, f"measures {lacking[name]} claim{'s' if lacking[name] > 1 else ''}")
-        for name, command in paper.studies.items()
-        if lacking[name]
+        f"{label}: {len(of)} claims. " + " ".join(f"{kind}: {told}." for kind, told in told_counts(of).items()) + last
+        for label, of in zip(labels(found).values(), found.values(), strict=True)
     ]
 
 
-def _device_line(device: str, found: Mapping[str, Finding]) -> str:
+def told_counts(of: Mapping[str, Finding]) -> dict[str, str]:
+    """`12 hold, 5 smaller, ...` of the claims of each kind that have a test."""
+    return {kind: _told(counts) for kind, counts in counted(of).items() if counts}
+
+
+def _told(counts: Counter[str]) -> str:
+    return ", ".join(f"{counts[word]} {'hold' if word == 'holds' and counts[word] != 1 else word}" for word in VERDICTS)
+
+
+def counted(of: Mapping[str, Finding]) -> dict[str, Counter[str]]:
+    """How many claims with a test have each verdict: ratios of speeds, and rates and shares, which a device of today
+    reaches whatever the optimization brings."""
+    made: dict[str, Counter[str]] = {RATIOS: Counter(), RATES: Counter()}
+    for each in of.values():
+        if each.claim.test is not None:
+            made[RATIOS if each.claim.test.over else RATES][each.verdict] += 1
+    return made
+
+
+def commands(paper: PaperClaims, found: Findings) -> list[tuple[str, str, str]]:
+    """(name, command, how many claims it would measure and where) of each study that some device lacks, for each such
+    device with its `--device`."""
+    made = []
+    for name, command in paper.studies.items():
+        mine = [claim for claim in paper.claims if claim.test and claim.test.study == name]
+        lacking: dict[str, tuple[int, list[str]]] = {} if found else {command: (len(mine), [])}
+        for label, of in zip(labels(found).values(), found.values(), strict=True):
+            if count := sum(_lacks(of[claim.id]) for claim in mine):
+                whole = command_on(command, of)
+                before, places = lacking.get(whole, (0, []))
+                lacking[whole] = (max(before, count), [*places, label])
+        for whole, (count, places) in lacking.items():
+            told = f"measures {count} claim{'s' if count > 1 else ''}{f' on {joined(places)}' if places else ''}"
+            made.append((name, whole, "; ".join(filter(None, [told, paper.takes.get(name)]))))
+    return made
+
+
+def command_on(command: str, of: Mapping[str, Finding]) -> str:
+    """The command with the `--device` that means this device."""
+    device = selector(of)
+    if not device:
+        return command
+    bare = re.sub(r" --device[ =]\S+", "", command)
+    return f"{bare} --device {device}"
+
+
+def _device_line(device: str, label: str, found: Mapping[str, Finding]) -> str:
+    name = device if label == short_name(device) else f"{label}: {device}"
     date = max((each.date for each in found.values()), default="")
-    return " · ".join(filter(None, [device, f"measured until {date}" if date else "nothing measured"]))
+    return " · ".join(filter(None, [name, f"measured until {date}" if date else "nothing measured"]))
 
 
 def markdown(paper: PaperClaims, found: Findings) -> str:
@@ -146,19 +200,24 @@ def markdown(paper: PaperClaims, found: Findings) -> str:
     lines = [f"# {about.short}: what the paper claims", "", f"{about.title}. {about.citation}.", ""]
     lines += [f"- {text}" for text in summaries(paper, found)] + [""]
     heads = ["where", "claim", "known from", "printed", "on"]
-    heads += [part for device in found for part in (short_name(device), "verdict")]
+    heads += [part for label in labels(found).values() for part in (label, "verdict")]
     lines += [_piped(heads), _piped(["---"] * len(heads))]
     for claim in paper.claims:
         cells = [claim.where, f"{claim.says} (`{claim.id}`)", claim.source, printed_text(claim), claim.device]
         for of in found.values():
             each = of[claim.id]
-            word = f"{each.verdict}: {claim.untested}" if claim.untested else each.verdict
-            cells += [" ".join(filter(None, [ours_forms(each)[0], _in_brackets(range_text(each))])), word]
+            word = f"{each.verdict}: {claim.untested}" if claim.untested else verdict_text(each)
+            cells += [" ".join(filter(None, [ours_forms(each)[0], _in_brackets(problems_text(each))])), word]
         lines.append(_piped(cells))
     missing = [f"- `{command}` {told}" for _, command, told in commands(paper, found)]
     reasons = dict.fromkeys(claim.untested for claim in paper.claims if claim.untested)
     missing += [f"- {word}: {REASONS[word]}" for word in reasons if word]
     return "\n".join([*lines, "", *(["What was not measured:", "", *missing] if missing else [])]) + "\n"
+
+
+def verdict_text(found: Finding) -> str:
+    """`holds`, `undecided: too few blocks`."""
+    return f"{found.verdict}: {TOO_FEW.partition(': ')[2]}" if found.reason == TOO_FEW else found.verdict
 
 
 def _in_brackets(text: str) -> str:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuopt import files
+from gpuopt._core import ParameterError
 from gpuopt.lab.rows.claims import Finding, finding, sittings
 from gpuopt.lab.rows.sources import Source, studies_of
 from gpuopt.lab.rows.table import Sheet
 from gpuopt.lab.show import claim_sheets
+from gpuopt.lab.show.claim_devices import ordered
 from gpuopt.papers import claims as data
 
 if TYPE_CHECKING:
@@ -28,14 +30,36 @@ def claims(*sources: Source, paper: str | Sequence[str] | None = None) -> Claims
     Parameters
     ----------
     sources
-        Studies, rows, results files (raw or compact), folders of them; of several devices, in any order. None: the
-        claims alone, with the commands that measure them.
+        Studies, rows, results files (raw or compact), folders of them; of several devices, in any order. Without any,
+        the claims stand alone, with the commands that measure them.
     paper
-        The key of a paper, such as ``"jang2009"``, or several; None stands for all.
+        The key of a paper, such as ``"jang2009"``, or several; without it, all of them.
 
-    Raises ParameterError for an unknown paper, ResultsError for a file without rows. The rules of the verdicts are in
-    :mod:`gpuopt.lab.rows.claims`.
+    Returns
+    -------
+    Claims
+        Prints as tables; ``rows``, ``to_pandas()``, ``save(directory)``. Each claim has a verdict for each device; the
+        rules are in :mod:`gpuopt.lab.rows.claims`.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown paper, and for a source that is none.
+    ResultsError
+        For a file or folder without rows.
+
+    Examples
+    --------
+    >>> from gpuopt import lab
+    >>> found = lab.claims(paper="catanzaro2010")
+    >>> {row["verdict"] for row in found.rows}
+    {'not measured'}
+
+    ``lab.claims("gpuopt-results", paper="jang2009").save("claims")`` writes tables and pictures of what was measured.
     """
+    for source in sources:
+        if source is None or isinstance(source, bool | int | float):
+            raise ParameterError(f"claims: {source!r} is no study, rows, file or folder; without rows, give no source")
     keys = data.known() if paper is None else (paper,) if isinstance(paper, str) else tuple(paper)
     chosen = [data.load(key) for key in keys]
     studies = [study for source in sources for study in studies_of(source)]
@@ -56,7 +80,8 @@ class Claims:
         findings: dict[str, dict[tuple[str, str], Finding]],
         notes: Sequence[str] = (),
     ) -> None:
-        self.papers, self.findings, self.notes = list(papers), findings, list(notes)
+        self.papers, self.notes = list(papers), list(notes)
+        self.findings = {device: findings[device] for device in ordered(findings)}
 
     @property
     def devices(self) -> list[str]:
@@ -91,9 +116,10 @@ class Claims:
 
         return pandas.DataFrame.from_records(self.rows)
 
-    def save(self, directory: str | Path, pictures: bool = True) -> list[Path]:
+    def save(self, directory: str | Path, pictures: bool = True, only_measured: bool = False) -> list[Path]:
         """Write a table a paper (Markdown, and all in one HTML page), the rows as JSON lines, and pictures into
-        ``directory``, which is made where missing. Return the paths. Pictures need matplotlib."""
+        ``directory``, which is made where missing; ``only_measured`` as of :meth:`save_pictures`. Return the paths.
+        Pictures need matplotlib."""
         target = Path(directory)
         texts = {f"claims-{paper.key}.md": claim_sheets.markdown(paper, self.of(paper)) for paper in self.papers}
         texts["claims.html"] = PAGE.format(html.escape("What the papers claim"), self._repr_html_())
@@ -101,16 +127,17 @@ class Claims:
         for name, text in texts.items():
             files.write(target / name, [text.encode("utf-8")], make_folder=True)
         paths = [target / name for name in texts]
-        return paths + (self.save_pictures(target) if pictures else [])
+        return paths + (self.save_pictures(target, only_measured) if pictures else [])
 
-    def save_pictures(self, directory: str | Path) -> list[Path]:
-        """Write a picture a paper, of many claims several, as ``claims-PAPER.png``. Return the paths. Needs
-        matplotlib."""
+    def save_pictures(self, directory: str | Path, only_measured: bool = False) -> list[Path]:
+        """Write a picture a paper, of many claims several, as ``claims-PAPER.png``; of all claimed ratios, or of those
+        that some device has a number for. Return the paths. Needs matplotlib."""
         from gpuopt.lab.show import claim_pictures
 
         target = Path(directory)
         target.mkdir(parents=True, exist_ok=True)
-        return [path for paper in self.papers for path in claim_pictures.save(paper, self.of(paper), target)]
+        made = (claim_pictures.save(each, self.of(each), target, self.devices, only_measured) for each in self.papers)
+        return [path for paths in made for path in paths]
 
     def to_text(self, width: int | None = None, only_measured: bool = False) -> str:
         """The tables in ``width`` characters, or in those of the terminal; of all claims, or of those that some device
@@ -149,6 +176,7 @@ def _row(paper: data.PaperClaims, claim: data.Claim, found: Finding | None) -> d
         "over": test.over.text if test and test.over else None,
         "quantity": test.quantity if test else None,
         "direction": test.direction if test else None,
+        "best": test.best if test else None,
         "subject": test.subject if test else None,
         "device": found.device if found else None,
         "verdict": found.verdict if found else "not measured",
