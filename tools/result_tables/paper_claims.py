@@ -6,14 +6,16 @@ python/gpuopt/papers/claims/.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 
 from gpuopt import lab, papers
-from gpuopt.lab.rows.claims import VERDICTS, Finding, Sitting, finding, sittings
-from gpuopt.lab.show.claim_sheets import printed_text, range_text
+from gpuopt.lab.rows.claims import NO_ROWS, VERDICTS, Finding, Sitting, finding, sittings
+from gpuopt.lab.show.claim_sheets import RATIOS, command_on, counted, printed_text, problems_text, verdict_text
 from gpuopt.papers import claims as data
-from gpuopt.papers.claims import REASONS, Claim, PaperClaims
+from gpuopt.papers.claims import REASONS, Claim, Figure, PaperClaims
 
 from .tables import Line, Table, grid, markdown
 from .values import ROOT, Row, Value, noted
@@ -29,6 +31,28 @@ FILES: dict[str, list[str]] = {
         ("PoCL", "cpu-2core/papers/pocl-"),
         ("Intel", "cpu-2core/papers/intel-"),
     )
+}
+PICTURES: dict[tuple[str, str], tuple[str, ...]] = {  # kept pictures that repeat a figure
+    ("catanzaro2010", "Figure 7"): ("h200-spmv-ladder.png",),
+    ("catanzaro2010", "Figure 8"): ("h200-spmv-ladder.png",),
+    ("catanzaro2010", "Figure 9"): ("h200-spmv-ladder.png",),
+    ("catanzaro2010", "Figure 10"): ("h200-spmv-ladder.png",),
+    ("catanzaro2010", "Figure 11"): ("h200-spmv-ladder.png",),
+    ("daga2011", "Figure 6"): ("h200-gem-optimizations.png",),
+    ("daga2011", "Figure 7"): ("h200-gem-factorial.png", "h200-gem-ways.png"),
+    ("daga2011", "Figure 8"): ("h200-gem-optimizations.png",),
+    ("jang2009", "Figure 4"): ("h200-gemm-sizes.png",),
+    ("jang2009", "Figure 6"): ("h200-gemm-gains.png",),
+    ("jang2009", "Table 2"): ("h200-gemm-gains.png",),
+    ("jang2009", "Figure 10"): ("h200-sart-regions.png",),
+    ("jang2009", "Figure 11"): ("h200-sart-regions.png",),
+    ("yang2012", "Figure 1"): ("h200-types.png",),
+    ("yang2012", "Figure 2"): ("h200-types.png",),
+    ("yang2012", "Figure 5"): ("h200-blocks.png",),
+    ("yang2012", "Figure 7"): ("h200-gemm-gains.png",),
+    ("yang2012", "Figure 9"): ("h200-blocks.png",),
+    ("yang2012", "Figure 12"): ("h200-tmv-gains.png",),
+    ("yang2012", "Figure 13"): ("h200-caches.png",),
 }
 Found = dict[str, dict[str, Finding]]  # by device's short name and claim
 
@@ -74,24 +98,57 @@ def _read(key: str) -> tuple[PaperClaims, Found]:
     return data.load(key), made
 
 
-def tables(key: str) -> dict[str, Table]:
-    """The tables of a paper's page."""
+def tables(key: str, *told: str) -> dict[str, Table]:
+    """The tables of a paper's page; ``told`` are its findings, as :func:`_told_finding` reads them."""
     return {
         "summary": lambda: _summary(key),
+        "findings": lambda: _findings_text(key, told),
         "claims": lambda: _claims(key),
-        "commands": lambda: _commands(key),
+        "gaps": lambda: _gaps(key),
         "unmeasured": lambda: _unmeasured(key),
         "figures": lambda: _figures(key),
     }
 
 
 def _summary(key: str) -> str:
+    """Verdicts by device, of ratios and of rates apart."""
     paper, found = _read(key)
     lines: list[Line] = []
     for device, of in found.items():
-        counts = Counter(each.verdict for each in of.values())
-        lines.append([device, str(len(paper.claims)), *(str(counts[verdict]) for verdict in VERDICTS)])
-    return markdown(["device", "claims", *VERDICTS], lines)
+        for kind, counts in counted(of).items():
+            if counts:
+                told = [str(counts[verdict]) for verdict in VERDICTS]
+                lines.append([f"{device}: {kind.lower()}", str(counts.total()), *told])
+    without = Counter(claim.untested for claim in paper.claims if claim.untested)
+    reasons = ", ".join(f"{count} {word}" for word, count in without.most_common())
+    whole = markdown(["device", "claims with a test", *VERDICTS], lines)
+    return f"{whole}\n\n{len(paper.claims)} claims, {without.total()} of them without a test ({reasons}; see below)."
+
+
+def _findings_text(key: str, told: Sequence[str]) -> str:
+    """The findings as points, each number from the rows."""
+    _, found = _read(key)
+    return "\n".join(f"- {_told_finding(text, found)}" for text in told)
+
+
+def _told_finding(text: str, found: Found) -> str:
+    """The sentence with what was measured in place of `{claim}` (of an H200), `{claim/1024x1024@PoCL}` (of one problem),
+    `{claim:printed}`. Raises ValueError where nothing was measured."""
+
+    def number(match: re.Match[str]) -> str:
+        name, device, printed = match["claim"], match["device"] or next(iter(found)), match["printed"]
+        each = found[device][name]
+        if printed:
+            return printed_text(each.claim).removesuffix("x")
+        problem = match["problem"]
+        ours = next((one for at, one in each.problems.items() if problem in at), None) if problem else each.ours
+        if ours is None:
+            raise ValueError(f"{name} was not measured on {device}{f' at {problem}' if problem else ''}")
+        return Value(ours.mid).text(3)
+
+    return re.sub(
+        r"\{(?P<claim>[\w-]+)(?:/(?P<problem>\w+))?(?:@(?P<device>\w+))?(?P<printed>:printed)?\}", number, text
+    )
 
 
 def _measured(found: Found, claim: Claim) -> bool:
@@ -115,24 +172,38 @@ def _mark(claim: Claim) -> str:
 
 
 def _cell(found: Finding) -> str:
-    """`1.62 [1.58, 1.66] smaller (2 problems, 1.58 to 1.70)`, `-` where nothing was measured."""
+    """`1.62 [1.58, 1.66] **smaller** (128x128; 512x512: 1.58 to 1.70)`, `-` where nothing was measured."""
     if found.ours is None:
         return "-"
-    several = f" ({told})" if (told := range_text(found)) else ""
-    return f"{Value(found.ours.mid, found.ours.lo, found.ours.hi).text(3)} **{found.verdict}**{several}"
+    number = Value(found.ours.mid, found.ours.lo, found.ours.hi).text(3)
+    unit = " %" if found.claim.unit == "%" else ""
+    return f"{number}{unit} **{verdict_text(found)}** ({problems_text(found)})"
 
 
-def _commands(key: str) -> str:
-    """The claims with a test of which no device has rows, by the command that measures them."""
+def _gaps(key: str) -> str:
+    """The claims with a test of which a device has no number: why, or the command that measures them."""
     paper, found = _read(key)
     lines: list[Line] = []
-    for name, command in paper.studies.items():
-        mine = [c for c in paper.claims if c.test and c.test.study == name and not _measured(found, c)]
-        failed = {each.reason for c in mine for of in found.values() if (each := of[c.id]).reason != "no rows of it"}
-        if mine:
-            ids = ", ".join(f"`{claim.id}`" for claim in mine)
-            lines.append([f"`{command}`", ids, "; ".join(sorted(failed))])
-    return markdown(["command", "claims", "what kept them"], lines, words=True) if lines else "All tests were measured."
+    for device, of in found.items():
+        by_reason: dict[str, list[str]] = {}
+        for claim in paper.claims:
+            if claim.test is None or of[claim.id].ours is not None:
+                continue
+            reason = of[claim.id].reason
+            if reason == NO_ROWS:
+                takes = paper.takes.get(claim.test.study)
+                reason = f"not run there: `{command_on(paper.studies[claim.test.study], of)}`"
+                reason += f" ({takes})" if takes else ""
+            by_reason.setdefault(reason, []).append(f"`{claim.id}`")
+        lines += [[device, reason, ", ".join(names)] for reason, names in by_reason.items()]
+    tested = [claim for claim in paper.claims if claim.test]
+    nowhere = [f"`{claim.id}`" for claim in tested if not _measured(found, claim)]
+    told = f"Of {len(tested)} claims with a test, {len(tested) - len(nowhere)} were measured on at least one device"
+    told += f"; on none: {', '.join(nowhere)}." if nowhere else "."
+    if not lines:
+        return f"{told} Each was measured on each device."
+    table = markdown(["device", "why, or what measures them", "claims without a number there"], lines, words=True)
+    return f"{told}\n\n{table}"
 
 
 def _unmeasured(key: str) -> str:
@@ -154,7 +225,7 @@ def _told(claim: Claim) -> str:
 
 
 def _figures(key: str) -> str:
-    paper, _ = _read(key)
+    paper, found = _read(key)
     lines: list[Line] = []
     for figure in paper.figures:
         parts = []
@@ -163,25 +234,55 @@ def _figures(key: str) -> str:
         if figure.presets:
             parts.append("presets " + ", ".join(f"`{preset}` of {workload}" for workload, preset in figure.presets))
         if figure.picture:
-            parts.append(f"picture: {figure.picture}")
+            parts.append(f"drawn by `{_command_of(figure.picture)}`{_links(key, figure)}")
         if figure.claims:
-            parts.append("claims " + ", ".join(f"`{name}`" for name in figure.claims))
+            by_id = {claim.id: claim for claim in paper.claims}
+            parts.append(_verdicts([by_id[name] for name in figure.claims], found))
         lines.append([figure.name, figure.what, "; ".join(parts)])
-    return markdown(["figure or table", "what it shows", "here"], lines, words=True)
+    return markdown(["figure or table", "what it shows", f"here; verdicts: {', '.join(FILES)}"], lines, words=True)
+
+
+def _command_of(picture: str) -> str:
+    """`gpuopt study gemm` of `gpuopt study gemm: sizes.png`."""
+    return picture.partition(":")[0]
+
+
+def _links(key: str, figure: Figure) -> str:
+    """Links to the pictures that are kept, else the names of the files that the command writes."""
+    kept = {name: PICTURES[key, name] for name in (figure.name,) if (key, name) in PICTURES}.get(figure.name, ())
+    for name in kept:
+        if not (ROOT / "docs" / "pictures" / name).exists():
+            raise ValueError(f"{figure.name}: there is no docs/pictures/{name}")
+    if kept:
+        return " (of an H200: " + ", ".join(f"[{name}](../pictures/{name})" for name in kept) + ")"
+    return f" as {(figure.picture or '').partition(': ')[2]}"
+
+
+def _verdicts(claims: Sequence[Claim], found: Found) -> str:
+    """`a` (holds, smaller, -), then those that are not tested by reason."""
+    told = []
+    for claim in claims:
+        if claim.test:
+            words = [each.verdict if (each := of[claim.id]).ours else "-" for of in found.values()]
+            told.append(f"`{claim.id}` ({', '.join(words)})")
+    for word in REASONS:
+        mine = [f"`{claim.id}`" for claim in claims if claim.untested == word]
+        if mine:
+            told.append(f"not tested, {word}: {', '.join(mine)}")
+    return "; ".join(told)
 
 
 def index() -> Table:
-    """A line a paper: how many claims, and how many hold on each device."""
+    """A line a paper: how many claims, and how many of the measured ratios of speeds hold on each device."""
 
     def made() -> list[Line]:
         lines: list[Line] = []
         for key in data.known():
             paper, found = _read(key)
-            held = [sum(each.verdict == "holds" for each in of.values()) for of in found.values()]
-            tested = [sum(each.ours is not None for each in of.values()) for of in found.values()]
+            counts = [counted(of)[RATIOS] for of in found.values()]
+            told = [f"{each['holds']} of {each.total() - each['not measured']}" for each in counts]
             page = f"[paper-{key}](paper-{key}.md)"
-            told = [f"{here} of {count}" for here, count in zip(held, tested, strict=True)]
             lines.append([page, papers.of_key(key).short, str(len(paper.claims)), *told])
         return lines
 
-    return grid(["page", "paper", "claims", *(f"hold, {device}" for device in FILES)], made)
+    return grid(["page", "paper", "claims", *(f"ratios that hold, {device}" for device in FILES)], made)

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 DEVICE_COLOURS = (*list(COLOURS.values())[:3], COLOURS["peers"], MODEL)
 DEVICE_MARKERS = "osv^P"
 MOST_LINES = 18  # of a picture: claims, with the headings between them
-LABEL_WIDTH, LABEL_LINES = 58, 2
+LABEL_WIDTH, LABEL_LINES = 58, 3
 NAME_POINTS = 6.2  # of the line below what a claim says
 ROW_INCHES, DEVICE_INCHES, HEADING_INCHES = 0.14, 0.13, 0.24
+LABEL_INCHES = 0.128  # a line of a label
 MARKS: dict[ClaimVerdict, tuple[str, str]] = {
     "holds": ("✓ holds", "#00664a"),
     "smaller": ("↓ smaller", FAINT),
@@ -87,7 +88,8 @@ def draw(
     devices = list(found)
     styles = {device: _style(place) for place, device in enumerate(every_device or devices)}
     measured = {claim.id for claim in shown if any(of[claim.id].ours for of in found.values())}
-    rows = {c.id: ROW_INCHES + DEVICE_INCHES * (len(devices) if c.id in measured else 1) for c in shown}
+    dots = {c.id: DEVICE_INCHES * (len(devices) if c.id in measured else 1) for c in shown}
+    rows = {c.id: max(ROW_INCHES + dots[c.id], LABEL_INCHES * (len(_label(c).split("\n")) + 0.5)) for c in shown}
     places, headings, depth = _places(shown, rows)
     title = f"{about.short}: what the paper claims, and what was measured" + (
         f" ({part_of})" if part_of != "1 of 1" else ""
@@ -159,7 +161,7 @@ def _claim(
     if all(each.verdict == "not measured" for each, _ in found):
         _verdict(ax, "not measured", y)
         return
-    step = row * 0.8 / len(found)
+    step = min(row * 0.8 / len(found), DEVICE_INCHES * 1.1)
     for place, (each, style) in enumerate(found):
         here = y + (place - (len(found) - 1) / 2) * step
         _verdict(ax, each.verdict, here)
@@ -220,7 +222,7 @@ def _label(claim: Claim) -> str:
 def _name(ax: Axes, claim: Claim, y: float) -> None:
     """The claim's id and the device it is about, in the last line of its label."""
     depth = (len(_label(claim).split("\n")) - 1) / 2 * 7.2 * 1.2
-    ax.annotate(f"{claim.id} · on {claim.device}", (0, y), (-7, -depth), ax.get_yaxis_transform(), "offset points",
+    ax.annotate(f"{claim.id} · on {claim.device}", (0, y), (-3.5, -depth), ax.get_yaxis_transform(), "offset points",
                 ha="right", va="center", fontsize=NAME_POINTS, color=FAINT, annotation_clip=False)  # fmt: skip
 
 
