@@ -91,6 +91,16 @@ def test_tables_and_pictures_are_written(here: Path) -> None:
     assert run("catanzaro2010").exit_code == 0, "a folder of pictures alone is no folder of rows"
 
 
+def test_of_measured_claims_alone_the_picture_is_shorter(here: Path) -> None:
+    pytest.importorskip("matplotlib")
+    rows, heights = stored(here / "rows.jsonl"), []
+    for more in ((), ("--measured",)):
+        assert run("catanzaro2010", str(rows), "--out", "drawn", "--picture", *more).exit_code == 0
+        header = (here / "drawn" / "claims-catanzaro2010.png").read_bytes()[16:24]
+        heights.append(int.from_bytes(header[4:], "big"))
+    assert heights[1] < heights[0] - 200
+
+
 def test_what_is_neither_a_paper_nor_rows_is_told(here: Path) -> None:
     result = run("jang2010")
     assert result.exit_code == 2

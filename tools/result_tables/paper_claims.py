@@ -132,7 +132,7 @@ def _findings_text(key: str, told: Sequence[str]) -> str:
 
 
 def _told_finding(text: str, found: Found) -> str:
-    """The sentence with what was measured in place of `{claim}` (of an H200), `{claim/1024x1024@PoCL}` (of one problem),
+    """The sentence with what was measured in place of `{claim}` (of an H200), `{claim/512x512@PoCL}` (of one problem),
     `{claim:printed}`. Raises ValueError where nothing was measured."""
 
     def number(match: re.Match[str]) -> str:

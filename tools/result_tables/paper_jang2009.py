@@ -52,18 +52,24 @@ HEADER = [
     *("error to the object", "apart: alu", "apart: all steps, at most"),
 ]
 FINDINGS = (
-    "**Eight outputs a work-item gain {table2-output-over-naive} over the naive product from textures on an H200**, printed"
+    "**Eight outputs a work-item gain {table2-output-over-naive} over the naive product"
+    " from textures on an H200**, printed"
     " {table2-output-over-naive:printed}.",
     "**From textures vectors gain {table2-vector-over-naive}, not {table2-vector-over-naive:printed}, and unrolling"
-    " nothing** ({table2-unroll4-over-naive}, {table2-unroll8-over-naive} and {table2-unroll16-over-naive}). From buffers"
+    " nothing** ({table2-unroll4-over-naive}, {table2-unroll8-over-naive} and"
+    " {table2-unroll16-over-naive}). From buffers"
     " unrolling gains {table2-unroll4-over-naive-buffers} to {table2-unroll8-over-naive-buffers}, and vectors"
     " {table2-vector-over-naive-buffers}.",
-    "**The arithmetic step of back projection brings {table3-alu-over-naive-i1} on image 1 and {table3-alu-over-naive-i2}"
+    "**The arithmetic step of back projection brings {table3-alu-over-naive-i1} on image"
+    " 1 and {table3-alu-over-naive-i2}"
     " on image 2**, printed {table3-alu-over-naive-i1:printed} and {table3-alu-over-naive-i2:printed}.",
-    "**Four outputs of back projection at once lose on an H200** ({table3-vector-output-over-naive-i1} on image 1, printed"
-    " {table3-vector-output-over-naive-i1:printed}) **and gain on CPUs** ({table3-vector-output-over-naive-i1@PoCL} by PoCL,"
+    "**Four outputs of back projection at once lose on an H200**"
+    " ({table3-vector-output-over-naive-i1} on image 1, printed"
+    " {table3-vector-output-over-naive-i1:printed}) **and gain on CPUs**"
+    " ({table3-vector-output-over-naive-i1@PoCL} by PoCL,"
     " {table3-vector-output-over-naive-i1@Intel} by Intel's runtime); four inputs lose nowhere.",
-    "**Claims over serial code say little**: an H200 beats one thread of its host by {table3-naive-over-cpu-i1} on image 1,"
+    "**Claims over serial code say little**: an H200 beats one thread of its host by"
+    " {table3-naive-over-cpu-i1} on image 1,"
     " printed {table3-naive-over-cpu-i1:printed}; the same kernel on two cores of a CPU reaches"
     " {table3-naive-over-cpu-i1@PoCL} (PoCL) and {table3-naive-over-cpu-i1@Intel} (Intel).",
 )
