@@ -27,11 +27,12 @@ def run_papers(words: Sequence[str], out: Path | None, picture: bool, measured: 
     if not places and RESULTS.is_dir() and any(RESULTS.rglob("rows*.jsonl")):
         places = [RESULTS]
     made = lab.claims(*places, paper=keys or None)
-    click.echo(made.to_text(only_measured=measured and bool(places)))
+    only = measured and bool(places)
+    click.echo(made.to_text(only_measured=only))
     if not places:
         click.echo("\nno rows were given, and none are in gpuopt-results: the commands in brackets measure")
-    written = [] if out is None else made.save(out, pictures=picture, only_measured=measured)
+    written = [] if out is None else made.save(out, pictures=picture, only_measured=only)
     if picture and out is None:
-        written = made.save_pictures(PICTURES, only_measured=measured)
+        written = made.save_pictures(PICTURES, only_measured=only)
     if written:
         click.echo("\n" + "\n".join(f"written: {path}" for path in written))

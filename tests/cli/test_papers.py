@@ -94,9 +94,13 @@ def test_tables_and_pictures_are_written(here: Path) -> None:
 def test_of_measured_claims_alone_the_picture_is_shorter(here: Path) -> None:
     pytest.importorskip("matplotlib")
     rows, heights = stored(here / "rows.jsonl"), []
+    text = rows.read_text()
+    assert run("catanzaro2010", str(rows), "--out", "rates", "--picture", "--measured").exit_code == 0
+    assert not (here / "rates" / "claims-catanzaro2010.png").exists(), "rates alone are not drawn"
+    rows.write_text(text.replace('"basic', '"local_offsets').replace("paper:basic", "paper:local_offsets"))
     for more in ((), ("--measured",)):
-        assert run("catanzaro2010", str(rows), "--out", "drawn", "--picture", *more).exit_code == 0
-        header = (here / "drawn" / "claims-catanzaro2010.png").read_bytes()[16:24]
+        assert run("catanzaro2010", str(rows), "--out", f"drawn{len(more)}", "--picture", *more).exit_code == 0
+        header = (here / f"drawn{len(more)}" / "claims-catanzaro2010.png").read_bytes()[16:24]
         heights.append(int.from_bytes(header[4:], "big"))
     assert heights[1] < heights[0] - 200
 
