@@ -125,9 +125,9 @@ def short(workload: str, configuration: Configuration) -> str:
 
 
 def check(device: gpuopt.Device, room: Room, name: str, configuration: Configuration) -> None:
-    """Asserts that a configuration computes a problem right, twice over, writes all of its output and nothing beside
-    it; or that it is refused for what forbids it here. Raises UnsupportedError where only the refusal itself says what
-    that is."""
+    """Asserts that a configuration computes a problem right, twice over, the second time in other memory, writes all of
+    its output and nothing beside it; or that it is refused for what forbids it here. Raises UnsupportedError where only
+    the refusal itself says what that is."""
     problem = room.make(name, configuration, device)
     exact = complete(problem.workload, configuration)
     if problem.dtype == "float64" and not device.fp64:
@@ -145,5 +145,7 @@ def check(device: gpuopt.Device, room: Room, name: str, configuration: Configura
         assert any(words in refused for words in must | may), f"{exact} on {name}: {refused or 'not refused'}"
         return
     room.also(device, exact, bound, verification.verify(bound, problem, exact))
+    assert bound.prepared.relocate(1 << 16) or not bound.prepared.kernels
+    verification.check_again(bound, problem, exact)  # moved, but for a result that only `proof` computes
     bound.prepared.run()
     verification.check_again(bound, problem, exact)

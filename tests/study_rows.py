@@ -41,6 +41,7 @@ def row(kind: str, variant: str, **values: Any) -> Row:
         "driver": "2026.21.7.0",
         "platform": "Intel(R) OpenCL",
         "protocol": "quick",
+        "profile": "2026-11-21",
         "gpuopt_version": "0.1.0",
         "time_utc": "2026-11-21T08:00:00Z",
         "status": "ok",
@@ -108,6 +109,7 @@ def rows(blocks: int = 6, seed: int = 7) -> list[Row]:
     peer: Row = {
         "role": "peer",
         "clock": "wall",
+        "method": "rank",
         "baseline": "basic",
         "bound_ms": None,
         "bound_by": None,
@@ -156,6 +158,7 @@ def modelled(made: Row) -> Row:
             "uncached_ms": uncached,
             "pct_uncached": 100 * uncached / made["median_ms"],
             "launches": 2 if made["variant"] == "sliced" else 1,
+            "busy_ms": 0.98 * made["median_ms"],
         }
     )
 
@@ -165,7 +168,7 @@ def full_rows(blocks: int = 6) -> list[Row]:
     out = [modelled(made) for made in rows(blocks)]
     base = STEPS[0][3]
     half: Row = {"configuration": "sliced_half(HALF=1)", "params": {"HALF": 1}, "accuracy": "HALF=1"}
-    call: Row = {"role": "call", "clock": "wall", "bytes": None}
+    call: Row = {"role": "call", "clock": "wall", "method": "rank", "bytes": None}
     call |= dict.fromkeys(("bound_ms", "bound_by", "pct_bound", "pct_lo", "pct_hi", "gb_s"))
     for variant, median, fields in (
         ("sliced_half", 2.6, half | {"megabytes": 43.0}),
@@ -178,6 +181,6 @@ def full_rows(blocks: int = 6) -> list[Row]:
         out += [modelled(timed("block", variant, median, block=block, **same)) for block in range(blocks)]
         out.append(modelled(timed("summary", variant, median, **same, **compared)))
     for block in range(blocks):
-        out.append(row("block", "launch", role="overhead", median_ms=2 * LAUNCH_MS, block=block))
-    out.append(row("summary", "launch", role="overhead", median_ms=LAUNCH_MS, workload="microbench"))
+        out.append(row("block", "launch", role="overhead", clock="batch", median_ms=2 * LAUNCH_MS, block=block))
+    out.append(row("summary", "launch", role="overhead", clock="batch", median_ms=LAUNCH_MS, workload="microbench"))
     return out

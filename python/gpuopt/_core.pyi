@@ -19,11 +19,12 @@ _Floats: TypeAlias = np.ndarray
 """float32 or float64 on the host."""
 _DeviceFloat32: TypeAlias = DeviceArray
 """A DeviceArray of float32."""
-_Milliseconds: TypeAlias = list[float]
 _Work: TypeAlias = dict[str, Any]
 """``flops``, and by name ``special`` (results of special functions) and ``bytes`` (by memory class)."""
 
 __version__: str
+__commit__: str
+"""The source commit that the core was built from, with "+dirty" where files of it were changed; empty if unknown."""
 
 class Error(Exception):
     """Base of every error gpuopt raises."""
@@ -104,6 +105,12 @@ class Device(_NotConstructible):
     @property
     def driver(self) -> str:
         """Version of its driver."""
+    @property
+    def uuid(self) -> str:
+        """32 hex digits that no other device has; empty where its driver does not tell them."""
+    @property
+    def pci(self) -> str:
+        """Its address on the host's bus, "0000:01:00.0"; empty where its driver does not tell it."""
     @property
     def type(self) -> str:
         """ "gpu", "accelerator", "cpu" or "custom"."""
@@ -247,20 +254,33 @@ class Prepared(_NotConstructible):
         """Runs the plan once and waits for it. Raises ArrayError where what it computed is no result."""
     def start(self) -> None:
         """Enqueues a run without waiting for it, but on a CPU device."""
-    def sample(self, count: int, batch: int = 1) -> dict[str, _Milliseconds]:
+    def sample(self, count: int, batch: int = 1, period: bool = False) -> dict[str, list[float]]:
         """Times ``count`` samples of ``batch`` runs each, at most 1024 commands enqueued at a time.
 
-        Lists of ``count`` milliseconds a run: ``device_ms`` (first START to last END), ``busy_ms`` (sum over kernels),
-        ``queued_ms`` (QUEUED to START of the first), ``wall_ms`` (host clock). Raises ParameterError for no batch.
+        Several runs wait behind a gate until all are enqueued. With ``period``, one run more precedes those that are
+        counted, and times begin at its end: each counted run then has one gap inside.
+
+        Lists of ``count`` milliseconds a run: ``device_ms`` (first START, or the end of the run that is not counted, to
+        last END), ``busy_ms`` (sum over kernels of counted runs), ``queued_ms`` (QUEUED to START of the first command);
+        by all runs, ``all_ms`` (first START to last END) and ``wall_ms`` (host clock from the gate's opening, or the
+        enqueuing of a single run, to the end); and ``start_s``, when each sample began, in seconds of
+        ``time.perf_counter``. Raises ParameterError for no batch.
+        """
+    def relocate(self, pad_bytes: int) -> bool:
+        """Moves all memory of the plan to another place, with what it holds and its guard zones.
+
+        Arrays and other plans that share it see it there. ``pad_bytes`` are taken meanwhile: another amount leads to
+        another place. False where the plan has no memory, works in the caller's, or where it does not fit twice; then
+        nothing has changed.
         """
     @property
     def work(self) -> _Work:
         """Declared work of one run."""
     @property
     def kernels(self) -> list[dict[str, Any]]:
-        """A dict a step, in their order: entry point, source, build options and log, sizes, registers, bytes.
+        """A dict a step, in their order: entry point, queue, source, build options and log, sizes, registers, bytes.
 
-        Of a step that is no kernel (a copy), all but its name and sizes is None.
+        Of a step that is no kernel (a copy), all but its name, queue and sizes is None.
         """
     @property
     def source(self) -> DeviceArray | None:

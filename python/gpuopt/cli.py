@@ -1,7 +1,8 @@
-"""The command line: `gpuopt devices | doctor | profile | study WORKLOAD | tune WORKLOAD | papers | compact FILE`."""
+"""The command line: `gpuopt devices | doctor | profile | aa | study | tune | papers | audit | compact`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,12 +36,19 @@ def devices(ctx: click.Context) -> None:
 
 
 @app.command()
+@click.option("--full", is_flag=True, help="Also measure how small a difference the best device can show; a minute.")
 @click.pass_context
-def doctor(ctx: click.Context) -> None:
+def doctor(ctx: click.Context, full: bool) -> None:
     """Explain which devices are found and, where there is none, why."""
     from gpuopt import doctor as module
 
-    ctx.exit(module.main())
+    code = module.main()
+    if full and code == 0:
+        from gpuopt import device_commands
+
+        if not device_commands.run_aa(None, device_commands.AA_SECONDS):
+            code = INTERRUPT_EXIT
+    ctx.exit(code)
 
 
 class WorkloadGroup(click.Group):
@@ -63,20 +71,61 @@ def study() -> None:
     """Run every variant of a workload: checked, timed, and compared with what the device allows."""
 
 
-@app.group(cls=WorkloadGroup)
-def tune() -> None:
-    """Find the best configuration for this device, and make it what plain calls use."""
+@app.group(cls=WorkloadGroup, invoke_without_command=True, no_args_is_help=True)
+@click.option("--show", is_flag=True, help="Print what is recorded for the device, with gain and date; tune nothing.")
+@click.option("--reset", is_flag=True, help="Forget what is recorded for the device, of one WORKLOAD or of all.")
+@click.option("--device", metavar="D", help="The device of --show and --reset.")
+@click.pass_context
+def tune(ctx: click.Context, show: bool, reset: bool, device: str | None) -> None:
+    """Find the best configuration for this device, and make it what plain calls use.
+
+    What plain calls used before stays unless another is certified to be faster.
+    """
+    if not (show or reset):
+        if device is not None or ctx.invoked_subcommand is None:
+            raise click.UsageError("name a workload, then --device; before it --device goes with --show or --reset")
+        return
+    from gpuopt import lab_commands, tune_commands
+
+    if show and reset:
+        raise click.UsageError("--show or --reset, not both")
+    named = ctx.invoked_subcommand
+    (tune_commands.run_show if show else tune_commands.run_reset)(
+        device, [named] if named else sorted(lab_commands.TUNINGS)
+    )
+    ctx.exit()
 
 
 @app.command()
 @click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Also write it there.")
+@click.option("--force", is_flag=True, help="Keep doubtful ceilings too: of a busy machine, far below earlier ones.")
+@click.option("--aa/--no-aa", "with_aa", default=True, help="Whether `gpuopt aa` follows (the default), for a minute.")
 @click.pass_context
-def profile(ctx: click.Context, device: str | None, out: Path | None) -> None:
-    """Measure the device's ceilings, which bounds divide by, and store them; takes some minutes."""
-    from gpuopt import lab_commands
+def profile(ctx: click.Context, device: str | None, out: Path | None, force: bool, with_aa: bool) -> None:
+    """Measure the device's ceilings, which bounds divide by, and store them; takes some minutes.
 
-    if not lab_commands.run_profile(device, out):
+    The latest sittings are remembered: how far their ceilings lie apart says how far times of other days may.
+    """
+    from gpuopt import device_commands
+
+    if not device_commands.run_profile(device, out, force, with_aa):
+        ctx.exit(INTERRUPT_EXIT)
+
+
+@app.command()
+@click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True)
+@click.pass_context
+def aa(ctx: click.Context, device: str | None, seconds: float) -> None:
+    """Measure how small a difference this machine can show today, by comparing identical kernels.
+
+    Each kernel has buffers of its own. Short and long launches are compared by events and in batches, as the variants
+    of a quick study are. The result is stored, and later studies name it.
+    """
+    from gpuopt import device_commands
+
+    if not device_commands.run_aa(device, seconds):
         ctx.exit(INTERRUPT_EXIT)
 
 
@@ -128,6 +177,33 @@ def compact(source: Path, target: Path | None) -> None:
     for damage in made.problems:
         click.echo(f"passed over: {damage}", err=True)
     click.echo(str(made))
+
+
+@app.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--profile",
+    "profiles",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Hold bounds against this profile; by default against those beside the rows. May be repeated.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.pass_context
+def audit(ctx: click.Context, paths: tuple[Path, ...], profiles: tuple[Path, ...], as_json: bool) -> None:
+    """Compute again everything in stored rows that follows from other rows, and list what does not.
+
+    PATHS are results files, raw or compact, profiles, or folders of them. Each ratio, interval, verdict, flag, rate and
+    share of a bound is made anew, by the rules that its row was written under, and agrees to 1e-9 or is listed with its
+    file and line. Exits with 1 where anything is.
+    """
+    from gpuopt.audit import audit as audited
+
+    report = audited(paths, profiles or None)
+    click.echo(json.dumps(report.to_json(), indent=1) if as_json else report.to_text())
+    if not report.ok:
+        ctx.exit(1)
 
 
 def main(args: Sequence[str] | None = None) -> None:

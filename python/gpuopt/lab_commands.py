@@ -1,8 +1,7 @@
-"""The commands that measure: `gpuopt study`, `gpuopt tune` and `gpuopt profile`, made from the workloads' records."""
+"""The commands that measure workloads: `gpuopt study` and `gpuopt tune`, made from the workloads' records."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,14 @@ import click
 import gpuopt
 from gpuopt import lab, labels
 from gpuopt.command_errors import INTERRUPT_EXIT, Failure
-from gpuopt.lab.device import profile as profiles
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.store import Store
-from gpuopt.lab.rows.table import terminal_width
+from gpuopt.lab.rows.table import wrapped
 from gpuopt.lab.run.tune import rows_path
 from gpuopt.lab.workload import SurveyWorkload, Workload
 from gpuopt.registry import records
 from gpuopt.selection import select
-from gpuopt.workloads.microbench import ceilings
 
 ROWS_FILE = "rows.jsonl"
 OUT_HELP = "Where rows and pictures go; by default gpuopt-results/WORKLOAD-DEVICE."
@@ -34,6 +31,9 @@ RESUME_HELP = "Keep the rows of an earlier run that are still valid (the default
 
 DEVICE_OPTION = click.option(
     "--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`."
+)
+EXPLAIN_OPTION = click.option(
+    "--explain", is_flag=True, help="Also why, step by step, with configurations, flags, failures and notes."
 )
 RESUME_OPTION = click.option("--resume/--fresh", default=True, help=RESUME_HELP)
 
@@ -77,6 +77,7 @@ def study_command(workload: Workload) -> click.Command:
         *([_design_option(workload)] if workload.designs else []),
         click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP),
         click.option("--no-plots", is_flag=True, help="Draw nothing."),
+        EXPLAIN_OPTION,
     )
 
 
@@ -102,11 +103,12 @@ def run_study(
     variants: tuple[str, ...],
     out: Path | None,
     no_plots: bool,
+    explain: bool,
     resume: bool,
     design: str | None = None,
     **options: Any,
 ) -> bool:
-    """Make the problem, sweep it, print table and sentences, draw pictures, and print where they are. Returns False
+    """Make the problem, sweep it, print headline and table, draw pictures, and print where they are. Returns False
     where it was interrupted."""
 
     chosen = select(device)
@@ -120,7 +122,7 @@ def run_study(
             problem = workload.problem(each, dtype, chosen, **options)
             directory.mkdir(parents=True, exist_ok=True)
             if not resume and not studies:
-                _set_aside(rows)
+                set_aside(rows)
             found = lab.sweep(
                 problem,
                 variants=[*(asked or ["all"]), *(workload.designs[design]() if design else [])],
@@ -129,11 +131,13 @@ def run_study(
                 store=rows,
                 progress=True,
             )
-            _show(found)
+            _show(found, explain)
             if found.interrupted:
                 raise KeyboardInterrupt
             studies.append(found)
         result = studies[0] if len(studies) == 1 else Study.joined(studies)
+        if len(studies) > 1:
+            click.echo(f"All {len(studies)} together\n{result.headline()}\n")
         pictures: list[Path] = []
         if not no_plots:
             click.echo("drawing", err=True)
@@ -164,7 +168,7 @@ def run_tune(
     try:
         problem = workload.problem(subjects, dtype, chosen, **options)
         if not resume:
-            _set_aside(rows)
+            set_aside(rows)
         result = lab.tune(problem, device=chosen, protocol="quick" if quick else "full", store=rows, progress=True)
         if result.interrupted:
             raise KeyboardInterrupt
@@ -172,29 +176,10 @@ def run_tune(
         _tell_saved(rows)
         click.echo("gpuopt: no configuration was stored", err=True)
         return False
-    _list([str(choice) for choice in result.choices])
+    click.echo(wrapped([str(choice) for choice in result.choices]))
     if result.reason:
         raise Failure(f"not stored: {result.reason}")
     click.echo("\n" + "\n".join(f"written: {path}" for path in (rows, result.path)))
-    return True
-
-
-def run_profile(device: str | None, out: Path | None) -> bool:
-    """Measure the profile of a device and print where it is stored. Returns False where it was interrupted."""
-    chosen = select(device)
-    kept = profiles.path_of(chosen)
-    rows = kept.with_suffix(".jsonl")
-    click.echo(f"measuring {chosen.name}", err=True)
-    _set_aside(rows)  # a profile is of one sitting
-    try:
-        made = ceilings.profile(chosen, store=rows, progress=True)
-    except KeyboardInterrupt:
-        click.echo("gpuopt: interrupted; the earlier profile, if any, is unchanged", err=True)
-        return False
-    click.echo(f"\n{made!r}\n")
-    click.echo(f"written: {kept}")
-    if out is not None:
-        click.echo(f"written: {profiles.save(made, out)}")
     return True
 
 
@@ -206,19 +191,35 @@ def survey_command(workload: SurveyWorkload) -> click.Command:
     @DEVICE_OPTION
     @click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP)
     @click.option("--no-plots", is_flag=True, help="Draw nothing.")
+    @EXPLAIN_OPTION
     @RESUME_OPTION
     @click.pass_context
     def command(
-        ctx: click.Context, quick: bool, device: str | None, out: Path | None, no_plots: bool, resume: bool
+        ctx: click.Context,
+        quick: bool,
+        device: str | None,
+        out: Path | None,
+        no_plots: bool,
+        explain: bool,
+        resume: bool,
     ) -> None:
-        if not run_survey(workload, quick=quick, device=device, out=out, no_plots=no_plots, resume=resume):
+        if not run_survey(
+            workload, quick=quick, device=device, out=out, no_plots=no_plots, explain=explain, resume=resume
+        ):
             ctx.exit(INTERRUPT_EXIT)
 
     return command
 
 
 def run_survey(
-    workload: SurveyWorkload, *, quick: bool, device: str | None, out: Path | None, no_plots: bool, resume: bool
+    workload: SurveyWorkload,
+    *,
+    quick: bool,
+    device: str | None,
+    out: Path | None,
+    no_plots: bool,
+    explain: bool,
+    resume: bool,
 ) -> bool:
     """Measure the questions, print their table, draw pictures, and print where they are. Returns False where it was
     interrupted."""
@@ -229,9 +230,9 @@ def run_survey(
     click.echo(f"{len(points)} {labels.of(workload.name).title} on {chosen.name}, rows go to {rows}", err=True)
     directory.mkdir(parents=True, exist_ok=True)
     if not resume:
-        _set_aside(rows)
+        set_aside(rows)
     result = lab.survey(points, device=chosen, store=rows, progress=True)
-    click.echo(f"\n{result.to_text()}\n")
+    _show(result, explain)
     if result.interrupted:
         _tell_saved(rows)
         return False
@@ -240,16 +241,10 @@ def run_survey(
     return True
 
 
-def _show(result: Study) -> None:
+def _show(result: Study, explain: bool) -> None:
     click.echo(f"\n{result.to_text()}\n")
-    _list(result.sentences())
-
-
-def _list(sentences: Sequence[str]) -> None:
-    for sentence in sentences:
-        glued = sentence.replace(" %", "\N{NO-BREAK SPACE}%")
-        lines = textwrap.fill(glued, terminal_width(), initial_indent="- ", subsequent_indent="  ")
-        click.echo(lines.replace("\N{NO-BREAK SPACE}", " "))
+    if explain:
+        click.echo(f"{result.explain()}\n")
 
 
 def _tell_saved(rows: Path) -> None:
@@ -258,7 +253,7 @@ def _tell_saved(rows: Path) -> None:
     click.echo(f"\ngpuopt: interrupted; {where}", err=True)
 
 
-def _set_aside(rows: Path) -> None:
+def set_aside(rows: Path) -> None:
     """Keeps the rows of earlier runs beside the new ones: measurements are never deleted."""
     if rows.exists():
         numbered = (rows.with_name(f"{rows.stem}-{number}{rows.suffix}") for number in range(1, 10_000))

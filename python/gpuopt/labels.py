@@ -19,6 +19,14 @@ def _no_precision(parameters: Mapping[str, int]) -> str:
     return ""
 
 
+def _no_name(variant: str, parameters: Mapping[str, int]) -> str:
+    return ""
+
+
+def _no_subject(problem: str, sizes: Mapping[str, int]) -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class Labels:
     """The words of one workload.
@@ -34,7 +42,13 @@ class Labels:
         ``precision_of(parameters)`` returns the name of the precision that a configuration computes in; empty for the
         arrays' own.
     steps
-        What pictures call a paper's steps, by preset; a step that is not listed is called by its preset.
+        What a paper's steps are called, by preset; a step that is not listed is called by its preset.
+    configuration
+        ``configuration(variant, parameters)`` returns what a configuration without a preset is called; empty for the
+        variant's name and the levels that tell it apart.
+    subject
+        ``subject(problem, sizes)`` returns what the problem is called in a title: the picture or molecule, and its
+        size; empty for the problem's name with its sizes.
     """
 
     title: str = ""
@@ -46,6 +60,8 @@ class Labels:
     shows_error: bool = False
     precision_of: Callable[[Mapping[str, int]], str] = _no_precision
     steps: Mapping[str, str] = field(default_factory=dict)
+    configuration: Callable[[str, Mapping[str, int]], str] = _no_name
+    subject: Callable[[str, Mapping[str, int]], str] = _no_subject
 
 
 def of(workload: object) -> Labels:

@@ -3,7 +3,9 @@ a device. And peers: other people's code for the same problem."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypedDict, TypeVar
 
@@ -11,6 +13,23 @@ import numpy as np
 
 from gpuopt._core import Device, DeviceArray, Prepared
 from gpuopt.configuration import Configuration
+
+_own_inputs: ContextVar[bool] = ContextVar("own_inputs", default=False)
+
+
+@contextmanager
+def own_inputs() -> Iterator[None]:
+    """Plans that a problem prepares within share no input with its other plans: their data are uploaded anew."""
+    token = _own_inputs.set(True)
+    try:
+        yield
+    finally:
+        _own_inputs.reset(token)
+
+
+def wants_own_inputs() -> bool:
+    """Whether an upload that is kept for the next plan must not serve this one."""
+    return _own_inputs.get()
 
 
 class Work(TypedDict, total=False):
@@ -70,7 +89,8 @@ class Peer(Generic[State, Result]):
         ``fetch(result)`` returns the result as a NumPy array.
     sample
         ``sample(state, count, batch)`` returns ``count`` times in ms of one run each, measured by the library's own
-        clock over ``batch`` runs queued one after the other. None: ``run`` is timed by the host's clock.
+        clock over ``batch`` runs queued one after the other, without the host's launches. None: ``run``
+        is timed by the host's clock.
     tolerance
         ``tolerance(problem)`` returns the largest allowed error of each element, for a peer that rounds more than the
         problem allows. None: the problem's own.
@@ -107,8 +127,8 @@ class Problem:
     footprint_bytes
         Bytes of inputs and output.
     prepare
-        ``prepare(configuration, device)`` uploads the data (once for each device) and returns the plan, with an output
-        of its own between guard zones.
+        ``prepare(configuration, device)`` uploads the data (once for each device, and within :func:`own_inputs` anew)
+        and returns the plan, with an output of its own between guard zones.
     flops, flops_counted
         Operations that the rates of calls and peers count, None where these have no such rate; and which they are.
     counted

@@ -10,7 +10,7 @@ import functools
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
@@ -72,10 +72,11 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
     """Merge records into the user's file of a workload and return the file's path.
 
     Later calls, and matrices made later, in any process, use them. A record is a mapping with ``match`` (what device
-    and input must be), ``variant`` and ``parameters``; ``evidence``, ``date`` and ``driver`` say where it comes from.
-    It replaces the record with an equal ``match``. Records with more keys in ``match`` come first, then newer ones. The
-    file is replaced in one step, so that readers, other writers and a full disk leave it whole. A damaged file is
-    renamed with a number first.
+    and input must be), ``variant`` and ``parameters``; ``evidence``, ``date`` and ``driver`` say where it comes from,
+    ``gain`` what it brought, ``unit`` from which of several equal devices. It replaces records with an equal ``match``
+    unless both are of units and of two. Records with more keys in ``match`` come first, then newer ones. The file is
+    replaced in one step, so that readers, other writers and a full disk leave it whole. A damaged file is renamed with
+    a number first.
 
     Raises ParameterError for an invalid record, and Error where the file cannot be written; its old content is then
     unchanged.
@@ -94,14 +95,47 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
                 stored, damaged = [], False
             except _DAMAGED:
                 stored, damaged = [], True
-            kept = [record for record in stored if all(record["match"] != new["match"] for new in fresh)]
+            kept = [record for record in stored if not any(_replaces(new, record) for new in fresh)]
             merged = sorted([*fresh, *kept], key=lambda record: -len(record["match"]))
-            _replace(path, "[\n" + ",\n".join(f"  {json.dumps(record)}" for record in merged) + "\n]\n", damaged)
+            _replace(path, _text(merged), damaged)
     except files.WriteError:
         raise
     except OSError as error:
         raise files.refused(path, error, files.OTHER_CACHE) from error
     return path
+
+
+def _replaces(new: Record, old: Record) -> bool:
+    """Whether ``new`` takes the place of ``old``: of equal devices each keeps what was tuned on itself, and what is of
+    no unit is for all of them."""
+    units = (new.get("unit"), old.get("unit"))
+    return bool(new["match"] == old["match"]) and (None in units or units[0] == units[1])
+
+
+def remove_records(workload: str, wanted: Callable[[Record], bool]) -> list[Record]:
+    """Remove the records that are ``wanted`` from the user's file of a workload, in one step, and return them.
+
+    Plain calls use the other records from then on, or those shipped with the package. Raises Error where the file
+    cannot be written; its old content is then unchanged.
+    """
+    path = tuned_dir() / f"{workload}.json"
+    if not path.exists():
+        return []
+    try:
+        with _locked(path.parent):
+            stored = user_records(workload)
+            removed = [record for record in stored if wanted(record)]
+            if removed:
+                _replace(path, _text([record for record in stored if record not in removed]), False)
+    except files.WriteError:
+        raise
+    except OSError as error:
+        raise files.refused(path, error, files.OTHER_CACHE) from error
+    return removed
+
+
+def _text(records: Iterable[Record]) -> str:
+    return "[\n" + ",\n".join(f"  {json.dumps(record)}" for record in records) + "\n]\n"
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from gpuopt import papers
 from gpuopt._core import Device, ParameterError
 from gpuopt.configuration import NATIVE, Configuration, accuracy, complete
 from gpuopt.records import Record, shipped_records, user_records
+from gpuopt.unit import unit_of
 
 InputProperties = Mapping[str, Callable[[], object]]
 
@@ -34,7 +35,8 @@ def resolve(
 
     ``variant`` is what the caller named: a variant, a preset such as ``"paper:vectorized"``, or a Configuration. None
     takes the tuned record that fits the device and the input and requires the most properties of the input; among
-    equals the user's record comes before a shipped one.
+    equals what was tuned on this very unit comes first, then the user's records, of equal devices too, then shipped
+    ones.
 
     ``input_properties`` are properties of the input: functions by name, each called at most once, and only where a
     record that fits the device requires the property, either in its ``match`` or because its variant runs on such
@@ -63,7 +65,8 @@ def resolve(
         for record in [*user_records(workload), *shipped_records(workload)]
         if all(facts[key]() == value for key, value in record["match"].items() if key in facts)
     ]
-    fitting.sort(key=lambda item: -sum(map(bool, item[1].values())))
+    unit = unit_of(device) if any("unit" in record for record, _ in fitting) else None
+    fitting.sort(key=lambda item: (-sum(map(bool, item[1].values())), unit is None or item[0].get("unit") != unit))
     for record, demands in fitting:
         chosen = _choice(workload, record)
         if chosen is not None and _agrees(demands, known):

@@ -24,8 +24,10 @@ py::dict as_dict(const Samples& samples) {
     py::dict result;
     result["device_ms"] = samples.device_ms;
     result["busy_ms"] = samples.busy_ms;
+    result["all_ms"] = samples.all_ms;
     result["queued_ms"] = samples.queued_ms;
     result["wall_ms"] = samples.wall_ms;
+    result["start_s"] = samples.start_s;
     return result;
 }
 
@@ -39,6 +41,7 @@ py::dict as_dict(const Step& step, const Device& device) {
     result["entry_point"] = step.entry_point;
     result["global_size"] = sizes(step.launch.global);
     result["local_size"] = sizes(step.launch.local);
+    result["queue"] = step.second_queue ? 1 : 0;
     if (!step.program) {  // a command without a kernel
         for (const auto* name : {"source", "source_sha256", "binary_sha256", "options", "log", "registers",
                                  "spill_bytes", "local_bytes", "private_bytes"})
@@ -73,19 +76,18 @@ void bind_result(py::module_& module) {
              "Enqueues a run without waiting for it, but on a CPU device.")
         .def(
             "sample",
-            [](Prepared& plan, std::size_t count, std::size_t batch) {
+            [](Prepared& plan, std::size_t count, std::size_t batch, bool period) {
                 if (batch == 0) throw ParameterError("batch", "0 runs have no time", "use 1 or more");
                 const auto samples = [&] {
                     const py::gil_scoped_release release;
-                    return plan.sample(count, batch);
+                    return plan.sample(count, batch, period);
                 }();
                 return as_dict(samples);
             },
-            py::arg("count"), py::arg("batch") = 1,
-            "Times `count` samples of `batch` runs each, at most 1024 commands enqueued at a time; lists of "
-            "milliseconds "
-            "a run: device_ms (first START to last END), busy_ms (sum over kernels), queued_ms (QUEUED to START of the "
-            "first), wall_ms (host clock).")
+            py::arg("count"), py::arg("batch") = 1, py::arg("period") = false,
+            "Times `count` samples of `batch` runs each; lists of milliseconds a run, and start_s.")
+        .def("relocate", &Prepared::relocate, py::call_guard<py::gil_scoped_release>(), py::arg("pad_bytes"),
+             "Moves all memory of the plan to another place; False where it cannot.")
         .def_property_readonly("work", [](const Prepared& plan) { return as_dict(plan.work); })
         .def_property_readonly("kernels",
                                [](const Prepared& plan) {

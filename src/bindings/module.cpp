@@ -1,8 +1,13 @@
 #include "bindings/topics.hpp"
 
+namespace gpuopt {
+extern const char* const source_commit;  // cmake/commit.cmake writes it
+}
+
 PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
     module.doc() = "The C++ core of gpuopt.";
     module.attr("__version__") = GPUOPT_VERSION;
+    module.attr("__commit__") = gpuopt::source_commit;
     gpuopt::bind_errors(module);
     gpuopt::bind_device(module);
     gpuopt::bind_result(module);

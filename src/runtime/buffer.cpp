@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace gpuopt {
@@ -10,8 +11,19 @@ namespace {
 constexpr unsigned char guard_pattern = 0xA5;
 // NVIDIA's fill fails where it crosses 4 GiB, and the queue with it (580.159.04).
 constexpr std::size_t filled_at_once = std::size_t(1) << 24;
+constexpr std::size_t copied_at_once = std::size_t(1) << 30;  // far below the same limit
 
 std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+void fill_all(const cl::CommandQueue& queue, const cl::Buffer& buffer, unsigned char byte, std::size_t bytes) {
+    checked([&] {
+        const auto first = std::min(bytes, filled_at_once);
+        queue.enqueueFillBuffer(buffer, byte, 0, first);
+        for (auto at = first; at < bytes; at += first)
+            queue.enqueueCopyBuffer(buffer, buffer, 0, at, std::min(first, bytes - at));
+        return queue.finish();
+    });
+}
 
 }  // namespace
 
@@ -19,29 +31,18 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
     : session_(std::move(session)), bytes_(bytes) {
     if (guarded) guard_bytes_ = round_up(4096, session_->device().base_align_bytes);
     // OpenCL has no empty buffers; the few bytes stand for one.
-    const auto payload = std::max<std::size_t>(bytes, 64);
-    const auto total = payload + 2 * guard_bytes_;
+    const auto total = std::max<std::size_t>(bytes, 64) + 2 * guard_bytes_;
     session_->reserve(total, what);
     reserved_ = total;
     try {
-        if (session_->device().type == DeviceType::cpu && total >= 2 * LargePages::page_bytes)
-            memory_ = take_pages(total);
-        whole_ = checked([&] {
-            return memory_.data()
-                       ? cl::Buffer(session_->context(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, total, memory_.data())
-                       : cl::Buffer(session_->context(), CL_MEM_READ_WRITE, total);
-        });
-        handle_ = whole_;
+        place_ = allocated(in_large_pages() ? take_pages(total) : LargePages());
         if (guarded) {
-            cl_buffer_region region{guard_bytes_, payload};
-            handle_ = checked(
-                [&] { return whole_.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
             const std::vector<unsigned char> zone(total - guard_bytes_ - bytes_, guard_pattern);
             const auto lock = session_->lock_runs();
             const auto& queue = session_->queue();
             checked([&] {
-                queue.enqueueWriteBuffer(whole_, CL_TRUE, 0, guard_bytes_, zone.data());
-                return queue.enqueueWriteBuffer(whole_, CL_TRUE, guard_bytes_ + bytes_, zone.size(), zone.data());
+                queue.enqueueWriteBuffer(place_.whole, CL_TRUE, 0, guard_bytes_, zone.data());
+                return queue.enqueueWriteBuffer(place_.whole, CL_TRUE, guard_bytes_ + bytes_, zone.size(), zone.data());
             });
         }
     } catch (...) {
@@ -52,28 +53,94 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
 
 Buffer::Buffer(std::shared_ptr<Session> session, void* memory, std::size_t bytes, cl_mem_flags access)
     : session_(std::move(session)), bytes_(bytes) {
-    whole_ = checked([&] { return cl::Buffer(session_->context(), access | CL_MEM_USE_HOST_PTR, bytes, memory); });
-    handle_ = whole_;
+    place_.whole =
+        checked([&] { return cl::Buffer(session_->context(), access | CL_MEM_USE_HOST_PTR, bytes, memory); });
+    place_.handle = place_.whole;
 }
 
-std::unique_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, void* memory, std::size_t bytes) {
-    return std::unique_ptr<Buffer>(new Buffer(std::move(session), memory, bytes, CL_MEM_READ_WRITE));
+std::shared_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, void* memory, std::size_t bytes) {
+    return std::shared_ptr<Buffer>(new Buffer(std::move(session), memory, bytes, CL_MEM_READ_WRITE));
 }
 
-std::unique_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes) {
-    return std::unique_ptr<Buffer>(new Buffer(std::move(session), const_cast<void*>(memory), bytes, CL_MEM_READ_ONLY));
+std::shared_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes) {
+    return std::shared_ptr<Buffer>(new Buffer(std::move(session), const_cast<void*>(memory), bytes, CL_MEM_READ_ONLY));
 }
 
 Buffer::~Buffer() {
-    handle_ = {};
-    whole_ = {};
-    give_pages(std::move(memory_));
+    place_.handle = {};
+    place_.whole = {};
+    give_pages(std::move(place_.memory));
     session_->release(reserved_);
+}
+
+bool Buffer::in_large_pages() const {
+    return session_->device().type == DeviceType::cpu && reserved_ >= 2 * LargePages::page_bytes;
+}
+
+Buffer::Place Buffer::allocated(LargePages memory) const {
+    Place place;
+    place.memory = std::move(memory);
+    place.whole = checked([&] {
+        return place.memory.data() ? cl::Buffer(session_->context(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, reserved_,
+                                                place.memory.data())
+                                   : cl::Buffer(session_->context(), CL_MEM_READ_WRITE, reserved_);
+    });
+    place.handle = place.whole;
+    if (guarded()) {
+        cl_buffer_region region{guard_bytes_, reserved_ - 2 * guard_bytes_};
+        place.handle = checked(
+            [&] { return place.whole.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
+    }
+    return place;
+}
+
+// In fresh pages: those that are kept for later may be the ones that the buffer had before.
+void Buffer::make_twin(const cl::CommandQueue& queue, std::vector<cl::Event>& copies) {
+    session_->reserve(reserved_, "a copy elsewhere");
+    twin_reserved_ = reserved_;
+    twin_ = allocated(in_large_pages() ? LargePages(reserved_) : LargePages());
+    for (std::size_t at = 0; at < reserved_; at += copied_at_once) {
+        const auto bytes = std::min(copied_at_once, reserved_ - at);
+        checked([&] {
+            return queue.enqueueCopyBuffer(place_.whole, twin_.whole, at, at, bytes, nullptr, &copies.emplace_back());
+        });
+    }
+}
+
+void Buffer::drop_twin() noexcept {
+    twin_ = {};
+    session_->release(std::exchange(twin_reserved_, 0));
+}
+
+Buffer::Pad::Pad(Session& session, std::size_t bytes) : session_(session), bytes_(bytes) {
+    if (bytes == 0) return;
+    session.reserve(bytes, "a pad");
+    try {
+        buffer_ = checked([&] { return cl::Buffer(session.context(), CL_MEM_READ_WRITE, bytes); });
+        fill_all(session.queue(), buffer_, guard_pattern, bytes);
+    } catch (...) {
+        session.release(bytes);
+        throw;
+    }
+}
+
+BufferPart::BufferPart(std::shared_ptr<Buffer> whole, std::size_t first, std::size_t bytes)
+    : whole_(std::move(whole)), first_(first), bytes_(bytes) {
+    const auto lock = whole_->session()->lock_runs();
+    argument();
+}
+
+const cl::Memory& BufferPart::argument() {
+    if (made_of_ != whole_->version()) {
+        handle_ = whole_->part(first_, bytes_);
+        made_of_ = whole_->version();
+    }
+    return handle_;
 }
 
 cl::Buffer Buffer::part(std::size_t first, std::size_t bytes) const {
     cl_buffer_region region{first, bytes};
-    auto whole = whole_;
+    auto whole = place_.whole;
     return checked([&] { return whole.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
 }
 
@@ -81,8 +148,8 @@ void Buffer::settle() const {
     const auto lock = session_->lock_runs();
     const auto& queue = session_->queue();
     checked([&] {
-        void* const mapped = queue.enqueueMapBuffer(handle_, CL_TRUE, CL_MAP_READ, 0, bytes_);
-        queue.enqueueUnmapMemObject(handle_, mapped);
+        void* const mapped = queue.enqueueMapBuffer(place_.handle, CL_TRUE, CL_MAP_READ, 0, bytes_);
+        queue.enqueueUnmapMemObject(place_.handle, mapped);
         return queue.finish();
     });
 }
@@ -90,13 +157,13 @@ void Buffer::settle() const {
 void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
     if (bytes == 0) return;
     const auto lock = session_->lock_runs();
-    checked([&] { return session_->queue().enqueueWriteBuffer(handle_, CL_TRUE, at, bytes, host); });
+    checked([&] { return session_->queue().enqueueWriteBuffer(place_.handle, CL_TRUE, at, bytes, host); });
 }
 
 void Buffer::download(void* host) const {
     if (bytes_ == 0) return;
     const auto lock = session_->lock_runs();
-    checked([&] { return session_->queue().enqueueReadBuffer(handle_, CL_TRUE, 0, bytes_, host); });
+    checked([&] { return session_->queue().enqueueReadBuffer(place_.handle, CL_TRUE, 0, bytes_, host); });
 }
 
 // Rectangles of OpenCL have positive pitches; rows in another order are gathered on the host, one copy of theirs.
@@ -114,7 +181,7 @@ void Buffer::upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row
     }
     const auto lock = session_->lock_runs();
     checked([&] {
-        return session_->queue().enqueueWriteBufferRect(handle_, CL_TRUE, {0, first, 0}, {0, 0, 0},
+        return session_->queue().enqueueWriteBufferRect(place_.handle, CL_TRUE, {0, first, 0}, {0, 0, 0},
                                                         {row_bytes, rows, 1}, row_bytes, bytes,
                                                         static_cast<std::size_t>(pitch), 0, host);
     });
@@ -127,16 +194,17 @@ void Buffer::download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_byt
     const auto lock = session_->lock_runs();
     const auto& queue = session_->queue();
     if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes)) {
-        checked([&] { return queue.enqueueReadBuffer(handle_, CL_TRUE, first * row_bytes, bytes, host); });
+        checked([&] { return queue.enqueueReadBuffer(place_.handle, CL_TRUE, first * row_bytes, bytes, host); });
     } else if (pitch < static_cast<std::ptrdiff_t>(row_bytes)) {
         const auto gathered = std::make_unique<unsigned char[]>(bytes);
-        checked([&] { return queue.enqueueReadBuffer(handle_, CL_TRUE, first * row_bytes, bytes, gathered.get()); });
+        checked(
+            [&] { return queue.enqueueReadBuffer(place_.handle, CL_TRUE, first * row_bytes, bytes, gathered.get()); });
         for (std::size_t row = 0; row < rows; ++row)
             std::memcpy(static_cast<unsigned char*>(host) + static_cast<std::ptrdiff_t>(row) * pitch,
                         gathered.get() + row * row_bytes, row_bytes);
     } else {
         checked([&] {
-            return queue.enqueueReadBufferRect(handle_, CL_TRUE, {0, first, 0}, {0, 0, 0}, {row_bytes, rows, 1},
+            return queue.enqueueReadBufferRect(place_.handle, CL_TRUE, {0, first, 0}, {0, 0, 0}, {row_bytes, rows, 1},
                                                row_bytes, bytes, static_cast<std::size_t>(pitch), 0, host);
         });
     }
@@ -145,14 +213,7 @@ void Buffer::download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_byt
 void Buffer::fill(unsigned char byte) {
     if (bytes_ == 0) return;
     const auto lock = session_->lock_runs();
-    const auto& queue = session_->queue();
-    checked([&] {
-        const auto first = std::min(bytes_, filled_at_once);
-        queue.enqueueFillBuffer(handle_, byte, 0, first);
-        for (auto at = first; at < bytes_; at += first)
-            queue.enqueueCopyBuffer(handle_, handle_, 0, at, std::min(first, bytes_ - at));
-        return queue.finish();
-    });
+    fill_all(session_->queue(), place_.handle, byte, bytes_);
 }
 
 bool Buffer::guards_intact() const {
@@ -160,7 +221,9 @@ bool Buffer::guards_intact() const {
     std::vector<unsigned char> zone(guard_bytes_);
     const auto lock = session_->lock_runs();
     for (const auto start : {std::size_t(0), guard_bytes_ + bytes_}) {
-        checked([&] { return session_->queue().enqueueReadBuffer(whole_, CL_TRUE, start, guard_bytes_, zone.data()); });
+        checked([&] {
+            return session_->queue().enqueueReadBuffer(place_.whole, CL_TRUE, start, guard_bytes_, zone.data());
+        });
         if (std::any_of(zone.begin(), zone.end(), [](unsigned char byte) { return byte != guard_pattern; }))
             return false;
     }

@@ -6,23 +6,22 @@
 #include <string>
 
 #include "runtime/large_pages.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/session.hpp"
 
 namespace gpuopt {
 
-class Buffer {
+class Buffer final : public Storage {
 public:
     // `what` names the argument in a memory error. `guarded` adds a zone of a known pattern on either side.
     Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::string& what, bool guarded = false);
     // The caller's memory itself, for the length of a call, where host and device share theirs; `settle` before the
     // caller reads what kernels wrote.
-    static std::unique_ptr<Buffer> borrowed(std::shared_ptr<Session> session, void* memory, std::size_t bytes);
-    static std::unique_ptr<Buffer> borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes);
-    ~Buffer();
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
+    static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, void* memory, std::size_t bytes);
+    static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes);
+    ~Buffer() override;
 
-    const cl::Buffer& handle() const { return handle_; }
+    const cl::Buffer& handle() const { return place_.handle; }
     // A part of an unguarded buffer, as a kernel's argument; it must begin at a multiple of the device's
     // base_align_bytes.
     cl::Buffer part(std::size_t first, std::size_t bytes) const;
@@ -43,13 +42,55 @@ public:
     bool guarded() const { return guard_bytes_ > 0; }
     bool guards_intact() const;
 
+    const cl::Memory& argument() override { return place_.handle; }
+    bool movable() const override { return reserved_ > 0; }  // the caller's memory stays where it is
+    void make_twin(const cl::CommandQueue& queue, std::vector<cl::Event>& copies) override;
+    void drop_twin() noexcept override;
+
+    // Memory that is taken, and written so that a driver gives it, to push what is allocated meanwhile to another
+    // place. Made under the session's lock of runs.
+    class Pad {
+    public:
+        Pad(Session& session, std::size_t bytes);
+        ~Pad() { session_.release(bytes_); }
+        Pad(const Pad&) = delete;
+        Pad& operator=(const Pad&) = delete;
+
+    private:
+        Session& session_;
+        std::size_t bytes_;
+        cl::Buffer buffer_;
+    };
+
 private:
+    struct Place {
+        LargePages memory;         // of a big buffer of a CPU device; outlives the handles
+        cl::Buffer whole, handle;  // the same unless guarded
+    };
     Buffer(std::shared_ptr<Session> session, void* memory, std::size_t bytes, cl_mem_flags access);
+    bool in_large_pages() const;
+    Place allocated(LargePages memory) const;
+    void exchange() noexcept override { std::swap(place_, twin_); }
 
     std::shared_ptr<Session> session_;
-    std::size_t bytes_, reserved_ = 0, guard_bytes_ = 0;
-    LargePages memory_;          // of a big buffer of a CPU device; outlives the handles
-    cl::Buffer whole_, handle_;  // the same unless guarded
+    std::size_t bytes_, reserved_ = 0, twin_reserved_ = 0, guard_bytes_ = 0;
+    Place place_, twin_;
+};
+
+// A part of an unguarded buffer, as an argument.
+class BufferPart final : public Memory {
+public:
+    BufferPart(std::shared_ptr<Buffer> whole, std::size_t first, std::size_t bytes);
+
+    const cl::Memory& argument() override;
+    std::uint64_t version() const override { return whole_->version(); }
+    std::shared_ptr<Storage> storage() override { return whole_; }
+
+private:
+    std::shared_ptr<Buffer> whole_;
+    std::size_t first_, bytes_;
+    std::uint64_t made_of_ = 0;
+    cl::Buffer handle_;
 };
 
 }  // namespace gpuopt

@@ -1,6 +1,8 @@
 #include "runtime/device.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <sstream>
 
 namespace gpuopt {
@@ -10,6 +12,56 @@ std::string trimmed(std::string text) {
     while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
     text.erase(0, text.find_first_not_of(' ') == std::string::npos ? 0 : text.find_first_not_of(' '));
     return text;
+}
+
+// A fact of an extension; a driver that lists the extension and then refuses the question tells nothing.
+template <class Fact>
+bool asked(const cl::Device& handle, cl_device_info what, Fact& fact) {
+    std::size_t told = 0;
+    return clGetDeviceInfo(handle(), what, sizeof fact, &fact, &told) == CL_SUCCESS && told == sizeof fact;
+}
+
+// The numbers stand here because older headers lack some of them.
+std::string uuid_of(const cl::Device& handle, const std::set<std::string>& extensions) {
+    constexpr cl_device_info device_uuid = 0x106A;
+    std::array<unsigned char, 16> bytes{};
+    if (!extensions.count("cl_khr_device_uuid") || !asked(handle, device_uuid, bytes)) return "";
+    if (std::all_of(bytes.begin(), bytes.end(), [](unsigned char byte) { return byte == 0; })) return "";
+    std::string text;
+    for (const unsigned char byte : bytes) {
+        char digits[3];
+        std::snprintf(digits, sizeof digits, "%02x", byte);
+        text += digits;
+    }
+    return text;
+}
+
+std::string pci_address(cl_uint domain, cl_uint bus, cl_uint device, cl_uint function) {
+    char text[48];
+    std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", domain, bus, device, function);
+    return text;
+}
+
+std::string pci_of(const cl::Device& handle, const std::set<std::string>& extensions) {
+    constexpr cl_device_info khr_bus_info = 0x410F, nv_bus = 0x4008, nv_slot = 0x4009, nv_domain = 0x400A;
+    constexpr cl_device_info amd_topology = 0x4037;
+    std::array<cl_uint, 4> khr{};  // domain, bus, device, function
+    if (extensions.count("cl_khr_pci_bus_info") && asked(handle, khr_bus_info, khr))
+        return pci_address(khr[0], khr[1], khr[2], khr[3]);
+    if (extensions.count("cl_nv_device_attribute_query")) {
+        cl_uint bus = 0, slot = 0, domain = 0;  // a slot is a device, shifted by three, and a function
+        if (asked(handle, nv_bus, bus) && asked(handle, nv_slot, slot)) {
+            if (!asked(handle, nv_domain, domain)) domain = 0;
+            return pci_address(domain, bus, slot >> 3, slot & 7);
+        }
+    }
+    if (extensions.count("cl_amd_device_attribute_query")) {
+        std::array<unsigned char, 24>
+            topology{};  // a type (1: PCIe) of four bytes; the last three: bus, device, function
+        if (asked(handle, amd_topology, topology) && topology[0] == 1)
+            return pci_address(0, topology[21], topology[22], topology[23]);
+    }
+    return "";
 }
 
 }  // namespace
@@ -59,6 +111,8 @@ Device describe(const cl::Device& handle) {
 
         std::istringstream words(handle.getInfo<CL_DEVICE_EXTENSIONS>());
         for (std::string word; words >> word;) device.extensions.insert(trimmed(word));
+        device.uuid = uuid_of(handle, device.extensions);
+        device.pci = pci_of(handle, device.extensions);
         device.fp64 = device.extensions.count("cl_khr_fp64") > 0;
         device.fp16 = device.extensions.count("cl_khr_fp16") > 0;
         device.subgroups = device.extensions.count("cl_khr_subgroups") > 0;

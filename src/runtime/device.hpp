@@ -17,6 +17,7 @@ struct Device {
     int index = 0;    // place in the list, best device first
     std::string key;  // stable identity: "platform / name", with #n for a twin
     std::string name, platform, vendor, version, driver;
+    std::string uuid, pci;  // 32 hex digits; "0000:01:00.0"; "" where the driver does not tell
     DeviceType type = DeviceType::custom;
     std::uint32_t compute_units = 0, clock_mhz = 0;
     std::uint64_t global_bytes = 0, max_alloc_bytes = 0, local_bytes = 0, constant_bytes = 0;

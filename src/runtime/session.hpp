@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,10 @@ public:
     void release(std::size_t bytes) { allocated_ -= bytes; }
     std::size_t allocated_bytes() const { return allocated_; }
 
+    // How often memory was moved: plans set their kernels' arguments again where the number is another one.
+    std::uint64_t moves() const { return moves_; }
+    void count_move() { ++moves_; }
+
 private:
     explicit Session(std::shared_ptr<const Device> device);
 
@@ -49,6 +54,7 @@ private:
     std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options
     std::mutex build_mutex_, run_mutex_;
     std::atomic<std::size_t> allocated_{0};
+    std::atomic<std::uint64_t> moves_{1};
     int pid_;
 };
 

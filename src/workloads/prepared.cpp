@@ -2,8 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <utility>
 
 namespace gpuopt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
 
 void Prepared::add(std::shared_ptr<const Program> program, const std::string& entry_point, const Launch& launch) {
     Step step;
@@ -16,7 +23,8 @@ void Prepared::add(std::shared_ptr<const Program> program, const std::string& en
     next_argument_ = 0;
 }
 
-void Prepared::add(const std::string& name, Command command) {
+void Prepared::add(const std::string& name, Command command, std::vector<std::shared_ptr<Memory>> uses) {
+    others_.insert(others_.end(), uses.begin(), uses.end());
     Step step;
     step.command = std::move(command);
     step.entry_point = name;
@@ -30,8 +38,27 @@ Prepared& Prepared::arg(const Scalar& value) {
     return *this;
 }
 
-void Prepared::rebind(std::size_t step, cl_uint argument, const Buffer& buffer) {
-    checked([&] { return steps_.at(step).kernel.setArg(argument, buffer.handle()); });
+void Prepared::rebind(std::size_t step, cl_uint argument, const std::shared_ptr<Memory>& memory) {
+    const auto found = std::lower_bound(
+        bound_.begin(), bound_.end(), std::pair(step, argument),
+        [](const Bound& bound, const auto& place) { return std::pair(bound.step, bound.argument) < place; });
+    if (found == bound_.end() || found->step != step || found->argument != argument)
+        throw Error("argument " + std::to_string(argument) + " of a plan's step is no memory");
+    *found = {step, argument, memory};
+    bound_at_ = 0;
+}
+
+// Arguments whose memory is gone stay as they are: such a plan has been started, and is not run again.
+void Prepared::bind() {
+    const auto moves = session_->moves();
+    for (auto& bound : bound_) {
+        const auto memory = bound.memory.lock();
+        if (!memory || memory->version() == bound.version) continue;
+        const cl_mem handle = memory->argument()();
+        checked([&] { return steps_[bound.step].kernel.setArg(bound.argument, sizeof handle, &handle); });
+        bound.version = memory->version();
+    }
+    bound_at_ = moves;
 }
 
 void Prepared::in_second_queue() {
@@ -49,6 +76,7 @@ std::size_t Prepared::runs_behind_a_gate() const {
 }
 
 void Prepared::enqueue(std::vector<cl::Event>& events, const cl::Event* gate) {
+    if (bound_at_ != session_->moves()) bind();
     std::vector<cl::Event> of_step(two_queues_ ? steps_.size() : 0);
     cl::Event last_of_second;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -108,12 +136,20 @@ void Prepared::settle() const noexcept {
         }
 }
 
-Span Prepared::run_group(std::size_t runs) {
-    const auto start = std::chrono::steady_clock::now();
+// The wall time of runs behind a gate begins where the gate opens: how long the host takes to queue them is no part.
+Span Prepared::run_group(std::size_t runs, std::size_t uncounted) {
+    auto start = Clock::now();
     std::vector<cl::Event> events;
-    if (runs == 1) {
+    std::size_t uncounted_events = 0;
+    const auto enqueue_all = [&](const cl::Event* gate) {
+        for (std::size_t i = 0; i < runs; ++i) {
+            enqueue(events, gate);
+            if (i + 1 == uncounted) uncounted_events = events.size();
+        }
+    };
+    if (runs == 1 || runs > runs_behind_a_gate()) {
         try {
-            enqueue(events, nullptr);
+            enqueue_all(nullptr);
         } catch (...) {  // a step that was enqueued before must not outlive the buffers it works on
             settle();
             throw;
@@ -121,17 +157,18 @@ Span Prepared::run_group(std::size_t runs) {
     } else {
         cl::UserEvent gate = checked([&] { return cl::UserEvent(session_->context()); });
         try {
-            for (std::size_t i = 0; i < runs; ++i) enqueue(events, &gate);
+            enqueue_all(&gate);
         } catch (...) {
             gate.setStatus(-1);  // an unset gate would leave the queue blocked for good
             settle();
             throw;
         }
+        start = Clock::now();
         checked([&] { return gate.setStatus(CL_COMPLETE); });
     }
     finish();
-    const std::chrono::duration<double, std::milli> wall_ms = std::chrono::steady_clock::now() - start;
-    return span_of(events, wall_ms.count());
+    const std::chrono::duration<double, std::milli> wall_ms = Clock::now() - start;
+    return span_of(events, wall_ms.count(), uncounted_events);
 }
 
 void Prepared::run() {
@@ -158,23 +195,73 @@ void Prepared::start() {
     flush();
 }
 
-Samples Prepared::sample(std::size_t count, std::size_t batch) {
+Samples Prepared::sample(std::size_t count, std::size_t batch, bool period) {
     Samples samples;
-    const auto most_runs = runs_behind_a_gate();
+    const std::size_t uncounted = period ? 1 : 0;
+    const auto most_counted = std::max<std::size_t>(1, runs_behind_a_gate() - uncounted);
     const auto lock = session_->lock_runs();
     for (std::size_t i = 0; i < count; ++i) {
         Span whole;
-        for (std::size_t left = batch, runs; left > 0; left -= runs) {
-            runs = std::min(left, most_runs);
-            const auto span = run_group(runs);
+        std::size_t runs = 0;
+        const std::chrono::duration<double> start = Clock::now().time_since_epoch();
+        for (std::size_t left = batch, counted; left > 0; left -= counted) {
+            counted = std::min(left, most_counted);
+            const auto span = run_group(counted + uncounted, uncounted);
+            runs += counted + uncounted;
             if (left == batch) whole.queued_ms = span.queued_ms;
             whole.device_ms += span.device_ms;
             whole.busy_ms += span.busy_ms;
+            whole.all_ms += span.all_ms;
             whole.wall_ms += span.wall_ms;
         }
-        add_sample(samples, whole, batch);
+        add_sample(samples, whole, start.count(), batch, runs);
     }
     return samples;
+}
+
+// All storage that arguments and commands use, each once; a null pointer stands for what is gone.
+std::vector<std::shared_ptr<Storage>> Prepared::storages() const {
+    std::vector<std::shared_ptr<Storage>> found;
+    std::set<const Storage*> seen;
+    const auto add = [&](const std::weak_ptr<Memory>& held) {
+        const auto memory = held.lock();
+        auto storage = memory ? memory->storage() : nullptr;
+        if (seen.insert(storage.get()).second) found.push_back(std::move(storage));
+    };
+    for (const auto& bound : bound_) add(bound.memory);
+    for (const auto& other : others_) add(other);
+    return found;
+}
+
+bool Prepared::relocate(std::size_t pad_bytes) {
+    const auto lock = session_->lock_runs();
+    const auto all = storages();
+    const auto movable = [](const std::shared_ptr<Storage>& storage) { return storage && storage->movable(); };
+    return !all.empty() && std::all_of(all.begin(), all.end(), movable) && move(all, pad_bytes);
+}
+
+bool Prepared::move(const std::vector<std::shared_ptr<Storage>>& storages, std::size_t pad_bytes) noexcept {
+    const auto swap_all = [&] {
+        for (const auto& storage : storages) storage->swap_twin();
+        session_->count_move();
+    };
+    bool moved = false;
+    try {
+        const Buffer::Pad pad(*session_, pad_bytes);
+        std::vector<cl::Event> copies;
+        for (const auto& storage : storages) storage->make_twin(session_->queue(), copies);
+        checked([&] { return cl::WaitForEvents(copies); });
+        finish();
+        swap_all();
+        moved = true;
+        bind();
+    } catch (...) {  // too little memory, as a rule: the old place is as good
+        settle();
+        if (moved) swap_all();
+        moved = false;
+    }
+    for (const auto& storage : storages) storage->drop_twin();
+    return moved;
 }
 
 }  // namespace gpuopt

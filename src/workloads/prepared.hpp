@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/buffer.hpp"
@@ -33,17 +34,27 @@ class Prepared {
 public:
     explicit Prepared(std::shared_ptr<Session> session) : session_(std::move(session)) {}
 
-    void add(const std::string& name, Command command);
+    // `uses` are the memory that the command works on.
+    void add(const std::string& name, Command command, std::vector<std::shared_ptr<Memory>> uses = {});
     // Adds a kernel; arguments follow with `arg`, in order. Steps without work-items are left out when the plan runs.
     void add(std::shared_ptr<const Program> program, const std::string& entry_point, const Launch& launch);
 
     template <class Value>
     Prepared& arg(const Value& value) {
+        static_assert(!std::is_base_of_v<cl::Memory, Value>, "memory may move: give the Memory that holds it");
         checked([&] { return steps_.back().kernel.setArg(next_argument_, value); });
         ++next_argument_;
         return *this;
     }
     Prepared& arg(const Scalar& value);
+    // Memory is set before a run, and again after it was moved. The plan does not keep it alive.
+    template <class Kind>
+    Prepared& arg(const std::shared_ptr<Kind>& memory) {
+        bound_.push_back({steps_.size() - 1, next_argument_, memory});
+        bound_at_ = 0;
+        ++next_argument_;
+        return *this;
+    }
     cl_uint next_argument() const { return next_argument_; }
 
     // Puts the step that was added last into the session's second queue. A plan's first step there must wait for one of
@@ -52,8 +63,8 @@ public:
     // Lets the step that was added last wait for earlier ones of the other queue.
     void wait_for(std::vector<std::size_t> steps);
 
-    // Gives an argument of a step another buffer, between runs.
-    void rebind(std::size_t step, cl_uint argument, const Buffer& buffer);
+    // Gives an argument of a step other memory, between runs.
+    void rebind(std::size_t step, cl_uint argument, const std::shared_ptr<Memory>& memory);
 
     // Keeps what the kernels point to alive for as long as the plan.
     void keep(std::any owner) { kept_.push_back(std::move(owner)); }
@@ -63,9 +74,17 @@ public:
     // until somebody waits; `validate` is not called.
     void start();
     // `count` samples of `batch` runs each. The runs stand behind a gate, so that short kernels queue back to back; no
-    // more of them than make 1024 commands (but at least one run), since a driver's queue may be bounded and block. A
-    // batch that is longer is made of several such groups, and its time is the sum of theirs.
-    Samples sample(std::size_t count, std::size_t batch);
+    // more of them than make 1024 commands, since a driver's queue may be bounded and block. A batch that is longer is
+    // made of several such groups, and its time is the sum of theirs.
+    //
+    // With `period`, a group has one run more, which is not counted: times are from its end to the end of the last run,
+    // so that each counted run has the gap before it inside, however many there are.
+    Samples sample(std::size_t count, std::size_t batch, bool period = false);
+
+    // Moves all memory of the plan to another place, contents and guard zones included; other plans and arrays that
+    // share it see it there. `pad_bytes` are taken meanwhile, so that another amount leads to another place. False
+    // where memory is the caller's own or does not fit twice: then nothing has changed.
+    bool relocate(std::size_t pad_bytes);
 
     const std::vector<Step>& steps() const { return steps_; }
     const std::shared_ptr<Session>& session() const { return session_; }
@@ -79,9 +98,20 @@ public:
     std::shared_ptr<Buffer> source;
 
 private:
+    // Memory that an argument was set to, as it was at `version`; 0: never.
+    struct Bound {
+        std::size_t step;
+        cl_uint argument;
+        std::weak_ptr<Memory> memory;
+        std::uint64_t version = 0;
+    };
+
     std::size_t runs_behind_a_gate() const;
+    void bind();
     void enqueue(std::vector<cl::Event>& events, const cl::Event* gate);
-    Span run_group(std::size_t runs);
+    Span run_group(std::size_t runs, std::size_t uncounted = 0);
+    std::vector<std::shared_ptr<Storage>> storages() const;
+    bool move(const std::vector<std::shared_ptr<Storage>>& storages, std::size_t pad_bytes) noexcept;
     void flush() const;
     void finish() const;
     void settle() const noexcept;  // the same after a failure
@@ -89,6 +119,9 @@ private:
     std::shared_ptr<Session> session_;
     std::vector<Step> steps_;
     std::vector<std::any> kept_;
+    std::vector<Bound> bound_;                   // by step and argument
+    std::vector<std::weak_ptr<Memory>> others_;  // memory that commands work on
+    std::uint64_t bound_at_ = 0;                 // the session's moves when arguments were set; 0: some never were
     cl_uint next_argument_ = 0;
     bool two_queues_ = false;
 };

@@ -30,8 +30,9 @@ struct Parameter {
 struct Work {
     double flops = 0;
     std::map<std::string, double> special;  // results of special functions, by name
-    // By memory class. "dram" is the compulsory traffic. "requested" is what the inner loop asks global memory for: the
-    // traffic of a device without caches.
+    // By memory class. "dram" is the compulsory traffic, exactly. "local" counts what work-items of a subgroup read at
+    // one address once. "requested" is what each work-item asks global memory for, the traffic of a device without
+    // caches: a model and no limit, since a subgroup loads one address once, and caches serve what was read before.
     std::map<std::string, double> bytes;
 };
 
@@ -49,6 +50,8 @@ struct Case {
         const auto found = parameters.find(name);
         return found == parameters.end() ? otherwise : found->second;
     }
+    // Work-items of the widest subgroup, whose reads of one address are one.
+    std::int64_t lanes() const { return device.is_nvidia() ? 32 : 64; }
     std::int64_t element_bytes() const { return static_cast<std::int64_t>(facts(dtype).bytes); }
 };
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +36,17 @@ def test_doctor_is_a_command(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> N
         result = bench.run("doctor")
         assert result.exit_code == code
         assert result.output.startswith("gpuopt doctor")
+
+
+def test_audit_exits_with_1_where_something_does_not_follow(bench: Bench, tmp_path: Path) -> None:
+    own = tmp_path / "own.jsonl"
+    own.write_text('{"ms": 2.0, "ci95": [1.0, 3.0]}\n')
+    good = bench.run("audit", str(tmp_path))
+    assert (good.exit_code, "1 facts in 1 files, 0 discrepancies" in good.output) == (0, True)
+    own.write_text('{"ms": 4.0, "ci95": [1.0, 3.0]}\n')
+    bad = bench.run("audit", str(own), "--json")
+    assert bad.exit_code == 1
+    assert [found["field"] for found in json.loads(bad.output)["discrepancies"]] == ["ci95"]
 
 
 def test_without_click_the_message_names_the_extra() -> None:

@@ -22,18 +22,28 @@ from gpuopt.lab.workload import Workload  # noqa: E402
 from gpuopt.registry import records  # noqa: E402
 
 
-def test_study_shows_the_table_the_sentences_and_the_files(bench: Bench) -> None:
+def test_study_shows_the_headline_the_table_and_the_files(bench: Bench) -> None:
     pytest.importorskip("matplotlib")
     result = bench.run_study("--quick")
     assert result.exit_code == 0, result.output
     assert "% of" not in result.output.splitlines()[0]
-    assert "vectorized is 2.31x" in " ".join(result.stdout.split())
+    shown = " ".join(result.stdout.split())
+    assert shown.startswith("Fastest: ")
+    assert "vectorized is 2.31x" not in shown
+    assert "More: --explain" in shown
     for name in ("rows.jsonl", "ladder.png", "cut.png"):
         assert f"written: {bench.directory / name}" in result.stdout
         assert (bench.directory / name).exists()
     assert bench.asked["protocol"] == "quick"
     assert bench.asked["variants"] == ["all"]
     assert bench.subjects == ["camera"]
+
+
+def test_explain_adds_what_stands_behind_the_table(bench: Bench) -> None:
+    result = bench.run_study("--quick", "--no-plots", "--explain")
+    assert result.exit_code == 0, result.output
+    assert "- vectorized is 2.31x" in result.stdout
+    assert result.stdout.index("Fastest: ") < result.stdout.index("- vectorized is 2.31x")
 
 
 def test_study_options_reach_the_sweep(bench: Bench) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,8 @@ click = pytest.importorskip("click")
 from click.testing import CliRunner  # noqa: E402
 
 from cli_bench import Bench  # noqa: E402
-from gpuopt import cli  # noqa: E402
+from gpuopt import cli, lab_commands  # noqa: E402
+from gpuopt.records import store_records, user_records  # noqa: E402
 
 
 def test_tune_says_what_won_and_where_it_is_kept(bench: Bench) -> None:
@@ -48,6 +51,63 @@ def test_a_tuning_that_was_not_stored_says_why(bench: Bench) -> None:
     assert result.exit_code == 130
     assert "no configuration was stored" in result.stderr
     assert "written" not in result.output
+
+
+CARD: Any = SimpleNamespace(name="A card", platform="P", type="gpu", key="P / A card", vector_bytes=16)
+MATCH = {"name": "A card", "platform": "P", "type": "gpu", "dtype": "float32"}
+RECORDS = [
+    {
+        "match": MATCH | {"columns": False, "symmetric": True},
+        "variant": "sliced",
+        "parameters": {"SLICE": 64},
+        "date": "2026-11-20",
+        "driver": "7",
+        "gain": {"over": "basic(LOCAL=256)", "mid": 2.31, "lo": 2.25, "hi": 2.38},
+    },
+    {"match": MATCH | {"name": "Another"}, "variant": "basic", "parameters": {}},
+]
+
+
+@pytest.fixture
+def recorded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    monkeypatch.setattr("gpuopt.selection.select", lambda device=None: CARD)
+    monkeypatch.delitem(lab_commands.TUNINGS, "made-up")
+    store_records("spmv", RECORDS)
+    store_records("gemm", [{"match": MATCH, "variant": "naive", "date": "2026-11-21"}])
+    return bench
+
+
+def test_show_says_what_is_recorded_for_the_device(recorded: Bench) -> None:
+    shown = recorded.run("tune", "--show")
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.splitlines() == [
+        "recorded for A card:",
+        "- gemm, float32, any input: naive; no gain is on record; since 2026-11-21",
+        "- spmv, float32, symmetric inputs: sliced(SLICE=64); 2.31x [2.25, 2.38] faster than basic(LOCAL=256); "
+        "since 2026-11-20, driver 7",
+    ]
+    assert len(recorded.run("tune", "--show", "gemm").output.splitlines()) == 2
+    assert "nothing is recorded for A card" in recorded.run("tune", "--show", "gem").output
+    assert recorded.subjects == []  # nothing was tuned
+
+
+def test_reset_forgets_one_workload_or_all_of_this_device(recorded: Bench) -> None:
+    told = recorded.run("tune", "--reset", "spmv").output.splitlines()
+    assert told[0] == "forgotten for A card:"
+    assert "sliced(SLICE=64)" in told[1]
+    assert user_records("spmv") == RECORDS[1:]
+    assert len(user_records("gemm")) == 1
+    assert recorded.run("tune", "--reset").exit_code == 0
+    assert user_records("gemm") == []
+    assert user_records("spmv") == RECORDS[1:]
+    assert recorded.run("tune", "--reset").output == "nothing was recorded for A card\n"
+    assert recorded.subjects == []
+
+
+def test_show_and_reset_stand_alone(recorded: Bench) -> None:
+    assert "not both" in recorded.run("tune", "--show", "--reset").output
+    assert recorded.run("tune", "--device", "gpu", "spmv").exit_code == 2
+    assert "Usage" in recorded.run("tune").output
 
 
 @pytest.mark.usefixtures("brief_quick")

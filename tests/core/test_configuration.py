@@ -221,6 +221,25 @@ def test_the_next_call_uses_what_was_stored(records: Records) -> None:
     assert records.read()[0] == record(128, name="Made Up 1") | source
 
 
+def test_equal_devices_keep_what_was_tuned_on_themselves(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each comes first on its own device; on an equal one it is still better than nothing."""
+    unit = "a"
+    monkeypatch.setattr(resolution, "unit_of", lambda device: unit)
+    store_records("made-up", [record(64, name="Made Up 1")])  # of an earlier version
+    store_records("made-up", [record(128, name="Made Up 1") | {"unit": "a"}])
+    assert len(records.read()) == 1
+    store_records("made-up", [record(64, name="Made Up 1") | {"unit": "b"}])
+    assert [entry["unit"] for entry in records.read()] == ["b", "a"]
+    assert chosen() == "plain(HALF=0, LOCAL=128)"
+    unit = "b"
+    assert chosen() == "plain(HALF=0, LOCAL=64)"
+    store_records("made-up", [record(128, name="Made Up 1") | {"unit": "a"}])
+    unit = "c"
+    assert chosen() == "plain(HALF=0, LOCAL=128)"  # the newest
+    store_records("made-up", [record(64, name="Made Up 1")])  # for all of them
+    assert records.read() == [record(64, name="Made Up 1")]
+
+
 def test_a_damaged_file_is_set_aside_under_a_number(records: Records) -> None:
     records.write()
     records.path.write_text("{ half a reco")

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import gpuopt
-
-
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
-    """A folder of shared libraries, one for each file of ``drivers/``."""
-    folder = tmp_path_factory.mktemp("drivers")
-    for source in (root / "tests" / "core" / "drivers").glob("*.c"):
-        library = folder / f"{source.stem}.so"
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    return folder
-
-
-def run_python(code: str, **changes: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OCL_ICD_")} | changes
-    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
-
-
-def told(code: str, **changes: str) -> list[str]:
-    done = run_python(code, **changes)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
+from made_up import BUILD, needs_a_dynamic_loader, run_python, told
 
 # ---------------------------------------------------------------- discovery
 
@@ -89,19 +65,47 @@ def test_a_full_temporary_folder_hides_no_system_runtime(prefix: Path, tmp_path:
         assert platform in "\n".join(lines)
 
 
-# ---------------------------------------------------------------- the cache of programs
+# ---------------------------------------------------------------- equal devices
 
-BUILD = """
-import os, gpuopt, numpy as np
-d = gpuopt.devices()[{index}]
-def build(elements):
-    a = gpuopt._core.empty((elements,), np.dtype(np.float32), d)
-    b = gpuopt._core.empty((elements,), np.dtype(np.float32), d)
-    c = gpuopt.Configuration("copy_chunks", WIDTH=4, ITEMS=8)
-    return gpuopt._core.prepare_microbench(
-        a, b, width=0, trips=1, store=False, variant=c.variant, parameters=c.parameters
-    )
+TWINS = """
+import gpuopt
+from gpuopt import _core, unit
+_core.set_search_prefixes([{prefix!r}])
+for d in gpuopt.devices():
+    if d.platform == "Made-up platform":
+        print(d.key, d.pci, d.uuid[:4], unit.unit_of(d), unit.has_twins(d), sep="|")
 """
+
+
+@pytest.mark.parametrize(
+    ("way", "places"),
+    [
+        *((vendor, ["0001:41:03.1|", "0001:42:03.1|"]) for vendor in ("khr", "nvidia")),
+        ("amd", ["0000:41:03.1|", "0000:42:03.1|"]),  # its extension names no domain
+        ("uuid", ["|ab01", "|ab01"]),
+        ("silent", ["|", "|"]),  # it lists extensions whose questions it refuses
+    ],
+)
+def test_equal_devices_of_one_host_and_of_two_are_units_of_their_own(prefix: Path, way: str, places: list[str]) -> None:
+    def units(host: str) -> list[str]:
+        lines = told(TWINS.format(prefix=str(prefix)), MADE_UP_TWINS=way, GPUOPT_HOST=host)
+        names = [f"Made-up platform / fine{number}" for number in ("", " #2")]
+        found = [line.rsplit("|", 2) for line in lines]
+        assert [text for text, _, _ in found] == [f"{name}|{at}" for name, at in zip(names, places, strict=True)]
+        assert [twins for _, _, twins in found] == ["True", "True"]
+        return [unit for _, unit, _ in found]
+
+    here, there = units("a"), units("b")
+    assert here == units("a")
+    if way == "uuid":  # no two GPUs of this vendor share one: it is the same GPU in whatever container
+        assert here == there
+        assert len({*here}) == 2
+    else:
+        assert len({*here, *there}) == 4
+    assert all(len(unit) == 12 and int(unit, 16) >= 0 for unit in here)
+
+
+# ---------------------------------------------------------------- the cache of programs
 
 
 def test_a_full_disk_leaks_no_file(device: gpuopt.Device, built: Path, tmp_path: Path) -> None:
@@ -125,20 +129,20 @@ def test_an_interrupted_write_goes_on(device: gpuopt.Device, built: Path, tmp_pa
 
 SAMPLE = BUILD + (
     "plan = build(64)\nplan.run()\n"
-    "for batch in (1, 8, 1024, 3000):\n    s = plan.sample(2, batch)\n"
+    "for batch, period in ((1, 0), (8, 0), (1024, 0), (3000, 0), (1, 1), (1023, 1), (1024, 1)):\n"
+    "    s = plan.sample(2, batch, bool(period))\n"
     "    print(len(s['device_ms']), all(0 < x < 50 for x in s['wall_ms'] + s['device_ms']))"
 )
 
 
 def test_a_gate_holds_back_a_bounded_number_of_commands(device: gpuopt.Device, built: Path) -> None:
-    if "libOpenCL" not in gpuopt._core.discovery()["loader_path"]:
-        pytest.skip("the loader is linked in statically: nothing can stand between")
+    needs_a_dynamic_loader()
     done = run_python(SAMPLE.format(index=device.index), LD_PRELOAD=str(built / "queue.so"))
-    assert done.stdout.splitlines() == ["2 True"] * 4, done.stderr
+    assert done.stdout.splitlines() == ["2 True"] * 7, done.stderr
     held = [int(line) for line in done.stderr.split()]
     assert held[:2] == [8, 8]
     assert max(held) == 1024
-    assert len(held) == 2 * (1 + 1 + 3)
+    assert len(held) == 2 * (1 + 1 + 3) + 2 * (1 + 1 + 2)
 
 
 # ---------------------------------------------------------------- forks

@@ -9,6 +9,7 @@ from contextlib import suppress
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.store import Store
+from gpuopt.lab.run.aa import aa
 from gpuopt.lab.run.survey import survey
 from gpuopt.lab.run.sweep import sweep
 from gpuopt.lab.run.tune import tune
@@ -21,6 +22,8 @@ __all__ = [
     "Profile",
     "Store",
     "Study",
+    "aa",
+    "audit",
     "claims",
     "device_plots",
     "gem_plots",
@@ -32,7 +35,11 @@ __all__ = [
 ]
 
 # Names that people look for here, although their modules import the lab: they are imported when they are asked for.
-_ABOVE = {"Point": "gpuopt.workloads.microbench.points", "profile": "gpuopt.workloads.microbench.ceilings"}
+_ABOVE = {
+    "Point": "gpuopt.workloads.microbench.points",
+    "audit": "gpuopt.audit",
+    "profile": "gpuopt.workloads.microbench.ceilings",
+}
 _MODULES = {"plots": "gpuopt.lab.show.ladder", "device_plots": "gpuopt.workloads.microbench.pictures"}
 
 

@@ -10,7 +10,9 @@ from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.study_rows import StudyRows, joined_info
-from gpuopt.lab.rows.table import Sheet
+from gpuopt.lab.rows.table import Sheet, wrapped
+
+MORE = "More: --explain or study.explain(): each step, configurations, flags"
 
 
 class Study(StudyRows):
@@ -56,40 +58,71 @@ class Study(StudyRows):
 
     # ------------------------------------------------------------ rendering
 
+    def headline(self, width: int | None = None) -> str:
+        """The fastest here and over the best peer, what of the papers pays, and how sure that is, in ``width``
+        characters or those of the terminal; empty without rows."""
+        from gpuopt.lab.show import headline
+
+        return headline.text(headline.lines(self), width)
+
     def to_text(self, width: int | None = None) -> str:
-        """The tables in `width` characters, or in those of the terminal."""
-        return "\n\n".join(sheet.text(width) for sheet in self._sheets())
+        """The headline and the tables in `width` characters, or in those of the terminal."""
+        notes = f", {len(self.notes)} notes." if len(self.notes) > 1 else ", a note." if self.notes else "."
+        more = [wrapped([MORE + notes], width, "")] if self.groups() or self.points else []
+        return "\n\n".join(
+            filter(None, [self.headline(width), *(sheet.text(width) for sheet in self._sheets()), *more])
+        )
+
+    def explain(self, width: int | None = None) -> str:
+        """What the tables leave out: a sentence a step, all rows and columns, facts of the run, flags, failures,
+        notes and configurations."""
+        parts = [wrapped(self.sentences(), width), *(sheet.text(width) for sheet in self._details())]
+        return "\n\n".join(part for part in parts if part)
 
     def __repr__(self) -> str:
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        tables = "".join(sheet.html() for sheet in self._sheets())
+        from gpuopt.lab.show import headline
+
+        top = "".join(
+            f"<p><b>{html.escape(label)}</b>: {html.escape(text)}</p>" for label, text in headline.lines(self)
+        )
         items = "".join(f"<li>{html.escape(text)}</li>" for text in self.sentences())
-        return tables + (f"<details><summary>step by step</summary><ul>{items}</ul></details>" if items else "")
+        more = (f"<ul>{items}</ul>" if items else "") + "".join(sheet.html() for sheet in self._details())
+        tables = "".join(sheet.html() for sheet in self._sheets())
+        return top + tables + (f"<details><summary>explained</summary>{more}</details>" if more else "")
 
     def _sheets(self) -> list[Sheet]:
         groups = self.groups()
         if self.points and not groups:
             from gpuopt.lab.show import points
 
-            made = [points.sheet(rows) for rows in _by_device(self.points)]
-            made[-1].footers += [("note", note) for note in self.notes]
-            return made
+            return [points.sheet(rows, self) for rows in _by_device(self.points)]
         if not groups:
             notes = self.notes or ["no configuration has been measured"]
             return [Sheet([], ["an empty study"], footers=[("", note) for note in notes])]
         from gpuopt.lab.show import tables as sheets
 
-        made = [sheets.sheet(self, group) for group in groups]
-        made[-1].footers += [("note", note) for note in self.notes]
-        if self.harness:
+        return [sheets.sheet(self, group) for group in groups]
+
+    def _details(self) -> list[Sheet]:
+        """What the tables leave out, and at the end the notes."""
+        from gpuopt.lab.show import explanation, points
+
+        groups = self.groups()
+        made = [explanation.details(self, group) for group in groups]
+        if self.points and not groups:
+            made = [Sheet([], [], footers=points.remarks(rows)) for rows in _by_device(self.points)]
+        rest = [("note", note) for note in self.notes] if made else []
+        if self.harness and made:
             spent, wall = self.harness
             share = f"{spent:.1f} s of {wall:.1f} s ({100 * spent / wall:.1f} %)"
-            made[-1].footers.append(("harness", f"{share}, the rest was builds, transfers, runs and checks"))
-        return made
+            rest.append(("harness", f"{share}, the rest was builds, transfers, runs and checks"))
+        return [*made, *([Sheet([], [], footers=rest)] if rest else [])]
 
 
 def _by_device(rows: list[Row]) -> list[list[Row]]:
-    places = dict.fromkeys(where(row, ("device", "driver")) for row in rows)
-    return [[row for row in rows if where(row, ("device", "driver")) == place] for place in places]
+    keys = ("device", "unit", "driver")
+    places = dict.fromkeys(where(row, keys) for row in rows)
+    return [[row for row in rows if where(row, keys) == place] for place in places]

@@ -223,34 +223,31 @@ private:
         for (std::int64_t first = from; first < from + count; first += slice) {
             sizes_["count"] = std::min(slice, from + count - first);
             add_variant(kernel, variant_.launch(case_), false);
-            if (image2d_) plan_->arg(image2d_->handle());
-            else if (image_) plan_->arg(image_->handle());
-            else plan_->arg(atoms_->handle());
-            plan_->arg(depth_->handle())
+            if (image2d_) plan_->arg(image2d_);
+            else if (image_) plan_->arg(image_);
+            else plan_->arg(atoms_);
+            plan_->arg(depth_)
                 .arg(cl_int(sizes_.at("atoms")))
-                .arg(points_->handle())
-                .arg(shifts_->handle())
+                .arg(points_)
+                .arg(shifts_)
                 .arg(cl_int(first))
                 .arg(cl_int(sizes_.at("count")))
-                .arg(model->handle())
+                .arg(model)
                 .arg(cl_int(region))
                 .arg(cl_int(input_.shift != nullptr))
                 .arg(cl_int(static_cast<int>(model_.part)))
-                .arg(target_->handle());
+                .arg(target_);
             if (!variant_.parts) continue;
-            plan_->arg(squares_->handle())
-                .arg(centres_->handle())
-                .arg(cl_int(quotient_up(tiles, split)))
-                .arg(sums->handle());
+            plan_->arg(squares_).arg(centres_).arg(cl_int(quotient_up(tiles, split))).arg(sums);
             if (!summed) continue;
             add_pass("finish", options() + kind.options(), launch_1d(sizes_.at("count"), 64));
-            plan_->arg(sums->handle())
+            plan_->arg(sums)
                 .arg(cl_int(split))
                 .arg(cl_int(first))
                 .arg(cl_int(sizes_.at("count")))
-                .arg(points_->handle())
-                .arg(model->handle())
-                .arg(target_->handle());
+                .arg(points_)
+                .arg(model)
+                .arg(target_);
         }
         count_work(kind, count);
     }
@@ -258,7 +255,7 @@ private:
     void scatter() {
         const auto index = uploaded(order_, "the points' order");
         add_pass("scatter", options(), launch_1d(input_.points, 64));
-        plan_->arg(target_->handle()).arg(index->handle()).arg(cl_int(input_.points)).arg(phi_->handle());
+        plan_->arg(target_).arg(index).arg(cl_int(input_.points)).arg(phi_);
     }
 
     // The least that any kernel of this form must do: instructions, and results of the special function unit. The

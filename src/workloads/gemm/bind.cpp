@@ -89,7 +89,7 @@ struct Call {
             return;
         }
         in_place = can_borrow(result, true);
-        arguments.d = dense(in_place ? std::shared_ptr<Buffer>(Buffer::borrowed(session, result.host, bytes(result)))
+        arguments.d = dense(in_place ? Buffer::borrowed(session, result.host, bytes(result))
                                      : DeviceArray::empty(session, result.dtype, result.shape, "the result").buffer,
                             result);
     }

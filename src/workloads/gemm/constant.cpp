@@ -45,7 +45,7 @@ GemmCall part_of(const GemmPlanner& planner, const Tiles& tiles, std::int64_t ma
 
 // Launches for a call with these constants, in one of the queues, after steps of the other one; the numbers of their
 // steps.
-std::vector<std::size_t> multiply(GemmPlanner& planner, const GemmCall& call, const cl::Buffer& constants,
+std::vector<std::size_t> multiply(GemmPlanner& planner, const GemmCall& call, const std::shared_ptr<Memory>& constants,
                                   std::size_t queue = 0, const std::vector<std::size_t>& after = {}) {
     std::vector<std::size_t> steps;
     planner.in_parts(
@@ -68,7 +68,7 @@ void in_place(GemmPlanner& planner, const Tiles& tiles) {
     for (std::int64_t matrix = 0; matrix < tiles.matrices; ++matrix)
         for (std::int64_t i = 0; i < tiles.down(); ++i)
             for (std::int64_t j = 0; j < tiles.across(); ++j, first += bytes) {
-                const auto constants = tiles.panels.buffer->part(first, bytes);
+                const auto constants = std::make_shared<BufferPart>(tiles.panels.buffer, first, bytes);
                 planner.plan().keep(constants);
                 multiply(planner, part_of(planner, tiles, matrix, i, j), constants);
             }
@@ -109,7 +109,7 @@ void through_constant_buffers(GemmPlanner& planner, const Tiles& tiles) {
                 auto& writer = last[{matrix, i}];
                 const auto after = writer.queue == queue ? std::vector<std::size_t>{} : writer.steps;
                 const auto call = part_of(planner, tiles, matrix, i, j);
-                writer = {queue, multiply(planner, call, constants->handle(), queue, after)};
+                writer = {queue, multiply(planner, call, constants, queue, after)};
             }
 }
 
@@ -120,10 +120,12 @@ std::map<std::string, double> bytes_of_constant(const Case& at) {
     const auto element = double(at.element_bytes()), height = double(at.parameter("HEIGHT"));
     const auto rows = double(quotient_up(at.size("M"), at.parameter("HEIGHT")));
     const auto panels = double(quotient_up(at.size("K"), at.parameter("DEPTH")));
-    const auto passes = at.parameter("QUEUES") == 0 ? 2.0 : 4.0;  // reads and writes of A: its panels, and their copies
-    return {
-        {"requested", element * (k * n * rows + m * n * (2 * panels - 1 + double(at.size("addend"))) + passes * m * k)},
-        {"constant", element * k * n * rows * height}};
+    // A is read and its panels are written; where they are copied, they are read and written once more.
+    const auto tall = tiles_a_panel(at) * at.parameter("HEIGHT");
+    const auto packed = double(quotient_up(at.size("M"), tall) * tall) * panels * double(at.parameter("DEPTH"));
+    const auto passes = m * k + packed * (at.parameter("QUEUES") == 0 ? 1 : 3);
+    return {{"requested", element * (k * n * rows + m * n * 2 * (panels - 1) + passes)},
+            {"constant", element * k * n * rows * height}};
 }
 
 void build_constant(GemmPlanner& planner) {

@@ -34,7 +34,7 @@ std::shared_ptr<Prepared> GemmPlanner::build() {
     check();
     const bool nothing = arguments_.m == 0 || arguments_.n == 0 || arguments_.batch == 0;
     const bool products = arguments_.k > 0 && arguments_.alpha != 0;
-    plan_->work = work();
+    plan_->work = work();  // builders add what their passes ask for
     if (nothing) return plan_;
     plan_->keep(std::vector<std::shared_ptr<Buffer>>{arguments_.a.buffer, arguments_.b.buffer, arguments_.c.buffer,
                                                      arguments_.d.buffer});
@@ -111,6 +111,7 @@ void GemmPlanner::in_parts_of_k(const GemmCall& call, std::int64_t parts, std::i
     sums.ld = quotient_up(call.n, 4) * 4;
     sums.batch = sums.ld * call.m;
     sums.buffer = scratch(sums.batch * count, "sums of parts of k");
+    asks_for(double(count * call.m * (call.n + sums.ld)));  // written, and read by the pass in whole vectors
     auto part = call;
     part.k = each;
     part.k_last = call.k - (count - 1) * each;
@@ -123,6 +124,10 @@ void GemmPlanner::in_parts_of_k(const GemmCall& call, std::int64_t parts, std::i
     sum.k = count;
     sum.transpose_a = sum.transpose_b = false;
     pass("sum", sum, launch_1d(call.m * quotient_up(call.n, 4), 256));
+}
+
+void GemmPlanner::asks_for(double elements) {
+    plan_->work.bytes["requested"] += double(case_.element_bytes()) * elements;
 }
 
 Launch GemmPlanner::launch(const Sizes& sizes) const {
@@ -159,8 +164,8 @@ std::string GemmPlanner::call_options(const GemmCall& call) const {
 
 void GemmPlanner::add_arguments(const GemmCall& call) {
     const auto& c = call.addend == Addend::c ? call.c : call.d;
-    plan_->arg(call.a.buffer->handle()).arg(call.b.buffer->handle());
-    plan_->arg(c.buffer->handle()).arg(call.d.buffer->handle());
+    plan_->arg(call.a.buffer).arg(call.b.buffer);
+    plan_->arg(c.buffer).arg(call.d.buffer);
     ints({call.m, call.n, call.k});
     longs({call.a.ld, call.b.ld, c.ld, call.d.ld});
     longs({call.a.batch, call.b.batch, c.batch, call.d.batch});
@@ -176,7 +181,8 @@ void GemmPlanner::scale() {
     in_parts(whole(), launch, [this](const GemmCall& part, const Launch& shape) { pass("scale", part, shape); });
 }
 
-// Compulsory traffic: every matrix once; a matrix that a whole batch shares counts once.
+// Compulsory traffic: every matrix once; a matrix that a whole batch shares counts once. What passes leave for the next
+// step may stay in a cache: it is in "requested" alone.
 Work GemmPlanner::work() const {
     const auto element = double(facts(arguments_.dtype).bytes), batch = double(arguments_.batch);
     const auto m = double(arguments_.m), n = double(arguments_.n), k = double(arguments_.k);
@@ -189,6 +195,7 @@ Work GemmPlanner::work() const {
     if (arguments_.beta != 0) work.bytes["dram"] += element * matrices(arguments_.c) * m * n;
     if (work.flops > 0)
         for (const auto& [kind, bytes] : variant_.bytes(case_)) work.bytes[kind] = bytes * batch;
+    if (work.flops > 0) work.bytes["requested"] += element * batch * m * n * (1 + double(sizes_.at("addend")));
     if (work.flops > 0 && variant_.special)
         for (const auto& [name, results] : variant_.special(case_)) work.special[name] = results * batch;
     return work;

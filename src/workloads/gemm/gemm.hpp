@@ -12,7 +12,8 @@ class GemmPlanner;
 
 // Case sizes: "M", "N", "K", "batch", and 1 or 0 for "addend" (beta is not 0), "transpose_a" and "transpose_b".
 struct GemmDetails {
-    // Bytes by memory class that one product of a batch moves; without "dram", which every variant has in common.
+    // Bytes by memory class that one product of a batch moves; without "dram" and what "requested" has of the result,
+    // which every variant has in common.
     std::function<std::map<std::string, double>(const Case&)> bytes;
     // Adds the steps of a product to the plan. Empty: the plan is one launch of the variant's kernel. A variant that
     // prepares its operands has a builder, in a source file of its own.

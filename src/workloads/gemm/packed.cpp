@@ -55,8 +55,7 @@ std::map<std::string, double> traffic(const Case& at) {
     const auto parts = double(quotient_up(at.size("K"), at.parameter("DEPTH")));
     const auto copied = k * n * double(blocks_of(at).down);
     const auto of_a = panels_of_a * double(at.parameter("ROWS")) * k;
-    return {{"requested", element * (m * k + of_a * (1 + panels_of_b) + copied +
-                                     m * n * (2 * parts - 1 + double(at.size("addend"))))},
+    return {{"requested", element * (m * k + of_a * (1 + panels_of_b) + copied + m * n * 2 * (parts - 1))},
             {"local", element * (copied + panels_of_a * panels_of_b * columns * k)}};
 }
 

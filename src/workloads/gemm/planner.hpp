@@ -45,6 +45,9 @@ public:
     // The parts of k for a call with this launch: what the parameter SPLIT says, or as many as fill the device.
     std::int64_t parts_of_k(const GemmCall& call, const Launch& launch) const;
 
+    // Counts so many elements more that the plan asks global memory for.
+    void asks_for(double elements);
+
     // The product as it was asked for by launches of the variant's kernel alone.
     void multiply_directly();
     // The variant's kernel as the plan's main step; arguments of its own may follow through plan().arg.

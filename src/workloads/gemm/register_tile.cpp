@@ -1,4 +1,6 @@
 // The variant whose work-items keep a block of the result in registers.
+#include <algorithm>
+
 #include "workloads/gemm/planner.hpp"
 
 namespace gpuopt {
@@ -25,11 +27,16 @@ Launch tiles(const Case& at) {
 std::map<std::string, double> traffic(const Case& at) {
     const auto m = double(at.size("M")), n = double(at.size("N")), k = double(at.size("K"));
     const auto element = double(at.element_bytes());
-    // In a block of 4 x 8 work-items, those of a row (or a column) read the same address: local memory serves it once.
-    const auto rows_read = 4 * double(at.parameter("WORK_M")), columns_read = 8 * double(at.parameter("WORK_N"));
-    return {
-        {"requested", element * m * n * k * (1 / double(at.parameter("TILE_M")) + 1 / double(at.parameter("TILE_N")))},
-        {"local", element * m * n * k * (1 / rows_read + 1 / columns_read)}};
+    const auto down = double(quotient_up(at.size("M"), at.parameter("TILE_M"))),
+               across = double(quotient_up(at.size("N"), at.parameter("TILE_N"))),
+               steps = double(quotient_up(at.size("K"), at.parameter("TILE_K")) * at.parameter("TILE_K"));
+    // Tiles are written whole. In a block of 4 x 8 work-items, those of a row (or a column) read the same address:
+    // local memory serves it once.
+    const auto subgroups = double(items_of(at)) / double(std::min(at.lanes(), items_of(at)));
+    const auto written = double(at.parameter("TILE_M") + at.parameter("TILE_N")),
+               read = subgroups * double(4 * at.parameter("WORK_M") + 8 * at.parameter("WORK_N"));
+    return {{"requested", element * (m * k * across + k * n * down)},
+            {"local", element * steps * down * across * (written + read)}};
 }
 
 // Makes an operand whose rows run along M or N, one row for each k, and begin at multiples of four elements. A pass
@@ -52,6 +59,7 @@ void turn(GemmPlanner& planner, const GemmCall& part, GemmMatrix& matrix, bool& 
     call.n = across;
     call.k = 1;
     call.batch = matrices;
+    planner.asks_for(2 * double(part.k * across * matrices));
     const auto tiles = quotient_up(part.k, 32) * quotient_up(across, 32);
     planner.pass("k_major", call, launch_3d({tiles * 32, 8, matrices}, 32, 8));
     matrix = turned;

@@ -32,15 +32,15 @@ Launch tiles(const Case& at) {
                      items_of(at));
 }
 
-// Bytes of an operand's parts for each element of k.
-double part_bytes(const Case& at) { return double(parts_of(at) * piece) / double(k_of_a_plane(at)); }
-
 std::map<std::string, double> traffic(const Case& at) {
-    const auto products = double(at.size("M")) * double(at.size("N")) * double(at.size("K"));
-    const auto from_tiles = [&](const char* m, const char* n) {
-        return part_bytes(at) * products * (1 / double(at.parameter(m)) + 1 / double(at.parameter(n)));
-    };
-    return {{"requested", from_tiles("TILE_M", "TILE_N")}, {"local", from_tiles("WARP_M", "WARP_N")}};
+    const auto tile_m = at.parameter("TILE_M"), tile_n = at.parameter("TILE_N");
+    const auto tiles = double(quotient_up(at.size("M"), tile_m) * quotient_up(at.size("N"), tile_n));
+    const auto a_row = double(planes_of(at) * parts_of(at) * piece);  // bytes of a row's parts
+    // Whole tiles are copied to local memory; each warp then reads its rows of both.
+    const auto warps_n = tile_n / at.parameter("WARP_N"), warps_m = tile_m / at.parameter("WARP_M");
+    const auto copied = a_row * tiles * double(tile_m + tile_n),
+               read = a_row * tiles * double(tile_m * warps_n + tile_n * warps_m);
+    return {{"requested", copied}, {"local", copied + read}};
 }
 
 std::map<std::string, double> multiplications(const Case& at) {
@@ -66,7 +66,7 @@ public:
                 return event;
             });
     }
-    const Buffer& buffer() const { return *buffer_; }
+    const std::shared_ptr<Buffer>& buffer() const { return buffer_; }
 
     // A check after the run, which throws ArrayError where the flags are set.
     std::function<void()> validation(bool halves) const {
@@ -120,7 +120,7 @@ public:
             planner_.multiply(part, shape);
             for (const auto* operand : {&a, &b})
                 planner_.plan()
-                    .arg(notes_.buffer().handle())
+                    .arg(notes_.buffer())
                     .arg(cl_long(operand->largest_step))
                     .arg(cl_long(operand->largest_from));
         });
@@ -153,17 +153,20 @@ private:
         call.n = 1;
         call.k = part_.k;
         call.batch = batch;
+        // Read once, for fp16 before that for its largest, and written as parts.
+        planner_.asks_for(double(rows * part_.k * batch) * (at_.parameter("TYPE") == fp16 ? 2 : 1) +
+                          double(floats * batch));
         auto& plan = planner_.plan();
         if (at_.parameter("TYPE") == fp16) {
             const auto count =
                 rows_side_by_side ? quotient_up(rows, 256) * quotient_up(part_.k, 64) : quotient_up(rows, 8);
             planner_.pass("largest", call, groups(count, batch));
-            plan.arg(notes_.buffer().handle()).arg(cl_long(to.largest_step)).arg(cl_long(largest_from));
+            plan.arg(notes_.buffer()).arg(cl_long(to.largest_step)).arg(cl_long(largest_from));
         }
         planner_.pass(
             "split", call, groups(padded / 64 * quotient_up(planes, 4), batch),
             {{"TYPE", at_.parameter("TYPE")}, {"PRODUCTS", at_.parameter("PRODUCTS")}, {"TILE", at_.parameter(tile)}});
-        plan.arg(notes_.buffer().handle()).arg(cl_long(to.largest_step)).arg(cl_long(largest_from));
+        plan.arg(notes_.buffer()).arg(cl_long(to.largest_step)).arg(cl_long(largest_from));
         plan.arg(cl_int(planes)).arg(cl_long(part_.m * matrices(part_.a) + part_.n * matrices(part_.b)));
         return to;
     }

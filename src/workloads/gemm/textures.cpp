@@ -20,7 +20,7 @@ std::shared_ptr<Image2D> in_image(GemmPlanner& planner, const GemmMatrix& matrix
     packing.m = rows;
     packing.n = columns;
     planner.pass("to_image", packing, launch_3d({across, rows, 1}, 16, 16), {{"FOUR", channels == 4 ? 1 : 0}});
-    planner.plan().arg(image->handle());
+    planner.plan().arg(image);
     return image;
 }
 
@@ -49,7 +49,7 @@ void build_fetching(GemmPlanner& planner, int elements_a_texel) {
         [&](const GemmCall& part, const Launch& launch) {
             planner.multiply(part, launch);
             const auto first_row = (part.d.from - whole.d.from) / whole.d.ld;
-            planner.plan().arg(a->handle()).arg(b->handle()).arg(cl_int(first_row));
+            planner.plan().arg(a).arg(b).arg(cl_int(first_row));
         });
 }
 

@@ -86,7 +86,7 @@ public:
 
         add_variant(options(parameters_), variant_.launch(case_), true);
         add_source();
-        plan_->arg(to_.buffer->handle());
+        plan_->arg(to_.buffer);
         longs({elements / width, sizes_.at("width")});
         ints({sizes_.at("trips"), store});
         plan_->work = variant_.work(case_);
@@ -100,7 +100,7 @@ private:
         const auto elements = sizes_.at("elements");
         if (variant_.source == Source::image1d_buffer) {
             const auto image = std::make_shared<ImageBuffer>(from_.buffer, elements / 4);
-            plan_->arg(image->handle()).keep(image);
+            plan_->arg(image).keep(image);
         } else if (variant_.source == Source::image2d) {
             const auto channels = case_.parameter("CHANNELS");
             const auto width = static_cast<std::size_t>(sizes_.at("width") / channels);
@@ -108,9 +108,9 @@ private:
             const auto image =
                 std::make_shared<Image2D>(session_, width, height, "the image", static_cast<int>(channels));
             image->fill_from(*from_.buffer);
-            plan_->arg(image->handle()).keep(image);
+            plan_->arg(image).keep(image);
         } else {
-            plan_->arg(from_.buffer->handle());
+            plan_->arg(from_.buffer);
         }
     }
 

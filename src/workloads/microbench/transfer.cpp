@@ -54,13 +54,15 @@ Transfer prepare_transfer(const DeviceArray& array, bool upload, bool pinned) {
     const auto& session = array.buffer->session();
     Transfer transfer{std::make_shared<Prepared>(session), host_memory(session, bytes, pinned)};
     transfer.plan->add(
-        upload ? "upload" : "download", [buffer = array.buffer, memory = transfer.memory, bytes, upload](
-                                            const cl::CommandQueue& queue, const std::vector<cl::Event>* wait) {
+        upload ? "upload" : "download",
+        [buffer = array.buffer, memory = transfer.memory, bytes, upload](const cl::CommandQueue& queue,
+                                                                         const std::vector<cl::Event>* wait) {
             cl::Event event;
             if (upload) queue.enqueueWriteBuffer(buffer->handle(), CL_FALSE, 0, bytes, memory.get(), wait, &event);
             else queue.enqueueReadBuffer(buffer->handle(), CL_FALSE, 0, bytes, memory.get(), wait, &event);
             return event;
-        });
+        },
+        {array.buffer});
     transfer.plan->work.bytes["bus"] = double(bytes);
     return transfer;
 }

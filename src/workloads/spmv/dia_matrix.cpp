@@ -5,14 +5,10 @@
 #include <numeric>
 
 #include "workloads/prepared.hpp"
+#include "workloads/spmv/traffic.hpp"
 
 namespace gpuopt {
 namespace {
-
-// Entries of the diagonal at `offset` that lie inside a rows x cols matrix.
-std::int64_t length_inside(std::int64_t offset, std::int64_t rows, std::int64_t cols) {
-    return std::max<std::int64_t>(0, std::min(rows, cols - offset) - std::max<std::int64_t>(0, -offset));
-}
 
 template <class Value>
 std::shared_ptr<Buffer> uploaded(const std::shared_ptr<Session>& session, const std::vector<Value>& list,
@@ -82,7 +78,7 @@ std::shared_ptr<DiaMatrix> DiaMatrix::transposed() {
 
 // The first arguments of a pass that reads the whole matrix.
 void DiaMatrix::add_whole(Prepared& plan) const {
-    plan.arg(whole_.buffer->handle())
+    plan.arg(whole_.buffer)
         .arg(cl_long(whole_.slice))
         .arg(cl_long(whole_.width))
         .arg(cl_long(whole_.shift))
@@ -129,13 +125,13 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
     launch.global[2] = stored->offset_list.size();
     plan.add(session_->build("spmv/passes/repack.cl", options), "spmv_repack", launch);
     add_whole(plan);
-    plan.arg(stored->values->handle())
+    plan.arg(stored->values)
         .arg(cl_long(slice))
         .arg(cl_long(rows_))
         .arg(cl_long(cols_))
         .arg(cl_int(stored->diagonals()))
-        .arg(offsets->handle())
-        .arg(sources->handle())
+        .arg(offsets)
+        .arg(sources)
         .arg(real_scalar(dtype_, stored->scale));
     plan.run();
 
@@ -165,7 +161,7 @@ bool DiaMatrix::symmetric() {
     plan.add(session_->build("spmv/passes/inspect.cl", build_options({session_->device(), dtype_, {}, {}})),
              "spmv_asymmetry", over_entries(rows_, whole_.offsets.size()));
     add_whole(plan);
-    plan.arg(cl_long(rows_)).arg(offsets->handle()).arg(partners->handle()).arg(found->handle());
+    plan.arg(cl_long(rows_)).arg(offsets).arg(partners).arg(found);
     plan.run();
     std::int32_t asymmetric = 0;
     found->download(&asymmetric);
@@ -184,7 +180,7 @@ double DiaMatrix::half_scale() {
     plan.add(session_->build("spmv/passes/inspect.cl", build_options({session_->device(), dtype_, {}, {}})),
              "spmv_magnitude", over_entries(lanes, whole_.offsets.size()));
     add_whole(plan);
-    plan.arg(cl_long(rows_)).arg(cl_long(cols_)).arg(offsets->handle()).arg(largest->handle());
+    plan.arg(cl_long(rows_)).arg(cl_long(cols_)).arg(offsets).arg(largest);
     plan.run();
     double maximum = 0;
     if (dtype_ == DType::f64) {

@@ -113,20 +113,22 @@ private:
 
     void fill_image() {
         const auto pixels = image_width_ * image_height_;
+        copied_bytes_ += double(matrix_.cols() * case_.element_bytes() + pixels * 16);
         add_pass("to_image", options(), launch_1d(pixels, 64))
-            .arg((x_home_ ? x_home_ : arguments_.x)->handle())
+            .arg(x_home_ ? x_home_ : arguments_.x)
             .arg(cl_long(matrix_.cols()))
-            .arg(image_->handle())
+            .arg(image_)
             .arg(cl_int(log_width_))
             .arg(cl_long(pixels));
     }
 
     void pack(const std::shared_ptr<Buffer>& from, std::int64_t from_origin, std::int64_t from_stride,
               const std::shared_ptr<Buffer>& to, std::int64_t to_origin, std::int64_t to_stride, std::int64_t count) {
+        copied_bytes_ += 2.0 * double(count * case_.element_bytes());
         add_pass("pack", options(), launch_1d(count, 64));
-        plan_->arg(from->handle());
+        plan_->arg(from);
         longs({from_origin, from_stride});
-        plan_->arg(to->handle());
+        plan_->arg(to);
         longs({to_origin, to_stride, count});
     }
 
@@ -159,34 +161,42 @@ private:
         plan_->source = values_->values;
         const auto& y = y_home_ ? y_home_ : arguments_.y;
         const auto& addend = addend_home_ ? addend_home_ : arguments_.addend ? arguments_.addend : y;
-        plan_->arg(values_->values->handle()).arg(cl_long(slice_));
+        plan_->arg(values_->values).arg(cl_long(slice_));
         index_arg(matrix_.rows());
         index_arg(matrix_.cols());
-        plan_->arg(cl_int(values_->diagonals())).arg(values_->offsets->handle());
+        plan_->arg(cl_int(values_->diagonals())).arg(values_->offsets);
         x_argument_ = plan_->next_argument();
-        if (image_) plan_->arg(image_->handle());
-        else plan_->arg((x_home_ ? x_home_ : arguments_.x)->handle());
+        if (image_) plan_->arg(image_);
+        else plan_->arg(x_home_ ? x_home_ : arguments_.x);
         index_arg(image_ ? log_width_ : x_origin_);
         index_arg(sizes_.at("grid"));
-        plan_->arg(cl_int(arguments_.vectors)).arg(addend->handle());
+        plan_->arg(cl_int(arguments_.vectors)).arg(addend);
         y_argument_ = plan_->next_argument();
-        plan_->arg(y->handle());
+        plan_->arg(y);
         plan_->arg(real_scalar(matrix_.dtype(), arguments_.alpha / values_->scale))
             .arg(real_scalar(matrix_.dtype(), arguments_.beta));
     }
 
-    // Compulsory traffic: every stored value and x and y once, whatever the vectors.
+    // Compulsory traffic: the entries inside the matrix in their stored form, what they are multiplied by of x, and y,
+    // each once, whatever the vectors: what lies outside is padding, and a cache may serve what is read again.
     Work work() const {
-        const auto element = double(facts(matrix_.dtype()).bytes), vectors = double(arguments_.vectors);
-        const auto rows = double(matrix_.rows()), cols = double(matrix_.cols());
+        const SpmvShape shape{case_, matrix_.offsets(), bands_, matrix_.needs_long_index() ? 8 : 4};
+        const auto rows = double(matrix_.rows()), vectors = double(arguments_.vectors);
+        const auto results = shape.element() * vectors * rows * (arguments_.beta == 0 ? 1 : 2);
+        auto stored = double(matrix_.stored_entries());
+        if (variant_.upper_only) {
+            const auto main = std::count(matrix_.offsets().begin(), matrix_.offsets().end(), 0);
+            stored = (stored + double(main) * rows) / 2;
+        }
+        const auto once = std::min(vectors, 1.0);
         Work work;
         work.flops = 2.0 * double(matrix_.stored_entries()) * vectors;
-        work.bytes["dram"] =
-            double(values_->values->bytes()) + element * vectors * (cols + rows * (arguments_.beta == 0 ? 1 : 2));
-        const auto entries = double(matrix_.stored_entries()) * vectors;
-        work.bytes["requested"] = variant_.requested(case_) * entries;
-        if (variant_.from_local) work.bytes["local"] = variant_.from_local(case_) * entries;
-        if (variant_.fetches) work.special["fetch"] = variant_.fetches(case_) * entries;
+        work.bytes["dram"] = once * shape.value() * stored + vectors * shape.element() * shape.columns_used() + results;
+        const auto asked = variant_.traffic(shape);
+        const auto turns = variant_.all_columns ? once : vectors;
+        work.bytes["requested"] = turns * asked.global + results + copied_bytes_;
+        if (asked.local > 0) work.bytes["local"] = turns * asked.local;
+        if (asked.fetches > 0) work.special["fetch"] = turns * asked.fetches;
         return work;
     }
 
@@ -196,6 +206,7 @@ private:
     std::vector<Band> bands_;
     cl_uint x_argument_ = 0, y_argument_ = 0;
     std::int64_t slice_ = 0, x_origin_ = 0, log_width_ = 0, image_width_ = 0, image_height_ = 0;
+    double copied_bytes_ = 0;  // read and written by passes
     std::shared_ptr<const StoredValues> values_;
     std::shared_ptr<Buffer> x_home_, y_home_, addend_home_, whole_x_;
     std::shared_ptr<Image2D> image_;
@@ -277,8 +288,8 @@ void HostProduct::multiply(const void* x, const void* addend, void* y) {
     const auto from = can_borrow(x) && apart ? Buffer::borrowed(session(), x, x_bytes()) : nullptr;
     const auto to = can_borrow(y) && apart ? Buffer::borrowed(session(), y, y_bytes()) : nullptr;
     if (in_place_) {
-        plan_->rebind(0, x_argument_, from ? *from : *x_);
-        plan_->rebind(0, y_argument_, to ? *to : *y_);
+        plan_->rebind(0, x_argument_, from ? from : x_);
+        plan_->rebind(0, y_argument_, to ? to : y_);
     }
     if (!from) x_->upload(x, x_at_, x_bytes());
     if (addend_) addend_->upload(addend);

@@ -3,6 +3,7 @@
 
 #include "workloads/prepared.hpp"
 #include "workloads/spmv/dia_matrix.hpp"
+#include "workloads/spmv/traffic.hpp"
 #include "workloads/workload.hpp"
 
 namespace gpuopt {
@@ -21,22 +22,15 @@ enum class VectorHome { plain, padded, image };
 struct SpmvDetails {
     MatrixForm form{};
     VectorHome home = VectorHome::plain;
-    // Bytes that the inner loop asks global memory for, for each entry of the matrix.
-    std::function<double(const Case&)> requested;
+    // What a product asks memories for: of one vector, or where `all_columns` of all.
+    std::function<SpmvTraffic(const SpmvShape&)> traffic;
     bool upper_only = false;   // reads the upper diagonals of a symmetric matrix alone
     bool bands = false;        // is built with the matrix's diagonals as constants, -DBANDS=...
     bool all_columns = false;  // takes the columns of x all at once; others take them one by one
     bool sums_in_y = false;    // y holds partial sums while the kernel runs
-    // The same of local memory, and fetches from the image for each entry; none where empty.
-    std::function<double(const Case&)> from_local{}, fetches{};
 };
 struct SpmvVariant : Variant, SpmvDetails {};
 
-// A run of neighbouring diagonals: offsets first .. first + count - 1, which on a grid of `width` are dy lines down and
-// dx .. dx + count - 1 across.
-struct Band {
-    std::int64_t first, count, dx, dy;
-};
 std::vector<Band> bands_of(const std::vector<std::int64_t>& offsets, std::int64_t width);
 
 struct SpmvArguments {

@@ -108,32 +108,7 @@ Rule shows_a_grid_or_is_a_line() {
         "the offsets show no grid; use TILE_Y=1 and ROWS=1");
 }
 
-double element(const Case& at) { return double(at.element_bytes()); }
-double value(const Case& at) { return at.parameter_or("HALF", 0) == 1 ? 2 : element(at); }
-double offset(const Case& at) { return at.parameter_or("OFFSETS", 0) == 1 ? 0 : 4; }
-double all_from_memory(const Case& at) { return offset(at) + value(at) + element(at); }
-double no_offsets(const Case& at) { return value(at) + element(at); }
-double values_alone(const Case& at) { return value(at); }
-double an_offset_for_some_rows(const Case& at) { return offset(at) / double(at.parameter("ROWS")) + no_offsets(at); }
-double a_window_a_band(const Case& at) {
-    const auto rows = double(at.parameter("ROWS")), diags = double(std::max<std::int64_t>(at.size("diags"), 1));
-    return value(at) + element(at) * (diags + double(at.size("bands")) * (rows - 1)) / (rows * diags);
-}
-double x_of_a_tile(const Case& at) {
-    const auto tile = double(at.parameter("TILE_X") * points_each(at) * at.parameter("TILE_Y") * at.parameter("ROWS"));
-    const auto diags = double(std::max<std::int64_t>(at.size("diags"), 1));
-    return value(at) + double(tile_bytes(at)) / (tile * diags);
-}
-// One offset an entry; a group of four rows shares one.
-double offset_per_row(const Case&) { return 4; }
-double offset_per_four_rows(const Case&) { return 1; }
-// Two pixels for four rows, one where the offset is a multiple of four.
-double fetches_of_two_pixels(const Case&) { return 1.75 / 4; }
-double mirrored_values_once(const Case& at) { return value(at) / 2 + element(at); }
-double values_once_for_all_columns(const Case& at) {
-    const auto vectors = double(std::max<std::int64_t>(at.size("vectors"), 1));
-    return element(at) + (value(at) + 4) / std::min(vectors, double(at.parameter("WIDTH")));
-}
+namespace traffic = spmv_traffic;
 
 // Longer than a function should be: it is the table, a row after the other.
 const std::vector<SpmvVariant>& table() {
@@ -147,7 +122,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::exact,
-             .requested = all_from_memory,
+             .traffic = traffic::tested_rows,
          }},
         {{
              .name = "aligned",
@@ -158,7 +133,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::pitched,
-             .requested = all_from_memory,
+             .traffic = traffic::tested_rows,
          }},
         {{
              .name = "local_offsets",
@@ -169,8 +144,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::pitched,
-             .requested = no_offsets,
-             .from_local = offset_per_row,
+             .traffic = traffic::tested_rows_local_offsets,
          }},
         {{
              .name = "vectorized",
@@ -181,8 +155,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::pitched,
-             .requested = no_offsets,
-             .from_local = offset_per_four_rows,
+             .traffic = traffic::four_rows_local_offsets,
          }},
         {{
              .name = "image",
@@ -196,9 +169,7 @@ const std::vector<SpmvVariant>& table() {
          {
              .form = MatrixForm::pitched,
              .home = VectorHome::image,
-             .requested = values_alone,
-             .from_local = offset_per_four_rows,
-             .fetches = fetches_of_two_pixels,
+             .traffic = traffic::four_rows_of_pixels,
          }},
         {{
              .name = "coarse",
@@ -208,7 +179,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::pitched,
-             .requested = no_offsets,
+             .traffic = traffic::four_rows,
          }},
         {{
              .name = "padded",
@@ -220,7 +191,7 @@ const std::vector<SpmvVariant>& table() {
          {
              .form = MatrixForm::pitched,
              .home = VectorHome::padded,
-             .requested = an_offset_for_some_rows,
+             .traffic = traffic::padded_rows,
          }},
         {{
              .name = "interior",
@@ -231,7 +202,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::sliced,
-             .requested = an_offset_for_some_rows,
+             .traffic = traffic::interior_rows,
          }},
         {{
              .name = "resident",
@@ -249,7 +220,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::sliced,
-             .requested = an_offset_for_some_rows,
+             .traffic = traffic::interior_rows,
          }},
         {{
              .name = "banded",
@@ -260,7 +231,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::sliced,
-             .requested = a_window_a_band,
+             .traffic = traffic::banded_rows,
              .bands = true,
          }},
         {{
@@ -274,9 +245,8 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::pitched,
-             .requested = x_of_a_tile,
+             .traffic = traffic::tiles,
              .bands = true,
-             .from_local = element,
          }},
         {{
              .name = "symmetric",
@@ -291,7 +261,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::sliced,
-             .requested = no_offsets,
+             .traffic = traffic::symmetric,
              .upper_only = true,
          }},
         {{
@@ -303,7 +273,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::pitched,
-             .requested = no_offsets,
+             .traffic = traffic::blocks_of_rows,
          }},
         {{
              .name = "sliced",
@@ -317,7 +287,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::sliced,
-             .requested = no_offsets,
+             .traffic = traffic::blocks_of_rows,
          }},
         {{
              .name = "symmetric_sliced",
@@ -331,7 +301,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::sliced,
-             .requested = mirrored_values_once,
+             .traffic = traffic::symmetric_sliced,
              .upper_only = true,
              .sums_in_y = true,
          }},
@@ -346,7 +316,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::pitched,
-             .requested = values_once_for_all_columns,
+             .traffic = traffic::columns,
              .all_columns = true,
          }},
         {{
@@ -360,7 +330,7 @@ const std::vector<SpmvVariant>& table() {
          },
          {
              .form = MatrixForm::sliced,
-             .requested = values_once_for_all_columns,
+             .traffic = traffic::columns,
              .all_columns = true,
          }},
     };

@@ -21,6 +21,7 @@ public:
     std::shared_ptr<Prepared> plan() {
         check();
         const auto grid = variant_.grid(case_, true);
+        sizes_["aligned"] = are_vectors(arguments_.stride, arguments_.aligned_to) ? 1 : 0;
         plan_->work = work(grid);
         auto sums = arguments_.y;
         if (grid.parts > 1) sums = scratch(grid.parts * arguments_.cols, "the sums of parts");
@@ -35,11 +36,16 @@ public:
     }
 
 private:
-    void add(const TmvGrid& grid, const std::shared_ptr<Buffer>& from, std::int64_t stride, std::size_t aligned_to,
-             const std::shared_ptr<Buffer>& to, const std::string& more) {
+    // Whether each row is whole vectors that begin where vectors may.
+    bool are_vectors(std::int64_t stride, std::size_t aligned_to) const {
         const auto width = variant_.width(case_);
         const auto vector_bytes = static_cast<std::size_t>(width * case_.element_bytes());
-        const bool aligned = arguments_.cols % width == 0 && stride % width == 0 && aligned_to % vector_bytes == 0;
+        return arguments_.cols % width == 0 && stride % width == 0 && aligned_to % vector_bytes == 0;
+    }
+
+    void add(const TmvGrid& grid, const std::shared_ptr<Buffer>& from, std::int64_t stride, std::size_t aligned_to,
+             const std::shared_ptr<Buffer>& to, const std::string& more) {
+        const bool aligned = are_vectors(stride, aligned_to);
         auto levels = parameters_;
         levels.erase("PARTS");  // one program for all ways to split
         if (levels.count("ACROSS")) levels["ACROSS"] = grid.across;
@@ -47,7 +53,7 @@ private:
         sizes_["strips"] = grid.strips;
         sizes_["parts"] = grid.parts;
         add_variant(text, variant_.launch(case_), false);
-        plan_->arg(from->handle()).arg(arguments_.v->handle()).arg(to->handle());
+        plan_->arg(from).arg(arguments_.v).arg(to);
         plan_->arg(cl_int(sizes_.at("rows"))).arg(cl_int(arguments_.cols));
         plan_->arg(cl_long(stride)).arg(cl_int(grid.part_rows));
     }
@@ -60,9 +66,9 @@ private:
         work.flops = 2 * entries;
         work.bytes["dram"] = element * (entries + rows + cols);
         const auto sums = grid.parts > 1 ? 2 * double(grid.parts) * cols : 0;
-        work.bytes["requested"] = element * (entries * (1 + variant_.from_global(case_, grid)) + sums + cols);
-        const auto staged = variant_.from_local(case_, grid);
-        if (staged > 0) work.bytes["local"] = element * entries * staged;
+        work.bytes["requested"] = element * (entries + rows * variant_.from_global(case_, grid) + sums + cols);
+        const auto staged = variant_.in_local(case_, grid);
+        if (staged > 0) work.bytes["local"] = element * staged;
         return work;
     }
 

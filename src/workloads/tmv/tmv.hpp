@@ -17,8 +17,10 @@ struct TmvDetails {
     // How A is divided. Without `may_split` there is one part. Each of several parts leaves sums, which a second pass
     // adds.
     std::function<TmvGrid(const Case&, bool may_split)> grid;
-    // For each element of A: how many elements of v the inner loop asks global and local memory for.
-    std::function<double(const Case&, const TmvGrid&)> from_global, from_local;
+    // Loads of elements of v for each row of A, and elements that all of it writes to local memory and reads from
+    // there, where those that a subgroup reads at one address are one. The case's "aligned" is 1 where rows are whole
+    // vectors.
+    std::function<double(const Case&, const TmvGrid&)> from_global, in_local;
 };
 struct TmvVariant : Variant, TmvDetails {};
 

@@ -95,13 +95,31 @@ std::function<std::int64_t(const Case&)> columns(std::int64_t count) {
 }
 std::int64_t vector_width(const Case& at) { return at.parameter("WIDTH"); }
 
-double once_a_strip(const Case& at, const TmvGrid& grid) {
-    return double(grid.strips) / double(std::max<std::int64_t>(at.size("cols"), 1));
+double once_a_strip(const Case&, const TmvGrid& grid) { return double(grid.strips); }
+// Where rows are no whole vectors, a work-item's columns lie ACROSS apart, and more work-items have some of the last.
+double once_an_item(const Case& at, const TmvGrid& grid) {
+    const auto width = at.parameter("WIDTH"), cols = at.size("cols");
+    if (at.size("aligned") == 1) return double(quotient_up(cols, width));
+    const auto whole = cols / (grid.across * width);
+    return double(whole * grid.across + std::min(grid.across, cols - whole * grid.across * width));
 }
-double once_a_vector(const Case& at, const TmvGrid&) { return 1 / double(at.parameter("WIDTH")); }
-double each(const Case&, const TmvGrid&) { return 1; }
-double every_second(const Case&, const TmvGrid&) { return 0.5; }
+
 double none(const Case&, const TmvGrid&) { return 0; }
+// Each group stages all of v and reads an element for every row: once for the work-items of a subgroup that lie side by
+// side. With LOCAL_Y their sums follow, written by all and read by the first row of work-items.
+std::function<double(const Case&, const TmvGrid&)> staged(std::int64_t columns_each) {
+    return [columns_each](const Case& at, const TmvGrid& grid) {
+        const auto across = at.parameter("LOCAL_X"), down = at.parameter_or("LOCAL_Y", 1),
+                   together = std::min(at.lanes(), across);
+        double reads = 0;
+        for (std::int64_t strip = 0; strip < grid.strips; ++strip) {
+            const auto left = at.size("cols") - strip * across * columns_each;
+            reads += double(quotient_up(std::min(across, quotient_up(left, columns_each)), together));
+        }
+        const auto sums = down > 1 ? (2 * down - 1) * across * columns_each : 0;
+        return double(at.size("rows")) * (double(grid.strips) + reads) + double(grid.strips * sums);
+    };
+}
 
 // Longer than a function should be: it is the table, a row after the other.
 const std::vector<TmvVariant>& table() {
@@ -117,7 +135,7 @@ const std::vector<TmvVariant>& table() {
              .width = columns(1),
              .grid = strips_of_a_group(1),
              .from_global = once_a_strip,
-             .from_local = each,
+             .in_local = staged(1),
          }},
         {{
              .name = "f2",
@@ -130,7 +148,7 @@ const std::vector<TmvVariant>& table() {
              .width = columns(2),
              .grid = strips_of_a_group(2),
              .from_global = once_a_strip,
-             .from_local = every_second,
+             .in_local = staged(2),
          }},
         {{
              .name = "tlp",
@@ -143,7 +161,7 @@ const std::vector<TmvVariant>& table() {
              .width = columns(1),
              .grid = strips_of_a_group(1),
              .from_global = once_a_strip,
-             .from_local = each,
+             .in_local = staged(1),
          }},
         {{
              .name = "tlp_f2",
@@ -156,7 +174,7 @@ const std::vector<TmvVariant>& table() {
              .width = columns(2),
              .grid = strips_of_a_group(2),
              .from_global = once_a_strip,
-             .from_local = every_second,
+             .in_local = staged(2),
          }},
         {{
              .name = "row_parts",
@@ -177,8 +195,8 @@ const std::vector<TmvVariant>& table() {
          {
              .width = vector_width,
              .grid = filling_the_device,
-             .from_global = once_a_vector,
-             .from_local = none,
+             .from_global = once_an_item,
+             .in_local = none,
          }},
         {{
              .name = "row_blocks",
@@ -195,7 +213,7 @@ const std::vector<TmvVariant>& table() {
              .width = vector_width,
              .grid = few_strips,
              .from_global = once_a_strip,
-             .from_local = none,
+             .in_local = none,
          }},
     };
     return rows;

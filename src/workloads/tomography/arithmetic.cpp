@@ -64,10 +64,10 @@ template <class... Values>
 void DeviceArithmetic::run(const char* entry_point, const Buffer& extent, std::size_t groups,
                            const Values&... values) const {
     auto kernel = checked([&] { return cl::Kernel(program_->handle, entry_point); });
+    const auto lock = session_->lock_runs();  // nothing moves between an argument's setting and its use
     cl_uint next = 0;
     (set(kernel, next, values), ...);
     set(kernel, next, cl_ulong(extent.bytes() / 4));
-    const auto lock = session_->lock_runs();
     checked([&] {
         return session_->queue().enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(groups * group),
                                                       cl::NDRange(group));

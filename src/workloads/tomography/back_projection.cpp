@@ -102,14 +102,14 @@ private:
                                                variant_.stream);
             angles->fill_from(*on_device);
             plan_->keep(angles);
-            copy_to_layers(*pixels, 0, geometry_.views);
+            copy_to_layers(pixels, 0, geometry_.views);
         }
         add_variant(kernel_options({}), variant_.launch(case_), true);
-        if (pixels) plan_->arg(pixels->handle());
-        else plan_->arg(arguments_.projections->handle());
-        plan_->arg(arguments_.volume->handle());
-        if (angles) plan_->arg(angles->handle());
-        else plan_->arg(on_device->handle());
+        if (pixels) plan_->arg(pixels);
+        else plan_->arg(arguments_.projections);
+        plan_->arg(arguments_.volume);
+        if (angles) plan_->arg(angles);
+        else plan_->arg(on_device);
         plan_->arg(cl_int(geometry_.views));
         sizes_of_arrays();
         cl_float16 numbers;
@@ -129,10 +129,10 @@ private:
             padded.shape[0],
             [&](std::int64_t first, std::int64_t views) {
                 pass("pad", pixels(wide, high, views));
-                plan_->arg(arguments_.projections->handle()).arg(padded.buffer->handle());
+                plan_->arg(arguments_.projections).arg(padded.buffer);
                 plan_->arg(cl_long(first)).arg(cl_int(geometry_.columns)).arg(cl_int(geometry_.rows));
             },
-            [&] { plan_->arg(padded.buffer->handle()); });
+            [&] { plan_->arg(padded.buffer); });
     }
 
     void add_transposed() {
@@ -147,11 +147,11 @@ private:
             views,
             [&](std::int64_t first, std::int64_t some) {
                 pass("turn", launch_2d({high, some}, 1, 1));
-                plan_->arg(arguments_.projections->handle()).arg(transposed.buffer->handle());
+                plan_->arg(arguments_.projections).arg(transposed.buffer);
                 plan_->arg(cl_long(first));
                 ints({geometry_.columns, geometry_.rows, line()});
             },
-            [&] { plan_->arg(transposed.buffer->handle()); });
+            [&] { plan_->arg(transposed.buffer); });
     }
     // Length of a transposed row with its zeros; a multiple of 16, since vectors read beyond the last element.
     std::int64_t line() const { return round_up(geometry_.rows + 3, 16); }
@@ -164,11 +164,11 @@ private:
         return stack;
     }
     // A kernel copies faster than the driver's copy command on an H200.
-    void copy_to_layers(const ImageStack& stack, std::int64_t first, std::int64_t views) {
+    void copy_to_layers(const std::shared_ptr<ImageStack>& stack, std::int64_t first, std::int64_t views) {
         const auto items_z = quotient_up(views, views_an_item);
         pass("layers", launch_3d({round_up(geometry_.columns, 64), geometry_.rows, items_z}, 16, 16),
              " -DPER=" + std::to_string(views_an_item));
-        plan_->arg(arguments_.projections->handle()).arg(stack.handle());
+        plan_->arg(arguments_.projections).arg(stack);
         plan_->arg(cl_long(first)).arg(cl_int(views));
         plan_->arg(cl_int(geometry_.columns)).arg(cl_int(geometry_.rows));
     }
@@ -182,14 +182,15 @@ private:
         in_blocks(
             layers,
             [&](std::int64_t first, std::int64_t views) {
-                if (kind == ImageStack::Kind::array) return copy_to_layers(*stack, first, views);
+                if (kind == ImageStack::Kind::array) return copy_to_layers(stack, first, views);
                 const auto from = arguments_.projections;
                 const auto first_byte = static_cast<std::size_t>(first * geometry_.columns * geometry_.rows) * 4;
-                plan_->add("copy to images", [=](const cl::CommandQueue& queue, const std::vector<cl::Event>* wait) {
+                const auto enqueue_copy = [=](const cl::CommandQueue& queue, const std::vector<cl::Event>* wait) {
                     return stack->enqueue_copy(queue, *from, first_byte, static_cast<std::size_t>(views), wait);
-                });
+                };
+                plan_->add("copy to images", enqueue_copy, {from, stack});
             },
-            [&] { plan_->arg(stack->handle()); });
+            [&] { plan_->arg(stack); });
     }
 
     static Launch pixels(std::int64_t wide, std::int64_t high, std::int64_t views) {
@@ -217,7 +218,7 @@ private:
                 source();
                 const auto* record = records.data() + (begin + first) * view_floats;
                 const auto bytes = static_cast<std::size_t>(count * view_floats) * 4;
-                plan_->arg(arguments_.volume->handle()).arg(uploaded(record, bytes, "the views' geometry")->handle());
+                plan_->arg(arguments_.volume).arg(uploaded(record, bytes, "the views' geometry"));
                 ints({first, count});
                 sizes_of_arrays();
                 plan_->arg(cl_int(accumulate)).arg(cell());

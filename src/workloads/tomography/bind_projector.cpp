@@ -29,13 +29,12 @@ const Buffer& floats(const DeviceArray& array, const char* name, const DeviceArr
         throw ArrayError(name, "its shape is " + shape_text(array.shape), "give " + shape_text(like.shape));
     return buffer;
 }
-const Buffer& floats(const DeviceArray& array, const char* name, const std::shared_ptr<Session>& session,
-                     std::int64_t elements) {
-    const auto& buffer = floats(array, name, session);
-    if (buffer.bytes() != static_cast<std::size_t>(elements) * 4)
+const std::shared_ptr<Buffer>& floats(const DeviceArray& array, const char* name,
+                                      const std::shared_ptr<Session>& session, std::int64_t elements) {
+    if (floats(array, name, session).bytes() != static_cast<std::size_t>(elements) * 4)
         throw ArrayError(name, "its shape is " + shape_text(array.shape),
                          "give one of " + std::to_string(elements) + " elements");
-    return buffer;
+    return array.buffer;
 }
 
 DeviceArray copied_views(const DeviceArithmetic& arithmetic, const DeviceArray& p,

@@ -86,11 +86,11 @@ public:
 private:
     void volume() {
         places_.push_back({plan_->steps().size() - 1, plan_->next_argument(), true});
-        plan_->arg(arguments_.volume->handle());
+        plan_->arg(arguments_.volume);
     }
     void projections() {
         places_.push_back({plan_->steps().size() - 1, plan_->next_argument(), false});
-        plan_->arg(arguments_.projections->handle());
+        plan_->arg(arguments_.projections);
     }
     std::string kernel_options(std::size_t main, const Parameters& levels) const {
         auto text = options(levels);
@@ -157,7 +157,7 @@ private:
         pass("joseph_copy", copy.axes[1] == 0 ? " -DACROSS=1" : "",
              launch_3d({round_up(copy.step[1], 32), quotient_up(down, 32) * 8, high}, 32, 8));
         volume();
-        plan_->arg(buffer->handle());
+        plan_->arg(buffer);
         for (const auto axis : copy.axes) ints({geometry_.count[axis]});
         for (const auto axis : copy.axes) longs({steps[axis]});
         for (const auto margin : copy.margin) ints({margin});
@@ -173,7 +173,7 @@ private:
         pass("joseph_layers", main == 0 ? " -DALONG_X=1" : "",
              launch_3d({round_up(nb, 32), quotient_up(na, 32) * 8, nc}, 32, 8));
         volume();
-        plan_->arg(layers->handle());
+        plan_->arg(layers);
         ints({na, nb, nc});
         longs(seen.step);
         return layers;
@@ -211,9 +211,9 @@ private:
         const auto local_x = texture ? local_u : local_v, local_y = texture ? local_v : local_u;
         in_launches(0, static_cast<std::int64_t>(runs.size()), [&](std::int64_t first, std::int64_t count) {
             add_main(text, launch_3d({across * local_x, count * local_y, down}, local_x, local_y));
-            if (texture) plan_->arg(layers->handle());
-            else plan_->arg(planes->handle());
-            plan_->arg(lines_->handle()).arg(steps_->handle()).arg(runs_->handle());
+            if (texture) plan_->arg(layers);
+            else plan_->arg(planes);
+            plan_->arg(lines_).arg(steps_).arg(runs_);
             projections();
             ints({first, seen.count[0], seen.count[1], seen.count[2]});
             longs({middle, step_a, step_b});
@@ -250,11 +250,11 @@ private:
             const auto count = static_cast<std::int64_t>(beyond - first);
             pass("joseph_rays", "", launch_3d({longest(runs), quotient_up(pitch, 32) * 8, count}, 32, 8));
             projections();
-            plan_->arg(lines_->handle()).arg(runs_->handle()).arg(q->handle());
+            plan_->arg(lines_).arg(runs_).arg(q);
             ints({static_cast<std::int64_t>(first), first_line, geometry_.rows, geometry_.columns, pitch});
             plan_->arg(seen.cell);
             add_main(kernel_options(main, levels), launch);
-            plan_->arg(q->handle()).arg(lines_->handle()).arg(runs_->handle());
+            plan_->arg(q).arg(lines_).arg(runs_);
             volume();
             ints({static_cast<std::int64_t>(first), count, first_line, na, nb, nz});
             longs(seen.step);
@@ -295,7 +295,7 @@ private:
             const auto views = uploaded(some, "the views' geometry");
             add_main(text, launch_3d({geometry_.count[0], geometry_.count[1], geometry_.count[2]}, local_x, local_y));
             projections();
-            plan_->arg(lines_->handle()).arg(steps_->handle()).arg(runs_->handle()).arg(views->handle());
+            plan_->arg(lines_).arg(steps_).arg(runs_).arg(views);
             volume();
             ints({static_cast<std::int64_t>(first), static_cast<std::int64_t>(count), geometry_.count[0],
                   geometry_.count[1], geometry_.count[2], geometry_.rows, geometry_.columns});
@@ -306,12 +306,10 @@ private:
         }
     }
 
-    // Samples are rays times planes across their main axis, also outside the volume: the count that papers use.
+    // What rays take inside the volume. (Papers count rays times planes across their main axis, also outside: the
+    // problem's "sample".)
     Work work() const {
-        double samples = 0;
-        for (std::size_t main = 0; main < 3; ++main)
-            for (const auto& run : tables_.runs[main])
-                samples += double(count_of(run)) * double(geometry_.rows) * double(geometry_.count[main]);
+        const auto samples = joseph_samples(geometry_, tables_);
         Work work;
         work.flops = 9 * samples;
         if (variant_.rays == Rays::through_images) work.special["fetch.linear"] = samples;

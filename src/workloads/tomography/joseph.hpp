@@ -40,6 +40,9 @@ struct JosephTables {
 // `any` asks for the second form whatever the scan.
 JosephTables joseph_tables(const TomographyGeometry& geometry, bool any = false);
 
+// Samples that rays take inside the volume: counted, of very many rays estimated from evenly spread ones.
+double joseph_samples(const TomographyGeometry& geometry, const JosephTables& tables);
+
 // Device memory that plans of one projector share: they run one after the other.
 class JosephScratch {
 public:
@@ -78,7 +81,7 @@ public:
     const std::shared_ptr<Prepared>& prepared();
     // Enqueues the plan on these arrays, and does not wait on a GPU: the driver keeps what it works on. Afterwards the
     // plan holds no arrays.
-    void start(const Buffer& volume, const Buffer& projections);
+    void start(const std::shared_ptr<Buffer>& volume, const std::shared_ptr<Buffer>& projections);
 
 private:
     std::shared_ptr<Prepared> prepared_;

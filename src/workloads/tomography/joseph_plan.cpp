@@ -26,7 +26,7 @@ const std::shared_ptr<Prepared>& JosephPlan::prepared() {
     return prepared_;
 }
 
-void JosephPlan::start(const Buffer& volume, const Buffer& projections) {
+void JosephPlan::start(const std::shared_ptr<Buffer>& volume, const std::shared_ptr<Buffer>& projections) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& place : places_)
         prepared_->rebind(place.step, place.argument, place.volume ? volume : projections);

@@ -1,13 +1,16 @@
 // An OpenCL platform whose devices are the cases a discovery must tell apart: usable, unable to describe itself,
-// unavailable, without a compiler.
+// unavailable, without a compiler. With MADE_UP_TWINS it has two equal GPUs instead, which tell their place on the bus by
+// an extension of the named vendor (khr, nvidia, amd), are told apart by a UUID (uuid), or do neither (silent).
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FINE, DUMB, ASLEEP, NO_COMPILER, DEVICES };
-enum { INVALID_VALUE = -30, OUT_OF_HOST_MEMORY = -6, IS_CPU = 2 };
+enum { INVALID_VALUE = -30, OUT_OF_HOST_MEMORY = -6, IS_CPU = 2, IS_GPU = 4, TWINS = 2 };
 enum { GET_PLATFORM_INFO = 1, GET_DEVICE_IDS = 2, GET_DEVICE_INFO = 3, TABLE_LENGTH = 200 };
 enum { TYPE = 0x1000, AVAILABLE = 0x1027, COMPILER_AVAILABLE = 0x1028, NAME = 0x102B, VENDOR = 0x102C };
 enum { DRIVER_VERSION = 0x102D, DEVICE_VERSION = 0x102F, EXTENSIONS = 0x1030, DEVICE_PLATFORM = 0x1031 };
+enum { UUID = 0x106A, KHR_BUS = 0x410F, NV_BUS = 0x4008, NV_SLOT = 0x4009, NV_DOMAIN = 0x400A, AMD_TOPOLOGY = 0x4037 };
 
 struct object {
     void** dispatch;
@@ -38,17 +41,44 @@ static int platform_info(void* which, uint32_t name, size_t room, void* out, siz
 
 static int device_ids(void* which, uint64_t type, uint32_t room, void** out, uint32_t* count) {
     (void)which, (void)type;
-    if (count) *count = DEVICES;
-    for (uint32_t i = 0; out && i < room && i < DEVICES; ++i) out[i] = &devices[i];
+    const uint32_t all = getenv("MADE_UP_TWINS") ? TWINS : DEVICES;
+    if (count) *count = all;
+    for (uint32_t i = 0; out && i < room && i < all; ++i) out[i] = &devices[i];
     return 0;
 }
 
+// Where a twin is: on bus 0x41 or 0x42 of domain 1, device 3, function 1.
+static int twin_info(const char* way, uint32_t twin, uint32_t name, size_t room, void* out, size_t* needed) {
+    const uint32_t bus = 0x41 + twin, khr[4] = {1, bus, 3, 1}, slot = 3 << 3 | 1, domain = 1;
+    const unsigned char uuid[16] = {0xab, 1, [15] = (unsigned char)twin};
+    const unsigned char topology[24] = {1, [21] = (unsigned char)bus, [22] = 3, [23] = 1};
+    const int nvidia = !strcmp(way, "nvidia");
+    if (name == EXTENSIONS) {
+        const char* text = !strcmp(way, "khr")    ? "cl_khr_pci_bus_info"
+                           : nvidia               ? "cl_nv_device_attribute_query"
+                           : !strcmp(way, "amd")  ? "cl_amd_device_attribute_query"
+                           : !strcmp(way, "uuid") ? "cl_nv_device_attribute_query cl_khr_device_uuid"
+                                                  : "cl_khr_device_uuid cl_khr_pci_bus_info";
+        return answer_text(text, room, out, needed);
+    }
+    if (name == KHR_BUS && !strcmp(way, "khr")) return answer(khr, sizeof khr, room, out, needed);
+    if (name == NV_BUS && nvidia) return answer(&bus, sizeof bus, room, out, needed);
+    if (name == NV_SLOT && nvidia) return answer(&slot, sizeof slot, room, out, needed);
+    if (name == NV_DOMAIN && nvidia) return answer(&domain, sizeof domain, room, out, needed);
+    if (name == AMD_TOPOLOGY && !strcmp(way, "amd")) return answer(topology, sizeof topology, room, out, needed);
+    if (name == UUID && !strcmp(way, "uuid")) return answer(uuid, sizeof uuid, room, out, needed);
+    return INVALID_VALUE;
+}
+
 static int device_info(void* which, uint32_t name, size_t room, void* out, size_t* needed) {
-    const long device = (struct object*)which - devices;
-    const uint64_t type = IS_CPU;
+    const char* way = getenv("MADE_UP_TWINS");
+    const long device = way ? FINE : (struct object*)which - devices;
+    const uint64_t type = way ? IS_GPU : IS_CPU;
     const uint32_t available = device != ASLEEP, compiler = device != NO_COMPILER;
     const unsigned char zeros[8] = {0};
     const void* home = &platform;
+    const int told = name == EXTENSIONS || name == UUID || name == KHR_BUS || (name >= 0x4000 && name < 0x4100);
+    if (way && told) return twin_info(way, (uint32_t)((struct object*)which - devices), name, room, out, needed);
     switch (name) {
         case NAME: return answer_text(names[device], room, out, needed);
         case VENDOR:

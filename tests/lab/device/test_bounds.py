@@ -16,6 +16,7 @@ from gpuopt.lab.device import bandwidth, bounds, caches
 from gpuopt.lab.device.bandwidth import MIB, BandwidthTest
 from gpuopt.lab.device.caches import CacheSize
 from gpuopt.lab.device.profile import Ceiling, Profile
+from gpuopt.lab.timing import samplers
 
 GIB = 1 << 30
 
@@ -171,14 +172,33 @@ def test_a_wrong_ceiling_kernel_is_told(any_device: gpuopt.Device, monkeypatch: 
     assert notes == [f"the bandwidth kernel {wrong} is wrong here and was left out: its sums are off"]
 
 
-@pytest.mark.parametrize(("times_ns", "step"), [([3200, 3232, 3200, 3296], 32.0), ([3200] * 4, 1000.0), ([], 1000.0)])
+@pytest.mark.parametrize(
+    ("times_ns", "in_batches_ns", "step"),
+    [
+        ([3200, 3232, 3200, 3296], 0, 32.0),
+        ([3200] * 4, 0, 1000.0),
+        ([], 0, 1000.0),  # no kernel runs
+        ([0, 0], 0, samplers.NO_TIMER),
+        ([0, 0], 10, 1000.0),  # steps longer than a kernel
+        ([3200, -3200], 10, samplers.NO_TIMER),
+    ],
+)
 def test_the_clocks_step_is_seen_and_not_believed(
-    card: Any, monkeypatch: pytest.MonkeyPatch, times_ns: list[int], step: float
+    card: Any, monkeypatch: pytest.MonkeyPatch, times_ns: list[int], in_batches_ns: int, step: float
 ) -> None:
     Buffers(monkeypatch, 1e12)
-    plan = SimpleNamespace(sample=lambda count: {"device_ms": list(np.array(times_ns) * 1e-6)})
-    monkeypatch.setattr(BandwidthTest, "candidates", lambda self: iter([(None, plan, 1.0)] if times_ns else []))
+
+    def sample(count: int, batch: int = 1) -> dict[str, list[float]]:
+        return {"device_ms": [time * 1e-6 for time in (times_ns if batch == 1 else [in_batches_ns] * count)]}
+
+    def any_plan(self: BandwidthTest) -> Any:
+        if not times_ns:
+            raise gpuopt.Error("no bandwidth kernel runs")
+        return SimpleNamespace(sample=sample)
+
+    monkeypatch.setattr(BandwidthTest, "any_plan", any_plan)
     assert bandwidth.clock_step_ns(0) == step
+    assert bool(bandwidth.timer_notes(card)) is (step == samplers.NO_TIMER)
 
 
 def test_what_tensor_cores_do_is_bounded_by_them() -> None:

@@ -6,6 +6,7 @@ import getpass
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -14,9 +15,10 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from gpuopt import doctor, host_memory
+from gpuopt import _core, doctor, host_memory
 from gpuopt.lab.device import environment as env
-from gpuopt.lab.rows import schema
+from gpuopt.lab.device import source
+from gpuopt.lab.rows import environments, schema
 
 CPU = SimpleNamespace(
     name="A CPU", platform="PoCL", vendor="x", version="3.1", driver="3.1", type="cpu", extensions="b a"
@@ -250,7 +252,7 @@ def test_commit_of_the_tree_that_the_package_runs_from(tmp_path, monkeypatch):
     package = tmp_path / "python" / "gpuopt"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    monkeypatch.setattr(env, "PACKAGE", package)
+    monkeypatch.setattr(source, "PACKAGE", package)
     for variable in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(variable)
 
@@ -258,15 +260,118 @@ def test_commit_of_the_tree_that_the_package_runs_from(tmp_path, monkeypatch):
         identity = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
         subprocess.run(["git", "-C", str(tmp_path), *identity, *arguments], check=True, capture_output=True)
 
-    assert env._source() is None
+    assert source.tree() is None
     git("init")
-    assert env._source() is None  # inside a working tree that does not track it
+    assert source.tree() is None  # inside a working tree that does not track it
+    (tmp_path / "rows.jsonl").write_text("")
     git("add", ".")
     git("commit", "-m", "first")
-    source = env._source()
-    assert len(source["commit"]) == 40
-    assert source["dirty"] is False
+    commit, dirty = source.tree()
+    assert len(commit) == 40
+    assert dirty is False
+    (tmp_path / "rows.jsonl").write_text("{}")
+    assert source.tree() == (commit, False)  # what a study writes is no change of the source
     (package / "__init__.py").write_text("# edited\n")
-    assert env._source()["dirty"] is True
+    assert source.tree() == (commit, True)
     monkeypatch.setenv("PATH", "")
-    assert env._source() is None
+    assert source.tree() is None
+
+
+@pytest.mark.parametrize(
+    ("built", "told"), [("ab12", ("ab12", False)), ("ab12+dirty", ("ab12", True)), ("", (None, None))]
+)
+def test_without_a_tree_the_commit_is_the_one_that_was_built(monkeypatch, built, told):
+    monkeypatch.setattr(source, "tree", lambda: None)
+    monkeypatch.setattr(_core, "__commit__", built)
+    facts = source.source()
+    assert (facts["commit"], facts["dirty"], facts["built"]) == (*told, built or None)
+    source.commit.cache_clear()
+    assert source.commit() == (built or None)
+    source.commit.cache_clear()
+    assert schema.new_row(kind="summary", status="ok", **dict.fromkeys(schema.KEY_FIELDS))["commit"] == (built or None)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None or shutil.which("git") is None, reason="needs cmake and git")
+def test_the_build_knows_its_commit(root, tmp_path):
+    """CMake's script, on an archive that git made, on files without either, and on a clone."""
+    (tmp_path / "cmake").mkdir()
+    named, output = tmp_path / "cmake" / "commit.txt", tmp_path / "commit.cpp"
+    shutil.copy(root / "cmake" / "commit.txt", named)
+
+    def written(**variables):
+        script = ["-P", str(root / "cmake" / "write_commit.cmake")]
+        command = [shutil.which("cmake"), f"-DROOT={tmp_path}", f"-DOUTPUT={output}", *script]
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        subprocess.run(command, check=True, capture_output=True, env=clean | {"GPUOPT_COMMIT": ""} | variables)
+        return re.search('"(.*)"', output.read_text())[1]
+
+    def git(*arguments):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+        done = subprocess.run(["git", "-C", str(tmp_path), *identity, *arguments], check=True, capture_output=True)
+        return done.stdout.decode().strip()
+
+    assert written() == ""  # the placeholder is no commit
+    assert written(GPUOPT_COMMIT="ab12") == "ab12"
+    assert written(GPUOPT_COMMIT='";') == ""
+    before = output.stat().st_mtime_ns
+    assert written() == ""
+    assert output.stat().st_mtime_ns == before  # nothing is compiled again
+    git("init")
+    shutil.copy(root / ".gitattributes", tmp_path)
+    git("add", ".gitattributes", "cmake")
+    git("commit", "-m", "first")
+    commit = git("rev-parse", "HEAD")
+    assert written() == commit
+    archived = git("archive", "--format=tar", "HEAD", "cmake/commit.txt")
+    assert commit in archived
+    (tmp_path / "rows.jsonl").write_text("")
+    assert written() == commit
+    named.write_text("changed")
+    assert written() == f"{commit}+dirty"
+    shutil.rmtree(tmp_path / ".git")
+    named.write_text(f"{commit}\n")
+    assert written() == commit
+
+
+def test_a_code_hash_tells_what_measures_from_what_shows(tmp_path, monkeypatch):
+    for name in ("lab/timing/samplers.py", "lab/show/tables.py", "workloads/gem/pictures.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    monkeypatch.setattr(source, "PACKAGE", tmp_path)
+    seen = []
+    for name in ("", "lab/show/tables.py", "workloads/gem/pictures.py", "lab/timing/samplers.py"):
+        if name:
+            (tmp_path / name).write_text("2")
+        source.code.cache_clear()
+        seen.append(source.code())
+    source.code.cache_clear()
+    assert seen[0] == seen[1] == seen[2] != seen[3]
+
+
+def test_what_makes_another_environment():
+    facts = env.environment(CPU)
+    for name, aside in (("commit", True), ("dirty", True), ("built", True), ("code", False)):
+        other = facts | {"source": facts["source"] | {name: "else"}}
+        assert (environments.identity(other) == environments.identity(facts)) == aside, name
+    for name, aside in (("GPUOPT_DEVICE", True), ("GPUOPT_HOST", True), ("POCL_AFFINITY", False)):
+        other = facts | {"variables": facts["variables"] | {name: "1"}}
+        assert (environments.identity(other) == environments.identity(facts)) == aside, name
+    assert environments.differences(facts, facts | {"state": {"load": 99.0}}) == []
+    moved = facts | {"unit": "else", "gpu": {"power_cap_w": 500.0}}
+    assert environments.differences(facts, moved) == [
+        f"unit {facts['unit']} -> else",
+        "gpu.power_cap_w unknown -> 500",
+    ]
+
+
+def test_two_equal_devices_are_two_environments():
+    one, other = (SimpleNamespace(**vars(GPU) | {"pci": f"0000:0{bus}:00.0", "key": "k"}) for bus in (1, 2))
+    assert env.environment(one)["unit"] != env.environment(other)["unit"]
+    assert env.environment(one)["env_hash"] != env.environment(other)["env_hash"]
+
+
+def test_the_host_is_never_named(monkeypatch):
+    monkeypatch.setenv("GPUOPT_HOST", "build-box")
+    facts = env.environment(CPU)
+    assert facts["variables"]["GPUOPT_HOST"] == "<hidden>"
+    assert "build-box" not in json.dumps(facts)

@@ -278,6 +278,14 @@ def test_calls_and_peers_are_found_by_their_names() -> None:
     rows = study_rows.full_rows()
     entry = made_up.entry("one", 1.1, of="peer:SciPy dia_array", over="paper:basic")
     assert found(entry, rows).verdict == "holds"
+    earlier = [row | {"method": None} for row in rows]  # which are judged as they were written: two clocks and all
+    assert found(entry, earlier).verdict == "holds"
+    step = next(row["preset"] for row in rows if row["preset"] not in (None, "paper:basic") and row["status"] == "ok")
+    mixed = made_up.entry("one", 1.1, of="peer:SciPy dia_array", over=step)
+    assert (found(mixed, rows).verdict, found(mixed, rows).reason) == (
+        "not measured",
+        "the two were timed by different clocks, which give no ratio",
+    )
     entry = made_up.entry("one", 1.1, of="call:M @ x", over="peer:SciPy dia_array")
     got = found(entry, rows)
     assert got.ours is not None

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows import conditions
 from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import KEY_FIELDS, ResultsError, Row, resume_key
 
@@ -20,6 +22,7 @@ def block(recorder: Recorder, number: int, baseline: str, *names: str, size: int
     visits = [(baseline, "sentinel"), *((name, "variant") for name in names), (baseline, "sentinel")]
     for order, (name, role) in enumerate(visits):
         row = {"kind": "block", "status": "ok", "block": number, "order": order, "role": role, "baseline": baseline}
+        row |= {"ratio": 1.0, "median_ms": 1.0}
         recorder.keep(fields(name) | row)
     ceiling = {"kind": "block", "status": "ok", "block": number, "role": "ceiling", "baseline": baseline}
     recorder.keep(fields("read", sizes={"bytes": size}) | ceiling)
@@ -71,11 +74,78 @@ def test_an_invalid_row_is_named_while_others_are_held() -> None:
     assert [row["variant"] for row in recorder.rows] == ["a"]
 
 
-def test_rows_of_another_environment_are_told() -> None:
-    recorder = Recorder(None)
-    for env_hash in ("old", "new", "new"):
-        recorder.keep(fields("a") | {"kind": "search", "status": "ok", "env_hash": env_hash})
-    recorder.note_other_environments("new")
-    assert [note.partition(" are")[0] for note in recorder.notes] == ["1 of 3 measured rows"]
-    recorder.note_other_environments("old")
-    assert recorder.notes[1].startswith("2 of 3 measured rows are stored ones from another environment")
+# ---------------------------------------------------------------- environments, earlier runs, equal devices
+
+
+def environment(recorder: Recorder, env_hash: str, **gpu: Any) -> None:
+    facts = {"device": {"driver": "1"}, "gpu": gpu, "state": {"load": 3.0}, "env_hash": env_hash}
+    recorder.keep({"kind": "environment", "status": "ok", "env_hash": env_hash, "environment": facts} | WHERE)
+
+
+WHERE: Row = dict.fromkeys(KEY_FIELDS)
+
+
+def test_blocks_of_another_environment_are_not_continued(path: Path) -> None:
+    first = Recorder(path)
+    environment(first, "old", power_cap_w=700.0)
+    for number in range(3):
+        for order, role in enumerate(("sentinel", "variant", "sentinel")):
+            row = {"kind": "block", "status": "ok", "block": number, "order": order, "role": role, "baseline": "a"}
+            first.keep(fields("a", env_hash="old") | row)
+    keys = {resume_key(fields("a"))}
+
+    same = Recorder(path)
+    environment(same, "old", power_cap_w=700.0)
+    assert set(same.blocks(keys, fields("a"), None)) == {0, 1, 2}
+    same.note_earlier_runs()
+    assert same.notes == []  # nothing was left out, and none of it was made the study's
+
+    other = Recorder(path)
+    environment(other, "new", power_cap_w=500.0)
+    assert other.blocks(keys, fields("a"), None) == {}
+    other.note_earlier_runs()
+    (note,) = other.notes
+    assert note.startswith("9 stored rows of the same measurements are of another environment")
+    assert "gpu.power_cap_w 700 -> 500" in note
+
+
+def test_a_row_of_another_environment_is_measured_again(path: Path) -> None:
+    first = Recorder(path)
+    environment(first, "old")
+    first.keep(fields("a", env_hash="old") | {"kind": "search", "status": "ok"})
+    for env_hash, there in (("old", True), ("new", False)):
+        recorder = Recorder(path)
+        environment(recorder, env_hash)
+        assert (recorder.found(resume_key(fields("a"))) is not None) == there
+
+
+def test_what_an_earlier_run_measured_is_said(path: Path) -> None:
+    visit: Row = {"kind": "block", "status": "ok", "role": "variant", "baseline": "a", "ratio": 1.0, "median_ms": 1.0}
+    recorder = Recorder(path)
+    for number, day in enumerate(("20", "21", "21")):
+        recorder.keep(fields("a") | visit | {"block": number, "time_utc": f"2026-11-{day}T08:00:00.000Z"})
+    recorder.keep(fields("a") | visit | {"block": 3})
+    recorder.note_earlier_runs()
+    assert recorder.notes[0].startswith("3 of 4 blocks from 2026-11-20 to 2026-11-21: an earlier run")
+    study = Study(recorder.rows, {"began_utc": recorder.began_utc})
+    assert "3 of 4 blocks from 2026-11-20 to 2026-11-21" in conditions.lines(study)[0]
+    assert "blocks from" not in conditions.lines(Study(recorder.rows))[0]  # loaded from a file, it is no run's
+
+
+def test_rows_of_equal_devices_are_rows_of_two(tmp_path: Path) -> None:
+    merged = tmp_path / "both.jsonl"
+    for unit in ("a" * 12, "b" * 12):
+        recorder = Recorder(merged)
+        for number in range(3):
+            block(recorder, number, "a", "a", "b")
+        for row in list(recorder.rows):
+            recorder.keep({**row, "unit": unit, "key": None, "row_id": None, "comparison_key": None})
+        row = {"kind": "summary", "status": "ok", "role": "variant", "median_ms": 1.0, "blocks": 6}
+        recorder.keep(fields("a", unit=unit) | row)
+    rows = Recorder(merged).store.latest()  # type: ignore[union-attr]
+    of_units = [row["unit"] for row in rows if row["unit"]]
+    assert of_units.count("a" * 12) == of_units.count("b" * 12) == 3 * 5 + 1
+    assert len({row["key"] for row in rows if row["variant"] == "a" and row["unit"]}) == 2
+    assert len({row["comparison_key"] for row in rows if row["variant"] == "a"}) == 1
+    groups = Study([row for row in rows if row["unit"]]).groups()
+    assert [group.first["unit"] for group in groups] == ["a" * 12, "b" * 12]

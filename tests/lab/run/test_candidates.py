@@ -44,12 +44,11 @@ def common(problem: Problem, device: gpuopt.Device) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("once_ms", "clock", "batch", "word"),
     [
-        (0.1, None, 10, "batch"),
+        (0.01, None, 100, "batch"),
         (0.0001, None, 1000, "batch"),
-        (5.0, None, 10, "batch"),
-        (15.0, None, 1, "event"),
-        (0.1, "event", 1, "event"),
-        (15.0, "batch", 10, "batch"),
+        (0.1, None, 1, "event"),
+        (0.01, "event", 1, "event"),
+        (15.0, "batch", 1, "batch"),
     ],
 )
 def test_short_products_are_queued_together(once_ms: float, clock: str | None, batch: int, word: str) -> None:
@@ -81,49 +80,15 @@ def test_a_cold_sample_is_single_and_flushed_whoever_takes_it() -> None:
     assert log == ["flush", "run", "flush", "run"]
     log.clear()
 
-    def ours(count: int, batch: int = 1) -> dict[str, list[float]]:
+    def ours(count: int, batch: int = 1, period: bool = False) -> dict[str, list[float]]:
         log.append(f"{count}x{batch}")
-        return dict.fromkeys(("device_ms", "busy_ms", "queued_ms", "wall_ms"), [0.001] * count)
+        return dict.fromkeys(("device_ms", "busy_ms", "queued_ms", "wall_ms", "start_s"), [0.001] * count)
 
     plan: Any = SimpleNamespace(sample=ours, kernels=[{}])
     device = samplers.device_sampler(plan, 1.0, lambda: log.append("flush"))
+    log.clear()
     assert (device.take(3), device.clock, device.batch_n) == ([0.001] * 3, "event", 1)
     assert log == ["flush", "1x1"] * 3
-
-
-class Product:
-    """Stands for a matrix of CuPy: a product moves the stream's clock by its time."""
-
-    def __init__(self, clock: list[float]) -> None:
-        self.clock = clock
-
-    def __matmul__(self, x: object) -> None:
-        self.clock[0] += 0.25
-
-
-def test_cupy_products_share_a_pair_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, launch_gap = [0.0], 0.75
-    events: list[float] = []
-
-    class Event:
-        at = 0.0
-
-        def record(self) -> None:
-            self.at = clock[0]
-            events.append(self.at)
-            clock[0] += launch_gap  # once an event, whatever is queued behind it
-
-        def synchronize(self) -> None:
-            pass
-
-    cupy: Any = ModuleType("cupy")
-    cupy.cuda = SimpleNamespace(Event=Event, get_elapsed_time=lambda start, stop: stop.at - start.at)
-    cupy.cuda.Device = lambda number: contextlib.nullcontext()
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    state = cuda.CupyProduct(Product(clock), None, 0)
-    assert cuda.cupy_sample(state, 2, 1) == pytest.approx([1.0, 1.0])
-    assert cuda.cupy_sample(state, 3, 100) == pytest.approx([0.2575] * 3)
-    assert len(events) == 2 * 5
 
 
 class Cupy:
@@ -208,9 +173,9 @@ def test_a_stored_clock_is_kept(any_device: gpuopt.Device, problem: Problem) -> 
 
     peer = lab.Peer("other", lambda p: p.reference, lambda y: y, sample=timed)
     fields = common(problem, any_device)
-    assert peer_candidate(problem, peer, fields, PhaseTimer()).sampler.batch_n == 10
-    kept = peer_candidate(problem, peer, fields, PhaseTimer(), clock_of=lambda fields: "event")
-    assert (kept.sampler.batch_n, kept.fields["clock"]) == (1, "event")
+    assert peer_candidate(problem, peer, fields, PhaseTimer()).sampler.clock == "event"
+    kept = peer_candidate(problem, peer, fields, PhaseTimer(), clock_of=lambda fields: "batch")
+    assert (kept.sampler.batch_n, kept.fields["clock"]) == (10, "batch")
 
 
 # ---------------------------------------------------------------- whole calls
@@ -246,17 +211,15 @@ def test_a_sweep_visits_calls_and_a_launch(
     brief = dataclasses.replace(PROTOCOLS["quick"], name="brief", warm_up_s=0.0, warm_up_cap_s=0.0, visit_s=1e-4)
     monkeypatch.setitem(PROTOCOLS, "brief", brief)
     study = lab.sweep(problem, "basic", protocol="brief", device=any_device, peers=())
-    made = {row["variant"]: row for row in study.rows if row["kind"] == "summary"}
+    made = {row["variant"]: row for row in study.rows if row["kind"] == "summary" and row["role"] != "clone"}
     assert {"gpuopt.spmv(A, x)", "M @ x", "launch"} <= set(made)
     assert made["M @ x"]["blocks"] == made["launch"]["blocks"] == 10
     assert made["launch"]["batch_n"] > 1
     assert made["basic"]["launches"] == 1
     assert made["basic"]["accuracy"] == ""
-    requested = made["basic"]["bytes"]["requested"]
-    assert made["basic"]["uncached_ms"] / made["basic"]["bound_ms"] == pytest.approx(
-        requested / made["basic"]["bytes"]["dram"], rel=1e-6
-    )
-    assert "one launch, queued back to back: " in study.to_text(120)
+    assert made["basic"]["uncached_ms"] > 0
+    assert made["basic"]["in_turn"] == 1
+    assert "one launch, queued back to back: " in study.explain(120)
     assert study.speedup("M @ x", "gpuopt.spmv(A, x)").blocks == 10
     alone = lab.sweep(problem, "basic", protocol="brief", device=any_device, peers=(), calls=False)
     assert not [row for row in alone.rows if row["role"] == "call"]
@@ -317,6 +280,7 @@ def test_a_plan_is_known_by_all_its_kernels() -> None:
             "options": options,
             "build_ms": 1.0,
             "global_size": [1],
+            "queue": 0,
         }
 
     def known(*kernels: dict[str, Any]) -> str:
@@ -332,3 +296,15 @@ def test_a_plan_is_known_by_all_its_kernels() -> None:
         known(kernel("a"), kernel("b", "-DY")),
     }
     assert len(hashes) == 3
+
+
+def test_launches_of_two_queues_need_not_follow_one_another() -> None:
+    def step(queue: int, source: str | None = "a", size: int = 64) -> dict[str, Any]:
+        return {"queue": queue, "source_sha256": source, "global_size": [size]} | dict.fromkeys(
+            ("local_size", "options", "binary_sha256", "registers", "spill_bytes", "local_bytes", "private_bytes"), None
+        ) | {"build_ms": 0.0}  # fmt: skip
+
+    # A copy is no kernel; a kernel without work-items is left out.
+    steps = [step(0), step(0), step(0, None), step(1), step(0), step(0, size=0)]
+    fields = kernel_fields(SimpleNamespace(kernels=steps, main_step=0))  # type: ignore[arg-type]
+    assert (fields["launches"], fields["in_turn"]) == (5, 3)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import Configuration, ParameterError, _core, problems
-from gpuopt.lab.run.candidates import Candidate
-from gpuopt.lab.run.survey import SurveyRun, survey
+from gpuopt import Configuration, ParameterError, _core, lab, problems
+from gpuopt.configuration import complete
+from gpuopt.lab.device import caches
+from gpuopt.lab.run.candidates import Candidate, problem_fields, variant_candidate
+from gpuopt.lab.run.survey import Question, SurveyRun, survey
+from gpuopt.lab.timing.protocol import PhaseTimer
 from gpuopt.lab.timing.statistics import MedianCI
 from gpuopt.workloads.microbench import points as asked
 from gpuopt.workloads.microbench import problem as made
@@ -44,7 +48,7 @@ def test_what_cannot_run_is_a_row_with_its_reason(any_device: gpuopt.Device) -> 
     study = survey(points, device=any_device)
     statuses = {row["variant"]: row["status"] for row in study.points}
     assert statuses == {"copy": "constraints", "triad": "constraints", "read_chunks": "ok"}
-    text = study.to_text(100)
+    text = study.to_text(100) + study.explain(100)
     assert "OpenCL has no vectors of 5" in text
     assert "it is for float32, float64, not for int8" in text
 
@@ -143,3 +147,68 @@ def test_bad_questions_name_the_fix(any_device: gpuopt.Device) -> None:
         problems.microbenchmark("swim")
     with pytest.raises(ParameterError, match="sizes are whole numbers"):
         problems.microbenchmark("copy", bytes=0)
+
+
+# ---------------------------------------------------------------- device memory
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Only reference counts free what is held: a cycle would keep it for the length of the test."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected", "brief_quick")
+def test_device_memory_stays_flat(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    made.release()
+    before, held = device.allocated_bytes, []
+    measure = SurveyRun.measure
+
+    def watched(run: SurveyRun, point: Question) -> None:
+        measure(run, point)
+        held.append(device.allocated_bytes - before)
+
+    monkeypatch.setattr(SurveyRun, "measure", watched)
+    kinds = [Configuration("copy", WIDTH=5)]  # refused
+    for width in (1, 4, 8):
+        kinds += [
+            Configuration("copy_chunks", WIDTH=width, ITEMS=8),
+            Configuration("read_chunks", WIDTH=width),
+            Configuration("fma", WIDTH=width, CHAINS=8),
+        ]
+    study = survey([Point(configuration, "float32", SMALL) for configuration in kinds], device=device)
+    assert [row["status"] for row in study.points] == ["constraints"] + 9 * ["ok"]
+    assert set(held[1:]) == {SMALL}  # the source, which is kept for the next question
+    assert device.allocated_bytes == before
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_a_candidate_takes_its_memory_along(device: gpuopt.Device) -> None:
+    problem = problems.spmv_grid(48, 32, radius=2, seed=1)
+    common = problem_fields(problem, device, "quick", "hot", None)
+
+    def visit() -> None:
+        chosen = complete("spmv", Configuration("basic"))
+        flush = caches.flusher(device, [])
+        for cold in (None, flush):
+            candidate = variant_candidate(problem, chosen, None, device, common, PhaseTimer(), cold, lambda row: None)
+            candidate.sampler.take(2)
+            candidate.check()
+
+    visit()  # the problem keeps its inputs on the device
+    before = device.allocated_bytes
+    visit()
+    assert device.allocated_bytes == before
+
+
+@pytest.mark.usefixtures("uncollected", "brief_quick")
+def test_a_sweep_takes_its_memory_along(device: gpuopt.Device) -> None:
+    problem = problems.spmv_grid(48, 32, radius=2, seed=1)
+    caches.last_level_cache(device.index)
+    before = device.allocated_bytes
+    lab.sweep(problem, "basic", protocol="quick", device=device, peers=())
+    del problem
+    assert device.allocated_bytes == before

@@ -66,6 +66,7 @@ class Bench:
         self.times: dict[Configuration, float] = {}
         self.status: dict[Configuration, str] = {}
         self.interrupted = False
+        self.noise: dict[Configuration, list[float]] = {}  # factors of the time, a block each
         self.asked: dict[str, Any] = {}
         table = {
             "plain": variant(("LOCAL", (64, 128), 64), half=True, name="plain"),
@@ -95,7 +96,9 @@ class Bench:
                 "ratio": time / self.times[baseline],
             }
             for block in range(8):
-                rows.append(study_rows.timed("block", configuration.variant, time, **named, block=block))
+                factor = self.noise.get(configuration, [1.0] * 8)[block]
+                noisy = named | {"ratio": named["ratio"] * factor}
+                rows.append(study_rows.timed("block", configuration.variant, time * factor, **noisy, block=block))
             sure = {"ratio_lo": named["ratio"], "ratio_hi": named["ratio"], "verdict": "FAST", "blocks": 8}
             kind = "search" if status == "search" else "summary"
             rows.append(study_rows.timed(kind, configuration.variant, time, **named, **sure))
@@ -133,6 +136,7 @@ def test_the_fastest_is_stored_and_used(bench: Bench) -> None:
     assert record == tuned.records[0]
     assert record["match"] == MATCH
     assert record["driver"] == "7"
+    assert record["unit"] == gpuopt.unit.unit_of(DEVICE)
     assert record["evidence"] == str(bench.path.with_name("made-up-made-up-1.jsonl"))
     assert len(record["date"]) == 10
     (told,) = map(str, tuned.choices)
@@ -147,6 +151,49 @@ def test_what_a_plain_call_used_is_measured_too(bench: Bench) -> None:
     assert bench.asked["variants"] == [OTHER, "plain", "other", "mirrored"]
     assert (bench.asked["peers"], bench.asked["calls"]) == ((), False)
     assert "a plain call used it before, too" in str(tuned.choices[0])
+
+
+NOISE = [0.66, 1.28, 0.9, 1.1, 0.97, 1.0, 0.8, 1.2]
+
+
+def test_only_what_is_certainly_faster_replaces_what_was_used(bench: Bench) -> None:
+    """0.97x [0.66, 1.28] is no gain: what was used stays, for symmetric inputs too."""
+    bench.times, bench.noise = {OTHER: 1.0, PLAIN: 0.97, MIRRORED: 0.96}, {PLAIN: NOISE, MIRRORED: NOISE}
+    tuned = bench.tune()
+    assert bench.resolved() == bench.resolved(symmetric=True) == OTHER
+    (choice,) = tuned.choices
+    assert (choice.configuration, choice.previous) == (OTHER, OTHER)
+    assert "a plain call used it before, too; mirrored is not certified to be faster (ratio of times" in str(choice)
+    assert [record["variant"] for record in tuned.records] == ["other"]
+
+
+def test_the_fastest_that_is_certain_replaces_it_and_not_a_faster_doubt(bench: Bench) -> None:
+    bench.times, bench.noise = {OTHER: 1.0, PLAIN: 0.45, PLAIN_128: 0.5}, {PLAIN: [factor * 2 for factor in NOISE]}
+    bench.noise[PLAIN][0] = 0.1
+    (choice,) = bench.tune().choices
+    assert choice.configuration == PLAIN_128
+    assert choice.ratio is not None
+    assert choice.ratio.verdict == "FAST"
+
+
+def test_of_many_equal_ones_none_looks_faster(bench: Bench) -> None:
+    """Eight blocks of eight below 1: alone that would be certain enough; of a hundred, one is expected to."""
+    lucky = {Configuration("plain", HALF=0, LOCAL=n): [0.9] * 8 for n in range(100)}
+    bench.times, bench.noise = {OTHER: 1.0} | dict.fromkeys(lucky, 0.999), lucky
+    assert bench.tune().choices[0].configuration == OTHER
+
+
+def test_a_record_says_what_it_brought_and_keeps_it(bench: Bench) -> None:
+    bench.times = {OTHER: 2.0, PLAIN: 1.0}
+    (record,) = bench.tune().records
+    assert record["gain"] == {"over": "other", "mid": 2.0, "lo": 2.0, "hi": 2.0}
+    bench.times = {OTHER: 2.0, PLAIN: 1.0, PLAIN_128: 1.0}
+    (again,) = bench.tune().records
+    assert again["variant"] == "plain"
+    assert again["gain"] == record["gain"]
+    bench.times = {PLAIN: 1.0, OTHER: 0.5}
+    (other,) = bench.tune().records
+    assert (other["variant"], other["gain"]["over"]) == ("other", str(PLAIN))
 
 
 def test_altered_accuracy_is_never_chosen(bench: Bench) -> None:
@@ -223,7 +270,7 @@ def test_nothing_is_stored_after_an_interrupt_or_where_nothing_ran(bench: Bench,
     assert not bench.path.exists()
     reason = "the tuning was interrupted" if interrupted else "nothing ran that leaves the accuracy alone"
     assert tuned.reason == reason
-    assert f"not stored: {reason}" in tuned.to_text()
+    assert f"not stored: {reason}" in tuned.explain()
 
 
 def test_a_full_disk_costs_no_result(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

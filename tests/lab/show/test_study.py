@@ -82,7 +82,7 @@ def test_precisions_of_products_have_their_names() -> None:
     assert "ours, other precisions" in Study(rows).to_text(120)
     twins = [r | {"params": r["params"] | {"TILE": n}, "configuration": f"{n}"} for r in rows[:1] for n in (64, 128)]
     (group,) = Study(twins).groups()
-    assert [group.label(made) for made in group.rows] == ["tensor(TILE=64)", "tensor(TILE=128)"]
+    assert [group.label(made) for made in group.rows] == ["tensor tf32x3(TILE=64)", "tensor tf32x3(TILE=128)"]
 
 
 def test_great_rates_are_told_in_tera() -> None:

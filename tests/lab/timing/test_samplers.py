@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import itertools
 import time
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,17 +22,16 @@ FULL = PROTOCOLS["full"]
 
 
 class Plan:
-    """Stands for a built plan; its times are made up, in ms a run."""
+    """Stands for a built plan; its times are made up, in ms a run. ``asked`` are the calls."""
 
-    def __init__(
-        self, device_ms: float, queued_ms: float = 0.0, wall_ms: float | None = None, kernels: int = 1
-    ) -> None:
+    def __init__(self, device_ms: float, queued_ms: float = 0.0, wall_ms: float | None = None) -> None:
         self.device_ms, self.queued_ms, self.wall_ms = device_ms, queued_ms, device_ms if wall_ms is None else wall_ms
-        self.kernels = [{}] * kernels
+        self.asked: list[tuple[int, int, bool]] = []
 
-    def sample(self, count: int, batch: int = 1) -> dict[str, list[float]]:
+    def sample(self, count: int, batch: int = 1, period: bool = False) -> dict[str, list[float]]:
+        self.asked.append((count, batch, period))
         told = {"device_ms": self.device_ms, "queued_ms": self.queued_ms, "wall_ms": self.wall_ms}
-        told["busy_ms"] = 0.75 * self.device_ms
+        told |= {"busy_ms": 0.75 * self.device_ms, "all_ms": self.device_ms, "start_s": 7.0}
         return {name: [value] * count for name, value in told.items()}
 
 
@@ -50,8 +51,10 @@ def test_a_visit_tells_of_itself_alone() -> None:
     assert (first.busy_ms, first.queued_ms, first.wall_ms) == (0.75, 0.25, 1.25)
     assert (second.queued_ms, second.wall_ms) == (0.5, 1.5)
     plan.device_ms = 1.0001
-    taking.flags.append("timer_suspect")  # of a warm-up, say
+    taking.told.flags.append("timer_suspect")  # of a warm-up, say
     assert samplers.visit(taking, FULL).flags == []
+    assert second.start_s == [7.0] * len(second.samples)
+    assert len(first.start_s) == len(first.samples)
 
 
 def test_a_visit_without_time_is_an_error() -> None:
@@ -97,9 +100,10 @@ def test_hot_visits_are_filled_by_device_time() -> None:
         (Plan(1.0, 0.0, 1.2), True),
         (Plan(2.0, 0.0, 1.0), True),
         (Plan(0.2, 0.0, 0.8), False),  # the host's own way is much of what is short
-        (Plan(0.02, 0.5, 0.03), False),  # 50 runs: 1 ms and half a millisecond of waiting, 1.5 ms by the host
-        (Plan(0.02, 0.0, 0.03), True),
-        (Plan(0.02, 0.0, 0.03, kernels=30), False),  # several gates: the waits behind all but the first are unknown
+        (Plan(0.02, 0.5, 0.02), False),  # 50 runs behind a gate: the wait before it opens is on no clock
+        (Plan(0.02, 0.5, 0.0225), False),  # 1 ms, of which the host sees the end an eighth later
+        (Plan(0.02, 0.5, 0.03), True),
+        (Plan(0.02, 0.0, 0.018), True),
     ],
 )
 def test_clocks_that_differ_are_told(plan: Plan, suspect: bool) -> None:
@@ -108,7 +112,60 @@ def test_clocks_that_differ_are_told(plan: Plan, suspect: bool) -> None:
 
 
 def test_one_late_wake_up_is_no_suspicion() -> None:
-    assert not samplers.clocks_differ([2.0, 2.0, 2.0], [0.0] * 3, [2.01, 9.0, 2.02], 1)
+    assert not samplers.clocks_differ([2.0, 2.0, 2.0], [2.01, 9.0, 2.02])
+    assert samplers.clocks_differ([2.0, 2.0, 2.0], [1.01, 9.0, 1.02])  # no host is early
+
+
+def test_one_clock_fits_all_or_none() -> None:
+    assert samplers.clock_for([0.05, 3.0], 32.0) == "event"
+    assert samplers.clock_for([0.049, 3.0], 32.0) == "batch"
+    assert samplers.clock_for([0.05, 3.0], 1000.0) == "batch"  # 100 steps are 0.1 ms
+    assert samplers.clock_for([3.0], samplers.NO_TIMER) == "wall"
+
+
+@pytest.mark.parametrize(
+    ("once_ms", "clock", "word", "asked"),
+    [
+        (3.0, None, "event", (2, 1, False)),
+        (3.0, "event", "event", (2, 1, False)),
+        (0.001, "event", "event", (2, 1, False)),
+        (3.0, "batch", "batch", (2, 1, True)),  # of long runs one period is enough
+        (0.001, None, "batch", (2, 1000, True)),
+        (0.01, "batch", "batch", (2, 100, True)),
+        (3.0, "wall", "wall", (2, 4, False)),
+    ],
+)
+def test_the_clock_of_a_comparison_is_kept(once_ms: float, clock: Any, word: str, asked: tuple[int, int, bool]) -> None:
+    plan = Plan(once_ms, 0.0, 2 * once_ms)
+    taking = samplers.device_sampler(plan, 1.0, None, clock)  # type: ignore[arg-type]
+    assert (taking.clock, taking.batch_n) == (word, asked[1])
+    assert taking.take(2) == [2 * once_ms if word == "wall" else once_ms] * 2
+    assert plan.asked[-1] == asked
+
+
+@pytest.mark.parametrize("clock", [None, "event", "batch"])
+def test_no_event_timer_is_no_event_clock(clock: Any) -> None:
+    plan = Plan(0.0, 0.0, 0.5)
+    taking = samplers.device_sampler(plan, samplers.NO_TIMER, None, clock)  # type: ignore[arg-type]
+    assert (taking.clock, taking.batch_n, taking.step_ns, taking.take(2)) == ("wall", 20, 0.0, [0.5, 0.5])
+    cold = samplers.device_sampler(plan, samplers.NO_TIMER, lambda: None, clock)  # type: ignore[arg-type]
+    assert (cold.clock, cold.batch_n, cold.take(2)) == ("wall", 1, [0.5, 0.5])
+    found = samplers.visit(taking, FULL)
+    assert (found.busy_ms, found.queued_ms, found.wall_ms, found.flags) == (None, None, 0.5, [])
+
+
+def test_a_sampler_lets_go_of_its_plan() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        plan = Plan(0.01)
+        taking = samplers.device_sampler(plan, 1.0, lambda: None)  # type: ignore[arg-type]
+        taking.take(2)
+        gone = weakref.ref(plan)
+        del plan, taking
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_steps_of_clocks() -> None:

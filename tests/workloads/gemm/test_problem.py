@@ -173,7 +173,7 @@ def test_a_study_shows_the_error_beside_the_speed(any_device: gpuopt.Device, mon
         assert 0 < row["l2_rel"] < 1e-6
         assert 0 < row["max_of_tol"] < 1
         assert f"{row['l2_rel']:.1e}" in study.to_text(120)
-    text = " ".join(study.to_text(120).split())
+    text = " ".join(study.explain(120).split())
     assert "Frobenius" in text
     assert "over naive (" in text
-    assert "over block_16x16 (" in text
+    assert "over 16 x 16 (" in text

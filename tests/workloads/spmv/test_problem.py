@@ -262,9 +262,10 @@ def test_shrinking_says_what_it_did(monkeypatch):
     assert problem.sizes["height"] < 32
     assert problem.notes[1].startswith(f"shrunk from 32 x 32 to 32 x {problem.sizes['height']} to fit max_bytes")
     monkeypatch.setattr(host_memory, "free_bytes", lambda: 1_000_000)
-    problem = problems.spmv_stencil((16, 16, 64), 7)
-    assert "half of the free memory" in problem.notes[1]
-    assert (problem.sizes["width"], problem.sizes["height"]) == (16, 16)
+    with pytest.raises(ParameterError, match=r"shape: 16 x 16 x 64 needs .* \(half of the free memory\)"):
+        problems.spmv_stencil((16, 16, 64), 7)
+    with pytest.raises(ParameterError, match="shape: even the smallest problem, 999999 x 1, needs"):
+        problems.spmv_stencil((999_999, 64), 5)
     monkeypatch.setattr(host_memory, "free_bytes", lambda: None)
     assert len(problems.spmv_stencil((16, 16, 64), 7).notes) == 2
     with pytest.raises(ParameterError, match="max_bytes"):

@@ -10,7 +10,7 @@ import numpy as np
 from gpuopt import _core, host_memory
 from gpuopt._core import Device, DeviceArray, DeviceMemoryError, Error, MismatchError, OpenCLError, Prepared
 from gpuopt.configuration import Configuration, complete
-from gpuopt.lab.timing.samplers import batch_for
+from gpuopt.lab.timing.samplers import NO_TIMER, device_sampler, event_clock_runs
 
 MIB = 1 << 20
 
@@ -126,13 +126,22 @@ class BandwidthTest:
         if not target.guards_intact():
             raise MismatchError(f"{name}: the kernel wrote outside its output")
 
+    def any_plan(self) -> Prepared:
+        """A plan of the first shape that runs here. Raises Error where none does."""
+        for configuration in family(self.device):
+            try:
+                return self.prepare(configuration)
+            except Error:
+                continue
+        raise Error(f"no bandwidth kernel runs on {self.device.name}")
+
     def candidates(self) -> Iterator[tuple[Configuration, Prepared, float]]:
         """Each shape that runs here, with its plan and a quick rate in GB/s."""
+        step_ns = clock_step_ns(self.device.index)
         for configuration in family(self.device):
             try:
                 prepared = self.prepare(configuration)
-                batch = batch_for(prepared, self.device.timer_ns)
-                best_ms = min(prepared.sample(5, batch)["device_ms"])
+                best_ms = min(device_sampler(prepared, step_ns).take(5))
             except MismatchError as error:
                 self.notes.append(f"the bandwidth kernel {configuration} is wrong here and was left out: {error}")
                 continue
@@ -147,14 +156,25 @@ def clock_step_ns(device_index: int) -> float:
     """The step of the device's event clock in ns: the least distance between the times of many equal short kernels.
 
     What the driver says may be far off (an H200 says 1000 ns and steps by 32, 2026-11); it stands where no two times
-    differ.
+    differ. ``NO_TIMER`` for a clock that shows no time: one that always says the same, or runs backwards.
     """
     device = _core.devices()[device_index]
     try:
-        plans = (found[1] for found in BandwidthTest(device, 0).candidates())
-        plan = next(plans, None)
-        times = plan.sample(200)["device_ms"] if plan else []
+        plan = BandwidthTest(device, 0).any_plan()
+        times = plan.sample(200)["device_ms"]
+        if not event_clock_runs(plan, times):
+            return NO_TIMER
     except Error:
         times = []
     steps = np.diff(np.unique(np.rint(np.array(times) * 1e6)))
     return float(steps.min()) if steps.size else float(device.timer_ns)
+
+
+def timer_notes(device: Device) -> list[str]:
+    """What the readers of this device's times must know of its clock."""
+    if clock_step_ns(device.index) != NO_TIMER:
+        return []
+    return [
+        f"the event timer of {device.name} shows no time: all times are by the host's clock, of batches of runs, and "
+        "hold the host's part of a launch"
+    ]

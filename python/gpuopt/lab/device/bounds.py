@@ -1,31 +1,68 @@
 """The least time that the device needs for a declared amount of work, resource by resource.
 
-A resource is what the profile measured a ceiling of: a memory, a cache, the units for one kind of arithmetic. Its time
-is the declared amount over the ceiling's rate. The longest of these times is the bound.
+A resource is what a ceiling was measured of: a memory, a cache, the units for one kind of arithmetic, launches. Its
+time is the declared amount over the ceiling's rate. The longest of these times is the bound.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpuopt._core import Device
 from gpuopt.lab.device.caches import last_level_cache
-from gpuopt.lab.rows.schema import CacheState
+from gpuopt.lab.rows.row_fields import CacheState
+from gpuopt.lab.timing.fields import Clock
 from gpuopt.problem import Work
 
 if TYPE_CHECKING:
     from gpuopt.lab.device.profile import Profile
 
 
-# The ceiling of a profile that declared bytes of each class are divided by.
-_CEILINGS = {"requested": "l1", "local": "local", "constant": "constant", "image": "image"}
+# The ceiling of a profile that declared bytes of each class are divided by. What work-items ask global memory for
+# ("requested") is no limit: a subgroup loads one address once, and caches serve what was read before.
+_CEILINGS = {"local": "local", "constant": "constant", "image": "image"}
+
+# No ceilings on a CPU: its compiler keeps such data in registers and vectorizes as it likes, and images are read by
+# code whose speed is that of the kernel around it (medians of up to 117 % of ``fetch.linear``, 2-core Xeon, 2026-11).
+_NOT_ON_CPUS = frozenset(("local", "constant", "image", "fetch", "fetch.linear"))
 
 TENSOR = "mma_"  # how the names of tensor cores' instructions begin; what is counted of them is flops
+LAUNCHES = "launches"
 _RATES = ("GB/s", "GFLOP/s", "G ", "G/s")  # how units of rates begin; ns and us are none
 
 
+@dataclass(frozen=True)
+class Launch:
+    """What a launch costs at least, in ms: ``period_ms`` from one to the next where they are queued back to back, and
+    ``busy_ms``, the kernel's own time of the shortest one. Of what is unknown, 0.
+
+    A kernel that runs for long hides much of the next one's launch (H200, driver 580: 12 us from launch to launch, of
+    which 6 us are a kernel that does next to nothing; one of 12.7 us takes 14.0): neither part may be added to a time.
+    """
+
+    period_ms: float = 0.0
+    busy_ms: float = 0.0
+
+    def floor_ms(self, launches: int, clock: Clock | None) -> float:
+        """The least time of so many launches by this clock: a batch has a whole period for each; from the first START
+        to the last END, which is an event's time, lie the periods between them."""
+        return self.period_ms * (launches if clock == "batch" else max(launches - 1, 0))
+
+    def moving_ms(self, moved: float, streamed: float, busy_ms: float, launches: int) -> float:
+        """The least time to move so many bytes where a stream of ``streamed`` bytes keeps its kernel busy for
+        ``busy_ms``: every launch takes a kernel's least time, and the bytes what is beyond it."""
+        return launches * self.busy_ms + moved / streamed * max(busy_ms - self.busy_ms, 0.0)
+
+
+def profiled_launch(profile: Profile | None) -> Launch:
+    """The launch of the profile, in which nothing is known of a kernel's own time."""
+    return Launch(((profile.rate("launch") if profile else None) or 0.0) * 1e-3)
+
+
 def resources(work: Work, dtype: str, profile: Profile | None, device_type: str | None = None) -> dict[str, float]:
-    """Milliseconds that each resource but memory needs for this work at its ceiling; empty without a profile.
+    """Milliseconds that each resource but memory and launches needs for this work at its ceiling; empty without a
+    profile.
 
     Resources are named after their ceilings; work without a ceiling in the profile sets no bound. Where ``special`` has
     flops of tensor cores (``mma_...``), all flops are done there, and none by the dtype's own multiply-adds.
@@ -39,8 +76,8 @@ def resources(work: Work, dtype: str, profile: Profile | None, device_type: str 
     amounts |= tensor or {dtype: work.get("flops") or 0.0}
     if dtype == "float32":  # the type in which the special functions were measured
         amounts |= {name: amount for name, amount in special.items() if name not in ("issue", *tensor)}
-    if device_type == "cpu":  # a CPU's compiler keeps such data in registers, and vectorizes as it likes
-        amounts = {name: amount for name, amount in amounts.items() if name not in ("local", "constant")}
+    if device_type == "cpu":
+        amounts = {name: amount for name, amount in amounts.items() if name not in _NOT_ON_CPUS}
     rates = {name: known.rate for name, known in profile.ceilings.items() if known.unit.startswith(_RATES)}
     # Instructions of a lane: a multiply-add is one of them, and counts as two flops.
     rates["issue"] = (profile.rate(dtype) or 0.0) / 2

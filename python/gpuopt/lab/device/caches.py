@@ -10,7 +10,7 @@ from gpuopt import _core
 from gpuopt._core import Device, Error, Prepared
 from gpuopt.lab.device.bandwidth import MIB, BandwidthTest, affordable_bytes
 from gpuopt.lab.device.environment import llc_bytes
-from gpuopt.lab.rows.schema import CacheState
+from gpuopt.lab.rows.row_fields import CacheState
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import importlib.metadata
 import os
 import platform
 import re
-import subprocess
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,10 +19,12 @@ from typing import Any
 from gpuopt import _core, host_memory
 from gpuopt._core import Device
 from gpuopt.doctor import VARIABLES
-from gpuopt.lab.rows.facts import CpuFacts, DeviceFacts, DeviceState, Environment, GpuFacts, HostState, SourceFacts
+from gpuopt.lab.device import source, sysfs_gpu
+from gpuopt.lab.rows.environments import identity
+from gpuopt.lab.rows.facts import NO_STATE, CpuFacts, DeviceFacts, DeviceState, Environment, GpuFacts, HostState
 from gpuopt.lab.rows.schema import plain, sha256
+from gpuopt.unit import unit_of
 
-PACKAGE = Path(__file__).parents[2]
 _ROOT = Path("/")  # tests put a made-up /proc and /sys here
 
 # NVML's reasons for a clock below the highest; an idle GPU and clocks that somebody set are no throttling.
@@ -41,47 +42,73 @@ _THROTTLE_BITS = {
 
 
 def environment(device: Device | None = None) -> Environment:
-    """The facts of a run: device, cpu, memory, gpu, variables, software, source; with `env_hash` and `state`.
+    """The facts of a run: device, unit, cpu, memory, gpu, variables, software, source; with `env_hash` and `state`.
 
-    ``env_hash`` is the SHA-256 of all facts but ``state``, which holds what changes by itself (load, free memory,
-    clocks). ``device`` is a gpuopt.Device, None for the host alone. Takes some ms; made for once a run.
+    ``env_hash`` is the SHA-256 of the facts by which one environment differs from another
+    (:func:`gpuopt.lab.rows.environments.identity`); ``state`` holds what changes by itself (load, free memory, clocks).
+    ``device`` is a gpuopt.Device, None for the host alone. Takes some ms; made for once a run.
     """
     found: Environment = {
         "device": _device_facts(device),
+        "unit": None if device is None else unit_of(device),
         "cpu": _cpu_facts(),
         "memory": {"total_bytes": host_memory.total_bytes(), "limit_bytes": host_memory.limit_bytes()},
         "gpu": _gpu_facts(device),
         "variables": _variables(os.environ),
         "software": _software(),
-        "source": _source(),
+        "source": source.source(),
     }
     facts: Environment = plain(found)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     now = {"load": load, "available_bytes": host_memory.available_bytes(), **device_state(device), **_pcie_now(device)}
-    return {**facts, "env_hash": sha256(facts), "state": plain(now)}
+    return {**facts, "env_hash": sha256(identity(facts)), "state": plain(now)}
 
 
 def device_state(device: Device | None = None) -> DeviceState:
     """The row's `device_state` group now: core_mhz, mem_mhz, temp_c, power_w (NVML's mean of a second), throttle.
 
-    ``throttle`` is "none" or the reasons joined by "+". NVIDIA GPUs through NVML (13 us on an H200, 2026-11-21); CPU
-    devices, and the host for None, through sysfs, else /proc/cpuinfo, whose MHz a virtual machine may never change.
+    ``throttle`` is "none" or the reasons joined by "+". NVIDIA GPUs through NVML (13 us on an H200, 2026-11-21), others
+    through sysfs; CPU devices, and the host for None, through sysfs, else /proc/cpuinfo, whose MHz a virtual machine
+    may never change. What the host does meanwhile is None here: `gpuopt.lab.device.conditions` fills it in.
     """
-    state: DeviceState = {"core_mhz": None, "mem_mhz": None, "temp_c": None, "power_w": None, "throttle": None}
+    state = NO_STATE
     if device is None or getattr(device, "type", None) == "cpu":
-        return state | {"core_mhz": _cpu_mhz(), "temp_c": _cpu_celsius()}
+        host: DeviceState = {"core_mhz": _cpu_mhz(), "temp_c": _cpu_celsius()}
+        return state | host
     gpu = _Gpu.of(device)
     if gpu is None:
-        return state
+        return state | sysfs_gpu.state(getattr(device, "pci", None) or "")
     milliwatts = gpu.ask("nvmlDeviceGetPowerUsage")
     reasons = gpu.ask("nvmlDeviceGetCurrentClocksThrottleReasons")
-    return {
+    told: DeviceState = {
         "core_mhz": gpu.ask("nvmlDeviceGetClockInfo", gpu.nvml.NVML_CLOCK_SM),
         "mem_mhz": gpu.ask("nvmlDeviceGetClockInfo", gpu.nvml.NVML_CLOCK_MEM),
         "temp_c": gpu.ask("nvmlDeviceGetTemperature", gpu.nvml.NVML_TEMPERATURE_GPU),
         "power_w": None if milliwatts is None else milliwatts / 1000.0,
         "throttle": None if reasons is None else throttle_words(reasons),
     }
+    return state | told
+
+
+def clocks_now(device: Device | None) -> DeviceState | None:
+    """A GPU's clock and its reasons to throttle alone, which take some us to read; None for what has none to read."""
+    if device is None or getattr(device, "type", None) != "gpu":
+        return None
+    gpu = _Gpu.of(device)
+    if gpu is None:
+        found = sysfs_gpu.state(getattr(device, "pci", None) or "")
+        return {"core_mhz": found["core_mhz"], "throttle": found["throttle"]} if found else None
+    reasons = gpu.ask("nvmlDeviceGetCurrentClocksThrottleReasons")
+    clock = gpu.ask("nvmlDeviceGetClockInfo", gpu.nvml.NVML_CLOCK_SM)
+    return {"core_mhz": clock, "throttle": None if reasons is None else throttle_words(reasons)}
+
+
+def gpu_processes(device: Device | None) -> int | None:
+    """How many processes beside this one have kernels or memory on an NVIDIA GPU; None for what nobody can tell of."""
+    gpu = _Gpu.of(device)
+    running = None if gpu is None else gpu.ask("nvmlDeviceGetComputeRunningProcesses")
+    # In a container the numbers of processes are another system's: ours is one of them, whatever its number.
+    return None if running is None else max(0, len({process.pid for process in running}) - 1)
 
 
 def throttle_words(reasons: int) -> str:
@@ -231,7 +258,7 @@ def _variables(environ: Mapping[str, str]) -> dict[str, str]:
     names = [re.escape(name) for name in (platform.node(), platform.node().split(".")[0], user) if name]
     private = re.compile(rf"[^\s=;,]*[/\\@][^\s;,]*|\b(?:{'|'.join(names) or '(?!)'})\b")
     return {
-        name: "<hidden>" if re.search("REMOTE|KEY|TOKEN|SECRET|PASS", name) else private.sub("<hidden>", value)
+        name: "<hidden>" if re.search("HOST|REMOTE|KEY|TOKEN|SECRET|PASS", name) else private.sub("<hidden>", value)
         for name, value in sorted(environ.items())
         if name.startswith(VARIABLES)
     }
@@ -246,27 +273,6 @@ def _software() -> dict[str, str | None]:
             versions[package] = _core.__version__ if package == "gpuopt" else None
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return {"os": f"{platform.system()} {platform.release()}", "python": python, **versions}
-
-
-def _source() -> SourceFacts | None:
-    """Commit and dirty flag if the package runs from a working tree that tracks it, not merely inside one."""
-    folder = PACKAGE
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-
-    def git(*arguments: str) -> str | None:
-        command = ["git", "-C", str(folder), *arguments]
-        try:
-            run = subprocess.run(
-                command, capture_output=True, text=True, timeout=20, env=clean | {"GIT_OPTIONAL_LOCKS": "0"}
-            )
-        except (OSError, subprocess.SubprocessError):
-            return None
-        return run.stdout.strip() if run.returncode == 0 else None
-
-    if git("ls-files", "--error-unmatch", "__init__.py") is None:
-        return None
-    commit, changes = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
-    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
 
 
 @functools.lru_cache(maxsize=1)
@@ -294,7 +300,9 @@ class _Gpu:
         maker = f"{getattr(device, 'vendor', '')} {getattr(device, 'platform', '')}".lower()
         if device is None or getattr(device, "type", None) != "gpu" or "nvidia" not in maker:
             return None
-        return cls._find(os.getpid(), device.name, getattr(device, "pci", None), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        return cls._find(
+            os.getpid(), device.name, getattr(device, "pci", None) or None, os.environ.get("CUDA_VISIBLE_DEVICES")
+        )
 
     @classmethod
     @functools.lru_cache(maxsize=64)

@@ -27,7 +27,7 @@ from gpuopt import papers
 from gpuopt._core import ParameterError
 from gpuopt.configuration import Configuration, complete
 from gpuopt.lab.rows.groups import Group, seconds_of
-from gpuopt.lab.rows.ratios import ratio_between
+from gpuopt.lab.rows.ratios import other_clock, ratio_between
 from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.schema import field as field_of
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -129,6 +129,8 @@ def _finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
                 failures[f"{failed['configuration']}: {failed['status']}: {failed['reason']}"] = None
                 continue
             number = _number(claim.test, group, row, over)
+            if number is None and over is not None and other_clock(row, over):
+                failures["the two were timed by different clocks, which give no ratio"] = None
             time = str(row["time_utc"] or "")
             before = by_problem.get(problem)
             if number is not None and (before is None or _counts_more((time, number), before)):
@@ -231,6 +233,8 @@ def _number(test: Test, group: Group | None, row: Row, over: Row | None) -> Numb
         above, below = (_time(over), _time(row)) if alike else (_quantity(row, "gb_s"), _quantity(over, "gb_s"))
         return None if above is None or below is None else _positive(_quotient(above, below))
     ratio = ratio_between(group, row, over)
+    if ratio.across and ratio.lo is None:
+        return None
     return _positive(_inverse(Number(ratio.mid, ratio.lo, ratio.hi)))
 
 

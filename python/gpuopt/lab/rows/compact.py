@@ -32,9 +32,11 @@ _VISIT = _SAMPLES.union(
     ("min_ms", "max_ms", "ci_lo_ms", "ci_hi_ms", "busy_ms", "wall_ms", "warmup_ms", "gop_s", "gflop_s", "gb_s"),
     ("bound_ms", "bound_by", "pct_bound", "next_by", "pct_next", "uncached_ms", "pct_uncached"),
     ("mem_mhz", "temp_c", "power_w", "throttle", "time_utc"),
+    ("load1", "others_load", "steal_pct", "quota_pct", "gpu_others"),
 )
-_COMPARED = ("variant", "call", "peer")  # the roles whose ratios to the baseline are read
+_COMPARED = ("variant", "call", "peer", "clone")  # the roles whose ratios to the baseline are read
 _PLACE = {field: number for number, field in enumerate(FIELDS)}
+_LIMITS = frozenset(("min_ms", "busy_ms"))  # of ceilings and launches: a block's bounds follow from them
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,10 @@ def _kept(rows: list[Fields]) -> tuple[list[tuple[Fields, _Group]], dict[_Group,
         dropped = _VISIT if short else _SAMPLES
         if short and role not in _COMPARED:
             dropped |= {"ratio"}
+        if role in ("ceiling", "overhead"):
+            dropped -= _LIMITS
+        if (starts := row.get("at_s")) and len(starts) > 2:
+            row = row | {"at_s": [starts[0], starts[-1]]}  # the middle of a visit needs no more
         left = _without_derived({field: value for field, value in row.items() if field not in dropped})
         kept.append((left, group))
         if is_block:

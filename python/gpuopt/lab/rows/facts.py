@@ -10,13 +10,38 @@ from typing import TypedDict
 
 
 class DeviceState(TypedDict, total=False):
-    """The device while it was measured; ``throttle`` is "none" or the reasons joined by "+"."""
+    """The device, and its host, while it was measured.
+
+    ``throttle`` is "none" or the reasons joined by "+". ``load1`` is the operating system's load of the last minute,
+    ours with it. ``others_load`` is how many threads of other programs ran or waited, a core that this process may use;
+    ``steal_pct`` what the host of a virtual machine took of these cores, ``quota_pct`` the time for which the control
+    group's quota held this process back, in percent. ``gpu_others`` is how many other processes were on the GPU.
+    """
 
     core_mhz: float | None
     mem_mhz: float | None
     temp_c: float | None
     power_w: float | None
     throttle: str | None
+    load1: float | None
+    others_load: float | None
+    steal_pct: float | None
+    quota_pct: float | None
+    gpu_others: int | None
+
+
+NO_STATE: DeviceState = {
+    "core_mhz": None,
+    "mem_mhz": None,
+    "temp_c": None,
+    "power_w": None,
+    "throttle": None,
+    "load1": None,
+    "others_load": None,
+    "steal_pct": None,
+    "quota_pct": None,
+    "gpu_others": None,
+}
 
 
 class DeviceFacts(TypedDict):
@@ -77,10 +102,13 @@ class GpuFacts(TypedDict):
 
 
 class SourceFacts(TypedDict):
-    """The working tree that the package runs from."""
+    """The source that the package runs from: its commit, whether files were changed since, the commit that the core was
+    built from, and a hash of the code that measures."""
 
     commit: str | None
     dirty: bool | None
+    built: str | None
+    code: str | None
 
 
 class HostState(DeviceState, total=False):
@@ -96,6 +124,7 @@ class Environment(TypedDict, total=False):
     """The facts of a run, of a row of kind environment."""
 
     device: DeviceFacts | None
+    unit: str | None
     cpu: CpuFacts
     memory: MemoryFacts
     gpu: GpuFacts | None

@@ -6,11 +6,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 
 from gpuopt import labels
+from gpuopt.lab.rows.names import names_of
 from gpuopt.lab.rows.schema import Row, field, levels, number_of, time_ms
 from gpuopt.lab.timing import statistics
+from gpuopt.lab.timing.fields import Flag
 
 PAPER, OURS, PEERS = "the paper's steps", "ours", "peers"
 ROUNDED, CALLS = "ours, 16-bit values", "whole calls"
@@ -18,7 +21,7 @@ SECTIONS = (PAPER, OURS, ROUNDED, CALLS, PEERS)
 
 # Rows that agree in these fields can be compared: they share a table, a picture, a ratio. Ceilings and launches have a
 # dtype and sizes of their own, so they agree with the others in the fields of BESIDE alone.
-BESIDE = ("device", "driver", "problem", "footprint_bytes", "cache_state", "protocol")
+BESIDE = ("device", "unit", "driver", "problem", "footprint_bytes", "cache_state", "protocol")
 PLACE = (*BESIDE, "dtype", "sizes")
 
 
@@ -26,7 +29,8 @@ PLACE = (*BESIDE, "dtype", "sizes")
 class Group:
     """The summary rows that can be compared: of one device, problem, dtype, cache state and protocol.
 
-    ``band`` is the noise of the baseline against itself, as a fraction; 0 where it was not measured.
+    ``band`` is the noise of the baseline against its clone (of earlier versions' rows: against itself), as
+    ``statistics.band_ends`` takes it; 0 where it was not measured.
     """
 
     rows: list[Row] = dataclasses.field(repr=False)
@@ -80,26 +84,52 @@ class Group:
         final = [r for r in times if r["kind"] == "summary"] or times
         return median(map(time_ms, final)) if final else None
 
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return {id(row): name for row, name in zip(self.rows, names_of(self.rows), strict=True)}
+
     def label(self, row: Row) -> str:
-        """The row's variant; where that is not unique here, its preset or precision, or the levels that tell it from
-        the others."""
-        twins = [other for other in self.rows if other["variant"] == row["variant"]]
-        if len(twins) == 1:
-            return str(row["variant"])
-        if row["preset"]:
-            return str(row["preset"]).split(":")[-1]
-        if (name := precision_of(row)) and [precision_of(other) for other in twins].count(name) == 1:
-            return f"{row['variant']} {name}"
-        rivals = [other for other in twins if not other["preset"]]
-        own = row["params"] or {}
-        telling = [name for name in own if any((other["params"] or {}).get(name) != own[name] for other in rivals)]
-        text = f"{row['variant']}({', '.join(f'{name}={own[name]}' for name in telling)})"
-        return text if telling and len(rivals) > 1 else str(row["configuration"] or row["variant"])
+        """What people call the row: a step of a paper by its name, any other by its variant, with the precision or the
+        levels that tell it from its twins."""
+        return self._names.get(id(row)) or str(row["configuration"] or row["variant"])
+
+    @cached_property
+    def blocks_of(self) -> dict[tuple[str, str], list[Row]]:
+        """The good blocks by role and configuration."""
+        found: dict[tuple[str, str], list[Row]] = {}
+        for block in self.blocks:
+            if block["status"] == "ok" and block["block"] is not None:
+                found.setdefault((block["role"] or "variant", str(block["configuration"])), []).append(block)
+        return found
+
+    @property
+    def subject(self) -> str:
+        """What people call the problem: `grid 321 x 481, radius 5`."""
+        sizes = {name: int(size) for name, size in (self.first["sizes"] or {}).items()}
+        return labels.of(self.first["workload"]).subject(self.problem, sizes) or _plain_subject(self.problem)
+
+
+def _plain_subject(problem: str) -> str:
+    """The name without the hash at its end, and with spaces: `globule_1500_082dc25e` is `globule 1500`."""
+    words = problem.split("_")
+    hashed = len(words) > 1 and len(words[-1]) == 8 and set(words[-1]) <= set("0123456789abcdef")
+    return " ".join(words[:-1] if hashed else words)
 
 
 def uncached_gflop_s(row: Row) -> float | None:
     """The rate that the row's no-cache bound allows, None where none is declared."""
     return row["flops"] / row["uncached_ms"] * 1e-6 if row["flops"] and row["uncached_ms"] else None
+
+
+def share_of_bound(row: Row) -> float | None:
+    """Percent of its bound that the row reaches; None without a profile, whose ceilings a bound is made of."""
+    return row["pct_bound"] if row["profile"] else None
+
+
+def flags_of(row: Row) -> list[Flag]:
+    """The row's flags. Summaries of earlier versions lack one where the share of the bound is uncertain."""
+    over: list[Flag] = ["over_bound"] if (row["pct_bound"] or 0) > 100 else []
+    return list(dict.fromkeys([*row["flags"], *over]))
 
 
 def counted_unit(rows: Iterable[Row]) -> str | None:
@@ -138,7 +168,13 @@ def is_entry(row: Row) -> bool:
 
 def row_named(group: Group, name: str) -> Row | None:
     good = [row for row in group.rows if row["status"] == "ok"]
-    by = (group.label, lambda row: row["configuration"], lambda row: row["preset"])
+    by = (
+        group.label,
+        lambda row: row["configuration"],
+        lambda row: row["preset"],
+        lambda row: str(row["preset"]).split(":")[-1],
+        lambda row: row["variant"] if [other["variant"] for other in good].count(row["variant"]) == 1 else None,
+    )
     return next((row for key in by for row in good if key(row) == name), None)
 
 

@@ -6,33 +6,44 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpuopt.lab.rows.groups import Group, is_baseline
-from gpuopt.lab.rows.schema import Row, time_ms
+from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.table import spread
 from gpuopt.lab.timing import statistics
 from gpuopt.lab.timing.fields import Verdict
 
 PairedField = Literal["ratio", "median_ms"]  # what two rows can be held against each other by in one block
+ANOTHER_CLOCK = "another clock"
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of times (row / reference) with its interval; `verdict` is None where no 95 % interval exists."""
+    """A ratio of times (row / reference) with its interval; `verdict` is None where no 95 % interval exists, and for
+    rows of two environments.
+
+    `across` is whether the two were timed by two clocks: `mid` is then no ratio of times, and nothing follows from it.
+    """
 
     mid: float
     lo: float | None
     hi: float | None
     verdict: Verdict | None
     blocks: int
+    refused: str | None = None  # why the verdict is AMBIGUOUS whatever the interval says
+    across: bool = False
 
     @property
     def speedup(self) -> str:
-        """`2.31x [2.25, 2.38]`, how many times faster than the reference."""
+        """`2.31x [2.25, 2.38]`, how many times faster than the reference; "another clock" where that is not known."""
+        if self.across:
+            return ANOTHER_CLOCK
         lo, hi = (1 / self.hi, 1 / self.lo) if self.lo and self.hi else (None, None)
         return spread(1 / self.mid, lo, hi, "x")[0]
 
     @property
     def slowdown(self) -> str:
         """`1.38x [1.30, 1.45]`, the time as a multiple of the reference's; near 1 with a digit more."""
+        if self.across:
+            return ANOTHER_CLOCK
         return spread(self.mid, self.lo, self.hi, "x", digits=4 if 0.9 < self.mid < 1.1 else 3)[0]
 
     def __str__(self) -> str:
@@ -40,19 +51,36 @@ class Ratio:
 
     def is_clear(self, band: float) -> bool:
         """Whether the interval lies outside the band; a verdict on one of many rows may still be AMBIGUOUS."""
-        band = max(band, statistics.BAND_FLOOR)
-        return bool(self.lo and self.hi and (self.hi < 1 - band or self.lo > 1 + band))
+        below, above = statistics.band_ends(band)
+        return bool(self.lo and self.hi and (self.hi < below or self.lo > above))
 
 
 def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
-    """The ratio of the two rows' times: the stored one against the baseline, else paired over their common blocks.
+    """The ratio of the two rows' times: the stored one of either to the other, else paired over their common blocks.
 
     Both ratios of a block are held against the same sentinels, so their quotient is paired. Without common blocks the
-    intervals of the rows are divided, which is wider than the truth.
+    intervals of the rows are divided, which is wider than the truth. Two rows by different clocks have no ratio, but
+    for the stored one of a comparison in which the baseline was timed by the other's clock too. Rows of before
+    ``method`` was a field have one, without a verdict: it holds the host's launches on one side alone.
     """
-    if is_baseline(reference, row) and row["ratio"]:
+    earlier = row["method"] is None and reference["method"] is None
+    across = other_clock(row, reference)
+    if has_ratio_to(row, reference):
         limits = (row["ratio_lo"], row["ratio_hi"]) if row["verdict"] else (None, None)
-        return Ratio(float(row["ratio"]), *limits, row["verdict"], int(row["blocks"] or 0))
+        return Ratio(number_of(row, "ratio"), *limits, row["verdict"], int(row["blocks"] or 0), row["refused"])
+    if has_ratio_to(reference, row):
+        return inverse(ratio_between(group, reference, row))
+    if across and not earlier:
+        return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0, across=True)
+    if row["env_hash"] and reference["env_hash"] and row["env_hash"] != reference["env_hash"] and not earlier:
+        return Ratio(time_ms(row) / time_ms(reference), None, None, None, 0)
+    refused = row["refused"] or reference["refused"]
+
+    def judged(lo: float, hi: float) -> Verdict | None:
+        if across:
+            return None
+        return "AMBIGUOUS" if refused else statistics.verdict(lo, hi, group.band)
+
     keys: tuple[PairedField, ...] = ("ratio", "median_ms")
     for key in keys:
         own, other = by_block(group, row, key), by_block(group, reference, key)
@@ -60,14 +88,33 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
         if common:
             ci = statistics.ratio_ci([own[block] / other[block] for block in common])
             if not ci.reached:
-                return Ratio(ci.median, None, None, None, len(common))
-            return Ratio(ci.median, ci.lo, ci.hi, statistics.verdict(ci.lo, ci.hi, group.band), len(common))
+                return Ratio(ci.median, None, None, None, len(common), across=across)
+            return Ratio(ci.median, ci.lo, ci.hi, judged(ci.lo, ci.hi), len(common), refused, across)
     mid = time_ms(row) / time_ms(reference)
     mine, theirs = _interval_ms(row), _interval_ms(reference)
     if row["kind"] != "summary" or reference["kind"] != "summary" or mine is None or theirs is None:
-        return Ratio(mid, None, None, None, 0)
+        return Ratio(mid, None, None, None, 0, across=across)
     lo, hi = statistics.divide(mine, theirs)
-    return Ratio(mid, lo, hi, statistics.verdict(lo, hi, group.band), 0)
+    return Ratio(mid, lo, hi, judged(lo, hi), 0, refused, across)
+
+
+def has_ratio_to(row: Row, reference: Row) -> bool:
+    """Whether a comparison stored the row's ratio to the reference, and by one clock: rows of before ``method`` was a
+    field may hold one across clocks."""
+    by_one_clock = row["method"] is not None or not other_clock(row, reference)
+    return is_baseline(reference, row) and bool(row["ratio"]) and by_one_clock
+
+
+def other_clock(row: Row, reference: Row) -> bool:
+    """Whether the two rows were timed by different clocks, as far as they say by which."""
+    return bool(row["clock"] and reference["clock"] and row["clock"] != reference["clock"])
+
+
+def inverse(ratio: Ratio) -> Ratio:
+    """The ratio seen from the reference."""
+    lo, hi = (1 / ratio.hi, 1 / ratio.lo) if ratio.lo and ratio.hi else (None, None)
+    turned: dict[Verdict | None, Verdict] = {"FAST": "SLOW", "SLOW": "FAST"}
+    return Ratio(1 / ratio.mid, lo, hi, turned.get(ratio.verdict, ratio.verdict), ratio.blocks, ratio.refused)
 
 
 def _interval_ms(row: Row) -> tuple[float, float] | None:
@@ -77,12 +124,10 @@ def _interval_ms(row: Row) -> tuple[float, float] | None:
 
 def by_block(group: Group, row: Row, key: PairedField) -> dict[tuple[int, str], float]:
     """The row's `key` in each of its good blocks, by the block's number and baseline."""
+    mine = group.blocks_of.get((row["role"] or "variant", str(row["configuration"])), [])
     return {
-        (block["block"], str(block["baseline"])): value
-        for block in group.blocks
-        if block["status"] == "ok"
-        and block["block"] is not None
-        and (block["role"] or "variant") == (row["role"] or "variant")
-        and block["configuration"] == row["configuration"]
-        and (value := block[key])
+        (int(block["block"] or 0), str(block["baseline"])): value
+        for block in mine
+        if row["env_hash"] in (block["env_hash"], None) or row["method"] is None
+        if (value := block[key]) and value > 0
     }

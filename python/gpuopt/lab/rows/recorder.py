@@ -3,11 +3,15 @@ whole."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpuopt.lab.rows.schema import Kind, ResultsError, Row, new_row, resume_key
+from gpuopt.lab.rows.environments import told_differences
+from gpuopt.lab.rows.row_fields import Kind
+from gpuopt.lab.rows.schema import ResultsError, Row, new_row, resume_key, utc_text
 from gpuopt.lab.rows.store import Store
+from gpuopt.lab.rows.taken_over import taken_over
 from gpuopt.lab.timing.fields import Clock
 
 _HELD = "rows are held in memory"
@@ -15,6 +19,9 @@ _HELD = "rows are held in memory"
 
 class Recorder:
     """Keeps rows in memory and, given a path, in a JSON-lines file. ``notes`` are for the reader of the study.
+
+    Stored rows are taken over where they are of the same measurement (their keys) and of the same environment: that of
+    the row of kind environment that was kept last. What another environment measured stays in the file, unused.
 
     Raises ResultsError for a compact file at once, before anything is measured.
     """
@@ -24,11 +31,16 @@ class Recorder:
         if self.store is not None:
             self.store.check_takes_rows()
         self.rows: list[Row] = []
+        self.began_utc = utc_text(datetime.datetime.now(datetime.timezone.utc))
+        self._environment: str | None = None
+        self._elsewhere: dict[str, str | None] = {}  # stored rows that only their environment rules out
         self.notes: list[str] = [f"passed over: {damage}" for damage in self.store.problems] if self.store else []
 
     def keep(self, row: Row) -> Row:
         """Validates and keeps a row. A file that cannot be written ends nothing: its rows are held and tried again."""
         made = new_row(**row)  # raises for an invalid row, whatever the file does
+        if made["kind"] == "environment":
+            self._environment = made["env_hash"]
         if self.store is not None:
             try:
                 self.store.append(made)
@@ -45,20 +57,41 @@ class Recorder:
         rows = self.store.latest() if self.store else []
         return next((keys[row["key"]] for row in rows if row["key"] in keys), None)
 
+    def block_clock(self, baseline: Row) -> Clock | None:
+        """The clock of stored blocks that a comparison with this baseline (its fields) goes on from; None without any,
+        and for blocks of before comparisons had one clock and a clone."""
+        clocks: tuple[Clock, ...] = ("event", "batch", "wall")
+        keys = {resume_key(baseline | {"clock": clock}): clock for clock in clocks}
+        rows = self.store.latest() if self.store else []
+        clones = (row for row in rows if (row["kind"], row["role"], row["status"]) == ("block", "clone", "ok"))
+        return next((keys[row["key"]] for row in clones if row["key"] in keys), None)
+
     def found(self, key: str, kind: Kind = "search") -> Row | None:
-        """The stored row of this key and kind, if its result stands; it joins the rows of this study."""
+        """The stored row of this key and kind, if its result stands here; it joins the rows of this study."""
         if self.store is None or not self.store.done(key, kind=kind):
             return None
         row = next(row for row in self.store.latest() if row["key"] == key and row["kind"] == kind)
+        if not self._is_of_here(row):
+            return None
         self.rows.append(row)
         return row
 
-    def blocks(self, keys: set[str], baseline: Row, ceiling_sizes: Mapping[str, int] | None) -> dict[int, list[Row]]:
+    def blocks(
+        self,
+        keys: set[str],
+        baseline: Row,
+        ceiling_sizes: Mapping[str, int] | None,
+        *,
+        host: Row | None = None,
+        cloned: bool = False,
+    ) -> dict[int, list[Row]]:
         """Stored blocks, by number, that hold a good row of each of these keys, all of them taken against ``baseline``
-        (its fields); the ceilings of these sizes come along.
+        (its fields); the ceilings of these sizes come along. ``host`` are the fields of the baseline by the host's
+        clock, ``cloned`` is whether it has a clone: blocks without visits of theirs are not whole then.
 
         A block with another baseline holds other ratios, one of another profile other bounds. Which ceilings were the
-        fastest may differ from run to run; a block's shares of its bound are in its rows.
+        fastest may differ from run to run; a block's shares of its bound are in its rows. All are of this environment:
+        blocks of two never go into one interval.
         """
         good = [
             row
@@ -66,28 +99,43 @@ class Recorder:
             if (row["kind"], row["status"], row["baseline"]) == ("block", "ok", baseline["configuration"])
             and (row["role"] == "ceiling" or row["profile"] == baseline.get("profile"))
         ]
+        sentinels = {resume_key(fields) for fields in (baseline, host) if fields is not None}
         alike = {_where(row) for row in good if row["key"] in keys}
         found: dict[int, list[Row]] = {}
         for row in good:
             beside = row["role"] == "ceiling" and row["sizes"] == ceiling_sizes and _where(row) in alike
-            if row["block"] is not None and (row["key"] in keys or beside):
+            wanted = row["key"] in keys | sentinels or beside
+            if row["block"] is not None and wanted and self._is_of_here(row):
                 found.setdefault(row["block"], []).append(row)
-        sentinel = resume_key(baseline)
 
         def whole(rows: list[Row]) -> bool:
-            visited = {row["key"] for row in rows if row["role"] != "sentinel"}
-            return keys <= visited and any(row["key"] == sentinel for row in rows if row["role"] == "sentinel")
+            visited = {row["key"] for row in rows if row["role"] not in ("sentinel", "clone")}
+            beside = {row["key"] for row in rows if row["role"] == "sentinel"}
+            has_clone = any(row["role"] == "clone" for row in rows)
+            return keys <= visited and sentinels <= beside and has_clone >= cloned
 
         return {number: rows for number, rows in found.items() if whole(rows)}
 
-    def note_other_environments(self, present: str | None) -> None:
-        """Says how many rows of this study were measured in another environment than the ``present`` one."""
-        measured = [row for row in self.rows if row["kind"] in ("search", "block", "point") and row["env_hash"]]
-        others = [row for row in measured if row["env_hash"] != present]
-        if others:
+    def _is_of_here(self, row: Row) -> bool:
+        """Whether a stored row is of this environment; one that is not is remembered for :meth:`note_earlier_runs`."""
+        here = row["env_hash"] == self._environment or self._environment is None
+        if not here:
+            self._elsewhere[row["row_id"]] = row["env_hash"]
+        return here
+
+    def note_earlier_runs(self) -> None:
+        """Says what of this study an earlier run measured, and what is in the file but of another environment."""
+        if taken := taken_over(self.rows, self.began_utc):
             self.notes.append(
-                f"{len(others)} of {len(measured)} measured rows are stored ones from another environment (software, "
-                "settings or machine; the rows of kind environment tell them apart): use a fresh file to measure anew"
+                f"{taken}: an earlier run measured them in this environment, and its file gave them; "
+                "a fresh file (`--fresh`) measures everything now"
+            )
+        if self._elsewhere and self.store is not None:
+            others = list(dict.fromkeys(self._elsewhere.values()))
+            differ = told_differences([*self.store.latest(), *self.rows], others[-1], self._environment)
+            self.notes.append(
+                f"{len(self._elsewhere)} stored rows of the same measurements are of another environment"
+                f"{f' ({differ})' if differ else ''}: they were not continued, everything was measured anew"
             )
 
     def finish(self) -> None:
@@ -105,4 +153,4 @@ class Recorder:
 
 def _where(row: Row) -> tuple[object, ...]:
     """The fields that all rows of one comparison have in common, those of ceilings too."""
-    return (row["problem"], row["device"], row["driver"], row["protocol"], row["cache_state"])
+    return (row["problem"], row["device"], row["unit"], row["driver"], row["protocol"], row["cache_state"])

@@ -1,8 +1,9 @@
 """Result rows: their fields, their keys, and how a row is made.
 
-A row is a flat dict. Its fields, their types and their words stand once, in the class ``Row``; ``FIELDS``, ``GROUPS``,
-``WORDS`` and the validation are derived from it. A row that was made or read here has every field: what does not apply
-is None, and left out of the file. A row under construction has some of them. Units stand in the names.
+A row is a flat dict. Its fields, their types and their words stand once, in the parts of the class ``Row``
+(``row_fields``); ``FIELDS``, ``GROUPS``, ``WORDS`` and the validation are derived from it. A row that was made or read
+here has every field: what does not apply is None, and left out of the file. A row under construction has some of them.
+Units stand in the names.
 """
 
 from __future__ import annotations
@@ -12,187 +13,32 @@ import difflib
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import Error
-from gpuopt.lab.rows.facts import DeviceState, Environment
-from gpuopt.lab.timing.fields import Clock, Flag, Verdict
+from gpuopt.lab.rows.facts import DeviceState
+from gpuopt.lab.rows.row_fields import (
+    Code,
+    Comparison,
+    Correctness,
+    Identity,
+    Outcome,
+    Overheads,
+    Quality,
+    Rates,
+    Time,
+    What,
+    Where,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 SCHEMA = 1
-
-Status = Literal["ok", "unsupported", "constraints", "compile", "runtime", "wrong"]
-Kind = Literal["search", "block", "summary", "point", "environment"]
-Role = Literal["variant", "call", "peer", "ceiling", "overhead", "sentinel"]
-CacheState = Literal["hot", "cold", "large"]
-
-
-# ---------------------------------------------------------------- the fields
-
-
-class What(TypedDict, total=False):
-    """What was measured. ``params`` are the levels of the variant's parameters; of a ceiling that reads a variant's own
-    data also ``of``, that variant's label."""
-
-    schema: int
-    workload: str | None
-    family: str | None
-    problem: str | None
-    footprint_bytes: int | None
-    variant: str | None
-    configuration: str | None
-    preset: str | None
-    accuracy: str | None
-    dtype: str | None
-    vector_width: int | None
-    params: Mapping[str, int | str] | None
-    sizes: Mapping[str, int] | None
-    global_size: Sequence[int] | None
-    local_size: Sequence[int] | None
-    options: str | None
-    seed: int | None
-    cache_state: CacheState | None
-    clock: Clock | None
-    role: Role | None
-
-
-class Where(TypedDict, total=False):
-    """Where and when: the device, the software, and the date of the profile that bounds come from."""
-
-    device: str | None
-    device_type: str | None
-    driver: str | None
-    platform: str | None
-    env_hash: str | None
-    environment: Environment | None
-    profile: str | None
-    source_sha256: str | None
-    binary_sha256: str | None
-    protocol: str | None
-    gpuopt_version: str
-    time_utc: str
-
-
-class Outcome(TypedDict, total=False):
-    """What kind of row it is, how it ended and what is doubtful about it. ``block`` and ``order`` count from 0."""
-
-    kind: Kind
-    status: Status
-    reason: str | None
-    flags: list[Flag]
-    block: int | None
-    order: int | None
-
-
-class Time(TypedDict, total=False):
-    """Milliseconds of one run, over ``n`` samples of ``batch_n`` runs each; ``ci`` is the 95 % interval."""
-
-    n: int | None
-    batch_n: int | None
-    min_ms: float | None
-    q1_ms: float | None
-    median_ms: float | None
-    q3_ms: float | None
-    p95_ms: float | None
-    max_ms: float | None
-    mad_ms: float | None
-    ci_lo_ms: float | None
-    ci_hi_ms: float | None
-    samples_ms: Sequence[float] | None
-
-
-class Overheads(TypedDict, total=False):
-    """Milliseconds beside the run: building; the kernels alone; from the queue to the start; by the host's clock."""
-
-    build_ms: float | None
-    busy_ms: float | None
-    queued_start_ms: float | None
-    wall_ms: float | None
-    warmup_ms: float | None
-
-
-class Quality(TypedDict, total=False):
-    """What the samples say of themselves, and the step of their clock."""
-
-    autocorr1: float | None
-    drift_pct_s: float | None
-    bimodal: bool | None
-    timer_ns: float | None
-
-
-class Rates(TypedDict, total=False):
-    """The declared work of one run, the rates that follow from it, and the bound.
-
-    ``bytes`` are by class of memory, ``special`` by function, ``counted`` by the workload's own unit, which ``gop_s``
-    counts. ``doubled`` is the ratio of the time of twice the work. ``uncached_ms`` is the bound without caches.
-    """
-
-    flops: float | None
-    bytes: Mapping[str, float] | None
-    special: Mapping[str, float] | None
-    counted: Mapping[str, float] | None
-    gflop_s: float | None
-    gb_s: float | None
-    gop_s: float | None
-    latency_ns: float | None
-    doubled: float | None
-    bound_ms: float | None
-    bound_by: str | None
-    pct_bound: float | None
-    pct_lo: float | None
-    pct_hi: float | None
-    next_by: str | None
-    pct_next: float | None
-    uncached_ms: float | None
-    pct_uncached: float | None
-
-
-class Correctness(TypedDict, total=False):
-    """Errors against the reference: absolute, relative, in units of the last place, as a part of what is allowed, and
-    in the Frobenius norm; the largest error allowed; whether the guard zones were intact."""
-
-    max_abs: float | None
-    max_rel: float | None
-    max_ulp: float | None
-    max_of_tol: float | None
-    l2_rel: float | None
-    tol: float | None
-    canary_ok: bool | None
-
-
-class Code(TypedDict, total=False):
-    """The number of launches a run, and what the main kernel takes."""
-
-    launches: int | None
-    registers: int | None
-    spill_bytes: int | None
-    local_bytes: int | None
-    private_bytes: int | None
-
-
-class Comparison(TypedDict, total=False):
-    """The ratio of times to the baseline (below 1 is faster), its interval over blocks, and the verdict."""
-
-    baseline: str | None
-    ratio: float | None
-    ratio_lo: float | None
-    ratio_hi: float | None
-    blocks: int | None
-    verdict: Verdict | None
-
-
-class Identity(TypedDict, total=False):
-    """What tells rows apart, made by :func:`identify`. Of rows with one ``row_id`` the last stands."""
-
-    key: str
-    row_id: str
-    comparison_key: str
 
 
 class Row(
@@ -234,9 +80,10 @@ WORDS = {name: words for name, hint in get_type_hints(Row).items() if (words := 
 # includes.
 KEY_FIELDS = (
     *("source_sha256", "options", "device", "driver", "workload", "problem", "variant", "params", "sizes", "dtype"),
-    *("local_size", "global_size", "cache_state", "clock", "seed", "protocol"),
+    *("local_size", "global_size", "cache_state", "clock", "seed", "protocol", "unit"),
 )
-COMPARISON_FIELDS = tuple(name for name in KEY_FIELDS if name not in ("source_sha256", "driver"))
+_WHERE_SET = frozenset(("unit",))  # these join the key only where they are set: rows of earlier versions keep theirs
+COMPARISON_FIELDS = tuple(name for name in KEY_FIELDS if name not in ("source_sha256", "driver", "unit"))
 
 
 class ResultsError(Error):
@@ -279,24 +126,24 @@ def sha256(value: Any) -> str:
 
 
 def _hash_fields(spec: Mapping[str, object], fields: tuple[str, ...]) -> str:
-    missing = [name for name in fields if name not in spec]
+    missing = [name for name in fields if name not in spec and name not in _WHERE_SET]
     if missing:
         raise ResultsError(f"the key needs {', '.join(missing)}: pass None where a field does not apply")
-    return sha256({name: spec[name] for name in fields})
+    return sha256({name: spec[name] for name in fields if name not in _WHERE_SET or spec.get(name) is not None})
 
 
 def resume_key(spec: Mapping[str, object]) -> str:
     """SHA-256 of the ``KEY_FIELDS`` of a spec or of a whole row; other row fields do not count.
 
-    All key fields must be there (None where one does not apply), and no unknown ones: a slip would let a stale result
-    pass. Raises ResultsError that names them.
+    All key fields but ``unit`` must be there (None where one does not apply), and no unknown ones: a slip would let a
+    stale result pass. Raises ResultsError that names them.
     """
     _reject_unknown(spec)
     return _hash_fields(spec, KEY_FIELDS)
 
 
 def comparison_key(spec: Mapping[str, object]) -> str:
-    """The resume key without driver and source: the same for one configuration across drivers and edits."""
+    """The resume key without driver, unit and source: the same for one configuration across drivers and edits."""
     _reject_unknown(spec)
     return _hash_fields(spec, COMPARISON_FIELDS)
 
@@ -338,16 +185,17 @@ def new_row(**fields: Unpack[Row]) -> Row:
     """A complete, valid row of plain values; fields not given are None.
 
     ``kind`` and ``status`` are required, and a ``reason`` unless the status is ok. Filled in where absent: schema,
-    time_utc, gpuopt_version, flags, and the identity (an environment's key is its env_hash). Raises ResultsError for an
-    unknown field, for a word outside ``WORDS`` and for values that JSON cannot hold.
+    time_utc, gpuopt_version, the core's commit, flags, and the identity (an environment's key is its env_hash). Raises
+    ResultsError for an unknown field, for a word outside ``WORDS`` and for values that JSON cannot hold.
     """
     _reject_unknown(fields)
     row = complete({name: plain(value) for name, value in fields.items()})
     row["schema"] = SCHEMA if row.get("schema") is None else row["schema"]
     row["gpuopt_version"] = row["gpuopt_version"] or _core.__version__
+    row["commit"] = row["commit"] or _core.__commit__ or None
     if row.get("time_utc") is None:
         now = datetime.datetime.now(datetime.timezone.utc)
-        row["time_utc"] = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        row["time_utc"] = utc_text(now)
     if row["schema"] != SCHEMA:
         raise ResultsError(f"schema={row['schema']!r}: this gpuopt writes rows of schema {SCHEMA}")
     for name, words in WORDS.items():
@@ -359,13 +207,20 @@ def new_row(**fields: Unpack[Row]) -> Row:
     return identify(row)
 
 
+def utc_text(time: datetime.datetime) -> str:
+    """A time in UTC as rows write it, to milliseconds; texts are in the order of the times."""
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def identify(row: Row) -> Row:
     """Fills in the identity of a complete row where it has none."""
     if row.get("key") is None:
         row["key"] = (row["kind"] == "environment" and row["env_hash"]) or _hash_fields(row, KEY_FIELDS)
     row["comparison_key"] = row["comparison_key"] or _hash_fields(row, COMPARISON_FIELDS)
     sentinel = row["order"] if row["role"] == "sentinel" else None
-    row["row_id"] = row["row_id"] or row_id(row["key"], row["block"], row.get("kind") or "search", sentinel)
+    made = row_id(row["key"], row["block"], row.get("kind") or "search", sentinel)
+    # A clone is of its baseline's key: a row beside the baseline's own.
+    row["row_id"] = row["row_id"] or (f"{made}:clone" if row["role"] == "clone" else made)
     return row
 
 

@@ -25,7 +25,9 @@ from gpuopt.lab.rows.groups import (
 )
 from gpuopt.lab.rows.paper_figures import paper_rank
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
-from gpuopt.lab.rows.schema import Kind, Role, Row, complete, number_of
+from gpuopt.lab.rows.row_fields import Kind, Role
+from gpuopt.lab.rows.schema import Row, complete
+from gpuopt.lab.rows.taken_over import TakenOver, taken_over
 from gpuopt.lab.timing import statistics
 
 if TYPE_CHECKING:
@@ -35,9 +37,10 @@ if TYPE_CHECKING:
 class ProblemInfo(TypedDict, total=False):
     """What a sweep says beside its rows, every key optional.
 
-    ``flops_counted`` is a phrase: which entries count as work. ``band`` is the noise of the baseline against itself, as
-    a fraction, where there are too few blocks to tell it. ``wall_s`` and ``harness_s`` are the seconds of the whole
-    sweep and those that the lab itself took.
+    ``flops_counted`` is a phrase: which entries count as work. ``band`` is the noise of the baseline against its clone,
+    where there are too few blocks to tell it. ``began_utc`` is when the run began: rows that are older were taken over
+    from an earlier one. ``wall_s`` and ``harness_s`` are the seconds of the whole sweep and those that the lab itself
+    took. ``could_show`` is a sentence: the smallest difference that identical kernels left to be seen here.
     """
 
     name: str
@@ -48,8 +51,10 @@ class ProblemInfo(TypedDict, total=False):
     footprint_bytes: int
     flops_counted: str
     band: float
+    began_utc: str
     wall_s: float
     harness_s: float
+    could_show: str
 
 
 def joined_info(infos: Sequence[ProblemInfo]) -> ProblemInfo:
@@ -61,6 +66,9 @@ def joined_info(infos: Sequence[ProblemInfo]) -> ProblemInfo:
     made: ProblemInfo = alike
     walls = [info["wall_s"] for info in infos if info.get("wall_s") is not None]
     harness = [info["harness_s"] for info in infos if info.get("harness_s") is not None]
+    began = [info["began_utc"] for info in infos if info.get("began_utc") is not None]
+    if len(began) == len(infos):
+        made["began_utc"] = min(began)
     if len(walls) == len(infos):
         made["wall_s"] = sum(walls)
     if len(harness) == len(infos):
@@ -125,10 +133,17 @@ class StudyRows:
         return [self._group(place, list(shown.values())) for place in in_order if place in places]
 
     def _group(self, place: Hashable, shown: list[Row]) -> Group:
-        blocks = [row for row in self.rows if row["kind"] == "block" and where(row) == place]
         rows = [row for row in shown if where(row) == place]
+        environments = {row["env_hash"] for row in rows}  # of a longer comparison in another one, blocks may be left
+        blocks = [
+            row
+            for row in self.rows
+            if row["kind"] == "block" and row["env_hash"] in environments and where(row) == place
+        ]
         beside = [row for row in self.rows if where(row, BESIDE) == where(rows[0], BESIDE)]
-        own = [number_of(row, "ratio") for row in blocks if row["role"] == "variant" and is_baseline(row, row)]
+        clones = [row for row in blocks if row["role"] == "clone"]
+        own = clones or [row for row in blocks if row["role"] == "variant" and is_baseline(row, row)]
+        aa = [ratio for row in own if (ratio := row["ratio"]) and ratio > 0]
         seen = {id(row): index for index, row in enumerate(rows)}
         rows.sort(key=lambda row: (SECTIONS.index(section(row)), paper_rank(row), seen[id(row)]))
         return Group(
@@ -136,7 +151,7 @@ class StudyRows:
             blocks=blocks,
             ceilings=[row for row in beside if row["role"] == "ceiling"],
             overheads=[row for row in beside if row["role"] == "overhead"],
-            band=statistics.aa_band(own) or self.problem_info.get("band") or 0.0,
+            band=statistics.aa_band(aa) or self.problem_info.get("band") or 0.0,
         )
 
     def best(self, role: Role = "variant", accuracy: str = "") -> Row | None:
@@ -189,6 +204,11 @@ class StudyRows:
     def of_problem(self, name: str) -> list[Row]:
         """The rows of one problem, its ceilings and launches among them."""
         return [row for row in self.rows if row["problem"] in (name, None)]
+
+    @property
+    def resumed(self) -> TakenOver | None:
+        """How much of the study an earlier run measured, and when; None where nothing, and for rows of a file."""
+        return taken_over(self.rows, self.problem_info.get("began_utc"))
 
     @property
     def harness(self) -> tuple[float, float] | None:

@@ -18,10 +18,16 @@ Forms = tuple[str, ...]
 ABSENT: Forms = ("-",)
 SEPARATOR = "  "
 NARROWEST, WIDEST, FALLBACK_WIDTH = 60, 120, 110
+ASYMMETRIC = 1.5  # of sides of an interval that differ by more, the wider does not stand for both
 TERA = 10_000  # GFLOP/s from which on rates are told in TFLOP/s
 
 
 # ---------------------------------------------------------------- numbers
+
+
+def percent_text(part: float) -> str:
+    """`1.2 %`, `34 %`, `150 %`, of a fraction."""
+    return f"{100 * part:.2g} %" if part < 0.995 else f"{100 * part:.0f} %"
 
 
 def significant(value: float | None, digits: int = 3) -> str:
@@ -42,21 +48,26 @@ def spread(
 ) -> Forms:
     """`mid` and its interval as (`mid [lo, hi]`, `mid ± half`, `mid`), with the digits that the interval supports.
 
-    At most `digits` significant digits, one more where the interval would read as zero. The wider side of an asymmetric
-    interval stands for both in the `±` form.
+    At most `digits` significant digits, one more where the interval would read as zero. The second form is the first
+    where one `±` would hide something: sides of which one is over 1.5 times the other, or as wide as the value.
     """
     if mid is None or not math.isfinite(mid):
         return ABSENT
     if lo is None or hi is None or not (math.isfinite(lo) and math.isfinite(hi)):
         return (f"{significant(mid)}{unit}",)
-    half = max(hi - mid, mid - lo)
-    places = _places(mid, half, digits)
-    bare = f"{mid:.{places}f}{unit}"
-    return (
-        f"{bare} [{lo:.{places}f}, {hi:.{places}f}]",
-        f"{bare} ± {half:.{places}f}",
-        bare,
-    )
+    sides = sorted((abs(hi - mid), abs(mid - lo)))
+    places = _places(mid, sides[1], digits)
+    bare = f"{_at(mid, places)}{unit}"
+    whole = f"{bare} [{_at(lo, places)}, {_at(hi, places)}]"
+    if sides[1] > ASYMMETRIC * sides[0] + 0.5 * 10.0**-places or sides[1] >= abs(mid):
+        return (whole, whole, bare)
+    return (whole, f"{bare} ± {sides[1]:.{places}f}", bare)
+
+
+def _at(value: float, places: int) -> str:
+    """The number with so many decimals, more where none but zeros would be left of it."""
+    least = -_magnitude(value) if value else 0
+    return f"{value:.{max(places, least)}f}"
 
 
 def byte_count(count: float) -> str:
@@ -72,6 +83,23 @@ def flop_rate(gflop_s: float) -> str:
 def quantity(count: float, unit: str) -> str:
     """`count` with a decimal prefix: `42.5 Mflop`."""
     return f"{_scaled(count)}{unit}"
+
+
+def wrapped(texts: Sequence[str], width: int | None = None, bullet: str = "- ") -> str:
+    """The texts as a list of lines of at most ``width`` characters (the terminal's when None); a number keeps its `%`
+    beside it."""
+    most = max(NARROWEST, terminal_width() if width is None else width)
+    return "\n".join(line for text in texts for line in folded(text, most, bullet, " " * len(bullet)))
+
+
+def folded(text: str, width: int, first: str = "", rest: str = "    ") -> list[str]:
+    """The text in lines of at most ``width`` characters that begin with ``first`` and ``rest``; what belongs to a sign
+    stays beside it."""
+    glue = "\N{NO-BREAK SPACE}"
+    for apart in (" %", "± ", "* ", "~ ", "? ", "= ", " @ "):
+        text = text.replace(apart, apart.replace(" ", glue))
+    lines = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest)
+    return [line.replace(glue, " ") for line in lines]
 
 
 def terminal_width() -> int:
@@ -157,10 +185,10 @@ class Sheet:
                 break
         else:
             table = self._table(level, max(map(len, table)) - width, width) if table else []
-        out = [part for line in self.header for part in textwrap.wrap(line, width, subsequent_indent="    ")]
+        out = [part for line in self.header for part in folded(line, width)]
         out += ["", *table] if self.sections else []
         for label, text in self.footers:
-            out += textwrap.wrap(f"{label}: {text}" if label else text, width, subsequent_indent="    ")
+            out += folded(f"{label}: {text}" if label else text, width)
         return "\n".join(out)
 
     def _table(self, level: int, excess: int = 0, width: int | None = None) -> list[str]:
@@ -199,7 +227,7 @@ class Sheet:
                 out.append(layout(cells))
                 if sentence and width:
                     inset = indent + "  "
-                    out += textwrap.wrap(sentence, width, initial_indent=inset, subsequent_indent=inset)
+                    out += folded(sentence, width, inset, inset)
         return [*out, rule]
 
     def html(self) -> str:

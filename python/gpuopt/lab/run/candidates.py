@@ -23,15 +23,20 @@ from gpuopt._core import (
     UnsupportedError,
 )
 from gpuopt.configuration import Configuration, accuracy
+from gpuopt.lab.device import source
 from gpuopt.lab.device.bandwidth import BandwidthTest, clock_step_ns
 from gpuopt.lab.device.environment import device_label
 from gpuopt.lab.rows.facts import Environment
-from gpuopt.lab.rows.schema import CacheState, Role, Row, Status, sha256
+from gpuopt.lab.rows.row_fields import CacheState, Role, Status
+from gpuopt.lab.rows.schema import Row, sha256
+from gpuopt.lab.run import clocks
+from gpuopt.lab.run.clocks import ByClock
 from gpuopt.lab.timing import samplers, verification
 from gpuopt.lab.timing.fields import Clock, Errors
 from gpuopt.lab.timing.protocol import PhaseTimer
 from gpuopt.lab.timing.samplers import Sampler
 from gpuopt.problem import AnyPeer, BoundPlan, Problem, Work, work_of
+from gpuopt.unit import unit_of
 
 
 def status_of(error: Exception) -> Status:
@@ -52,6 +57,12 @@ def failure(error: Exception) -> Row:
     return {"status": status_of(error), "reason": " ".join(str(error).split())[:600] or type(error).__name__}
 
 
+def may_fail(candidate: Candidate, error: Exception) -> bool:
+    """Whether the error is a finding about the candidate: one of OpenCL, of memory or of wrong values, or any error of
+    a peer. Any other error is a bug of ours."""
+    return candidate.role == "peer" or isinstance(error, (Error, MemoryError))
+
+
 @dataclass
 class Candidate:
     """Something to time, verified. ``fields`` go into each of its rows."""
@@ -64,6 +75,14 @@ class Candidate:
     work: Work = field(default_factory=Work)
     source: DeviceArray | None = None  # what it reads most; of a ceiling, whose data it reads, None for its own
     doubled: Prepared | None = None  # the same with twice the work
+    prepared: Prepared | None = None  # the plan behind it, whose buffers can be moved
+    by_clock: ByClock | None = None  # its samplers, where the device times it: calls and many peers have none
+
+    def use(self, clock: Clock) -> None:
+        """Times it by this clock from now on. Raises what its sampler raises."""
+        if self.by_clock is not None and clock != self.sampler.clock:
+            self.sampler = self.by_clock(clock)
+            self.fields["clock"] = self.sampler.clock
 
     @property
     def bytes(self) -> Mapping[str, float]:
@@ -75,10 +94,25 @@ class Candidate:
         return self.source is not None and other.source is not None and self.source.shares_memory(other.source)
 
 
+def rates(candidate: Candidate, median_ms: float) -> Row:
+    """GFLOP/s, GB/s and G results/s at this time, None for work that the candidate does not declare. Bytes are those
+    from memory, or those of the only class that is declared. Results are counted in the workload's own unit, else in
+    special functions."""
+    if median_ms <= 0:
+        return {}
+    moved = candidate.bytes.get("dram") or (next(iter(candidate.bytes.values())) if len(candidate.bytes) == 1 else None)
+    results = sum((candidate.work.get("counted") or candidate.work.get("special") or {}).values())
+    return {
+        "gop_s": results / median_ms * 1e-6 if results else None,
+        "gflop_s": flops / median_ms * 1e-6 if (flops := candidate.work.get("flops")) else None,
+        "gb_s": moved / median_ms * 1e-6 if moved else None,
+    }
+
+
 def environment_row(device: Device, facts: Environment) -> Row:
     """The row of kind environment of a run on ``device``."""
     row: Row = {"kind": "environment", "status": "ok", "environment": facts, "env_hash": facts["env_hash"]}
-    return row | {"device": device_label(device)}
+    return row | {"device": device_label(device), "unit": unit_of(device), "commit": source.commit()}
 
 
 def problem_fields(
@@ -97,8 +131,10 @@ def problem_fields(
         "device_type": device.type,
         "driver": device.driver,
         "platform": device.platform,
+        "unit": unit_of(device),
         "protocol": protocol,
         "env_hash": environment_hash,
+        "commit": source.commit(),
     }
 
 
@@ -122,7 +158,14 @@ def kernel_fields(prepared: Prepared) -> Row:
         "private_bytes": main["private_bytes"],
         "build_ms": sum(kernel["build_ms"] for kernel in kernels),
         "launches": sum(all(kernel["global_size"]) for kernel in kernels),
+        "in_turn": _in_turn(kernels),
     }
+
+
+def _in_turn(steps: Sequence[Mapping[str, Any]]) -> int:
+    """The launches of kernels, without copies, in the queue that has most of them."""
+    queues = [step["queue"] for step in steps if step["source_sha256"] is not None and all(step["global_size"])]
+    return max(map(queues.count, queues), default=0)
 
 
 def variant_candidate(
@@ -137,8 +180,9 @@ def variant_candidate(
 ) -> Candidate:
     """A configuration, built, bound and verified.
 
-    ``clock_of(fields)`` is the clock of stored rows that this one continues, None where there are none. Raises whatever
-    the problem, the build or the verification raises.
+    ``clock_of(fields)`` is the clock of stored rows that this one continues; None takes what fits it alone, until
+    :meth:`Candidate.use` gives it that of a comparison. Raises whatever the problem, the build or the verification
+    raises.
     """
     with phases("build and upload"):
         bound: BoundPlan = problem.prepare(configuration, device)
@@ -158,14 +202,17 @@ def variant_candidate(
         "special": work["special"] or None,
         "counted": dict(problem.counted) or None,
     }
+    by_clock = clocks.device_clocks(bound.prepared, clock_step_ns(device.index), flush)
     with phases("warm-up"):
-        sampler = samplers.device_sampler(bound.prepared, clock_step_ns(device.index), flush, clock_of(fields))
+        sampler = clocks.alone(by_clock, clock_of(fields))
     fields["clock"] = sampler.clock
 
     def check() -> None:
         verification.check_again(bound, problem, configuration)
 
-    return Candidate(str(configuration), "variant", fields, sampler, check, work, bound.prepared.source, bound.doubled)
+    made = Candidate(str(configuration), "variant", fields, sampler, check, work, bound.prepared.source, bound.doubled)
+    made.prepared, made.by_clock = bound.prepared, by_clock
+    return made
 
 
 def peer_candidate(
@@ -184,16 +231,25 @@ def peer_candidate(
         state = peer.prepare(problem)
     own_clock = peer.sample
 
-    def sampler_of(fields: Row) -> Sampler:
-        if own_clock is None:
+    def by_clock(clock: Clock | None) -> Sampler:
+        if own_clock is None or clock == "wall":
             return samplers.wall_sampler(lambda: peer.run(state), flush)
-        return samplers.queued_sampler(partial(own_clock, state), flush, clock_of(fields))
+        return samplers.queued_sampler(partial(own_clock, state), flush, clock)
 
     common = common | {"platform": peer.platform, "options": peer.platform}
     allowed = problem.tolerance if peer.tolerance is None else peer.tolerance(problem)
-    return _checked(
-        problem, "peer", peer.name, lambda: peer.fetch(peer.run(state)), sampler_of, common, phases, allowed
+    made = _checked(
+        problem,
+        "peer",
+        peer.name,
+        lambda: peer.fetch(peer.run(state)),
+        lambda fields: by_clock(clock_of(fields)),
+        common,
+        phases,
+        allowed,
     )
+    made.by_clock = None if own_clock is None else by_clock
+    return made
 
 
 def call_candidate(
@@ -240,7 +296,8 @@ def _checked(
 
 
 def overhead_candidate(device: Device, common: Row, phases: PhaseTimer, notes: list[str]) -> Candidate:
-    """The time of a launch: of the smallest read, queued back to back."""
+    """The time of a launch: of the smallest read, queued back to back whatever the comparison's clock, since events
+    hold no launch."""
     with phases("ceilings"):
         tests = BandwidthTest(device, 0, notes).candidates()
         reads = (found for found in tests if found[0].variant.startswith("read"))
@@ -251,7 +308,9 @@ def overhead_candidate(device: Device, common: Row, phases: PhaseTimer, notes: l
         sampler = samplers.device_sampler(prepared, clock_step_ns(device.index), None, "batch")
     fields = _microbench_fields(configuration, prepared, sampler, common, prepared.work["bytes"]["dram"])
     fields |= {"variant": "launch", "configuration": "launch"}
-    return Candidate("launch", "overhead", fields, sampler, lambda: None, work_of(prepared))
+    made = Candidate("launch", "overhead", fields, sampler, lambda: None, work_of(prepared))
+    made.prepared = prepared
+    return made
 
 
 def ceiling_candidates(
@@ -272,32 +331,39 @@ def ceiling_candidates(
     with phases("ceilings"):
         test = BandwidthTest.fitting(device, footprint_bytes, notes)
         found = sorted(test.candidates(), key=lambda item: -item[2])
+    step_ns = clock_step_ns(device.index)
     candidates = []
+
+    def add(
+        configuration: Configuration, prepared: Prepared, size: float, source: DeviceArray | None = None, of: str = ""
+    ) -> None:
+        by_clock = clocks.device_clocks(prepared, step_ns, flush)
+        with phases("ceilings"):
+            sampler = clocks.alone(by_clock)
+        fields = _microbench_fields(configuration, prepared, sampler, common, size)
+        label = str(configuration)
+        if of:
+            label = f"{configuration} of the data of {of}"
+            fields |= {"configuration": label, "params": {**configuration.parameters, "of": of}}
+        made = Candidate(label, "ceiling", fields, sampler, lambda: None, work_of(prepared), source)
+        made.prepared, made.by_clock = prepared, by_clock
+        candidates.append(made)
+
     for kind in ("read", "copy"):
         for configuration, prepared, _ in [item for item in found if item[0].variant.startswith(kind)][:keep]:
-            with phases("ceilings"):
-                sampler = samplers.device_sampler(prepared, clock_step_ns(device.index), flush)
-            fields = _microbench_fields(configuration, prepared, sampler, common, test.footprint_bytes)
-            candidates.append(
-                Candidate(str(configuration), "ceiling", fields, sampler, lambda: None, work_of(prepared))
-            )
+            add(configuration, prepared, test.footprint_bytes)
     reads = [configuration for configuration, _, _ in found if configuration.variant.startswith("read")]
     for variant in variants:
-        if variant.source is None or any(candidate.reads_what(variant) for candidate in candidates):
+        known = any(candidate.reads_what(variant) for candidate in candidates)
+        if variant.source is None or known or variant.role == "clone":
             continue
         for read in reads[:keep]:
             try:
                 with phases("ceilings"):
                     prepared = test.of_source(read, variant.source)
-                    sampler = samplers.device_sampler(prepared, clock_step_ns(device.index), flush)
+                add(read, prepared, variant.source.nbytes, variant.source, variant.label)
             except Error as error:  # no whole number of its vectors, say: the others stand
                 notes.append(f"{read} of the data of {variant.label} is no ceiling: {error}")
-                continue
-            fields = _microbench_fields(read, prepared, sampler, common, variant.source.nbytes)
-            label = f"{read} of the data of {variant.label}"
-            fields |= {"configuration": label, "params": {**read.parameters, "of": variant.label}}
-            work = work_of(prepared)
-            candidates.append(Candidate(label, "ceiling", fields, sampler, lambda: None, work, variant.source))
     if not candidates:
         raise Error(f"no bandwidth kernel runs on {device.name}: there is no ceiling to hold a bound against")
     return candidates

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from gpuopt._core import Device
+from gpuopt.lab.timing.samplers import PeerTimes
 
 
 def on_gpu(gpu: int) -> AbstractContextManager[Any]:
@@ -19,6 +22,77 @@ def on_gpu(gpu: int) -> AbstractContextManager[Any]:
 
     context: AbstractContextManager[Any] = cupy.cuda.Device(gpu)
     return context
+
+
+QUEUED_RUNS = 128  # behind one spin: a queue holds about a thousand launches, and a run may be several
+SPINS = 4  # of one group of runs at most: each longer than what queuing took the host before
+LONGEST_S = 0.05  # of a spin
+CYCLES_A_SECOND = 4e9  # twice what GPUs have: a spin that is too long costs its time alone
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What timing needs of a library: ``spin(cycles)`` queues a kernel that waits, ``event()`` makes an event with the
+    methods ``record`` and ``synchronize``, ``passed(event)`` tells whether the device has reached it, and
+    ``elapsed_ms(start, stop)`` the time between two."""
+
+    spin: Callable[[int], object]
+    event: Callable[[], Any]
+    passed: Callable[[Any], bool]
+    elapsed_ms: Callable[[Any, Any], float]
+
+
+def sample_behind_a_spin(stream: Stream, run: Callable[[], object], count: int, batch: int) -> PeerTimes:
+    """``count`` times in ms a run, each of ``batch`` runs that were all queued while the device still waited: between
+    their events lie the runs and a gap for each, and none of the host's launches. The flag ``launch_inside`` says that
+    the host stayed slower than the longest wait."""
+    times = PeerTimes()
+    queuing = Queuing()
+    for _ in range(count):
+        times.start_s.append(time.perf_counter())
+        total_ms = 0.0
+        for first in range(0, batch, QUEUED_RUNS):
+            elapsed_ms, apart = _behind_a_spin(stream, run, min(QUEUED_RUNS, batch - first), queuing)
+            total_ms += elapsed_ms
+            if not apart and "launch_inside" not in times.flags:
+                times.flags.append("launch_inside")
+        times.append(total_ms / batch)
+    return times
+
+
+@dataclass
+class Queuing:
+    """What queuing took the host: the seconds of a run, as last seen, and whether runs wait for the device themselves,
+    so that the longer the spin, the longer queuing takes, and no spin helps."""
+
+    run_s: float = 0.0
+    waits: bool = False
+
+
+def _behind_a_spin(stream: Stream, run: Callable[[], object], runs: int, queuing: Queuing) -> tuple[float, bool]:
+    """Milliseconds of so many runs, and whether all were queued before the first began."""
+    outlasted = 0  # spins that queuing took longer than
+    for _ in range(1 if queuing.waits else SPINS):
+        wait_s = 0.0 if queuing.waits else min(2e-4 + 2 * runs * queuing.run_s, LONGEST_S)
+        stream.spin(int(wait_s * CYCLES_A_SECOND))
+        begin = time.perf_counter()
+        start, stop = stream.event(), stream.event()
+        start.record()
+        for _ in range(runs):
+            run()
+        stop.record()
+        apart = not stream.passed(start)
+        spent_s = time.perf_counter() - begin
+        queuing.run_s = spent_s / runs
+        stop.synchronize()
+        elapsed_ms = float(stream.elapsed_ms(start, stop))
+        if apart:
+            break
+        outlasted += spent_s >= wait_s
+        queuing.waits = queuing.waits or (outlasted > 1 and wait_s == LONGEST_S)
+        if queuing.waits:
+            break
+    return elapsed_ms, apart
 
 
 @dataclass(frozen=True)
@@ -36,19 +110,31 @@ def cupy_run(product: CupyProduct) -> Any:
 
 
 def cupy_sample(product: CupyProduct, count: int, batch: int) -> list[float]:
+    """Times of products, as :func:`sample_behind_a_spin` takes them."""
     import cupy
 
-    times = []
     with on_gpu(product.gpu):
-        for _ in range(count):
-            start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-            start.record()
-            for _ in range(batch):
-                product.left @ product.right
-            stop.record()
-            stop.synchronize()
-            times.append(float(cupy.cuda.get_elapsed_time(start, stop)) / batch)
-    return times
+        stream = Stream(
+            spin=lambda cycles: _cupy_spin(product.gpu)((1,), (1,), (cycles,)),
+            event=cupy.cuda.Event,
+            passed=lambda event: bool(event.done),
+            elapsed_ms=cupy.cuda.get_elapsed_time,
+        )
+        return sample_behind_a_spin(stream, lambda: product.left @ product.right, count, batch)
+
+
+SPIN = """extern "C" __global__ void spin(long long cycles) {
+    const long long begin = clock64();
+    while (clock64() - begin < cycles) {}
+}"""
+
+
+@cache
+def _cupy_spin(gpu: int) -> Any:
+    """A kernel that waits so many clock cycles, built for the current device, which has this number."""
+    import cupy
+
+    return cupy.RawKernel(SPIN, "spin")
 
 
 def cupy_fetch(result: Any) -> np.ndarray:
@@ -80,18 +166,16 @@ def cupy_device(device: Device, notes: list[str]) -> int | None:
 
 
 def torch_sample(run: Callable[[], Any], count: int, batch: int) -> list[float]:
+    """Times of ``run``, as :func:`sample_behind_a_spin` takes them."""
     import torch
 
-    times = []
-    for _ in range(count):
-        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        for _ in range(batch):
-            run()
-        stop.record()
-        stop.synchronize()
-        times.append(float(start.elapsed_time(stop)) / batch)
-    return times
+    stream = Stream(
+        spin=torch.cuda._sleep,
+        event=lambda: torch.cuda.Event(enable_timing=True),
+        passed=lambda event: bool(event.query()),
+        elapsed_ms=lambda start, stop: start.elapsed_time(stop),
+    )
+    return sample_behind_a_spin(stream, run, count, batch)
 
 
 def torch_sees(device: Device, notes: list[str]) -> bool:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol as Interface
 
-from gpuopt._core import Device, Error, ParameterError
-from gpuopt.lab.device.bandwidth import clock_step_ns
-from gpuopt.lab.device.environment import device_label, device_state, environment
+from gpuopt._core import Device, Error, ParameterError, Prepared
+from gpuopt.lab.device import source
+from gpuopt.lab.device.bandwidth import clock_step_ns, timer_notes
+from gpuopt.lab.device.conditions import Sampler
+from gpuopt.lab.device.environment import device_label, environment
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import Row, resume_key, time_ms
@@ -74,6 +76,9 @@ class Question(Interface):
     def candidate(self, run: SurveyRun) -> Candidate:
         """Built, bound and verified. Raises the error that prevents the run."""
 
+    def plan(self, run: SurveyRun) -> Prepared:
+        """The candidate's timed plan alone, unverified, with buffers of its own. Raises what building it raises."""
+
     @classmethod
     def release(cls) -> None:
         """Lets go of what is held for the next question of this kind."""
@@ -86,15 +91,19 @@ class SurveyRun:
         self.workload = workload
         self.device, self.protocol, self.recorder = device, protocol, recorder
         self.phases = PhaseTimer()
+        self.conditions = Sampler(device)
         facts = environment(device)
         self.env_hash = facts["env_hash"]
         recorder.keep(environment_row(device, facts))
+        recorder.notes += timer_notes(device)
         self.common: Row = {
             "workload": workload,
             "device": device_label(device),
             "device_type": device.type,
             "driver": device.driver,
             "platform": device.platform,
+            "unit": facts["unit"],
+            "commit": source.commit(),
             "protocol": protocol.name,
             "env_hash": self.env_hash,
         }
@@ -116,12 +125,11 @@ class SurveyRun:
         with self.phases("warm-up"):
             warmed = samplers.warm_up(candidate.sampler, self.protocol)
         with self.phases("samples"):
-            taken = samplers.search_samples(candidate.sampler, self.protocol)
+            taken, state = self.conditions.watched(lambda: samplers.search_samples(candidate.sampler, self.protocol))
             doubled = self.doubled(candidate) if candidate.doubled is not None else None
         with self.phases("verify"):
             candidate.check()
-        state = device_state(self.device)
-        row: Row = {**timed(candidate, taken, throttled(state)), **state}
+        row: Row = {**timed(candidate, taken, throttled(state)), **state, **self.conditions.note()}
         if doubled is not None:
             row["doubled"] = doubled.median
             if doubled.hi < 2 * (1 - DOUBLE_BAND) or doubled.lo > 2 * (1 + DOUBLE_BAND):
@@ -143,8 +151,9 @@ class SurveyRun:
         return statistics.ratio_ci(ratios)
 
     def study(self, name: str, interrupted: bool) -> Study:
-        self.recorder.note_other_environments(self.env_hash)
+        self.recorder.note_earlier_runs()
         info: ProblemInfo = {"name": name, "workload": self.workload, "wall_s": self.phases.wall_s}
+        info["began_utc"] = self.recorder.began_utc
         info["harness_s"] = self.phases.harness_s
         notes = list(dict.fromkeys(self.recorder.notes))
         if interrupted:

@@ -13,12 +13,14 @@ from pathlib import Path
 from gpuopt import configuration as tables
 from gpuopt._core import Device, Error, ParameterError
 from gpuopt.configuration import Configuration
-from gpuopt.lab.device import bounds, caches
+from gpuopt.lab.device import aa_record, bounds, caches
 from gpuopt.lab.device import profile as profiles
+from gpuopt.lab.device.bandwidth import timer_notes
 from gpuopt.lab.device.environment import environment
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder
-from gpuopt.lab.rows.schema import CacheState, Kind, Role, Row, resume_key, time_ms
+from gpuopt.lab.rows.row_fields import CacheState, Kind, Role
+from gpuopt.lab.rows.schema import Row, resume_key, time_ms
 from gpuopt.lab.rows.study_rows import ProblemInfo
 from gpuopt.lab.run.blocks import Comparison, timed
 from gpuopt.lab.run.candidates import (
@@ -33,11 +35,13 @@ from gpuopt.lab.run.candidates import (
     variant_candidate,
 )
 from gpuopt.lab.run.search import search
+from gpuopt.lab.run.sentinels import baseline_of
 from gpuopt.lab.run.wanted import Named, Wanted, pick_finalists, what_to_measure
 from gpuopt.lab.timing import samplers
+from gpuopt.lab.timing.fields import Clock
 from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer, Protocol
 from gpuopt.lab.timing.samplers import HOPELESS
-from gpuopt.problem import AnyPeer, Problem
+from gpuopt.problem import AnyPeer, Problem, own_inputs
 from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
 
@@ -75,8 +79,9 @@ def sweep(
         None leaves the caches as repeated runs find them (rows say ``hot`` or ``large``); ``"cold"`` flushes them
         before every sample.
     store
-        A JSON-lines file. Stored rows are not measured again while kernel, options, device, driver and problem are the
-        same; an interrupted sweep goes on where it stopped.
+        A JSON-lines file. Stored rows are not measured again while kernel, options, device, driver, problem and
+        environment are the same; an interrupted sweep goes on where it stopped. Notes and header say what was taken
+        over and from when, and what another environment measured, which is never continued.
     tunable_only
         Whether the search skips configurations that the problem excludes from plain calls.
 
@@ -115,6 +120,7 @@ class SweepRun:
     common: Row = field(default_factory=Row)  # the fields that all rows share
     profile: profiles.Profile | None = None
     flush: Callable[[], None] | None = None  # empties the caches before each sample of a cold sweep
+    search_clock: Clock | None = None  # of all configurations that a search measures alone: their times are compared
     bound_by: str = "dram"  # the memory whose bandwidth is measured beside the variants
     candidates: list[Candidate] = field(default_factory=list)
     band: float | None = None
@@ -138,6 +144,7 @@ class SweepRun:
     def start(self, cache: str | None) -> None:
         """Notes the environment and the cache state, and makes the flush of a cold sweep."""
         facts = environment(self.device)
+        self.recorder.notes += timer_notes(self.device)
         self.profile = profiles.stored(self.device)
         if self.profile is None:
             self.recorder.notes.append(
@@ -166,6 +173,7 @@ class SweepRun:
         if not any(candidate.role == "variant" for candidate in self.candidates):
             self.recorder.notes.append("no variant of this workload runs here; the rows say why")
             return
+        self.add_clone(finalists, bar)
         bar.say("ceilings")
         self.add_ceilings()
         comparison = Comparison(
@@ -196,6 +204,25 @@ class SweepRun:
             self.candidates.append(overhead_candidate(self.device, self.common, self.phases, notes))
         except Error as error:
             notes.append(f"the time of a launch could not be measured: {error}")
+
+    def add_clone(self, finalists: Sequence[Named], bar: Bar) -> None:
+        """The baseline a second time, with an output and inputs of its own: how far two of a kind are apart is what a
+        comparison cannot tell."""
+        baseline = baseline_of(self.candidates)
+        named = next(each for each in finalists if str(each.configuration) == baseline.label)
+        bar.say(f"{baseline.label} again")
+        try:
+            with own_inputs():
+                clone = self.variant(named)
+            clone.role = "clone"
+            with self.phases("warm-up"):
+                clone.fields["warmup_ms"] = samplers.warm_up(clone.sampler, self.protocol)
+            self.candidates.append(clone)
+        except (Error, MemoryError) as error:
+            self.recorder.notes.append(
+                f"no second {baseline.label} with buffers of its own could be made, so the noise of a ratio is told "
+                f"without the effect of where they lie: {error}"
+            )
 
     def variant(self, named: Named) -> Candidate:
         return variant_candidate(
@@ -277,6 +304,8 @@ class SweepRun:
         bar.say(str(named.configuration))
         try:
             candidate = self.variant(named)
+            self.search_clock = self.search_clock or candidate.sampler.clock
+            candidate.use(self.search_clock)
             row = self.recorder.found(resume_key(candidate.fields)) or self.searched(candidate, hopeless_ms)
             return time_ms(row) if row["status"] == "ok" else None
         except Error as error:
@@ -298,7 +327,7 @@ class SweepRun:
 
     def study(self) -> Study:
         """The rows that were found, together with facts of the problem."""
-        self.recorder.note_other_environments(self.common.get("env_hash"))
+        self.recorder.note_earlier_runs()
         info: ProblemInfo = {
             "name": self.problem.name,
             "workload": self.problem.workload,
@@ -307,11 +336,14 @@ class SweepRun:
             "seed": self.problem.seed,
             "footprint_bytes": self.problem.footprint_bytes,
             "flops_counted": self.problem.flops_counted,
+            "began_utc": self.recorder.began_utc,
             "wall_s": self.phases.wall_s,
             "harness_s": self.phases.harness_s,
         }
         if self.band is not None:
             info["band"] = self.band
+        if (identical := aa_record.last(self.device)) is not None:
+            info["could_show"] = identical.sentence()
         notes = list(dict.fromkeys(self.recorder.notes))
         if self.interrupted:
             notes.append("interrupted: what was finished is here and in the file; the same call goes on from there")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +16,17 @@ from gpuopt._core import Device, Error, ParameterError
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows.ratios import Ratio, ratio_between
+from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.ratios import Ratio, by_block, ratio_between
 from gpuopt.lab.rows.schema import Row, levels, time_ms
 from gpuopt.lab.rows.table import spread
 from gpuopt.lab.run.sweep import sweep
 from gpuopt.lab.run.wanted import fitting_variants
+from gpuopt.lab.timing import statistics
 from gpuopt.problem import Problem
 from gpuopt.records import Record
 from gpuopt.selection import Selector, select
+from gpuopt.unit import unit_of
 
 InputProperties = frozenset[str]  # those that an input has
 
@@ -32,7 +35,9 @@ InputProperties = frozenset[str]  # those that an input has
 class Choice:
     """The configuration chosen for inputs that have ``input_properties``; ``row`` is its summary.
 
-    ``before`` is the summary of what a plain call used until now, ``ratio`` the new time divided by the old one.
+    ``before`` is the summary of what a plain call used until now, ``ratio`` the new time divided by the old one. What
+    was used stays unless another is FAST against it: ``rival`` is then the fastest of the others, with its ratio, if it
+    was faster by its median.
     """
 
     configuration: Configuration
@@ -41,6 +46,7 @@ class Choice:
     previous: Configuration
     before: Row | None
     ratio: Ratio | None
+    rival: tuple[Configuration, Ratio] | None = None
 
     def __str__(self) -> str:
         inputs = f"{' and '.join(sorted(self.input_properties))} inputs" if self.input_properties else "any input"
@@ -48,13 +54,22 @@ class Choice:
 
     def _gain(self) -> str:
         if self.configuration == self.previous:
-            return "a plain call used it before, too"
+            stays = "a plain call used it before, too"
+            if self.rival is None:
+                return stays
+            name, ratio = self.rival
+            return f"{stays}; {name} is not certified to be faster (ratio of times {ratio.slowdown})"
         if self.before is None or self.ratio is None:
             return f"a plain call used {self.previous} until now, which gave no time here"
         against = f"{self.previous}, {_time(self.before)}, which a plain call used until now"
-        if self.ratio.verdict == "FAST":
-            return f"{self.ratio.speedup} faster than {against}"
-        return f"no gain is claimed (ratio of times {self.ratio.slowdown}) over {against}"
+        return f"{self.ratio.speedup} faster than {against}"
+
+    def gain(self) -> Record | None:
+        """What is recorded of the gain: over what, and how many times faster, with the interval; None without one."""
+        if self.configuration == self.previous or self.ratio is None or not (self.ratio.lo and self.ratio.hi):
+            return None
+        speedup = {"mid": 1 / self.ratio.mid, "lo": 1 / self.ratio.hi, "hi": 1 / self.ratio.lo}
+        return {"over": str(self.previous)} | {name: float(f"{value:.4g}") for name, value in speedup.items()}
 
 
 class Tuned(Study):
@@ -97,7 +112,8 @@ def tune(
     The fastest correct configuration that leaves the accuracy alone, or has the precision that the problem asks for, is
     stored for inputs of its own kind (a symmetric matrix, where its variant needs one), and the fastest among variants
     that run on any input for the others; the problem's own ``input_properties`` limit both. What a plain call used
-    until now is measured in the same blocks. Rows go to ``store``, by default a file beside the records, and the same
+    until now is measured in the same blocks, and stays unless another is FAST against it, all of them held against it
+    together. Rows go to ``store``, by default a file beside the records, and the same
     call goes on where an interrupted one stopped. After an interrupt, or where nothing ran, nothing is stored. The
     other parameters are those of :func:`sweep`.
     """
@@ -126,28 +142,36 @@ def tune(
     tuned = Tuned(study, choices)
     record = functools.partial(_record, problem, chosen, rows_file)
     try:
-        tuned.store(workload, [record(choice.configuration, choice.input_properties) for choice in choices])
+        tuned.store(workload, [record(choice, choice.input_properties) for choice in choices])
         if _resolved(problem, chosen, held) != choices[0].configuration:
-            tuned.store(
-                workload, [record(choices[0].configuration, held)]
-            )  # a record of more properties stands before it
+            tuned.store(workload, [record(choices[0], held)])  # a record of more properties stands before it
     except Error as error:
         tuned.not_stored(str(error))
     return tuned
 
 
 def _record(
-    problem: Problem, device: Device, evidence: Path, configuration: Configuration, input_properties: InputProperties
+    problem: Problem, device: Device, evidence: Path, choice: Choice, input_properties: InputProperties
 ) -> Record:
-    """The record that makes plain calls on this device use the configuration for inputs with these properties."""
-    match = {"name": device.name, "platform": device.platform, "type": device.type, "dtype": problem.dtype.name}
+    """The record that makes plain calls on this device use the choice for inputs with these properties. What stays
+    keeps the gain that it once brought."""
+    configuration = choice.configuration
+    match: Record = {"name": device.name, "platform": device.platform, "type": device.type, "dtype": problem.dtype.name}
+    match = match | dict(problem.input_properties) | dict.fromkeys(sorted(input_properties), True)
+    gain = choice.gain()
+    if gain is None:
+        same = {"match": match, "variant": configuration.variant, "parameters": configuration.parameters}
+        earlier = (old for old in tuned_records.user_records(problem.workload) if old | same == old)
+        gain = next((old.get("gain") for old in earlier), None)
     return {
-        "match": match | dict(problem.input_properties) | dict.fromkeys(sorted(input_properties), True),
+        "match": match,
         "variant": configuration.variant,
         "parameters": configuration.parameters,
         "evidence": str(evidence.absolute()),
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "driver": device.driver,
+        "unit": unit_of(device),
+        **({"gain": gain} if gain else {}),
     }
 
 
@@ -206,15 +230,37 @@ def _choices(
     ranked = sorted(standard, key=lambda configuration: time_ms(compared[configuration]))
     general = [configuration for configuration in ranked if not needs[configuration.variant]]
 
-    def choice(configuration: Configuration, inputs: InputProperties) -> Choice:
-        row, before = compared[configuration], compared.get(used[inputs])
-        ratio = ratio_between(groups[0], row, before) if before else None
-        return Choice(configuration, needs[configuration.variant], row, used[inputs], before, ratio)
+    def choice(ranked: Sequence[Configuration], inputs: InputProperties) -> Choice:
+        previous = used[inputs]
+        before = compared.get(previous)
+        if before is None or previous not in ranked:
+            return Choice(ranked[0], needs[ranked[0].variant], compared[ranked[0]], previous, before, None)
+        faster = _faster(groups[0], {c: compared[c] for c in ranked if c != previous}, before)
+        chosen = next((c for c in ranked if c in faster), previous)
+        ratio = ratio_between(groups[0], compared[chosen], before)
+        rival = None
+        if chosen == previous != ranked[0]:
+            rival = ranked[0], ratio_between(groups[0], compared[ranked[0]], before)
+        return Choice(chosen, needs[chosen.variant], compared[chosen], previous, before, ratio, rival)
 
-    found = [choice(ranked[0], held)] if ranked else []
+    found = [choice(ranked, held)] if ranked else []
     if found and found[0].input_properties and general:
-        found.append(choice(general[0], frozenset()))
+        found.append(choice(general, frozenset()))
     return found
+
+
+def _faster(group: Group, others: Mapping[Configuration, Row], before: Row) -> set[Configuration]:
+    """Those of ``others`` that are FAST against the row ``before``, by their ratios in common blocks. The verdicts
+    allow for their number: of many equal ones, some look faster."""
+    own = by_block(group, before, "ratio")
+    ratios = {}
+    for configuration, row in others.items():
+        blocks = by_block(group, row, "ratio")
+        common = [blocks[block] / own[block] for block in sorted(blocks.keys() & own.keys())]
+        if common:
+            ratios[str(configuration)] = common
+    words = statistics.verdicts(ratios, group.band)
+    return {configuration for configuration in others if words.get(str(configuration)) == "FAST"}
 
 
 def _time(row: Row) -> str:

@@ -135,7 +135,7 @@ def skipped_text(failed: list[Row], doubted: Sequence[Row] = ()) -> str:
     """`3 points unsupported: needs images`, a part a status, with the commonest reason; ``doubted`` are good rows that
     are flagged suspicious, and left out for that."""
     told = [(str(row["status"]), str(row["reason"] or "no reason given")) for row in failed]
-    told += [("suspicious", "twice the trips did not take twice the time") for _ in doubted]
+    told += [("suspicious", "the rate depends on the number of trips") for _ in doubted]
     parts = []
     for status in dict.fromkeys(status for status, _ in told):
         reasons = Counter(reason for word, reason in told if word == status)

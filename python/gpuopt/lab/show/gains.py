@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 
 from gpuopt import labels, papers
 from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -166,11 +167,6 @@ def ends_of(gain: Ratio) -> tuple[float, float, float]:
     """How many times as fast: low, middle, high."""
     mid = 1 / gain.mid
     return (1 / gain.hi, mid, 1 / gain.lo) if gain.lo and gain.hi else (mid, mid, mid)
-
-
-def step_name(workload: str, preset: str) -> str:
-    """What a paper's step is called in a picture."""
-    return labels.of(workload).steps.get(preset) or preset.removeprefix("paper:").replace("_", " ")
 
 
 def called(workload: str) -> str:

@@ -22,11 +22,13 @@ from gpuopt.lab.rows.groups import (
     counted_unit,
     section,
     section_title,
+    share_of_bound,
 )
 from gpuopt.lab.rows.paper_figures import paper_figure
 from gpuopt.lab.rows.schema import Number, Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA, joined, significant
+from gpuopt.lab.show.header import cache_words, title
 from gpuopt.lab.show.style import (
     BAR_HEIGHT,
     BEYOND,
@@ -51,7 +53,6 @@ from gpuopt.lab.show.style import (
     error_sides,
     failure_text,
 )
-from gpuopt.lab.show.tables import cache_words
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -109,12 +110,12 @@ def _panels(whole: SubFigure, group: Group, height: float) -> None:
     ratios = [height - CAPTION_INCHES, CAPTION_INCHES]
     part, foot = whole.subfigures(2, 1, squeeze=False, height_ratios=ratios)[:, 0]
     foot.text(0.012, 0.6, _caption(group), fontsize=8, color=FAINT, va="center")
-    shares = any(row["pct_bound"] is not None or paper_figure(row) is not None for row in group.rows)
+    shares = any(share_of_bound(row) is not None or paper_figure(row) is not None for row in group.rows)
     left, *rest = part.subplots(1, 2 if shares else 1, squeeze=False, width_ratios=[1.75, 1] if shares else [1])[0]
     handles = _bars(left, group)
     for right in rest:
         handles += _shares(right, group)
-    part.suptitle(_title(group), fontsize=12, fontweight="bold", x=0.01, ha="left", color=INK)
+    part.suptitle(title(group), fontsize=12, fontweight="bold", x=0.01, ha="left", color=INK)
     part.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=8.5, frameon=False, columnspacing=1.4)
 
 
@@ -188,7 +189,7 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
     limit = max(100.0, min(max(modelled, default=0.0), FARTHEST))
     side: list[tuple[float, str, str, str]] = []
     for row, y in zip(group.rows, places, strict=True):
-        share = row["pct_bound"] if row["status"] == "ok" else None
+        share = share_of_bound(row) if row["status"] == "ok" else None
         if share is not None:
             colour = COLOURS[section(row)]
             low, high = row["pct_lo"] or share, row["pct_hi"] or share
@@ -216,7 +217,7 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
     bar_axes(ax, places)
     ax.set_xlabel("percent of the step's own bound", fontsize=9)
     handles: list[Artist] = []
-    if any(row["pct_bound"] is not None for row in group.rows):
+    if any(share_of_bound(row) is not None for row in group.rows):
         handles.append(Line2D([], [], color=FAINT, linestyle="none", label="share of bound, here", **DOT))
     if modelled:
         handles.append(Line2D([], [], label="share of the no-cache bound, here", **FLAT))
@@ -329,10 +330,6 @@ def _usual(group: Group) -> list[str]:
 
 def _height(group: Group) -> float:
     return 2.5 + ROW_INCHES * (len(group.rows) + SECTION_GAP * (len({section(row) for row in group.rows}) - 1))
-
-
-def _title(group: Group) -> str:
-    return f"{group.first['workload'] or ''}: {group.problem}, {group.dtype}".strip(": ,")
 
 
 def _caption(group: Group) -> str:

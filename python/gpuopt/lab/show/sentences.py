@@ -1,21 +1,34 @@
 """One sentence a step: what its numbers show, and no more than they show.
 
-A cause is named only where the declared bytes, the bound and the interval of the ratio carry it; the words SAME and
-AMBIGUOUS of the verdict come first, and then nothing is explained.
+A cause is named only where the declared bytes, the bound and the interval of the ratio carry it. Verdicts come first;
+they are the table's, or adjusted over all pairs that are told, and where there is none nothing is explained.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gpuopt import labels, papers
-from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, counted_unit, uncached_gflop_s
+from gpuopt.lab.rows.groups import (
+    CALLS,
+    OURS,
+    PAPER,
+    PEERS,
+    ROUNDED,
+    Group,
+    counted_unit,
+    section,
+    share_of_bound,
+    uncached_gflop_s,
+)
+from gpuopt.lab.rows.pairs import Told, told_of
 from gpuopt.lab.rows.paper_figures import paper_figure
-from gpuopt.lab.rows.ratios import Ratio, ratio_between
+from gpuopt.lab.rows.ratios import Ratio
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import byte_count, flop_rate, joined, significant, spread
-from gpuopt.lab.timing import statistics
+from gpuopt.lab.show.wording import NO_VERDICT, compared
 
 # What a bound's resource is called in a sentence; any other word is "this device's measured <word> ceiling".
 RESOURCES = {
@@ -24,6 +37,7 @@ RESOURCES = {
     "read": "the read bandwidth measured here",
     "copy": "the copy bandwidth measured here",
     "launch": "the time of an empty launch",
+    "launches": "the time of its launches",
 }
 
 BYTES = {"requested": "asked for by the inner loop"}  # what a class of bytes is called, where not by its name
@@ -42,7 +56,8 @@ SAME_BYTES = 0.005  # declared bytes closer than this are called the same
 def sentences(study: StudyRows) -> list[str]:
     """A sentence for each summary row, in reading order; with several groups each names what sets its own apart."""
     groups = study.groups()
-    parts = [_facts(group) for group in groups]
+    alike = len({group.subject for group in groups}) < len({(group.subject, group.sizes) for group in groups})
+    parts = [_facts(group, alike) for group in groups]
     apart = [index for index, values in enumerate(zip(*parts, strict=True)) if len(set(values)) > 1]
     out = []
     for group, part in zip(groups, parts, strict=True):
@@ -51,58 +66,104 @@ def sentences(study: StudyRows) -> list[str]:
     return out
 
 
-def _facts(group: Group) -> tuple[str, ...]:
-    """What may set a group apart from others."""
+def _facts(group: Group, by_sizes: bool) -> tuple[str, ...]:
+    """What may set a group apart from others; its sizes in full where names do not tell sizes apart."""
     row = group.first
     return (
         group.device,
         f"driver {row['driver']}",
-        group.problem,
-        group.sizes,
+        group.subject,
+        group.sizes if by_sizes else "",
         group.dtype,
         f"cache state {group.cache_state}",
         f"protocol {row['protocol']}",
     )
 
 
-def _group(group: Group) -> list[str]:
+@dataclass(frozen=True)
+class Step:
+    """A row and what it is held against: the row's own step before it, or the fastest so far, in the role ``role``.
+    ``outside`` is a call or a peer."""
+
+    row: Row
+    reference: Row | None
+    role: str = ""
+    outside: bool = False
+
+
+def steps_of(group: Group) -> list[Step]:
+    """Every row of the group with what a sentence holds it against, in reading order."""
     out = []
     before: dict[str, Row] = {}  # by paper: the step that the next one goes on from
     for row in group.section(PAPER):
         paper = papers.paper_of(str(row["workload"]), str(row["preset"]))
         key = paper.key if paper else ""
-        out.append(_sentence(group, row, before.get(key)))
+        out.append(Step(row, before.get(key)))
         if row["status"] == "ok" and (key not in before or paper is None or paper.ladder):
             before[key] = row
-    reference = _fastest(group.section(PAPER))
+    reference = fastest(group.section(PAPER))
     role = "the fastest of the paper's steps" if reference else ""
     for row in group.section(OURS):
-        out.append(_sentence(group, row, reference, role))
+        out.append(Step(row, reference, role))
         if row["status"] == "ok":
             reference, role = reference or row, ""  # the role is told once
-    best, role = _fastest([*group.section(PAPER), *group.section(OURS)]), "the fastest variant here"
+    best, role = fastest([*group.section(PAPER), *group.section(OURS)]), "the fastest variant here"
     role += " at full accuracy" if group.section(ROUNDED) else ""
-    for row in group.section(ROUNDED):
-        out.append(_sentence(group, row, best, role) + _rounding(row))
-        role = "" if row["status"] == "ok" else role
-    for row in [*group.section(CALLS), *group.section(PEERS)]:
-        out.append(_sentence(group, row, best, role, outside=True) + _against_peers(group, row))
-        role = "" if row["status"] == "ok" else role
+    for name in (ROUNDED, CALLS, PEERS):
+        for row in group.section(name):
+            out.append(Step(row, best, role, name != ROUNDED))
+            role = "" if row["status"] == "ok" else role
     return out
 
 
-def _sentence(group: Group, row: Row, reference: Row | None, role: str = "", *, outside: bool = False) -> str:
+def family(group: Group) -> list[tuple[Step, Told | None]]:
+    """The steps with what is told of each pair, verdicts adjusted over all of them; None where there is no pair."""
+    steps = steps_of(group)
+    paired = [step for step in steps if step.reference is not None and step.row["status"] == "ok"]
+    told = told_of(group, [(step.row, step.reference) for step in paired if step.reference is not None])
+    by_row = {id(step.row): each for step, each in zip(paired, told, strict=True)}
+    return [(step, by_row.get(id(step.row))) for step in steps]
+
+
+def _group(group: Group) -> list[str]:
+    calls = [row for row in group.section(CALLS) if row["status"] == "ok"]
+    peers = [row for row in group.section(PEERS) if row["status"] == "ok"]
+    pairs = [(call, peer) for call in calls for peer in peers if peer["clock"] == call["clock"]]
+    outside = list(zip(pairs, told_of(group, pairs), strict=True))
+    out = []
+    for step, told in family(group):
+        text = _sentence(group, step, told)
+        mine = [(peer, each) for (call, peer), each in outside if call is step.row]
+        against = [compared("it", group.label(peer), each, group.band) for peer, each in mine]
+        text += f" As a whole call, NumPy in and out, {joined(against)}." if against else ""
+        out.append(text + (_rounding(step.row) if section(step.row) == ROUNDED else ""))
+    return _said_once(out, [str(row["refused"]) for row in group.rows if row["refused"]])
+
+
+def _said_once(texts: list[str], refusals: list[str]) -> list[str]:
+    """The sentences with each reason for no verdict in the first of them that has it."""
+    for why in dict.fromkeys(refusals):
+        with_reason = f"({NO_VERDICT}: {why})"
+        having = [index for index, text in enumerate(texts) if with_reason in text]
+        for index in having:
+            first, found, rest = texts[index].partition(with_reason)
+            kept = found if index == having[0] else f"({NO_VERDICT})"
+            texts[index] = first + kept + rest.replace(with_reason, f"({NO_VERDICT})")
+    return texts
+
+
+def _sentence(group: Group, step: Step, told: Told | None) -> str:
+    row, reference, role = step.row, step.reference, step.role
     name = group.label(row)
     if row["status"] != "ok":
         reason = str(row["reason"] or "no reason was recorded").rstrip(".")
         return f"{name} {STATUS_PHRASES.get(row['status'], row['status'])}: {reason}."
-    if reference is None:
+    if reference is None or told is None:
         return _opening(name, row) + _counted(name, row, None) + _over_bound(name, row)
-    ratio = ratio_between(group, row, reference)
-    against = group.label(reference) + (f", {role}" if role else "")
-    text = _compared(name, against, ratio, group.band)
-    if outside or ratio.verdict is None:
-        return f"{text}.{'' if outside else _counted(name, row, reference)}{_over_bound(name, row)}"
+    ratio = told.ratio
+    text = compared(name, group.label(reference) + (f", {role}" if role else ""), told, group.band)
+    if step.outside or ratio.verdict is None:
+        return f"{text}.{'' if step.outside else _counted(name, row, reference)}{_over_bound(name, row)}"
     about_bytes = "" if counted_unit([row]) else _bytes(row, reference, ratio)
     text += f"; {about_bytes}" if about_bytes else ""
     if ratio.verdict in ("FAST", "SLOW") and (about_bound := _bound(name, row, group.label(reference), reference)):
@@ -119,7 +180,7 @@ def _opening(name: str, row: Row) -> str:
     if (unit := counted_unit([row])) and row["gop_s"]:
         rate = f" ({significant(row['gop_s'])} G {unit}/s)"
     text = f"{name} takes {time} ms{rate}"
-    if row["pct_bound"] is None:
+    if share_of_bound(row) is None:
         return f"{text}."
     declared = row["bytes"] or {}
     moved = declared.get(row["bound_by"] or "") or declared.get("dram")
@@ -127,28 +188,6 @@ def _opening(name: str, row: Row) -> str:
     share = spread(row["pct_bound"], row["pct_lo"], row["pct_hi"])[0]
     bound = f" of {significant(row['bound_ms'])} ms" if row["bound_ms"] else ""
     return f"{text}: {share} % of its bound{bound}, set by {resource(row['bound_by'])}{task}."
-
-
-def _compared(name: str, against: str, ratio: Ratio, band: float) -> str:
-    if ratio.verdict == "FAST":
-        return f"{name} is {ratio.speedup} faster than {against}"
-    if ratio.verdict == "SLOW":
-        return f"{name} takes {ratio.slowdown} the time of {against}"
-    if ratio.verdict == "SAME":
-        noise = f"SAME within the noise of {100 * max(band, statistics.BAND_FLOOR):.2g} %"
-        return f"{name} takes the same time as {against} (ratio of times {ratio.slowdown}: {noise})"
-    if ratio.verdict == "AMBIGUOUS" and ratio.is_clear(band):
-        return (
-            f"{name} took {ratio.slowdown} the time of {against}, but {ratio.blocks} blocks are too few for a verdict "
-            "on so many variants at once (AMBIGUOUS), so no gain or loss is claimed"
-        )
-    if ratio.verdict == "AMBIGUOUS":
-        return (
-            f"{name} cannot be told from {against} (ratio of times {ratio.slowdown}: AMBIGUOUS), "
-            "so no gain or loss is claimed"
-        )
-    found = f" ({ratio.blocks} common blocks, {statistics.MIN_BLOCKS} are needed)" if ratio.blocks else ""
-    return f"{name} took {ratio.slowdown} the time of {against}, without a 95 % interval{found}, so nothing is claimed"
 
 
 def _bytes(row: Row, reference: Row, ratio: Ratio) -> str:
@@ -187,7 +226,7 @@ def _bytes(row: Row, reference: Row, ratio: Ratio) -> str:
 
 
 def _bound(name: str, row: Row, other: str, reference: Row) -> str:
-    mine, theirs = row["pct_bound"], reference["pct_bound"]
+    mine, theirs = share_of_bound(row), share_of_bound(reference)
     if mine is None or max(mine, theirs or 0.0) > 100:
         return ""
     by = resource(row["bound_by"])
@@ -261,17 +300,6 @@ def _rounding(row: Row) -> str:
     return f" {words.other_accuracy_sentence} ({row['accuracy']})." if row["status"] == "ok" else ""
 
 
-def _against_peers(group: Group, row: Row) -> str:
-    """How a whole call compares with each peer that is timed by the same clock."""
-    if row["role"] != "call" or row["status"] != "ok":
-        return ""
-    told = []
-    for peer in group.section(PEERS):
-        if peer["status"] == "ok" and peer["clock"] == row["clock"]:
-            told.append(_compared("it", group.label(peer), ratio_between(group, row, peer), group.band))
-    return f" As a whole call, NumPy in and out, {joined(told)}." if told else ""
-
-
 def _over_bound(name: str, row: Row) -> str:
     share, low = row["pct_bound"], row["pct_lo"]
     if share is None or share <= 100:
@@ -294,7 +322,8 @@ def resource(bound_by: str | None) -> str:
     return RESOURCES.get(bound_by, f"this device's measured {bound_by} ceiling")
 
 
-def _fastest(rows: list[Row]) -> Row | None:
+def fastest(rows: list[Row]) -> Row | None:
+    """The fastest good row, None where there is none."""
     return min((row for row in rows if row["status"] == "ok"), key=time_ms, default=None)
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-# Where times come from: device events around one run, events around a batch of runs, the host's clock.
+# Where times come from: START to END of one run by device events; the period of runs queued back to back, from the end
+# of one to the end of the next; the host's clock.
 Clock = Literal["event", "batch", "wall"]
 
 # What a ratio of times says: faster, slower, the same within the noise, or undecided.
@@ -19,6 +20,7 @@ Flag = Literal[
     "cut_short",
     "drift",
     "timer_suspect",
+    "launch_inside",
     "throttled",
     "autocorrelated",
     "bimodal",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +16,27 @@ from gpuopt.lab.timing.protocol import Protocol
 
 
 @dataclass
+class Told:
+    """What samples tell beside their times: the kernels' own times without what lies between them, the wait in the
+    queue, the host's clock (ms), when each sample began (seconds of ``time.perf_counter``), and flags."""
+
+    busy_ms: list[float] = field(default_factory=list)
+    queued_ms: list[float] = field(default_factory=list)
+    wall_ms: list[float] = field(default_factory=list)
+    start_s: list[float] = field(default_factory=list)
+    flags: list[Flag] = field(default_factory=list)
+
+    def add_flags(self, *flags: Flag) -> None:
+        """Adds those that are not there yet."""
+        self.flags += [flag for flag in flags if flag not in self.flags]
+
+
+@dataclass
 class Sampler:
     """A source of times in milliseconds a run, with the clock that they come from and its step (0 for the host's).
 
-    ``busy_ms`` (the kernels' own times, without what lies between them), ``queued_ms``, ``wall_ms`` and ``flags`` tell
-    of what was taken since :meth:`begin`. ``flushed``: the caches are flushed before each sample, which the samples do
-    not show.
+    ``told`` is of what was taken since :meth:`begin`; whoever takes the samples writes into it. ``flushed``: the caches
+    are flushed before each sample, which the samples do not show.
     """
 
     take: Callable[[int], list[float]]
@@ -29,114 +44,173 @@ class Sampler:
     batch_n: int = 1
     step_ns: float = 0.0
     flushed: bool = False
-    busy_ms: list[float] = field(default_factory=list)
-    queued_ms: list[float] = field(default_factory=list)
-    wall_ms: list[float] = field(default_factory=list)
-    flags: list[Flag] = field(default_factory=list)
+    told: Told = field(default_factory=Told)
 
     def begin(self) -> None:
-        """Clears the lists and flags of earlier samples."""
-        self.busy_ms, self.queued_ms, self.wall_ms, self.flags = [], [], [], []
+        """Clears what earlier samples told."""
+        told = self.told
+        for values in (told.busy_ms, told.queued_ms, told.wall_ms, told.start_s, told.flags):
+            values.clear()
 
     def taken(self, samples: list[float], *flags: Flag) -> VisitSamples:
-        """``samples`` with the medians of the lists, and the flags. Raises Error where the samples' median is 0."""
+        """``samples`` with the medians of what they told, and the flags. Raises Error where their median is 0."""
         if float(np.median(samples)) <= 0:
             raise Error("no time at all: the compiler removed the work, or the clock does not run")
-        lists = (self.busy_ms, self.queued_ms, self.wall_ms)
+        lists = (self.told.busy_ms, self.told.queued_ms, self.told.wall_ms)
         busy, queued, wall = (float(np.median(told)) if told else None for told in lists)
-        return VisitSamples(samples, busy, queued, wall, [*flags, *self.flags])
+        starts = list(self.told.start_s) if len(self.told.start_s) == len(samples) else []
+        return VisitSamples(samples, busy, queued, wall, [*flags, *self.told.flags], starts)
+
+    @property
+    def runs(self) -> int:
+        """How many runs a sample takes: a period begins at the end of one that is not counted."""
+        return self.batch_n + (self.clock == "batch")
 
 
 @dataclass(frozen=True)
 class VisitSamples:
-    """The samples of one visit in ms a run, the medians of what kernels, queue and the host's clock say, and flags."""
+    """The samples of one visit in ms a run, the medians of what kernels, queue and the host's clock say, and flags.
+    ``start_s``: when each sample began, in seconds of ``time.perf_counter``; empty where nobody knows."""
 
     samples: list[float]
     busy_ms: float | None = None
     queued_ms: float | None = None
     wall_ms: float | None = None
     flags: list[Flag] = field(default_factory=list)
+    start_s: list[float] = field(default_factory=list)
 
     @property
     def median_ms(self) -> float:
         return float(np.median(self.samples))
 
 
-SHORT_S = 50e-6  # below this, or 100 clock steps, runs are queued behind a gate and timed together
+SHORT_S = 50e-6  # what is below this, or 100 clock steps, is timed as the period of runs queued back to back
 BATCH_SPAN_S = 1e-3
-PEER_RUNS = 10  # queued together at least, where they are short: their time includes the host's launch of the first
+WALL_SPAN_S = 10e-3  # of a batch by the host's clock, which begins before the first run does
 CUDA_STEP_NS = 500.0  # of CUDA's events, as its manual says
 CLOCKS_APART = 0.05  # what event times and the host's clock may differ by
-GATED_COMMANDS = 1024  # the most that wait behind one gate: of a longer batch, only the wait of the first part is known
+WAKE_UP_MS = 0.1  # what the host may need to open a gate and to see the end of a batch
+NO_TIMER = float("inf")  # the step of an event clock that shows no time
 
 
-def batch_for(prepared: Prepared, step_ns: float, clock: Clock | None = None) -> int:
-    """Runs to time together: 1, or for a short plan (or the clock "batch") as many as span a millisecond."""
-    if clock == "event":
-        return 1
-    first = prepared.sample(1)["device_ms"]
-    once = float(np.median(first if first[0] > LONG_MS else prepared.sample(3)["device_ms"])) * 1e-3
-    if clock is None and once >= max(SHORT_S, 100 * step_ns * 1e-9):
-        return 1
-    return max(2, batch_spanning(once))
+def once_ms(prepared: Prepared) -> float:
+    """The time of one run by device events, by the host's clock where these show none: the median of three, or one long
+    run."""
+    got = prepared.sample(1)
+    if max(got["device_ms"][0], got["wall_ms"][0]) <= LONG_MS:
+        got = prepared.sample(3)
+    by_events = float(np.median(got["device_ms"]))
+    return by_events if by_events > 0 else float(np.median(got["wall_ms"]))
 
 
-def batch_spanning(once_s: float) -> int:
-    """How many runs of ``once_s`` seconds span a millisecond; 1000 at most."""
-    return max(1, min(int(np.ceil(BATCH_SPAN_S / max(once_s, 1e-6))), 1000))
+def clock_for(once_ms: Sequence[float], step_ns: float) -> Clock:
+    """The one clock of all that are compared: events of a single run where every run is long enough (``once_ms``
+    milliseconds each) for a clock of this step, else the period of runs queued back to back. The host's clock where the
+    device's shows no time (a step of ``NO_TIMER``)."""
+    if step_ns == NO_TIMER:
+        return "wall"
+    least = max(SHORT_S * 1e3, 100 * step_ns * 1e-6)
+    return "event" if all(once >= least for once in once_ms) else "batch"
+
+
+def batch_spanning(once_s: float, span_s: float = BATCH_SPAN_S) -> int:
+    """How many runs of ``once_s`` seconds span this time; 1000 at most."""
+    return max(1, min(int(np.ceil(span_s / max(once_s, 1e-6))), 1000))
+
+
+def event_clock_runs(prepared: Prepared, single_ms: Sequence[float]) -> bool:
+    """Whether the device's event clock shows time. ``single_ms`` are device times of short runs of the plan: below 0 is
+    a clock that runs backwards; where all are 0, a clock of large steps must move during thousands of runs."""
+    if min(single_ms) < 0:
+        return False
+    return max(single_ms) > 0 or any(prepared.sample(1, batch)["device_ms"][0] > 0 for batch in (1000, 10000))
 
 
 def device_sampler(
     prepared: Prepared, step_ns: float, flush: Callable[[], None] | None = None, clock: Clock | None = None
 ) -> Sampler:
-    """Times by device events. Short kernels are timed in batches, where the clock's step and the launch count little.
+    """Times of a plan by the ``clock`` of a comparison, or by one that fits this plan alone where that is None.
 
-    With ``flush``, every sample is a single run after a flush of the caches. ``clock`` ("event" or "batch") is the
-    decision of an earlier run: a time near the limit would fall now on one side of it, now on the other.
+    "event": START to END of a single run. "batch": the period of runs queued back to back, from the end of one to the
+    end of the next, so that each has one gap inside however many make a sample. "wall": the host's clock around a
+    batch, also where ``step_ns`` is ``NO_TIMER``. With ``flush``, every sample is a single run after a flush of the
+    caches.
     """
-    sampler = Sampler(lambda count: [], "event", step_ns=step_ns, flushed=flush is not None)
-    batch = batch_for(prepared, step_ns, clock) if flush is None else 1
-    if batch > 1:
-        sampler.clock, sampler.batch_n = "batch", batch
-    whole = batch == 1 or batch * len(prepared.kernels) <= GATED_COMMANDS
+    if step_ns == NO_TIMER:
+        clock = "wall"
+    batch = 1
+    if flush is not None:
+        clock = "wall" if clock == "wall" else "event"
+    elif clock != "event":
+        once = once_ms(prepared)
+        clock = clock or clock_for([once], step_ns)
+        if clock != "event":
+            batch = batch_spanning(once * 1e-3, WALL_SPAN_S if clock == "wall" else BATCH_SPAN_S)
+    runs = DeviceRuns(prepared, clock, batch, flush)
+    step = 0.0 if clock == "wall" else step_ns
+    return Sampler(runs.take, clock, batch, step, flush is not None, runs.told)
 
-    def take(count: int) -> list[float]:
-        if flush is None:
-            got = prepared.sample(count, batch)
-        else:
-            got = {"device_ms": [], "busy_ms": [], "queued_ms": [], "wall_ms": []}
-            for _ in range(count):
-                flush()
-                for name, values in prepared.sample(1).items():
-                    got.setdefault(name, []).extend(values)
-        sampler.busy_ms.extend(got["busy_ms"])
-        sampler.queued_ms.extend(got["queued_ms"])
-        sampler.wall_ms.extend(got["wall_ms"])
-        times: list[float] = got["device_ms"]
-        doubts: dict[Flag, bool] = {
-            "optimised_away": bool(count) and min(times) <= 0,
-            "timer_suspect": bool(count) and whole and clocks_differ(times, got["queued_ms"], got["wall_ms"], batch),
-        }
-        sampler.flags += [flag for flag, seen in doubts.items() if seen and flag not in sampler.flags]
+
+@dataclass
+class DeviceRuns:
+    """Runs of a plan, timed. It knows no Sampler: a cycle of both would hold device memory until a collection."""
+
+    prepared: Prepared
+    clock: Clock
+    batch: int
+    flush: Callable[[], None] | None
+    told: Told = field(default_factory=Told)
+
+    def take(self, count: int) -> list[float]:
+        """So many samples, in ms a run."""
+        if self.flush is None:
+            return self._taken(self.prepared.sample(count, self.batch, self.clock == "batch"))
+        times = []
+        for _ in range(count):
+            self.flush()
+            times += self._taken(self.prepared.sample(1))
         return times
 
-    sampler.take = take
-    return sampler
+    def _taken(self, got: Mapping[str, list[float]]) -> list[float]:
+        self.told.start_s += got["start_s"]
+        self.told.wall_ms += got["wall_ms"]
+        times = got["wall_ms" if self.clock == "wall" else "device_ms"]
+        if self.clock != "wall":
+            self.told.busy_ms += got["busy_ms"]
+            self.told.queued_ms += got["queued_ms"]
+            if times and self._suspect(got):
+                self.told.add_flags("timer_suspect")
+        if times and min(times) <= 0:
+            self.told.add_flags("optimised_away")
+        return times
+
+    def _suspect(self, got: Mapping[str, list[float]]) -> bool:
+        """Whether the host's clock saw another time: of a single run from its enqueuing on, with its wait in the queue,
+        of runs behind a gate from its opening."""
+        if self.clock == "batch":
+            spans, walls = (np.array(got[name]) * (self.batch + 1) for name in ("all_ms", "wall_ms"))
+            return clocks_differ(spans, walls, WAKE_UP_MS)
+        device, queued, wall = (np.array(got[name]) for name in ("device_ms", "queued_ms", "wall_ms"))
+        return bool(np.median(device) >= BATCH_SPAN_S * 1e3) and clocks_differ(device + queued, wall)
 
 
-def clocks_differ(device_ms: Sequence[float], queued_ms: Sequence[float], wall_ms: Sequence[float], batch: int) -> bool:
-    """Whether the events' times of queue and runs add up to another time than the host's clock shows.
+def clocks_differ(
+    spans_ms: Sequence[float] | np.ndarray, walls_ms: Sequence[float] | np.ndarray, late_ms: float = 0.0
+) -> bool:
+    """Whether events and the host's clock tell different times of the same spans, of a millisecond at least.
 
-    Samples below a millisecond do not count: the host's own time to fill the queue is a large part of them. All samples
-    have to disagree, since a busy host notices the end of a run late now and then.
+    A busy host notices the end of a run late now and then, by ``late_ms`` as a rule: all spans must be shorter than the
+    host says, while more than half that are longer are enough.
     """
-    spans, walls = np.array(device_ms) * batch, np.array(wall_ms) * batch
-    apart = np.abs(spans + np.array(queued_ms) - walls) > CLOCKS_APART * walls
-    return bool(float(np.median(spans)) >= BATCH_SPAN_S * 1e3 and apart.all())
+    spans, walls = np.asarray(spans_ms), np.asarray(walls_ms)
+    longer = np.median(spans > (1 + CLOCKS_APART) * walls) == 1
+    shorter = bool((spans < (1 - CLOCKS_APART) * walls - late_ms).all())
+    return bool(max(np.median(spans), np.median(walls)) >= BATCH_SPAN_S * 1e3 and (longer or shorter))
 
 
 def wall_sampler(run: Callable[[], Any], flush: Callable[[], None] | None = None) -> Sampler:
     """Times by the host's clock around ``run``, each after a ``flush`` of the caches if there is one."""
+    told = Told()
 
     def take(count: int) -> list[float]:
         times = []
@@ -146,9 +220,19 @@ def wall_sampler(run: Callable[[], Any], flush: Callable[[], None] | None = None
             begin = time.perf_counter()
             run()
             times.append((time.perf_counter() - begin) * 1e3)
+            told.start_s.append(begin)
         return times
 
-    return Sampler(take, "wall", flushed=flush is not None)
+    return Sampler(take, "wall", flushed=flush is not None, told=told)
+
+
+class PeerTimes(list[float]):
+    """Times in ms a run from another library's clock, with what is doubtful about them and when each sample began."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flags: list[Flag] = []
+        self.start_s: list[float] = []
 
 
 def queued_sampler(
@@ -156,25 +240,33 @@ def queued_sampler(
     flush: Callable[[], None] | None = None,
     clock: Clock | None = None,
 ) -> Sampler:
-    """Times by another library's device clock. ``sample(count, batch)`` gives ms a run of ``batch`` queued together.
-
-    Between two events of such a clock lies the host's time to launch the run, too. What is shorter than ten
-    milliseconds is therefore timed in batches of at least ten. ``flush`` and ``clock`` as in :func:`device_sampler`.
+    """Times by another library's device clock. ``sample(count, batch)`` gives ms a run of ``batch`` queued together,
+    without the host's launches; as :class:`PeerTimes` it may say more. ``flush`` and ``clock`` as in
+    :func:`device_sampler`; its "batch" is the span of runs queued back to back, with a gap for each.
     """
-    if flush is not None:
+    told = Told()
+    batch = 1
+    if flush is None and clock != "event":
+        once = float(np.median(sample(3, 1)))
+        if (clock if clock == "batch" else clock_for([once], CUDA_STEP_NS)) == "batch":
+            clock, batch = "batch", batch_spanning(once * 1e-3)
+    chosen: Clock = "batch" if clock == "batch" and flush is None else "event"
 
-        def take(count: int) -> list[float]:
-            times = []
+    def take(count: int) -> list[float]:
+        if flush is None:
+            parts = [sample(count, batch)]
+        else:
+            parts = []
             for _ in range(count):
                 flush()
-                times += sample(1, 1)
-            return times
+                parts.append(sample(1, 1))
+        for part in parts:
+            if isinstance(part, PeerTimes):
+                told.start_s += part.start_s
+                told.add_flags(*part.flags)
+        return [value for part in parts for value in part]
 
-        return Sampler(take, "event", step_ns=CUDA_STEP_NS, flushed=True)
-    once_s = float(np.median(sample(3, 1))) * 1e-3
-    short = clock == "batch" or (clock is None and once_s < PEER_RUNS * BATCH_SPAN_S)
-    batch = max(PEER_RUNS, batch_spanning(once_s)) if short else 1
-    return Sampler(lambda count: sample(count, batch), "batch" if batch > 1 else "event", batch, CUDA_STEP_NS)
+    return Sampler(take, chosen, batch, CUDA_STEP_NS, flush is not None, told)
 
 
 HOPELESS = 4  # times the best so far: a configuration whose first samples are all slower gets no more of them
@@ -243,7 +335,7 @@ def visit_count(sampler: Sampler, times: Sequence[float], wall_s: float, seconds
     ``wall_s``, the seconds that a sample takes on the host's clock."""
     if sampler.flushed:
         return max(least, min(int(seconds / max(wall_s, 1e-6)), COLD_SAMPLES))
-    typical = float(np.median(times)) * sampler.batch_n * 1e-3
+    typical = float(np.median(times)) * sampler.runs * 1e-3
     return max(least, min(int(np.ceil(seconds / max(typical, 1e-6))), 2000))
 
 

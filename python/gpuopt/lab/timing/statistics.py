@@ -1,12 +1,15 @@
 """Robust statistics of timing samples: medians with intervals that assume no distribution, comparison by blocks.
 
 Times are in milliseconds, ratios are of times (variant / baseline, below 1 is faster), relative figures are fractions
-unless a name says ``pct``. Nothing here drops a sample. Why not SciPy: docs/decisions/statistics.md.
+unless a name says ``pct``. Nothing here drops a sample.
+
+Ratios are judged in logarithms, where a gain and a loss of one size lie equally far from 0. A band of ``b`` means
+|log ratio| <= log(1 + b): from 1 / (1 + b) to 1 + b (``band_ends``). Over blocks a ratio is the Hodges-Lehmann estimate
+with the exact interval of Wilcoxon's signed ranks: docs/decisions/signed-rank.md.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -15,17 +18,19 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuopt._core import ParameterError
+from gpuopt.lab.timing import ranks, series
 from gpuopt.lab.timing.fields import Flag, Summary, Verdict
-
-Samples = npt.ArrayLike
+from gpuopt.lab.timing.series import Samples, checked
 
 AUTOCORRELATION_LIMIT = 0.3  # above it samples are not exchangeable: the interval is bootstrapped in blocks
-SENTINEL_LIMIT = 0.05  # sentinels of a block further apart than this: repeat the block, then flag `drift`
-DRIFT_LIMIT_PCT = 5.0  # change over one set of samples that earns the flag `drift`
+SENTINEL_LIMIT = 0.05  # a block whose sentinels drift further apart than this is repeated, then flagged `drift`
+DRIFT_LIMIT_PCT = 5.0  # change over one set of samples that earns the flag `drift`, if it is no chance
 BAND_FLOOR = 0.01  # no verdict claims a difference below 1 %
 SAME_LIMIT = 0.05  # a device noisier than this tells nobody that two times are the same
 MIN_BLOCKS = 6  # five values give no distribution-free 95 % interval
 BLOCK_STEPS = (6, 10, 16, 25, 40)  # the only block counts at which stopping may be tested
+MEDIAN_NOISE = 1.2533  # the standard error of a median over that of a mean, of normal samples
+MAD_TO_SIGMA = 1.4826
 
 
 class MedianCI(NamedTuple):
@@ -33,7 +38,7 @@ class MedianCI(NamedTuple):
 
     ``coverage`` is the level that the order statistics guarantee for independent samples; ``reached`` is False when it
     is below the level asked for (fewer than 6 samples at 95 %): the interval is then [min, max] and must not be called
-    a 95 % interval. ``method`` is "order" or, for correlated samples, "block_bootstrap".
+    a 95 % interval. ``method`` is "order", for correlated samples "block_bootstrap", or "rank" (``ratio_ci``).
     """
 
     median: float
@@ -50,50 +55,12 @@ class MedianCI(NamedTuple):
         return side / abs(self.median) if self.median else math.inf
 
 
-def _values(samples: Samples, name: str = "samples") -> npt.NDArray[np.float64]:
-    values = np.asarray(samples, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0:
-        raise ParameterError(f"{name}: expected a non-empty 1-D sequence, got shape {values.shape}")
-    if not np.isfinite(values).all():
-        bad = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ParameterError(f"{name}[{bad}] is {values[bad]}: a failed run is a row with a status, never a sample")
-    return values
-
-
-@functools.lru_cache(maxsize=128)
-def _binomial_half_cdf(n: int) -> npt.NDArray[np.float64]:
-    """P(Bin(n, 1/2) <= k) for k = 0 .. n."""
-    log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
-    log_pmf = log_factorial[n] - log_factorial - log_factorial[::-1] - n * math.log(2.0)
-    cdf: npt.NDArray[np.float64] = np.minimum(np.cumsum(np.exp(log_pmf)), 1.0)
-    cdf.flags.writeable = False
-    return cdf
-
-
 def order_rank(n: int, confidence: float = 0.95) -> int:
     """The rank j for which [x(j), x(n+1-j)] covers the median of any distribution; 0 if n is too small.
 
     j is the largest with P(Bin(n, 1/2) <= j-1) <= (1 - confidence) / 2. At 95 %: 6 -> 1, 10 -> 2, 20 -> 6, 30 -> 10.
     """
-    if not 0.0 < confidence < 1.0:
-        raise ParameterError(f"confidence={confidence}: expected a level between 0 and 1, such as 0.95")
-    limit = (1.0 - confidence) / 2.0 * (1.0 + 1e-9)  # the slack only settles ties such as confidence=0.5, n=2
-    return int(np.searchsorted(_binomial_half_cdf(n), limit, side="right"))
-
-
-def autocorrelation(samples: Samples) -> float | None:
-    """Lag-1 autocorrelation of the samples' ranks, -1..1; None below 3 samples or where all are equal.
-
-    Ranks, because the median depends on nothing else and one outlier would hide the correlation of raw values.
-    """
-    values = _values(samples)
-    if values.size < 3:
-        return None
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[inverse.reshape(-1)]
-    centred = ranks - ranks.mean()
-    power = float(centred @ centred)
-    return float(centred[1:] @ centred[:-1]) / power if power > 0.0 else None
+    return ranks.rank_within(ranks.binomial_half_cdf(n), confidence)
 
 
 def _bootstrap_medians(
@@ -136,17 +103,17 @@ def median_ci(
 
     Raises ParameterError for empty, non-finite or not one-dimensional samples.
     """
-    values = np.sort(_values(samples))
+    values = np.sort(checked(samples))
     n = values.size
     rank = order_rank(n, confidence)
     median = float(np.median(values))
     j = max(rank, 1)
     lo, hi = float(values[j - 1]), float(values[n - j])
-    coverage = max(0.0, 1.0 - 2.0 * float(_binomial_half_cdf(n)[j - 1]))
+    coverage = max(0.0, 1.0 - 2.0 * float(ranks.binomial_half_cdf(n)[j - 1]))
     method = "order"
-    rho = autocorrelation(samples)
+    rho = series.autocorrelation(samples)
     if n >= MIN_BLOCKS and rho is not None and rho > AUTOCORRELATION_LIMIT:
-        medians = _bootstrap_medians(_values(samples), rho, resamples, seed)
+        medians = _bootstrap_medians(checked(samples), rho, resamples, seed)
         tail = (1.0 - confidence) / 2.0
         boot_lo, boot_hi = np.quantile(medians, [tail, 1.0 - tail])
         worth = int(n * (1.0 - rho) / (1.0 + rho))
@@ -157,61 +124,6 @@ def median_ci(
         method = "block_bootstrap"
     floor = resolution / (2.0 * max(batch, 1))
     return MedianCI(median, min(lo, median - floor), max(hi, median + floor), coverage, rank >= 1, method)
-
-
-def drift_pct_s(samples_ms: Samples, *, batch: int = 1, at_s: Samples | None = None) -> float | None:
-    """Slope of the samples over time, in percent of their median per second (Theil-Sen: median of pairwise slopes).
-
-    ``at_s`` holds each sample's time in seconds; without it the samples' own durations are summed. None below 6 samples
-    or where they span less than 10 ms: a slope over that says nothing about a second.
-    """
-    values = _values(samples_ms, "samples_ms")
-    when = _times(values, batch, at_s)
-    median = float(np.median(values))
-    if values.size < 6 or median <= 0.0 or float(when[-1] - when[0]) < 0.01:
-        return None
-    parts = min(values.size, 64)  # pairwise slopes are quadratic: long runs are first reduced to chunk medians
-    y = np.array([np.median(chunk) for chunk in np.array_split(values, parts)])
-    x = np.array([np.median(chunk) for chunk in np.array_split(when, parts)])
-    first, second = np.triu_indices(parts, k=1)
-    apart = x[second] - x[first]
-    slopes = (y[second] - y[first])[apart > 0.0] / apart[apart > 0.0]
-    return 100.0 * float(np.median(slopes)) / median if slopes.size else None
-
-
-def _times(values_ms: npt.NDArray[np.float64], batch: int, at_s: Samples | None) -> npt.NDArray[np.float64]:
-    if at_s is None:
-        elapsed: npt.NDArray[np.float64] = np.cumsum(values_ms) * (max(batch, 1) * 1e-3)
-        return elapsed
-    when = _values(at_s, "at_s")
-    if when.shape != values_ms.shape:
-        raise ParameterError(f"at_s: {when.size} times for {values_ms.size} samples")
-    return when
-
-
-def is_bimodal(samples: Samples, resolution: float = 0.0) -> bool | None:
-    """Whether the samples form two separate, compact groups; None below 20 samples.
-
-    The outer 5 % on each side are set aside, the rest is split where the variance within the groups is least. Two modes
-    are reported if both hold 10 % of it, lie more than 1 % and two clock steps apart, and more than 5 standard
-    deviations of the wider group (halves of a uniform distribution show 3.5; a long tail fails by its own width).
-    """
-    values = np.sort(_values(samples))
-    if values.size < 20:
-        return None
-    trim = values.size // 20
-    values = values[trim : values.size - trim]
-    n = values.size
-    least = max(3, n // 10)
-    left = np.arange(least, n - least + 1)
-    total, squares = np.cumsum(values - values[0]), np.cumsum((values - values[0]) ** 2)
-    mean_l, mean_r = total[left - 1] / left, (total[-1] - total[left - 1]) / (n - left)
-    within = squares[-1] - left * mean_l**2 - (n - left) * mean_r**2
-    best = int(np.argmin(within))
-    apart = float(mean_r[best] - mean_l[best])
-    cut = int(left[best])
-    spread = max(float(values[:cut].std()), float(values[cut:].std()))
-    return bool(apart > max(0.01 * abs(float(np.median(values))), 2.0 * resolution) and apart > 5.0 * spread)
 
 
 def summarise(
@@ -229,7 +141,7 @@ def summarise(
     clock's measured step; ``at_s`` optionally each sample's time in seconds. ``mad_ms`` is the plain median absolute
     deviation, without the factor 1.4826. All samples are returned in ``samples_ms``, in the order taken.
     """
-    values = _values(samples_ms, "samples_ms")
+    values = checked(samples_ms, "samples_ms")
     step_ms = (timer_ns or 0.0) * 1e-6
     ci = median_ci(values, confidence, step_ms, batch_n, seed=seed)
     q1, q3, p95 = (float(q) for q in np.percentile(values, [25.0, 75.0, 95.0]))
@@ -246,9 +158,9 @@ def summarise(
         "ci_lo_ms": ci.lo,
         "ci_hi_ms": ci.hi,
         "samples_ms": values.tolist(),
-        "autocorr1": autocorrelation(values),
-        "drift_pct_s": drift_pct_s(values, batch=batch_n, at_s=at_s),
-        "bimodal": is_bimodal(values, step_ms / max(batch_n, 1)),
+        "autocorr1": series.autocorrelation(values),
+        "drift_pct_s": series.drift_pct_s(values, batch=batch_n, at_s=at_s),
+        "bimodal": series.is_bimodal(values, step_ms / max(batch_n, 1)),
         "timer_ns": None if timer_ns is None else float(timer_ns),
     }
 
@@ -260,9 +172,12 @@ def quality_flags(summary: Summary) -> list[Flag]:
         flags.append("autocorrelated")
     if summary["bimodal"]:
         flags.append("bimodal")
-    span_s = sum(summary["samples_ms"]) * summary["batch_n"] * 1e-3
-    if abs(summary["drift_pct_s"] or 0.0) * span_s > DRIFT_LIMIT_PCT:
-        flags.append("drift")
+    samples, batch = summary["samples_ms"], summary["batch_n"]
+    if abs(summary["drift_pct_s"] or 0.0) * sum(samples) * batch * 1e-3 > DRIFT_LIMIT_PCT:
+        # Plain noise has a slope too, and a comparison has hundreds of visits: only one that is no chance counts.
+        found = series.slope(samples, batch=batch, confidence=0.99)
+        if found is not None and found.excludes_zero:
+            flags.append("drift")
     return flags
 
 
@@ -282,76 +197,148 @@ def converged(
     change the relative noise, that is the standard deviation of its last 64 running values is below 5 % of their mean;
     tested at multiples of 16 samples however many arrive at a time. Either needs ``min_samples`` and ``min_spent_s``.
     """
-    values = _values(samples)
+    values = checked(samples)
     n = values.size
     if n < min_samples or spent_s < min_spent_s:
         return None
     ci = median_ci(values, resolution=resolution, batch=batch, resamples=200)
     if ci.reached and ci.half_width <= target:
         return "ci"
-    checked = n - n % 16
-    if checked < 80:  # 64 running values, the first over at least 16 samples
+    whole = n - n % 16
+    if whole < 80:  # 64 running values, the first over at least 16 samples
         return None
-    shifted = values[:checked] - values[0]  # keeps the difference of squares accurate
-    count = np.arange(1, checked + 1)
+    shifted = values[:whole] - values[0]  # keeps the difference of squares accurate
+    count = np.arange(1, whole + 1)
     mean = np.cumsum(shifted) / count
     variance = np.maximum(np.cumsum(shifted**2) / count - mean**2, 0.0)
     noise = (np.sqrt(variance) / np.maximum(np.abs(mean + values[0]), np.finfo(np.float64).tiny))[-64:]
     return "noise" if float(noise.std()) < 0.05 * float(noise.mean()) else None
 
 
-def block_ratio(variant_medians: Samples, sentinel_before: Samples, sentinel_after: Samples) -> npt.NDArray[np.float64]:
-    """Ratios of times median / sqrt(before * after) for the visits of one block, elementwise (arguments broadcast).
+def block_ratio(
+    variant_medians: Samples, sentinel_before: Samples, sentinel_after: Samples, share: Samples = 0.5
+) -> npt.NDArray[np.float64]:
+    """Ratios of times for the visits of one block, elementwise (arguments broadcast): median / (before^(1 - share) *
+    after^share).
 
-    The sentinels are the baseline's medians of the visits that enclose each variant's, so a drift that is linear in the
-    logarithm cancels. Raises ParameterError unless all times are positive and finite.
+    The sentinels are the baseline's medians of the visits that enclose each variant's, and ``share`` says how far from
+    the first to the second the variant was visited, 0..1: a drift that is linear in the logarithm cancels. Raises
+    ParameterError unless all times are positive and finite.
     """
     arrays = [np.asarray(a, dtype=np.float64) for a in (variant_medians, sentinel_before, sentinel_after)]
     for name, array in zip(("variant_medians", "sentinel_before", "sentinel_after"), arrays, strict=True):
         if not (np.isfinite(array) & (array > 0.0)).all():
             raise ParameterError(f"{name}: times must be positive and finite, got {array.tolist()}")
-    ratios: npt.NDArray[np.float64] = arrays[0] / np.sqrt(arrays[1] * arrays[2])
+    when = np.clip(np.asarray(share, dtype=np.float64), 0.0, 1.0)
+    log_base = (1.0 - when) * np.log(arrays[1]) + when * np.log(arrays[2])
+    ratios: npt.NDArray[np.float64] = np.exp(np.log(arrays[0]) - log_base)
     return ratios
 
 
 def sentinel_spread(sentinels: Samples) -> float:
-    """How far the sentinels of a block lie apart, max / min - 1; above ``SENTINEL_LIMIT`` the block is repeated."""
-    values = _values(sentinels, "sentinels")
+    """How far the sentinels of a block lie apart, max / min - 1."""
+    values = checked(sentinels, "sentinels")
     return float(values.max() / values.min()) - 1.0 if values.min() > 0.0 else math.inf
 
 
+def sentinels_drift(visits: Sequence[Samples], *, resamples: int = 199, seed: int = 0) -> bool:
+    """Whether the device's speed changed between a block's sentinel visits, ``visits`` holding each one's samples.
+
+    It did where their medians lie more than ``SENTINEL_LIMIT`` apart, the intervals of the slowest and the fastest are
+    disjoint, and of all ways to deal the samples out to the visits at most 5 % (drawn at random, seeded) put the
+    medians as far apart: with many sentinels of few samples, two disjoint intervals are no surprise. Two visits of
+    three samples can be dealt out in 20 ways only, and never say that it drifts.
+    """
+    thinned = [values[:: -(-values.size // 64)] for values in map(checked, visits)]
+    medians = [float(np.median(values)) for values in thinned]
+    spread = sentinel_spread(medians)
+    if spread <= SENTINEL_LIMIT:
+        return False
+    fastest, slowest = (median_ci(thinned[int(index)]) for index in (np.argmin(medians), np.argmax(medians)))
+    if fastest.hi >= slowest.lo:
+        return False
+    dealt = np.random.default_rng(seed).permuted(np.tile(np.concatenate(thinned), (resamples, 1)), axis=1)
+    parts = np.split(dealt, np.cumsum([values.size for values in thinned])[:-1], axis=1)
+    found = np.array([np.median(part, axis=1) for part in parts])
+    as_far = np.count_nonzero(found.max(axis=0) >= found.min(axis=0) * (1.0 + spread) * (1.0 - 1e-12))
+    return bool((1 + as_far) / (1 + resamples) <= 0.05)
+
+
+def median_variance(n: int, median: float, mad: float) -> float:
+    """The variance of the logarithm of a visit's median, from the spread of its ``n`` samples."""
+    return (MEDIAN_NOISE * MAD_TO_SIGMA * mad / median) ** 2 / n if median > 0.0 and n else 0.0
+
+
+def variance_shares(ratios: Samples, within: Samples) -> tuple[float, float] | None:
+    """Where the noise of (blocks,) ratios comes from, in percent of the variance of their logarithms: from the samples
+    within visits, and from what changes from block to block (placement in memory, the machine's state).
+
+    ``within`` is, for each block, the variance that the samples of its visits explain. None for one block, and where
+    all ratios are equal.
+    """
+    logs = _logs(ratios)
+    total = float(logs.var(ddof=1)) if logs.size > 1 else 0.0
+    if total <= 0.0:
+        return None
+    share = 100.0 * min(1.0, float(np.mean(checked(within, "within"))) / total)
+    return share, 100.0 - share
+
+
+def _logs(ratios: Samples, name: str = "ratios") -> npt.NDArray[np.float64]:
+    values = checked(ratios, name)
+    if not (values > 0.0).all():
+        raise ParameterError(f"{name}: ratios of times are positive, got {float(values.min())}")
+    return np.log(values)
+
+
 def ratio_ci(ratios: Samples, confidence: float = 0.95) -> MedianCI:
-    """The median ratio over blocks with its interval; below 6 blocks ``reached`` is False."""
-    return median_ci(ratios, confidence)
+    """The ratio over (blocks,) ratios with its interval; below 6 blocks ``reached`` is False.
+
+    The Hodges-Lehmann estimate, exp of the median of the Walsh averages of the logarithms, with the exact interval of
+    Wilcoxon's signed ranks. It covers where the logarithms scatter symmetrically about the truth, and nearly so where
+    they do not. Raises ParameterError unless all ratios are positive and finite.
+    """
+    logs = _logs(ratios)
+    averages, cdf = ranks.walsh_averages(logs), ranks.signed_rank_cdf(logs.size)
+    rank = ranks.rank_within(cdf, confidence)
+    k = max(rank, 1)
+    mid, lo, hi = math.exp(float(np.median(averages))), math.exp(averages[k - 1]), math.exp(averages[-k])
+    return MedianCI(mid, min(lo, mid), max(hi, mid), max(0.0, 1.0 - 2.0 * float(cdf[k - 1])), rank >= 1, "rank")
+
+
+def band_ends(band: float) -> tuple[float, float]:
+    """The ratios 1 / (1 + b) and 1 + b between which a difference is noise; b is the band, at least ``BAND_FLOOR``."""
+    widest = 1.0 + max(band, BAND_FLOOR)
+    return 1.0 / widest, widest
 
 
 def verdict(lo: float, hi: float, band: float = BAND_FLOOR) -> Verdict:
-    """FAST, SLOW, SAME or AMBIGUOUS for an interval [lo, hi] of a ratio of times against 1 +- max(1 %, ``band``).
+    """FAST, SLOW, SAME or AMBIGUOUS for an interval [lo, hi] of a ratio of times against ``band_ends(band)``.
 
     Where the band is above 5 %, nothing is SAME: noise is no equality.
     """
     if not lo <= hi:
         raise ParameterError(f"lo={lo}, hi={hi}: expected an interval with lo <= hi")
-    band = max(band, BAND_FLOOR)
-    if hi < 1.0 - band:
+    below, above = band_ends(band)
+    if hi < below:
         return "FAST"
-    if lo > 1.0 + band:
+    if lo > above:
         return "SLOW"
-    return "SAME" if band <= SAME_LIMIT and lo >= 1.0 - band and hi <= 1.0 + band else "AMBIGUOUS"
+    return "SAME" if band <= SAME_LIMIT and lo >= below and hi <= above else "AMBIGUOUS"
 
 
-def sign_test(ratios: Samples, band: float = BAND_FLOOR) -> tuple[Verdict, float]:
-    """The likeliest verdict (FAST, SLOW, SAME) on (blocks,) ratios and its two-sided p-value, without assumptions.
+def signed_rank(ratios: Samples, band: float = BAND_FLOOR) -> tuple[Verdict, float]:
+    """The likeliest verdict (FAST, SLOW, SAME) on (blocks,) ratios and its two-sided p-value by Wilcoxon's ranks.
 
-    The exact dual of ``verdict`` on the order-statistic interval: p <= 0.05 if and only if the 95 % interval earns that
-    word. Whatever the true median, a wrong word needs one of two tail events, so p is valid for the choice too.
+    The exact dual of ``verdict`` on ``ratio_ci``: p <= 0.05 if and only if the 95 % interval earns that word. Whatever
+    the true ratio, a wrong word needs one of two tail events, so p is valid for the choice too.
     """
-    values = _values(ratios, "ratios")
-    band = max(band, BAND_FLOOR)
-    cdf = _binomial_half_cdf(values.size)
-    fast = cdf[np.count_nonzero(values >= 1.0 - band)]
-    slow = cdf[np.count_nonzero(values <= 1.0 + band)]
-    same = cdf[max(np.count_nonzero(values < 1.0 - band), np.count_nonzero(values > 1.0 + band))]
+    logs = _logs(ratios)
+    averages, cdf = ranks.walsh_averages(logs), ranks.signed_rank_cdf(logs.size)
+    edge = math.log(band_ends(band)[1])
+    fast = cdf[np.count_nonzero(averages >= -edge)]
+    slow = cdf[np.count_nonzero(averages <= edge)]
+    same = cdf[max(np.count_nonzero(averages < -edge), np.count_nonzero(averages > edge))]
     same = same if band <= SAME_LIMIT else 1.0
     found: tuple[tuple[Verdict, float], ...] = (("FAST", float(fast)), ("SLOW", float(slow)), ("SAME", float(same)))
     word, p = min(found, key=lambda item: item[1])
@@ -360,7 +347,7 @@ def sign_test(ratios: Samples, band: float = BAND_FLOOR) -> tuple[Verdict, float
 
 def holm(p_values: Samples) -> npt.NDArray[np.float64]:
     """Holm's adjusted p-values in the order given: those <= alpha are wrong together with probability <= alpha."""
-    p = _values(p_values, "p_values")
+    p = checked(p_values, "p_values")
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate((p.size - np.arange(p.size)) * p[order])
     adjusted = np.empty_like(p)
@@ -373,23 +360,29 @@ def verdicts(
 ) -> dict[str, Verdict]:
     """The verdict of each of several variants held against one baseline, ``ratios[name]`` being its (blocks,) ratios.
 
-    Each variant's sign test is adjusted by Holm over all of them; what is then above ``alpha`` is AMBIGUOUS. For one
-    variant this is ``verdict`` of its interval. Many variants need more blocks: see ``blocks_for``.
+    Each variant's ``signed_rank`` is adjusted by Holm over all of them; what is then above ``alpha`` is AMBIGUOUS. For
+    one variant this is ``verdict`` of its interval. Many variants need more blocks: see ``blocks_for``.
     """
-    found = [sign_test(values, band) for values in ratios.values()]
+    found = [signed_rank(values, band) for values in ratios.values()]
     adjusted = holm([p for _, p in found]) if found else ()
     return {n: word if p <= alpha else "AMBIGUOUS" for n, (word, _), p in zip(ratios, found, adjusted, strict=True)}
 
 
 def aa_band(ratios: Sequence[float]) -> float | None:
-    """How far a baseline's ratios to itself stray from 1 (95 %), at least ``BAND_FLOOR``; None below 6 blocks."""
+    """How far from 1 the ratio over blocks of a baseline to its own clone may be (95 %), as the ``band`` of verdicts;
+    at least ``BAND_FLOOR``. None below 6 blocks.
+
+    The further end of the interval of that ratio, in logarithms: single blocks stray further than what verdicts are on.
+    """
     if len(ratios) < MIN_BLOCKS:
         return None
-    return max(BAND_FLOOR, float(np.quantile(np.abs(np.subtract(ratios, 1)), 0.95)))
+    ci = ratio_ci(ratios)
+    return max(BAND_FLOOR, ci.hi - 1.0, 1.0 / ci.lo - 1.0)
 
 
 def blocks_for(comparisons: int, alpha: float = 0.05) -> int:
-    """The least of 6, 10, 16, 25, 40 blocks at which Holm over this many comparisons can reach any verdict."""
+    """The least of 6, 10, 16, 25, 40 blocks at which Holm over this many comparisons can reach any verdict: all signed
+    ranks of one sign have a two-sided p of 2^(1 - blocks)."""
     return next((n for n in BLOCK_STEPS if max(comparisons, 1) * 2.0 ** (1 - n) <= alpha), BLOCK_STEPS[-1])
 
 

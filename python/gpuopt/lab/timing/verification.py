@@ -105,10 +105,13 @@ def verify(bound: BoundPlan, problem: Problem, configuration: Configuration) -> 
 
 
 def check_again(bound: BoundPlan, problem: Problem, configuration: Configuration) -> None:
-    """After timing: the output of the last sample must still be right, so accumulation and races show; where timed
-    runs store nothing, one that stores is run."""
+    """After timing: one more sample writes over poison, and the result must still be right, so a plan that writes
+    nothing any more shows, as accumulation and races do. Where timed runs store nothing, one that stores is run."""
+    bound.output.fill_bytes(0xFF)
     if bound.proof is not None:
         bound.proof.run()
+    else:
+        bound.prepared.sample(1)
     compare(problem.seen(bound.output.to_numpy()), problem.reference, problem.tolerance_for(configuration))
     if not bound.output.guards_intact():
         raise MismatchError("the kernel wrote outside its output while it was timed")

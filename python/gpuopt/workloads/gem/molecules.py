@@ -14,6 +14,7 @@ import numpy as np
 
 from gpuopt._core import ParameterError
 from gpuopt.molecule import Molecule, Surface, fibonacci_sphere, surface_points
+from gpuopt.workloads.common import memory
 
 _FEWEST_ATOMS = 16
 _RADII = np.array([1.1, 1.2, 1.52, 1.55, 1.7, 1.8])  # polar and other hydrogen, O, N, C, S; Bondi, A
@@ -24,6 +25,7 @@ _JITTER = 0.5  # A along each axis, either way
 _CAPSID_ATOMS = 476_040
 _CAPSID_CHARGE = 236
 _OUTER, _THICKNESS = 170.0, 15.0  # A
+_BYTES = 300  # of an atom or a point while it is made: fp64 and cells, in order and out of it
 _GAP = 1.5  # A from the shell's outermost atoms to its surface
 
 
@@ -34,6 +36,7 @@ def globule(atoms: int = 1500, seed: int = 0, dtype: str | np.dtype[Any] = "floa
     ParameterError. Needs SciPy.
     """
     _check("atoms", atoms, _FEWEST_ATOMS)
+    memory.check("atoms", f"{atoms:,}", memory.Needs(_lattice_bytes(atoms, 0.0, 0.1) + _BYTES * atoms, 0))
     random = np.random.default_rng(seed)
     xyz = _packed(atoms, 0.0, 0.1, random)
     charge = _charges(atoms, int(random.integers(-3, 4)), random)
@@ -57,9 +60,12 @@ def capsid(
     """
     _check("atoms", atoms, _FEWEST_ATOMS)
     _check("vertices", vertices, 2)
-    random = np.random.default_rng(seed)
     density = _CAPSID_ATOMS / _shell_volume(_OUTER, _OUTER - _THICKNESS)
-    xyz = _packed(atoms, _middle(atoms / density), density, random)
+    middle = _middle(atoms / density)
+    host = _lattice_bytes(atoms, middle, density) + _BYTES * (atoms + vertices)
+    memory.check("atoms, vertices", f"{atoms:,} and {vertices:,}", memory.Needs(host, 0))
+    random = np.random.default_rng(seed)
+    xyz = _packed(atoms, middle, density, random)
     charge = _charges(atoms, round(_CAPSID_CHARGE * atoms / _CAPSID_ATOMS), random)
     molecule = Molecule(xyz, charge, random.choice(_RADII, atoms, p=_SHARES))
 
@@ -93,11 +99,7 @@ def _middle(volume: float) -> float:
 def _packed(atoms: int, middle: float, density: float, random: np.random.Generator) -> np.ndarray:
     """Positions (atoms, 3) in A: the sites of a lattice nearest to a sphere of radius ``middle``, moved a little."""
     spacing = density ** (-1 / 3)
-    volume = atoms / density
-    # Half of what the atoms fill, from above, and two layers more: sites enough to choose from.
-    half = volume / (8 * pi * middle**2) if middle else (volume / (4 / 3 * pi)) ** (1 / 3)
-    half += 2 * spacing
-    reach = int(np.ceil((middle + half) / spacing))
+    half, reach = _extent(atoms, middle, density)
     along = spacing * (np.arange(-reach, reach + 1) + 0.25)  # no site at the centre, no two alike by symmetry
     squares = along**2
     distance = np.sqrt(squares[:, None, None] + squares[:, None] + squares)
@@ -108,6 +110,21 @@ def _packed(atoms: int, middle: float, density: float, random: np.random.Generat
     xyz += random.uniform(-_JITTER, _JITTER, xyz.shape)
     result: np.ndarray = xyz[_morton(xyz)]
     return result
+
+
+def _extent(atoms: int, middle: float, density: float) -> tuple[float, int]:
+    """Half of the thickness that the atoms fill, in A, and how many sites of the lattice reach beyond it."""
+    spacing, volume = density ** (-1 / 3), atoms / density
+    # From above, and two layers more: sites enough to choose from.
+    half = volume / (8 * pi * middle**2) if middle else (volume / (4 / 3 * pi)) ** (1 / 3)
+    half += 2 * spacing
+    return half, int(np.ceil((middle + half) / spacing))
+
+
+def _lattice_bytes(atoms: int, middle: float, density: float) -> int:
+    """What the lattice's sites take while atoms are chosen: their distances, twice, and a mark."""
+    _, reach = _extent(atoms, middle, density)
+    return (2 * reach + 1) ** 3 * (2 * 8 + 1)
 
 
 def _charges(atoms: int, total: int, random: np.random.Generator) -> np.ndarray:

@@ -83,7 +83,7 @@ def optimizations(study: Study) -> Figure:
     ]
     panels = [one for one in panels if one[1]]
     counts = [len(drawn) + 2.2 for _, drawn in panels]
-    title = f"GEM: what each optimization brings, {group.problem}"
+    title = f"GEM: what each optimization brings, {group.subject}"
     exact = f"The best here is {Configuration(str(best['variant']), **altered_levels(best))}. " if best else ""
     figure, part = captioned_picture(
         title, 1.1 + ROW_INCHES * sum(counts), [*filter(None, [exact + _styles(group)]), provenance(group.rows)]

@@ -15,6 +15,8 @@ from gpuopt._core import Device, ParameterError, empty
 from gpuopt.configuration import Configuration, complete
 from gpuopt.molecule import Molecule, Surface, electrostatic_size
 from gpuopt.problem import BoundPlan, Problem
+from gpuopt.selection import Selector, select
+from gpuopt.workloads.common import memory
 from gpuopt.workloads.gem import operation
 from gpuopt.workloads.gem import reference as oracle
 from gpuopt.workloads.gem.optimizations import AXES, OPTIMIZATIONS, Levels, together
@@ -43,13 +45,15 @@ def gem(  # long: its arguments, and every field of a problem, each named once
     size: float | None = None,
     name: str = "molecule",
     seed: int = 0,
+    device: Selector = None,
 ) -> Problem:
     """Return the problem of a molecule's potential at the points of its surface; arguments as in :func:`gpuopt.gem`.
 
     With more than 3e8 pairs, only a random sample of the points, drawn from ``seed``, is compared with the fp64
-    reference. Raises ArrayError, ParameterError.
+    reference. ``device`` is one whose memory it must fit. Raises ArrayError, ParameterError.
     """
     atoms, points = as_molecule(molecule), as_surface(surface)
+    check_size("molecule, surface", len(atoms), len(points), atoms.dtype, None if device is None else select(device))
     options: dict[str, Any] = {"salt": salt, "projection": projection, "phi_type": phi_type}
     options |= {"epsilon_in": epsilon_in, "epsilon_out": epsilon_out}
     model = Model.of(
@@ -104,6 +108,18 @@ def gem(  # long: its arguments, and every field of a problem, each named once
         input_properties={"form": scene.form},
         tunable=lambda configuration: configuration.parameters.get("DISTANCE", 0) == 0,
     )
+
+
+def check_size(argument: str, atoms: int, points: int, dtype: np.dtype[Any], device: Device | None) -> None:
+    """Raise ParameterError, which names ``argument``, where so many atoms and points do not fit the memory."""
+    # Host: atoms and points in their dtype and in fp64, with their references. Device: each variant has its results.
+    real = dtype.itemsize
+    needs = memory.Needs(
+        host=(5 * atoms + 8 * points) * (real + 8),
+        device=(5 * atoms + 32 * points) * real,
+        largest=4 * max(atoms, points) * real,
+    )
+    memory.check(argument, f"{atoms:,} atoms and {points:,} points", needs, device)
 
 
 def call_of(preset: str) -> str:

@@ -111,7 +111,7 @@ class Replay:
 
     def __str__(self) -> str:
         climbing, worst, median = self.climbing, self.climbing.ends[-1], self.climbing.median
-        reached = climbing.share_from(self.best.gain * (1 - self.band))
+        reached = climbing.share_from(self.best.gain / (1 + self.band))
 
         def told(found: Found) -> str:
             return f"{found}: {100 * self.share(found):.0f} % of the fastest"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from gpuopt import io
 from gpuopt._core import Device
@@ -17,7 +18,7 @@ from gpuopt.molecule import surface_points
 from gpuopt.problem import Problem
 from gpuopt.workloads.gem import operation
 from gpuopt.workloads.gem.molecules import capsid, globule
-from gpuopt.workloads.gem.problem import factorial, gem, staged
+from gpuopt.workloads.gem.problem import check_size, factorial, gem, staged
 
 MOST_SHOWN = 200_000  # points of a surface that a picture can show
 
@@ -29,9 +30,11 @@ def _problem(subjects: Sequence[str], dtype: str, device: Device, **options: Any
         name = "capsid"
     elif re.fullmatch(r"\d+x\d+", given[0]) and len(given) == 1:
         atoms, points = map(int, given[0].split("x"))
+        check_size("atoms, points", atoms, points, np.dtype(dtype), device)
         molecule, surface = capsid(atoms, points, dtype=dtype)
         name = f"capsid_{given[0]}"
     elif re.fullmatch(r"\d+", given[0]) and len(given) == 1:
+        check_size("atoms, points", int(given[0]), 0, np.dtype(dtype), device)
         molecule, surface = globule(int(given[0]), dtype=dtype)
         name = f"globule_{given[0]}"
     else:
@@ -39,7 +42,7 @@ def _problem(subjects: Sequence[str], dtype: str, device: Device, **options: Any
         read = io.read_surface(given[1], dtype=dtype) if len(given) == 2 else None
         surface = read or surface_points(molecule)
         name = Path(given[0]).stem
-    return gem(molecule, surface, name=name, **options)
+    return gem(molecule, surface, name=name, device=device, **options)
 
 
 def _pictures(problem: Problem, device: Device, directory: Path, study: Study) -> list[Path]:

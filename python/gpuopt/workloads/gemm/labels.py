@@ -28,12 +28,20 @@ def _precision_of(parameters: Mapping[str, int]) -> str:
     return f"{name} in the unit" if name and parameters.get("PROMOTE") == 0 else name
 
 
+def _subject(problem: str, sizes: Mapping[str, int]) -> str:
+    """`1024^3`; `M 1024, N 16,384, K 1024`; what its values are, where not uniform."""
+    lengths = [sizes.get(name, 0) for name in "MNK"]
+    size = f"{lengths[0]}^3" if len(set(lengths)) == 1 else ", ".join(f"{n} {sizes.get(n, 0)}" for n in "MNK")
+    return ", ".join([size, *problem.split("_")[2:]])
+
+
 LABELS = Labels(
     title="Matrix product",
     other_accuracy="ours, other precisions",
     other_accuracy_meaning="float32 numbers as sums of short ones (TYPE), PRODUCTS of whose products are taken; "
     "checked within what each allows, and taken where a call names the precision",
     shows_error=True,
+    subject=_subject,
     precision_of=_precision_of,
     steps=_STEPS
     | {f"{preset}_image": f"{name}, textures" for preset, name in _STEPS.items() if "constant" not in preset}

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from gpuopt import papers
 from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, Group, row_named
+from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.ratios import ratio_between
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -34,7 +35,6 @@ from gpuopt.lab.show.gains import (
     gains_over,
     save_all,
     size_name,
-    step_name,
 )
 from gpuopt.lab.show.sizes import (
     APART,

@@ -42,8 +42,9 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
 
     ``distribution`` is one of ``gpuopt.workloads.gemm.reference.DISTRIBUTIONS``. With more than 1e10 multiplications,
     only some rows of the result, spread from the first to the last, are compared with the reference. ``precision`` is
-    that of the whole call and of tuning; None is the arrays' own. All sizes are halved until the problem fits half of
-    the free memory, or ``max_bytes``; ``notes`` then says so. Raises ParameterError.
+    that of the whole call and of tuning; None is the arrays' own. With ``max_bytes``, all sizes are halved until the
+    problem fits; ``notes`` then says so. Raises ParameterError, also for sizes that need more than half of the free
+    memory, before any data are made.
     """
     kind, wanted = real_dtype(dtype), (m, m if n is None else n, m if k is None else k)
     _check(wanted, distribution, precision)
@@ -54,6 +55,7 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
         lambda extents: tuple(max(1, length // 2) for length in extents),
         chosen,
         max_bytes,
+        "m, n, k",
     )
     a, b = oracle.operands(distribution, m, n, k, seed, kind)
     rows = _rows(m, n * k, seed)
@@ -168,4 +170,5 @@ def _needs(extents: tuple[int, ...], dtype: np.dtype[Any]) -> memory.Needs:
     # Host: operands while they are drawn in fp64; then the reference's operands and results.
     wide = 8 * max(m * k + k * n, 2 * k * n + 2 * rows * k + 4 * rows * n)
     # Device: each variant in a comparison has its own result, and some have packed operands.
-    return memory.Needs(host=arrays + wide, device=4 * arrays)
+    largest = max(m * k, k * n, m * n) * dtype.itemsize
+    return memory.Needs(host=arrays + wide, device=4 * arrays, largest=largest)

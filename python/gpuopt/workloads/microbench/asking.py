@@ -9,16 +9,20 @@ from gpuopt._core import Device, ParameterError
 from gpuopt.lab.report import Study
 from gpuopt.lab.run.survey import survey
 from gpuopt.selection import Selector, select
+from gpuopt.workloads.common import memory
 from gpuopt.workloads.microbench.points import Point, TransferPoint
 from gpuopt.workloads.microbench.questions import Levels, element, family_rows, points, shapes, widest
 
 
 def ask(wanted: Sequence[Point | TransferPoint], device: Device, how: dict[str, Any]) -> Study:
-    """Survey the points. Raises ParameterError for an argument that is none of a survey's."""
+    """Survey the points. Raises ParameterError for an argument that is none of a survey's, and for a size that does not
+    fit the memory."""
     if unknown := set(how) - {"protocol", "store", "progress"}:
         raise ParameterError(
             f"{', '.join(sorted(unknown))}: no such argument; a question also takes protocol, store and progress"
         )
+    for size in sorted({point.bytes for point in wanted}):
+        memory.check("bytes", f"{size:,}", memory.Needs(host=size, device=size, largest=size), device, share=1.0)
     return survey(wanted, device=device, **how)
 
 

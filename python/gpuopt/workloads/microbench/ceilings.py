@@ -1,7 +1,7 @@
 """Measuring a device's profile: which microbenchmarks are run, and which ceilings follow from them.
 
-A ceiling is the fastest of a small family of kernels. What one data type or one shape reaches is a result, not a
-ceiling."""
+A ceiling is the fastest of a small family of kernels, by their medians over rounds that are spread over the whole
+sitting. What one data type or one shape reaches is a result, not a ceiling."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from pathlib import Path
 
 from gpuopt import _core
 from gpuopt._core import Device, Error
+from gpuopt.lab.device import profile as profiles
 from gpuopt.lab.device.caches import last_level_cache
+from gpuopt.lab.device.keeping import busy_words
+from gpuopt.lab.device.keeping import keep as believed
 from gpuopt.lab.device.levels import find
 from gpuopt.lab.device.profile import Ceiling, Profile, path_of, save
 from gpuopt.lab.rows.schema import Row, levels, time_ms
-from gpuopt.lab.run.survey import survey
+from gpuopt.lab.run.rounds import survey_in_rounds
 from gpuopt.lab.show.points import rate_of
 from gpuopt.selection import Selector, reads_ptx, select
 from gpuopt.workloads.microbench import questions
@@ -31,28 +34,43 @@ def profile(
     store: str | Path | None = None,
     progress: bool = False,
     keep: bool = True,
+    force: bool = False,
 ) -> Profile:
-    """Measure a device's ceilings and keep them for its bounds: under 2 minutes on an H200 or on two CPU cores.
+    """Measure a device's ceilings and keep them for its bounds: some minutes on an H200 or on two CPU cores.
+
+    Every microbenchmark is visited once a round, in several rounds. A ceiling whose rounds disagree, or that is far
+    worse than in earlier sittings, is not kept: what an earlier sitting found stands, and ``refused`` of the result
+    says so.
 
     Parameters
     ----------
     store
-        A file of result rows, from which an interrupted profile goes on.
+        A file for the result rows.
     keep
-        Whether it becomes the profile of this device and driver in the user's cache.
+        Whether it becomes the profile of this device and driver in the user's cache, after those of earlier sittings.
+    force
+        Whether doubtful ceilings are kept too, and those of a busy machine.
 
     Raises KeyboardInterrupt where it was interrupted, since half a profile would have wrong ceilings; Error where no
-    microbenchmark ran.
+    microbenchmark ran, and, before anything is measured, where the machine is busy and the result would be kept.
     """
     chosen = select(device)
-    study = survey(headline(chosen), device=chosen, store=store, progress=progress, name="profile")
+    if keep and not force and (busy := busy_words(chosen)):
+        raise Error(
+            f"profile: {busy}; nothing was measured, and an earlier profile stands: wait, or keep what such a machine "
+            "shows with force=True (--force)"
+        )
+    study = survey_in_rounds(headline(chosen), device=chosen, store=store, progress=progress, name="profile")
     if study.interrupted:
         raise KeyboardInterrupt
     made = of_rows(study.points)
-    if keep:
-        save(made, path_of(chosen))
+    if not keep:
+        return made
+    kept = believed(made, profiles.stored(chosen), None, force)
+    if set(made.ceilings) - set(kept.refused):
+        save(kept, path_of(chosen))
         last_level_cache.cache_clear()  # its size may come from the profile
-    return made
+    return kept
 
 
 def headline(device: Device) -> list[Point | TransferPoint]:
@@ -131,6 +149,7 @@ def of_rows(rows: Sequence[Row]) -> Profile:
         ceilings=dict(sorted(ceilings.items(), key=lambda item: _order(item[0]))),
         levels=tuple(found),
         rows=tuple(rows),
+        unit=first["unit"],
     )
 
 
@@ -172,9 +191,11 @@ def _ceiling(row: Row, rate: float, unit: str) -> Ceiling:
     what = f"{row['configuration']} {row['dtype']}"
     if not lo or not hi:
         return Ceiling(rate, unit, what)
+    q1, q3 = row["q1_ms"], row["q3_ms"]
+    apart = (q3 - q1) / mid if q1 and q3 else None
     if unit in ("ns", "us"):
-        return Ceiling(rate, unit, what, rate * lo / mid, rate * hi / mid)
-    return Ceiling(rate, unit, what, rate * mid / hi, rate * mid / lo)
+        return Ceiling(rate, unit, what, rate * lo / mid, rate * hi / mid, apart)
+    return Ceiling(rate, unit, what, rate * mid / hi, rate * mid / lo, apart)
 
 
 def _order(name: str) -> tuple[int, str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt import configuration as tables
-from gpuopt._core import MismatchError
+from gpuopt._core import MismatchError, Prepared
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device.bandwidth import clock_step_ns
 from gpuopt.lab.rows.schema import Row
@@ -17,7 +17,7 @@ from gpuopt.lab.run.candidates import Candidate, kernel_fields, problem_fields, 
 from gpuopt.lab.run.survey import SurveyRun
 from gpuopt.lab.timing import samplers
 from gpuopt.problem import work_of
-from gpuopt.workloads.microbench.problem import microbenchmark, release
+from gpuopt.workloads.microbench.problem import microbenchmark, plan, release
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,13 @@ class Point:
         common = problem_fields(problem, run.device, run.protocol.name, "hot", run.env_hash)
         common["family"] = self.fields()["family"]
         return variant_candidate(problem, exact, None, run.device, common, run.phases, None, run.recorder.clock_of)
+
+    def plan(self, run: SurveyRun) -> Prepared:
+        """The timed plan alone, unverified, with buffers of its own."""
+        with run.phases("data"):
+            return plan(
+                self.configuration, self.dtype, self.bytes, width=self.width, trips=self.trips, device=run.device
+            )
 
     @classmethod
     def release(cls) -> None:
@@ -126,6 +133,13 @@ class TransferPoint:
             sampler = samplers.device_sampler(prepared, clock_step_ns(run.device.index), None, "event")
         fields["clock"] = sampler.clock
         return Candidate(str(self), "variant", fields, sampler, check, work_of(prepared))
+
+    def plan(self, run: SurveyRun) -> Prepared:
+        """The timed copy alone, with memory of its own."""
+        with run.phases("data"):
+            array = _core.empty((self.bytes,), np.dtype(np.uint8), run.device)
+            prepared, _ = _core.prepare_transfer(array, self.variant == "upload", self.pinned)
+            return prepared
 
     @classmethod
     def release(cls) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import Device, DeviceArray, ParameterError
 from gpuopt.configuration import Configuration, complete
-from gpuopt.problem import BoundPlan, Problem
+from gpuopt.problem import BoundPlan, Problem, wants_own_inputs
 from gpuopt.selection import Selector, select
+from gpuopt.workloads.common import memory
 from gpuopt.workloads.microbench import reference as oracle
 
 
@@ -41,21 +43,11 @@ def microbenchmark(  # long: its arguments, and every field of a problem, each n
 
     Raises ParameterError for sizes below 1, UnsupportedError for what the device lacks.
     """
-    if isinstance(configuration, str):
-        configuration = Configuration.parse(configuration)
-    exact = complete("microbench", configuration)
-    kind = np.dtype(dtype)
-    if bytes < 1 or trips < 1 or width < 0:
-        raise ParameterError(f"bytes: {bytes}, width: {width}, trips: {trips}; sizes are whole numbers of at least 1")
-    grain = math.lcm(128, max(width, 1), 2 * exact.parameters.get("WIDTH", 1))
-    elements = max(int(bytes // kind.itemsize // grain), 1) * grain
-    chosen = select(device)
+    asked_for = _Asked.of(configuration, dtype, bytes, width, trips, device)
+    exact, kind, elements, outputs = asked_for.exact, asked_for.dtype, asked_for.elements, asked_for.outputs
+    asked_for.check()
+    data = asked_for.source(seed)
     name, parameters = exact.variant, exact.parameters
-    facts = _core.microbench_facts(
-        chosen, kind, elements=elements, width=width, trips=trips, variant=name, parameters=parameters
-    )
-    outputs = int(facts["outputs"])
-    data = _source(exact.variant if oracle.has_own_source(exact.variant) else "", elements, width, kind, seed)
 
     expected = oracle.expected(exact.variant, oracle.Case(data, width or elements, trips, exact.parameters, outputs))
 
@@ -90,6 +82,76 @@ def microbenchmark(  # long: its arguments, and every field of a problem, each n
     )
 
 
+def plan(
+    configuration: Configuration,
+    dtype: str | np.dtype[Any] = "float32",
+    bytes: int = 1 << 26,
+    *,
+    width: int = 0,
+    trips: int = 1,
+    seed: int = 0,
+    device: Selector = None,
+) -> _core.Prepared:
+    """Return what :func:`microbenchmark`'s plan times, on the same data and with an output of its own, unverified."""
+    asked = _Asked.of(configuration, dtype, bytes, width, trips, device)
+    out = _core.empty((asked.outputs,), asked.dtype, asked.device, True)
+    source = _uploaded(asked.source(seed), asked.device.index)
+    name, parameters = asked.exact.variant, asked.exact.parameters
+    return _core.prepare_microbench(
+        source, out, width=width, trips=trips, store=False, variant=name, parameters=parameters
+    )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A microbenchmark at one size on one device: the configuration in full, and how many scalars it reads and
+    writes."""
+
+    exact: Configuration
+    dtype: np.dtype[Any]
+    elements: int
+    outputs: int
+    width: int
+    device: Device
+
+    @classmethod
+    def of(
+        cls,
+        configuration: str | Configuration,
+        dtype: str | np.dtype[Any],
+        bytes: int,
+        width: int,
+        trips: int,
+        device: Selector,
+    ) -> _Asked:
+        if isinstance(configuration, str):
+            configuration = Configuration.parse(configuration)
+        exact = complete("microbench", configuration)
+        kind = np.dtype(dtype)
+        if bytes < 1 or trips < 1 or width < 0:
+            raise ParameterError(
+                f"bytes: {bytes}, width: {width}, trips: {trips}; sizes are whole numbers of at least 1"
+            )
+        grain = math.lcm(128, max(width, 1), 2 * exact.parameters.get("WIDTH", 1))
+        elements = max(int(bytes // kind.itemsize // grain), 1) * grain
+        chosen = select(device)
+        name, parameters = exact.variant, exact.parameters
+        facts = _core.microbench_facts(
+            chosen, kind, elements=elements, width=width, trips=trips, variant=name, parameters=parameters
+        )
+        return cls(exact, kind, elements, int(facts["outputs"]), width, chosen)
+
+    def check(self) -> None:
+        """Raise ParameterError for a size that does not fit the memory."""
+        source, written = self.elements * self.dtype.itemsize, self.outputs * self.dtype.itemsize
+        needs = memory.Needs(host=source, device=source + written, largest=max(source, written))
+        memory.check("bytes", f"a source of {source:,} bytes", needs, self.device, share=1.0)
+
+    def source(self, seed: int) -> np.ndarray:
+        own = self.exact.variant if oracle.has_own_source(self.exact.variant) else ""
+        return _source(own, self.elements, self.width, self.dtype, seed)
+
+
 _held_sources: dict[tuple[Any, ...], np.ndarray] = {}
 _held_arrays: list[tuple[np.ndarray, int, DeviceArray]] = []
 
@@ -104,7 +166,9 @@ def _source(variant: str, elements: int, width: int, dtype: np.dtype[Any], seed:
 
 
 def _uploaded(data: np.ndarray, index: int) -> DeviceArray:
-    """Return the data on a device. The latest upload is kept."""
+    """Return the data on a device. The latest upload is kept, but for what wants inputs of its own."""
+    if wants_own_inputs():
+        return _core.to_device(data, _core.devices()[index])
     for held, on, array in _held_arrays:
         if held is data and on == index:
             return array

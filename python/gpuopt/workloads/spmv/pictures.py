@@ -10,11 +10,12 @@ from matplotlib.lines import Line2D
 
 from gpuopt import papers
 from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, section, uncached_gflop_s
+from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA
 from gpuopt.lab.show.canvas import captioned_picture, decorate, legend_outside, plain_ticks, provenance
-from gpuopt.lab.show.gains import by_size, called, save_all, step_name
+from gpuopt.lab.show.gains import by_size, called, save_all
 from gpuopt.lab.show.sizes import Line, contest, draw, draw_line, line_of, timed_rows
 from gpuopt.lab.show.style import COLOURS, FAINT, INK, MODEL
 

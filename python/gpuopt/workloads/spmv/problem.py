@@ -97,8 +97,8 @@ def spmv_stencil(
 
     ``points`` is 3 in one dimension, 5 or 9 in two, 7 or 27 in three. ``values``: ``"laplacian"`` has points - 1 on the
     main diagonal and -1 for each neighbour inside the grid; ``"hpcg"`` has 26 and -1 as in the HPCG benchmark, for 27
-    points; ``"random"`` is uniform in [-1, 1). The last axis is halved until the problem fits half of the free memory,
-    or ``max_bytes``. Raises ParameterError.
+    points; ``"random"`` is uniform in [-1, 1). With ``max_bytes``, the last axis is halved until the problem fits.
+    Raises ParameterError, also for a shape that needs more than half of the free memory, before any data are made.
     """
     extents = _extents("shape", shape)
     if points not in _STENCILS:
@@ -117,7 +117,7 @@ def spmv_stencil(
     fill = None if values == "random" else _constant(points)
     label = f"stencil{points}_{values}"
     return _grid_problem(
-        label, extents, steps, fill, real_dtype(dtype), seed, _device(device), max_bytes, {"points": points}
+        label, extents, steps, fill, real_dtype(dtype), seed, _device(device), max_bytes, {"points": points}, "shape"
     )
 
 
@@ -135,8 +135,9 @@ def spmv_grid(
     image.
 
     Entries are uniform in [-1, 1), and 0 where a diagonal would connect opposite sides of the grid. With ``symmetric``
-    the entries below the main diagonal are those above it, mirrored. The height is halved until the problem fits half
-    of the free memory, or ``max_bytes``. Raises ParameterError.
+    the entries below the main diagonal are those above it, mirrored. With ``max_bytes``, the height is halved until the
+    problem fits. Raises ParameterError, also for sizes that need more than half of the free memory, before any data are
+    made.
     """
     extents = _extents("width, height", (width, height))
     if radius < 1:
@@ -144,7 +145,17 @@ def spmv_grid(
     steps, sizes = oracle.disk_steps(radius), {"radius": radius}
     label = "grid_symmetric" if symmetric else "grid"
     return _grid_problem(
-        label, extents, steps, None, real_dtype(dtype), seed, _device(device), max_bytes, sizes, symmetric
+        label,
+        extents,
+        steps,
+        None,
+        real_dtype(dtype),
+        seed,
+        _device(device),
+        max_bytes,
+        sizes,
+        "width, height",
+        symmetric,
     )
 
 
@@ -158,6 +169,7 @@ def _grid_problem(
     device: Device | None,
     max_bytes: int | None,
     sizes: dict[str, int],
+    argument: str,
     symmetric: bool = False,
 ) -> Problem:
     extents, notes = memory.fit(
@@ -166,6 +178,7 @@ def _grid_problem(
         lambda e: (*e[:-1], max(1, e[-1] // 2)),
         device,
         max_bytes,
+        argument,
     )
     matrix = _grid_matrix(extents, steps, fill, dtype, np.random.default_rng(seed))
     if symmetric:
@@ -257,7 +270,7 @@ def problem_of(
         inputs={"A": matrix, "x": x, **inputs},
         reference=oracle.dia_spmv(*stored, x),
         tolerance=tolerance,
-        footprint_bytes=(diags * rows + rows + cols) * dtype.itemsize,
+        footprint_bytes=(nnz_range + rows + cols) * dtype.itemsize,
         prepare=prepare,
         flops=2.0 * nnz_range,
         flops_counted=_FLOPS_COUNTED,
@@ -295,7 +308,7 @@ def _needs(extents: tuple[int, ...], diags: int, dtype: np.dtype[Any]) -> memory
     matrix = diags * rows * dtype.itemsize
     # Host: the matrix, and twelve fp64 vectors while it is built and its reference is computed. Device: a variant may
     # hold the matrix in a second layout.
-    return memory.Needs(host=matrix + 12 * 8 * rows, device=2 * matrix + 8 * rows * dtype.itemsize)
+    return memory.Needs(host=matrix + 12 * 8 * rows, device=2 * matrix + 8 * rows * dtype.itemsize, largest=matrix)
 
 
 def _read_image(image: str | Path | np.ndarray) -> tuple[str, np.ndarray]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from gpuopt import papers
 from gpuopt.lab.rows.groups import PAPER, Group
+from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.show.canvas import captioned_picture, decorate, plain_ticks, provenance
-from gpuopt.lab.show.gains import by_size, called, ends_of, gains, gains_over, save_all, step_name
+from gpuopt.lab.show.gains import by_size, called, ends_of, gains, gains_over, save_all
 from gpuopt.lab.show.sizes import APART, Line, contest, draw, draw_line, legend_below, line_of, of_preset
 from gpuopt.lab.show.style import INK
 

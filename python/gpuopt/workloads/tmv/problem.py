@@ -32,8 +32,8 @@ def tmv(
 
     A is square where ``cols`` is left out.
 
-    The rows are halved until the problem fits half of the free memory, or ``max_bytes``; ``notes`` then says so. Raises
-    ParameterError.
+    With ``max_bytes``, the rows are halved until the problem fits; ``notes`` then says so. Raises ParameterError, also
+    for sizes that need more than half of the free memory, before any data are made.
     """
     kind = real_dtype(dtype)
     wanted = (rows, rows if cols is None else cols)
@@ -45,6 +45,7 @@ def tmv(
         lambda extents: (max(1, extents[0] // 2), extents[1]),
         None if device is None else select(device),
         max_bytes,
+        "rows, cols",
     )
     random = np.random.default_rng(seed)
     matrix, vector = uniform(random, (rows, cols), kind), uniform(random, (rows,), kind)
@@ -79,4 +80,6 @@ def tmv(
 def _needs(extents: tuple[int, ...], dtype: np.dtype[Any]) -> memory.Needs:
     rows, cols = extents
     matrix, block = rows * cols * dtype.itemsize, 2 * 8 * max(oracle.BLOCK, cols)
-    return memory.Needs(host=matrix + block + 8 * 8 * cols, device=matrix + 2 * (rows + cols) * dtype.itemsize)
+    return memory.Needs(
+        host=matrix + block + 8 * 8 * cols, device=matrix + 2 * (rows + cols) * dtype.itemsize, largest=matrix
+    )

@@ -15,10 +15,11 @@ from gpuopt import papers
 from gpuopt._core import Device
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show.canvas import CYCLE, captioned_picture, legend_outside, provenance
-from gpuopt.lab.show.gains import by_size, step_name
+from gpuopt.lab.show.gains import by_size
 from gpuopt.lab.show.style import FAINT, INK, WARNING, WHISKER, Picture, bar_axes, error_sides
 from gpuopt.workloads.common import cpp_loops
 from gpuopt.workloads.tomography.regions import FEW_VIEWS, REGIONS, Comparison, compare

@@ -83,8 +83,9 @@ def back_projection(
     plane of 256 x 256.
     ``weight`` is one of :data:`gpuopt.tomo.operators.WEIGHTS`.
 
-    Projections are random in [0, 1); up to 2000 voxels are held against fp64. The counts of a cube are halved until
-    the problem fits half of the free memory, or ``max_bytes``; ``notes`` says so. Raises ParameterError.
+    Projections are random in [0, 1); up to 2000 voxels are held against fp64. The counts of "cube" are halved until
+    the problem fits half of the free memory, those of any cube with ``max_bytes`` until it fits that; ``notes`` says
+    so. Raises ParameterError, also for counts that do not fit, before any data are made.
     """
     chosen = None if device is None else select(device)
     if case == "slice":
@@ -93,9 +94,12 @@ def back_projection(
     given, notes = _case(case, chosen) if isinstance(case, str) else (case, [])
     if given.arc:
         notes = [*notes, ASSUMED]
+        memory.check("case", str(case), _needed(math.prod(given.shape), given.views, *given.det), chosen)
     else:
         counts = (given.shape[0], given.views, *given.det)
-        fitted, notes = memory.fit(counts, _needs, _halved, chosen, max_bytes)
+        # A name such as "cube" asks for no counts: it may stand for smaller ones.
+        argument = "case" if not isinstance(case, str) or case[0].isdigit() else None
+        fitted, notes = memory.fit(counts, _needs, _halved, chosen, max_bytes, argument)
         if fitted != counts:
             given = cube(*fitted)
     geometry, volume = given.scan()
@@ -211,10 +215,14 @@ def _halved(counts: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _needs(counts: tuple[int, ...]) -> memory.Needs:
-    n, views, rows, columns = counts
-    pixels, voxels = 4 * views * rows * columns, 4 * n**3
+    return _needed(counts[0] ** 3, *counts[1:])
+
+
+def _needed(volume: int, views: int, rows: int, columns: int) -> memory.Needs:
+    pixels, voxels = 4 * views * rows * columns, 4 * volume
     # On the device the projections are copied, to images or with zeros around them; each plan has a volume of its own.
-    return memory.Needs(host=pixels + 2 * voxels + 64 * rows * columns, device=3 * pixels + 6 * voxels)
+    host, largest = pixels + 2 * voxels + 64 * rows * columns, max(pixels, voxels)
+    return memory.Needs(host=host, device=3 * pixels + 6 * voxels, largest=largest)
 
 
 def _spread(count: int, random: np.random.Generator) -> np.ndarray:

@@ -1,0 +1,94 @@
+"""The audit of results files: everything that follows from other rows is computed again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpuopt.lab.rows import audit_rules
+from gpuopt.lab.rows.audit_bounds import BoundAudit, KnownProfile, choose_profiles, over_bounds
+from gpuopt.lab.rows.audit_comparisons import BlockAudit, collect, rules_of
+from gpuopt.lab.rows.audit_facts import FileAudit, Ledger, alike
+from gpuopt.lab.rows.audit_reading import Lines, read, read_objects
+from gpuopt.lab.rows.audit_rows import RowAudit
+from gpuopt.lab.rows.audit_summaries import SummaryAudit, after_timing, environments
+
+
+def audit_file(path: Path, name: str, profiles: Sequence[KnownProfile] = ()) -> FileAudit:
+    """Audits a file of JSON lines; ``name`` is what the report calls it, ``profiles`` are those at hand.
+
+    Rows that a script wrote for itself are not audited but for what their own fields say of each other. Raises
+    ResultsError where the file cannot be read.
+    """
+    lines, ledger = read(path), Ledger(name)
+    if lines.is_own:
+        for number, row in lines.others:
+            _own_row(ledger, number, row)
+        return FileAudit(path, {}, ledger, own=len(lines.others))
+    _audit_lines(lines, ledger, profiles)
+    return FileAudit(path, Counter(str(entry.row["kind"]) for entry in lines.entries), ledger)
+
+
+def audit_points(objects: Iterable[Any], path: Path, ledger: Ledger) -> Lines:
+    """Audits the rows of a survey that stand without their environment, as those of a profile; ``objects`` are what
+    JSON's parser has read."""
+    lines = read_objects(objects, path)
+    _audit_lines(lines, ledger, (), alone=True)
+    return lines
+
+
+def _audit_lines(lines: Lines, ledger: Ledger, profiles: Sequence[KnownProfile], alone: bool = False) -> None:
+    for number, reason in lines.damage:
+        ledger.whole_file("line", reason, "a result row", "every line is a row or a template", number)
+    for number, _ in lines.others:
+        ledger.whole_file("line", "another object", "a result row", "every line is a row or a template", number)
+    entries = lines.entries
+    times = [entry.row["time_utc"] for entry in entries if entry.row["time_utc"]]
+    rows = RowAudit(ledger, bool(times) and min(times) < audit_rules.ROUNDED_BEFORE)
+    for entry in entries:
+        known = audit_rules.generation(entry.row) is not None
+        rule = f"one of {', '.join(audit_rules.RULES)}"
+        ledger.fact(entry, "method", entry.row.get("method"), rule, "a generation of rules that is known", known)
+        rows.check(entry, rules_of(entry.row))
+    found = collect(entries, lines.compact)
+    rules = {id(block): each.rules for each in found.comparisons for block in each.blocks.values()}
+    for block in found.blocks:
+        BlockAudit(ledger, rows, rules.get(id(block), audit_rules.RULES["first"])).check(block)
+    bounds = [BoundAudit(ledger, rows, comparison, profiles) for comparison in found.comparisons]
+    choose_profiles(bounds)
+    for comparison, bound in zip(found.comparisons, bounds, strict=True):
+        SummaryAudit(ledger, rows, comparison).check()
+        bound.check()
+    if found.unsummarised:
+        ledger.findings["visits in blocks that no summary tells of"] += found.unsummarised
+    if not alone:
+        environments(ledger, entries)
+    after_timing(ledger, entries)
+    over_bounds(ledger, entries)
+
+
+def _own_row(ledger: Ledger, number: int, row: Mapping[str, Any]) -> None:
+    """What the fields of a script's row say of each other: an interval holds a value of the row, a value whose blocks
+    are there is their median, a ratio lies between its least and its greatest."""
+    interval = row.get("ci95")
+    if isinstance(interval, list) and len(interval) == 2:
+        values = [value for value in row.values() if isinstance(value, float)]
+        holds = any(interval[0] <= value <= interval[1] for value in values)
+        _own_fact(ledger, number, "ci95", interval, "around a value of its row", holds)
+    for name, value in row.items():
+        kept = row.get(f"blocks_{name}")
+        if isinstance(kept, list) and kept:
+            made = audit_rules.median(kept)
+            _own_fact(ledger, number, name, value, made, alike(value, made))
+        least, most = row.get(f"{name}_least"), row.get(f"{name}_greatest")
+        if least is not None and most is not None:
+            _own_fact(ledger, number, name, value, [least, most], least <= value <= most)
+
+
+def _own_fact(ledger: Ledger, number: int, name: str, stored: Any, wanted: Any, holds: bool) -> None:
+    if holds:
+        ledger.checked += 1
+    else:
+        ledger.whole_file(name, stored, wanted, "within a script's own row", number)

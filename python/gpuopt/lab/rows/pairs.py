@@ -1,0 +1,67 @@
+"""What pairs of rows of one group say together. Verdicts are the table's, or adjusted by Holm over all pairs that are
+told beside them; two clocks give none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from gpuopt.lab.rows.groups import Group, is_baseline
+from gpuopt.lab.rows.ratios import Ratio, by_block, has_ratio_to, other_clock, ratio_between
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.timing import statistics
+from gpuopt.lab.timing.fields import Verdict
+
+Pair = tuple[Row, Row]  # a row, and what it is held against
+
+
+@dataclass(frozen=True)
+class Told:
+    """A ratio of times with the verdict that may be told of it, and over how many comparisons it was adjusted."""
+
+    ratio: Ratio
+    together: int
+
+
+def baseline_of(group: Group) -> Row | None:
+    return next((row for row in group.rows if is_baseline(row, row)), None)
+
+
+def compared_rows(group: Group) -> list[Row]:
+    """The rows that have a ratio to the baseline."""
+    return [row for row in group.rows if row["status"] == "ok" and row["ratio"] and not is_baseline(row, row)]
+
+
+def verdict_of(group: Group, row: Row) -> Verdict | None:
+    """The table's verdict on a row, None where another clock timed the baseline."""
+    return None if by_other_clock(group, row) else row["verdict"]
+
+
+def by_other_clock(group: Group, row: Row) -> bool:
+    """Whether the row's ratio to the baseline is across clocks, as in rows of before the baseline was timed by each."""
+    base = baseline_of(group)
+    return base is not None and row["method"] is None and other_clock(row, base)
+
+
+def told_of(group: Group, pairs: Sequence[Pair]) -> list[Told]:
+    """What is told of each of these pairs, the verdicts adjusted together. A pair with the baseline has the table's."""
+    found = [ratio_between(group, *pair) for pair in pairs]
+    paired: dict[str, list[float]] = {}
+    for index, ((row, reference), ratio) in enumerate(zip(pairs, found, strict=True)):
+        if ratio.verdict is not None and not ratio.refused and not _stored(row, reference):
+            own, other = by_block(group, row, "ratio"), by_block(group, reference, "ratio")
+            common = sorted(own.keys() & other.keys())
+            if len(common) >= statistics.MIN_BLOCKS:
+                paired[str(index)] = [own[block] / other[block] for block in common]
+    adjusted = statistics.verdicts(paired, group.band)
+    compared = len(compared_rows(group))
+    out = []
+    for index, ((row, reference), ratio) in enumerate(zip(pairs, found, strict=True)):
+        word = adjusted.get(str(index), ratio.verdict)
+        out.append(Told(replace(ratio, verdict=word), compared if _stored(row, reference) else len(paired)))
+    return out
+
+
+def _stored(row: Row, reference: Row) -> bool:
+    """Whether the pair's verdict is the table's."""
+    return has_ratio_to(row, reference) or has_ratio_to(reference, row)

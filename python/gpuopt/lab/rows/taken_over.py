@@ -1,0 +1,50 @@
+"""What of a study an earlier run measured: rows older than the run, which a results file gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gpuopt.lab.rows.schema import Row
+
+
+@dataclass(frozen=True)
+class TakenOver:
+    """``count`` of ``total`` blocks (or points) are an earlier run's, of the days ``dates``."""
+
+    count: int
+    total: int
+    what: str
+    dates: str
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.total} {self.what} from {self.dates}"
+
+
+def taken_over(rows: Iterable[Row], began_utc: str | None) -> TakenOver | None:
+    """What of these rows was measured before the run that began then; None where nothing was, and of a study that was
+    loaded from a file and belongs to no run. Blocks are told apart by problem, cache state, dtype and sizes."""
+    if began_utc is None:
+        return None
+    measured = [row for row in rows if row["kind"] in ("block", "point") and row["time_utc"]]
+    what = "blocks" if any(row["kind"] == "block" for row in measured) else "points"
+    times: dict[object, str] = {}
+    for row in measured:
+        if what == "points":
+            times[row["row_id"]] = str(row["time_utc"])
+        elif row["kind"] == "block" and row["role"] not in ("ceiling", "overhead"):
+            place = (row["problem"], row["cache_state"], row["dtype"], str(row["sizes"]), row["block"])
+            times[place] = min(str(row["time_utc"]), times.get(place, "9"))
+    old = [time for time in times.values() if time < began_utc]
+    return TakenOver(len(old), len(times), what, date_words(old)) if old else None
+
+
+def date_words(times: Sequence[str]) -> str:
+    """`2026-11-21 08:00 UTC`, `2026-11-21 08:00 to 08:04 UTC`, `2026-11-20 to 2026-11-22`, of rows' times."""
+    first, last = min(times), max(times)
+    if first[:10] != last[:10]:
+        return f"{first[:10]} to {last[:10]}"
+    if len(first) < 16 or "T" not in first:
+        return first[:10]
+    until = "" if first[11:16] == last[11:16] else f" to {last[11:16]}"
+    return f"{first[:10]} {first[11:16]}{until} UTC"

@@ -1,0 +1,65 @@
+"""What tunings have recorded for a device: `gpuopt tune --show` and `gpuopt tune --reset`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from gpuopt import records, selection
+from gpuopt._core import Device
+from gpuopt.configuration import Configuration
+from gpuopt.lab.rows.table import significant
+from gpuopt.records import Record
+
+_DEVICE = ("name", "platform", "type")
+Chosen = list[str]  # names of workloads
+
+
+def run_show(device: str | None, workloads: Chosen) -> None:
+    """Print what is recorded for a device: for which inputs, what, since when, and what it brought."""
+    chosen = selection.select(device)
+    lines = []
+    for workload in workloads:
+        found = [(record, "") for record in records.user_records(workload)]
+        found += [(record, ", shipped with gpuopt") for record in records.shipped_records(workload)]
+        lines += [f"{workload}, {_told(record)}{source}" for record, source in found if _is_of(chosen)(record)]
+    click.echo(
+        f"recorded for {chosen.name}:" if lines else f"nothing is recorded for {chosen.name}: `gpuopt tune` does it"
+    )
+    for line in lines:
+        click.echo(f"- {line}")
+
+
+def run_reset(device: str | None, workloads: Chosen) -> None:
+    """Forget what tunings recorded for a device, of these workloads, and print it. Rows of measurements stay."""
+    chosen = selection.select(device)
+    removed = {workload: records.remove_records(workload, _is_of(chosen)) for workload in workloads}
+    lines = [f"{workload}, {_told(record)}" for workload, found in removed.items() for record in found]
+    click.echo(f"forgotten for {chosen.name}:" if lines else f"nothing was recorded for {chosen.name}")
+    for line in lines:
+        click.echo(f"- {line}")
+
+
+def _is_of(device: Device) -> Callable[[Record], bool]:
+    """Whether a record is of this very device; those of a type of devices are of none."""
+    return lambda record: all(record["match"].get(name) == getattr(device, name) for name in _DEVICE)
+
+
+def _told(record: Record) -> str:
+    match = {name: value for name, value in record["match"].items() if name not in _DEVICE}
+    dtype = match.pop("dtype", "any type")
+    held = [name if value is True else f"{name} {value}" for name, value in match.items() if value not in (False, None)]
+    inputs = f"{' and '.join(held)} inputs" if held else "any input"
+    what = Configuration(record["variant"], **record.get("parameters", {}))
+    since = [f"since {record['date']}"] if record.get("date") else []
+    since += [f"driver {record['driver']}"] if record.get("driver") else []
+    return f"{dtype}, {inputs}: {'; '.join([str(what), _gain(record), ', '.join(since)]).rstrip('; ')}"
+
+
+def _gain(record: Record) -> str:
+    gain = record.get("gain")
+    if not isinstance(gain, dict):
+        return "no gain is on record"
+    mid, lo, hi = (significant(gain.get(name)) for name in ("mid", "lo", "hi"))
+    return f"{mid}x [{lo}, {hi}] faster than {gain.get('over')}"

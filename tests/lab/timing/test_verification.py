@@ -1,0 +1,88 @@
+"""The check of a result after timing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import Configuration, MismatchError, problems
+from gpuopt.lab.timing import verification
+from gpuopt.problem import BoundPlan, Problem
+
+
+class Output:
+    """An array on a device that does not exist."""
+
+    def __init__(self) -> None:
+        self.values = np.zeros(4, np.float32)
+
+    def fill_bytes(self, byte: int) -> None:
+        self.values.view(np.uint8)[:] = byte
+
+    def to_numpy(self) -> np.ndarray:
+        return self.values.copy()
+
+    def guards_intact(self) -> bool:
+        return True
+
+
+class Plan:
+    """A plan that writes ones in its first ``good`` runs and nothing afterwards; or adds them up."""
+
+    def __init__(self, output: Output, good: int = 1 << 30, adds: bool = False) -> None:
+        self.output, self.good, self.adds = output, good, adds
+
+    def run(self) -> None:
+        self.good -= 1
+        if self.good >= 0:
+            self.output.values[:] = self.output.values + 1 if self.adds else 1
+
+    def sample(self, count: int, batch: int = 1) -> dict[str, list[float]]:
+        for _ in range(count * batch):
+            self.run()
+        return {"device_ms": [1.0] * count}
+
+
+def check(timed: Plan, proof: Plan | None = None) -> None:
+    bound: Any = BoundPlan(timed, timed.output, proof)  # type: ignore[arg-type]
+    problem: Any = Problem(
+        "made up", "ones", np.dtype(np.float32), {}, 0, {}, np.ones(4), np.full(4, 1e-6), 16, lambda *_: bound
+    )
+    configuration = Configuration("basic")
+    verification.verify(bound, problem, configuration)
+    timed.sample(3)
+    verification.check_again(bound, problem, configuration)
+
+
+def test_a_plan_that_stops_writing_is_found() -> None:
+    output = Output()
+    check(Plan(output))
+    for good in (1, 2, 4):  # after the first check, while it is timed, after the last sample
+        with pytest.raises(MismatchError, match="4 of 4 elements are off"):
+            check(Plan(Output(), good))
+
+
+def test_a_plan_that_adds_to_its_output_is_found_at_once() -> None:
+    with pytest.raises(MismatchError):
+        check(Plan(Output(), adds=True))
+
+
+def test_where_timed_runs_store_nothing_the_proof_does() -> None:
+    output = Output()
+    check(Plan(output, 0), Plan(output))
+    with pytest.raises(MismatchError):
+        check(Plan(output, 0), Plan(output, 1))
+
+
+def test_a_kernel_of_ours_writes_over_the_poison(any_device: gpuopt.Device) -> None:
+    problem = problems.spmv_grid(48, 32, radius=2, seed=1)
+    configuration = Configuration("basic")
+    bound = problem.prepare(configuration, any_device)
+    verification.verify(bound, problem, configuration)
+    verification.check_again(bound, problem, configuration)
+    other = problem.prepare(configuration, any_device)  # what it writes is looked for elsewhere
+    with pytest.raises(MismatchError, match="elements are off"):
+        verification.check_again(BoundPlan(other.prepared, bound.output), problem, configuration)
