@@ -218,6 +218,19 @@ def test_words_agree_with_the_numbers_beside_them(ratio: Ratio, together: int, b
     assert "cannot be told" not in told
 
 
+def test_a_slower_peer_is_not_called_the_fastest_for_its_clock() -> None:
+    rows = study_rows.full_rows()
+    alike = [row for row in rows if row["variant"] == "SciPy dia_array"]
+    times = ("median_ms", "ratio", "ratio_lo", "ratio_hi", "ci_lo_ms", "ci_hi_ms")
+    other = {"variant": "slow", "configuration": "slow", "clock": "event", "method": None}
+    slow = [row | other | {key: 40 * row[key] for key in times if row.get(key)} for row in alike]
+    mixed = [row | {"clock": "event" if row["role"] != "peer" else "wall"} | {"method": None} for row in rows]
+    told = lines_of(Study([*mixed, *slow]))["Fastest"]
+    assert "slow, the fastest peer by its clock" in told
+    assert "SciPy dia_array, which took" in told
+    assert "by another clock, has no ratio to it" in told
+
+
 def test_two_clocks_have_no_verdict() -> None:
     across = Told(Ratio(3.0, None, None, None, 0, across=True), 0)
     assert wording.compared("a", "b", across, 0.01) == "a and b were timed by two clocks, which give no ratio"

@@ -156,7 +156,12 @@ def _over_peer(group: Group, best: Row) -> str:
     if here is not None:
         told = next(each for step, each in family(group) if step.row is here)
         assert told is not None
-        return _over(told, "it", f"{group.label(here)}, the fastest peer{of_its_accuracy}")
+        quickest = fastest(alike)
+        assert quickest is not None
+        if quickest is here:
+            return _over(told, "it", f"{group.label(here)}, the fastest peer{of_its_accuracy}")
+        faster = f"{group.label(quickest)}, which took {_ms(quickest)} by another clock, has no ratio to it"
+        return f"{_over(told, 'it', f'{group.label(here)}, the fastest peer by its clock{of_its_accuracy}')}; {faster}"
     calls = [row for row in group.section(CALLS) if row["status"] == "ok"]
     pairs = [(call, peer) for call in calls for peer in ran if call["clock"] == peer["clock"]]
     if pairs:
