@@ -19,9 +19,9 @@ from gpuopt.lab.device import environment, sysfs_gpu
 from gpuopt.lab.device.conditions import Sampler
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows import conditions
-from gpuopt.lab.rows.conditions import Conditions
+from gpuopt.lab.rows.conditions import Conditions, spread_of
 from gpuopt.lab.rows.facts import NO_STATE, DeviceState
-from gpuopt.lab.rows.schema import GROUPS, Row
+from gpuopt.lab.rows.schema import GROUPS, Row, complete
 
 CPU: Any = SimpleNamespace(type="cpu", name="A CPU", platform="PoCL", vendor="x", pci="")
 GPU: Any = SimpleNamespace(type="gpu", name="A GPU", platform="Vendor", vendor="x", pci="0000:03:00.0")
@@ -300,6 +300,17 @@ def test_conditions_are_those_of_the_middle_block() -> None:
     assert held.steal_pct == 0.5
     assert held.is_cpu
     assert Conditions.of(Study(study_rows.rows(6)).rows).others_load is None
+
+
+def test_one_visit_that_was_held_up_refuses_nothing() -> None:
+    def visits(*times: float, clock: str = "batch") -> list[Row]:
+        alike = {"kind": "block", "role": "sentinel", "status": "ok", "clock": clock, "env_hash": "e"}
+        return [complete({**alike, "block": block, "median_ms": ms}) for block in range(6) for ms in times]
+
+    by_host = visits(1.0, 1.0, 1.0, clock="wall")  # the host's clock tells twice the time: no change of the device
+    assert spread_of([*visits(0.5, 0.5, 1.0, 0.5, 0.5, 0.5), *by_host]) == pytest.approx(0)
+    assert spread_of([*visits(0.5, 1.0, 0.5, 1.0), *visits(0.5, 1.0, clock="wall")]) == pytest.approx(1)
+    assert spread_of([]) is None
 
 
 def test_two_plain_lines() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Any, Literal
 
@@ -108,13 +109,14 @@ def judged(blocks: Sequence[Row], band: float | None, notes: list[str]) -> Row:
 
 
 def spread_of(rows: Iterable[Row]) -> float | None:
-    """How far the baseline's visits lie apart in the middle one of the blocks, as a fraction."""
+    """By how much the baseline's time usually changed from one of its visits to the next in the same block, by one
+    clock, as a fraction: a single visit that others held up is no reason to refuse what ranks over blocks decide."""
     blocks: dict[object, list[float]] = {}
     for row in rows:
         if row["kind"] == "block" and row["role"] == "sentinel" and row["median_ms"]:
-            blocks.setdefault((row["env_hash"], row["block"]), []).append(float(row["median_ms"]))
-    spreads = [statistics.sentinel_spread(times) for times in blocks.values() if len(times) > 1]
-    return median(spreads) if spreads else None
+            blocks.setdefault((row["env_hash"], row["block"], row["clock"]), []).append(float(row["median_ms"]))
+    changes = [statistics.sentinel_spread(pair) for times in blocks.values() for pair in pairwise(times)]
+    return median(changes) if changes else None
 
 
 def bounds_remark(conditions: Conditions) -> str | None:
