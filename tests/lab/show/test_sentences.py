@@ -120,7 +120,7 @@ def test_other_classes_of_bytes_forbid_the_conclusion() -> None:
     [
         (
             [1.001, 1.0, 0.999, 1.002, 0.998, 1.0],
-            "takes the same time as basic (ratio of times 1.000x [0.998, 1.002]: SAME within the noise of 1 %)",
+            "takes the same time as basic (ratio of times 1.000x [0.998, 1.002]: SAME, less than 5 % apart)",
         ),
         ([0.95, 1.0, 1.05, 0.97, 1.02, 1.1], "is not told from basic"),
         ([1.3, 1.31, 1.29, 1.3, 1.32, 1.28], "takes 1.30x [1.28, 1.32] the time of basic"),

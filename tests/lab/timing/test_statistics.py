@@ -193,6 +193,9 @@ def test_noise_is_told_apart_by_where_it_comes_from(random):
         (0.90, 0.98, 0.03, "AMBIGUOUS"),
         (0.992, 1.008, 0.0, "SAME"),
         (0.98, 1.008, 0.03, "SAME"),
+        (0.985, 1.04, 0.0, "SAME"),
+        (0.98, 1.06, 0.0, "AMBIGUOUS"),
+        (0.98, 1.02, 0.06, "AMBIGUOUS"),
         (1.02, 1.5, 0.0, "SLOW"),
         (1.0, 1.5, 0.0, "AMBIGUOUS"),
         (0.5, 2.0, 0.0, "AMBIGUOUS"),
@@ -279,10 +282,27 @@ def test_many_comparisons_are_decided_in_few_blocks(random):
     assert found >= 90
 
 
-def test_holm():
-    assert st.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert st.holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
-    assert st.holm([0.04]) == pytest.approx([0.04])
+def test_holm_gives_each_comparison_its_level():
+    """All 10 blocks of one sign have p = 2^-9, one small rank of the other sign twice that: 0.05/25 holds the first."""
+    fast = [0.80, 0.81, 0.79, 0.82, 0.78, 0.83, 0.77, 0.84, 0.76, 0.85]
+    once = [*fast[:9], 1.0001]
+    assert st.signed_rank(fast)[1] == pytest.approx(2.0**-9)
+    assert 2.0**-9 < st.signed_rank(once)[1] < 0.05
+    undecided = {str(i): [0.5, 2.0] * 5 for i in range(24)}
+    assert st.verdicts({**undecided, "fast": fast})["fast"] == "FAST"
+    assert st.verdicts({**undecided, "fast": once})["fast"] == "AMBIGUOUS"
+    # Once the others have their word they no longer count: the last needs 0.05 alone.
+    told = st.verdicts({**{str(i): fast for i in range(24)}, "once": once})
+    assert told["once"] == "FAST"
+
+
+def test_same_is_not_said_of_what_is_certified_to_differ(random):
+    """3 % faster, surely: below the limit of SAME, and outside the band."""
+    ratios = 0.97 * random.lognormal(0.0, 0.003, 16)
+    told = st.verdicts({str(i): ratios for i in range(20)})
+    assert set(told.values()) == {"FAST"}
+    assert st.verdicts({"a": ratios}, band=0.04) == {"a": "SAME"}
+    assert st.verdicts({"a": ratios}, band=0.06) == {"a": "AMBIGUOUS"}
 
 
 def test_many_variants_need_more_blocks():

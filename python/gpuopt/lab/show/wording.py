@@ -40,7 +40,7 @@ def compared(name: str, against: str, told: Told, band: float) -> str:
     if ratio.verdict == "SLOW":
         return f"{name} takes {ratio.slowdown} the time of {against}{_stands(ratio)}"
     if ratio.verdict == "SAME":
-        same = f"SAME within the noise of {noise(band)[2:]}"
+        same = f"SAME, less than {100 * statistics.SAME_LIMIT:.0f} % apart"
         return f"{name} takes the same time as {against} (ratio of times {ratio.slowdown}: {same})"
     if ratio.verdict is None:
         found = f" ({ratio.blocks} common blocks, {statistics.MIN_BLOCKS} are needed)" if ratio.blocks else ""

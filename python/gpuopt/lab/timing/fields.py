@@ -11,7 +11,7 @@ from typing import Literal, TypedDict
 # of one to the end of the next; the host's clock.
 Clock = Literal["event", "batch", "wall"]
 
-# What a ratio of times says: faster, slower, the same within the noise, or undecided.
+# What a ratio of times says: faster, slower, the same within 5 %, or undecided.
 Verdict = Literal["FAST", "SLOW", "SAME", "AMBIGUOUS"]
 
 # What is doubtful about a row; `gpuopt.lab.show.tables.FLAG_MEANINGS` says what each word means.

@@ -26,7 +26,7 @@ AUTOCORRELATION_LIMIT = 0.3  # above it samples are not exchangeable: the interv
 SENTINEL_LIMIT = 0.05  # a block whose sentinels drift further apart than this is repeated, then flagged `drift`
 DRIFT_LIMIT_PCT = 5.0  # change over one set of samples that earns the flag `drift`, if it is no chance
 BAND_FLOOR = 0.01  # no verdict claims a difference below 1 %
-SAME_LIMIT = 0.05  # a device noisier than this tells nobody that two times are the same
+SAME_LIMIT = 0.05  # SAME means: not even this far apart; a device noisier than this tells nobody so
 MIN_BLOCKS = 6  # five values give no distribution-free 95 % interval
 BLOCK_STEPS = (6, 10, 16, 25, 40)  # the only block counts at which stopping may be tested
 MEDIAN_NOISE = 1.2533  # the standard error of a median over that of a mean, of normal samples
@@ -313,9 +313,10 @@ def band_ends(band: float) -> tuple[float, float]:
 
 
 def verdict(lo: float, hi: float, band: float = BAND_FLOOR) -> Verdict:
-    """FAST, SLOW, SAME or AMBIGUOUS for an interval [lo, hi] of a ratio of times against ``band_ends(band)``.
+    """FAST, SLOW, SAME or AMBIGUOUS for an interval [lo, hi] of a ratio of times.
 
-    Where the band is above 5 %, nothing is SAME: noise is no equality.
+    FAST and SLOW lie outside ``band_ends(band)``: noise does not explain them. SAME lies within 5 % of 1
+    (``SAME_LIMIT``) and is neither; where the band itself is above that, nothing is SAME: noise is no equality.
     """
     if not lo <= hi:
         raise ParameterError(f"lo={lo}, hi={hi}: expected an interval with lo <= hi")
@@ -324,35 +325,27 @@ def verdict(lo: float, hi: float, band: float = BAND_FLOOR) -> Verdict:
         return "FAST"
     if lo > above:
         return "SLOW"
-    return "SAME" if band <= SAME_LIMIT and lo >= below and hi <= above else "AMBIGUOUS"
+    least, most = band_ends(SAME_LIMIT)
+    return "SAME" if band <= SAME_LIMIT and lo >= least and hi <= most else "AMBIGUOUS"
 
 
-def signed_rank(ratios: Samples, band: float = BAND_FLOOR) -> tuple[Verdict, float]:
-    """The likeliest verdict (FAST, SLOW, SAME) on (blocks,) ratios and its two-sided p-value by Wilcoxon's ranks.
+def signed_rank(ratios: Samples, band: float = BAND_FLOOR, alpha: float = 0.05) -> tuple[Verdict, float]:
+    """The word (FAST, SLOW, SAME) that (blocks,) ratios earn at this level and its two-sided p-value by Wilcoxon's
+    ranks; where they earn none, the likeliest.
 
-    The exact dual of ``verdict`` on ``ratio_ci``: p <= 0.05 if and only if the 95 % interval earns that word. Whatever
-    the true ratio, a wrong word needs one of two tail events, so p is valid for the choice too.
+    The exact dual of ``verdict`` on ``ratio_ci``: p <= alpha if and only if the interval of 1 - alpha earns that word.
+    Whatever the true ratio, a wrong word needs one of two tail events, so p is valid for the choice too.
     """
     logs = _logs(ratios)
     averages, cdf = ranks.walsh_averages(logs), ranks.signed_rank_cdf(logs.size)
-    edge = math.log(band_ends(band)[1])
+    edge, limit = math.log(band_ends(band)[1]), math.log(band_ends(SAME_LIMIT)[1])
     fast = cdf[np.count_nonzero(averages >= -edge)]
     slow = cdf[np.count_nonzero(averages <= edge)]
-    same = cdf[max(np.count_nonzero(averages < -edge), np.count_nonzero(averages > edge))]
+    same = cdf[max(np.count_nonzero(averages < -limit), np.count_nonzero(averages > limit))]
     same = same if band <= SAME_LIMIT else 1.0
-    found: tuple[tuple[Verdict, float], ...] = (("FAST", float(fast)), ("SLOW", float(slow)), ("SAME", float(same)))
-    word, p = min(found, key=lambda item: item[1])
-    return word, min(1.0, 2.0 * p)
-
-
-def holm(p_values: Samples) -> npt.NDArray[np.float64]:
-    """Holm's adjusted p-values in the order given: those <= alpha are wrong together with probability <= alpha."""
-    p = checked(p_values, "p_values")
-    order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate((p.size - np.arange(p.size)) * p[order])
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(stepped, 1.0)
-    return adjusted
+    told: tuple[tuple[Verdict, float], ...] = (("FAST", float(fast)), ("SLOW", float(slow)), ("SAME", float(same)))
+    found = [(word, min(1.0, 2.0 * p)) for word, p in told]
+    return next((each for each in found if each[1] <= alpha), min(found, key=lambda item: item[1]))
 
 
 def verdicts(
@@ -360,12 +353,18 @@ def verdicts(
 ) -> dict[str, Verdict]:
     """The verdict of each of several variants held against one baseline, ``ratios[name]`` being its (blocks,) ratios.
 
-    Each variant's ``signed_rank`` is adjusted by Holm over all of them; what is then above ``alpha`` is AMBIGUOUS. For
-    one variant this is ``verdict`` of its interval. Many variants need more blocks: see ``blocks_for``.
+    Each variant's likeliest word is adjusted by Holm over all of them; those that are then above ``alpha`` are
+    AMBIGUOUS, the others have the word that they earn at the level which Holm leaves them. For one variant this is
+    ``verdict`` of its interval. Many variants need more blocks: see ``blocks_for``.
     """
-    found = [signed_rank(values, band) for values in ratios.values()]
-    adjusted = holm([p for _, p in found]) if found else ()
-    return {n: word if p <= alpha else "AMBIGUOUS" for n, (word, _), p in zip(ratios, found, adjusted, strict=True)}
+    likeliest = {name: signed_rank(values, band, 0.0)[1] for name, values in ratios.items()}
+    found: dict[str, Verdict] = dict.fromkeys(ratios, "AMBIGUOUS")
+    for place, name in enumerate(sorted(likeliest, key=likeliest.__getitem__)):
+        level = alpha / (len(likeliest) - place)
+        if likeliest[name] > level:
+            break
+        found[name] = signed_rank(ratios[name], band, level)[0]
+    return found
 
 
 def aa_band(ratios: Sequence[float]) -> float | None:
