@@ -7,25 +7,26 @@
 
 namespace gpuopt {
 
-// What commands that were enqueued together took.
+// What runs that were enqueued together took.
 struct Span {
-    double device_ms = 0;  // first START (or the end of what is not counted) to last END
-    double all_ms = 0;     // first START to last END, of what is not counted too
-    double busy_ms = 0;    // sum of END - START of what is counted
+    double device_ms = 0;  // first START (or the end of the first run, where that is not counted) to last END
+    double all_ms = 0;     // first START to last END
+    double busy_ms = 0;    // sum of END - START over the commands of the first run
     double queued_ms = 0;  // QUEUED of the first command to its START
     double wall_ms = 0;    // host clock: enqueue, or the opening of the gate before them, to completion of all
 };
 
 struct Samples {
-    std::vector<double> device_ms, busy_ms;  // as in Span, in ms a run that is counted
+    std::vector<double> device_ms;           // as in Span, in ms a run that is counted
     std::vector<double> all_ms, wall_ms;     // the same, of all runs
-    std::vector<double> queued_ms;           // of the first command of the sample
+    std::vector<double> busy_ms, queued_ms;  // of the first run, and of its first command
     std::vector<double> start_s;             // when the sample began, in seconds of the host's steady clock
 };
 
 // All commands must have completed; an event whose command failed throws OpenCLError.
-// The first `uncounted` events are of a run whose end the time begins at.
-Span span_of(const std::vector<cl::Event>& events, double wall_ms, std::size_t uncounted = 0);
+// `first` are those of the first run, `last` what is known of the last one (empty: there is only one). With `period`
+// the time begins at the end of the first run.
+Span span_of(const std::vector<cl::Event>& first, const std::vector<cl::Event>& last, double wall_ms, bool period);
 void add_sample(Samples& samples, const Span& span, double start_s, std::size_t counted, std::size_t runs);
 
 }  // namespace gpuopt

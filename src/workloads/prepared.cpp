@@ -75,9 +75,12 @@ std::size_t Prepared::runs_behind_a_gate() const {
     return std::max<std::size_t>(1, most_commands / std::max<std::size_t>(1, static_cast<std::size_t>(commands)));
 }
 
-void Prepared::enqueue(std::vector<cl::Event>& events, const cl::Event* gate) {
+// Two queues wait for each other's events: such a plan gives all of them.
+std::vector<cl::Event> Prepared::enqueue(Ask ask, const cl::Event* gate) {
     if (bound_at_ != session_->moves()) bind();
-    std::vector<cl::Event> of_step(two_queues_ ? steps_.size() : 0);
+    std::vector<cl::Event> events, of_step(two_queues_ ? steps_.size() : 0);
+    const auto last_step =
+        std::find_if(steps_.rbegin(), steps_.rend(), [](const Step& step) { return !step.launch.empty(); });
     cl::Event last_of_second;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
         const auto& step = steps_[i];
@@ -89,28 +92,30 @@ void Prepared::enqueue(std::vector<cl::Event>& events, const cl::Event* gate) {
                                             : cl::NDRange(size[0], size[1], size[2]);
         };
         std::vector<cl::Event> wait;
-        if (gate && events.empty()) wait.push_back(*gate);
+        if (gate) wait.push_back(*std::exchange(gate, nullptr));
         for (const auto earlier : step.after)
             if (of_step.at(earlier)()) wait.push_back(of_step[earlier]);
         if (step.second_queue && !last_of_second() && wait.empty())
             throw Error("a plan's first step of the second queue waits for none of the first");
         const auto& queue = step.second_queue ? session_->second_queue() : session_->queue();
         const auto* const waiting = wait.empty() ? nullptr : &wait;
+        const bool asked = two_queues_ || ask == Ask::all || (ask == Ask::last && &step == &*last_step);
         cl::Event event;
         if (step.command) event = checked([&] { return step.command(queue, waiting); });
         else
             checked([&] {
                 return queue.enqueueNDRangeKernel(step.kernel, cl::NullRange, range(launch.global), range(launch.local),
-                                                  waiting, &event);
+                                                  waiting, asked ? &event : nullptr);
             });
-        events.push_back(event);
+        if (asked) events.push_back(event);
         if (two_queues_) of_step[i] = event;
         if (step.second_queue) last_of_second = event;
     }
-    if (!last_of_second()) return;
+    if (!last_of_second()) return events;
     // What follows in the first queue, of this plan or of others, comes after the second one's steps.
     const std::vector<cl::Event> wait = {last_of_second};
     checked([&] { return session_->queue().enqueueBarrierWithWaitList(&wait); });
+    return events;
 }
 
 // An event that another queue waits for must have been flushed.
@@ -137,15 +142,12 @@ void Prepared::settle() const noexcept {
 }
 
 // The wall time of runs behind a gate begins where the gate opens: how long the host takes to queue them is no part.
-Span Prepared::run_group(std::size_t runs, std::size_t uncounted) {
+Span Prepared::run_group(std::size_t runs, bool period) {
     auto start = Clock::now();
-    std::vector<cl::Event> events;
-    std::size_t uncounted_events = 0;
+    std::vector<cl::Event> first, last;
     const auto enqueue_all = [&](const cl::Event* gate) {
-        for (std::size_t i = 0; i < runs; ++i) {
-            enqueue(events, gate);
-            if (i + 1 == uncounted) uncounted_events = events.size();
-        }
+        first = enqueue(Ask::all, gate);
+        for (std::size_t i = 1; i < runs; ++i) last = enqueue(i + 1 == runs ? Ask::last : Ask::none);
     };
     if (runs == 1 || runs > runs_behind_a_gate()) {
         try {
@@ -168,7 +170,7 @@ Span Prepared::run_group(std::size_t runs, std::size_t uncounted) {
     }
     finish();
     const std::chrono::duration<double, std::milli> wall_ms = Clock::now() - start;
-    return span_of(events, wall_ms.count(), uncounted_events);
+    return span_of(first, last, wall_ms.count(), period);
 }
 
 void Prepared::run() {
@@ -185,9 +187,8 @@ void Prepared::start() {
         run_group(1);
         return;
     }
-    std::vector<cl::Event> events;
     try {
-        enqueue(events, nullptr);
+        enqueue(Ask::none);
     } catch (...) {
         settle();
         throw;
@@ -206,11 +207,10 @@ Samples Prepared::sample(std::size_t count, std::size_t batch, bool period) {
         const std::chrono::duration<double> start = Clock::now().time_since_epoch();
         for (std::size_t left = batch, counted; left > 0; left -= counted) {
             counted = std::min(left, most_counted);
-            const auto span = run_group(counted + uncounted, uncounted);
+            const auto span = run_group(counted + uncounted, period);
             runs += counted + uncounted;
-            if (left == batch) whole.queued_ms = span.queued_ms;
+            if (left == batch) whole.queued_ms = span.queued_ms, whole.busy_ms = span.busy_ms;
             whole.device_ms += span.device_ms;
-            whole.busy_ms += span.busy_ms;
             whole.all_ms += span.all_ms;
             whole.wall_ms += span.wall_ms;
         }

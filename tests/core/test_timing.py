@@ -115,6 +115,14 @@ def test_a_period_has_one_gap_whatever_the_batch(device: gpuopt.Device, built: P
     np.testing.assert_allclose(periods[:, 2].T, [17 - 7 * groups / (batches + groups)] * 2, rtol=1e-9)
 
 
+def test_events_are_asked_for_of_a_batchs_ends_alone(device: gpuopt.Device, built: Path) -> None:
+    """An event for each command costs 7 us on this made-up driver: they are in no run's time but that of the last."""
+    batches = np.array([1, 2, 7, 1023, 1024, 3000])
+    found = np.array(on_clock(PERIODS, device, built, "asked")).reshape(2, 6, 3, 2) * 1e3
+    groups = np.array([1, 1, 1, 1, 2, 3])
+    np.testing.assert_allclose(found[1, :, 0].T, [10 + 7 * groups / batches] * 2, rtol=1e-9)
+
+
 def test_samples_say_when_they_began(any_device: gpuopt.Device) -> None:
     a = _core.empty((64,), np.dtype(np.float32), any_device)
     plan, host = _core.prepare_transfer(a, True, False)
