@@ -70,7 +70,7 @@ def main() -> int:
             kind = kinds[number % len(kinds)]
             copies = min(asked.copies, asked.comparisons - done)
             pairs = aa.compare_once(device, kind, number, copies)
-            words.setdefault(kind, Counter()).update(pair.row["verdict"] for pair in pairs)
+            words.setdefault(kind, Counter()).update(None if pair.refused else pair.row["verdict"] for pair in pairs)
             smallest.setdefault(kind, []).extend(pair.smallest for pair in pairs)
             done, number = done + copies, number + 1
             so_far = sum(words.values(), Counter())

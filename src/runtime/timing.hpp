@@ -11,7 +11,7 @@ namespace gpuopt {
 struct Span {
     double device_ms = 0;  // first START (or the end of the first run, where that is not counted) to last END
     double all_ms = 0;     // first START to last END
-    double busy_ms = 0;    // sum of END - START over the commands of the first run
+    double busy_ms = 0;    // sum of END - START over these commands of the first run
     double queued_ms = 0;  // QUEUED of the first command to its START
     double wall_ms = 0;    // host clock: enqueue, or the opening of the gate before them, to completion of all
 };
@@ -24,8 +24,8 @@ struct Samples {
 };
 
 // All commands must have completed; an event whose command failed throws OpenCLError.
-// `first` are those of the first run, `last` what is known of the last one (empty: there is only one). With `period`
-// the time begins at the end of the first run.
+// `first` are of the first run, `last` of the last one (empty: there is only one), its last command's at least. With
+// `period` the time begins at the end of the first run.
 Span span_of(const std::vector<cl::Event>& first, const std::vector<cl::Event>& last, double wall_ms, bool period);
 void add_sample(Samples& samples, const Span& span, double start_s, std::size_t counted, std::size_t runs);
 

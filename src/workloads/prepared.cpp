@@ -68,19 +68,22 @@ void Prepared::in_second_queue() {
 
 void Prepared::wait_for(std::vector<std::size_t> steps) { steps_.back().after = std::move(steps); }
 
+std::size_t Prepared::commands() const {
+    return static_cast<std::size_t>(
+        std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return !step.launch.empty(); }));
+}
+
 std::size_t Prepared::runs_behind_a_gate() const {
     constexpr std::size_t most_commands = 1024;
-    const auto commands =
-        std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return !step.launch.empty(); });
-    return std::max<std::size_t>(1, most_commands / std::max<std::size_t>(1, static_cast<std::size_t>(commands)));
+    return std::max<std::size_t>(1, most_commands / std::max<std::size_t>(1, commands()));
 }
 
 // Two queues wait for each other's events: such a plan gives all of them.
 std::vector<cl::Event> Prepared::enqueue(Ask ask, const cl::Event* gate) {
     if (bound_at_ != session_->moves()) bind();
     std::vector<cl::Event> events, of_step(two_queues_ ? steps_.size() : 0);
-    const auto last_step =
-        std::find_if(steps_.rbegin(), steps_.rend(), [](const Step& step) { return !step.launch.empty(); });
+    const auto every = commands();
+    std::size_t number = 0;
     cl::Event last_of_second;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
         const auto& step = steps_[i];
@@ -99,7 +102,9 @@ std::vector<cl::Event> Prepared::enqueue(Ask ask, const cl::Event* gate) {
             throw Error("a plan's first step of the second queue waits for none of the first");
         const auto& queue = step.second_queue ? session_->second_queue() : session_->queue();
         const auto* const waiting = wait.empty() ? nullptr : &wait;
-        const bool asked = two_queues_ || ask == Ask::all || (ask == Ask::last && &step == &*last_step);
+        const bool is_first = number == 0, is_last = ++number == every;
+        const bool asked = two_queues_ || ask == Ask::all || (is_first && ask == Ask::ends) ||
+                           (is_last && (ask == Ask::ends || ask == Ask::last));
         cl::Event event;
         if (step.command) event = checked([&] { return step.command(queue, waiting); });
         else
@@ -142,11 +147,11 @@ void Prepared::settle() const noexcept {
 }
 
 // The wall time of runs behind a gate begins where the gate opens: how long the host takes to queue them is no part.
-Span Prepared::run_group(std::size_t runs, bool period) {
+Span Prepared::run_group(std::size_t runs, bool period, Ask of_first) {
     auto start = Clock::now();
     std::vector<cl::Event> first, last;
     const auto enqueue_all = [&](const cl::Event* gate) {
-        first = enqueue(Ask::all, gate);
+        first = enqueue(of_first, gate);
         for (std::size_t i = 1; i < runs; ++i) last = enqueue(i + 1 == runs ? Ask::last : Ask::none);
     };
     if (runs == 1 || runs > runs_behind_a_gate()) {
@@ -201,15 +206,20 @@ Samples Prepared::sample(std::size_t count, std::size_t batch, bool period) {
     const std::size_t uncounted = period ? 1 : 0;
     const auto most_counted = std::max<std::size_t>(1, runs_behind_a_gate() - uncounted);
     const auto lock = session_->lock_runs();
+    const bool is_long = commands() > 2 && !two_queues_;
+    if (is_long && busy_ms_ < 0 && count > 0) busy_ms_ = std::max(0.0, run_group(1).busy_ms);
     for (std::size_t i = 0; i < count; ++i) {
         Span whole;
         std::size_t runs = 0;
         const std::chrono::duration<double> start = Clock::now().time_since_epoch();
         for (std::size_t left = batch, counted; left > 0; left -= counted) {
             counted = std::min(left, most_counted);
-            const auto span = run_group(counted + uncounted, period);
+            const auto span = run_group(counted + uncounted, period, is_long ? Ask::ends : Ask::all);
             runs += counted + uncounted;
-            if (left == batch) whole.queued_ms = span.queued_ms, whole.busy_ms = span.busy_ms;
+            if (left == batch) {
+                whole.queued_ms = span.queued_ms;
+                whole.busy_ms = is_long ? busy_ms_ : span.busy_ms;
+            }
             whole.device_ms += span.device_ms;
             whole.all_ms += span.all_ms;
             whole.wall_ms += span.wall_ms;
@@ -235,6 +245,7 @@ std::vector<std::shared_ptr<Storage>> Prepared::storages() const {
 
 bool Prepared::relocate(std::size_t pad_bytes) {
     const auto lock = session_->lock_runs();
+    busy_ms_ = -1;
     const auto all = storages();
     const auto movable = [](const std::shared_ptr<Storage>& storage) { return storage && storage->movable(); };
     return !all.empty() && std::all_of(all.begin(), all.end(), movable) && move(all, pad_bytes);

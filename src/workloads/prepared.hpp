@@ -80,8 +80,10 @@ public:
     // With `period`, a group has one run more, which is not counted: times are from its end to the end of the last run,
     // so that each counted run has the gap before it inside, however many there are.
     //
-    // Events are asked for of the first run and the last command alone: one for every command makes each wait (H200,
-    // driver 580: 11.3 us from one short kernel to the next instead of 4.1).
+    // Events are asked for of the first and the last command of a run that is timed, and of the last command of what
+    // follows it: one for every command makes each wait (H200, driver 580: 11.3 us from one short kernel to the next
+    // instead of 4.1). What the commands of a longer plan take by themselves is from one run more, before the samples,
+    // whenever the plan is new or has moved.
     Samples sample(std::size_t count, std::size_t batch, bool period = false);
 
     // Moves all memory of the plan to another place, contents and guard zones included; other plans and arrays that
@@ -111,9 +113,10 @@ private:
 
     std::size_t runs_behind_a_gate() const;
     void bind();
-    enum class Ask { all, last, none };  // of whose commands a run gives events
+    enum class Ask { all, ends, last, none };  // of which commands a run gives events
     std::vector<cl::Event> enqueue(Ask ask, const cl::Event* gate = nullptr);
-    Span run_group(std::size_t runs, bool period = false);
+    Span run_group(std::size_t runs, bool period = false, Ask of_first = Ask::all);
+    std::size_t commands() const;
     std::vector<std::shared_ptr<Storage>> storages() const;
     bool move(const std::vector<std::shared_ptr<Storage>>& storages, std::size_t pad_bytes) noexcept;
     void flush() const;
@@ -128,6 +131,7 @@ private:
     std::uint64_t bound_at_ = 0;                 // the session's moves when arguments were set; 0: some never were
     cl_uint next_argument_ = 0;
     bool two_queues_ = false;
+    double busy_ms_ = -1;  // of a longer plan's commands, without what lies between them; below 0: not known
 };
 
 }  // namespace gpuopt

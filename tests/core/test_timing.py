@@ -123,6 +123,21 @@ def test_events_are_asked_for_of_a_batchs_ends_alone(device: gpuopt.Device, buil
     np.testing.assert_allclose(found[1, :, 0].T, [10 + 7 * groups / batches] * 2, rtol=1e-9)
 
 
+def test_the_commands_of_a_long_plan_do_not_wait_for_their_events(device: gpuopt.Device, built: Path) -> None:
+    """33 commands of 10 us: an event for each would add 32 times 7 us, one for the last alone adds 7."""
+    code = (
+        "plan = gpuopt.problems.gemm(8, 64, 4096).prepare(gpuopt.Configuration('constant'), d).prepared\n"
+        "taken = [plan.sample(2), plan.sample(1, 3), plan.sample(1, 3, True)]\n"
+        "names = ('device_ms', 'busy_ms', 'all_ms')\n"
+        "print(json.dumps([len(plan.kernels), *([one[name][-1] * 1e3 for name in names] for one in taken)]))"
+    )
+    commands, single, batch, period = on_clock(code, device, built, "asked")  # type: ignore[misc]
+    assert commands == 33
+    assert single == pytest.approx([337, 330, 337])
+    assert batch == pytest.approx([(990 + 7 + 7) / 3, 330, (990 + 7 + 7) / 3])
+    assert period == pytest.approx([330 + 7 / 3, 330, (4 * 330 + 7 + 7) / 4])
+
+
 def test_samples_say_when_they_began(any_device: gpuopt.Device) -> None:
     a = _core.empty((64,), np.dtype(np.float32), any_device)
     plan, host = _core.prepare_transfer(a, True, False)

@@ -59,7 +59,7 @@ def test_verdicts_are_refused_on_a_busy_one(monkeypatch: pytest.MonkeyPatch) -> 
     basic, fast = study.summary
     assert (fast["verdict"], basic["verdict"]) == ("AMBIGUOUS", None)
     assert fast["ratio"] == pytest.approx(0.5)
-    assert fast["refused"] == "other programs wanted 300 % of the processor's cores"
+    assert fast["refused"] == "other programs wanted 3 times the processor's cores"
     assert study.speedup("twice as fast", "basic").verdict == "AMBIGUOUS"
     text = study.to_text(300)
     assert f"NO VERDICTS: {fast['refused']}" in text

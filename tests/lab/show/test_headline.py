@@ -42,7 +42,9 @@ def test_a_decided_study() -> None:
 
 def test_a_busy_study() -> None:
     told = stored("busy")
-    assert told["Paper"].startswith("Yang et al. 2012, over naive: pays: float2 3.24x; measured, not certified: both")
+    assert told["Paper"].startswith(
+        "Yang et al. 2012, over naive: pays: float2 3.24x; measured, not certified, about: both"
+    )
     assert told["How sure"] == (
         "2 of 9 comparisons with naive decided (2 by another clock, 2 short of blocks, 1 within the noise, 2 "
         "not told apart); equal kernels differed here by up to 29 %, so nothing is called the same. Next: measure "
@@ -253,3 +255,13 @@ def test_sentences_do_not_skip_the_correction_for_many_comparisons() -> None:
     assert all(
         "was about 2.0 times faster than vectorized" in text and "too few to certify 10" in text for text in told
     )
+
+
+def test_a_whole_call_that_beats_the_kernels_is_named() -> None:
+    """It runs a variant that the study was not asked for."""
+    held = Study.load(STUDIES / "decided.jsonl")
+    fast = {"median_ms": 0.01, "ci_lo_ms": 0.01, "ci_hi_ms": 0.01}
+    rows = [{**row, **fast} if row["role"] == "call" and row["kind"] == "summary" else row for row in held.rows]
+    assert any(row["role"] == "call" for row in rows)
+    assert lines_of(Study(rows))["Fastest"].endswith(" took 0.0100 ms, by a faster kernel.")
+    assert "faster kernel" not in stored("decided")["Fastest"]

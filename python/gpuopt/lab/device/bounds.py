@@ -34,30 +34,30 @@ _RATES = ("GB/s", "GFLOP/s", "G ", "G/s")  # how units of rates begin; ns and us
 
 @dataclass(frozen=True)
 class Launch:
-    """What a launch costs at least, in ms: ``period_ms`` from one to the next where they are queued back to back, and
-    ``busy_ms``, the kernel's own time of the shortest one. Of what is unknown, 0.
-
-    A kernel that runs for long hides much of the next one's launch (H200, driver 580: 12 us from launch to launch, of
-    which 6 us are a kernel that does next to nothing; one of 12.7 us takes 14.0): neither part may be added to a time.
-    """
+    """What a launch costs, in ms: ``period_ms`` from one to the next where they are queued back to back, at least and,
+    in ``usual_ms``, as a rule; and ``busy_ms``, from START to END of one that does next to nothing. Of what is unknown,
+    0."""
 
     period_ms: float = 0.0
     busy_ms: float = 0.0
+    usual_ms: float = 0.0
 
     def floor_ms(self, launches: int, clock: Clock | None) -> float:
         """The least time of so many launches by this clock: a batch has a whole period for each; from the first START
         to the last END, which is an event's time, lie the periods between them."""
         return self.period_ms * (launches if clock == "batch" else max(launches - 1, 0))
 
-    def moving_ms(self, moved: float, streamed: float, busy_ms: float, launches: int) -> float:
-        """The least time to move so many bytes where a stream of ``streamed`` bytes keeps its kernel busy for
-        ``busy_ms``: every launch takes a kernel's least time, and the bytes what is beyond it."""
-        return launches * self.busy_ms + moved / streamed * max(busy_ms - self.busy_ms, 0.0)
+    def moving_ms(self, moved: float, streamed: float, stream_ms: float, launches: int, clock: Clock | None) -> float:
+        """The least time by this clock to move so many bytes where a stream of ``streamed`` bytes takes ``stream_ms``
+        by it: for every launch the least that one takes, for the bytes what the stream took beyond a usual one."""
+        least, usual = (self.period_ms, self.usual_ms) if clock == "batch" else (self.busy_ms, self.busy_ms)
+        return launches * least + moved / streamed * max(stream_ms - usual, 0.0)
 
 
 def profiled_launch(profile: Profile | None) -> Launch:
     """The launch of the profile, in which nothing is known of a kernel's own time."""
-    return Launch(((profile.rate("launch") if profile else None) or 0.0) * 1e-3)
+    period_ms = ((profile.rate("launch") if profile else None) or 0.0) * 1e-3
+    return Launch(period_ms, usual_ms=period_ms)
 
 
 def resources(work: Work, dtype: str, profile: Profile | None, device_type: str | None = None) -> dict[str, float]:

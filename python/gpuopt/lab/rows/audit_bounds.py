@@ -53,7 +53,7 @@ def fastest(streams: Iterable[Fields]) -> Fields | None:
 def launch_of(block: Block) -> Launch | None:
     """The launch that a block timed; None without one."""
     row = next((entry.row for entry in block.of_role("overhead")), None)
-    return None if row is None else Launch(row["min_ms"] or 0.0, row["busy_ms"] or row["median_ms"])
+    return None if row is None else Launch(row["min_ms"] or 0.0, row["busy_ms"] or row["median_ms"], row["median_ms"])
 
 
 def source(row: Fields) -> str | None:
@@ -265,7 +265,8 @@ class BoundAudit:
     def _visit(self, row: Fields, block: int, stream: Fields, needed: Mapping[str, float]) -> dict[str, Any]:
         """The bound of one visit, by the fastest stream and the launch of its block."""
         time = row["median_ms"]
-        launch = self.launches.get(block) or Launch(self.profile.launch_ms if self.profile else 0.0)
+        known_ms = self.profile.launch_ms if self.profile else 0.0
+        launch = self.launches.get(block) or Launch(known_ms, usual_ms=known_ms)
         times = {self.memory: audit_rules.memory_ms(row, row["bytes"]["dram"], stream, launch)} | dict(needed)
         if floor := audit_rules.floor_ms(row, launch):
             times[LAUNCHES] = floor

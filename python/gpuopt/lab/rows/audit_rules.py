@@ -223,10 +223,12 @@ def rates(row: Fields, median_ms: float) -> dict[str, float | None]:
 
 
 class Launch(NamedTuple):
-    """What a launch costs in ms: from one to the next, and the kernel's own time of the shortest one."""
+    """What a launch costs in ms: from one to the next at least, the kernel's own time of the shortest one, and from one
+    to the next as a rule."""
 
     period_ms: float = 0.0
     busy_ms: float = 0.0
+    usual_ms: float = 0.0
 
 
 def counts_launches(row: Fields) -> bool:
@@ -235,13 +237,14 @@ def counts_launches(row: Fields) -> bool:
 
 
 def memory_ms(row: Fields, moved: float, stream: Fields, launch: Launch) -> float:
-    """The least time to move so many bytes for a row: at the rate of the ceiling ``stream``; where launches count, as
-    long as the ceiling's kernel was busy beyond a launch's, and a launch's least time each."""
+    """The least time to move so many bytes for a row: at the rate of the ceiling ``stream``; where launches count, what
+    the ceiling took beyond a launch that moves nothing, and a launch each."""
     streamed = stream["bytes"]["dram"]
     if not counts_launches(row):
         return float(moved * stream["median_ms"] / streamed)
-    streaming = max((stream["busy_ms"] or stream["median_ms"]) - launch.busy_ms, 0.0)
-    return float(row["in_turn"] * launch.busy_ms + moved / streamed * streaming)
+    is_batch = row["clock"] == "batch"
+    least, usual = (launch.period_ms, launch.usual_ms) if is_batch else (launch.busy_ms, launch.busy_ms)
+    return float(row["in_turn"] * least + moved / streamed * max(stream["median_ms"] - usual, 0.0))
 
 
 def floor_ms(row: Fields, launch: Launch) -> float:
@@ -288,7 +291,7 @@ def resources(row: Fields, ceilings: Mapping[str, tuple[float, str]]) -> dict[st
 
 def bound(needed: Mapping[str, float], median_ms: float) -> dict[str, Any]:
     """The bound's fields of a visit, from the milliseconds that each resource needs."""
-    (first, bound_ms), *others = sorted(needed.items(), key=lambda item: -item[1])
+    (first, bound_ms), *others = sorted(needed.items(), key=lambda item: (-item[1], item[0] != "launches"))
     fields = {"bound_ms": bound_ms, "bound_by": first, "pct_bound": 100 * bound_ms / median_ms}
     next_by, pct_next = (others[0][0], 100 * others[0][1] / median_ms) if others else (None, None)
     return fields | {"next_by": next_by, "pct_next": pct_next}

@@ -75,7 +75,9 @@ class Conditions:
         """What of the host is above this part of its limit, in words."""
         found = []
         if self.others_load is not None and self.others_load > part * OTHERS_LIMIT:
-            found.append(f"other programs wanted {100 * self.others_load:.0f} % of the processor's cores")
+            several = self.others_load > 1
+            wanted = f"{self.others_load:.2g} times" if several else f"{100 * self.others_load:.0f} % of"
+            found.append(f"other programs wanted {wanted} the processor's cores")
         if self.steal_pct is not None and self.steal_pct > part * STEAL_LIMIT_PCT:
             found.append(f"the host took {self.steal_pct:.2g} % of the virtual machine's time (steal)")
         if self.quota_pct is not None and self.quota_pct > part * QUOTA_LIMIT_PCT:

@@ -55,6 +55,11 @@ class Pair(NamedTuple):
     band: float
 
     @property
+    def refused(self) -> bool:
+        """Whether no verdict was given, be it for the machine's state or for too few blocks."""
+        return self.row["verdict"] is None or bool(self.row["refused"])
+
+    @property
     def smallest(self) -> float | None:
         """The least difference, as a fraction, with which its interval would have lain outside the band on either
         side; None without an interval."""
@@ -195,7 +200,7 @@ def _shown(kind: Kind, pairs: Sequence[Pair]) -> Shown:
         comparisons=len(pairs),
         false=sum(word in ("FAST", "SLOW") for word in words),
         same=words.count("SAME"),
-        refused=words.count(None),
+        refused=sum(pair.refused for pair in pairs),
         smallest=smallest if math.isfinite(smallest) else None,
     )
 

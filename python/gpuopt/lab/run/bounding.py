@@ -28,11 +28,6 @@ class Visit(Protocol):
     def median_ms(self) -> float: ...
 
 
-def busy_ms(visit: Visit) -> float:
-    """The kernels' own time; where it is not told, all of the time."""
-    return visit.taken.busy_ms or visit.median_ms
-
-
 class Limits:
     """What a block says of the device. ``memory`` names the memory whose bandwidth its ceilings are of; the ceilings of
     other resources are the profile's."""
@@ -43,7 +38,7 @@ class Limits:
         self.launch = next(
             (
                 # The fastest, not the usual one: a kernel as short as a launch must not stand above its bound by noise.
-                Launch(min(visit.taken.samples), busy_ms(visit))
+                Launch(min(visit.taken.samples), visit.taken.busy_ms or visit.median_ms, visit.median_ms)
                 for visit in visits
                 if visit.candidate.role == "overhead"
             ),
@@ -61,14 +56,15 @@ class Limits:
         launches = 1 if known is None else known
 
         def moving_ms(moved: float) -> float:
-            return self.launch.moving_ms(moved, stream.candidate.bytes["dram"], busy_ms(stream), launches)
+            streamed = stream.candidate.bytes["dram"]
+            return self.launch.moving_ms(moved, streamed, stream.median_ms, launches, candidate.sampler.clock)
 
         needed = {self.memory: moving_ms(candidate.bytes["dram"])}
         kind = candidate.fields.get("device_type")
         needed |= bounds.resources(candidate.work, str(candidate.fields.get("dtype")), self.profile, kind)
         if floor := self.launch.floor_ms(launches, candidate.sampler.clock):
             needed[bounds.LAUNCHES] = floor
-        (first, bound_ms), *others = sorted(needed.items(), key=lambda item: -item[1])
+        (first, bound_ms), *others = sorted(needed.items(), key=lambda item: (-item[1], item[0] != bounds.LAUNCHES))
         row: Row = {"bound_ms": bound_ms, "bound_by": first, "pct_bound": 100 * bound_ms / visit.median_ms}
         if others:
             row |= {"next_by": others[0][0], "pct_next": 100 * others[0][1] / visit.median_ms}
