@@ -109,9 +109,8 @@ class _Asked:
         sampler = samplers.device_sampler(
             self.point.plan(run), clock_step_ns(run.device.index), None, self.fields["clock"]
         )
-        with run.phases("warm-up"):
-            samplers.warm_up(sampler, run.protocol)
         with run.phases("samples"):
+            sampler.take(1)  # beside the one that each visit discards: its buffers are new
             taken = samplers.visit(sampler, run.protocol)
         state = device_state(run.device)
         return {**timed(self.unbound(sampler), taken, throttled(state)), **state, "role": "variant"}
