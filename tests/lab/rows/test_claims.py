@@ -292,6 +292,20 @@ def test_calls_and_peers_are_found_by_their_names() -> None:
     assert got.ours.mid == pytest.approx(15.9 / 5.3, rel=0.03)
 
 
+def test_a_kernel_and_a_loop_are_held_against_each_other_by_the_hosts_clock() -> None:
+    rows = study_rows.full_rows()
+    step = next(row["preset"] for row in rows if row["preset"] not in (None, "paper:basic") and row["status"] == "ok")
+    loops = {row["block"]: row["median_ms"] for row in rows if row["kind"] == "block" and row["role"] == "peer"}
+    by_host = [
+        row | {"wall_ms": loops[row["block"]] / 3} if row["kind"] == "block" and row["preset"] == step else row
+        for row in rows
+    ]
+    got = found(made_up.entry("one", 1.1, of=step, over="peer:SciPy dia_array"), by_host)
+    assert got.verdict == "holds"
+    assert got.ours is not None
+    assert got.ours.mid == pytest.approx(3)
+
+
 def test_a_variants_name_means_its_fastest_row_of_standard_accuracy() -> None:
     rows = made_up.pair(2.0)
     faster = [

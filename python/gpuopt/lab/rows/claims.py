@@ -27,7 +27,7 @@ from gpuopt import papers
 from gpuopt._core import ParameterError
 from gpuopt.configuration import Configuration, complete
 from gpuopt.lab.rows.groups import Group, seconds_of
-from gpuopt.lab.rows.ratios import other_clock, ratio_between
+from gpuopt.lab.rows.ratios import host_ratio, other_clock, ratio_between
 from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.schema import field as field_of
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -234,7 +234,10 @@ def _number(test: Test, group: Group | None, row: Row, over: Row | None) -> Numb
         return None if above is None or below is None else _positive(_quotient(above, below))
     ratio = ratio_between(group, row, over)
     if ratio.across and ratio.lo is None:
-        return None
+        by_host = host_ratio(group, row, over)
+        if by_host is None:
+            return None
+        ratio = by_host
     return _positive(_inverse(Number(ratio.mid, ratio.lo, ratio.hi)))
 
 

@@ -145,6 +145,8 @@ def _kept(rows: list[Fields]) -> tuple[list[tuple[Fields, _Group]], dict[_Group,
             dropped |= {"ratio"}
         if role in ("ceiling", "overhead"):
             dropped -= _LIMITS
+        if role == "variant":
+            dropped -= {"wall_ms"}  # what a loop on the host is held against
         if (starts := row.get("at_s")) and len(starts) > 2:
             row = row | {"at_s": [starts[0], starts[-1]]}  # the middle of a visit needs no more
         left = _without_derived({field: value for field, value in row.items() if field not in dropped})

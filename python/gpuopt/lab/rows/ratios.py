@@ -11,7 +11,7 @@ from gpuopt.lab.rows.table import spread
 from gpuopt.lab.timing import statistics
 from gpuopt.lab.timing.fields import Verdict
 
-PairedField = Literal["ratio", "median_ms"]  # what two rows can be held against each other by in one block
+PairedField = Literal["ratio", "median_ms", "wall_ms"]  # what two rows can be held against each other by in one block
 ANOTHER_CLOCK = "another clock"
 
 
@@ -96,6 +96,28 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
         return Ratio(mid, None, None, None, 0, across=across)
     lo, hi = statistics.divide(mine, theirs)
     return Ratio(mid, lo, hi, judged(lo, hi), 0, refused, across)
+
+
+def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
+    """The ratio of two rows by the host's clock, where it timed one of them and the device's the other: over common
+    blocks, of the median of the one and of what the host's clock says of the other's visit, launch and wait included.
+    None where no block says both."""
+
+    def times(of: Row) -> dict[tuple[int, str], float]:
+        return by_block(group, of, "median_ms" if of["clock"] == "wall" else "wall_ms")
+
+    if not other_clock(row, reference) or "wall" not in (row["clock"], reference["clock"]):
+        return None
+    own, other = times(row), times(reference)
+    common = sorted(own.keys() & other.keys())
+    if not common:
+        return None
+    ci = statistics.ratio_ci([own[block] / other[block] for block in common])
+    refused = row["refused"] or reference["refused"]
+    if not ci.reached:
+        return Ratio(ci.median, None, None, None, len(common), refused)
+    word = "AMBIGUOUS" if refused else statistics.verdict(ci.lo, ci.hi, group.band)
+    return Ratio(ci.median, ci.lo, ci.hi, word, len(common), refused)
 
 
 def has_ratio_to(row: Row, reference: Row) -> bool:
