@@ -125,6 +125,14 @@ def test_long_names_are_cut_before_columns_are() -> None:
     assert "of bound" in text
 
 
+def test_two_names_are_not_cut_to_one() -> None:
+    names = ["interior(OFFSETS=1, ROWS=2)", "interior(LOAD=1, ROWS=2)", "interior(ROWS=4, SLICE=4096)"]
+    text = Study([*study_rows.rows(), *(timed("summary", name, 5.0) for name in names)]).to_text(80)
+    shown = {line.split("   ")[0].strip() for line in text.splitlines() if line.startswith("  interior(")}
+    assert len(shown) == 3, shown
+    assert any(name.startswith("interior(O=1, R=2)") for name in shown), shown
+
+
 def test_html_is_escaped_and_complete(study: Study) -> None:
     study.rows.append(row("summary", "<b>&x", status="compile", reason="expected '<' & more"))
     text = Study(study.rows, study.problem_info)._repr_html_()

@@ -40,7 +40,7 @@ from gpuopt.lab.timing.fields import Flag
 
 BASELINE_WIDTH = 16  # a longer name does not head a column
 NAME_WIDTH, NARROW_NAME = 24, 18  # of a name where the columns have to be saved
-LEVEL_NAME = re.compile(r"\w+=")
+LEVEL_NAME = re.compile(r"(?P<initial>\w)\w*=")
 SHORT_LAUNCHES = 50  # a plan that takes less time than so many launches is told the launches' share of it
 LEAST_SHARE = 0.1  # %, below which there is nothing to tell
 
@@ -184,16 +184,20 @@ def _line(group: Group, row: Row, gains: bool) -> Line:
 
 
 def _cut(group: Group, label: str, width: int) -> str:
-    """The name in so many characters: levels without their names, and as much of its end as tells it from others."""
+    """The name in so many characters: levels without their names, or with initials where that leaves two alike, and as
+    much of its end as tells it from others."""
     if len(label) <= width:
         return label
-    names = [LEVEL_NAME.sub("", group.label(row)) for row in group.rows]
-    mine = LEVEL_NAME.sub("", label)
-    for end in (0, width // 3, width // 2, 2 * width // 3):
-        cut = _squeezed(mine, width, end)
-        if [_squeezed(name, width, end) for name in names].count(cut) == 1:
-            return cut
-    return shortened(mine, width)
+    every = [group.label(row) for row in group.rows]
+    bare = LEVEL_NAME.sub("", label)
+    for form in ("", r"\g<initial>="):
+        names = [LEVEL_NAME.sub(form, name) for name in every]
+        mine = LEVEL_NAME.sub(form, label)
+        for end in (0, width // 3, width // 2, 2 * width // 3):
+            cut = _squeezed(mine, width, end)
+            if [_squeezed(name, width, end) for name in names].count(cut) == 1:
+                return cut
+    return shortened(bare, width)
 
 
 def _squeezed(text: str, width: int, end: int) -> str:
