@@ -92,6 +92,6 @@ def _next(study: StudyRows, groups: list[Group]) -> str:
         why = f"{wanted} blocks decide {most} rows, not {taken}" if wanted > taken else "more blocks"
         out.append(f"leave out --quick ({why})")
     if not any(row["profile"] for group in groups for row in group.rows):
-        out.append("`gpuopt profile`, which shares of a bound need")
+        out.append("`gpuopt profile` (how far from the limit these are)")
     workload = groups[0].first["workload"]
     return "; ".join(out[:2]) or f"`gpuopt tune {workload}` keeps the fastest for plain calls"

@@ -79,7 +79,7 @@ COLUMNS = (
 )
 
 VERDICT_SIGNS = {
-    "SAME": ("=", "the same within 5 %"),
+    "SAME": ("=", "no difference shown, and none of 5 % or more"),
     "AMBIGUOUS": ("?", "not certified by this run"),
 }
 REFUSED = "no verdict, for the reason above"  # in the table's second line
