@@ -42,7 +42,7 @@ inline int first_beyond(global const float4 *restrict line, const int count, con
 // places in rows and a half, `place` is where the middle row lies above the lower voxel, `rays` where in q it is, less WHOLE's bits.
 inline bool sum_rays(global const float *restrict q, const uint rays, const float2 ends, const float first_row, const float beyond_row,
                      const float spacing, const float place, float *low, float *high) {
-    const float from = fmax(fmin(ends.x, ends.y), first_row) + WHOLE, to = clamp(fmax(ends.x, ends.y), first_row, beyond_row) + WHOLE;
+    const float from = fmax(fmin(ends.x, ends.y), first_row) + WHOLE, to = fmin(fmax(fmax(ends.x, ends.y), first_row), beyond_row) + WHOLE;
     const int met = as_int(to) - as_int(from);
     if (met <= 0) return false;
     global const float *restrict ray = q + (rays + as_uint(from));

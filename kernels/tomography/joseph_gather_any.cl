@@ -52,10 +52,11 @@ kernel __attribute__((reqd_work_group_size(LOCAL_X, LOCAL_Y, 1))) void tomograph
         const float wide = (high.x - low.x) * angle;
         spare.y += wide * wide * (fabs(low.y - middle.y) + (high.y - low.y) + rows);
 #endif
-        const int first = seen ? (int)ceil(fmax(low.x - spare.x, 0.0f)) : 0;
-        const int last = seen ? (int)floor(fmin(high.x + spare.x, columns - 1.0f)) : columns - 1;
-        const int bottom = seen && !PLANAR ? (int)ceil(fmax(low.y - spare.y, 0.0f)) : 0;
-        const int top = seen && !PLANAR ? (int)floor(fmin(high.y + spare.y, rows - 1.0f)) : rows - 1;
+        // Clamped before they are converted: of NaN fmax and fmin take the other number.
+        const int first = seen ? (int)ceil(fmin(fmax(low.x - spare.x, 0.0f), (float)columns)) : 0;
+        const int last = seen ? (int)floor(fmax(fmin(high.x + spare.x, columns - 1.0f), -1.0f)) : columns - 1;
+        const int bottom = seen && !PLANAR ? (int)ceil(fmin(fmax(low.y - spare.y, 0.0f), (float)rows)) : 0;
+        const int top = seen && !PLANAR ? (int)floor(fmax(fmin(high.y + spare.y, rows - 1.0f), -1.0f)) : rows - 1;
         const float4 step = steps[2 * run.x], turn = steps[2 * run.x + 1];
         for (int column = first; column <= last; ++column) {
             const float4 line = lines[2 * ((size_t)run.w + column)], moment = lines[2 * ((size_t)run.w + column) + 1];

@@ -70,6 +70,9 @@ class ParameterError(Error, ValueError):
     argument: str
     """The argument's name."""
 
+class HandleError(Error, TypeError):
+    """An object of the core that only its functions make was to be made by its class."""
+
 class MismatchError(Error):
     """A result differs from its reference by more than its tolerance."""
 
@@ -353,7 +356,24 @@ def discovery() -> dict[str, Any]:
     """What was looked at to find devices: the loader, vendor files, platforms, and what was left out and why."""
 
 def cache_dir() -> str:
-    """Folder of the program cache: GPUOPT_CACHE_DIR, or gpuopt in the user's own cache."""
+    """The cache's folder: GPUOPT_CACHE_DIR, or gpuopt in the user's own cache."""
+
+def folder_refusal(name: str) -> str:
+    """Why this folder of the cache is not used, such as another user's; "" where it is, or is not there yet."""
+
+def make_private_folder(name: str) -> str:
+    """The path of this folder of the cache, which is the user's alone (mode 0700); made where it is missing. Raises
+    Error where it is not usable."""
+
+def idle() -> bool:
+    """False while a device or a compiler still works for a call that was interrupted."""
+
+def hear_interrupt() -> None:
+    """Tells the thread of ``end_if_unheard`` that Python's handler runs."""
+
+def end_if_unheard(signals: int, seconds: float, code: int, message: str) -> None:
+    """Ends the process with this exit code and message where a SIGINT, read from the file descriptor ``signals``
+    (``signal.set_wakeup_fd``), was not heard within ``seconds``."""
 
 def sha256(data: bytes) -> str:
     """The digest in hexadecimal."""
@@ -367,8 +387,11 @@ def kernel_source(path: str) -> str:
 def to_device(a: np.ndarray, device: Device, guarded: bool = False) -> DeviceArray:
     """A copy on the device; ``guarded`` puts known bytes around it, so that writes beside it show."""
 
-def empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device, guarded: bool = False) -> DeviceArray:
-    """An array of undefined values. Raises ArrayError for a negative length, DeviceMemoryError."""
+def empty(
+    shape: Sequence[int], dtype: np.dtype[Any], device: Device, guarded: bool = False, fenced: bool = False
+) -> DeviceArray:
+    """An array of undefined values; ``guarded`` as in :func:`to_device`. ``fenced``: on CPU devices it ends at a
+    protected page, elsewhere it is guarded. Raises ArrayError for a negative length, DeviceMemoryError."""
 
 def variants(workload: str) -> list[Variant]:
     """The rows of a workload's table. Raises ParameterError."""

@@ -8,11 +8,13 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import DeviceArray
+from gpuopt.checked import checked
 from gpuopt.selection import Selector, select
 
 Array = TypeVar("Array", np.ndarray, DeviceArray)
 
 
+@checked
 def to_device(a: np.ndarray, device: Selector = None) -> DeviceArray:
     """Copy a C-contiguous NumPy array of any real dtype and shape to a device; see :func:`gpuopt.use` for ``device``.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuopt._core import Error, ParameterError
+from gpuopt.checked import checked
 from gpuopt.lab.device import bounds
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.rows import audit_rules
@@ -23,6 +24,7 @@ from gpuopt.workloads.microbench import ceilings
 PROFILES, ROWS = "*profile*.json", "*.jsonl"
 
 
+@checked
 def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterable[str | Path] | None = None) -> Report:
     """Computes again what follows from other rows, in results files, profiles, and folders of both.
 
@@ -81,7 +83,7 @@ def _files(path: Path) -> list[Path]:
 
 def _profile(file: Path) -> Profile:
     try:
-        return Profile.from_json(file.read_text("utf-8"))
+        return Profile.from_json(file.read_bytes())
     except OSError as error:
         raise ResultsError(f"cannot read {file}: {error.strerror}") from error
     except ParameterError as error:

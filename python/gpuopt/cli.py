@@ -15,6 +15,7 @@ except ImportError:
         "gpuopt: the command line needs click: pip install 'gpuopt[lab]'   (python -m gpuopt.doctor works without)"
     ) from None
 
+from gpuopt import interrupts
 from gpuopt.command_errors import INTERRUPT_EXIT, KindGroup
 
 
@@ -208,4 +209,9 @@ def audit(ctx: click.Context, paths: tuple[Path, ...], profiles: tuple[Path, ...
 
 def main(args: Sequence[str] | None = None) -> None:
     """The entry point: runs the command line and exits with its code."""
-    app.main(args=list(args) if args is not None else None, prog_name="gpuopt")
+    interrupts.listen()
+    try:
+        app.main(args=list(args) if args is not None else None, prog_name="gpuopt")
+    except SystemExit as end:
+        interrupts.leave(end.code if isinstance(end.code, int) else 1)
+        raise

@@ -9,6 +9,8 @@ from typing import Any
 
 from gpuopt import _core
 from gpuopt._core import ParameterError, Variant
+from gpuopt.annotations import is_text, is_whole
+from gpuopt.checked import ParameterTypeError, checked
 
 NATIVE = "native"  # the precision of a record that is for the arrays' own
 
@@ -25,8 +27,10 @@ class Configuration:
     _items: tuple[tuple[str, int], ...]
 
     def __init__(self, variant: str, **parameters: int) -> None:
+        if not is_text(variant):
+            raise ParameterTypeError(f"variant: it is a {type(variant).__name__}; give a variant's name")
         for name, value in parameters.items():
-            if isinstance(value, bool) or not hasattr(value, "__index__"):
+            if not is_whole(value):
                 raise ParameterError(f"{name}: {value!r} is not a whole number; use one of its levels")
         object.__setattr__(self, "variant", variant)
         object.__setattr__(self, "_items", tuple(sorted((name, int(value)) for name, value in parameters.items())))
@@ -35,6 +39,7 @@ class Configuration:
         raise AttributeError("a Configuration is immutable; make a new one")
 
     @classmethod
+    @checked
     def parse(cls, text: str) -> Configuration:
         """Return the configuration that prints as ``text``, e.g. ``"interior(ROWS=2, UNROLL=9)"``. Raises
         ParameterError for any other text."""
@@ -72,6 +77,7 @@ def _rebuild(variant: str, parameters: dict[str, int]) -> Configuration:
     return Configuration(variant, **parameters)
 
 
+@checked
 def variants(workload: str) -> list[Variant]:
     """The variants of a workload, such as ``"spmv"``: rows with name, summary, parameters and their levels, what they
     need of the device and of the input, dtypes, and the path of the kernel. Raises ParameterError for an unknown

@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 
 from gpuopt.command_errors import Failure
+from gpuopt.files import WriteError
 from gpuopt.lab.device import aa_record
 from gpuopt.lab.device import profile as profiles
+from gpuopt.lab.rows.recorder import UnsavedRowsError
 from gpuopt.lab.run import aa
 from gpuopt.lab_commands import set_aside
 from gpuopt.selection import select
@@ -30,6 +32,10 @@ def run_profile(device: str | None, out: Path | None, force: bool, with_aa: bool
     except KeyboardInterrupt:
         click.echo("gpuopt: interrupted; the earlier profile, if any, is unchanged", err=True)
         return False
+    except WriteError as error:
+        raise _shown(error) from error
+    except UnsavedRowsError as error:
+        raise Failure(f"{error.what()}: they are lost, {error.saved} are saved; the profile is in {kept}") from error
     click.echo(f"\n{made!r}\n")
     if made.refused:
         click.echo(
@@ -45,6 +51,13 @@ def run_profile(device: str | None, out: Path | None, force: bool, with_aa: bool
     return not with_aa or run_aa(device, AA_SECONDS)
 
 
+def _shown(error: WriteError) -> Failure:
+    """Show what was measured and could not be kept, and return the failure that ends the command."""
+    if error.made is not None:
+        click.echo(f"\n{error.made!r}\n")
+    return Failure(f"{error}. What was measured is above and nowhere else")
+
+
 def run_aa(device: str | None, seconds: float) -> bool:
     """Compare identical kernels, print what that shows, and where it is stored. Returns False where it was
     interrupted."""
@@ -55,5 +68,7 @@ def run_aa(device: str | None, seconds: float) -> bool:
     except KeyboardInterrupt:
         click.echo("gpuopt: interrupted; nothing was stored", err=True)
         return False
+    except WriteError as error:
+        raise _shown(error) from error
     click.echo(f"\n{made!r}\n\nwritten: {aa_record.path_of(chosen)}")
     return True

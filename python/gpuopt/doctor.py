@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpuopt import pocl
+
 Facts = dict[str, Any]
 
 DEBIAN_LINE = "apt-get install pocl-opencl-icd        (Debian, Ubuntu; as root)"
@@ -34,6 +36,7 @@ VARIABLES = (
     *("POCL_", "OCL_", "OPENCL_", "CL_", "GPUOPT_"),
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
 )
+CACHED = ("programs", "native", "tuned", "profiles")  # folders of the cache
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,12 @@ def gather() -> Facts:
             errors[step] = f"{type(error).__name__}: {error}"
             return None
 
+    discovery = ask("discovery", _discovery)
+    hidden = pocl.is_hidden((discovery or {}).get("platforms") or [])
     return {
         "versions": ask("versions", _versions),
-        "discovery": ask("discovery", _discovery),
+        "discovery": discovery,
+        "pocl_cache": ask("PoCL's cache", pocl.unwritable_cache) if hidden else None,
         "devices": ask("devices", _devices) or [],
         "cache": ask("cache", _cache),
         "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith(VARIABLES)},
@@ -130,6 +136,7 @@ def _cache() -> Facts:
         "writable": os.access(nearest, os.W_OK | os.X_OK) and nearest.is_dir(),
         "files": len(files),
         "bytes": sum(file.stat().st_size for file in files),
+        "refusals": list(dict.fromkeys(filter(None, map(_core.folder_refusal, CACHED)))),
     }
 
 
@@ -244,11 +251,16 @@ def advice(facts: Mapping[str, Any]) -> list[str]:
             "give this user a directory for temporary files, with room: free some, or set TMPDIR to another; the "
             "runtimes installed beside this Python are shown to the loader through it"
         )
-    if not devices:
+    if facts.get("pocl_cache"):
+        out.append(pocl.advice(facts["pocl_cache"]))
+    elif not devices:
         out.append(f"install a CPU device, either\n        {DEBIAN_LINE}\n        {PIP_LINE}")
     cache = facts.get("cache")
-    if cache and not cache["writable"]:
-        out.append(f"{cache['path']} is not writable, so kernels are built again in each process: set GPUOPT_CACHE_DIR")
+    if cache and (cache.get("refusals") or not cache["writable"]):
+        reason = "; ".join(cache.get("refusals") or [f"{cache['path']} is not writable"])
+        out.append(
+            f"{reason}, so kernels are built again in each process: set GPUOPT_CACHE_DIR to a folder of your own"
+        )
     return out
 
 
@@ -341,6 +353,8 @@ def device_lines(devices: Sequence[Mapping[str, Any]]) -> list[str]:
 def _cache_lines(cache: Mapping[str, Any] | None) -> list[str]:
     if cache is None:
         return []
+    if cache.get("refusals"):
+        return [f"!!  not used: {reason}" for reason in cache["refusals"]]
     state = "not writable" if not cache["writable"] else "writable" if cache["exists"] else "made at the first build"
     held = f", {cache['files']} files, {cache['bytes'] / 1e6:.1f} MB" if cache["exists"] else ""
     return [f"{'ok' if cache['writable'] else '!!'}  {cache['path']}: {state}{held}"]

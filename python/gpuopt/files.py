@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
@@ -16,7 +16,10 @@ OTHER_CACHE = "free some space, or set GPUOPT_CACHE_DIR to another folder"
 
 
 class WriteError(Error, OSError):
-    """A file that could not be written: which one, why, and the way out; ``errno`` is the system's."""
+    """A file that could not be written: which one, why, and the way out; ``errno`` is the system's. ``made`` is what
+    should have been kept there, where that took time to measure."""
+
+    made: object = None
 
 
 def write(
@@ -33,7 +36,10 @@ def write(
     Raises ParameterError where ``path`` is no regular file, WriteError, which names the file and ``way_out``, and what
     the making of ``parts`` raises; the file is then as it was.
     """
-    target = Path(os.path.realpath(path))
+    try:
+        target = Path(os.path.realpath(path))
+    except ValueError as error:  # a NUL
+        raise ParameterError(f"path: {os.fspath(path)!r} is no path ({error}); name a file") from error
     if target.exists() and not target.is_file():
         raise ParameterError(f"path: {path} is no regular file; name a file")
     # Not mkstemp: its files are their owner's alone, and the process's mask cannot be asked without changing it.
@@ -66,6 +72,16 @@ def refused(path: str | PathLike[str], error: OSError, way_out: str) -> WriteErr
     made = WriteError(f"{path} cannot be written: {reason}")
     made.errno = error.errno
     return made
+
+
+@contextmanager
+def holding(made: object) -> Iterator[None]:
+    """Gives a WriteError within what should have been kept."""
+    try:
+        yield
+    except WriteError as error:
+        error.made = made
+        raise
 
 
 def _sync_folder(folder: Path) -> None:

@@ -11,8 +11,10 @@ import click
 import gpuopt
 from gpuopt import lab, labels
 from gpuopt.command_errors import INTERRUPT_EXIT, Failure
+from gpuopt.files import WriteError
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import Study
+from gpuopt.lab.rows.recorder import UnsavedRowsError
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.table import wrapped
 from gpuopt.lab.run.tune import rows_path
@@ -145,6 +147,10 @@ def run_study(
     except KeyboardInterrupt:
         _tell_saved(rows)
         return False
+    except UnsavedRowsError as error:
+        raise _unsaved(error, explain) from error
+    except WriteError as error:
+        raise Failure(f"{error}; the rows are in {rows}") from error
     click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *pictures]))
     return True
 
@@ -176,6 +182,8 @@ def run_tune(
         _tell_saved(rows)
         click.echo("gpuopt: no configuration was stored", err=True)
         return False
+    except UnsavedRowsError as error:
+        raise _unsaved(error, False, "; no configuration was stored") from error
     click.echo(wrapped([str(choice) for choice in result.choices]))
     if result.reason:
         raise Failure(f"not stored: {result.reason}")
@@ -231,12 +239,18 @@ def run_survey(
     directory.mkdir(parents=True, exist_ok=True)
     if not resume:
         set_aside(rows)
-    result = lab.survey(points, device=chosen, store=rows, progress=True)
+    try:
+        result = lab.survey(points, device=chosen, store=rows, progress=True)
+    except UnsavedRowsError as error:
+        raise _unsaved(error, explain) from error
     _show(result, explain)
     if result.interrupted:
         _tell_saved(rows)
         return False
-    pictures = [] if no_plots else workload.pictures(result, directory)
+    try:
+        pictures = [] if no_plots else workload.pictures(result, directory)
+    except WriteError as error:
+        raise Failure(f"{error}; the rows are in {rows}") from error
     click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *pictures]))
     return True
 
@@ -245,6 +259,15 @@ def _show(result: Study, explain: bool) -> None:
     click.echo(f"\n{result.to_text()}\n")
     if explain:
         click.echo(f"{result.explain()}\n")
+
+
+def _unsaved(error: UnsavedRowsError[Study], explain: bool, more: str = "") -> Failure:
+    """Show the study of which the file lacks rows, and return the failure that ends the command."""
+    _show(error.study, explain)
+    return Failure(
+        f"{error.what()}: they are lost, {error.saved} are saved{more}. Free some space, and the same command goes on "
+        "there, or give another path"
+    )
 
 
 def _tell_saved(rows: Path) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.configuration import variants
 from gpuopt.lab.report import Study
 from gpuopt.selection import Selector, select
@@ -319,8 +320,7 @@ def registers(
 
 
 def flops(dtype: str = "float", width: int | None = None, device: Selector = None, **how: Any) -> Study:
-    """Measure fused multiply-adds per second, two flop each, in vectors of ``width`` (None: the widths that may be
-    best)."""
+    """Measure fused multiply-adds per second, two flop each, in vectors of ``width`` (None: what may be best)."""
     chosen = select(device)
     widths = (width,) if width else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
     chains = (8, 16) if chosen.type != "cpu" else (4, 8)
@@ -329,14 +329,12 @@ def flops(dtype: str = "float", width: int | None = None, device: Selector = Non
 
 
 def special(function: str | None = None, dtype: str = "float", device: Selector = None, **how: Any) -> Study:
-    """Measure results of a special function per second: ``"native_rsqrt"``, ``"rsqrt"``, ``"divide"`` ...; None
-    measures all."""
+    """Measure results of a special function per second: ``"native_rsqrt"``, ``"divide"`` ...; None: all."""
     return named("special", function, "function", element(dtype)[0], device, how)
 
 
 def integer(op: str | None = None, dtype: str = "uint", device: Selector = None, **how: Any) -> Study:
-    """Measure integer operations per second: ``"int_mad"`` (multiply and add) or ``"int_xorshift"``; None measures
-    both."""
+    """Measure integer operations per second: ``"int_mad"`` (a multiply-add) or ``"int_xorshift"``; None: both."""
     return named("integer", op, "op", element(dtype)[0], device, how)
 
 
@@ -359,10 +357,8 @@ def latency(memory: str = "global", working_set: int | None = None, device: Sele
         raise ParameterError(f"memory: {memory!r} is none; use one of {', '.join(names)}")
     several = (16384, MIB, 8 * MIB, memory_bytes(chosen)) if memory == "global" else (16384,)
     rows = [v for v in variants("microbench") if v.name == names[memory]]
-    wanted: list[Point] = []
-    for size in (working_set,) if working_set else several:
-        wanted += points(chosen, rows, "uint32", size, {})
-    return ask(wanted, chosen, how)
+    sizes = (working_set,) if working_set else several
+    return ask([one for size in sizes for one in points(chosen, rows, "uint32", size, {})], chosen, how)
 
 
 def launch_overhead(device: Selector = None, **how: Any) -> Study:
@@ -398,3 +394,6 @@ def concurrency(device: Selector = None, **how: Any) -> Study:
     groups = next(p.levels for p in row.parameters if p.name == "GROUPS")
     wanted = points(chosen, [row], "float32", 16384, {"GROUPS": groups}, trips=256)
     return ask(wanted, chosen, how)
+
+
+globals().update({name: checked(globals()[name]) for name in __all__})  # each function above

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import checked, methods_checked
+from gpuopt.point_arrays import array_of, cast, faces_of, refuse_negative, unit_vectors
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
@@ -23,6 +25,7 @@ _MOST_POINTS = 100_000_000
 _ATOMS_AT_ONCE = 4096  # atoms whose neighbours are held as Python lists at the same time
 
 
+@methods_checked
 @dataclass(frozen=True, eq=False, repr=False)
 class Molecule:
     """N charged atoms: ``xyz`` (N, 3) A, ``charge`` (N,) e, ``radius`` (N,) A, ``depth`` (N,) A.
@@ -39,14 +42,14 @@ class Molecule:
     depth: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        xyz = _array("xyz", self.xyz, (None, 3))
+        xyz = array_of("xyz", self.xyz, (None, 3))
         object.__setattr__(self, "xyz", xyz)
         for name in ("charge", "radius", "depth"):
             given = getattr(self, name)
             if given is not None:
-                values = _array(name, given, (len(xyz),), xyz.dtype, "xyz")
+                values = array_of(name, given, (len(xyz),), xyz.dtype, "xyz")
                 if name != "charge":
-                    _refuse_negative(name, values)
+                    refuse_negative(name, values)
                 object.__setattr__(self, name, values)
         if self.charge is None:
             raise ArrayError("charge: it is missing; give one number of e for each atom")
@@ -69,7 +72,7 @@ class Molecule:
         that is too large for ``dtype``."""
         if np.dtype(dtype) == self.dtype:
             return self
-        return Molecule(*(_cast(getattr(self, name), dtype) for name in ("xyz", "charge", "radius", "depth")))
+        return Molecule(*(cast(getattr(self, name), dtype) for name in ("xyz", "charge", "radius", "depth")))
 
     def __repr__(self) -> str:
         extent = " x ".join(f"{length:.1f}" for length in np.ptp(self.xyz, axis=0))
@@ -78,6 +81,7 @@ class Molecule:
         return f"<gpuopt.Molecule: {len(self):,} atoms, {charge:+.2f} e, {extent} A, {self.dtype.name}{known}>"
 
 
+@methods_checked
 @dataclass(frozen=True, eq=False, repr=False)
 class Surface:
     """M points: ``points`` (M, 3) A, ``normals`` (M, 3), ``faces`` (T, 3), ``height`` (M,) A.
@@ -94,16 +98,16 @@ class Surface:
     height: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        points = _array("points", self.points, (None, 3))
+        points = array_of("points", self.points, (None, 3))
         object.__setattr__(self, "points", points)
         if self.normals is not None:
-            normals = _array("normals", self.normals, points.shape, points.dtype, "points")
-            object.__setattr__(self, "normals", _unit(normals))
+            normals = array_of("normals", self.normals, points.shape, points.dtype, "points")
+            object.__setattr__(self, "normals", unit_vectors(normals))
         if self.height is not None:
-            height = _array("height", self.height, (len(points),), points.dtype, "points")
+            height = array_of("height", self.height, (len(points),), points.dtype, "points")
             object.__setattr__(self, "height", height)
         if self.faces is not None:
-            object.__setattr__(self, "faces", _faces(self.faces, len(points)))
+            object.__setattr__(self, "faces", faces_of(self.faces, len(points)))
 
     def __len__(self) -> int:
         return len(self.points)
@@ -118,7 +122,7 @@ class Surface:
         that is too large for ``dtype``."""
         if np.dtype(dtype) == self.dtype:
             return self
-        points, normals, height = (_cast(array, dtype) for array in (self.points, self.normals, self.height))
+        points, normals, height = (cast(array, dtype) for array in (self.points, self.normals, self.height))
         return Surface(points, normals, self.faces, height)
 
     def __repr__(self) -> str:
@@ -127,6 +131,7 @@ class Surface:
         return f"<gpuopt.Surface: {len(self):,} points, {self.dtype.name}{known}{faces}>"
 
 
+@checked
 @dataclass(frozen=True)
 class Grid:
     """A regular grid: ``origin`` (x, y, z) and ``spacing`` in A, and ``shape``, the number of points along x, y and z.
@@ -145,6 +150,7 @@ class Contact(NamedTuple):
     point: int
 
 
+@checked
 def electrostatic_size(molecule: Molecule) -> float:
     """Return the electrostatic size of a molecule in A: the radius of the ball that stands for it in the solvent model.
 
@@ -165,6 +171,7 @@ def electrostatic_size(molecule: Molecule) -> float:
     return float(unit * np.sqrt(2.5 / mass.sum()) * np.linalg.det(inertia) ** (1 / 6))
 
 
+@checked
 def centre(molecule: Molecule) -> np.ndarray:
     """Return the centre (3,) in A, float64: the mean of the atoms weighted by radius^3, unweighted where no atom has a
     radius."""
@@ -175,6 +182,7 @@ def centre(molecule: Molecule) -> np.ndarray:
     return result
 
 
+@checked
 def closest_contact(molecule: Molecule, surface: Surface) -> Contact:
     """Return the atom and the surface point that are closest to each other."""
     distance, atom = _tree(molecule.xyz).query(surface.points)
@@ -182,6 +190,7 @@ def closest_contact(molecule: Molecule, surface: Surface) -> Contact:
     return Contact(float(distance[point]), int(atom[point]), point)
 
 
+@checked
 def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Molecule:
     """Return the molecule with each atom's distance to ``surface`` in A as its ``depth``.
 
@@ -196,6 +205,7 @@ def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Mole
     return replace(molecule, depth=depth.astype(molecule.dtype))
 
 
+@checked
 def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0) -> Surface:
     """Return the points, with outward unit normals, at which a ball of radius ``probe`` A can touch the atoms.
 
@@ -228,9 +238,10 @@ def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0)
             free = sphere[(sphere @ away.T <= limit).all(axis=1)]
             points.append(xyz[i] + radius[i] * free)
             normals.append(free)
-    return Surface(_cast(np.concatenate(points), molecule.dtype), _cast(np.concatenate(normals), molecule.dtype))
+    return Surface(cast(np.concatenate(points), molecule.dtype), cast(np.concatenate(normals), molecule.dtype))
 
 
+@checked
 def grid(
     molecule: Molecule, surface: Surface, spacing: float, margin: float = 10.0, probe: float = 1.4
 ) -> tuple[Surface, Grid]:
@@ -262,8 +273,8 @@ def grid(
     axes = [start + spacing * np.arange(count) for start, count in zip(origin, counts, strict=True)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     height, nearest = _heights(molecule, surface, points, probe)
-    normals = _cast(surface.normals[nearest], molecule.dtype)
-    made = Surface(_cast(points, molecule.dtype), normals, height=_cast(height, molecule.dtype))
+    normals = cast(surface.normals[nearest], molecule.dtype)
+    made = Surface(cast(points, molecule.dtype), normals, height=cast(height, molecule.dtype))
     x, y, z = (float(start) for start in origin)
     nx, ny, nz = (int(count) for count in counts)
     return made, Grid((x, y, z), float(spacing), (nx, ny, nz))
@@ -306,6 +317,7 @@ def _check_probe(probe: float) -> None:
         raise ParameterError(f"probe: {probe} is not a radius; give one in A, at least 0, 1.4 for water")
 
 
+@checked
 def statistics(phi: np.ndarray) -> dict[str, float]:
     """Return ``min``, ``max``, ``mean`` and ``rms`` of potentials ``phi`` (M,) in the unit of ``phi``, computed in
     float64. Raises ArrayError where ``phi`` is empty."""
@@ -320,67 +332,7 @@ def statistics(phi: np.ndarray) -> dict[str, float]:
     }
 
 
-def _array(
-    name: str, given: Any, shape: tuple[int | None, ...], dtype: np.dtype[Any] | None = None, like: str = ""
-) -> np.ndarray:
-    """Return ``given`` as a C-contiguous array of ``shape`` (None stands for any length but 0) and ``dtype``, which is
-    that of the argument ``like``. Raises ArrayError where it cannot, and for NaN and infinity."""
-    try:
-        array = np.asarray(given, dtype=None if hasattr(given, "dtype") else np.float64)
-    except (TypeError, ValueError) as error:
-        raise ArrayError(f"{name}: it cannot be read as numbers ({error}); give a float array") from error
-    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
-        raise ArrayError(
-            f"{name}: its dtype is {array.dtype.str}, not native float32 or float64; use {name}.astype(np.float32)"
-        )
-    if dtype is not None and array.dtype != dtype:
-        raise ArrayError(
-            f"{name}: its dtype is {array.dtype}, that of {like} is {dtype}; use np.asarray({name}, dtype=np.{dtype})"
-        )
-    if array.ndim != len(shape) or any(n != m for n, m in zip(array.shape, shape, strict=True) if m is not None):
-        wanted = str(shape).replace("None", "N")
-        raise ArrayError(f"{name}: its shape is {array.shape}; give {wanted}")
-    if not len(array):
-        raise ArrayError(f"{name}: it is empty; give at least one row")
-    finite = np.isfinite(array)
-    if not finite.all():
-        raise ArrayError(f"{name}: row {np.argwhere(~finite)[0][0]} holds NaN or infinity; give finite numbers")
-    return np.ascontiguousarray(array)
-
-
-def _refuse_negative(name: str, values: np.ndarray) -> None:
-    if values.min() < 0:
-        worst = int(np.argmin(values))
-        raise ArrayError(f"{name}: that of atom {worst} is {values[worst]:g} A; give numbers of at least 0")
-
-
-def _cast(array: np.ndarray | None, dtype: DTypeLike) -> Any:
-    """``array`` in ``dtype``; numbers too large for it become infinite, which the constructors refuse."""
-    with np.errstate(over="ignore"):
-        return None if array is None else array.astype(dtype)
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    """``vectors`` (M, 3) scaled to length 1, without overflow at any magnitude."""
-    largest = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64)
-    if not largest.all():
-        raise ArrayError(f"normals: row {np.argmin(largest)} is zero; give a direction at each point")
-    scaled = vectors / largest
-    result: np.ndarray = (scaled / np.linalg.norm(scaled, axis=1, keepdims=True)).astype(vectors.dtype)
-    return result
-
-
-def _faces(given: Any, points: int) -> np.ndarray:
-    """``given`` (T, 3) as int64, checked to be indices below ``points``."""
-    faces = np.asarray(given)
-    if faces.ndim != 2 or faces.shape[1] != 3 or not np.issubdtype(faces.dtype, np.integer):
-        raise ArrayError(f"faces: they are {faces.dtype} {faces.shape}; give indices of points as whole numbers (T, 3)")
-    wrong = np.flatnonzero(((faces < 0) | (faces >= points)).any(axis=1))
-    if len(wrong):
-        raise ArrayError(f"faces: row {wrong[0]} is {faces[wrong[0]].tolist()}; give indices from 0 to {points - 1}")
-    return np.ascontiguousarray(faces, dtype=np.int64)
-
-
+@checked
 def fibonacci_sphere(count: int) -> np.ndarray:
     """``count`` directions (count, 3) spread evenly over the unit sphere, on a Fibonacci lattice."""
     k = np.arange(count)

@@ -3,7 +3,7 @@ a device. And peers: other people's code for the same problem."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -11,7 +11,8 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 
-from gpuopt._core import Device, DeviceArray, Prepared
+from gpuopt._core import Device, DeviceArray, Prepared, empty
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 
 _own_inputs: ContextVar[bool] = ContextVar("own_inputs", default=False)
@@ -32,6 +33,25 @@ def wants_own_inputs() -> bool:
     return _own_inputs.get()
 
 
+_fenced: ContextVar[bool] = ContextVar("fenced", default=False)
+
+
+@contextmanager
+def fenced_outputs() -> Iterator[None]:
+    """Outputs that are made within end at a protected page on CPU devices; they are for checks, not for timing."""
+    token = _fenced.set(True)
+    try:
+        yield
+    finally:
+        _fenced.reset(token)
+
+
+def guarded_output(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device) -> DeviceArray:
+    """Return an array for a plan to write, which tells of writes beside it: between guard zones, or as
+    :func:`fenced_outputs` says."""
+    return empty(shape, dtype, device, guarded=True, fenced=_fenced.get())
+
+
 class Work(TypedDict, total=False):
     """The declared work of one run: bytes by class of memory, special functions by name, and what it does in the
     workload's own unit."""
@@ -48,6 +68,7 @@ def work_of(prepared: Prepared) -> Work:
     return {"flops": declared["flops"], "bytes": declared["bytes"], "special": declared["special"]}
 
 
+@checked
 @dataclass(frozen=True)
 class BoundPlan:
     """A configuration's plan on one device, bound to the data of one problem.
@@ -75,6 +96,7 @@ State = TypeVar("State")
 Result = TypeVar("Result")
 
 
+@checked
 @dataclass(frozen=True)
 class Peer(Generic[State, Result]):
     """Other people's code that solves the same problem, visited in the same blocks of a sweep.
@@ -112,6 +134,7 @@ def _no_peers(device: Device, notes: list[str]) -> list[AnyPeer]:
     return []
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Inputs and reference of one workload at one size.
@@ -153,6 +176,9 @@ class Problem:
     peers
         ``peers(device, notes)`` returns the peers that are installed and fit the device; it appends to ``notes`` why
         an installed one was left out.
+    awkward
+        ``awkward()`` returns small problems of the same kind, of sizes that no work-group or vector divides and with
+        less room for errors. Each configuration is verified on them too, before it is timed.
     """
 
     workload: str
@@ -178,6 +204,7 @@ class Problem:
     default_configuration: Configuration | None = None
     family: str = ""
     peers: Callable[[Device, list[str]], list[AnyPeer]] = _no_peers
+    awkward: Callable[[], Sequence[Problem]] = tuple
 
     def seen(self, output: np.ndarray) -> np.ndarray:
         """Return the elements of an output that ``reference`` is for."""

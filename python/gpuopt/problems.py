@@ -8,6 +8,7 @@ from gpuopt.workloads.microbench.problem import microbenchmark
 from gpuopt.workloads.spmv.problem import spmv_grid, spmv_image_affinity, spmv_stencil
 from gpuopt.workloads.tmv.problem import tmv
 from gpuopt.workloads.tomography.problem import back_projection
+from gpuopt.workloads.tomography.ray_problem import projection
 
 __all__ = [
     "BoundPlan",
@@ -18,6 +19,7 @@ __all__ = [
     "gemm",
     "globule",
     "microbenchmark",
+    "projection",
     "spmv_grid",
     "spmv_image_affinity",
     "spmv_stencil",

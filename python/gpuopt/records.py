@@ -9,14 +9,13 @@ import fcntl
 import functools
 import json
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from gpuopt import _core, files
+from gpuopt import files, sealed
 from gpuopt._core import ParameterError
 from gpuopt.configuration import Configuration, table_of
 
@@ -26,8 +25,16 @@ Record = dict[str, Any]
 # ---------------------------------------------------------------- records
 
 
-def _read_records(text: str) -> list[Record]:
-    records = json.loads(text)
+SCHEMA = 1
+
+
+def _read_records(text: bytes | str) -> list[Record]:
+    """The records of a file: those of earlier versions, and those shipped, are a list without a checksum."""
+    records = sealed.parsed(text, SCHEMA)
+    if isinstance(records, dict):
+        if records.keys() != {"schema", sealed.CHECKSUM, "records"} or records["schema"] != SCHEMA:
+            raise ValueError("its fields are not those of this version")
+        records = records["records"]
     if not isinstance(records, list):
         raise ValueError("not a list of records")
     for record in records:
@@ -39,7 +46,7 @@ def _read_records(text: str) -> list[Record]:
     return records
 
 
-_DAMAGED = (ValueError, TypeError, RecursionError)  # what `_read_records` raises
+_DAMAGED = (ValueError, TypeError)  # what `_read_records` raises
 
 
 @functools.cache
@@ -54,17 +61,19 @@ def shipped_records(workload: str) -> list[Record]:
 
 def tuned_dir() -> Path:
     """The folder of the user's tuned records, one file for each workload."""
-    return Path(_core.cache_dir()) / "tuned"
+    return sealed.folder("tuned")
 
 
 def user_records(workload: str) -> list[Record]:
+    """What tunings recorded. A damaged file is set aside with a warning."""
     path = tuned_dir() / f"{workload}.json"
-    try:
-        return _read_records(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    content = sealed.read(path)
+    if content is None:
         return []
-    except (OSError, *_DAMAGED) as error:
-        warnings.warn(f"tuned records in {path} are ignored: {error}; delete the file or tune again", stacklevel=4)
+    try:
+        return _read_records(content)
+    except _DAMAGED as error:
+        sealed.set_aside(path, content, error)
         return []
 
 
@@ -87,10 +96,10 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
         raise ParameterError(f"records: {error}; each needs match, variant and parameters") from error
     path = tuned_dir() / f"{workload}.json"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        sealed.made(path.parent)
         with _locked(path.parent):
             try:
-                stored, damaged = _read_records(path.read_text(encoding="utf-8")), False
+                stored, damaged = _read_records(path.read_bytes()), False
             except FileNotFoundError:
                 stored, damaged = [], False
             except _DAMAGED:
@@ -135,7 +144,10 @@ def remove_records(workload: str, wanted: Callable[[Record], bool]) -> list[Reco
 
 
 def _text(records: Iterable[Record]) -> str:
-    return "[\n" + ",\n".join(f"  {json.dumps(record)}" for record in records) + "\n]\n"
+    listed = list(records)
+    lines = ",\n".join(f"  {json.dumps(record)}" for record in listed)
+    checksum = sealed.digest({"schema": SCHEMA, "records": listed})
+    return f'{{"schema": {SCHEMA}, "{sealed.CHECKSUM}": "{checksum}", "records": [\n{lines}\n]}}\n'
 
 
 @contextmanager
@@ -150,6 +162,5 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, text: str, set_aside: bool) -> None:
-    numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(1, 10_000))
-    aside = next(other for other in numbered if not other.exists()) if set_aside else None
+    aside = next(sealed.aside(path)) if set_aside else None
     files.write(path, [text.encode()], aside=aside, way_out=files.OTHER_CACHE)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from gpuopt import _core
 from gpuopt._core import Device, NoDeviceError, ParameterError
+from gpuopt.checked import checked
 
 Selector: TypeAlias = Device | int | str | None
 
@@ -69,6 +70,7 @@ class DeviceList(list[Device]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+@checked
 def devices() -> DeviceList:
     """All OpenCL devices, best first: GPUs, then accelerators, then CPUs; an empty list where there is none.
 
@@ -115,6 +117,7 @@ def select(device: Selector = None) -> Device:
     raise ParameterError(f"{name}: no device fits {device!r}; there are {known}")
 
 
+@checked
 class use:
     """Make a device the default.
 

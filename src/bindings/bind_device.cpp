@@ -5,6 +5,7 @@
 #include "bindings/text.hpp"
 #include "bindings/topics.hpp"
 #include "runtime/discovery.hpp"
+#include "runtime/private_folder.hpp"
 #include "runtime/sha256.hpp"
 
 namespace gpuopt {
@@ -18,6 +19,12 @@ std::vector<DevicePointer> devices() {
     std::vector<DevicePointer> list;
     for (const auto& device : discover().devices) list.push_back(shared(device));
     return list;
+}
+
+py::str make_private_folder(const std::string& name) {
+    const PrivateFolder folder(name, true);
+    if (!folder.usable()) throw Error(folder.refusal() + "; set GPUOPT_CACHE_DIR to a folder of your own");
+    return as_path(folder.path());
 }
 
 py::dict discovery_facts() {
@@ -70,17 +77,20 @@ DeviceArray to_device(const py::object& array, const Device& device, bool guarde
     const auto source = operand(array, "a");
     if (source.is_device()) throw ArrayError("a", "it is a DeviceArray already", "give a NumPy array");
     const py::gil_scoped_release release;
-    auto made = DeviceArray::empty(session_of(device), source.dtype, source.shape, "a", guarded);
+    auto made =
+        DeviceArray::empty(session_of(device), source.dtype, source.shape, "a", guarded ? Guard::zones : Guard::none);
     made.buffer->upload(source.host);
     return made;
 }
 
-DeviceArray empty(const std::vector<std::int64_t>& shape, const py::dtype& dtype, const Device& device, bool guarded) {
+DeviceArray empty(const std::vector<std::int64_t>& shape, const py::dtype& dtype, const Device& device, bool guarded,
+                  bool fenced) {
     for (const auto n : shape)
         if (n < 0) throw ArrayError("shape", shape_text(shape) + " is negative", "give lengths of at least 0");
     const auto type = dtype_of(dtype, "dtype");
     const py::gil_scoped_release release;
-    return DeviceArray::empty(session_of(device), type, shape, "a DeviceArray", guarded);
+    const auto guard = fenced ? Guard::fence : guarded ? Guard::zones : Guard::none;
+    return DeviceArray::empty(session_of(device), type, shape, "a DeviceArray", guard);
 }
 
 py::array to_numpy(const DeviceArray& array) {
@@ -132,6 +142,16 @@ void bind_device_class(py::module_& module) {
         });
 }
 
+// A whole number from 0 to 255; a flag is none.
+unsigned char byte_of(const py::object& given) {
+    int overflow = 0;
+    const bool whole = PyLong_Check(given.ptr()) && !PyBool_Check(given.ptr());
+    const auto value = whole ? PyLong_AsLongAndOverflow(given.ptr(), &overflow) : -1;
+    if (overflow || value < 0 || value > 255)
+        throw ParameterError("byte", "it is no byte", "give a whole number from 0 to 255");
+    return static_cast<unsigned char>(value);
+}
+
 }  // namespace
 
 void bind_device(py::module_& module) {
@@ -139,7 +159,11 @@ void bind_device(py::module_& module) {
     module.def("set_search_prefixes", &set_search_prefixes, py::arg("prefixes"));
     module.def("devices", &devices, py::call_guard<py::gil_scoped_release>());
     module.def("discovery", &discovery_facts);
-    module.def("cache_dir", &cache_dir);
+    module.def("cache_dir", [] { return as_path(cache_dir()); });
+    module.def(
+        "folder_refusal", [](const std::string& name) { return as_path(PrivateFolder(name, false).refusal()); },
+        py::arg("name"));
+    module.def("make_private_folder", &make_private_folder, py::arg("name"));
     module.def(
         "sha256", [](const py::bytes& data) { return sha256_hex(static_cast<std::string_view>(data)); },
         py::arg("data"));
@@ -158,14 +182,23 @@ void bind_device(py::module_& module) {
             "device", [](const DeviceArray& array) { return shared(array.buffer->session()->shared_device()); })
         .def("to_numpy", &to_numpy, "A new NumPy array with the same shape, dtype and values.")
         .def(
-            "fill_bytes", [](DeviceArray& array, unsigned char byte) { array.buffer->fill(byte); }, py::arg("byte"),
-            py::call_guard<py::gil_scoped_release>(), "Sets every byte, e.g. 255 to poison floats with NaN.")
+            "fill_bytes",
+            [](DeviceArray& array, const py::object& byte) {
+                const auto value = byte_of(byte);
+                const py::gil_scoped_release release;
+                array.buffer->fill(value);
+            },
+            py::arg("byte"), "Sets every byte, e.g. 255 to poison floats with NaN.")
         .def(
             "guards_intact", [](const DeviceArray& array) { return array.buffer->guards_intact(); },
             py::call_guard<py::gil_scoped_release>(), "False when something wrote next to a guarded array.")
         .def(
             "shares_memory",
-            [](const DeviceArray& array, const DeviceArray& other) { return array.buffer == other.buffer; },
+            [](const DeviceArray& array, const py::object& other) {
+                if (!py::isinstance<DeviceArray>(other))
+                    throw ArrayError("other", "it is no DeviceArray", "give one, e.g. gpuopt.to_device(other)");
+                return array.buffer == other.cast<const DeviceArray&>().buffer;
+            },
             py::arg("other"), "Whether both are the same memory.")
         .def("__len__",
              [](const DeviceArray& array) {
@@ -177,7 +210,8 @@ void bind_device(py::module_& module) {
                    array.buffer->session()->device().name + ">";
         });
     module.def("to_device", &to_device, py::arg("a"), py::arg("device"), py::arg("guarded") = false);
-    module.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("guarded") = false);
+    module.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("guarded") = false,
+               py::arg("fenced") = false);
 }
 
 }  // namespace gpuopt

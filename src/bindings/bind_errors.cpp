@@ -66,6 +66,18 @@ void translate(std::exception_ptr pending) {
     }
 }
 
+// `argument` of errors that Python code raises with a message alone: what stands before its first colon.
+void name_the_argument(py::module_& module, const char* name) {
+    const py::object type = module.attr(name);
+    const auto named =
+        py::module_::import("functools")
+            .attr("cached_property")(py::cpp_function(
+                [](const py::object& error) { return py::str(error).attr("partition")(":").attr("__getitem__")(0); },
+                "The argument's name."));
+    named.attr("__set_name__")(type, "argument");
+    py::setattr(type, "argument", named);
+}
+
 }  // namespace
 
 void bind_errors(py::module_& module) {
@@ -90,7 +102,11 @@ void bind_errors(py::module_& module) {
     add(module, "ParameterError",
         "A parameter or selection is wrong: `argument` names it, the message lists what is allowed.",
         builtin(PyExc_ValueError));
+    add(module, "HandleError", "An object of the core that only its functions make was to be made by its class.",
+        builtin(PyExc_TypeError));
     add(module, "MismatchError", "A result differs from its reference by more than its tolerance.", base("Error"));
+    name_the_argument(module, "ArrayError");
+    name_the_argument(module, "ParameterError");
     py::register_exception_translator(&translate);
 }
 

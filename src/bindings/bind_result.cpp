@@ -78,6 +78,11 @@ void bind_result(py::module_& module) {
             "sample",
             [](Prepared& plan, std::size_t count, std::size_t batch, bool period) {
                 if (batch == 0) throw ParameterError("batch", "0 runs have no time", "use 1 or more");
+                constexpr std::size_t most = 1'000'000;  // far above what statistics needs; samples take memory
+                for (const auto& [name, number] : {std::pair("count", count), std::pair("batch", batch)})
+                    if (number > most)
+                        throw ParameterError(name, std::to_string(number) + " would hardly ever end",
+                                             "use at most " + std::to_string(most));
                 const auto samples = [&] {
                     const py::gil_scoped_release release;
                     return plan.sample(count, batch, period);

@@ -10,8 +10,10 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
     module.attr("__commit__") = gpuopt::source_commit;
     gpuopt::bind_errors(module);
     gpuopt::bind_device(module);
+    gpuopt::bind_interrupts(module);
     gpuopt::bind_result(module);
     gpuopt::bind_tables(module);
 #define WORKLOAD(name) gpuopt::bind_##name(module);
 #include "workloads/registry.def"
+    gpuopt::bind_handles(module);
 }

@@ -30,6 +30,8 @@ struct Operand {
     std::int64_t rank() const { return static_cast<std::int64_t>(shape.size()); }
     // Its buffer on the session's device, uploaded if it is a host array. Call without the GIL.
     std::shared_ptr<Buffer> buffer(const std::shared_ptr<Session>& session) const;
+    // Keeps a NumPy array alive until the last copy is gone, in whatever thread. Call with the GIL.
+    std::shared_ptr<void> keeper() const;
     // Writes what a buffer of this shape holds into the host array. Call without the GIL.
     void take(const Buffer& from) const;
 };

@@ -13,6 +13,10 @@ constexpr unsigned char guard_pattern = 0xA5;
 constexpr std::size_t filled_at_once = std::size_t(1) << 24;
 constexpr std::size_t copied_at_once = std::size_t(1) << 30;  // far below the same limit
 
+constexpr std::size_t page = 4096;
+constexpr std::size_t widest_store = 128;  // bytes that a work-item stores at once: sixteen doubles
+constexpr std::size_t widest_zone = std::size_t(4) << 20;
+
 std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 void fill_all(const cl::CommandQueue& queue, const cl::Buffer& buffer, unsigned char byte, std::size_t bytes) {
@@ -27,28 +31,46 @@ void fill_all(const cl::CommandQueue& queue, const cl::Buffer& buffer, unsigned 
 
 }  // namespace
 
-Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::string& what, bool guarded)
+Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::string& what, Guard guard)
     : session_(std::move(session)), bytes_(bytes) {
-    if (guarded) guard_bytes_ = round_up(4096, session_->device().base_align_bytes);
     // OpenCL has no empty buffers; the few bytes stand for one.
-    const auto total = std::max<std::size_t>(bytes, 64) + 2 * guard_bytes_;
-    session_->reserve(total, what);
-    reserved_ = total;
+    reserved_ = std::max<std::size_t>(bytes, 64);
+    set_guard(guard);
+    session_->reserve(reserved_, what);
     try {
-        place_ = allocated(in_large_pages() ? take_pages(total) : LargePages());
-        if (guarded) {
-            const std::vector<unsigned char> zone(total - guard_bytes_ - bytes_, guard_pattern);
+        place_ = allocated(in_large_pages() ? take_pages(reserved_) : LargePages());
+        if (guarded()) {
+            const std::vector<unsigned char> zone(std::max(before_, behind()), guard_pattern);
             const auto lock = session_->lock_runs();
             const auto& queue = session_->queue();
             checked([&] {
-                queue.enqueueWriteBuffer(place_.whole, CL_TRUE, 0, guard_bytes_, zone.data());
-                return queue.enqueueWriteBuffer(place_.whole, CL_TRUE, guard_bytes_ + bytes_, zone.size(), zone.data());
+                queue.enqueueWriteBuffer(place_.whole, CL_TRUE, 0, before_, zone.data());
+                if (behind() == 0) return CL_SUCCESS;
+                return queue.enqueueWriteBuffer(place_.whole, CL_TRUE, before_ + bytes_, behind(), zone.data());
             });
         }
     } catch (...) {
-        session_->release(total);  // the destructor of a half-made object does not run
+        session_->release(reserved_);  // the destructor of a half-made object does not run
         throw;
     }
+}
+
+// What lies beside the buffer, and how much memory it takes with that.
+void Buffer::set_guard(Guard guard) {
+    const auto& device = session_->device();
+    if (guard == Guard::none) return;
+    fenced_ = guard == Guard::fence && device.type == DeviceType::cpu;
+    if (fenced_) {
+        const auto inside = round_up(reserved_, device.base_align_bytes);
+        const auto whole = Fence::round_up(inside + device.base_align_bytes);
+        before_ = whole - inside;
+        reserved_ = whole;
+        return;
+    }
+    // A page more than a power of two: the buffer's own bytes lie in other sets of the caches than their beginning.
+    before_ =
+        round_up(page + std::min(widest_zone, device.max_work_group_size * widest_store), device.base_align_bytes);
+    reserved_ += 2 * before_;
 }
 
 Buffer::Buffer(std::shared_ptr<Session> session, void* memory, std::size_t bytes, cl_mem_flags access)
@@ -58,12 +80,18 @@ Buffer::Buffer(std::shared_ptr<Session> session, void* memory, std::size_t bytes
     place_.handle = place_.whole;
 }
 
-std::shared_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, void* memory, std::size_t bytes) {
-    return std::shared_ptr<Buffer>(new Buffer(std::move(session), memory, bytes, CL_MEM_READ_WRITE));
+std::shared_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, void* memory, std::size_t bytes,
+                                         std::shared_ptr<void> owner) {
+    std::shared_ptr<Buffer> made(new Buffer(std::move(session), memory, bytes, CL_MEM_READ_WRITE));
+    made->owner_ = std::move(owner);
+    return made;
 }
 
-std::shared_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes) {
-    return std::shared_ptr<Buffer>(new Buffer(std::move(session), const_cast<void*>(memory), bytes, CL_MEM_READ_ONLY));
+std::shared_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes,
+                                         std::shared_ptr<void> owner) {
+    std::shared_ptr<Buffer> made(new Buffer(std::move(session), const_cast<void*>(memory), bytes, CL_MEM_READ_ONLY));
+    made->owner_ = std::move(owner);
+    return made;
 }
 
 Buffer::~Buffer() {
@@ -74,20 +102,21 @@ Buffer::~Buffer() {
 }
 
 bool Buffer::in_large_pages() const {
-    return session_->device().type == DeviceType::cpu && reserved_ >= 2 * LargePages::page_bytes;
+    return session_->device().type == DeviceType::cpu && bytes_ >= 2 * LargePages::page_bytes && !fenced_;
 }
 
 Buffer::Place Buffer::allocated(LargePages memory) const {
     Place place;
     place.memory = std::move(memory);
+    if (fenced_) place.fence = Fence(reserved_);
+    void* const host = fenced_ ? place.fence.data() : place.memory.data();
     place.whole = checked([&] {
-        return place.memory.data() ? cl::Buffer(session_->context(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, reserved_,
-                                                place.memory.data())
-                                   : cl::Buffer(session_->context(), CL_MEM_READ_WRITE, reserved_);
+        return host ? cl::Buffer(session_->context(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, reserved_, host)
+                    : cl::Buffer(session_->context(), CL_MEM_READ_WRITE, reserved_);
     });
     place.handle = place.whole;
     if (guarded()) {
-        cl_buffer_region region{guard_bytes_, reserved_ - 2 * guard_bytes_};
+        cl_buffer_region region{before_, fenced_ ? reserved_ - before_ : std::max<std::size_t>(bytes_, 64)};
         place.handle = checked(
             [&] { return place.whole.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
     }
@@ -163,6 +192,7 @@ void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
 void Buffer::download(void* host) const {
     if (bytes_ == 0) return;
     const auto lock = session_->lock_runs();
+    session_->catch_up();
     checked([&] { return session_->queue().enqueueReadBuffer(place_.handle, CL_TRUE, 0, bytes_, host); });
 }
 
@@ -192,6 +222,7 @@ void Buffer::download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_byt
     const auto bytes = row_bytes * rows;
     if (bytes == 0) return;
     const auto lock = session_->lock_runs();
+    session_->catch_up();
     const auto& queue = session_->queue();
     if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes)) {
         checked([&] { return queue.enqueueReadBuffer(place_.handle, CL_TRUE, first * row_bytes, bytes, host); });
@@ -218,16 +249,16 @@ void Buffer::fill(unsigned char byte) {
 
 bool Buffer::guards_intact() const {
     if (!guarded()) return true;
-    std::vector<unsigned char> zone(guard_bytes_);
+    if (place_.fence.touched()) return false;
+    std::vector<unsigned char> zone(std::max(before_, behind()));
     const auto lock = session_->lock_runs();
-    for (const auto start : {std::size_t(0), guard_bytes_ + bytes_}) {
-        checked([&] {
-            return session_->queue().enqueueReadBuffer(place_.whole, CL_TRUE, start, guard_bytes_, zone.data());
-        });
-        if (std::any_of(zone.begin(), zone.end(), [](unsigned char byte) { return byte != guard_pattern; }))
-            return false;
-    }
-    return true;
+    const auto intact = [&](std::size_t start, std::size_t bytes) {
+        if (bytes == 0) return true;
+        checked([&] { return session_->queue().enqueueReadBuffer(place_.whole, CL_TRUE, start, bytes, zone.data()); });
+        return std::all_of(zone.begin(), zone.begin() + static_cast<std::ptrdiff_t>(bytes),
+                           [](unsigned char byte) { return byte == guard_pattern; });
+    };
+    return intact(0, before_) && intact(before_ + bytes_, behind());
 }
 
 }  // namespace gpuopt

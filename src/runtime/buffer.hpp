@@ -5,20 +5,28 @@
 #include <memory>
 #include <string>
 
+#include "runtime/fence.hpp"
 #include "runtime/large_pages.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/session.hpp"
 
 namespace gpuopt {
 
+// What tells writes out of bounds. `zones`: a known pattern on either side, as wide as a work-group reaches. `fence`:
+// on CPU devices protected pages, which see writes farther off, and reads; elsewhere zones.
+enum class Guard { none, zones, fence };
+
 class Buffer final : public Storage {
 public:
-    // `what` names the argument in a memory error. `guarded` adds a zone of a known pattern on either side.
-    Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::string& what, bool guarded = false);
+    // `what` names the argument in a memory error.
+    Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::string& what, Guard guard = Guard::none);
     // The caller's memory itself, for the length of a call, where host and device share theirs; `settle` before the
-    // caller reads what kernels wrote.
-    static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, void* memory, std::size_t bytes);
-    static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes);
+    // caller reads what kernels wrote. `owner` keeps the memory; where there is none, an interrupted call waits until
+    // nothing uses the memory any more.
+    static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, void* memory, std::size_t bytes,
+                                            std::shared_ptr<void> owner = nullptr);
+    static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes,
+                                            std::shared_ptr<void> owner = nullptr);
     ~Buffer() override;
 
     const cl::Buffer& handle() const { return place_.handle; }
@@ -39,11 +47,12 @@ public:
                        std::size_t first) const;
     void settle() const;  // a borrowed buffer's memory holds what the kernels wrote
     void fill(unsigned char byte);
-    bool guarded() const { return guard_bytes_ > 0; }
+    bool guarded() const { return before_ > 0; }
     bool guards_intact() const;
 
     const cl::Memory& argument() override { return place_.handle; }
     bool movable() const override { return reserved_ > 0; }  // the caller's memory stays where it is
+    bool kept() const override { return reserved_ > 0 || owner_; }
     void make_twin(const cl::CommandQueue& queue, std::vector<cl::Event>& copies) override;
     void drop_twin() noexcept override;
 
@@ -65,15 +74,20 @@ public:
 private:
     struct Place {
         LargePages memory;         // of a big buffer of a CPU device; outlives the handles
+        Fence fence;               // the same
         cl::Buffer whole, handle;  // the same unless guarded
     };
     Buffer(std::shared_ptr<Session> session, void* memory, std::size_t bytes, cl_mem_flags access);
     bool in_large_pages() const;
     Place allocated(LargePages memory) const;
+    void set_guard(Guard guard);
+    std::size_t behind() const { return reserved_ - before_ - bytes_; }  // bytes of the zone behind
     void exchange() noexcept override { std::swap(place_, twin_); }
 
     std::shared_ptr<Session> session_;
-    std::size_t bytes_, reserved_ = 0, twin_reserved_ = 0, guard_bytes_ = 0;
+    std::shared_ptr<void> owner_;
+    std::size_t bytes_, reserved_ = 0, twin_reserved_ = 0, before_ = 0;  // `before_`: bytes of the zone in front
+    bool fenced_ = false;
     Place place_, twin_;
 };
 

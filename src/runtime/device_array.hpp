@@ -28,8 +28,8 @@ struct DeviceArray {
         return bytes;
     }
     static DeviceArray empty(const std::shared_ptr<Session>& session, DType dtype, std::vector<std::int64_t> shape,
-                             const std::string& what, bool guarded = false) {
-        auto buffer = std::make_shared<Buffer>(session, bytes_of(dtype, shape, what), what, guarded);
+                             const std::string& what, Guard guard = Guard::none) {
+        auto buffer = std::make_shared<Buffer>(session, bytes_of(dtype, shape, what), what, guard);
         return {std::move(buffer), dtype, std::move(shape)};
     }
 };

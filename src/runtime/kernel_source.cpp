@@ -1,5 +1,6 @@
 #include "runtime/kernel_source.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,8 +20,19 @@ fs::path overlay() {
     return directory ? fs::path(directory) : fs::path();
 }
 
+// A path below kernels/, in one way of writing it: nothing above the folder, and no end of text within.
+bool is_below(const std::string& path) {
+    if (path.empty() || path.find('\0') != std::string::npos) return false;
+    const fs::path parts(path);
+    return parts.is_relative() && std::none_of(parts.begin(), parts.end(), [](const fs::path& part) {
+               return part.empty() || part == "." || part == "..";
+           });
+}
+
 bool read_text(const std::string& path, std::string& text) {
-    if (!overlay().empty()) {
+    if (!is_below(path)) return false;
+    std::error_code none;
+    if (!overlay().empty() && fs::is_regular_file(overlay() / path, none)) {
         std::ifstream in(overlay() / path, std::ios::binary);
         if (in) {
             text.assign(std::istreambuf_iterator<char>(in), {});
@@ -47,7 +59,7 @@ void expand(const std::string& path, const std::string& from, std::set<std::stri
     if (!open.insert(path).second) throw Error("kernel file " + path + " includes itself");
     std::string text;
     if (!read_text(path, text))
-        throw Error("kernel file " + path +
+        throw Error("kernel file " + path.substr(0, path.find('\0')) +
                     (from.empty() ? " does not exist" : " (included by " + from + ") does not exist") +
                     "; give its path below kernels/, e.g. \"common/real.cl\"");
     out += "#line 1 \"" + path + "\"\n";

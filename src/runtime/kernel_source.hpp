@@ -16,7 +16,7 @@ struct KernelSource {
     std::string sha256;    // of the expanded text
 };
 
-// Throws Error when a file or an include does not exist, or includes form a circle.
+// Throws Error when a file or an include does not exist below kernels/ or GPUOPT_KERNEL_DIR, or includes form a circle.
 KernelSource load_kernel(const std::string& path);
 
 // Paths of all kernel files, overlay included.

@@ -35,6 +35,8 @@ public:
     std::shared_ptr<Storage> storage() final { return std::static_pointer_cast<Storage>(shared_from_this()); }
 
     virtual bool movable() const { return true; }
+    // Whether it lives as long as this object: not so where a caller lent it.
+    virtual bool kept() const { return true; }
     // Enqueues the copy and appends its events. Throws DeviceMemoryError or OpenCLError; `drop_twin` must follow.
     virtual void make_twin(const cl::CommandQueue& queue, std::vector<cl::Event>& copies) = 0;
     void swap_twin() noexcept {

@@ -1,24 +1,18 @@
 #include "runtime/program.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <sstream>
 
+#include "runtime/private_folder.hpp"
 #include "runtime/sha256.hpp"
 
 namespace gpuopt {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 double ms_since(Clock::time_point start) {
@@ -31,13 +25,14 @@ struct CachedBinary {
 
 constexpr const char* magic = "gpuopt program 1\n";
 
-fs::path cache_file(const std::string& key) { return fs::path(cache_dir()) / "programs" / (key + ".bin"); }
+std::string file_of(const std::string& key) { return key + ".bin"; }
 
 // File: magic, key, sha256 of the rest, then "<bytes of log>\n", log, binary. Anything that does not check out counts
 // as absent.
 std::optional<CachedBinary> read_cached(const std::string& key) {
-    std::ifstream in(cache_file(key), std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(in), {});
+    const auto held = PrivateFolder("programs", false).read(file_of(key));
+    if (!held) return std::nullopt;
+    const auto& text = *held;
     const std::string head = magic + key + "\n";
     if (text.size() < head.size() + 65 || text.compare(0, head.size(), head) != 0) return std::nullopt;
     const auto digest = text.substr(head.size(), 64);
@@ -45,36 +40,15 @@ std::optional<CachedBinary> read_cached(const std::string& key) {
     if (sha256_hex(rest) != digest) return std::nullopt;
     const auto end = rest.find('\n');
     const auto log_bytes = std::strtoull(rest.c_str(), nullptr, 10);
-    if (end == std::string::npos || end + 1 + log_bytes > rest.size()) return std::nullopt;
+    if (end == std::string::npos || log_bytes > rest.size() - end - 1) return std::nullopt;
     return CachedBinary{rest.substr(end + 1, log_bytes), rest.substr(end + 1 + log_bytes)};
 }
 
-bool write_all(int descriptor, std::string_view text) {
-    while (!text.empty()) {
-        const auto wrote = ::write(descriptor, text.data(), text.size());
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote <= 0) return false;
-        text.remove_prefix(static_cast<std::size_t>(wrote));
-    }
-    return true;
-}
-
-// Written beside and renamed: a reader sees a whole file or none, and of two writers either one's file is right. A
-// cache that cannot be written (full disk, no right) costs time, never an answer.
+// A reader sees a whole file or none, and of two writers either one's file is right. A cache that cannot be written
+// (full disk, no right, another user's) costs time, never an answer.
 void write_cached(const std::string& key, const CachedBinary& entry) {
-    std::error_code failed;
-    const auto file = cache_file(key);
-    fs::create_directories(file.parent_path(), failed);
-    if (failed) return;
-    fs::permissions(file.parent_path(), fs::perms::owner_all, failed);
-    auto temporary = file.string() + ".XXXXXX";
-    const int descriptor = mkstemp(temporary.data());
-    if (descriptor < 0) return;
     const auto rest = std::to_string(entry.log.size()) + "\n" + entry.log + entry.binary;
-    const bool written = write_all(descriptor, magic + key + "\n" + sha256_hex(rest) + "\n" + rest);
-    const bool whole = ::close(descriptor) == 0 && written;
-    if (whole) fs::rename(temporary, file, failed);
-    if (!whole || failed) fs::remove(temporary, failed);
+    PrivateFolder("programs", true).replace(file_of(key), magic + key + "\n" + sha256_hex(rest) + "\n" + rest);
 }
 
 bool is_path_character(char c) {
@@ -161,15 +135,6 @@ void read_statistics(Program& program) {
 }
 
 }  // namespace
-
-std::string cache_dir() {
-    if (const char* own = std::getenv("GPUOPT_CACHE_DIR"); own && *own) return own;
-    if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return (fs::path(xdg) / "gpuopt").string();
-    if (const char* home = std::getenv("HOME"); home && *home) return (fs::path(home) / ".cache" / "gpuopt").string();
-    std::error_code none;
-    const auto temporary = fs::temp_directory_path(none);
-    return ((none ? fs::path("/tmp") : temporary) / "gpuopt-cache").string();
-}
 
 std::shared_ptr<Program> ProgramCache::compile(const KernelSource& source, const std::string& options) const {
     auto program = std::make_shared<Program>();

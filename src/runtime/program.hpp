@@ -19,10 +19,6 @@ struct Program {
     int registers = -1, spill_bytes = -1;  // what the build log says, -1 when it says nothing
 };
 
-// Where the user's cached binaries and tuned records live: GPUOPT_CACHE_DIR, else XDG_CACHE_HOME/gpuopt, else
-// ~/.cache/gpuopt.
-std::string cache_dir();
-
 class ProgramCache {
 public:
     ProgramCache(cl::Context context, std::shared_ptr<const Device> device)

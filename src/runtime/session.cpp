@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <utility>
 
 namespace gpuopt {
 namespace {
@@ -36,14 +38,33 @@ Session::Session(std::shared_ptr<const Device> device) : device_(std::move(devic
     programs_ = std::make_unique<ProgramCache>(context_, device_);
 }
 
+namespace {
+
+std::mutex& sessions_mutex() {
+    static auto& mutex = *new std::mutex();
+    return mutex;
+}
+
+std::map<int, std::shared_ptr<Session>>& sessions() {
+    static auto& made = *new std::map<int, std::shared_ptr<Session>>();  // never destroyed: drivers may go before
+    return made;                                                         // statics do
+}
+
+}  // namespace
+
 std::shared_ptr<Session> Session::of(const std::shared_ptr<const Device>& device) {
-    static std::mutex mutex;
-    static auto& sessions =
-        *new std::map<int, std::shared_ptr<Session>>();  // never destroyed: drivers may go before statics do
-    const std::lock_guard<std::mutex> lock(mutex);
-    auto& session = sessions[device->index];
+    const std::lock_guard<std::mutex> lock(sessions_mutex());
+    auto& session = sessions()[device->index];
     if (!session) session.reset(new Session(device));
     return session;
+}
+
+std::vector<std::shared_ptr<Session>> Session::all() {
+    const std::lock_guard<std::mutex> lock(sessions_mutex());
+    std::vector<std::shared_ptr<Session>> found;
+    for (const auto& [index, session] : sessions())
+        if (session && session->pid_ == getpid()) found.push_back(session);
+    return found;
 }
 
 const cl::CommandQueue& Session::second_queue() {
@@ -60,19 +81,48 @@ void Session::require_own_process() const {
                     " was made before a fork; start processes by spawn, e.g. multiprocessing.get_context(\"spawn\")");
 }
 
-std::unique_lock<std::mutex> Session::lock_runs() {
+std::unique_lock<std::timed_mutex> Session::lock_runs(bool may_throw) {
     require_own_process();  // first: the mutex of a forked child may be held by a thread that it does not have
-    return std::unique_lock<std::mutex>(run_mutex_);
+    std::unique_lock<std::timed_mutex> lock(run_mutex_, std::try_to_lock);
+    while (!lock.owns_lock() && !lock.try_lock_for(std::chrono::milliseconds(look_every_ms)))
+        look_at_signals(may_throw);
+    runs_left_.wait(may_throw);
+    return lock;
 }
 
+void Session::catch_up() {
+    if (std::exchange(behind_ms_, 0) > long_wait_ms) finish_interruptibly({});
+}
+
+void Session::finish_interruptibly(std::any kept) {
+    runs_left_.run([queue = queue_, second = second_queue_, kept = std::move(kept)] {
+        checked([&] {
+            if (second()) queue.flush(), second.flush();
+            return queue.finish();
+        });
+        if (second()) checked([&] { return second.finish(); });
+    });
+}
+
+// A compiler cannot be stopped either: an interrupted build goes on, and is there for the next call.
 std::shared_ptr<const Program> Session::build(const std::string& kernel_path, const std::string& options) {
     require_own_process();
-    const std::lock_guard<std::mutex> lock(build_mutex_);
-    if (kernels_may_change()) return programs_->build(load_kernel(kernel_path), options);
-    // Expanding and hashing a source takes 0.2 ms, as long as a small product.
-    auto& known = known_[{kernel_path, options}];
-    if (!known) known = programs_->build(load_kernel(kernel_path), options);
-    return known;
+    const auto changing = kernels_may_change();
+    if (const std::unique_lock<std::mutex> lock(build_mutex_, std::try_to_lock); lock.owns_lock() && !changing)
+        if (const auto known = known_.find({kernel_path, options}); known != known_.end()) return known->second;
+    const auto built = std::make_shared<std::shared_ptr<const Program>>();
+    builds_left_.run([this, kernel_path, options, changing, built] {
+        const std::lock_guard<std::mutex> lock(build_mutex_);
+        if (changing) {
+            *built = programs_->build(load_kernel(kernel_path), options);
+            return;
+        }
+        // Expanding and hashing a source takes 0.2 ms, as long as a small product.
+        const auto known = known_.find({kernel_path, options});
+        *built = known != known_.end() ? known->second : programs_->build(load_kernel(kernel_path), options);
+        known_[{kernel_path, options}] = *built;
+    });
+    return *built;
 }
 
 void Session::require_room(std::size_t bytes, const std::string& what) const {

@@ -2,13 +2,16 @@
 // them safe to share. It belongs to the process that made it: drivers' threads do not survive a fork.
 #pragma once
 
+#include <any>
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "runtime/device.hpp"
+#include "runtime/interrupt.hpp"
 #include "runtime/program.hpp"
 
 namespace gpuopt {
@@ -25,9 +28,21 @@ public:
     const cl::CommandQueue& second_queue();
     std::shared_ptr<const Program> build(const std::string& kernel_path, const std::string& options);
 
-    // Held while commands are enqueued and waited for, so that one run's samples never contain another's. Throws Error
-    // in a forked child, where a wait would never end.
-    std::unique_lock<std::mutex> lock_runs();
+    // Held while commands are enqueued and waited for, so that one run's samples never contain another's; what an
+    // interrupted run left on the device has ended then. Throws Error in a forked child, where a wait would never end,
+    // and what a look at signals throws, unless destructors ask.
+    std::unique_lock<std::timed_mutex> lock_runs(bool may_throw = true);
+    // Waits for the queues; with a signal the call ends before they do, and `kept` lives until then.
+    void finish_interruptibly(std::any kept);
+    // Runs and builds that go on after interrupted calls.
+    bool idle() { return runs_left_.idle() && builds_left_.idle(); }
+    void wait_for_all() { runs_left_.wait_for_all(), builds_left_.wait_for_all(); }
+    // Commands were enqueued that nobody has waited for yet; about so long they take. Then `catch_up` waits for them
+    // interruptibly, before a driver's own wait does. Call both under the lock of runs.
+    void fall_behind(double ms) { behind_ms_ += ms; }
+    void catch_up();
+    // Sessions that were made, for what looks after all of them.
+    static std::vector<std::shared_ptr<Session>> all();
     // Throws Error in a forked child, whose copy of a lock may be held by a thread that it does not have: call it
     // before any.
     void require_own_process() const;
@@ -52,11 +67,17 @@ private:
     std::once_flag second_made_;
     std::unique_ptr<ProgramCache> programs_;
     std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options
-    std::mutex build_mutex_, run_mutex_;
+    std::mutex build_mutex_;
+    std::timed_mutex run_mutex_;
+    Background runs_left_, builds_left_;
+    double behind_ms_ = 0;
     std::atomic<std::size_t> allocated_{0};
     std::atomic<std::uint64_t> moves_{1};
     int pid_;
 };
+
+// A wait that may be longer than this is worth a thread of its own, which takes some 50 us to start.
+constexpr double long_wait_ms = 100;
 
 std::string readable_bytes(std::size_t bytes);
 

@@ -1,10 +1,11 @@
 #include "workloads/plan_builder.hpp"
 
+#include "runtime/device_array.hpp"
+
 namespace gpuopt {
 
 std::shared_ptr<Buffer> PlanBuilder::scratch(std::int64_t elements, const std::string& what) {
-    auto buffer =
-        std::make_shared<Buffer>(session_, static_cast<std::size_t>(elements) * facts(case_.dtype).bytes, what);
+    auto buffer = std::make_shared<Buffer>(session_, DeviceArray::bytes_of(case_.dtype, {elements}, what), what);
     plan_->keep(buffer);
     return buffer;
 }

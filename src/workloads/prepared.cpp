@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace gpuopt {
@@ -135,6 +136,27 @@ void Prepared::finish() const {
     if (two_queues_) checked([&] { return session_->second_queue().finish(); });
 }
 
+// Where nothing is known yet, what a slow device of its kind would take: kernels known to be short are not waited for
+// in another thread.
+double Prepared::expected_ms() const {
+    if (run_ms_ >= 0) return run_ms_;
+    const double faster = session_->device().type == DeviceType::cpu ? 1 : 250;
+    double seconds = work.flops / 4e9;
+    for (const auto& [memory, bytes] : work.bytes) seconds = std::max(seconds, bytes / 4e9);
+    for (const auto& [function, results] : work.special) seconds += results / 1e8;
+    return seconds * 1e3 / faster;
+}
+
+// What an interrupted run leaves on the device needs all of its memory to the end; memory that a caller lent is gone
+// with the call, so then the end is waited for.
+void Prepared::finish(double expected_ms) {
+    if (expected_ms <= long_wait_ms) return finish();
+    auto all = storages();
+    const auto kept = [](const std::shared_ptr<Storage>& storage) { return storage && storage->kept(); };
+    if (!std::all_of(all.begin(), all.end(), kept)) return finish();
+    session_->finish_interruptibly(std::make_tuple(std::move(all), kept_, steps_));
+}
+
 void Prepared::settle() const noexcept {
     try {
         if (two_queues_) flush();
@@ -173,9 +195,12 @@ Span Prepared::run_group(std::size_t runs, bool period, Ask of_first) {
         start = Clock::now();
         checked([&] { return gate.setStatus(CL_COMPLETE); });
     }
-    finish();
+    finish(expected_ms() * double(runs));
     const std::chrono::duration<double, std::milli> wall_ms = Clock::now() - start;
-    return span_of(first, last, wall_ms.count(), period);
+    const auto span = span_of(first, last, wall_ms.count(), period);
+    const auto took_ms = (span.all_ms > 0 ? std::min(span.all_ms, span.wall_ms) : span.wall_ms) / double(runs);
+    run_ms_ = run_ms_ < 0 ? took_ms : std::min(run_ms_, took_ms);
+    return span;
 }
 
 void Prepared::run() {
@@ -199,12 +224,17 @@ void Prepared::start() {
         throw;
     }
     flush();
+    session_->fall_behind(expected_ms());
 }
 
 Samples Prepared::sample(std::size_t count, std::size_t batch, bool period) {
     Samples samples;
     const std::size_t uncounted = period ? 1 : 0;
-    const auto most_counted = std::max<std::size_t>(1, runs_behind_a_gate() - uncounted);
+    constexpr double longest_group_ms = 5000;  // what an interrupted call may leave on the device
+    const auto at_once = [&] {
+        const auto runs = std::min(double(runs_behind_a_gate()), longest_group_ms / std::max(expected_ms(), 1e-3));
+        return std::max<std::size_t>(1, static_cast<std::size_t>(runs) - std::min(uncounted, std::size_t(runs)));
+    };
     const auto lock = session_->lock_runs();
     const bool is_long = commands() > 2 && !two_queues_;
     if (is_long && busy_ms_ < 0 && count > 0) busy_ms_ = std::max(0.0, run_group(1).busy_ms);
@@ -213,7 +243,7 @@ Samples Prepared::sample(std::size_t count, std::size_t batch, bool period) {
         std::size_t runs = 0;
         const std::chrono::duration<double> start = Clock::now().time_since_epoch();
         for (std::size_t left = batch, counted; left > 0; left -= counted) {
-            counted = std::min(left, most_counted);
+            counted = std::min(left, at_once());
             const auto span = run_group(counted + uncounted, period, is_long ? Ask::ends : Ask::all);
             runs += counted + uncounted;
             if (left == batch) {
@@ -223,6 +253,7 @@ Samples Prepared::sample(std::size_t count, std::size_t batch, bool period) {
             whole.device_ms += span.device_ms;
             whole.all_ms += span.all_ms;
             whole.wall_ms += span.wall_ms;
+            look_now_and_then();
         }
         add_sample(samples, whole, start.count(), batch, runs);
     }

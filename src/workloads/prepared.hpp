@@ -84,6 +84,9 @@ public:
     // follows it: one for every command makes each wait (H200, driver 580: 11.3 us from one short kernel to the next
     // instead of 4.1). What the commands of a longer plan take by themselves is from one run more, before the samples,
     // whenever the plan is new or has moved.
+    //
+    // Signals are looked at between groups, and in waits for long ones. A group is of some seconds at most, or of one
+    // run: an interrupted call leaves no more on the device.
     Samples sample(std::size_t count, std::size_t batch, bool period = false);
 
     // Moves all memory of the plan to another place, contents and guard zones included; other plans and arrays that
@@ -121,7 +124,9 @@ private:
     bool move(const std::vector<std::shared_ptr<Storage>>& storages, std::size_t pad_bytes) noexcept;
     void flush() const;
     void finish() const;
-    void settle() const noexcept;  // the same after a failure
+    void finish(double expected_ms);  // a long wait may be interrupted
+    double expected_ms() const;       // of a run
+    void settle() const noexcept;     // the same after a failure
 
     std::shared_ptr<Session> session_;
     std::vector<Step> steps_;
@@ -132,6 +137,7 @@ private:
     cl_uint next_argument_ = 0;
     bool two_queues_ = false;
     double busy_ms_ = -1;  // of a longer plan's commands, without what lies between them; below 0: not known
+    double run_ms_ = -1;  // of the fastest run; -1: never run
 };
 
 }  // namespace gpuopt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -79,6 +80,8 @@ def test_nothing_kept_at_all_is_a_failure(bench: Bench, measured: Measured) -> N
 def test_a_busy_machine_is_told_in_one_line(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_commands, "select", lambda device=None: CARD)
     monkeypatch.setattr(device_commands.ceilings, "select", lambda device=None: CARD)
+    inner = inspect.unwrap(device_commands.ceilings.profile)  # CARD is no Device
+    monkeypatch.setattr(device_commands.ceilings, "profile", inner)
     monkeypatch.setattr(device_commands.ceilings, "busy_words", lambda device: "the machine is busy: very")
     result = bench.run("profile")
     assert result.exit_code == 2

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gpuopt
 from doctor_facts import POCL, facts
-from gpuopt import doctor
+from gpuopt import doctor, pocl
 
 
 def none_found(**discovery: Any) -> dict[str, Any]:
@@ -102,3 +105,34 @@ def test_the_doctor_asks_this_machine() -> None:
 )
 def test_extras_of_other_platforms_are_not_missing(marker: str, applies: bool) -> None:
     assert doctor._applies(marker) is applies
+
+
+# ---------------------------------------------------------------- caches
+
+
+@pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME", "POCL_CACHE_DIR"])
+def test_a_cache_that_pocl_cannot_write_is_named(variable: str, tmp_path: Path) -> None:
+    if not any(device.platform == pocl.PLATFORM for device in gpuopt.devices()):
+        pytest.skip("PoCL is not installed")
+    blocked = tmp_path / "a file, no folder"
+    blocked.write_text("")
+    kept = {name: value for name, value in os.environ.items() if name not in ("XDG_CACHE_HOME", "POCL_CACHE_DIR")}
+    environment = kept | {variable: str(blocked / "below"), "GPUOPT_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-m", "gpuopt.doctor"], env=environment, capture_output=True, text=True, timeout=120
+    )
+    text = " ".join(done.stdout.split())
+    assert f"PoCL is installed, but shows no device, for it cannot write its cache {blocked}" in text
+    assert "(Not a directory): set POCL_CACHE_DIR to a folder that this user may write" in text
+    assert "pocl-opencl-icd" not in text
+
+
+def test_pocl_without_a_home_keeps_its_kernels_among_temporary_files() -> None:
+    assert pocl.cache_place({}) == Path("/tmp/pocl/kcache")
+    assert pocl.cache_place({"HOME": "/h"}) == Path("/h/.cache/pocl/kcache")
+
+
+def test_a_cache_that_is_not_the_users_is_told() -> None:
+    cache = facts()["cache"] | {"refusals": ["/home/a/.cache/gpuopt/programs belongs to another user"]}
+    assert "set GPUOPT_CACHE_DIR to a folder of your own" in doctor.advice(facts(cache=cache))[0]
+    assert "!!  not used: /home/a/.cache/gpuopt/programs belongs to another user" in doctor.report(facts(cache=cache))

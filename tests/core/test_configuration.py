@@ -59,7 +59,8 @@ class Records:
         self.path.write_text(json.dumps(records))
 
     def read(self) -> list[dict[str, Any]]:
-        return json.loads(self.path.read_text())
+        held = json.loads(self.path.read_text())
+        return held["records"] if isinstance(held, dict) else held  # of earlier versions
 
 
 @pytest.fixture
@@ -126,11 +127,13 @@ def test_nothing_that_fits_names_the_device(records: Records) -> None:
 @pytest.mark.parametrize(
     "text", ["{", "{}", "[1]", '[{"match": {}}]', '[{"match": {}, "variant": "plain", "parameters": 3}]']
 )
-def test_a_damaged_file_is_ignored_and_told(records: Records, text: str) -> None:
+def test_a_damaged_file_is_set_aside_and_told(records: Records, text: str) -> None:
     records.write()
     records.path.write_text(text)
-    with pytest.warns(UserWarning, match="made-up.json are ignored"):
+    with pytest.warns(UserWarning, match=r"made-up\.json is damaged .*renamed to made-up-1\.json"):
         assert chosen() == "plain(HALF=0, LOCAL=64)"
+    assert records.path.with_name("made-up-1.json").read_text() == text
+    assert chosen() == "plain(HALF=0, LOCAL=64)"  # told once
 
 
 # ---------------------------------------------------------------- properties of the input

@@ -80,6 +80,8 @@ def test_links_are_followed_and_odd_places_refused(tmp_path: Path) -> None:
     assert (tmp_path / "target").read_bytes() == b"x"
     with pytest.raises(ParameterError, match="no regular file"):
         files.write(tmp_path, [b"x"])
+    with pytest.raises(ParameterError, match=r"^path: .*is no path"):
+        files.write(f"{tmp_path}/a\0b", [b"x"])
     with pytest.raises(files.WriteError, match=r"No such file or directory.*make the folder"):
         files.write(tmp_path / "absent" / "a", [b"x"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,20 @@ def test_a_disk_that_fills_leaves_the_old_file(
     assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("a", "old")]
     write(path, PHI)
     assert path.read_bytes() != b"old"
+
+
+def test_threads_that_write_one_mesh_do_not_meet(tmp_path: Path) -> None:
+    path = tmp_path / "a.ply"
+    draw = np.random.default_rng(1)
+    surface = Surface(draw.standard_normal((5000, 3)))
+
+    def write(number: int) -> None:
+        io.write_ply(path, surface, np.full(5000, float(number)), limit=1.0)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(120)))
+    assert [found.name for found in tmp_path.iterdir()] == ["a.ply"]
+    assert len(io.read_ply(path).points) == 5000
 
 
 @pytest.mark.parametrize("write", WRITERS)

@@ -210,7 +210,7 @@ def test_projections_by_rows() -> None:
         (lambda A, p: gt.fbp(A, p.astype(int)), ArrayError, "projections: its dtype is <i8"),
         (lambda A, p: gt.fbp(A, np.where(p > 20, np.nan, p)), ArrayError, r"projections: .* holds NaN"),
         (lambda A, p: gt.fdk(A, p), UnsupportedError, "fdk: it is for cones on a circle and fans.*fbp"),
-        (lambda A, p: gt.fbp("A", p), ParameterError, "A: str has no geometry"),
+        (lambda A, p: gt.fbp("A", p), ParameterError, "A: it is 'A'; give a GeometricOperator"),
     ],
 )
 def test_bad_input_of_fbp(call: Any, error: type[Exception], word: str) -> None:

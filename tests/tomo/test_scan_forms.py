@@ -189,8 +189,8 @@ CIRCLE: dict[str, Any] = {"angles": 8, "sod": R, "sdd": D, "det": (4, 6), "pixel
         (gt.circular, CIRCLE | {"sod": 0}, "sod: 0 cannot be"),
         (gt.circular, CIRCLE | {"sod": -1.0}, "sod: -1.0 cannot be"),
         (gt.circular, CIRCLE | {"sdd": math.nan}, "sdd: nan is no number"),
-        (gt.circular, CIRCLE | {"sdd": "far"}, "sdd: 'far' is no number"),
-        (gt.circular, CIRCLE | {"sdd": True}, "sdd: True is no number"),
+        (gt.circular, CIRCLE | {"sdd": "far"}, "sdd: it is 'far'; give a number"),
+        (gt.circular, CIRCLE | {"sdd": True}, "sdd: it is True; give a number"),
         (gt.circular, CIRCLE | {"det": (4, 6, 8)}, r"det: .* has 3 entries; give \(v, u\)"),
         (gt.circular, CIRCLE | {"det": (0, 6)}, "det along v: 0 is no count"),
         (gt.circular, CIRCLE | {"det": (4, 6.5)}, "det along u: 6.5 is no count"),
@@ -229,7 +229,7 @@ CIRCLE: dict[str, Any] = {"angles": 8, "sod": R, "sdd": D, "det": (4, 6), "pixel
         ),
         (gt.from_astra, {"geometry": {"type": "fanflat"}}, "geometry: its type 'fanflat'"),
         (gt.from_astra, {"geometry": {"type": "cone_vec", "DetectorRowCount": 3}}, "'DetectorColCount' is missing"),
-        (gt.from_astra, {"geometry": 3}, "geometry: it is not a dictionary"),
+        (gt.from_astra, {"geometry": 3}, "geometry: it is 3; give a Mapping"),
     ],
 )
 def test_bad_numbers_are_named(make: Any, change: dict[str, Any], word: str) -> None:

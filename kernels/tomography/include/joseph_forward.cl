@@ -95,7 +95,7 @@ inline void project_along_rays(JOSEPH_ARGUMENTS) {
         planes_met = planes_met.x > planes_met.y ? met : (float2)(fmin(planes_met.x, met.x), fmax(planes_met.y, met.y));
     }
     // A plane more than the ray meets reads zeros.
-    const int first = max((int)ceil(planes_met.x - 1e-3f), -(na / 2)), last = min((int)floor(planes_met.y + 1e-3f), na - 1 - na / 2);
+    int first = max((int)ceil(planes_met.x - 1e-3f), -(na / 2)), last = min((int)floor(planes_met.y + 1e-3f), na - 1 - na / 2);
 #pragma unroll
     for (int r = 0; r < RAYS; ++r) c0[r] -= FLOOR_SHIFT;
 #pragma unroll
@@ -107,11 +107,21 @@ inline void project_along_rays(JOSEPH_ARGUMENTS) {
 #pragma unroll
     for (int r = 0; r < SHARED; ++r) b0[r] += half_b;
 #else
-#if RAYS > 1 && !PLANAR  // some go on where others have left the volume: their places end in the zeros
+    // Places end in the zeros. With several rays some go on where others have left the volume: each sample is clamped. Otherwise it is
+    // enough that the ends lie inside; they do but where rounding is as large as voxels, of rays that pass very far away.
+    const float least_b = low_b - 0.75f - FLOOR_SHIFT, most_b = high_b + 0.75f - FLOOR_SHIFT;
+#if !PLANAR
     const float least_c = low_c - 0.75f - FLOOR_SHIFT, most_c = high_c + 0.75f - FLOOR_SHIFT;
 #endif
-#if RAYS > 1 && ANY
-    const float least_b = low_b - 0.75f - FLOOR_SHIFT, most_b = high_b + 0.75f - FLOOR_SHIFT;
+#if !(ANY && RAYS > 1)
+#define REACHES(place, slope, least, most) (fma((float)(i), slope, place) >= (least) && fma((float)(i), slope, place) <= (most))
+#if RAYS > 1 || PLANAR
+#define ENDS_INSIDE REACHES(b0[0], b1[0], least_b, most_b)
+#else
+#define ENDS_INSIDE (REACHES(b0[0], b1[0], least_b, most_b) && REACHES(c0[0], c1[0], least_c, most_c))
+#endif
+    for (int i = first; i <= last && !ENDS_INSIDE; i = ++first) {}
+    for (int i = last; i >= first && !ENDS_INSIDE; i = --last) {}
 #endif
     global const float *restrict at = planes + middle + first * (long)STEP_A;
     // Of the whole numbers' bits only the differences count.

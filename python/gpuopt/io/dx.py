@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gpuopt.checked import checked
 from gpuopt.files import write
 from gpuopt.io.text import AnyPath
 from gpuopt.io.writing import formatted, potentials
 from gpuopt.molecule import Grid
 
 
+@checked
 def write_dx(path: AnyPath, values: np.ndarray, grid: Grid) -> None:
     """Write ``values`` (M,), or of ``grid.shape``, kcal/(mol e), with z running fastest.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
+from gpuopt.checked import checked
 from gpuopt.io.mesh import check_faces, surface_of
 from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, whole
 from gpuopt.molecule import Surface
@@ -15,6 +16,7 @@ from gpuopt.molecule import Surface
 _HEADER_FIELDS = 4  # points or faces, spheres, density, probe radius
 
 
+@checked
 def read_msms(vert: AnyPath, face: AnyPath | None = None, dtype: DTypeLike = np.float32) -> Surface:
     """Return the surface in an MSMS ``vert`` file, with normals, and the triangles of its ``face`` file.
 

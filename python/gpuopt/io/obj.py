@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import DTypeLike
 
+from gpuopt.checked import checked
 from gpuopt.io.mesh import Polygons, surface_of
 from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, shown, whole
 from gpuopt.molecule import Surface
@@ -15,6 +16,7 @@ from gpuopt.molecule import Surface
 _NONE = -1  # the normal of a corner that names none
 
 
+@checked
 def read_obj(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     """Return the surface in an OBJ file: all its points in their order, polygons as fans of triangles.
 
@@ -48,10 +50,12 @@ def _statements(path: AnyPath) -> Iterator[tuple[int, list[bytes]]]:
     """Fields of each line, of several where a backslash joins them, and the number of the first of these."""
     begun, held = 0, list[bytes]()
     for line, fields in rows_of(path):
-        begun, held = begun if held else line, [*held, *fields]
+        begun = begun if held else line
+        held += fields  # in place: a file may join a million lines
         if held[-1].endswith(b"\\"):
             held[-1] = held[-1][:-1]
-            held = held if held[-1] else held[:-1]
+            if not held[-1]:
+                del held[-1]
             continue
         yield begun, held
         held = []

@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import DTypeLike
 
+from gpuopt.checked import checked
 from gpuopt.io.mesh import Polygons, surface_of
 from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, shown, whole
 from gpuopt.molecule import Surface
@@ -18,6 +19,7 @@ _KEYWORD = re.compile(rb"(ST)?C?(?P<normals>N)?OFF(?P<more>(\+[NA])*)")
 Rows = Iterator[tuple[int, list[bytes]]]
 
 
+@checked
 def read_off(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     """Return the surface in an OFF file; polygons become fans of triangles, colours are passed over.
 

@@ -11,6 +11,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import DTypeLike
 
+from gpuopt.checked import checked
 from gpuopt.io.mesh import check_faces, fan, surface_of
 from gpuopt.io.text import AnyPath, FormatError, LineOf, Numbers, lines_of, opened, shown, whole
 from gpuopt.molecule import Surface
@@ -48,6 +49,7 @@ class _Element:
         return any(known.count_type for known in self.properties)
 
 
+@checked
 def read_ply(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     """Return the surface in a PLY file, with normals where each point has nx, ny and nz.
 

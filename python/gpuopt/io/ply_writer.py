@@ -8,12 +8,14 @@ from math import isfinite
 import numpy as np
 
 from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.files import write
 from gpuopt.io.text import AnyPath
 from gpuopt.io.writing import potentials
 from gpuopt.molecule import Surface
 
 
+@checked
 def write_ply(path: AnyPath, surface: Surface, phi: np.ndarray, limit: float | None = None) -> None:
     """Write ``surface`` as binary PLY with ``phi`` (M,), kcal/(mol e), as the property ``potential`` and as colours.
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError
+from gpuopt.checked import checked
 from gpuopt.io.text import AnyPath, FormatError, Numbers, finite, floats, lines_of, shown
 from gpuopt.molecule import Molecule
 
@@ -18,6 +19,7 @@ _MOST_TRAILING = 2  # an element and a segment name
 _PDB_ATOMS = 10  # with fewer, charges of 1 and an element may be ions
 
 
+@checked
 def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
     """Return the ATOM and HETATM records of a PQR file: x y z (A), charge (e) and radius (A).
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import Error
+from gpuopt.checked import checked
 from gpuopt.io.mesh import surface_of
 from gpuopt.io.text import AnyPath, FormatError, finite, opened
 from gpuopt.molecule import Surface
@@ -19,6 +20,7 @@ _HEADER, _TRIANGLE = 84, 50  # bytes of the binary form
 _MOST_SOLIDS = 1000  # trimesh compares each one's name with all before it: 139 s for 20 000 (version 5.2)
 
 
+@checked
 def read_stl(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     """Return the surface in an STL file, its solids together as one; equal corners become one point.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
+from gpuopt.checked import checked
 from gpuopt.io.msms import read_msms
 from gpuopt.io.obj import read_obj
 from gpuopt.io.off import read_off
@@ -31,6 +32,7 @@ _READERS: dict[str, Callable[[AnyPath, DTypeLike], Surface]] = {
 }
 
 
+@checked
 def read_surface(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     """Return the surface in a .vert (with its .face), .obj, .off, .ply or .stl file. Raises FormatError."""
     suffix = Path(path).suffix.lower()

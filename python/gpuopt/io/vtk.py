@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gpuopt.checked import checked
 from gpuopt.files import write
 from gpuopt.io.text import AnyPath
 from gpuopt.io.writing import formatted, potentials
 from gpuopt.molecule import Surface
 
 
+@checked
 def write_vtk(path: AnyPath, surface: Surface, phi: np.ndarray) -> None:
     """Write ``surface`` as text polydata with ``phi`` (M,), kcal/(mol e), as point scalars ``potential``.
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.report import Study
+from gpuopt.lab.rows.recorder import UnsavedRowsError
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.run.aa import aa
 from gpuopt.lab.run.survey import survey
@@ -22,6 +23,7 @@ __all__ = [
     "Profile",
     "Store",
     "Study",
+    "UnsavedRowsError",
     "aa",
     "audit",
     "claims",

@@ -6,15 +6,18 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.study_rows import StudyRows, joined_info
-from gpuopt.lab.rows.table import Sheet, wrapped
+from gpuopt.lab.rows.table import Sheet, printable, wrapped
 
 MORE = "More: --explain or study.explain(): each step, configurations, flags"
 
 
+@checked
 class Study(StudyRows):
     """The rows of a sweep with their tables, sentences and pictures; arguments and attributes as of
     :class:`gpuopt.lab.rows.study_rows.StudyRows`."""
@@ -29,7 +32,10 @@ class Study(StudyRows):
 
     @classmethod
     def joined(cls, studies: Sequence[Study]) -> Study:
-        """One study of the rows of several studies; tables and pictures still show each problem by itself."""
+        """One study of the rows of several studies; tables and pictures still show each problem by itself.
+        Raises ParameterError for none."""
+        if not studies:
+            raise ParameterError("studies: there are none; give at least one")
         notes = dict.fromkeys(note for study in studies for note in study.notes)
         info = joined_info([study.problem_info for study in studies])
         joined = cls((row for study in studies for row in study.rows), info, list(notes))
@@ -86,9 +92,10 @@ class Study(StudyRows):
         from gpuopt.lab.show import headline
 
         top = "".join(
-            f"<p><b>{html.escape(label)}</b>: {html.escape(text)}</p>" for label, text in headline.lines(self)
+            f"<p><b>{html.escape(label)}</b>: {html.escape(printable(text))}</p>"
+            for label, text in headline.lines(self)
         )
-        items = "".join(f"<li>{html.escape(text)}</li>" for text in self.sentences())
+        items = "".join(f"<li>{html.escape(printable(text))}</li>" for text in self.sentences())
         more = (f"<ul>{items}</ul>" if items else "") + "".join(sheet.html() for sheet in self._details())
         tables = "".join(sheet.html() for sheet in self._sheets())
         return top + tables + (f"<details><summary>explained</summary>{more}</details>" if more else "")

@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Any
 
 from gpuopt._core import Error, ParameterError
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.papers import checks
 
@@ -28,6 +29,7 @@ METRICS = (
 )
 
 
+@checked
 @dataclass(frozen=True)
 class Step:
     """One measured configuration of a paper; ``figures`` has every name of ``METRICS``, None where none was printed."""
@@ -40,6 +42,7 @@ class Step:
     notes: tuple[str, ...]
 
 
+@checked
 @dataclass(frozen=True)
 class Paper:
     """A paper's steps for one workload, in its own order, all of one dtype; ``devices`` holds their facts by short
@@ -56,11 +59,13 @@ class Paper:
     ladder: bool  # each step goes on from the one before; else each stands beside the first
 
 
+@checked
 def of(workload: str) -> tuple[Paper, ...]:
     """Return the papers that measured ``workload``, by key; none where none did."""
     return _papers().get(workload, ())
 
 
+@checked
 def load(workload: str, key: str | None = None) -> Paper:
     """Return the paper that measured ``workload``, by its ``key`` where there are several. Raises ParameterError where
     there is none, or not one alone."""
@@ -75,6 +80,7 @@ def load(workload: str, key: str | None = None) -> Paper:
     raise ParameterError(f"workload: no paper measured {workload!r}; there are {', '.join(_papers())}")
 
 
+@checked
 def of_key(key: str) -> Paper:
     """Return a paper by its key, with its steps for the first workload that it measured. Raises ParameterError for an
     unknown key."""
@@ -84,11 +90,13 @@ def of_key(key: str) -> Paper:
     return found[key]
 
 
+@checked
 def paper_of(workload: str, preset: str) -> Paper | None:
     """Return the paper that a preset is of, None for what is no preset of the workload."""
     return next((paper for paper in of(workload) if any(step.preset == preset for step in paper.steps)), None)
 
 
+@checked
 def short(key: str) -> str:
     """Return how a paper is quoted, such as `Jang et al. 2009`. Raises ParameterError for an unknown key."""
     found = {paper.key: paper.short for group in _papers().values() for paper in group}
@@ -97,11 +105,13 @@ def short(key: str) -> str:
     return found[key]
 
 
+@checked
 def steps(workload: str) -> dict[str, Step]:
     """Return the steps of all papers on ``workload`` by preset, each paper's in its own order; empty without one."""
     return {step.preset: step for paper in of(workload) for step in paper.steps}
 
 
+@checked
 def preset(workload: str, name: str) -> Configuration:
     """Return the configuration that a preset names. Raises ParameterError for an unknown one."""
     known = steps(workload)
@@ -112,6 +122,7 @@ def preset(workload: str, name: str) -> Configuration:
     return known[name].configuration
 
 
+@checked
 def figures(workload: str) -> dict[str, dict[str, Any]]:
     """Return the figures of each preset, with device, device_type, dtype, variant and the paper's key, in the papers'
     order; empty without a paper."""
@@ -129,11 +140,13 @@ def figures(workload: str) -> dict[str, dict[str, Any]]:
     }
 
 
+@checked
 def presets_of_type(workload: str, device_type: str) -> set[str]:
     """Return the presets that a paper measured on this type of device; empty without a paper."""
     return {name for name, printed in figures(workload).items() if printed["device_type"] == device_type}
 
 
+@checked
 def figure(workload: str, variant: str, device_type: str = "gpu") -> Step | None:
     """Return the first step of a variant on a paper's GPU (or ``"cpu"``), None where nothing was printed."""
     for paper in of(workload):
@@ -158,6 +171,7 @@ def _papers() -> dict[str, tuple[Paper, ...]]:
     return by_workload
 
 
+@checked
 def parse(text: str, key: str) -> dict[str, Paper]:
     """Return the paper in ``text`` once for each workload it measured. Raises Error, which says what is wrong."""
     try:

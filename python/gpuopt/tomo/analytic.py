@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError, UnsupportedError
+from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.filters import filter_rows, ramp
@@ -38,6 +39,7 @@ def view_major(p: Any, axes: str) -> Any:
     return np.ascontiguousarray(p.swapaxes(0, 1))
 
 
+@checked
 def fbp(A: GeometricOperator, projections: Any, *, window: str = "ram-lak", axes: str = "avu") -> Any:
     """Filtered back projection of parallel beams, in 2D, or slice by slice in 3D; fans are passed on to :func:`fdk`.
 
@@ -61,6 +63,7 @@ def fbp(A: GeometricOperator, projections: Any, *, window: str = "ram-lak", axes
     return _filtered(A, projections, axes, weights, np.ones(1), ramp(geometry.detector.columns, du), window, du)
 
 
+@checked
 def fdk(A: GeometricOperator, projections: Any, *, window: str = "ram-lak", axes: str = "avu") -> Any:
     """Feldkamp's method for cones on a circle, flat or on a cylinder about the source, and for fans.
 

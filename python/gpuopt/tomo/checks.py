@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuopt._core import ArrayError, ParameterError
+from gpuopt.annotations import is_number, is_whole
+from gpuopt.checked import real, unmasked
 
 Float64Array = NDArray[np.float64]
 
 DATA_AXES = {2: ("view", "u"), 3: ("view", "v", "u")}
 IMAGE_AXES = {2: ("y", "x"), 3: ("z", "y", "x")}
 
+# What fp32 tables of rays and whole numbers of places hold, with room for the squares and cubes of lengths.
+SHORTEST, LONGEST = 1e-12, 1e12  # mm
+MOST_RADIANS = 1e6
+MOST_CELLS, MOST_VIEWS = 1 << 30, 1 << 24  # along an axis
 _MOST_TURNS = 2  # Where a scan does not advance along z, angles that span more are degrees, taken for radians.
 
 
 def number(name: str, given: Any, unit: str = "mm") -> float:
     """``given`` as a finite float."""
-    if isinstance(given, bool) or not isinstance(given, Real) or not math.isfinite(given):
-        raise ParameterError(f"{name}: {given!r} is no number; give {unit}")
+    if not is_number(given) or not math.isfinite(given):
+        raise ParameterError(f"{name}: {_shown(given)} is no number; give {unit}")
     return float(given)
+
+
+def _shown(given: Any) -> str:
+    text = ascii(given) if isinstance(given, bool | float | str | None) or is_whole(given) else type(given).__name__
+    return text[:60]
 
 
 def positive(name: str, given: Any, unit: str = "mm") -> float:
@@ -35,10 +46,38 @@ def positive(name: str, given: Any, unit: str = "mm") -> float:
     return value
 
 
-def count(name: str, given: Any) -> int:
-    """``given`` as a whole number above 0."""
-    if isinstance(given, bool) or not isinstance(given, Integral) or given < 1:
-        raise ParameterError(f"{name}: {given!r} is no count; give a whole number of at least 1")
+def length(name: str, given: Any) -> float:
+    """``given`` as the length of something, ``SHORTEST`` to ``LONGEST``."""
+    value = positive(name, given)
+    if not SHORTEST <= value <= LONGEST:
+        raise ParameterError(f"{name}: {_shown(given)} mm is out of range; give {SHORTEST:g} to {LONGEST:g} mm")
+    return value
+
+
+def place(name: str, given: Any, unit: str = "mm") -> float:
+    """``given`` as a coordinate, at most ``LONGEST`` away from 0."""
+    value = number(name, given, unit)
+    if abs(value) > LONGEST:
+        raise ParameterError(f"{name}: {_shown(given)} is out of range; give {unit}, from {-LONGEST:g} to {LONGEST:g}")
+    return value
+
+
+def radians(name: str, given: Any, unit: str = "radians") -> float:
+    """``given`` as an angle, at most ``MOST_RADIANS`` away from 0: beyond it rounding turns scans."""
+    value = number(name, given, unit)
+    if abs(value) > MOST_RADIANS:
+        raise ParameterError(
+            f"{name}: {_shown(given)} is out of range; give {unit}, from {-MOST_RADIANS:g} to {MOST_RADIANS:g}"
+        )
+    return value
+
+
+def count(name: str, given: Any, most: int = 1 << 31) -> int:
+    """``given`` as a whole number above 0, at most ``most``."""
+    if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < 1:
+        raise ParameterError(f"{name}: {_shown(given)} is no count; give a whole number of at least 1")
+    if int(given) > most:
+        raise ParameterError(f"{name}: {_shown(given)} is too many; give at most {most}")
     return int(given)
 
 
@@ -61,9 +100,14 @@ def angles(name: str, given: Any, whole: float, advances: bool = False) -> Float
     for degrees.
     """
     if isinstance(given, Integral):
-        found = whole * np.arange(count(name, given)) / int(given)
+        found = whole * np.arange(count(name, given, MOST_VIEWS)) / int(given)
     else:
         found = vector(name, given, "angles in radians, or how many")
+        farthest = float(np.abs(found).max())
+        if farthest > MOST_RADIANS:
+            raise ParameterError(
+                f"{name}: {farthest:g} rad is out of range; give angles of at most {MOST_RADIANS:g} rad"
+            )
     span = float(np.ptp(found))
     if not advances and span > _MOST_TURNS * 2 * math.pi * (1 + 1e-9):
         raise ParameterError(
@@ -75,15 +119,33 @@ def angles(name: str, given: Any, whole: float, advances: bool = False) -> Float
 
 def vector(name: str, given: Any, what: str) -> Float64Array:
     """``given`` as finite numbers (n,), n at least 1."""
-    try:
-        array = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ArrayError(f"{name}: it cannot be read as numbers ({error}); give {what}") from error
+    array = real(name, given, what)
     if array.ndim != 1 or not array.size:
         raise ArrayError(f"{name}: its shape is {array.shape}; give (n,), {what}")
     if not np.isfinite(array).all():
         raise ArrayError(f"{name}: entry {np.flatnonzero(~np.isfinite(array))[0]} is NaN or infinite; give {what}")
     return array
+
+
+def indices(name: str, given: Any, views: int) -> np.ndarray:
+    """The indices of some views, from whole numbers in any order, a slice or a mask that leaves at least one. Raises
+    ParameterError."""
+    try:
+        wanted = given if isinstance(given, slice) else np.asarray(unmasked(name, given))
+        empty = not isinstance(wanted, slice) and not wanted.size
+        found = np.arange(0) if empty else np.atleast_1d(np.arange(views)[wanted])
+    except (IndexError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ParameterError(f"{name}: {error}; there are {views}, from 0") from error
+    if not found.size or found.ndim > 1:
+        raise ParameterError(f"{name}: give a list of at least one, or a slice that leaves one")
+    return found
+
+
+def view(given: Any, views: int) -> int:
+    """The index of a view. Raises ParameterError."""
+    if isinstance(given, bool) or not isinstance(given, Integral) or not -views <= int(given) < views:
+        raise ParameterError(f"view: {given!r} is none; there are {views}, from 0")
+    return int(given)
 
 
 def centres(count: int, pitch: float = 1.0, middle: float = 0.0) -> Float64Array:
@@ -100,7 +162,9 @@ def frozen(array: np.ndarray) -> Float64Array:
 
 def shape(name: str, given: Any, expected: tuple[int, ...], axes: Sequence[str], of: str) -> None:
     """Refuses an array whose shape is not ``expected``; the message names the axis."""
-    found = tuple(given.shape if hasattr(given, "shape") else np.shape(given))
+    found = getattr(given, "shape", None)
+    if not isinstance(found, tuple):
+        found = real(name, given, f"({', '.join(axes)})").shape
     if found == expected:
         return
     hint = ""

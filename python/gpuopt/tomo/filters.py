@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import ParameterError
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import checked
+from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 
 WINDOWS: dict[str, Callable[[Float64Array], Float64Array]] = {
@@ -21,12 +23,14 @@ WINDOWS: dict[str, Callable[[Float64Array], Float64Array]] = {
 """Factors of the ramp, as functions of w = |frequency| / Nyquist frequency."""
 
 
+@checked
 def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
     """Taps h(n), n = 0 to columns - 1, of the ramp filter for samples at the distance d = ``spacing``; h(-n) = h(n).
 
     h(0) = 1 / (4 d^2); h(n) = -1 / (pi n d)^2 for odd n and 0 for other even ones. With ``fan``, d is an angle, and the
-    taps are multiplied by (n d / sin(n d))^2.
+    taps are multiplied by (n d / sin(n d))^2. Raises ParameterError.
     """
+    columns, spacing = checks.count("columns", columns), checks.positive("spacing", spacing)
     n = np.arange(columns)
     taps = np.zeros(columns)
     taps[0] = 1 / (4 * spacing**2)
@@ -37,15 +41,23 @@ def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
     return taps
 
 
+@checked
 def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", scale: float = 1.0) -> np.ndarray:
     """Each row along the last axis becomes ``scale`` sum_j row(j) taps(|i - j|), smoothed by a window; the dtype stays.
 
     Rows count as 0 outside: Fourier transforms are padded to at least 2 n - 1. Raises ParameterError for unknown
-    windows.
+    windows, ArrayError for
+    rows that are not finite float32 or float64, and for taps of another length.
     """
     if window not in WINDOWS:
         raise ParameterError(f"window: {window!r} is not known; give one of {', '.join(map(repr, WINDOWS))}")
-    columns = rows.shape[-1]
+    checks.floats("rows", rows, [f"axis {i}" for i in range(rows.ndim)])
+    columns = rows.shape[-1] if rows.ndim else 0
+    if columns < 1 or np.shape(taps) != (columns,):
+        raise ArrayError(
+            f"taps: their shape is {np.shape(taps)}, that of rows {rows.shape}; give ramp(columns, spacing)"
+        )
+    scale = checks.number("scale", scale, "a factor")
     fft = _fft()
     length = _length(2 * columns - 1)
     kernel = np.zeros(length)

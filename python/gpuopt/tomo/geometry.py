@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.volume import Volume
 
 
+@checked
 @dataclass(frozen=True)
 class Detector:
     """Rows (along v) and columns (along u), their pitches in mm, and the offsets (v, u) of the detector's middle.
@@ -39,10 +41,12 @@ class Detector:
     @classmethod
     def of(cls, dimensions: int, det: Any, pixel: Any, offset: Any) -> Detector:
         """Counts, pitches and offsets are pairs (v, u), or one number for both axes. Raises ParameterError."""
+        if dimensions not in checks.DATA_AXES:
+            raise ParameterError(f"dimensions: {dimensions} are not offered; give 2 or 3")
         axes = checks.DATA_AXES[dimensions][1:]
-        counts = [checks.count(*one) for one in checks.each("det", det, axes)]
-        pitches = [checks.positive(*one) for one in checks.each("pixel", pixel, axes)]
-        offsets = [checks.number(*one) for one in checks.each("offset", offset, axes)]
+        counts = [checks.count(*one, checks.MOST_CELLS) for one in checks.each("det", det, axes)]
+        pitches = [checks.length(*one) for one in checks.each("pixel", pixel, axes)]
+        offsets = [checks.place(*one) for one in checks.each("offset", offset, axes)]
         if dimensions == 2:
             return cls(1, counts[0], 1.0, pitches[0], 0.0, offsets[0])
         return cls(*counts, *pitches, *offsets)
@@ -62,16 +66,17 @@ class Detector:
         """|u| of the edge farther from u = 0, mm."""
         return abs(self.u_offset) + self.columns * self.du / 2
 
-    def row(self, v: Any) -> Any:
+    def row(self, v: ArrayLike) -> Any:
         """The index of the coordinate v, as a real number."""
-        return (v - self.v_offset) / self.dv + (self.rows - 1) / 2
+        return (real("v", v, "mm") - self.v_offset) / self.dv + (self.rows - 1) / 2
 
-    def column(self, u: Any) -> Any:
+    def column(self, u: ArrayLike) -> Any:
         """The index of the coordinate u, as a real number."""
-        return (u - self.u_offset) / self.du + (self.columns - 1) / 2
+        return (real("u", u, "mm") - self.u_offset) / self.du + (self.columns - 1) / 2
 
     def refined(self, times: int, dimensions: int) -> Detector:
-        """The same area with ``times`` as many pixels along each axis."""
+        """The same area with ``times`` as many pixels along each axis. Raises ParameterError."""
+        times = checks.count("times", times)
         rows, dv = (times * self.rows, self.dv / times) if dimensions == 3 else (self.rows, self.dv)
         return replace(self, rows=rows, dv=dv, columns=times * self.columns, du=self.du / times)
 
@@ -94,8 +99,9 @@ class Frames(NamedTuple):
         return np.cross(self.column, self.row)
 
     def at(self, index: Any) -> Frames:
-        """Some of the views."""
-        return Frames(*(checks.frozen(vectors[index]) for vectors in self))
+        """Some of the views: whole numbers in any order, a slice or a mask. Raises ParameterError."""
+        found = checks.indices("index", index, len(self.source))
+        return Frames(*(checks.frozen(vectors[found]) for vectors in self))
 
 
 class Projection(NamedTuple):
@@ -116,6 +122,7 @@ class Rays(NamedTuple):
     direction: Float64Array
 
 
+@checked
 @dataclass(frozen=True, eq=False, repr=False)
 class Geometry(ABC):
     """A scan: see :func:`parallel2d`, :func:`parallel3d`, :func:`fan`, :func:`circular`, :func:`helical` and
@@ -177,18 +184,12 @@ class Geometry(ABC):
     def view_indices(self, views: Any) -> np.ndarray:
         """The indices of some views, from a list, a slice or a mask that leaves at least one. Raises
         ParameterError."""
-        wanted = views if isinstance(views, slice) else np.asarray(views)
-        empty = not isinstance(wanted, slice) and not wanted.size
-        try:
-            found = np.arange(0) if empty else np.atleast_1d(np.arange(self.views)[wanted])
-        except IndexError as error:
-            raise ParameterError(f"views: {error}; there are {self.views}, from 0") from error
-        if not found.size or found.ndim > 1:
-            raise ParameterError("views: give a list of at least one, or a slice that leaves one")
-        return found
+        return checks.indices("views", views, self.views)
 
     def rays(self, view: int) -> Rays:
-        """The rays through the pixel centres of a view: (rows, columns, 3), in 2D (columns, 3)."""
+        """The rays through the pixel centres of a view: (rows, columns, 3), in 2D (columns, 3). Raises
+        ParameterError."""
+        view = checks.view(view, self.views)
         source, centre, column, row = (vectors[view][:, np.newaxis, np.newaxis] for vectors in self.frames)
         steps = checks.centres(self.detector.columns)
         if self.radius is None:
@@ -259,15 +260,18 @@ class Geometry(ABC):
         }
 
     def check(self, volume: Volume) -> None:
-        """Raises ParameterError where one of the scan and the volume is 2D and the other 3D, or where a part of the
-        volume lies behind the source in some view."""
+        """Raises ParameterError where one of the scan and the volume is 2D and the other 3D, where a part of the volume
+        lies behind the source in some view, or where their sizes are so unlike that fp32 cannot tell places apart."""
         if volume.ndim != self.dimensions:
             raise ParameterError(
                 f"volume: it has {volume.ndim} axes, the geometry {self.dimensions}; give a shape "
                 f"({', '.join(checks.IMAGE_AXES[self.dimensions])})"
             )
-        if self.parallel:
-            return
+        if not self.parallel:
+            self._check_ahead(volume)
+        _check_sizes(self, volume)
+
+    def _check_ahead(self, volume: Volume) -> None:
         source = self.frames.source
         ahead = np.einsum("vcx,vx->vc", volume.corners() - source[:, np.newaxis], self._forward())
         if (ahead > 0).all():
@@ -299,6 +303,61 @@ def _dot(a: np.ndarray, b: np.ndarray) -> Float64Array:
     return found
 
 
+_FARTHEST = 1e12  # voxels from the volume's middle to a source or a detector
+_MOST_PIXELS = 1 << 18  # that a volume covers: places on the detector are then known to 1/64 of a pixel in fp32
+_LEAST_PIXELS = 1e-6  # that a voxel covers
+_MOST_RADII = 100  # from a source to a curved detector: places on it come from differences of squares in fp32
+
+
+def _check_sizes(geometry: Geometry, volume: Volume) -> None:
+    """Raises ParameterError where the tables that kernels read could not hold the scan in fp32."""
+    frames, corners = geometry.frames, volume.corners()
+    middle, least = (corners[0] + corners[-1]) / 2, min(volume.voxel)
+    normal = frames.normals()
+    beam = frames.source if geometry.parallel else frames.centre - frames.source
+    depth = np.abs(_dot(beam, normal))
+    distances = {"detector": _lengths(frames.centre - middle)}
+    # How much larger than itself the volume's middle is seen, and by how much beams that lean spread it.
+    magnified = _lengths(beam) * _lengths(normal) / depth[:, 0]
+    if not geometry.parallel:
+        distances["source"] = _lengths(frames.source - middle)
+        magnified = magnified * (depth / np.abs(_dot(middle - frames.source, normal)))[:, 0]
+    for what, distance in distances.items():
+        view = int(distance.argmax())
+        if distance[view] > _FARTHEST * least:
+            raise ParameterError(
+                f"volume: in view {view} the {what} lies {distance[view]:.4g} mm from its middle, more than "
+                f"{_FARTHEST:g} of its voxels of {least:.4g} mm; give larger voxels, or a smaller distance"
+            )
+    view = int(_lengths(beam).argmax())
+    if geometry.radius is not None and _lengths(beam)[view] > _MOST_RADII * geometry.radius:
+        raise ParameterError(
+            f"radius: in view {view} the source lies {_lengths(beam)[view]:.4g} mm from a curved detector of radius "
+            f"{geometry.radius:.4g} mm; give a radius of at least a hundredth of that, or a flat detector"
+        )
+    pitches = np.stack([_lengths(frames.column), _lengths(frames.row)][: geometry.dimensions - 1])
+    across = math.hypot(*(n * size for n, size in zip(volume.shape, volume.voxel, strict=True)))
+    covered, voxel = across * magnified / pitches.min(axis=0), least * magnified / pitches.max(axis=0)
+    view = int(covered.argmax())
+    if covered[view] > _MOST_PIXELS:
+        raise ParameterError(
+            f"volume: in view {view} it covers {covered[view]:.4g} pixels, of which fp32 tells no more than "
+            f"{_MOST_PIXELS} apart; give a smaller volume, or larger pixels"
+        )
+    view = int(voxel.argmin())
+    if voxel[view] < _LEAST_PIXELS:
+        raise ParameterError(
+            f"volume: in view {view} a voxel covers {voxel[view]:.4g} pixels; give larger voxels or smaller pixels, "
+            f"so that it covers at least {_LEAST_PIXELS:g}"
+        )
+
+
+def _lengths(vectors: np.ndarray) -> Float64Array:
+    """Lengths of the rows, (n,)."""
+    found: Float64Array = np.sqrt(_dot(vectors, vectors))[:, 0]
+    return found
+
+
 def as_geometry(given: Any) -> Geometry:
     """Returns what is given if it is a geometry, else raises ParameterError."""
     if not isinstance(given, Geometry):
@@ -310,7 +369,7 @@ def as_geometry(given: Any) -> Geometry:
 
 def points_of(given: ArrayLike) -> Float64Array:
     """Points (..., 3) in fp64. Raises ArrayError."""
-    points = np.asarray(given, dtype=np.float64)
+    points = real("points", given, "(..., 3), x, y and z in mm")
     if not points.ndim or points.shape[-1] != 3:
         raise ArrayError(f"points: their shape is {points.shape}; give (..., 3), x, y and z in mm")
     return points

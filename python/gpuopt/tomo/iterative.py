@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import UnsupportedError
+from gpuopt.checked import checked
 from gpuopt.tomo.operators import Array, Norms, Operator
 from gpuopt.tomo.ordering import blocks_of, visits
 from gpuopt.tomo.reconstruction import Callback, Reconstruction, Run, Steps
@@ -22,6 +23,7 @@ from gpuopt.tomo.reconstruction import Callback, Reconstruction, Run, Steps
 _NOTHING = 1e-6  # A ray or voxel whose sum of weights is below this part of the largest counts as missed.
 
 
+@checked
 def sirt(
     A: Operator,
     projections: Any,
@@ -70,6 +72,7 @@ def sirt(
     return _sweeps(run, [np.arange(A.views)], order, steps)
 
 
+@checked
 def sart(
     A: Operator,
     projections: Any,
@@ -105,6 +108,7 @@ def sart(
     )
 
 
+@checked
 def os_sart(
     A: Operator,
     projections: Any,
@@ -139,6 +143,7 @@ def os_sart(
     return _sweeps(run, blocks, visited, steps)
 
 
+@checked
 def cgls(
     A: Operator,
     projections: Any,

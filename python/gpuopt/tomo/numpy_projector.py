@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuopt._core import ArrayError
+from gpuopt.checked import checked
 from gpuopt.tomo import checks, numpy_kernels
 from gpuopt.tomo.operators import Backend, GeometricOperator, Norms
 
@@ -92,6 +93,7 @@ class NumpyBackend(Backend):
         return float(np.vdot(x, y))
 
 
+@checked
 class NumpyProjector(GeometricOperator):
     """The projections of a volume by a scan in plain NumPy and fp64, as an operator that every algorithm takes.
 
@@ -101,22 +103,28 @@ class NumpyProjector(GeometricOperator):
     backend = NumpyBackend()
 
     def forward(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        return _into(out, numpy_kernels.joseph(self.geometry, self.volume, x))
+        checks.shape("x", x, self.image_shape, self.image_axes, "the operator")
+        return self._into(out, numpy_kernels.joseph(self.geometry, self.volume, x), self.data_axes)
 
     def back(self, p: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         if self.pair == "fast":
             return self.back_project(p, "adjoint", out)
-        return _into(out, numpy_kernels.joseph_adjoint(self.geometry, self.volume, p))
+        checks.shape("p", p, self.data_shape, self.data_axes, "the operator")
+        return self._into(out, numpy_kernels.joseph_adjoint(self.geometry, self.volume, p), self.image_axes)
 
     def back_project(self, p: np.ndarray, weight: str, out: np.ndarray | None = None) -> np.ndarray:
-        return _into(out, numpy_kernels.back_project(self.geometry, self.volume, p, weight))
+        checks.shape("p", p, self.data_shape, self.data_axes, "the operator")
+        return self._into(out, numpy_kernels.back_project(self.geometry, self.volume, p, weight), self.image_axes)
 
-    def subset(self, views: np.ndarray) -> NumpyProjector:
+    def subset(self, views: Any) -> NumpyProjector:
         return NumpyProjector(self.geometry.subset(views), self.volume, self.pair)
 
-
-def _into(out: np.ndarray | None, found: np.ndarray) -> np.ndarray:
-    if out is None:
-        return found
-    out[...] = found
-    return out
+    @staticmethod
+    def _into(out: np.ndarray | None, found: np.ndarray, axes: tuple[str, ...]) -> np.ndarray:
+        if out is None:
+            return found
+        checks.shape("out", out, found.shape, axes, "the result")
+        if not out.flags.writeable or out.dtype.kind != "f":
+            raise ArrayError(f"out: it is {out.dtype} or read-only; give a writable array of floats")
+        out[...] = found
+        return out

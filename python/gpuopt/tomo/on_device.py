@@ -9,6 +9,7 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import Device, DeviceArray, ParameterError, Prepared
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, table_of
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
@@ -59,6 +60,7 @@ def prepare_back_projection(
     return plan_back_projection(scan, projections, out, *kernel_weight(geometry, weight), accumulate, configuration)
 
 
+@checked
 def back_project(
     projections: np.ndarray,
     geometry: Geometry,

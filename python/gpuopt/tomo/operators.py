@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.geometry import Geometry, as_geometry
@@ -123,6 +124,7 @@ class Backend(ABC):
         """x . y, summed in fp64."""
 
 
+@checked
 class Operator(ABC):
     """A linear map from an image to projections, with a block of rows for each view. ``A(x)`` applies it, ``A.T(p)``
     applies its transpose.
@@ -220,6 +222,7 @@ class Transpose:
         return A.backend.give(A.back(A.backend.take(p, "projections", A.data_shape, A.data_axes)), like=p)
 
 
+@checked
 class GeometricOperator(Operator):
     """An operator that knows its geometry and its volume, which filtered back projection needs.
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.geometry import Geometry, as_geometry, points_of
@@ -23,7 +24,10 @@ from gpuopt.tomo.volume import Volume
 
 _POINTS_AT_ONCE = 2**15  # 256 kB a coordinate
 
+_MOST_SAMPLES = 100  # along each axis of a voxel or pixel: beyond it nothing changes but the time
 
+
+@checked
 class Body(ABC):
     """Anything whose density is known everywhere. Bodies add up in a :class:`Phantom`.
 
@@ -44,6 +48,7 @@ class Body(ABC):
         """Two opposite corners (3,) of a box outside which the density is 0 or negligible."""
 
 
+@checked
 @dataclass(frozen=True, eq=False, init=False)
 class Ellipsoid(Body):
     """An ellipsoid of constant ``density`` about ``centre`` (x, y, z). ``axes`` (a, b, c) are its semi-axes; if one is
@@ -79,6 +84,7 @@ class Ellipsoid(Body):
         return np.where(inside, self.density, 0.0)
 
     def integral(self, origin: Float64Array, direction: Float64Array) -> Float64Array:
+        origin, direction = _rays(origin, direction)
         q, e = self._to_unit @ _from(origin, self.centre), self._to_unit @ direction
         qe, ee, qq = ((a * b).sum(axis=0) for a, b in ((q, e), (e, e), (q, q)))
         if not ee.all():
@@ -91,6 +97,7 @@ class Ellipsoid(Body):
         return self.centre - half, self.centre + half
 
 
+@checked
 @dataclass(frozen=True, eq=False, init=False)
 class Blob(Body):
     """density exp(-|x - centre|^2 / width^2). It is smooth, so that errors of discretisation fall fast with the size of
@@ -111,6 +118,7 @@ class Blob(Body):
 
     def integral(self, origin: Float64Array, direction: Float64Array) -> Float64Array:
         # The distance by the foot of the perpendicular; by Pythagoras large squares would cancel, for sources are far.
+        origin, direction = _rays(origin, direction)
         away = _from(origin, self.centre)
         away = away - (away * direction).sum(axis=0) * direction
         squared: Float64Array = (away**2).sum(axis=0)
@@ -121,6 +129,7 @@ class Blob(Body):
         return self.centre - half, self.centre + half
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Phantom:
     """Bodies whose densities add up."""
@@ -139,7 +148,7 @@ class Phantom:
     def sample(self, volume: Volume, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
         """The density on a volume, at the centres of its voxels, or as the mean over ``supersample`` points of a voxel
         along each axis. Raises ParameterError."""
-        times = checks.count("supersample", supersample)
+        times = checks.count("supersample", supersample, _MOST_SAMPLES)
         image = np.zeros(volume.shape, dtype=dtype)
         fine = volume.refined(times)
         flat = volume.ndim == 2
@@ -163,7 +172,12 @@ class Phantom:
     def line_integrals(self, origin: ArrayLike, direction: ArrayLike) -> Float64Array:
         """Line integrals (...,) along whole lines through ``origin`` (..., 3) in a ``direction`` (..., 3), which may
         have any length but 0. Raises ArrayError."""
-        start, along = np.broadcast_arrays(points_of(origin), points_of(direction))
+        given = points_of(origin), points_of(direction)
+        if any(n != m and 1 not in (n, m) for n, m in zip(*(one.shape[::-1] for one in given), strict=False)):
+            raise ArrayError(
+                f"direction: its shape {given[1].shape} and that of origin, {given[0].shape}, do not agree"
+            )
+        start, along = np.broadcast_arrays(*given)
         length = np.linalg.norm(along, axis=-1, keepdims=True)
         if not length.all():
             raise ArrayError("direction: one is zero; give where the ray goes")
@@ -172,7 +186,7 @@ class Phantom:
     def project(self, geometry: Geometry, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
         """Exact projections: along the ray through each pixel's centre, or as the mean over ``supersample`` rays of a
         pixel along each axis. Raises ParameterError."""
-        times = checks.count("supersample", supersample)
+        times = checks.count("supersample", supersample, _MOST_SAMPLES)
         fine = as_geometry(geometry).refined(times)
         found = np.empty(geometry.shape, dtype=dtype)
         rows, columns = geometry.detector.rows, geometry.detector.columns
@@ -196,11 +210,13 @@ class Phantom:
         return found.reshape(shape)
 
 
+@checked
 def sphere(radius: float, centre: Any = (0.0, 0.0, 0.0), density: float = 1.0) -> Phantom:
     """A ball; in 2D the disc in which it meets the plane z = 0."""
     return Phantom(Ellipsoid(density, radius, centre))
 
 
+@checked
 def blob(width: float, centre: Any = (0.0, 0.0, 0.0), density: float = 1.0) -> Phantom:
     """A smooth ball: density exp(-distance^2 / width^2)."""
     return Phantom(Blob(width, centre, density))
@@ -221,6 +237,7 @@ _HEAD = (
 )
 
 
+@checked
 def shepp_logan(dimensions: int = 3, field: float = 2.0, contrast: str = "modified", density: float = 1.0) -> Phantom:
     """The head of Shepp and Logan in a field of ``field`` mm, its densities times ``density`` 1/mm.
 
@@ -252,15 +269,25 @@ def _place(centre: Any) -> Float64Array:
 
 
 def _rotation(turn: Any) -> Float64Array:
-    if np.ndim(turn) == 0:
+    if not isinstance(turn, np.ndarray | list | tuple):
         angle = checks.number("turn", turn, "radians, or a rotation matrix (3, 3)")
         sin, cos = math.sin(angle), math.cos(angle)
         return checks.frozen(np.array([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]]))
-    matrix = np.asarray(turn, dtype=np.float64)
+    matrix = real("turn", turn, "radians about z, or an orthogonal matrix (3, 3)")
     if matrix.shape != (3, 3) or not np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-9):
         raise ParameterError("turn: it is not a rotation; give radians about z, or an orthogonal matrix (3, 3)")
     return checks.frozen(matrix)
 
 
+def _rays(origin: Float64Array, direction: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Both in fp64, where they belong together: (3, n) each, or (3,) for all of the other's."""
+    made = real("origin", origin, "(3, ...)"), real("direction", direction, "(3, ...)")
+    if not all(one.ndim and len(one) == 3 for one in made) or made[0].shape[1:] not in ((), (1,), made[1].shape[1:]):
+        raise ArrayError(f"direction: its shape is {made[1].shape}, that of origin {made[0].shape}; give (3, ...) both")
+    return made
+
+
 def _from(points: Float64Array, centre: Float64Array) -> Float64Array:
+    if not points.ndim or len(points) != 3:
+        raise ArrayError(f"points: their shape is {points.shape}; give (3, ...), x, y and z in mm")
     return points - centre.reshape(3, *[1] * (points.ndim - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import Device, DeviceArray, JosephPlan, JosephScratch, ParameterError, Prepared
+from gpuopt.checked import ArrayTypeError, checked
 from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
@@ -61,6 +63,7 @@ class _Shared:
         return cls(device, limit, backend, JosephScratch(device), upright, variant)
 
 
+@checked
 class Projector(GeometricOperator):
     """The projection of a volume by a scan, ``A(x)``, and its transpose, ``A.T(p)``.
 
@@ -125,6 +128,7 @@ class Projector(GeometricOperator):
         if isinstance(shared.backend, HostBackend):
             self._streamed = Streamed(self.geometry, self.volume, shared.device, shared.limit, not self.exact)
         self._subsets: dict[bytes, Projector] = {}
+        self._lock = threading.Lock()
         self._forward: JosephPlan | None = None
         self._adjoint: JosephPlan | None = None
         self._voxel_driven: tuple[weakref.ref[DeviceArray], weakref.ref[DeviceArray], Prepared] | None = None
@@ -134,7 +138,16 @@ class Projector(GeometricOperator):
         """Whether data stay in the host's memory because they do not fit the device."""
         return self._streamed is not None
 
+    def _check(self, out: Any, **given: Any) -> None:
+        """Refuses arrays that do not lie where data of this projector lie; their shapes are the plans' to check."""
+        kind = DeviceArray if self._streamed is None else np.ndarray
+        hint = "call the operator itself, which takes both kinds"
+        for name, array in [*given.items(), *([("out", out)] if out is not None else [])]:
+            if not isinstance(array, kind):
+                raise ArrayTypeError(f"{name}: it is a {type(array).__name__}, not a {kind.__name__}; {hint}")
+
     def forward(self, x: Any, out: Any = None) -> Any:
+        self._check(out, x=x)
         if self._streamed is not None:
             found = np.empty(self.data_shape, np.float32) if out is None else out
             self._streamed.forward(x, found, self._project)
@@ -148,6 +161,7 @@ class Projector(GeometricOperator):
     def back(self, p: Any, out: Any = None) -> Any:
         if not self.exact:
             return self.back_project(p, "adjoint", out)
+        self._check(out, p=p)
         if self._streamed is not None:
             found = np.empty(self.image_shape, np.float32) if out is None else out
             self._streamed.back(p, found, self._gather)
@@ -159,6 +173,7 @@ class Projector(GeometricOperator):
         return found
 
     def back_project(self, p: Any, weight: str, out: Any = None) -> Any:
+        self._check(out, p=p)
         if self._streamed is not None:
             found = np.empty(self.image_shape, np.float32) if out is None else out
 
@@ -196,17 +211,19 @@ class Projector(GeometricOperator):
 
         return drop
 
-    def subset(self, views: np.ndarray) -> Projector:
+    def subset(self, views: Any) -> Projector:
         """The operator of some views, in the order given. It is made once and kept, and shares the device and its
         scratch memory with this one."""
-        views = np.arange(self.views)[views]  # from masks and slices as well
+        views = self.geometry.view_indices(views)  # from masks and slices as well
         key = views.tobytes()
-        if key not in self._subsets:
-            if len(self._subsets) >= self.views:  # No iteration has more subsets than views.
-                del self._subsets[next(iter(self._subsets))]
-            part = self.geometry.subset(views)
-            self._subsets[key] = Projector._sharing(self._shared, part, self.volume, self.pair)
-        return self._subsets[key]
+        found = self._subsets.get(key)
+        if found is None:
+            found = Projector._sharing(self._shared, self.geometry.subset(views), self.volume, self.pair)
+            with self._lock:
+                if len(self._subsets) >= self.views:  # No iteration has more subsets than views.
+                    del self._subsets[next(iter(self._subsets))]
+                found = self._subsets.setdefault(key, found)
+        return found
 
     def _empty(self, shape: tuple[int, ...]) -> DeviceArray:
         return _core.empty(shape, np.dtype(np.float32), self.device)

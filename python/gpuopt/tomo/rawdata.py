@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 
 
+@checked
 def normalise(raw: np.ndarray, flat: Any, dark: Any = 0.0, floor: float = 1e-6) -> np.ndarray:
     """Line integrals -ln(max(raw - dark, eps) / (flat - dark)), where eps = ``floor`` (flat - dark).
 
@@ -26,7 +28,7 @@ def normalise(raw: np.ndarray, flat: Any, dark: Any = 0.0, floor: float = 1e-6) 
     dtype = np.float64 if counts.dtype == np.float64 else np.float32
     level = {}
     for name, given in (("flat", flat), ("dark", dark)):
-        level[name] = np.asarray(given, dtype=np.float64)
+        level[name] = real(name, given, "a number, or an array of a view or of all")
         if level[name].shape not in ((), counts.shape[1:], counts.shape):
             raise ArrayError(
                 f"{name}: its shape is {level[name].shape}; give a number, {counts.shape[1:]} or {counts.shape}"
@@ -46,6 +48,7 @@ def normalise(raw: np.ndarray, flat: Any, dark: Any = 0.0, floor: float = 1e-6) 
     return result
 
 
+@checked
 def poisson_noise(projections: np.ndarray, photons: float, seed: int = 0) -> np.ndarray:
     """The line integrals p with the noise of a detector that counts ``photons`` in each pixel without an object.
 

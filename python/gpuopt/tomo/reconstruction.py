@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import checked
 from gpuopt.progress import Bar
 from gpuopt.tomo import checks
 from gpuopt.tomo.analytic import view_major
 from gpuopt.tomo.operators import Array, Operator
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
     """The image of a reconstruction with the history of its iterations. ``np.asarray`` of it is the image."""
@@ -46,6 +48,7 @@ class Reconstruction:
         return f"<Reconstruction: {self.ended} after {self.iterations} iterations{last}>"
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class State:
     """What a callback sees after an iteration."""

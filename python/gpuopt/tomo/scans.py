@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
-from gpuopt.tomo.geometry import Detector, Frames, Geometry, Projection
+from gpuopt.tomo.geometry import Detector, Frames, Geometry, Projection, points_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +37,8 @@ class Parallel(Geometry):
         return Frames(*map(checks.frozen, (theta, d.u_offset * e + d.v_offset * z, d.du * e, d.dv * z)))
 
     def project(self, points: Float64Array, view: int) -> Projection:
-        x, y, z = np.moveaxis(points, -1, 0)
+        x, y, z = np.moveaxis(points_of(points), -1, 0)
+        view = checks.view(view, self.views)
         s = x * math.cos(self.angles[view]) + y * math.sin(self.angles[view])
         d = self.detector
         return Projection(d.row(z), d.column(s), np.full_like(s, 1 / (d.du * d.dv)))
@@ -150,7 +152,8 @@ class Cone(Geometry):
     def _turned(self, points: Float64Array, view: int) -> tuple[Any, Any, Any]:
         """The coordinates of points as the source sees them: s along e, R - r along -theta, and the height w above the
         source."""
-        x, y, z = np.moveaxis(points, -1, 0)
+        x, y, z = np.moveaxis(points_of(points), -1, 0)
+        view = checks.view(view, self.views)
         cos, sin = math.cos(self.angles[view]), math.sin(self.angles[view])
         return x * cos + y * sin, self.sod - (x * sin - y * cos), z - self.z[view]
 
@@ -177,6 +180,7 @@ class Cone(Geometry):
         return f"<{name}: {self._kind()}, sod {self.sod:g} mm, sdd {self.sdd:g} mm{pitch}>"
 
 
+@checked
 def parallel2d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0) -> Parallel:
     """Parallel beams in the plane z = 0. ``angles`` are the view angles in radians, or how many are spread over half a
     turn.
@@ -187,12 +191,14 @@ def parallel2d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0) -> Pa
     return Parallel(Detector.of(2, det, pixel, offset), 2, checks.angles("angles", angles, math.pi))
 
 
+@checked
 def parallel3d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0) -> Parallel:
     """Parallel beams. ``angles`` are as in :func:`parallel2d`; ``det`` = (rows, columns), ``pixel`` = (dv, du) and
     ``offset`` = (v, u) in mm, or one number for both axes. Raises ParameterError, ArrayError, naming the argument."""
     return Parallel(Detector.of(3, det, pixel, offset), 3, checks.angles("angles", angles, math.pi))
 
 
+@checked
 def fan(
     angles: Any,
     sod: float,
@@ -215,6 +221,7 @@ def fan(
     return _cone(2, found, sod, sdd, det, pixel, curved, radius, offset)
 
 
+@checked
 def circular(
     angles: Any,
     sod: float,
@@ -231,9 +238,10 @@ def circular(
     ``det`` = (rows, columns), ``pixel`` = (dv, du) and ``offset`` = (v, u); a curved detector is a cylinder whose axis
     is parallel to z."""
     found = checks.angles("angles", angles, 2 * math.pi)
-    return _cone(3, found, sod, sdd, det, pixel, curved, radius, offset, checks.number("z0", z0))
+    return _cone(3, found, sod, sdd, det, pixel, curved, radius, offset, checks.place("z0", z0))
 
 
+@checked
 def helical(
     views: Any,
     turns: float | None,
@@ -256,21 +264,21 @@ def helical(
     None, their angles in radians. The source is at the height ``z0`` mm at the angle ``t_ref``, which is the middle of
     the scan if None. The other arguments and errors as in :func:`circular`.
     """
-    advance = checks.number("pitch", pitch, "mm a turn")
+    advance = checks.place("pitch", pitch, "mm a turn")
     if np.ndim(views) == 0:
         if turns is None:
             raise ParameterError("turns: it is missing; give the number of turns of the scan, or the angles as views")
-        whole = 2 * math.pi * checks.number("turns", turns, "turns, negative for the other sense")
+        whole = 2 * math.pi * checks.radians("turns", turns, "turns, negative for the other sense")
         if not whole:
             raise ParameterError("turns: 0 turns make no helix; give another number, or use circular")
-        found = checks.angles("views", checks.count("views", views), whole, advances=True)
-        found = checks.frozen(found + checks.number("start", start, "radians"))
+        found = checks.angles("views", checks.count("views", views, checks.MOST_VIEWS), whole, advances=True)
+        found = checks.frozen(found + checks.radians("start", start))
     elif turns is not None:
         raise ParameterError("turns: views lists the angles already; give turns=None, or the number of views")
     else:
         found = checks.angles("views", views, 0.0, advances=bool(advance))
-    middle = (found[0] + found[-1]) / 2 if t_ref is None else checks.number("t_ref", t_ref, "radians")
-    height = checks.number("z0", z0)
+    middle = (found[0] + found[-1]) / 2 if t_ref is None else checks.radians("t_ref", t_ref)
+    height = checks.place("z0", z0)
     return _cone(3, found, sod, sdd, det, pixel, curved, radius, offset, height, advance, float(middle))
 
 
@@ -288,10 +296,10 @@ def _cone(
     pitch: float = 0.0,
     t_ref: float = 0.0,
 ) -> Cone:
-    sod, sdd = checks.positive("sod", sod), checks.positive("sdd", sdd)
+    sod, sdd = checks.length("sod", sod), checks.length("sdd", sdd)
     arc = None
     if radius is not None and radius != math.inf:
-        arc = checks.positive("radius", radius)
+        arc = checks.length("radius", radius)
     elif radius is None and curved:
         arc = sdd
     detector = Detector.of(dimensions, det, pixel, offset)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
-from gpuopt.tomo.geometry import Detector, Frames, Geometry, Projection
+from gpuopt.tomo.geometry import Detector, Frames, Geometry, Projection, points_of
 from gpuopt.tomo.scans import circular, parallel3d
 
 _KINDS = {"cone_vec": 12, "cyl_cone_vec": 13, "parallel3d_vec": 12}
@@ -45,6 +46,7 @@ class Vectors(Geometry):
         return self.free
 
     def project(self, points: Float64Array, view: int) -> Projection:
+        points, view = points_of(points), checks.view(view, self.views)
         source, centre, u, v = (vectors[view] for vectors in self.free)
         normal = np.cross(u, v)
         middle = ((self.detector.rows - 1) / 2, (self.detector.columns - 1) / 2)
@@ -79,7 +81,9 @@ class Vectors(Geometry):
         # |from_axis + scale beam| = radius, in the plane perpendicular to the axis. The larger root is the hollow side.
         b_in, b_side = beam @ inwards, beam @ side
         a_in, a_side = from_axis @ inwards, from_axis @ side
-        a, b, c = b_in**2 + b_side**2, a_in * b_in + a_side * b_side, a_in**2 + a_side**2 - self.arc**2
+        a, b = b_in**2 + b_side**2, a_in * b_in + a_side * b_side
+        ahead = (source - centre) @ inwards
+        c = (ahead - 2 * self.arc) * ahead + a_side**2  # a_in^2 + a_side^2 - arc^2, whose digits a large arc takes
         square = b**2 - a * c
         root = np.sqrt(np.maximum(square, 0))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -91,6 +95,7 @@ class Vectors(Geometry):
         return Projection(row, self.arc * gamma / du + (self.detector.columns - 1) / 2, density)
 
     def refined(self, times: int) -> Vectors:
+        times = checks.count("times", times)
         finer = self.free._replace(
             column=checks.frozen(self.free.column / times), row=checks.frozen(self.free.row / times)
         )
@@ -103,6 +108,7 @@ class Vectors(Geometry):
         return f"<{'parallel' if self.beams else 'cone'} vectors: {self._kind()}>"
 
 
+@checked
 def from_vectors(vectors: Any, det: Any, kind: str = "cone_vec") -> Vectors:
     """A scan by free vectors: a row for each view in ASTRA's order, S, C, U, Q, each (x, y, z) in mm.
 
@@ -113,27 +119,36 @@ def from_vectors(vectors: Any, det: Any, kind: str = "cone_vec") -> Vectors:
     """
     if kind not in _KINDS:
         raise ParameterError(f"kind: {kind!r} is not known; give one of {', '.join(map(repr, _KINDS))}")
-    try:
-        table = np.asarray(vectors, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ArrayError(f"vectors: they cannot be read as numbers ({error}); give (views, {_KINDS[kind]})") from error
+    table = real("vectors", vectors, f"(views, {_KINDS[kind]})")
     if table.ndim != 2 or not len(table) or table.shape[1] != _KINDS[kind]:
         raise ArrayError(f"vectors: their shape is {table.shape}; give (views, {_KINDS[kind]}) for {kind!r}")
     if not np.isfinite(table).all():
         raise ArrayError(f"vectors: view {np.argwhere(~np.isfinite(table))[0][0]} holds NaN or infinity; correct it")
+    beyond = np.abs(table).max(axis=1) > checks.LONGEST
+    _views("vectors", beyond, f"an entry is beyond {checks.LONGEST:g} mm")
     parallel = kind == "parallel3d_vec"
     frames = Frames(*(checks.frozen(table[:, i : i + 3]) for i in (0, 3, 6, 9)))
     lengths = [np.linalg.norm(step, axis=1) for step in (frames.column, frames.row)]
+    for step, what in zip(lengths, ("U", "Q"), strict=True):
+        _views("vectors", (step > 0) & (step < checks.SHORTEST), f"its step {what} is below {checks.SHORTEST:g} mm")
     normals = frames.normals()
     areas = np.linalg.norm(normals, axis=1)
     _views("vectors", areas <= 1e-9 * lengths[0] * lengths[1], "its steps U and Q are zero or parallel")
     beam = frames.source if parallel else frames.source - frames.centre
+    apart = np.linalg.norm(beam, axis=1)
+    _views(
+        "vectors",
+        (apart > 0) & (apart < checks.SHORTEST),
+        f"its S is less than {checks.SHORTEST:g} mm {'long' if parallel else 'from C'}",
+    )
     seen = (beam * normals).sum(axis=1)
     flat = np.abs(seen) <= 1e-9 * areas * np.linalg.norm(beam, axis=1)
     _views("vectors", flat, "its source lies in the detector's plane")
     arc = None
     if kind == "cyl_cone_vec":
-        arc = checks.positive("vectors", float(table[0, 12]), "the radius in mm in the last column")
+        arc = checks.length(
+            "vectors", checks.positive("vectors", float(table[0, 12]), "the radius in mm in the last column")
+        )
         _views("vectors", table[:, 12] != arc, "its radius differs from that of view 0")
         _views("vectors", areas < (1 - 1e-9) * lengths[0] * lengths[1], "its steps U and Q are not perpendicular")
         _views("vectors", seen <= 0, "the hollow side (U x Q) does not look at the source; give -U or -Q")
@@ -146,22 +161,24 @@ def _views(name: str, wrong: np.ndarray, why: str) -> None:
         raise ParameterError(f"{name}: view {int(np.flatnonzero(wrong)[0])}: {why}")
 
 
+@checked
 def from_astra(geometry: Mapping[str, Any]) -> Geometry:
     """A scan from the dictionary of an ASTRA 3D projection geometry: "cone", "parallel3d", "cone_vec", "cyl_cone_vec"
     or "parallel3d_vec". Its lengths are taken as mm. Raises ParameterError, ArrayError."""
     try:
         kind = geometry["type"]
-        if kind in ("cone", "parallel3d", *_KINDS):
+        if isinstance(kind, str) and kind in ("cone", "parallel3d", *_KINDS):
             det = (geometry["DetectorRowCount"], geometry["DetectorColCount"])
-        if kind in _KINDS:
+        if isinstance(kind, str) and kind in _KINDS:
             return from_vectors(geometry["Vectors"], det, kind)
-        if kind in ("cone", "parallel3d"):
-            angles = np.asarray(geometry["ProjectionAngles"])
+        if isinstance(kind, str) and kind in ("cone", "parallel3d"):
+            angles = checks.vector("ProjectionAngles", geometry["ProjectionAngles"], "angles in radians")
             pixel = (geometry["DetectorSpacingY"], geometry["DetectorSpacingX"])
             if kind == "parallel3d":
                 return parallel3d(angles, det, pixel)
-            sod = geometry["DistanceOriginSource"]
-            return circular(angles, sod, sod + geometry["DistanceOriginDetector"], det, pixel)
+            names = "DistanceOriginSource", "DistanceOriginDetector"
+            sod, odd = (checks.number(name, geometry[name]) for name in names)
+            return circular(angles, sod, sod + odd, det, pixel)
     except KeyError as error:
         raise ParameterError(
             f"geometry: the entry {error} is missing; give all entries of ASTRA's dictionary"

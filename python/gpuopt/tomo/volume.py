@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import ParameterError
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 
+_MOST_UNLIKE = 1e6
 
+
+@checked
 @dataclass(frozen=True, init=False, repr=False)
 class Volume:
     """A grid of voxels: ``shape`` (z, y, x), or (y, x) of a slice at z = 0; ``voxel`` sizes and ``centre`` in mm.
@@ -32,10 +36,15 @@ class Volume:
         if not isinstance(shape, (tuple, list)) or len(shape) not in (2, 3):
             raise ParameterError(f"shape: {shape!r} is not the shape of an image; give (z, y, x), or (y, x) of a slice")
         axes = checks.IMAGE_AXES[len(shape)]
-        sizes = tuple(checks.count(name, given) for name, given in checks.each("shape", shape, axes))
+        sizes = tuple(checks.count(*one, checks.MOST_CELLS) for one in checks.each("shape", shape, axes))
         object.__setattr__(self, "shape", sizes)
-        object.__setattr__(self, "voxel", tuple(checks.positive(*one) for one in checks.each("voxel", voxel, axes)))
-        object.__setattr__(self, "centre", tuple(checks.number(*one) for one in checks.each("centre", centre, axes)))
+        object.__setattr__(self, "voxel", tuple(checks.length(*one) for one in checks.each("voxel", voxel, axes)))
+        object.__setattr__(self, "centre", tuple(checks.place(*one) for one in checks.each("centre", centre, axes)))
+        if max(self.voxel) > _MOST_UNLIKE * min(self.voxel):
+            raise ParameterError(
+                f"voxel: its edges are {min(self.voxel):.4g} and {max(self.voxel):.4g} mm; give edges of which none is "
+                f"more than {_MOST_UNLIKE:g} times another"
+            )
 
     @property
     def ndim(self) -> int:
@@ -74,9 +83,11 @@ class Volume:
     def affine(self) -> Float64Array:
         """The matrix (4, 4) that takes a voxel's index (x, y, z, 1) to its centre in mm; in 2D z is 0."""
         found = np.eye(4)
-        for column, values in enumerate((self.x, self.y, self.z)):
-            found[column, 3] = values[0]
-            found[column, column] = self.voxel[self.ndim - 1 - column] if column < self.ndim else 1.0
+        for column in range(self.ndim):
+            axis = self.ndim - 1 - column
+            size, middle = self.voxel[axis], self.centre[axis]
+            found[column, 3] = middle - (self.shape[axis] - 1) / 2 * size
+            found[column, column] = size
         return found
 
     def points(self) -> Float64Array:
@@ -92,8 +103,11 @@ class Volume:
 
     def contains(self, point: np.ndarray) -> bool:
         """Whether a point (x, y, z) lies in the box."""
+        place = checks.vector("point", point, "(x, y, z) in mm")
+        if len(place) != 3:
+            raise ArrayError(f"point: it has {len(place)} coordinates; give (x, y, z)")
         low, high = self._box()
-        return bool(((low <= point) & (point <= high)).all())
+        return bool(((low <= place) & (place <= high)).all())
 
     def _box(self) -> tuple[Float64Array, Float64Array]:
         middle, half = np.zeros(3), np.zeros(3)
@@ -113,7 +127,8 @@ class Volume:
         return Volume((last - first, *self.shape[1:]), self.voxel, (middle, *self.centre[1:]))
 
     def refined(self, times: int) -> Volume:
-        """The same box with ``times`` as many voxels along each axis."""
+        """The same box with ``times`` as many voxels along each axis. Raises ParameterError."""
+        times = checks.count("times", times)
         return Volume(
             tuple(times * n for n in self.shape), tuple(size / times for size in self.voxel), centre=self.centre
         )

@@ -56,6 +56,13 @@ struct Call {
         if (arrays.c) require_same_device(*arrays.c, session);
         const auto& shape = arrays.shape;
         result = result_operand(out, arrays.a.is_device(), arrays.a.dtype, shape.result, session, true);
+        if (session->device().type == DeviceType::cpu) {
+            keep_a = arrays.a.keeper();
+            keep_b = arrays.b.keeper();
+            if (arrays.c) keep_c = arrays.c->keeper();
+            // An array of the caller's is not written to once the call has ended.
+            if (out.is_none()) keep_result = result.keeper();
+        }
         if (!out.is_none()) {
             refuse_overlap(arrays.a);
             refuse_overlap(arrays.b);
@@ -81,15 +88,15 @@ struct Call {
     void upload() {
         const auto same = arrays.a.host == arrays.b.host && arrays.a.host && arrays.a.shape == arrays.b.shape &&
                           arrays.a.strides == arrays.b.strides;
-        arguments.a = matrix(arrays.a);
-        arguments.b = same ? arguments.a : matrix(arrays.b);
-        if (arrays.beta != 0) arguments.c = matrix(*arrays.c);
+        arguments.a = matrix(arrays.a, keep_a);
+        arguments.b = same ? arguments.a : matrix(arrays.b, keep_b);
+        if (arrays.beta != 0) arguments.c = matrix(*arrays.c, keep_c);
         if (result.is_device()) {
             arguments.d = dense(result.on_device, result);
             return;
         }
         in_place = can_borrow(result, true);
-        arguments.d = dense(in_place ? Buffer::borrowed(session, result.host, bytes(result))
+        arguments.d = dense(in_place ? Buffer::borrowed(session, result.host, bytes(result), keep_result)
                                      : DeviceArray::empty(session, result.dtype, result.shape, "the result").buffer,
                             result);
     }
@@ -101,6 +108,7 @@ struct Call {
     }
 
     bool in_place = false;
+    std::shared_ptr<void> keep_a, keep_b, keep_c, keep_result;  // while the device works in their memory
 
     static std::size_t bytes(const Operand& operand) {
         return DeviceArray::bytes_of(operand.dtype, operand.shape, operand.name);
@@ -116,11 +124,11 @@ struct Call {
         return operand.host && session->device().type == DeviceType::cpu && operand.strides.empty() &&
                bytes(operand) > 0 && beyond_alignment(operand) % (written ? SIZE_MAX : facts(operand.dtype).bytes) == 0;
     }
-    GemmMatrix matrix(const Operand& operand) const {
+    GemmMatrix matrix(const Operand& operand, const std::shared_ptr<void>& keeper) const {
         if (!can_borrow(operand)) return dense(operand.buffer(session), operand);
         const auto before = beyond_alignment(operand);
         const void* const begin = static_cast<const unsigned char*>(operand.host) - before;
-        auto found = dense(Buffer::borrowed(session, begin, before + bytes(operand)), operand);
+        auto found = dense(Buffer::borrowed(session, begin, before + bytes(operand), keeper), operand);
         found.from = static_cast<std::int64_t>(before / facts(operand.dtype).bytes);
         return found;
     }

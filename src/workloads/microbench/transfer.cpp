@@ -18,7 +18,7 @@ public:
     }
     ~Pinned() {
         try {
-            const auto lock = session_->lock_runs();
+            const auto lock = session_->lock_runs(false);
             session_->queue().enqueueUnmapMemObject(buffer_, data_);
             session_->queue().finish();
         } catch (...) {  // a driver that fails here has nothing left to give back

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/device_array.hpp"
 #include "workloads/prepared.hpp"
 #include "workloads/spmv/traffic.hpp"
 
 namespace gpuopt {
 namespace {
+
+constexpr auto most_rows = std::int64_t(1) << 40;  // sums of places and offsets keep far away from 63 bits
 
 template <class Value>
 std::shared_ptr<Buffer> uploaded(const std::shared_ptr<Session>& session, const std::vector<Value>& list,
@@ -35,9 +38,10 @@ Launch over_entries(std::int64_t rows, std::size_t diagonals) {
 DiaMatrix::DiaMatrix(std::shared_ptr<Session> session, DType dtype, std::int64_t rows, std::int64_t cols,
                      const std::vector<std::int64_t>& offsets, const void* data, std::int64_t width, Indexed indexed)
     : session_(std::move(session)), dtype_(dtype), rows_(rows), cols_(cols) {
-    if (rows < 0 || cols < 0)
-        throw ArrayError("shape", "(" + std::to_string(rows) + ", " + std::to_string(cols) + ") is negative",
-                         "give (rows, columns)");
+    const auto given = "(" + std::to_string(rows) + ", " + std::to_string(cols) + ")";
+    if (rows < 0 || cols < 0) throw ArrayError("shape", given + " is negative", "give (rows, columns)");
+    if (rows > most_rows || cols > most_rows)
+        throw ArrayError("shape", given + " is larger than any memory", "give at most 2^40 rows and columns");
     std::vector<std::size_t> order(offsets.size());
     std::iota(order.begin(), order.end(), std::size_t(0));
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return offsets[a] < offsets[b]; });
@@ -49,6 +53,10 @@ DiaMatrix::DiaMatrix(std::shared_ptr<Session> session, DType dtype, std::int64_t
                                [&](std::size_t k) { return length_inside(offsets[k], rows, cols) == 0; }),
                 order.end());
     for (const auto k : order) offsets_.push_back(offsets[k]);
+    std::int64_t entries = 0;
+    for (const auto offset : offsets_)
+        if (__builtin_add_overflow(entries, length_inside(offset, rows, cols), &entries))
+            throw ArrayError("offsets", "the diagonals have more entries than can be counted", "give fewer of them");
 
     const auto row_bytes = static_cast<std::size_t>(width) * facts(dtype).bytes;
     auto raw = std::make_shared<Buffer>(session_, row_bytes * order.size(), "the matrix");
@@ -101,12 +109,12 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
             stored->offset_list.push_back(offset);
             source.push_back(static_cast<std::int32_t>(place_of(whole_.offsets, offset)));
         }
-    if (form.half) stored->scale = half_scale();
     const auto slices = (rows_ + slice - 1) / slice;
-    const auto value_bytes = form.half ? std::size_t(2) : facts(dtype_).bytes;
-    stored->values =
-        std::make_shared<Buffer>(session_, static_cast<std::size_t>(slices * slice * stored->diagonals()) * value_bytes,
-                                 "the matrix in slices of " + std::to_string(slice) + " rows");
+    const auto what = "the matrix in slices of " + std::to_string(slice) + " rows";
+    const auto type = form.half ? DType::f16 : dtype_;
+    stored->values = std::make_shared<Buffer>(
+        session_, DeviceArray::bytes_of(type, {slices, slice, stored->diagonals()}, what), what);
+    if (form.half) stored->scale = half_scale();
     if (needs_long_index()) {
         stored->offsets = uploaded(session_, stored->offset_list, "offsets");
     } else {
@@ -158,8 +166,9 @@ bool DiaMatrix::symmetric() {
     const auto found = std::make_shared<Buffer>(session_, sizeof(std::int32_t), "a flag");
     found->fill(0);
     Prepared plan(session_);
+    // A pair of mirrored entries is looked at in its upper row, which stands beyond what was given only where both do.
     plan.add(session_->build("spmv/passes/inspect.cl", build_options({session_->device(), dtype_, {}, {}})),
-             "spmv_asymmetry", over_entries(rows_, whole_.offsets.size()));
+             "spmv_asymmetry", over_entries(std::min(rows_, whole_.width), whole_.offsets.size()));
     add_whole(plan);
     plan.arg(cl_long(rows_)).arg(offsets).arg(partners).arg(found);
     plan.run();

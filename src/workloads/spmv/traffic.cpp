@@ -5,7 +5,8 @@
 namespace gpuopt {
 
 std::int64_t length_inside(std::int64_t offset, std::int64_t rows, std::int64_t cols) {
-    return std::max<std::int64_t>(0, std::min(rows, cols - offset) - std::max<std::int64_t>(0, -offset));
+    if (offset <= -rows || offset >= cols) return 0;  // no arithmetic with offsets from far outside
+    return std::min(rows, cols - offset) - std::max<std::int64_t>(0, -offset);
 }
 
 double SpmvShape::inside(std::int64_t of_rows) const {

@@ -146,6 +146,7 @@ std::size_t DeviceArithmetic::not_finite(const Buffer& x) const {
 
 void DeviceArithmetic::finish() const {
     const auto lock = session_->lock_runs();
+    session_->catch_up();
     checked([&] { return session_->queue().finish(); });
 }
 

@@ -1,7 +1,11 @@
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
+#include "runtime/sizes.hpp"
 #include "workloads/tomography/bind_projector.hpp"
 #include "workloads/tomography/tomography.hpp"
 
@@ -9,6 +13,32 @@ namespace gpuopt {
 namespace {
 
 using Frames = py::array_t<double, py::array::c_style | py::array::forcecast>;
+
+// Products that are taken below fit 63 bits, and what kernels count by int fits theirs.
+void require_sizes(const TomographyGeometry& made) {
+    constexpr auto most = std::int64_t(INT32_MAX);
+    if (!size_product({made.count[0], made.count[1], made.count[2], 64}))
+        throw ParameterError("shape", "the volume has more voxels than can be counted", "give a smaller one");
+    if (!size_product({made.views, made.rows, made.columns, 64}))
+        throw ParameterError("det", "the scan has more pixels than can be counted", "give fewer views or pixels");
+    if ((made.rows + 3) * (made.columns + 3) > most)
+        throw ParameterError("det", std::to_string(made.rows * made.columns) + " pixels are too many for a view",
+                             "give fewer than 2^31");
+    if (made.views * made.columns > most)
+        throw ParameterError("det", std::to_string(made.views * made.columns) + " columns of all views are too many",
+                             "give fewer than 2^31");
+}
+
+void require_numbers(const TomographyGeometry& made) {
+    const auto finite = [](double value) { return std::isfinite(value); };
+    const auto size = [](double value) { return std::isfinite(value) && value > 0; };
+    if (!std::all_of(made.frames.begin(), made.frames.end(), finite))
+        throw ArrayError("frames", "they hold NaN or infinity", "give finite vectors");
+    if (!std::all_of(made.voxel.begin(), made.voxel.end(), size))
+        throw ParameterError("voxel", "one is not above 0", "give finite sizes above 0");
+    if (!std::all_of(made.middle.begin(), made.middle.end(), finite) || !finite(made.radius) || made.radius < 0)
+        throw ParameterError("middle", "it or the radius is no number", "give finite ones");
+}
 
 // What gpuopt.tomo has checked: the shapes stand here as the kernels' own.
 TomographyGeometry geometry(const Frames& frames, std::int64_t rows, std::int64_t columns, bool parallel, double radius,
@@ -38,6 +68,8 @@ TomographyGeometry geometry(const Frames& frames, std::int64_t rows, std::int64_
     for (const auto n : {made.count[0], made.count[1], made.count[2], rows, columns, made.views})
         if (n < 1 || n > (std::int64_t(1) << 30))
             throw ParameterError("shape", std::to_string(n) + " is no count", "give at least 1 and at most 2^30");
+    require_sizes(made);
+    require_numbers(made);
     return made;
 }
 

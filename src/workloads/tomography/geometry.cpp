@@ -82,16 +82,26 @@ void add_flat(std::vector<float>& to, const TomographyGeometry& geometry, const 
     to.push_back(static_cast<float>(factor));
 }
 
+// In units of some radius, a power of two so that nothing rounds: fourth powers of mm would leave fp32.
 void add_curved(std::vector<float>& to, const TomographyGeometry& geometry, const Frame& at, BackWeight weight) {
-    const auto du = length(at.column), dv = length(at.row), radius = geometry.radius;
+    const auto unit = std::exp2(double(std::ilogb(geometry.radius)));
+    const auto du = length(at.column), dv = length(at.row), radius = geometry.radius / unit;
     const auto side = times(1 / du, at.column), up = times(1 / dv, at.row), inwards = cross(side, up);
-    const auto from_axis = minus(minus(at.source, at.centre), times(radius, inwards));
-    for (const auto& direction : {side, up, inwards}) put(to, row_of(geometry, direction, -dot(direction, at.source)));
-    const auto of_side = dot(from_axis, side), of_inwards = dot(from_axis, inwards);
-    const auto factor = weight == BackWeight::adjoint ? geometry.cell() * radius / (du * dv) : 1.0;
-    for (const auto value :
-         {of_inwards, of_side, 1 / dv, factor, dot(minus(at.source, at.centre), up) / dv, radius / du, radius * radius,
-          radius * radius - of_side * of_side - of_inwards * of_inwards})
+    const auto before = minus(at.source, at.centre);
+    for (const auto& direction : {side, up, inwards}) {
+        auto row = row_of(geometry, direction, -dot(direction, at.source));
+        for (auto& coefficient : row) coefficient /= unit;
+        put(to, row);
+    }
+    // Of the source, seen from the detector's middle; the cylinder's axis lies the radius inwards from there.
+    const auto of_side = dot(before, side) / unit, depth = dot(before, inwards) / unit, of_inwards = depth - radius;
+    // Of FDK 1 / mm^2, of the adjoint a volume by an area.
+    const auto factor = weight == BackWeight::adjoint ? geometry.cell() * radius / (du * dv)
+                        : weight == BackWeight::fdk   ? 1 / (unit * unit)
+                                                      : 1.0;
+    // The last is radius^2 - of_side^2 - of_inwards^2, which keeps its digits where the radius is very large.
+    for (const auto value : {of_inwards, of_side, unit / dv, factor, dot(before, up) / dv, geometry.radius / du,
+                             radius * radius, (2 * radius - depth) * depth - of_side * of_side})
         to.push_back(static_cast<float>(value));
 }
 
@@ -155,6 +165,12 @@ bool run_along_x(const TomographyGeometry& geometry, std::int64_t first, std::in
     return x > y;
 }
 
+void require_fp32(const float* numbers, std::size_t count) {
+    if (!std::all_of(numbers, numbers + count, [](float value) { return std::isfinite(value); }))
+        throw ParameterError("geometry", "lengths of the scan and the volume differ by more than fp32 can hold",
+                             "give lengths that are less unlike, or in another unit");
+}
+
 std::vector<float> view_records(const TomographyGeometry& geometry, BackWeight weight, double fdk) {
     std::vector<float> records;
     records.reserve(static_cast<std::size_t>(geometry.views * view_floats));
@@ -164,6 +180,7 @@ std::vector<float> view_records(const TomographyGeometry& geometry, BackWeight w
         else add_flat(records, geometry, at, weight, fdk);
         records.resize(static_cast<std::size_t>((view + 1) * view_floats));
     }
+    require_fp32(records.data(), records.size());
     return records;
 }
 
@@ -184,6 +201,7 @@ std::array<float, 16> arc_numbers(const TomographyGeometry& geometry, BackWeight
     numbers[10] = static_cast<float>(0.5 * double(geometry.rows - 1) - middle[1] / dv);
     const auto power = geometry.dimensions == 3 ? distance * distance : distance;
     numbers[11] = static_cast<float>(weight == BackWeight::adjoint ? geometry.cell() * power / (du * dv) : 1);
+    require_fp32(numbers.data(), numbers.size());
     return numbers;
 }
 

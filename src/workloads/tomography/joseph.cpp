@@ -63,6 +63,7 @@ public:
 
     std::shared_ptr<JosephPlan> plan() {
         check();
+        for (const auto* table : {&tables_.lines, &tables_.steps}) require_fp32(table->data(), table->size());
         lines_ = uploaded(tables_.lines, "the rays' lines");
         steps_ = tables_.upright ? lines_ : uploaded(tables_.steps, "what rows add to rays");
         const bool forward = variant_.rays == Rays::through_copy || variant_.rays == Rays::through_images;
@@ -145,12 +146,14 @@ private:
         return copy;
     }
 
-    // Adds the copy to the plan, unless the step before made the same one.
+    // Adds the copy to the plan, unless the step before made the same one. Then it is that step's buffer: asked again,
+    // the shared memory may be another piece by now, which another thread's plan needed larger.
     std::shared_ptr<Buffer> add_copy(const Copy& copy) {
+        if (copied_to_ && copied_ == copy.axes) return copied_to_;
         auto buffer = scratch_->buffer(static_cast<std::size_t>(copy.floats) * 4, "the padded copy of the volume");
         plan_->keep(buffer);
-        if (copied_ == copy.axes) return buffer;
         copied_ = copy.axes;
+        copied_to_ = buffer;
         const std::array<std::int64_t, 3> steps = {1, geometry_.count[0], geometry_.count[0] * geometry_.count[1]};
         const auto high = geometry_.count[copy.axes[0]] + 2 * copy.margin[0];
         const auto down = geometry_.count[copy.axes[1]] + 2 * copy.margin[1];
@@ -326,6 +329,7 @@ private:
     std::vector<JosephPlan::Place> places_;
     std::shared_ptr<Buffer> lines_, steps_, runs_;
     std::array<std::size_t, 3> copied_{};  // axes of the copy that was added last
+    std::shared_ptr<Buffer> copied_to_;    // where it is
     bool has_main_ = false;
 };
 

@@ -50,6 +50,9 @@ ScanProperties properties_of(const TomographyGeometry& geometry);
 // Whether the middle beams of some views run nearer to x than to y.
 bool run_along_x(const TomographyGeometry& geometry, std::int64_t first, std::int64_t count);
 
+// Throws ParameterError where a number of a kernel's tables became NaN or infinite in fp32.
+void require_fp32(const float* numbers, std::size_t count);
+
 // The numbers that kernels/tomography/include/tomography.cl reads, `view_floats` for each view. `fdk` is the square of
 // the factor of a flat detector's 1 / w in its weight.
 constexpr std::int64_t view_floats = 20;

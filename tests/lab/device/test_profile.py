@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,6 +63,13 @@ def rows() -> list[Row]:
     ]
 
 
+def unsealed(text: str) -> dict[str, Any]:
+    """A profile without its checksum, as before schema 4."""
+    held = json.loads(text)
+    assert len(held.pop("sha256")) == 64
+    return held
+
+
 @pytest.fixture
 def made() -> Profile:
     return ceilings.of_rows(rows())
@@ -117,7 +125,7 @@ def test_its_rows_are_compact_and_those_of_earlier_files_are_read(made: Profile)
     text = whole.to_json()
     assert "samples_ms" not in text
     assert text.count("-DREAL=float") == 1
-    earlier = json.loads(text) | {"schema": 1, "rows": whole.rows}
+    earlier = unsealed(text) | {"schema": 1, "rows": whole.rows}
     old, new = Profile.from_json(json.dumps(earlier)), Profile.from_json(text)
     assert old.rows == whole.rows
     assert new.rows == tuple(row | {"samples_ms": None} for row in whole.rows)
@@ -176,6 +184,7 @@ def test_equal_devices_keep_profiles_of_their_own(
 ) -> None:
     monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(profile, "select", lambda device: device)
+    monkeypatch.setattr(Profile, "check_is_of", inspect.unwrap(Profile.check_is_of))  # CARDS are no Devices
     one, other = CARDS
     assert profile.path_of(one) != profile.path_of(other)
     mine = dataclasses.replace(made, unit=unit_of(one))
@@ -198,9 +207,10 @@ def test_a_profile_of_no_unit_counts_where_there_is_one_such_device(
 ) -> None:
     monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(profile, "select", lambda device: device)
+    monkeypatch.setattr(Profile, "check_is_of", inspect.unwrap(Profile.check_is_of))  # CARDS are no Devices
     assert made.unit is None
     (tmp_path / "profiles").mkdir()
-    facts = json.loads(made.to_json())
+    facts = unsealed(made.to_json()) | {"schema": 3}
     del facts["unit"]  # as earlier versions wrote it
     (tmp_path / "profiles" / "a-card-1-0.json").write_text(json.dumps(facts))
     monkeypatch.setattr(unit._core, "devices", lambda: CARDS[:1])

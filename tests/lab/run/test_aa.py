@@ -110,7 +110,8 @@ def test_the_latest_twenty_are_kept_beside_the_profile(
     assert found == made_up(date="2026-11-22T21:00:00Z")
     for text in ("", "[5]", '[{"schema": 9}]', json.dumps([{"schema": 1, "shown": [{"clock": "event"}]}])):
         path.write_text(text)
-        assert aa_record.last(any_device) is None
+        with pytest.warns(UserWarning, match="not used"):
+            assert aa_record.last(any_device) is None
 
 
 def test_each_study_names_the_last_one(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, brief: str) -> None:

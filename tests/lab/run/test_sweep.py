@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 import subprocess
 import sys
@@ -83,7 +84,8 @@ def test_a_big_table_is_searched_by_coordinates_and_what_is_given_is_compared(
     monkeypatch.setitem(PROTOCOLS, brief, dataclasses.replace(PROTOCOLS[brief], all_levels=True, search_min_s=0.0))
     monkeypatch.setattr("gpuopt.lab.run.search.EXHAUSTIVE", 8)
     bars: list[CountingBar] = []
-    monkeypatch.setitem(lab.sweep.__globals__, "Bar", lambda wanted, total: bars.append(CountingBar(total)) or bars[-1])
+    inside = inspect.unwrap(lab.sweep).__globals__
+    monkeypatch.setitem(inside, "Bar", lambda wanted, total: bars.append(CountingBar(total)) or bars[-1])
     given = gpuopt.Configuration("coarse", ITEMS=2)
     path = tmp_path / "rows.jsonl"
     study = lab.sweep(problem, [given, "sliced"], protocol=brief, device=any_device, peers=(), store=path)
@@ -210,12 +212,6 @@ def test_a_wrong_kernel_is_a_row_that_says_so(any_device: gpuopt.Device, problem
     assert done.stdout.strip() == "[('basic', 'wrong', True), ('padded', 'ok', False)]", done.stdout + done.stderr
 
 
-def test_a_full_disk_ends_nothing(any_device: gpuopt.Device, problem: Problem, brief: str) -> None:
-    study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), calls=False, store="/dev/full")
-    assert [row["status"] for row in study.summary] == ["ok"]
-    assert any("rows are held in memory" in note and "/dev/full" in note for note in study.notes)
-
-
 def test_a_cold_sweep_flushes_before_each_sample(
     any_device: gpuopt.Device, problem: Problem, brief: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,7 +255,9 @@ def test_held_rows_are_written_however_a_sweep_ends(
     path, write = tmp_path / "rows.jsonl", lab.Store._write
 
     def full(self: lab.Store, line: bytes) -> None:
-        raise OSError(28, "No space left on device")
+        if path.exists():  # the environment, which comes first, found room
+            raise OSError(28, "No space left on device")
+        write(self, line)
 
     def bug(*arguments: object) -> None:
         monkeypatch.setattr(lab.Store, "_write", write)  # there is room again
@@ -267,7 +265,7 @@ def test_held_rows_are_written_however_a_sweep_ends(
 
     monkeypatch.setattr(lab.Store, "_write", full)
     monkeypatch.setattr(comparison.Comparison, "check_all", bug)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.warns(UserWarning, match="rows are held in memory"), pytest.raises(ZeroDivisionError):
         lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=(), calls=False, store=path)
     assert {row["block"] for row in lab.Store(path).latest() if row["kind"] == "block"} == set(range(10))
 

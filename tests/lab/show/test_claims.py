@@ -278,7 +278,7 @@ def test_papers_are_chosen_by_key() -> None:
 
 
 def test_what_has_no_rows_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="None is no study, rows, file or folder; without rows, give no source"):
+    with pytest.raises(ParameterError, match="sources: it is None; give a StudyRows, a text, a Path or a list"):
         lab.claims(None)  # type: ignore[arg-type]
     with pytest.raises(ResultsError, match="no results file or folder"):
         lab.claims(tmp_path / "missing.jsonl")

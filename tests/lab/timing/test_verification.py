@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,8 @@ class Plan:
 
 
 def check(timed: Plan, proof: Plan | None = None) -> None:
-    bound: Any = BoundPlan(timed, timed.output, proof)  # type: ignore[arg-type]
+    bound: Any = BoundPlan.__new__(BoundPlan)
+    inspect.unwrap(BoundPlan.__init__)(bound, timed, timed.output, proof)  # made-up plans are none of the core's
     problem: Any = Problem(
         "made up", "ones", np.dtype(np.float32), {}, 0, {}, np.ones(4), np.full(4, 1e-6), 16, lambda *_: bound
     )

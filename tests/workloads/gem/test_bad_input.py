@@ -90,7 +90,7 @@ NUMBERS: list[tuple[dict[str, Any], str]] = [
     ({"nearest": -1.0}, "nearest: -1.0"),
     ({"nearest": np.nan}, "nearest: nan"),
     ({"variant": "nope"}, "variant: gem has none called 'nope'; use one of pairs, tiled"),
-    ({"variant": 3}, "variant: 3"),
+    ({"variant": 3}, "variant: it is 3; give a text"),
     ({"variant": "paper:nope"}, ".*paper:basic"),
     ({"variant": Configuration("tiled", TILE=100)}, "TILE: 100 is not one of its levels; use one of 64"),
     ({"variant": Configuration("wide", TILE=64)}, "TILE: gem wide has no such parameter"),

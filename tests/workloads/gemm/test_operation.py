@@ -218,8 +218,8 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((A.astype(int), B.astype(int)), {}, "A: its dtype is int64; use float32 or float64"),
     ((A.astype(np.float16), B.astype(np.float16)), {}, "A: its dtype is float16; use float32 or float64"),
     ((A.astype(">f4"), B), {}, "A: its byte order"),
-    (([[1.0]], B), {}, "A: expected a NumPy array or DeviceArray, got list"),
-    ((A, None), {}, "B: expected a NumPy array or DeviceArray, got NoneType"),
+    (([[1.0]], B), {}, "A: it is a list; give an array or a DeviceArray"),
+    ((A, None), {}, "B: it is None; give an array or a DeviceArray"),
     ((np.ones((4, 3), np.float32).T, B), {}, r"A: its rows are not contiguous; pass A\.T and transpose_a=True"),
     ((np.asfortranarray(A), B), {}, r"A: its rows are not contiguous; pass A\.T and transpose_a=True"),
     ((A, np.asfortranarray(B)), {}, r"B: its rows are not contiguous; pass B\.T and transpose_b=True"),
@@ -236,7 +236,7 @@ REFUSED: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
         "out: its rows overlap",
     ),
     ((A, B), {"out": np.broadcast_to(C[0], (3, 5))}, "out: it is read-only"),
-    ((A, B), {"out": [[0.0]]}, "out: expected a NumPy array"),
+    ((A, B), {"out": [[0.0]]}, "out: it is a list; give an array or a DeviceArray"),
 ]
 
 

@@ -104,7 +104,7 @@ def test_a_plan_reads_what_the_arrays_hold(device: gpuopt.Device) -> None:
         (np.ones(3, np.float32), np.ones(3, np.float32), r"A: .*give shape \(m, n\)"),
         (np.ones((4, 3), np.float32).T, np.ones(3, np.float32), "A: its rows are not contiguous"),
         (np.ones((3, 4), np.float32), np.ones(6, np.float32)[::2], "v: it is not C-contiguous"),
-        ([[1.0]], np.ones(1, np.float32), "A: expected a NumPy array"),
+        ([[1.0]], np.ones(1, np.float32), "A: it is a list; give an array"),
     ],
 )
 def test_bad_arrays_are_named(any_device: gpuopt.Device, A: np.ndarray, v: np.ndarray, word: str) -> None:

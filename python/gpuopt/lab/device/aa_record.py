@@ -4,19 +4,19 @@ difference it can show."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from gpuopt import files
+from gpuopt import files, sealed
 from gpuopt._core import Device
 from gpuopt.lab.device import profile
-from gpuopt.lab.device.sittings import MOST
+from gpuopt.lab.device.sittings import MOST, is_number
 from gpuopt.lab.rows.table import Column, Line, Sheet, joined, significant
 from gpuopt.lab.timing.fields import Clock
 
-SCHEMA = 1
+SCHEMA = 2  # of schema 1 there was no checksum
 Launch = Literal["short", "long"]
 STUDIED: tuple[tuple[Clock, Launch], ...] = (("event", "long"), ("batch", "short"))  # the clock that a study takes
 
@@ -129,27 +129,53 @@ def path_of(device: Device) -> Path:
 
 
 def save(made: AA, path: str | Path) -> Path:
-    """Appends it to the file, whose latest twenty are kept. Raises WriteError where it cannot be written."""
-    every = [*history(path), made][-MOST:]
-    lines = ",\n".join(f"  {json.dumps({'schema': SCHEMA, **asdict(one)}, allow_nan=False)}" for one in every)
-    files.write(path, [f"[\n{lines}\n]\n".encode()], make_folder=True, way_out=files.OTHER_CACHE)
+    """Appends it to the file, whose latest twenty are kept. Raises WriteError, which has it, where it cannot."""
+    listed = [asdict(one) for one in [*history(path), made][-MOST:]]
+    lines = ",\n".join(f"  {json.dumps(one, allow_nan=False)}" for one in listed)
+    checksum = sealed.digest({"schema": SCHEMA, "comparisons": listed})
+    text = f'{{"schema": {SCHEMA}, "{sealed.CHECKSUM}": "{checksum}", "comparisons": [\n{lines}\n]}}\n'
+    with files.holding(made):
+        sealed.made(Path(path).parent)
+        files.write(path, [text.encode()], way_out=files.OTHER_CACHE)
     return Path(path)
 
 
 def history(path: str | Path) -> list[AA]:
-    """Those in a file, the oldest first; none where there is no good file."""
+    """Those in a file, the oldest first; none where there is no file. A damaged one is set aside with a warning."""
+    content = sealed.read(Path(path))
+    if content is None:
+        return []
     try:
-        return [_read(one) for one in json.loads(Path(path).read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return _read_all(sealed.parsed(content, SCHEMA))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        sealed.set_aside(Path(path), content, error)
         return []
 
 
-def _read(held: dict[str, object]) -> AA:
-    if held.pop("schema") != SCHEMA:
-        raise ValueError("of another version")
-    shown = held.pop("shown")
-    assert isinstance(shown, Iterable)
-    return AA(**held, shown=tuple(Shown(**one) for one in shown))  # type: ignore[arg-type]
+def _read_all(held: Any) -> list[AA]:
+    """Those of a parsed file: of schema 1 it is a list, each with its schema, without a checksum."""
+    if isinstance(held, dict):
+        if held.keys() != {"schema", sealed.CHECKSUM, "comparisons"} or held["schema"] != SCHEMA:
+            raise ValueError("its fields are not those of this version")
+        return [_read(one) for one in held["comparisons"]]
+    if any(one["schema"] != 1 for one in held):
+        raise ValueError("its schema is none of this version's")
+    return [_read({name: value for name, value in one.items() if name != "schema"}) for one in held]
+
+
+def _read(held: dict[str, Any]) -> AA:
+    read = AA(**held | {"shown": tuple(Shown(**one) for one in held["shown"])})
+    texts = (read.device, read.driver, read.platform, read.time_utc, read.gpuopt_version, read.unit or "")
+    numbers = [read.seconds]
+    for one in read.shown:
+        numbers += [one.launch_ms, one.comparisons, one.false, one.same, one.refused, one.smallest or 0.0]
+        if one.clock not in ("event", "batch", "wall") or one.launch not in ("short", "long"):
+            raise ValueError("a comparison of another kind")
+    if not all(isinstance(text, str) for text in texts) or not all(map(is_number, numbers)):
+        raise ValueError("a field of another type than comparisons have there")
+    if not isinstance(read.conditions, dict):
+        raise ValueError("conditions that are no mapping")
+    return read
 
 
 def last(device: Device) -> AA | None:

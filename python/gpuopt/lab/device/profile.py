@@ -12,11 +12,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from gpuopt import _core, files
+from gpuopt import files, sealed
 from gpuopt._core import Device, ParameterError
+from gpuopt.checked import checked
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.device.levels import Level
-from gpuopt.lab.device.sittings import MOST, Sitting, spread
+from gpuopt.lab.device.sittings import MOST, Sitting, is_number, spread
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows import compact
 from gpuopt.lab.rows.schema import ResultsError, Row
@@ -26,7 +27,9 @@ from gpuopt.lab.timing.sittings import Spread
 from gpuopt.selection import Selector, select
 from gpuopt.unit import has_twins, unit_of
 
-SCHEMA = 3  # of schema 1 the rows were whole, before 3 there was one sitting; both are read
+SCHEMA = 4  # of schema 1 the rows were whole, before 3 there was one sitting, before 4 no checksum; all are read
+
+_UNSEALED = "0" * 64  # where the checksum will stand
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Ceiling:
     apart: float | None = None
 
 
+@checked
 @dataclass(frozen=True)
 class Profile:
     """Ceilings by name, cache levels (the last is memory, of no size), and the points behind them.
@@ -124,30 +128,34 @@ class Profile:
 
     def to_json(self) -> str:
         """Everything but the rows' samples, as JSON text; a row a line, as ``lab.rows.compact`` writes them."""
-        facts = {"schema": SCHEMA, **asdict(replace(self, rows=(), sittings=self.sittings or (self.sitting(),)))}
+        facts = {
+            "schema": SCHEMA,
+            sealed.CHECKSUM: _UNSEALED,
+            **asdict(replace(self, rows=(), sittings=self.sittings or (self.sitting(),))),
+        }
         del facts["rows"]  # they come last
         head, end = json.dumps(facts | {"rows": []}, allow_nan=False, indent=1).rsplit("]", 1)
         lines = ",\n".join(f"  {line}" for line in compact.compact(self.rows))
-        return f"{head}\n{lines}\n ]{end}"
+        text = f"{head}\n{lines}\n ]{end}"
+        return text.replace(_UNSEALED, sealed.digest(json.loads(text)), 1)
 
     @classmethod
-    def from_json(cls, text: str) -> Profile:
+    def from_json(cls, text: str | bytes) -> Profile:
         """The profile that ``to_json`` wrote. Raises ParameterError for any other text."""
         try:
-            held = json.loads(text)
-            if (schema := held.pop("schema")) not in range(1, SCHEMA + 1):
+            held = sealed.parsed(text, SCHEMA)
+            if type(schema := held.pop("schema")) is not int or not 1 <= schema <= SCHEMA:
                 raise ValueError(f"its schema is {schema!r}, this gpuopt reads those up to {SCHEMA}")
+            if held.pop(sealed.CHECKSUM, None) is None and schema >= 4:
+                raise ValueError("it has no checksum")
             held["rows"] = tuple(compact.read(held["rows"]))
             held["sittings"] = tuple(Sitting(**sitting) for sitting in held.get("sittings", ()))
             held["ceilings"] = {name: Ceiling(**ceiling) for name, ceiling in held["ceilings"].items()}
             held["levels"] = tuple(
                 Level(**{**level, "between": level["between"] and tuple(level["between"])}) for level in held["levels"]
             )
-            if not all(
-                isinstance(ceiling.rate, int | float) and ceiling.rate > 0 for ceiling in held["ceilings"].values()
-            ):
-                raise ValueError("a ceiling without a rate")
             read = cls(**held)
+            _check_types(read)
             return read if read.sittings else replace(read, sittings=(read.sitting(),))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ResultsError) as error:
             raise ParameterError(f"profile: the text holds none ({error}); run `gpuopt profile` again") from error
@@ -193,6 +201,29 @@ class Profile:
         return self._sheet().html()
 
 
+def _check_types(read: Profile) -> None:
+    """Raises ValueError unless each field is of its type, and each rate a positive number: earlier files have no
+    checksum."""
+    ceilings = read.ceilings.values()
+    texts = [read.device, read.driver, read.platform, read.date, read.gpuopt_version, read.unit or ""]
+    texts += [text for made in ceilings for text in (made.unit, made.configuration)]
+    texts += [text for each in read.sittings for text in (each.time_utc, each.driver, each.unit or "")]
+    texts += [text for refused in read.refused.items() for text in refused]
+    rates = [made.rate for made in ceilings] + [rate for each in read.sittings for rate in each.rates.values()]
+    rates += [level.rate_gb_s for level in read.levels]
+    others: list[object] = [
+        0.0 if value is None else value for made in ceilings for value in (made.lo, made.hi, made.apart)
+    ]
+    for level in read.levels:
+        others += [0.0 if level.bytes is None else level.bytes, level.lo, level.hi, *(level.between or (0.0, 0.0))]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a text of another type")
+    if not all(is_number(rate) and rate > 0 for rate in rates):
+        raise ValueError("a ceiling without a rate")
+    if not all(value is None or is_number(value) for value in others):
+        raise ValueError("a number of another type")
+
+
 def _four(forms: tuple[str, ...]) -> tuple[str, ...]:
     """The forms of a number with the first one twice, for two widths of the heading above it."""
     return (forms[0], *forms)
@@ -212,7 +243,7 @@ def _earlier_path_of(device: Device) -> Path:
 
 
 def _folder() -> Path:
-    return Path(_core.cache_dir()) / "profiles"
+    return sealed.folder("profiles")
 
 
 def _bare(label: str) -> str:
@@ -221,15 +252,18 @@ def _bare(label: str) -> str:
 
 
 def save(made: Profile, path: str | Path) -> Path:
-    """Writes it in one step: readers and a full disk find the file whole. Raises WriteError where it cannot."""
-    files.write(path, [made.to_json().encode()], make_folder=True, way_out=files.OTHER_CACHE)
+    """Writes it in one step: readers and a full disk find the file whole. Raises WriteError, which has it, where it
+    cannot."""
+    with files.holding(made):
+        sealed.made(Path(path).parent)
+        files.write(path, [made.to_json().encode()], way_out=files.OTHER_CACHE)
     return Path(path)
 
 
 def load(path: str | Path, device: Selector = None) -> Profile:
     """The profile in a file; with ``device``, refused by name where it is another's. Raises ParameterError."""
     try:
-        found = Profile.from_json(Path(path).read_text(encoding="utf-8"))
+        found = Profile.from_json(Path(path).read_bytes())
     except OSError as error:
         raise ParameterError(f"path: {path} cannot be read ({error.strerror})") from error
     if device is not None:
@@ -238,10 +272,23 @@ def load(path: str | Path, device: Selector = None) -> Profile:
 
 
 def stored(device: Device) -> Profile | None:
-    """The kept profile of this device and driver, None without a good one. One that an earlier version kept counts
-    where this machine has a single device of the name."""
+    """The kept profile of this device and driver, None without a good one; a damaged file is set aside with a warning.
+    One that an earlier version kept counts where this machine has a single device of the name."""
     for path in (path_of(device), _earlier_path_of(device)):
-        if path.exists():
-            with suppress(ParameterError):
-                return load(path, device)
+        if (content := sealed.read(path)) is None:
+            continue
+        try:
+            found = Profile.from_json(content)
+        except ParameterError as error:
+            sealed.set_aside(path, content, error)
+            continue
+        with suppress(ParameterError):
+            found.check_is_of(device)
+            return found
     return None
+
+
+def damaged(device: Device) -> list[Path]:
+    """Profiles of this device and driver that were set aside."""
+    path = path_of(device)
+    return sorted(path.parent.glob(f"{path.stem}-[0-9]*{path.suffix}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -29,6 +30,11 @@ class Sitting:
     driver: str
     rates: Mapping[str, float]
     unit: str | None = None  # which of several equal devices; None where it is not known
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a finite number, and no boolean."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
 
 
 def kind_of(name: str) -> str:

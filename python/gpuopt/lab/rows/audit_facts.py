@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpuopt.lab.rows.audit_rules import TOLERANCE, Fields
+from gpuopt.lab.rows.table import printable
 
 
 class Entry(NamedTuple):
@@ -174,7 +175,7 @@ class Report:
         lines.append(
             f"{self.checked} facts in {len(self.files)} files, {total} discrepanc{'y' if total == 1 else 'ies'}"
         )
-        return "\n\n".join(lines)
+        return printable("\n\n".join(lines))
 
     def __str__(self) -> str:
         return self.to_text()

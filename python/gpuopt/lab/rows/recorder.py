@@ -4,8 +4,10 @@ whole."""
 from __future__ import annotations
 
 import datetime
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from gpuopt.lab.rows.environments import told_differences
 from gpuopt.lab.rows.row_fields import Kind
@@ -14,7 +16,26 @@ from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.taken_over import taken_over
 from gpuopt.lab.timing.fields import Clock
 
+S = TypeVar("S")  # a study
 _HELD = "rows are held in memory"
+
+
+class UnsavedRowsError(ResultsError, Generic[S]):
+    """A study that is complete, but not in its file: ``study`` has all rows, ``saved`` of them are in the file and
+    ``unsaved`` are not. ``store.flush()`` writes these once there is room."""
+
+    def __init__(self, study: S, store: Store, reason: str) -> None:
+        self.study, self.store, self.reason = study, store, reason
+        self.unsaved = len(store.unsaved)
+        self.saved = len(store.latest()) - self.unsaved
+        super().__init__(
+            f"{self.what()}; {self.saved} are. The others are in this error's study: free some space, then its "
+            "store.flush() writes them"
+        )
+
+    def what(self) -> str:
+        """What is not saved, and why."""
+        return f"{self.unsaved} of {self.saved + self.unsaved} rows are not in {self.store.path} ({self.reason})"
 
 
 class Recorder:
@@ -34,10 +55,13 @@ class Recorder:
         self.began_utc = utc_text(datetime.datetime.now(datetime.timezone.utc))
         self._environment: str | None = None
         self._elsewhere: dict[str, str | None] = {}  # stored rows that only their environment rules out
+        self._reason = ""  # why the last row could not be written
         self.notes: list[str] = [f"passed over: {damage}" for damage in self.store.problems] if self.store else []
 
     def keep(self, row: Row) -> Row:
-        """Validates and keeps a row. A file that cannot be written ends nothing: its rows are held and tried again."""
+        """Validates and keeps a row. A file that cannot be written ends nothing: its rows are held and tried again,
+        and :meth:`handed_over` says at the end what it lacks. Raises ResultsError for one that takes not even the
+        environment that comes first."""
         made = new_row(**row)  # raises for an invalid row, whatever the file does
         if made["kind"] == "environment":
             self._environment = made["env_hash"]
@@ -45,8 +69,13 @@ class Recorder:
             try:
                 self.store.append(made)
             except ResultsError as error:
+                if made["kind"] == "environment" and not self.rows:
+                    raise
                 self._forget_held()
                 self.notes.append(f"{_HELD}: {error}")
+                if not self._reason:  # at once: there may be hours to free some space in
+                    warnings.warn(f"{_HELD} and tried again: {error}", stacklevel=2)
+                self._reason = _reason(error)
         self.rows.append(made)
         return made
 
@@ -144,11 +173,22 @@ class Recorder:
             try:
                 self.store.flush()
                 self._forget_held()
-            except ResultsError:
-                pass  # the note stands; it says which file, and why
+            except ResultsError as error:
+                self._reason = _reason(error)  # the note stands; it says which file
+
+    def handed_over(self, study: S) -> S:
+        """The study that was made of these rows. Raises UnsavedRowsError, which has it, where the file lacks some."""
+        if self.store is not None and self.store.unsaved:
+            raise UnsavedRowsError(study, self.store, self._reason)
+        return study
 
     def _forget_held(self) -> None:
         self.notes = [note for note in self.notes if not note.startswith(_HELD)]
+
+
+def _reason(error: ResultsError) -> str:
+    cause = error.__cause__
+    return str((cause.strerror if isinstance(cause, OSError) else None) or error)
 
 
 def _where(row: Row) -> tuple[object, ...]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Error
+from gpuopt._core import Error, ParameterError
 from gpuopt.lab.rows.facts import DeviceState
 from gpuopt.lab.rows.row_fields import (
     Code,
@@ -172,8 +172,10 @@ def _reject_unknown(fields: Iterable[str]) -> None:
 def complete(given: Mapping[str, Any]) -> Row:
     """A row with every field: what was not given is None, and ``flags`` an empty list.
 
-    Nothing is checked, since rows of other versions may hold other fields and words.
+    Nothing in it is checked, since rows of other versions may hold other fields and words.
     """
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"rows: one of them is a {type(given).__name__}; give mappings of fields")
     fields: dict[str, Any] = dict.fromkeys(FIELDS)
     row: Any = fields | dict(given)
     row["flags"] = row["flags"] or []

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpuopt.checked import checked
 from gpuopt.lab.rows import templates
 from gpuopt.lab.rows.field_types import misfit
 from gpuopt.lab.rows.schema import (
@@ -86,6 +87,7 @@ def row_of(read: Any, path: Path | str, known: Templates) -> Row | None:
 _TORN = "unfinished last line, dropped at the next write"
 
 
+@checked
 class Store:
     """A results file, one JSON row a line. Reading never changes it; each append is one locked, synced write.
 
@@ -159,6 +161,8 @@ class Store:
         ``unsaved``, the file is left as it was).
         """
         self.check_takes_rows()
+        if unknown := [name for name in row if not isinstance(name, str)]:
+            raise ResultsError(f"row: a field is called {unknown[0]!r}; names are texts")
         complete = new_row(**row)
         with self._mutex:
             self._rows.append(complete)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.lab.rows.frames import to_pandas
 from gpuopt.lab.rows.groups import (
     BESIDE,
@@ -76,6 +77,7 @@ def joined_info(infos: Sequence[ProblemInfo]) -> ProblemInfo:
     return made
 
 
+@checked
 class StudyRows:
     """The rows of a sweep, and what can be asked of them.
 

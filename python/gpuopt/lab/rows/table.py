@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -85,6 +86,16 @@ def quantity(count: float, unit: str) -> str:
     return f"{_scaled(count)}{unit}"
 
 
+# Controls but tab and line feed, marks that turn the direction of writing, and halves of characters.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """``text`` as any terminal, page and encoding takes it: rows may come from anyone, and their words must not move a
+    cursor or break off the output."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def wrapped(texts: Sequence[str], width: int | None = None, bullet: str = "- ") -> str:
     """The texts as a list of lines of at most ``width`` characters (the terminal's when None); a number keeps its `%`
     beside it."""
@@ -98,7 +109,7 @@ def folded(text: str, width: int, first: str = "", rest: str = "    ") -> list[s
     glue = "\N{NO-BREAK SPACE}"
     for apart in (" %", "± ", "* ", "~ ", "? ", "= ", " @ "):
         text = text.replace(apart, apart.replace(" ", glue))
-    lines = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest)
+    lines = textwrap.wrap(printable(text), width, initial_indent=first, subsequent_indent=rest)
     return [line.replace(glue, " ") for line in lines]
 
 
@@ -152,7 +163,7 @@ class Column:
 
     def form(self, forms: Forms, level: int) -> str:
         """The form of a cell at `level`: the last one where the cell has fewer."""
-        return forms[min(int(self.layout[level]), len(forms) - 1)]
+        return " ".join(printable(forms[min(int(self.layout[level]), len(forms) - 1)]).split("\n"))
 
 
 @dataclass(frozen=True)
@@ -222,7 +233,7 @@ class Sheet:
         out = [layout(heading[0]), layout(heading[1]), rule]
         sentences = [[line.below for line in lines] for _, lines in self.sections if lines]
         for (title, lines), below in zip(body, sentences, strict=True):
-            out += [title] if title else []
+            out += [printable(title)] if title else []
             for cells, sentence in zip(lines, below, strict=True):
                 out.append(layout(cells))
                 if sentence and width:
@@ -275,7 +286,7 @@ def _align(column: Column) -> str:
 
 
 def _esc(text: str) -> str:
-    return html.escape(text, quote=True)
+    return html.escape(printable(text), quote=True)
 
 
 _CSS = (

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import Device, Error, ParameterError
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device.aa_record import AA, Launch, Shown, last, path_of, save
 from gpuopt.lab.device.bandwidth import MIB, BandwidthTest, affordable_bytes, clock_step_ns
@@ -70,6 +71,7 @@ class Pair(NamedTuple):
         return max(1.0 - fast / hi, slow / lo - 1.0)
 
 
+@checked
 def aa(device: Selector = None, *, seconds: float = 60.0, keep: bool = True, progress: bool = False) -> AA:
     """Compares identical kernels, each with buffers of its own, for about ``seconds``, and keeps what that shows.
 

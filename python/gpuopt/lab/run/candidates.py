@@ -29,8 +29,9 @@ from gpuopt.lab.device.environment import device_label
 from gpuopt.lab.rows.facts import Environment
 from gpuopt.lab.rows.row_fields import CacheState, Role, Status
 from gpuopt.lab.rows.schema import Row, sha256
-from gpuopt.lab.run import clocks
+from gpuopt.lab.run import clocks, peer_inputs
 from gpuopt.lab.run.clocks import ByClock
+from gpuopt.lab.run.peer_inputs import PeerInputs
 from gpuopt.lab.timing import samplers, verification
 from gpuopt.lab.timing.fields import Clock, Errors
 from gpuopt.lab.timing.protocol import PhaseTimer
@@ -177,8 +178,10 @@ def variant_candidate(
     phases: PhaseTimer,
     flush: Callable[[], None] | None,
     clock_of: Callable[[Row], Clock | None],
+    notes: list[str] | None = None,
 ) -> Candidate:
-    """A configuration, built, bound and verified.
+    """A configuration, built, bound and verified, on the problem's small awkward ones too. ``notes`` receive why it was
+    not on one of these.
 
     ``clock_of(fields)`` is the clock of stored rows that this one continues; None takes what fits it alone, until
     :meth:`Candidate.use` gives it that of a comparison. Raises whatever the problem, the build or the verification
@@ -188,6 +191,9 @@ def variant_candidate(
         bound: BoundPlan = problem.prepare(configuration, device)
     with phases("verify"):
         errors = verification.verify(bound, problem, configuration)
+        left_out = verification.verify_awkward(problem, configuration, device)
+    if notes is not None:
+        notes += left_out
     work: Work = {**bound.work, "counted": problem.counted}
     fields: Row = {**common, **kernel_fields(bound.prepared), **errors}
     fields |= {
@@ -222,13 +228,16 @@ def peer_candidate(
     phases: PhaseTimer,
     flush: Callable[[], None] | None = None,
     clock_of: Callable[[Row], Clock | None] = lambda fields: None,
+    inputs: PeerInputs | None = None,
 ) -> Candidate:
-    """A peer with its state made and its result verified; ``clock_of`` as in :func:`variant_candidate`.
+    """A peer with its state made and its result verified; ``clock_of`` as in :func:`variant_candidate`. ``inputs`` are
+    shared with other peers, None makes a copy for this one.
 
-    Raises whatever the peer raises.
+    Raises whatever the peer raises, MismatchError also where it changes its inputs.
     """
+    own = PeerInputs(problem) if inputs is None else inputs
     with phases("build and upload"):
-        state = peer.prepare(problem)
+        state, result = peer_inputs.made(peer, own)
     own_clock = peer.sample
 
     def by_clock(clock: Clock | None) -> Sampler:
@@ -237,12 +246,12 @@ def peer_candidate(
         return samplers.queued_sampler(partial(own_clock, state), flush, clock)
 
     common = common | {"platform": peer.platform, "options": peer.platform}
-    allowed = problem.tolerance if peer.tolerance is None else peer.tolerance(problem)
+    allowed = problem.tolerance if peer.tolerance is None else peer.tolerance(own.problem)
     made = _checked(
         problem,
         "peer",
         peer.name,
-        lambda: peer.fetch(peer.run(state)),
+        result,
         lambda fields: by_clock(clock_of(fields)),
         common,
         phases,

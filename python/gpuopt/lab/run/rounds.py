@@ -45,7 +45,8 @@ def survey_in_rounds(
     The first round verifies each result, as :func:`survey` does; later ones build the plan anew, with other buffers.
     Each visit is a row of kind ``block``, each answer a row of kind ``point``: the median of the rounds' medians, which
     are its samples. Questions about the same data follow each other. Nothing is taken from an earlier run: a sitting is
-    one. Ctrl-C ends it early, with ``interrupted`` True and the answers so far.
+    one. Ctrl-C ends it early, with ``interrupted`` True and the answers so far. Raises UnsavedRowsError, as
+    :func:`survey` does.
     """
     workload = points[0].workload if points else ""
     run = SurveyRun(workload, select(device), PROTOCOLS["quick"], Recorder(store))
@@ -67,7 +68,7 @@ def survey_in_rounds(
         for one in asked:
             one.conclude(run)
         run.recorder.finish()
-    return run.study(name or workload, interrupted)
+    return run.recorder.handed_over(run.study(name or workload, interrupted))
 
 
 @dataclass

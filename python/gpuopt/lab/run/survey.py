@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol as Interface
 
+from gpuopt import sealed
 from gpuopt._core import Device, Error, ParameterError, Prepared
+from gpuopt.checked import checked
 from gpuopt.lab.device import source
 from gpuopt.lab.device.bandwidth import clock_step_ns, timer_notes
 from gpuopt.lab.device.conditions import Sampler
@@ -27,6 +29,7 @@ PAIRS = 6  # a run and one with twice its work, so many times: the fewest whose 
 DOUBLE_BAND = 0.03  # twice the work takes twice the time, within this fraction
 
 
+@checked
 def survey(
     points: Sequence[Question],
     *,
@@ -41,7 +44,7 @@ def survey(
     A point that the device cannot run is a row with its status and reason. Points whose rows are in ``store`` and still
     hold are not measured again. Ctrl-C ends the survey early: the study holds what was finished, ``interrupted`` is
     True. Kernels that loop are also timed with twice as many iterations; the flag ``suspicious`` says that this did not
-    take twice as long.
+    take twice as long. Raises UnsavedRowsError, which has the study, where at the end ``store`` lacks rows of it.
     """
     if protocol not in PROTOCOLS:
         raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
@@ -61,7 +64,7 @@ def survey(
         for kind in dict.fromkeys(type(point) for point in points):
             kind.release()
         run.recorder.finish()
-    return run.study(name or workload, interrupted)
+    return run.recorder.handed_over(run.study(name or workload, interrupted))
 
 
 class Question(Interface):
@@ -95,7 +98,7 @@ class SurveyRun:
         facts = environment(device)
         self.env_hash = facts["env_hash"]
         recorder.keep(environment_row(device, facts))
-        recorder.notes += timer_notes(device)
+        recorder.notes += timer_notes(device) + sealed.unused()
         self.common: Row = {
             "workload": workload,
             "device": device_label(device),

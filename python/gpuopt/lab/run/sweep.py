@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from gpuopt import configuration as tables
+from gpuopt import sealed
 from gpuopt._core import Device, Error, ParameterError
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device import aa_record, bounds, caches
 from gpuopt.lab.device import profile as profiles
@@ -34,6 +36,7 @@ from gpuopt.lab.run.candidates import (
     problem_fields,
     variant_candidate,
 )
+from gpuopt.lab.run.peer_inputs import PeerInputs
 from gpuopt.lab.run.search import search
 from gpuopt.lab.run.sentinels import baseline_of
 from gpuopt.lab.run.wanted import Named, Wanted, pick_finalists, what_to_measure
@@ -46,6 +49,7 @@ from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
 
 
+@checked
 def sweep(
     problem: Problem,
     variants: str | Iterable[str | Configuration] = "all",
@@ -87,7 +91,8 @@ def sweep(
 
     A configuration that cannot run is a row with its status and reason. Ctrl-C ends the sweep early: the study holds
     what was finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's
-    ladder, or, without a paper, the first variant given.
+    ladder, or, without a paper, the first variant given. Raises ResultsError where ``store`` takes no row at all, and
+    UnsavedRowsError, which has the study, where at the end it lacks some.
     """
     if protocol not in PROTOCOLS:
         raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
@@ -100,7 +105,7 @@ def sweep(
     competitors = problem.peers(chosen, run.recorder.notes) if peers is None else list(peers)
     whole = list(problem.calls) if calls else []
     run.run(cache, wanted, whole, competitors, Bar(progress, len(competitors) + len(whole)))
-    return run.study()
+    return run.recorder.handed_over(run.study())
 
 
 def _any(configuration: Configuration) -> bool:
@@ -123,6 +128,7 @@ class SweepRun:
     search_clock: Clock | None = None  # of all configurations that a search measures alone: their times are compared
     bound_by: str = "dram"  # the memory whose bandwidth is measured beside the variants
     candidates: list[Candidate] = field(default_factory=list)
+    peer_inputs: PeerInputs | None = None  # made for the first peer
     band: float | None = None
     interrupted: bool = False
     phases: PhaseTimer = field(default_factory=PhaseTimer)
@@ -144,11 +150,14 @@ class SweepRun:
     def start(self, cache: str | None) -> None:
         """Notes the environment and the cache state, and makes the flush of a cold sweep."""
         facts = environment(self.device)
-        self.recorder.notes += timer_notes(self.device)
+        self.recorder.notes += timer_notes(self.device) + sealed.unused()
         self.profile = profiles.stored(self.device)
         if self.profile is None:
+            damaged = profiles.damaged(self.device)
+            aside = f" (a damaged one was set aside as {damaged[-1].name})" if damaged else ""
             self.recorder.notes.append(
-                "this device has no profile: bounds are those of memory alone; `gpuopt profile` measures the others"
+                f"this device has no profile{aside}: bounds are those of memory alone; `gpuopt profile` measures the "
+                "others"
             )
         with self.phases("ceilings"):
             footprint = self.problem.footprint_bytes
@@ -234,10 +243,15 @@ class SweepRun:
             self.phases,
             self.flush,
             self.recorder.clock_of,
+            self.recorder.notes,
         )
 
     def peer(self, peer: AnyPeer) -> Candidate:
-        return peer_candidate(self.problem, peer, self.common, self.phases, self.flush, self.recorder.clock_of)
+        if self.peer_inputs is None:
+            self.peer_inputs = PeerInputs(self.problem)
+        return peer_candidate(
+            self.problem, peer, self.common, self.phases, self.flush, self.recorder.clock_of, self.peer_inputs
+        )
 
     def call(self, name: str) -> Candidate:
         return call_candidate(self.problem, name, self.device, self.common, self.phases, self.flush)

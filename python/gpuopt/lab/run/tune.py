@@ -13,6 +13,7 @@ from gpuopt import configuration as tables
 from gpuopt import records as tuned_records
 from gpuopt import resolution
 from gpuopt._core import Device, Error, ParameterError
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import Study
@@ -98,6 +99,7 @@ class Tuned(Study):
         self.notes.append(f"not stored: {reason}")
 
 
+@checked
 def tune(
     problem: Problem,
     *,

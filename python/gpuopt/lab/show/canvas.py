@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from gpuopt._core import ParameterError
 from gpuopt.lab.rows.groups import PAPER
 from gpuopt.lab.rows.schema import Row, complete, field, levels
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -47,12 +48,14 @@ REASON = 84  # characters of a failure's reason in a caption
 
 
 def variant_rows(rows: Rows) -> list[Row]:
-    """The rows of variants, with every field. Raises ValueError where they are of several devices."""
+    """The rows of variants, with every field. Raises ParameterError where they are of several devices."""
     given = rows.rows if isinstance(rows, StudyRows) else [complete(row) for row in rows]
     mine = [row for row in given if row["kind"] != "environment" and row["role"] in (None, "variant")]
     devices = {str(row["device"] or "") for row in mine}
     if len(devices) > 1:
-        raise ValueError(f"rows: they are of {len(devices)} devices, a picture is of one: {', '.join(sorted(devices))}")
+        raise ParameterError(
+            f"rows: they are of {len(devices)} devices, a picture is of one: {', '.join(sorted(devices))}"
+        )
     return mine
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuopt import files
 from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.lab.rows.claims import Finding, finding, sittings
 from gpuopt.lab.rows.sources import Source, studies_of
 from gpuopt.lab.rows.table import Sheet
@@ -24,6 +25,7 @@ ROWS_FILE = "claims.jsonl"
 PAGE = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{}</title></head><body>{}</body></html>\n'
 
 
+@checked
 def claims(*sources: Source, paper: str | Sequence[str] | None = None) -> Claims:
     """Hold every claim of the papers against rows.
 

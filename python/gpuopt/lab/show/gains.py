@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from gpuopt import labels, papers
+from gpuopt._core import ParameterError
 from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
@@ -49,7 +50,7 @@ def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
     interval; a diamond, or a line from the least to the most, is what the paper printed. ``keys`` name some of the
     papers; None stands for all.
 
-    Raises ValueError for rows of several devices, and where no paper's first step ran.
+    Raises ParameterError for rows of several devices, and where no paper's first step ran.
     """
     groups = by_size(study)[-MOST_SIZES:][::-1]
     workload = str(groups[0].first["workload"])
@@ -61,7 +62,7 @@ def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
         if any(gain.ratio for _, found in steps for gain in found):
             panels.append((paper, steps))
     if not panels:
-        raise ValueError("study: no paper's first step ran beside others; sweep it with variants='all'")
+        raise ParameterError("study: no paper's first step ran beside others; sweep it with variants='all'")
     heights = [1.25 + sum(ROW_INCHES + BAR_INCHES * len(found) for _, found in steps) for _, steps in panels]
     title = f"{called(workload)}: what the papers' steps bring"
     bases = joined([f"{step_name(workload, paper.steps[0].preset)} for {paper.short}" for paper, _ in panels])
@@ -144,10 +145,10 @@ def by_size(study: StudyRows) -> list[Group]:
     """The groups of rows, the smallest problem first."""
     groups = study.groups()
     if not groups:
-        raise ValueError("study: it has no rows to draw; run lab.sweep first")
+        raise ParameterError("study: it has no rows to draw; run lab.sweep first")
     places = {(group.device, str(group.first["driver"]), group.dtype) for group in groups}
     if len(places) > 1:
-        raise ValueError(f"study: rows of {len(places)} devices or dtypes; make a Study of one's rows")
+        raise ParameterError(f"study: rows of {len(places)} devices or dtypes; make a Study of one's rows")
     return sorted(groups, key=lambda group: (prod(lengths_of(group)), group.sizes))
 
 

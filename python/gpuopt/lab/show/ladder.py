@@ -13,6 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import (
     CALLS,
     PAPER,
@@ -63,6 +65,7 @@ FARTHEST_BOUND = 2.5  # the rates' axis ends at so many times the fastest; a bou
 SECTION_GAP = 0.45  # empty bar slots between the sections
 
 
+@checked
 @dataclass(frozen=True)
 class Metric:
     """What the bars show: `value(row)` at the row's median; every rate here is inversely proportional to time."""
@@ -75,6 +78,7 @@ class Metric:
         return self.value(row) * time_ms(row) / at_ms
 
 
+@checked
 def ladder(study: StudyRows, ax: Axes | None = None) -> Figure:
     """The steps of `study` as bars with their bounds, and beside them each step's share of its bound and the paper's.
 
@@ -83,15 +87,15 @@ def ladder(study: StudyRows, ax: Axes | None = None) -> Figure:
     keeps its place, with the reason. Right: percent of bound, here (filled) and in the paper (hollow), whose bound is
     the one without caches: that compares across devices. Several devices or problems are drawn one under the other.
 
-    With `ax` (one group only) the bars alone are drawn into it. Returns the figure. Raises ValueError for a study
+    With `ax` (one group only) the bars alone are drawn into it. Returns the figure. Raises ParameterError for a study
     without rows.
     """
     groups = study.groups()
     if not groups:
-        raise ValueError("study: it has no rows to draw; run lab.sweep first")
+        raise ParameterError("study: it has no rows to draw; run lab.sweep first")
     if ax is not None:
         if len(groups) > 1:
-            raise ValueError(f"ax: the study has {len(groups)} groups of rows, one axes holds one; leave ax out")
+            raise ParameterError(f"ax: the study has {len(groups)} groups of rows, one axes holds one; leave ax out")
         handles = _bars(ax, groups[0])
         ax.legend(handles=handles, fontsize="small", frameon=False, loc="best")
         figure = ax.get_figure(root=True)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import textwrap
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matplotlib import rcParams
 from matplotlib.figure import Figure
 
+from gpuopt import files
 from gpuopt.lab.rows.groups import (
     CALLS,
     OURS,
@@ -41,10 +45,27 @@ WHISKER: dict[str, Any] = {"ecolor": INK, "elinewidth": 1.2, "capsize": 3, "zord
 class Picture(Figure):
     """A Figure that a notebook shows whether or not pyplot was ever imported."""
 
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """As matplotlib's; a file appears whole or not at all. Raises WriteError where it cannot be written."""
+        if isinstance(fname, str | PathLike):
+            save_whole(self, fname, **options)
+        else:
+            super().savefig(fname, **options)
+
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
         self.savefig(buffer, format="png", dpi=110)
         return buffer.getvalue()
+
+
+def save_whole(figure: Figure, path: str | PathLike[str], **options: Any) -> None:
+    """Writes any figure to a file as ``savefig`` does, whole or not at all: matplotlib and what it writes by leave half
+    a picture on a full disk, and some of it without an error. Raises WriteError."""
+    target = Path(path)
+    kind = options.pop("format", None) or target.suffix[1:] or rcParams["savefig.format"]
+    buffer = io.BytesIO()
+    Figure.savefig(figure, buffer, format=kind, **options)
+    files.write(target if target.suffix else target.with_name(f"{target.name}.{kind}"), [buffer.getvalue()])
 
 
 def error_sides(low: float, mid: float, high: float) -> list[list[float]]:

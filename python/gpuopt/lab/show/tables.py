@@ -230,8 +230,8 @@ def _bound_by(row: Row) -> Forms:
 
 def _uncached(row: Row) -> Forms:
     """`9.8 (224 %)`."""
-    rate = uncached_gflop_s(row)
-    return ABSENT if rate is None else (f"{significant(rate)} ({row['pct_uncached']:.0f} %)",)
+    rate, percent = uncached_gflop_s(row), row["pct_uncached"]
+    return ABSENT if rate is None or percent is None else (f"{significant(rate)} ({percent:.0f} %)",)
 
 
 def _speedup(group: Group, row: Row) -> Forms:

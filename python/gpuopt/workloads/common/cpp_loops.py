@@ -6,7 +6,8 @@
     twice(x, len(x))
 
 A flag ``-fopenmp`` makes a loop of several threads. What was compiled is kept in the folder ``native`` of the user's
-cache, which nobody else may write: a library that is loaded runs with the user's rights.
+cache, which is the user's alone: a library that is loaded runs with the user's rights. Where there is no such folder,
+each process compiles its own.
 """
 
 from __future__ import annotations
@@ -14,15 +15,19 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import secrets
 import shutil
+import stat
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gpuopt import _core
+from gpuopt import _core, files
 from gpuopt._core import Error
 
 SERIAL = ("-O3", "-march=native")  # one thread, its sums in the order of the text
@@ -68,26 +73,65 @@ def function(
 @cache
 def library(source: str, flags: tuple[str, ...], name: str = "loops") -> ctypes.CDLL:
     """Return ``source``, compiled once for a compiler, its flags and a processor. Raises as :func:`function` does."""
-    path, folder = _found(), _private_folder()
+    path = _found()
     # Linked without -ffast-math, whose start-up code would flush denormals to zero in the whole process.
     linked = ["-shared", *(flag for flag in flags if flag == "-fopenmp")]
     key = repr((source, described(flags), linked)).encode() + _processor()
-    made = folder / f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.so"
-    if not made.exists():
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            text, compiled, built = (Path(scratch) / f"{name}.{suffix}" for suffix in ("cpp", "o", "so"))
-            text.write_text(source, encoding="utf-8")
-            for command in (
-                [*flags, _POSITION, "-c", "-o", str(compiled), str(text)],
-                [*linked, "-o", str(built), str(compiled)],
-            ):
-                run = subprocess.run([path, *command], capture_output=True, text=True, check=False)
-                if run.returncode:
-                    raise Error(f"{path} cannot compile {name}.cpp: {run.stderr.strip()[:500]}")
-            built.replace(made)
+    file = f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.so"
+    commands = ([path, *flags, _POSITION, "-c", "-o"], [path, *linked, "-o"])
     # Threads that spin for the next loop would take the cores from the OpenCL runtime's, whose turn comes in between.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    return ctypes.CDLL(str(made))
+    with tempfile.TemporaryDirectory() as scratch:  # of mode 0700
+        folder = _private_folder()
+        if folder is None:
+            return ctypes.CDLL(str(_compiled(source, name, commands, Path(scratch))))
+        try:
+            if not _is_ours(folder, file):
+                built = _compiled(source, name, commands, Path(scratch))
+                try:
+                    _keep(folder, file, built.read_bytes())
+                except files.WriteError as error:
+                    warnings.warn(f"compiled C++ loops are not kept: {error}", stacklevel=3)
+                    return ctypes.CDLL(str(built))
+            # No two libraries share this name, whatever the number of the folder: it has what they are made of.
+            return ctypes.CDLL(f"/proc/self/fd/{folder}/{file}")
+        finally:
+            os.close(folder)
+
+
+def _is_ours(folder: int, file: str) -> bool:
+    """Whether there is such a library, of this user's and that nobody else may write."""
+    try:
+        there = os.stat(file, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(there.st_mode) and there.st_uid == os.geteuid() and not there.st_mode & 0o022
+
+
+def _keep(folder: int, file: str, content: bytes) -> None:
+    """Writes a library beside and renames it. Raises WriteError."""
+    beside = f"{file}.{secrets.token_hex(8)}"
+    try:
+        made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o700, dir_fd=folder)
+        with open(made, "wb") as out:
+            out.write(content)
+        os.rename(beside, file, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError as error:
+        raise files.refused(Path(_core.cache_dir()) / "native" / file, error, files.OTHER_CACHE) from error
+    finally:
+        with suppress(OSError):
+            os.unlink(beside, dir_fd=folder)
+
+
+def _compiled(source: str, name: str, commands: Sequence[Sequence[str]], folder: Path) -> Path:
+    """The path of ``source``, compiled in a folder. Raises Error with what the compiler says."""
+    text, compiled, built = (folder / f"{name}.{suffix}" for suffix in ("cpp", "o", "so"))
+    text.write_text(source, encoding="utf-8")
+    for command, made, read in zip(commands, (compiled, built), (text, compiled), strict=True):
+        run = subprocess.run([*command, str(made), str(read)], capture_output=True, text=True, check=False)
+        if run.returncode:
+            raise Error(f"{command[0]} cannot compile {name}.cpp: {run.stderr.strip()[:500]}")
+    return built
 
 
 def _found() -> str:
@@ -97,16 +141,18 @@ def _found() -> str:
     return path
 
 
-def _private_folder() -> Path:
-    folder = Path(_core.cache_dir()) / "native"
+def _private_folder() -> int | None:
+    """The cache's folder for libraries, open; None where there is none of the user's own, or no way to name it."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.stat().st_uid != os.getuid():
-            raise Error(f"{folder} belongs to another user; set GPUOPT_CACHE_DIR to a folder of your own")
-        folder.chmod(0o700)
-    except OSError as error:
-        raise Error(f"{folder} cannot be used: {error.strerror}; set GPUOPT_CACHE_DIR to another folder") from error
-    return folder
+        folder = os.open(_core.make_private_folder("native"), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except (Error, OSError) as error:
+        warnings.warn(f"compiled C++ loops are not kept: {error}", stacklevel=4)
+        return None
+    # Asked again of what is open: the path may lead elsewhere by now.
+    if os.fstat(folder).st_uid == os.geteuid() and Path(f"/proc/self/fd/{folder}").is_dir():
+        return folder
+    os.close(folder)
+    return None
 
 
 def _processor() -> bytes:

@@ -13,6 +13,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.patches import Patch, Rectangle
 
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.ratios import Ratio
@@ -42,18 +44,21 @@ Column = tuple[int, int, int, int]  # atoms staged, VERTEX, REGISTER_SUM, UNROLL
 Cell = tuple[Line, Column]
 
 
+@checked
 def factorial(study: Study) -> Figure:
     """A heat map of the speed-up over the basic kernel in each combination of the paper's optimizations.
 
     Takes rows of the kernel `pairs` that differ in the parameters of ``FACTORS``, its other parameters as in most of
-    them. What cannot run is hatched or, where all of its line cannot, told in the caption. Raises ValueError as
+    them. What cannot run is hatched or, where all of its line cannot, told in the caption. Raises ParameterError as
     :func:`gpuopt.lab.gem_plots.optimizations`.
     """
     group, basic = group_with_basic(study)
     found, others = cells(group)
     gains = {cell: gain_over_basic(group, row, basic) for cell, row in found.items() if row["status"] == "ok"}
     if not gains:
-        raise ValueError("study: no combination of it ran; sweep the kernel pairs at several levels of its switches")
+        raise ParameterError(
+            "study: no combination of it ran; sweep the kernel pairs at several levels of its switches"
+        )
     running = {line for line, _ in gains}
     shown = {cell: row for cell, row in found.items() if cell[0] in running}
     down = sorted(running, key=lambda line: (line[0], _group_rank(line[1]), WAYS.index(line[2])))

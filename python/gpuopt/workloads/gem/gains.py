@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from math import prod
 
 from gpuopt import papers
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.configuration import altered
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import Group
@@ -22,6 +24,7 @@ from gpuopt.workloads.gem.optimizations import levels_of, names_of
 BASIC = "paper:basic"
 
 
+@checked
 @dataclass(frozen=True)
 class Stack:
     """Several optimizations together: ``gain`` over the basic kernel, the ``product`` of their single gains, and
@@ -43,11 +46,12 @@ class Stack:
         )
 
 
+@checked
 def stacking(study: Study, size: int = 2) -> list[Stack]:
     """For each ``size`` optimizations that were measured together and each alone: whether their gains multiply.
 
     Paired over the blocks that all of them have, the least of the promised first; verdicts count how many are compared.
-    Raises ValueError for a study without a good row of ``paper:basic``, or of several devices or problems.
+    Raises ParameterError for a study without a good row of ``paper:basic``, or of several devices or problems.
     """
     group, basic = group_with_basic(study)
     measured = kernels(group, basic)
@@ -93,9 +97,11 @@ def group_with_basic(study: Study) -> tuple[Group, Row]:
         if row["workload"] == "gem" and row["preset"] == BASIC and row["status"] == "ok"
     ]
     if not found:
-        raise ValueError(f"study: it has no good row of {BASIC}, which speed-ups are over; sweep it beside the others")
+        raise ParameterError(
+            f"study: it has no good row of {BASIC}, which speed-ups are over; sweep it beside the others"
+        )
     if len(found) > 1:
-        raise ValueError(f"study: {len(found)} groups of rows have {BASIC}; make a Study of one group's rows")
+        raise ParameterError(f"study: {len(found)} groups of rows have {BASIC}; make a Study of one group's rows")
     return found[0]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.molecule import Molecule, Surface, fibonacci_sphere, surface_points
 from gpuopt.workloads.common import memory
 
@@ -29,6 +30,7 @@ _BYTES = 300  # of an atom or a point while it is made: fp64 and cells, in order
 _GAP = 1.5  # A from the shell's outermost atoms to its surface
 
 
+@checked
 def globule(atoms: int = 1500, seed: int = 0, dtype: str | np.dtype[Any] = "float32") -> tuple[Molecule, Surface]:
     """Return a ball of ``atoms`` atoms with radii, and its surface by :func:`gpuopt.molecule.surface_points`.
 
@@ -45,6 +47,7 @@ def globule(atoms: int = 1500, seed: int = 0, dtype: str | np.dtype[Any] = "floa
     return molecule.astype(dtype), surface_points(molecule).astype(dtype)
 
 
+@checked
 def capsid(
     atoms: int = _CAPSID_ATOMS,
     vertices: int = 593_615,

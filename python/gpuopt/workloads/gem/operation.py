@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.molecule import Molecule, Surface
 from gpuopt.molecule import electrostatic_size as size_of
@@ -17,6 +18,7 @@ from gpuopt.workloads.gem.pairs import Scene, as_molecule, as_surface
 from gpuopt.workloads.gem.solvation import Model
 
 
+@checked
 def gem(  # long: half of it is what users read of its arguments
     molecule: Molecule | Sequence[Any],
     surface: Surface | np.ndarray | Sequence[Any],

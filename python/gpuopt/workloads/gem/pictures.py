@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuopt import papers
+from gpuopt import files, papers
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import Group
@@ -58,13 +59,15 @@ LONG = {
 }
 
 
+@checked
 def optimizations(study: Study) -> Figure:
     """The paper's Figures 6 to 8 of this device: each optimization alone, some together, the best of each style, and
     whole calls with allocation and transfers, as the paper timed them.
 
     Speed-ups are over the paper's basic kernel (of whole calls: over the call with it), paired over blocks; a diamond
     is the paper's number where its text has one, a black tick what the gains of the parts, measured alone here, would
-    give if they multiplied. Raises ValueError for a study without a good row of ``paper:basic``, or of several devices
+    give if they multiplied. Raises
+    ParameterError for a study without a good row of ``paper:basic``, or of several devices
     or problems.
     """
     group, basic = group_with_basic(study)
@@ -134,6 +137,7 @@ def _styles(group: Group) -> str:
 # ---------------------------------------------------------------- files
 
 
+@checked
 def save(study: Study, directory: str | Path) -> list[Path]:
     """Writes the pictures of a study of GEM into ``directory`` (made where missing) and returns what was written:
     nothing of a study without its basic kernel. Where combinations were asked for, as many as five switches of two
@@ -150,7 +154,7 @@ def save(study: Study, directory: str | Path) -> list[Path]:
     with suppress(ValueError):  # not all combinations
         drawn["ways"] = ways(study)
         text = [target / "ways.txt"]
-        text[0].write_text(f"{replay(study)}\n", encoding="utf-8")
+        files.write(text[0], [f"{replay(study)}\n".encode()])
     paths = [target / f"{name}.png" for name in drawn]
     for figure, path in zip(drawn.values(), paths, strict=True):
         figure.savefig(path, dpi=150)

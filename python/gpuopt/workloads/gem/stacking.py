@@ -13,6 +13,8 @@ from functools import cache
 from itertools import product
 from math import prod
 
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.schema import Row
@@ -92,6 +94,7 @@ class Elimination:
         return self.kept[-1]
 
 
+@checked
 @dataclass(frozen=True)
 class Replay:
     """What each way of combining optimizations finds among ``cells`` measured combinations. ``band`` is the noise: what
@@ -136,12 +139,13 @@ class Replay:
 # ---------------------------------------------------------------- on rows
 
 
+@checked
 def replay(study: Study, axes: Axes = AXES) -> Replay:
     """Replay hill climbing and the paper's elimination on a study with all combinations of the optimizations of
     ``axes``, such as that of ``gpuopt study gem --design factorial``.
 
     Gains are over the paper's basic kernel, paired over blocks. A combination that cannot run is one that no way
-    reaches. Raises ValueError where combinations were not asked for, and as :func:`gpuopt.lab.gem_plots.stacking`.
+    reaches. Raises ParameterError where combinations were not asked for, and as :func:`gpuopt.lab.gem_plots.stacking`.
     """
     group, basic = group_with_basic(study)
     gains = gains_of(group, basic, axes)
@@ -149,8 +153,8 @@ def replay(study: Study, axes: Axes = AXES) -> Replay:
 
 
 def gains_of(group: Group, basic: Row, axes: Axes = AXES) -> dict[Point, float]:
-    """The gain of each combination of the optimizations of ``axes`` that ran. Raises ValueError where one has no row at
-    all."""
+    """The gain of each combination of the optimizations of ``axes`` that ran. Raises ParameterError where one
+    has no row at all."""
     good = kernels(group, basic)
     asked = {frozenset(changes_from(row, basic).items()) for row in group.rows if row["variant"] == "pairs"}
     gains: dict[Point, float] = {}
@@ -166,7 +170,7 @@ def gains_of(group: Group, basic: Row, axes: Axes = AXES) -> dict[Point, float]:
                 of_row[key] = 1 / gain_over_basic(group, good[key], basic).mid
             gains[point] = of_row[key]
     if missing:
-        raise ValueError(f"study: it has no row of {missing} combinations; sweep them, as --design factorial does")
+        raise ParameterError(f"study: it has no row of {missing} combinations; sweep them, as --design factorial does")
     return gains
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from gpuopt.checked import checked
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.schema import Row
@@ -21,6 +22,7 @@ ENDS = 12  # of hill climbing, at most: the best and the worst
 NAME = 46  # characters of a bar's label
 
 
+@checked
 def ways(study: Study, axes: Axes = AXES) -> Figure:
     """Where hill climbing ends, in how many orders of the axes, what the paper's elimination keeps step by step, and
     the fastest of all combinations; black ticks are the products of the parts' gains. Arguments and errors as of

@@ -10,6 +10,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import EllipseCollection, PolyCollection
 from matplotlib.colors import Normalize
 
+from gpuopt.checked import checked
 from gpuopt.io.writing import potentials
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show.canvas import captioned_picture
@@ -24,6 +25,7 @@ DRAWN = 60_000  # points of a surface; of more, an even part is drawn
 BEYOND = 0.02  # of the points, whose potentials may lie beyond the colours' end
 
 
+@checked
 def surface(molecule: Molecule, surface: Surface, phi: np.ndarray, *, limit: float | None = None) -> Figure:
     """The surface from three sides, coloured by its potential ``phi`` (M,), kcal/(mol e): red below 0, blue above.
 

@@ -8,11 +8,13 @@ from contextlib import suppress
 from gpuopt import _core
 from gpuopt._core import ArrayError, DeviceArray, Prepared
 from gpuopt.arrays import Array
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.gemm.precision import choose, fallbacks
 
 
+@checked
 def gemm(  # long: half of it is what users read of its arguments
     A: Array,
     B: Array,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.lines import Line2D
 
 from gpuopt import papers
+from gpuopt._core import ParameterError
 from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, Group, row_named
 from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.ratios import ratio_between
@@ -66,7 +67,7 @@ def sizes(study: StudyRows) -> Figure:
     ran, from textures, with a ring where a step saturates; and the best of the papers' steps, ours, whole calls and
     peers over the side of a cube of as many products.
 
-    Raises ValueError for rows of several devices.
+    Raises ParameterError for rows of several devices.
     """
     groups = by_size(study)
     scale, unit = _unit(groups)
@@ -151,7 +152,7 @@ def _unit(groups: Sequence[Group]) -> tuple[float, str]:
 
 def unrolling(study: StudyRows) -> Figure:
     """Jang's Figure 8: the speed-up of the loop unrolled 4, 8 and 16 times over the naive one, by size; diamonds are
-    his Table 2's. Raises ValueError for rows of several devices."""
+    his Table 2's. Raises ParameterError for rows of several devices."""
     groups = by_size(study)
     figure, part = captioned_picture(
         f"{called('gemm')}: unrolling by size",
@@ -190,11 +191,11 @@ def over_cpu(study: StudyRows) -> Figure:
     """How many times as fast as the host's serial loop Jang's steps are, and whole calls of his first and last step,
     which hold the transfers; at up to four sizes, with 95 % intervals. Diamonds are his Table 2's.
 
-    Raises ValueError for rows of several devices, and where the loop was not timed beside them.
+    Raises ParameterError for rows of several devices, and where the loop was not timed beside them.
     """
     groups = [group for group in by_size(study) if row_named(group, SERIAL_LOOP)][-MOST_SIZES:]
     if not groups:
-        raise ValueError(f"study: {SERIAL_LOOP!r} was not timed; sweep a size at which it takes seconds at most")
+        raise ParameterError(f"study: {SERIAL_LOOP!r} was not timed; sweep a size at which it takes seconds at most")
     entries: list[tuple[str, Callable[[Row], bool], float | None]] = []
     for step in (step for key in JANG for step in papers.load("gemm", key).steps):
         entries.append((step_name("gemm", step.preset), of_preset(step.preset), step.figures["speedup_over_cpu"]))
@@ -238,10 +239,10 @@ def over_cpu(study: StudyRows) -> Figure:
 
 def widths(study: StudyRows) -> Figure:
     """Yang's Figure 16: rates over the width of B, A staying as it is: products by constant memory, `register_tile` and
-    peers. Raises ValueError for rows of several devices, and where no two problems differ in the width alone."""
+    peers. Raises ParameterError for rows of several devices, and where no two problems differ in the width alone."""
     groups = of_varied_width(by_size(study))
     if not groups:
-        raise ValueError("study: no two of its products differ in the width of B alone")
+        raise ParameterError("study: no two of its products differ in the width of B alone")
     scale, unit = _unit(groups)
     facts = groups[0].first["sizes"] or {}
     figure, part = captioned_picture(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from gpuopt._core import Device, ParameterError, empty
+from gpuopt._core import Device, ParameterError
 from gpuopt.arrays import to_device
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, complete
-from gpuopt.problem import BoundPlan, Problem
+from gpuopt.problem import BoundPlan, Problem, guarded_output
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory, rounding
 from gpuopt.workloads.common.on_devices import OnDevices
@@ -21,12 +23,16 @@ from gpuopt.workloads.gemm.peers import peers
 from gpuopt.workloads.gemm.precision import FAST_FP32, FORMS, NATIVE, Form
 
 ALL_PRODUCTS = 1e10  # up to which the reference computes the whole result, in some seconds
+# Beside each problem: sizes that leave 7 of 64, and more than a thousand steps; that whole tiles of 16 divide and
+# larger ones do not; that are below a tile, or a vector, along one side.
+AWKWARD = ((71, 135, 1031), (48, 48, 48), (199, 263, 3), (3, 7, 67))
 FEWEST_ROWS = 32  # of a larger product are checked at least
 # Whole calls beside the plain one, for what papers say of a step beside a CPU: Jang's first and last.
 CALLED_STEPS = ("paper:naive", "paper:multiple_output")
 _FLOPS_COUNTED = "2 M N K, whatever the precision"
 
 
+@checked
 def gemm(  # long: its arguments, and every field of a problem, each named once
     m: int,
     n: int | None = None,
@@ -74,7 +80,7 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
         return np.asarray(relative * magnitude + flushed)
 
     def prepare(configuration: Configuration, device: Device) -> BoundPlan:
-        out = empty((m, n), kind, device, guarded=True)
+        out = guarded_output((m, n), kind, device)
         return BoundPlan(operation.prepare_gemm(*held(device), out, configuration), out)
 
     return Problem(
@@ -95,6 +101,7 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
         tolerance_of=lambda configuration: tolerance(_form(configuration)[1]),
         calls=_calls(a, b, precision, fast),
         checked=rows,
+        awkward=cache(lambda: [exact(*sizes, kind) for sizes in AWKWARD]),
         input_properties={"precision": precision or NATIVE},
         default_configuration=complete("gemm", Configuration("tensor", **FORMS[precision].parameters))
         if precision
@@ -103,6 +110,37 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
         tunable=lambda configuration: (
             _form(configuration)[0] == (precision or NATIVE) and configuration.parameters.get("PROMOTE", 1) == 1
         ),
+    )
+
+
+def exact(m: int, n: int, k: int, dtype: np.dtype[Any]) -> Problem:
+    """Return the problem of whole numbers from -8 to 8, whose products and sums are exact in any order while
+    64 k < 2^24: the arrays' own precision is allowed no error, others what they round."""
+    random = np.random.default_rng([m, n, k])
+    a, b = (random.integers(-8, 9, shape).astype(dtype) for shape in ((m, k), (k, n)))
+    magnitude = oracle.magnitude(a, b)
+    held = OnDevices(lambda device: (to_device(a, device), to_device(b, device)))
+
+    def prepare(configuration: Configuration, device: Device) -> BoundPlan:
+        out = guarded_output((m, n), dtype, device)
+        return BoundPlan(operation.prepare_gemm(*held(device), out, configuration), out)
+
+    def tolerance(configuration: Configuration) -> np.ndarray:
+        form = _form(configuration)[1]
+        return np.zeros((m, n)) if form is None else np.asarray(form.tolerance(k) * magnitude)
+
+    return Problem(
+        workload="gemm",
+        name=f"gemm_{m}x{n}x{k}_whole_numbers",
+        dtype=dtype,
+        sizes={"M": m, "N": n, "K": k},
+        seed=0,
+        inputs={"A": a, "B": b},
+        reference=oracle.product(a, b),
+        tolerance=np.zeros((m, n)),
+        tolerance_of=tolerance,
+        footprint_bytes=(m * k + k * n + m * n) * dtype.itemsize,
+        prepare=prepare,
     )
 
 

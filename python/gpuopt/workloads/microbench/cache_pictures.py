@@ -8,6 +8,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
+from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import OURS, PAPER
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.show.canvas import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _PLACE = {"constant": 0, "local": 1, "image1d": 2, "image2d": 3, "cached": 4}
 
 
+@checked
 def cache_types(rows: Rows) -> Figure:
     """The best rate of each kind of on-chip memory, and how many times local memory's that is, beside the paper's.
 

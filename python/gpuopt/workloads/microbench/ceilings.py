@@ -11,12 +11,15 @@ from pathlib import Path
 
 from gpuopt import _core
 from gpuopt._core import Device, Error
+from gpuopt.checked import checked
 from gpuopt.lab.device import profile as profiles
 from gpuopt.lab.device.caches import last_level_cache
 from gpuopt.lab.device.keeping import busy_words
 from gpuopt.lab.device.keeping import keep as believed
 from gpuopt.lab.device.levels import find
 from gpuopt.lab.device.profile import Ceiling, Profile, path_of, save
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.recorder import UnsavedRowsError
 from gpuopt.lab.rows.schema import Row, levels, time_ms
 from gpuopt.lab.run.rounds import survey_in_rounds
 from gpuopt.lab.show.points import rate_of
@@ -28,6 +31,7 @@ from gpuopt.workloads.microbench.questions import MIB, family_rows, fitting, poi
 # ---------------------------------------------------------------- measuring
 
 
+@checked
 def profile(
     device: Selector = None,
     *,
@@ -52,7 +56,8 @@ def profile(
         Whether doubtful ceilings are kept too, and those of a busy machine.
 
     Raises KeyboardInterrupt where it was interrupted, since half a profile would have wrong ceilings; Error where no
-    microbenchmark ran, and, before anything is measured, where the machine is busy and the result would be kept.
+    microbenchmark ran, and, before anything is measured, where the machine is busy and the result would be kept;
+    UnsavedRowsError where ``store`` lacks rows, once the profile is kept.
     """
     chosen = select(device)
     if keep and not force and (busy := busy_words(chosen)):
@@ -60,16 +65,24 @@ def profile(
             f"profile: {busy}; nothing was measured, and an earlier profile stands: wait, or keep what such a machine "
             "shows with force=True (--force)"
         )
-    study = survey_in_rounds(headline(chosen), device=chosen, store=store, progress=progress, name="profile")
+    unsaved: UnsavedRowsError[Study] | None = None
+    try:
+        study = survey_in_rounds(headline(chosen), device=chosen, store=store, progress=progress, name="profile")
+    except UnsavedRowsError as error:
+        study, unsaved = error.study, error
     if study.interrupted:
         raise KeyboardInterrupt
     made = of_rows(study.points)
     if not keep:
+        if unsaved is not None:
+            raise unsaved
         return made
     kept = believed(made, profiles.stored(chosen), None, force)
     if set(made.ceilings) - set(kept.refused):
         save(kept, path_of(chosen))
         last_level_cache.cache_clear()  # its size may come from the profile
+    if unsaved is not None:
+        raise unsaved
     return kept
 
 

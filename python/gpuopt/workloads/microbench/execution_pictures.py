@@ -3,12 +3,15 @@ work-groups of the activation matrix, beside what the papers found."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.lab.rows.schema import Row, levels, number_of
 from gpuopt.lab.rows.table import quantity
 from gpuopt.lab.show.canvas import (
@@ -54,6 +57,7 @@ def _gflop_s(row: Row) -> float:
 # ---------------------------------------------------------------- branches
 
 
+@checked
 def branches(rows: Rows) -> Figure:
     """How many times the time of uniform paths divergent ones take, over their number; and what a uniform branch costs.
 
@@ -134,9 +138,12 @@ def _over_levels(ax: Axes, lines: Lines, what: str, last: str) -> list[Artist]:
 # ---------------------------------------------------------------- registers
 
 
+@checked
 def knee(line: Mapping[int, float]) -> int | None:
     """The largest number of values whose rate is within a tenth of the line's best; None where the last one's still
-    is."""
+    is. Raises ParameterError for a line without points, or with numbers that are not finite."""
+    if not line or not all(math.isfinite(at) and math.isfinite(rate) for at, rate in line.items()):
+        raise ParameterError("line: it has no points, or such that are not finite; give rates by numbers of values")
     best = max(line.values())
     held = max(at for at, rate in line.items() if rate >= HELD * best)
     return held if held < max(line) else None
@@ -147,6 +154,7 @@ def spills(row: Row) -> bool:
     return bool(row["spill_bytes"])
 
 
+@checked
 def registers(rows: Rows) -> Figure:
     """The rate of multiply-adds over the number of values that a work-item holds at once, with each line's knee.
 
@@ -212,6 +220,7 @@ def _told(rows: list[Row]) -> str:
 # ---------------------------------------------------------------- the activation matrix
 
 
+@checked
 def activation_matrix(rows: Rows) -> Figure:
     """The rate of the activation matrix by shape of work-group, held against 16x16: a line a size and form.
 

@@ -12,6 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from gpuopt import papers
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import section
 from gpuopt.lab.rows.schema import Row, levels, number_of
 from gpuopt.lab.rows.table import quantity, significant
@@ -54,6 +56,7 @@ BLOCKS = {
 # ---------------------------------------------------------------- shapes of work-groups
 
 
+@checked
 def block_dimensions(rows: Rows) -> Figure:
     """A heat map of work-group shapes for each kernel of `BLOCKS` that was measured, each held against its 16x16.
 
@@ -163,12 +166,13 @@ def _heat_map(ax: Axes, name: str, rows: list[Row], refused: set[tuple[int, int]
 # ---------------------------------------------------------------- roofline
 
 
+@checked
 def roofline(rows_of_workload: Rows, ceilings: Mapping[str, Mapping[str, Any]]) -> Figure:
     """GFLOP/s over flop per byte: measured ceilings as roofs, the configurations of one workload as points.
 
     ``ceilings`` maps names to ``{"rate": ..., "unit": ...}``: units of bytes ("GB/s", "TB/s") are slopes, units of
     flop ("GFLOP/s", "TFLOP/s") flat roofs. A point's flop per byte are the compulsory bytes from memory that its
-    kernel declares, so that a slope of a cache may be passed without contradiction. Raises ValueError for a ceiling
+    kernel declares, so that a slope of a cache may be passed without contradiction. Raises ParameterError for a ceiling
     without a rate or with another unit.
     """
     slopes, roofs = _ceilings(ceilings)
@@ -212,9 +216,11 @@ def _ceilings(ceilings: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, floa
         ending = "B/s" if unit.endswith("B/s") else "flop/s"
         prefix = unit[: -len(ending)]
         if not unit.lower().endswith(ending.lower()) or prefix not in scales:
-            raise ValueError(f"ceilings[{name!r}]: unit {unit!r} is neither of bytes nor of flop; give GB/s or GFLOP/s")
+            raise ParameterError(
+                f"ceilings[{name!r}]: unit {unit!r} is neither of bytes nor of flop; give GB/s or GFLOP/s"
+            )
         if rate is None or not float(rate) > 0:
-            raise ValueError(f"ceilings[{name!r}]: rate {rate!r}; give a positive number, or leave the ceiling out")
+            raise ParameterError(f"ceilings[{name!r}]: rate {rate!r}; give a positive number, or leave the ceiling out")
         (slopes if ending == "B/s" else roofs)[name] = float(rate) * scales[prefix]
     return _descending(slopes), _descending(roofs)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.lines import Line2D
 
+from gpuopt.checked import checked
 from gpuopt.lab.device import levels
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.schema import Row
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 # ---------------------------------------------------------------- working sets
 
 
+@checked
 def working_set(rows: Rows) -> Figure:
     """Read rate over working set, a line a variant and width, with the levels found in the best of them.
 
@@ -127,11 +129,14 @@ def _draw_levels(ax: Axes, found: list[levels.Level], sizes: Sequence[int]) -> N
 # ---------------------------------------------------------------- files
 
 
-def save(study: Study, directory: Path) -> list[Path]:
-    """Writes the pictures of a microbenchmark study into ``directory``; returns what was written."""
-    paths = []
+@checked
+def save(study: Study, directory: str | Path) -> list[Path]:
+    """Writes the pictures of a microbenchmark study into ``directory`` (made where missing); returns what was
+    written."""
+    paths, target = [], Path(directory)
+    target.mkdir(parents=True, exist_ok=True)
     for draw in (data_types, working_set, block_dimensions, activation_matrix, cache_types, branches, registers):
-        paths.append(directory / f"{draw.__name__}.png")
+        paths.append(target / f"{draw.__name__}.png")
         draw(study.points).savefig(paths[-1], dpi=150)
     return paths
 

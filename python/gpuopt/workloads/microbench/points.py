@@ -10,6 +10,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt import configuration as tables
 from gpuopt._core import MismatchError, Prepared
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device.bandwidth import clock_step_ns
 from gpuopt.lab.rows.schema import Row
@@ -20,6 +21,7 @@ from gpuopt.problem import work_of
 from gpuopt.workloads.microbench.problem import microbenchmark, plan, release
 
 
+@checked
 @dataclass(frozen=True)
 class Point:
     """One question: a microbenchmark at one size. ``bytes`` is the size of its source, ``width`` the scalars in a line

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import Device, DeviceArray, ParameterError
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, complete
 from gpuopt.problem import BoundPlan, Problem, wants_own_inputs
 from gpuopt.selection import Selector, select
@@ -17,6 +18,7 @@ from gpuopt.workloads.common import memory
 from gpuopt.workloads.microbench import reference as oracle
 
 
+@checked
 def microbenchmark(  # long: its arguments, and every field of a problem, each named once
     configuration: str | Configuration,
     dtype: str | np.dtype[Any] = "float32",

@@ -151,6 +151,8 @@ def points(
         known = {p.name: p.levels for p in row.parameters}
         asked = {k: list(v) if isinstance(v, Sequence) else [v] for k, v in levels.items() if k in known}
         for name, values in asked.items():
+            if not values:
+                raise ParameterError(f"{name}: no level is given; use some of {', '.join(map(str, known[name]))}")
             asked[name] = [value for value in values if value in known[name]]
             if not asked[name]:
                 listed = ", ".join(map(str, known[name]))

@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import OURS, PAPER
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.table import joined
@@ -45,12 +46,13 @@ if TYPE_CHECKING:
 SCALARS = {scalar: (name, np.dtype(scalar).itemsize) for scalar, name in OPENCL_NAMES.items()}
 
 
+@checked
 def data_types(rows: Rows) -> Figure:
     """Copy bandwidth by data type: over the element's size on the left, each slow type beside its mend on the right.
 
     Takes rows of the family `copy`. A dot is `copy` with the fewest elements a work-item that were measured, as the
     paper's kernel; the best of all copies is the ceiling. Mends are `copy_packed` for scalars below 4 bytes and
-    `copy_staged` for structs. Raises ValueError for rows of several devices, as every picture here.
+    `copy_staged` for structs. Raises ParameterError for rows of several devices, as every picture here.
     """
     good, failed = measured_points(rows_of_families(rows, {"copy"}))
     largest = max(map(working_set_bytes, good), default=0)

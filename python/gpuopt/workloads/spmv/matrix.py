@@ -12,6 +12,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, UnsupportedError
 from gpuopt.arrays import Array
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
@@ -27,6 +28,7 @@ def _is_scipy_dia(matrix: object) -> bool:
     return getattr(matrix, "format", None) == "dia" and hasattr(matrix, "offsets")
 
 
+@checked
 class DiaMatrix:
     """A sparse matrix stored by diagonals (DIA) in device memory; ``M @ x`` multiplies on the device.
 
@@ -165,13 +167,13 @@ class DiaMatrix:
         variant: str | Configuration | None,
         columns: bool,
         make: Callable[[Configuration], Made],
-        stacklevel: int = 4,
+        stacklevel: int = 7,
     ) -> Made:
         """Return ``make(configuration)`` for the configuration that ``variant=`` means.
 
         Where a tuned record chose the configuration and it cannot run with this matrix, for example because of too many
         bands of diagonals, a warning is given and the variant ``interior``, which takes any matrix, is used instead.
-        ``stacklevel`` is the user's line as seen from here.
+        ``stacklevel`` is the user's line as seen from here, with the frames that check arguments.
         """
         configuration = self.resolve(variant, columns)
         try:
@@ -229,7 +231,7 @@ class DiaMatrix:
                     self._products = {**dict(list(self._products.items())[1 - KEPT_PRODUCTS :]), key: found}
             return found
 
-        planned = self.planned(variant, columns > 1, product, stacklevel=5)
+        planned = self.planned(variant, columns > 1, product, stacklevel=8)
         result: np.ndarray = planned.multiply(self._handle, x, y, out)
         return result
 

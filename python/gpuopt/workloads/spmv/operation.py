@@ -7,11 +7,13 @@ from typing import Any
 from gpuopt import _core
 from gpuopt._core import DeviceArray, Prepared
 from gpuopt.arrays import Array
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.selection import Selector
 from gpuopt.workloads.spmv.matrix import DiaMatrix, as_matrix
 
 
+@checked
 def spmv(
     A: Any,
     x: Array,
@@ -79,4 +81,4 @@ def prepare_spmv(
         name, parameters = configuration.variant, configuration.parameters
         return _core.prepare_spmv(A._handle, x, y, float(alpha), float(beta), out, name, parameters)
 
-    return A.planned(variant, len(x.shape) == 2 and x.shape[1] > 1, plan, stacklevel=3)
+    return A.planned(variant, len(x.shape) == 2 and x.shape[1] > 1, plan, stacklevel=4)

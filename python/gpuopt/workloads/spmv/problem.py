@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuopt._core import ArrayError, Device, ParameterError, empty
+from gpuopt._core import ArrayError, Device, ParameterError
 from gpuopt.arrays import to_device
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
-from gpuopt.problem import BoundPlan, Problem
+from gpuopt.problem import BoundPlan, Problem, guarded_output
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory
 from gpuopt.workloads.common.on_devices import OnDevices
 from gpuopt.workloads.common.values import real_dtype, uniform
-from gpuopt.workloads.spmv import affinity, operation
+from gpuopt.workloads.spmv import affinity, operation, photographs
 from gpuopt.workloads.spmv import reference as oracle
 from gpuopt.workloads.spmv.matrix import DiaMatrix
 from gpuopt.workloads.spmv.peers import peers
@@ -31,9 +32,12 @@ if TYPE_CHECKING:
     from gpuopt.workloads.spmv.matrix import DiaMatrix
 
 _STENCILS = {3: 1, 5: 2, 7: 3, 9: 2, 27: 3}  # points: dimensions
+# Beside each problem, grids whose rows leave 7 of 64, and 48 x 48; a group of rows inside, and none; few diagonals.
+AWKWARD = ((17, 23, 5), (17, 87, 5), (48, 48, 5), (23, 81, 1))  # width, height, radius
 _FLOPS_COUNTED = "2 an entry of the diagonals inside the matrix, zeros at the grid's sides included"
 
 
+@checked
 def spmv_image_affinity(
     image: str | Path | np.ndarray = "camera",
     radius: int = 5,
@@ -46,13 +50,14 @@ def spmv_image_affinity(
     """Return the product with the normalised Laplacian of a photograph, whose pixels have a weight with all neighbours
     within ``radius`` pixels.
 
-    ``image`` is the name of a picture in scikit-image, a picture file, or a grey array (height, width). A Gaussian of
-    ``smoothing`` pixels is applied before boundaries are searched. x is uniform in [-1, 1), drawn from ``seed``. The
-    image is halved until the problem fits half of the free memory, or ``max_bytes``; ``notes`` then says so. ``inputs``
-    holds A, x, the grey image and the degrees. Needs the extra ``lab``. Raises ArrayError, ParameterError.
+    ``image`` is the name of a picture in scikit-image, a picture file (PNG, JPEG, TIFF, BMP, GIF, PPM or WebP, of at
+    most 40 million pixels), or a grey array (height, width). A Gaussian of ``smoothing`` pixels is applied before
+    boundaries are searched. x is uniform in [-1, 1), drawn from ``seed``. The image is halved until the problem fits
+    half of the free memory, or ``max_bytes``; ``notes`` then says so. ``inputs`` holds A, x, the grey image and the
+    degrees. Needs the extra ``lab``. Raises ArrayError, ParameterError.
     """
     kind, chosen = real_dtype(dtype), _device(device)
-    name, grey = _read_image(image)
+    name, grey = ("array", image) if isinstance(image, np.ndarray) else photographs.read(image)
     if grey.ndim != 2 or grey.size == 0:
         raise ArrayError(f"image: its shape is {grey.shape}; give a grey image (height, width)")
     steps = oracle.disk_steps(radius)
@@ -63,7 +68,7 @@ def spmv_image_affinity(
         chosen,
         max_bytes,
     )
-    grey = grey.astype(np.float64)
+    grey = grey.astype(np.float64, copy=grey is image)  # what was read from a file is nobody else's
     while grey.shape != (height, width):
         grey = _halved(grey)
     weights, degrees = affinity.affinity_matrix(grey, radius, smoothing=smoothing, dtype=kind)
@@ -83,6 +88,7 @@ def spmv_image_affinity(
     )
 
 
+@checked
 def spmv_stencil(
     shape: Sequence[int],
     points: int = 5,
@@ -121,6 +127,7 @@ def spmv_stencil(
     )
 
 
+@checked
 def spmv_grid(
     width: int,
     height: int,
@@ -235,20 +242,25 @@ def problem_of(
     seed: int,
     notes: list[str],
     inputs: dict[str, Any],
+    whole: bool = False,
 ) -> Problem:
+    """The product with a matrix. ``whole``: its entries are whole numbers from -8 to 8, as x then is, and fp32 or fp64
+    is allowed no error."""
     rows, cols = matrix.shape
     dtype = matrix.data.dtype
     # Another seed, so that x does not repeat the first numbers of a random matrix.
     x = uniform(np.random.default_rng([seed, 1]), (cols,), dtype)
+    if whole:
+        x = np.rint(8 * x)
     stored = matrix.data, matrix.offsets, matrix.shape
     diags = len(matrix.offsets)
     nnz_range = oracle.dia_range_count(matrix.offsets, matrix.shape)
-    tolerance = oracle.tolerance(oracle.dia_abs_sum(*stored, x), diags, dtype)
+    tolerance = np.zeros(rows) if whole else oracle.tolerance(oracle.dia_abs_sum(*stored, x), diags, dtype)
     held = OnDevices(lambda device: (DiaMatrix(matrix, device=device), to_device(x, device)))
 
     def prepare(configuration: Configuration, device: Device) -> BoundPlan:
         on_device, operand = held(device)
-        out = empty((rows,), dtype, device, guarded=True)
+        out = guarded_output((rows,), dtype, device)
         return BoundPlan(operation.prepare_spmv(on_device, operand, out, configuration), out)
 
     def upload_and_multiply(device: Device) -> Callable[[], np.ndarray]:
@@ -279,7 +291,18 @@ def problem_of(
         tolerance_of=_Tolerance(matrix, x, tolerance),
         calls={"gpuopt.spmv(A, x)": upload_and_multiply, "M @ x": multiply},
         input_properties={"columns": False, "stored": None},
+        awkward=functools.cache(lambda: [exact(*sizes, dtype) for sizes in AWKWARD]),
     )
+
+
+def exact(width: int, height: int, radius: int, dtype: np.dtype[Any]) -> Problem:
+    """Return the problem of a symmetric grid of whole numbers from -8 to 8, whose sums are exact in any order."""
+    steps = oracle.disk_steps(radius)
+    matrix = _grid_matrix((width, height), steps, None, dtype, np.random.default_rng([width, height]))
+    np.rint(8 * matrix.data, out=matrix.data)
+    _mirror(matrix)
+    name, neighbours = f"grid_{width}x{height}_r{radius}_whole_numbers", oracle.neighbour_count(steps, (width, height))
+    return problem_of(name, matrix, {"width": width, "height": height}, neighbours, 0, [], {}, whole=True)
 
 
 class _Tolerance:
@@ -311,39 +334,15 @@ def _needs(extents: tuple[int, ...], diags: int, dtype: np.dtype[Any]) -> memory
     return memory.Needs(host=matrix + 12 * 8 * rows, device=2 * matrix + 8 * rows * dtype.itemsize, largest=matrix)
 
 
-def _read_image(image: str | Path | np.ndarray) -> tuple[str, np.ndarray]:
-    if isinstance(image, np.ndarray):
-        return "array", image
-    import skimage.color
-    import skimage.data
-    from PIL import Image
-
-    # Read as files, since functions of skimage.data may download a picture that is missing.
-    bundled = {
-        path.stem: path
-        for path in sorted(Path(skimage.data.__file__).parent.iterdir())
-        if path.suffix in (".png", ".jpg")
-    }
-    path = bundled.get(str(image), Path(image))
-    if not path.is_file():
-        raise ParameterError(f"image: {str(image)!r} is not a file; give one, or one of {', '.join(bundled)}")
-    try:
-        with Image.open(path) as picture:
-            if picture.mode in ("1", "L", "I", "I;16", "F"):
-                return path.stem, np.asarray(picture)
-            return path.stem, skimage.color.rgb2gray(np.asarray(picture.convert("RGB")))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise ArrayError(f"image: {path} cannot be read as a picture ({error}); convert it to PNG") from error
-
-
 def _halved(image: np.ndarray) -> np.ndarray:
     """Return the means of 2 x 2 pixels. The last row or column of an odd number is left out; an axis of one pixel
     stays."""
     for axis in (0, 1):
-        length = image.shape[axis]
-        if length > 1:
-            first, second = (np.take(image, range(k, length // 2 * 2, 2), axis=axis) for k in (0, 1))
-            image = (first + second) / 2
+        pairs = image.shape[axis] // 2 * 2
+        if pairs:
+            first, second = (slice(k, pairs, 2) if axis == 0 else (slice(None), slice(k, pairs, 2)) for k in (0, 1))
+            image = image[first] + image[second]
+            image /= 2  # in place: a photograph of the largest size takes gigabytes else
     return image
 
 

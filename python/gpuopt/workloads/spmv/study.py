@@ -36,8 +36,10 @@ def _cut(problem: Problem, device: Device, directory: Path) -> list[Path]:
     image, degrees = problem.inputs["image"], problem.inputs["degrees"]
     operator = DiaMatrix(problem.inputs["A"], device=device).linear_operator()
     found = segmentation.smallest_eigenvectors(operator, 5, degrees, image.shape)
+    from gpuopt.lab.show.style import save_whole  # matplotlib, where pictures are drawn
+
     path = directory / "cut.png"
-    segmentation.plot_cut(image, found, name=problem.name, device=device.name).savefig(path, dpi=130)
+    save_whole(segmentation.plot_cut(image, found, name=problem.name, device=device.name), path, dpi=130)
     return [path]
 
 

@@ -7,11 +7,13 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import DeviceArray, Prepared
 from gpuopt.arrays import Array
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
 
 
+@checked
 def tmv(
     A: np.ndarray | DeviceArray,
     v: Array,

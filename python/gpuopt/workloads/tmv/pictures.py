@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuopt import papers
+from gpuopt._core import ParameterError
 from gpuopt.lab.rows.groups import PAPER, Group
 from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def bandwidths(study: StudyRows) -> Figure:
     """The transposed product's rate of reading A over its bytes, a line a step, a variant of ours, a call or a peer,
-    under the read bandwidth measured beside them. Raises ValueError for rows of several devices."""
+    under the read bandwidth measured beside them. Raises ParameterError for rows of several devices."""
     groups = by_size(study)
     figure, part = captioned_picture(
         f"{called('tmv')}: bandwidth over sizes",
@@ -51,8 +52,8 @@ def bandwidths(study: StudyRows) -> Figure:
 
 
 def speedups(study: StudyRows) -> Figure:
-    """What each step gains over the naive one, over the bytes of the product, with 95 % intervals. Raises ValueError
-    for rows of several devices, and where the naive step did not run."""
+    """What each step gains over the naive one, over the bytes of the product, with 95 % intervals. Raises
+    ParameterError for rows of several devices, and where the naive step did not run."""
     groups = by_size(study)
     base, *steps = papers.load("tmv").steps
     figure, part = captioned_picture(
@@ -75,7 +76,7 @@ def speedups(study: StudyRows) -> Figure:
                     points.append((footprint_mb(group, gain.row) * APART**number, mid, low, high))
         draw_line(ax, Line(step_name("tmv", step.preset), points, PAPER), number, 1.0)
     if not ax.containers:
-        raise ValueError("study: the naive step did not run beside others; sweep it with variants='all'")
+        raise ParameterError("study: the naive step did not run beside others; sweep it with variants='all'")
     ax.axhline(1, color=INK, linewidth=1, zorder=1)
     ax.set_xscale("log")
     ax.set_yscale("log")

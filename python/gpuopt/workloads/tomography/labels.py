@@ -16,10 +16,11 @@ def _step(preset: str) -> str:
 
 
 def _subject(problem: str, sizes: Mapping[str, int]) -> str:
-    """`I1, 63 x 100 x 100 voxels, 792 views`; the weight, where there is one."""
+    """`I1, 63 x 100 x 100 voxels, 792 views`; the weight, where there is one, or the operation along rays."""
     name, *more = problem.split("_")
     voxels = " x ".join(str(sizes[axis]) for axis in "zyx" if axis in sizes)
-    weights = [f"{word} weights" for word in more if not word.endswith("views")]
+    rays = {"rays-forward": "projection along rays", "rays-adjoint": "adjoint along rays"}
+    weights = [rays.get(word, f"{word} weights") for word in more if not word.endswith("views")]
     return ", ".join([name, f"{voxels} voxels", f"{sizes.get('views', 0):,} views", *weights])
 
 

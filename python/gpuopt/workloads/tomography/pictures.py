@@ -61,7 +61,7 @@ def save(study: Study, directory: str | Path, device: Device | None = None) -> l
 
 def rates(study: Study) -> Figure:
     """A panel for each case: voxel updates a second with their 95 % intervals and the ceilings that bound them; beside
-    them the gain over the naive step, here and in the paper. Raises ValueError for rows of several devices."""
+    them the gain over the naive step, here and in the paper. Raises ParameterError for rows of several devices."""
     groups = by_size(study)
     shown = [(group, _bars(group)) for group in groups]
     heights = [0.75 + BAR_INCHES * len(bars) for _, bars in shown]

@@ -3,6 +3,7 @@ the volume."""
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -12,9 +13,10 @@ from functools import partial
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, ParameterError, empty
+from gpuopt._core import Device, ParameterError
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
-from gpuopt.problem import BoundPlan, Problem
+from gpuopt.problem import BoundPlan, Problem, guarded_output
 from gpuopt.selection import Selector, select
 from gpuopt.tomo import Geometry, Volume, back_project, circular, helical, on_device, parallel2d
 from gpuopt.workloads.common import memory, rounding
@@ -27,6 +29,7 @@ FAMILY = on_device.FAMILY
 CHECKED = 2000  # At most so many voxels are held against the reference.
 TEXTURE_STEP = 1 / 256  # A texture unit rounds places between pixels to multiples of this.
 PLACE_ROUNDINGS = 8  # A place on the detector may be off by so many roundings of its longer side, in fp32.
+SEEN_ROUNDINGS = 14  # A sum of ones over a few views, times their weights, is off by so many roundings at most.
 _BLOCK = 1 << 22  # So many random numbers are drawn; longer data repeat them.
 
 
@@ -68,6 +71,7 @@ def cube(n: int, views: int = 496, rows: int = 960, columns: int = 1248) -> Case
     return Case(f"cube{n}", (n, n, n), views, (rows, columns), False)
 
 
+@checked
 def back_projection(
     case: str | Case = "I1",
     weight: str = "none",
@@ -87,10 +91,19 @@ def back_projection(
     the problem fits half of the free memory, those of any cube with ``max_bytes`` until it fits that; ``notes`` says
     so. Raises ParameterError, also for counts that do not fit, before any data are made.
     """
+    name, geometry, volume, notes = scan_of(case, device, max_bytes)
+    return of_scan(name, geometry, volume, weight, seed, notes)
+
+
+def scan_of(
+    case: str | Case, device: Selector = None, max_bytes: int | None = None
+) -> tuple[str, Geometry, Volume, list[str]]:
+    """Return the name, scan and volume of a case that fits the memory, and notes; arguments as of
+    :func:`back_projection`."""
     chosen = None if device is None else select(device)
     if case == "slice":
         # Where scikit-image's iradon has its pixels.
-        return of_scan("slice", parallel2d(180, 363), Volume((256, 256), 1.0, -0.5), weight, seed)
+        return "slice", parallel2d(180, 363), Volume((256, 256), 1.0, -0.5), []
     given, notes = _case(case, chosen) if isinstance(case, str) else (case, [])
     if given.arc:
         notes = [*notes, ASSUMED]
@@ -102,26 +115,30 @@ def back_projection(
         fitted, notes = memory.fit(counts, _needs, _halved, chosen, max_bytes, argument)
         if fitted != counts:
             given = cube(*fitted)
-    geometry, volume = given.scan()
-    return of_scan(given.name, geometry, volume, weight, seed, notes)
+    return given.name, *given.scan(), notes
 
 
-def of_scan(
+def of_scan(  # long: the plan, its reference and what makes it awkward share the geometry
     name: str,
     geometry: Geometry,
     volume: Volume,
     weight: str = "none",
     seed: int = 0,
     notes: Sequence[str] = (),
+    most: int = CHECKED,
+    ones: bool = False,
 ) -> Problem:
-    """Return the back projection of any scan. Raises ParameterError where scan and volume do not belong together."""
+    """Return the back projection of any scan, of which ``most`` voxels at most are held against the reference; with
+    ``ones``, of ones, for voxels that all views see. Raises ParameterError where scan and volume do not belong
+    together."""
     geometry.check(volume)
     if weight not in oracle.WEIGHTS:
         raise ParameterError(f"weight: {weight!r} is not known; give one of {', '.join(map(repr, oracle.WEIGHTS))}")
     random = np.random.default_rng(seed)
     pixels = math.prod(geometry.shape)
-    projections = np.resize(random.random(min(pixels, _BLOCK), dtype=np.float32), geometry.shape)
-    checked = _spread(volume.size, random)
+    drawn = np.ones(1, np.float32) if ones else random.random(min(pixels, _BLOCK), dtype=np.float32)
+    projections = np.resize(drawn, geometry.shape)
+    checked = spread(volume.size, most, random)
     detector = (geometry.detector.rows, geometry.detector.columns)
     scan, grid = reference_inputs(geometry, volume)
     points = grid.centres(checked)
@@ -133,6 +150,8 @@ def of_scan(
 
     def tolerance(configuration: Configuration) -> np.ndarray:
         """Neighbouring pixels differ by up to 1: an error of the place along u or v changes a value by as much."""
+        if ones:
+            return np.asarray(weights * SEEN_ROUNDINGS * rounding.unit_roundoff("float32"))
         texture = TEXTURE_STEP / 2 if configuration.variant == "image" else 0.0
         return np.asarray(weights * (2 * (off + texture) + rounded))
 
@@ -161,7 +180,26 @@ def of_scan(
         calls=_calls(projections, geometry, volume, weight) if known["equiangular"] else {},
         family=FAMILY,
         peers=peers,
+        awkward=functools.cache(lambda: awkward(geometry, weight)),
     )
+
+
+def awkward(geometry: Geometry, weight: str) -> list[Problem]:
+    """Return small problems of a scan's kind: nothing that groups or vectors divide, with voxels that the detector does
+    not see; the same of ones, all seen, where an error of the sum shows; and 48 x 48 voxels."""
+    scans: list[tuple[Geometry, Volume]]
+    inside: tuple[Geometry, Volume]
+    if geometry.dimensions == 2:
+        scans = [(parallel2d(7, 71), Volume((71, 39))), (parallel2d(3, 99), Volume((48, 48)))]
+        inside = parallel2d(7, 71), Volume((23, 39), 1.0)
+    else:
+        arc = geometry.radius is not None
+        case = Case("awkward", (39, 13, 71), 7, (23, 71), arc, turns=1.3)
+        scans = [case.scan(), replace(case, shape=(3, 48, 48), views=3).scan()]
+        inside = replace(case, det=(64, 71)).scan()[0], Volume((7, 13, 23), 0.2)
+    every = max(volume.size for _, volume in scans)
+    made = [of_scan(f"awkward{number}", *scan, weight, number, most=every) for number, scan in enumerate(scans)]
+    return [*made, of_scan("awkward_ones", *inside, weight, ones=True)]
 
 
 def _calls(
@@ -183,7 +221,7 @@ def _prepare(
     held = OnDevices(lambda device: _core.to_device(projections, device))
 
     def prepare(configuration: Configuration, device: Device) -> BoundPlan:
-        out = empty((volume.size,), np.dtype(np.float32), device, guarded=True)
+        out = guarded_output((volume.size,), np.dtype(np.float32), device)
         return BoundPlan(on_device.plan_back_projection(scan, held(device), out, *weighted, False, configuration), out)
 
     return prepare
@@ -225,11 +263,12 @@ def _needed(volume: int, views: int, rows: int, columns: int) -> memory.Needs:
     return memory.Needs(host=host, device=3 * pixels + 6 * voxels, largest=largest)
 
 
-def _spread(count: int, random: np.random.Generator) -> np.ndarray:
-    """Indices of voxels: one drawn at random from each of CHECKED equal ranges, with the first and the last voxel."""
-    if count <= CHECKED:
+def spread(count: int, most: int, random: np.random.Generator) -> np.ndarray:
+    """Indices below ``count``: one drawn at random from each of ``most`` equal ranges, with the first and the last; all
+    where they are no more."""
+    if count <= most:
         return np.arange(count)
-    places = ((np.arange(CHECKED) + random.random(CHECKED)) * count / CHECKED).astype(np.int64)
+    places = ((np.arange(most) + random.random(most)) * count / most).astype(np.int64)
     places = np.minimum(places, count - 1)
     places[0], places[-1] = 0, count - 1
     return places

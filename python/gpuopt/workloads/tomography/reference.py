@@ -89,9 +89,14 @@ def _on_cylinder(
 
 def pixels(scan: Scan, view: int) -> Float64Array:
     """The centres of a view's pixels, (rows, columns, 3)."""
+    return pixels_at(scan, view, np.arange(scan.rows)[:, np.newaxis], np.arange(scan.columns))
+
+
+def pixels_at(scan: Scan, view: int, row: ArrayLike, column: ArrayLike) -> Float64Array:
+    """The centres of some pixels, (..., 3), by their indices, which are broadcast."""
     u, v = scan.u[view], scan.v[view]
-    j = np.arange(scan.columns)[:, np.newaxis] - (scan.columns - 1) / 2
-    i = np.arange(scan.rows)[:, np.newaxis, np.newaxis] - (scan.rows - 1) / 2
+    j = np.asarray(column)[..., np.newaxis] - (scan.columns - 1) / 2
+    i = np.asarray(row)[..., np.newaxis] - (scan.rows - 1) / 2
     if scan.radius is None:
         return scan.centre[view] + j * u + i * v
     du = np.linalg.norm(u)
@@ -102,9 +107,11 @@ def pixels(scan: Scan, view: int) -> Float64Array:
     return scan.centre[view] + arc + i * v
 
 
-def rays(scan: Scan, view: int) -> tuple[Float64Array, Float64Array]:
-    """A point on each pixel's ray, and its direction of length 1, from the source to the pixel; both (pixels, 3)."""
-    ends = pixels(scan, view).reshape(-1, 3)
+def rays(scan: Scan, view: int, only: NDArray[np.intp] | None = None) -> tuple[Float64Array, Float64Array]:
+    """A point on each pixel's ray, and its direction of length 1, from the source to the pixel; both (pixels, 3).
+    ``only``: of these pixels, by flat index."""
+    index = np.arange(scan.rows * scan.columns) if only is None else only
+    ends = pixels_at(scan, view, *np.divmod(index, scan.columns))
     source = np.broadcast_to(scan.source[view], ends.shape)
     start, direction = (ends, source) if scan.parallel else (source, ends - source)
     return start, direction / np.linalg.norm(direction, axis=1, keepdims=True)
@@ -178,6 +185,17 @@ def joseph(scan: Scan, grid: Grid, image: ArrayLike) -> Float64Array:
     return projections.reshape(scan.shape)
 
 
+def joseph_at(scan: Scan, grid: Grid, image: np.ndarray, where: NDArray[np.intp]) -> Float64Array:
+    """The same for some pixels, by flat index over all views, from an image of any real dtype."""
+    voxels, of_view = image.reshape(-1), where // (scan.rows * scan.columns)
+    found = np.zeros(len(where))
+    for view in np.unique(of_view):
+        mine = np.flatnonzero(of_view == view)
+        for ray, voxel, weight in _samples(scan, grid, int(view), where[mine] % (scan.rows * scan.columns)):
+            found[mine[ray]] += weight * voxels[voxel].astype(np.float64)
+    return found
+
+
 def joseph_adjoint(scan: Scan, grid: Grid, projections: ArrayLike) -> Float64Array:
     """The transpose of :func:`joseph`: the same weights, from the rays back to the voxels."""
     p = _reshaped("projections", projections, scan.shape, (scan.views, -1))
@@ -188,6 +206,39 @@ def joseph_adjoint(scan: Scan, grid: Grid, projections: ArrayLike) -> Float64Arr
     return image.reshape(grid.shape)
 
 
+def joseph_adjoint_at(
+    scan: Scan, grid: Grid, projections: np.ndarray, where: NDArray[np.intp]
+) -> tuple[Float64Array, Float64Array]:
+    """The same for some voxels, by flat index; and for each the sum of the magnitudes of all rays that pass within a
+    voxel of it, times their length from plane to plane: what an error of a place counts for. The rays of a voxel are
+    found in the box around its neighbours on the detector."""
+    counts, sizes, middle = grid.along_xyz()
+    index = np.stack([where % counts[0], where // counts[0] % counts[1], where // (counts[0] * counts[1])], axis=1)
+    corners = np.array(np.meshgrid(*([-1.01, 1.01] if n > 1 or axis < 2 else [0.0] for axis, n in enumerate(counts))))
+    around = (corners.reshape(3, -1).T + (index - (np.array(counts) - 1) / 2)[:, np.newaxis]) * sizes + middle
+    found, near = np.zeros(len(where)), np.zeros(len(where))
+    for view in range(scan.views):
+        at = project(scan, view, around)
+        low = [np.floor(place.min(axis=1)).astype(int) - 1 for place in (at.row, at.column)]
+        high = [np.ceil(place.max(axis=1)).astype(int) + 1 for place in (at.row, at.column)]
+        box = [np.arange(int((high[axis] - low[axis]).max()) + 1) for axis in (0, 1)]
+        row = low[0][:, np.newaxis, np.newaxis] + box[0][:, np.newaxis]
+        column = low[1][:, np.newaxis, np.newaxis] + box[1]
+        seen = (row >= 0) & (row < scan.rows) & (column >= 0) & (column < scan.columns)
+        voxel, pixel = np.nonzero(seen)[0], (row * scan.columns + column)[seen]
+        start, direction = rays(scan, view, pixel)
+        start, slope = (start - middle) / sizes + (np.array(counts) - 1) / 2, direction / sizes
+        main = _main_axes(slope)[:, np.newaxis]
+        ahead = np.take_along_axis(slope, main, axis=1)
+        length = (np.take_along_axis(index[voxel], main, axis=1) - np.take_along_axis(start, main, axis=1)) / ahead
+        apart = np.abs(start + length * slope - index[voxel])
+        np.put_along_axis(apart, main, 0.0, axis=1)
+        value = projections.reshape(scan.views, -1)[view, pixel].astype(np.float64) / np.abs(ahead[:, 0])
+        np.add.at(found, voxel, value * np.prod(np.maximum(1 - apart, 0.0), axis=1))
+        np.add.at(near, voxel, np.abs(value) * (apart < 1.001).all(axis=1))
+    return found, near
+
+
 def joseph_rows(scan: Scan, grid: Grid, view: int) -> Float64Array:
     """The rows (pixels, voxels) of the matrix of :func:`joseph` that belong to a view; for small scans."""
     matrix = np.zeros((scan.rows * scan.columns, int(np.prod(grid.shape))))
@@ -196,18 +247,26 @@ def joseph_rows(scan: Scan, grid: Grid, view: int) -> Float64Array:
     return matrix
 
 
-def _samples(scan: Scan, grid: Grid, view: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Float64Array]]:
-    """All that a view's rays read, a plane of voxels and one of the four voxels around the rays at a time: rays and
-    voxels by flat index, and the weights in mm."""
-    counts, sizes, middle = grid.along_xyz()
-    start, direction = rays(scan, view)
-    # In voxels, from the centre of the first one: a ray is at start + length * slope, its length in mm.
-    start = (start - middle) / sizes + (np.array(counts) - 1) / 2
-    slope = direction / sizes
+def _main_axes(slope: Float64Array) -> NDArray[np.intp]:
+    """Of directions in voxels, (rays, 3), the axis along which each passes most."""
     steep_x, steep_y, steep_z = np.abs(slope).T
     x_first = steep_x >= (1 - EQUAL) * np.maximum(steep_y, steep_z)
     y_first = steep_y >= (1 - EQUAL) * steep_z
-    main = np.where(x_first, 0, np.where(y_first, 1, 2))
+    return np.where(x_first, 0, np.where(y_first, 1, 2))
+
+
+def _samples(
+    scan: Scan, grid: Grid, view: int, only: NDArray[np.intp] | None = None
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Float64Array]]:
+    """All that a view's rays read, or those of ``only`` some pixels, a plane of voxels and one of the four voxels
+    around the rays at a time: rays (those of ``only`` by their place there) and voxels by flat index, and the weights
+    in mm."""
+    counts, sizes, middle = grid.along_xyz()
+    start, direction = rays(scan, view, only)
+    # In voxels, from the centre of the first one: a ray is at start + length * slope, its length in mm.
+    start = (start - middle) / sizes + (np.array(counts) - 1) / 2
+    slope = direction / sizes
+    main = _main_axes(slope)
     for axis in range(3):
         ray = np.flatnonzero(main == axis)
         step = 1 / np.abs(slope[ray, axis])

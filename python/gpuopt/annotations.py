@@ -1,0 +1,246 @@
+"""What annotations allow: for each a test of values, and words for messages."""
+
+from __future__ import annotations
+
+import collections.abc
+import math
+import os
+import types
+import typing
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from gpuopt._core import DeviceArray
+
+Test = Callable[[Any], bool]
+
+LARGEST = 2**63  # whole numbers lie below it: sizes, seeds and indices are 64 bits wide
+ELEMENTS = 1000  # of a list that are looked at
+NUMERIC, REAL = "biufc", "biuf"  # kinds of dtypes that are numbers
+
+
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """What a union is of; of another annotation itself."""
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
+def words(hint: Any) -> str:
+    """What an annotation allows, as a message says it: ``a number or None``."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType) and hint not in (ArrayLike, DTypeLike):
+        parts = list(dict.fromkeys(words(one) for one in typing.get_args(hint)))
+        return " or ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    known = {bool: "True or False", int: "a whole number", float: "a number", str: "a text", type(None): "None"}
+    if hint in (ArrayLike, np.ndarray):
+        return "an array"
+    if hint is DTypeLike:
+        return "a dtype"
+    if isinstance(hint, typing.Hashable) and hint in known:
+        return known[hint]
+    origin = typing.get_origin(hint)
+    if origin is typing.Literal:
+        return " or ".join(map(repr, typing.get_args(hint)))
+    if origin is tuple and typing.get_args(hint)[-1:] != (...,):
+        return f"({', '.join(words(one) for one in typing.get_args(hint))})"
+    if origin in (collections.abc.Sequence, collections.abc.Iterable, list) and typing.get_args(hint):
+        return f"a list of {words(typing.get_args(hint)[0]).removeprefix('a ')}"
+    if origin is collections.abc.Callable:
+        return "a function"
+    if isinstance(hint, TypeVar):
+        return " or ".join(words(one) for one in hint.__constraints__)
+    return f"a {getattr(origin or hint, '__name__', None) or hint}"
+
+
+def is_of_arrays(hint: Any) -> bool:
+    """Whether an annotation is of arrays."""
+    if isinstance(hint, TypeVar):
+        return any(map(is_of_arrays, hint.__constraints__))
+    if hint is ArrayLike or np.ndarray in (hint, typing.get_origin(hint)) or hint is DeviceArray:
+        return True
+    unions = (typing.Union, types.UnionType)
+    return hint is not DTypeLike and typing.get_origin(hint) in unions and any(map(is_of_arrays, typing.get_args(hint)))
+
+
+# ---------------------------------------------------------------- a test for each annotation
+
+
+def test_of(hint: Any) -> Test:
+    """A function that says whether a value is what an annotation allows."""
+    test = _test_of(hint)
+    return lambda value: (type(value) is np.ndarray or not is_masked(value)) and test(value)
+
+
+def _test_of(hint: Any) -> Test:
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hint is ArrayLike:
+        return _array_like
+    if hint is DTypeLike or np.dtype in (hint, origin):
+        return _dtype
+    if origin in (typing.Union, types.UnionType):
+        return _union(inner)
+    if hint in (bool, int, float, str, None, type(None)):
+        return _PLAIN[hint]
+    if isinstance(hint, TypeVar):
+        return _union(hint.__constraints__) if hint.__constraints__ else _anything
+    if origin is typing.Literal:
+        return lambda value: isinstance(value, str | int | None) and value in inner
+    if typing.is_typeddict(hint):
+        return lambda value: isinstance(value, collections.abc.Mapping)
+    if np.ndarray in (hint, origin):
+        return _numbers
+    if isinstance(origin, type):
+        return _container(origin, inner)
+    if hint in (Any, object) or not isinstance(hint, type):
+        return _anything
+    if getattr(hint, "_is_protocol", False):
+        wanted = [name for name in vars(hint) if not name.startswith("_")]
+        return lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in wanted)
+    return _folder if issubclass(hint, os.PathLike) else lambda value: isinstance(value, hint)
+
+
+def _union(hints: tuple[Any, ...]) -> Test:
+    if any(np.dtype in (hint, typing.get_origin(hint)) for hint in hints):  # a text is a dtype's name there
+        return _dtype
+    tests = [_test_of(hint) for hint in hints]
+    if _folder in tests:  # a text is a path there
+        tests = [_path if test in (is_text, _folder) else test for test in tests]
+
+    def one_of(value: Any) -> bool:
+        for test in tests:  # noqa: SIM110  # any() of a generator takes thrice the time
+            if test(value):
+                return True
+        return False
+
+    return one_of
+
+
+def _container(origin: Any, inner: tuple[Any, ...]) -> Test:
+    abc = collections.abc
+    if issubclass(origin, os.PathLike):
+        return _folder
+    if origin is abc.Callable:
+        return callable
+    if issubclass(origin, abc.Mapping):
+        key, test = map(_test_of, inner)
+        return lambda value: isinstance(value, abc.Mapping) and all(key(k) and test(v) for k, v in value.items())
+    if issubclass(origin, tuple):
+        if inner[-1:] == (...,):
+            return _elements(abc.Sequence, inner[0])
+        each = [_test_of(one) for one in inner]
+        return lambda value: (
+            isinstance(value, tuple | list)
+            and len(value) == len(each)
+            and all(test(one) for test, one in zip(each, value, strict=True))
+        )
+    if origin in (abc.Sequence, abc.Iterable, list):
+        return _elements(origin, inner[0])
+    return lambda value: isinstance(value, origin)
+
+
+def _elements(origin: type, inner: Any) -> Test:
+    test, abc = _test_of(inner), collections.abc
+
+    def holds(value: Any) -> bool:
+        if isinstance(value, np.ndarray):
+            return inner in (int, float, Any) and value.ndim > 0 and all(test(one) for one in value[:ELEMENTS].tolist())
+        if isinstance(value, str | bytes | bytearray | memoryview | abc.Mapping) or not isinstance(value, origin):
+            return False
+        looked_at = value[:ELEMENTS] if isinstance(value, abc.Sequence) else ()
+        return all(not is_masked(one) and test(one) for one in looked_at)
+
+    return holds
+
+
+def _anything(value: Any) -> bool:
+    return not isinstance(value, tuple | list) or not any(is_masked(one) for one in value[:ELEMENTS])
+
+
+def is_masked(value: Any) -> bool:
+    """Whether its mask would be ignored."""
+    return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
+
+
+def _flag(value: Any) -> bool:
+    return value is True or value is False or isinstance(value, np.bool_)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number of 64 bits, and no flag."""
+    return is_integral(value) and -LARGEST <= int(value) < LARGEST
+
+
+def is_seed(value: Any) -> bool:
+    """Whether NumPy's generators take it."""
+    return is_whole(value) and value >= 0
+
+
+def is_integral(value: Any) -> bool:
+    """Whether it is a whole number of any size, and no flag."""
+    return isinstance(value, Integral) and value is not True and value is not False
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a real number that float64 holds, NaN and infinity included, and no flag."""
+    if type(value) is float:
+        return True
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(float(value)) or not np.isfinite(
+            typing.cast(Any, value)
+        )  # as wide as fp64, or infinite itself
+    except OverflowError:
+        return False
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is a text that UTF-8 can write."""
+    return isinstance(value, str) and (value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value))
+
+
+def _folder(value: Any) -> bool:
+    return isinstance(value, os.PathLike) and _path(value)
+
+
+def _path(value: Any) -> bool:
+    if not isinstance(value, str | os.PathLike):
+        return False
+    try:
+        return b"\0" not in os.fsencode(value)
+    except (TypeError, ValueError):
+        return False
+
+
+def _numbers(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in NUMERIC
+
+
+def _array_like(value: Any) -> bool:
+    if not isinstance(value, np.ndarray | Real | list | tuple):
+        return False
+    try:
+        return np.asarray(value).dtype.kind in NUMERIC
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return False
+
+
+def _dtype(value: Any) -> bool:
+    if value is None or not isinstance(value, str | type | np.dtype):
+        return False
+    try:
+        return np.dtype(value).kind in NUMERIC
+    except (TypeError, ValueError):
+        return False
+
+
+_PLAIN: dict[Any, Test] = {
+    bool: _flag,
+    int: is_whole,
+    float: is_number,
+    str: is_text,
+    None: lambda value: value is None,
+    type(None): lambda value: value is None,
+}

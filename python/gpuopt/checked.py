@@ -1,0 +1,197 @@
+"""Arguments of what users call, held against the annotations before anything else looks at them.
+
+``@checked`` refuses what an annotation does not allow with an error that names the argument: ParameterError or, where
+an array was due, ArrayError, of a class that is a TypeError too. NumPy's scalars become Python's numbers. Ranges,
+shapes and dtypes are for the function itself. Masked arrays are refused everywhere: no kernel looks at a mask. Where
+the host's memory does not suffice, HostMemoryError says so.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gpuopt._core import ArrayError, Error, ParameterError
+from gpuopt.annotations import (
+    ELEMENTS,
+    LARGEST,
+    NUMERIC,
+    REAL,
+    alternatives,
+    is_integral,
+    is_masked,
+    is_of_arrays,
+    is_seed,
+    test_of,
+    words,
+)
+
+Target = TypeVar("Target", bound=Callable[..., Any])
+Check = Callable[[Any], Any]
+
+CALLED = ("__init__", "__call__", "__matmul__")  # special methods whose arguments are a user's too
+
+
+class ParameterTypeError(ParameterError, TypeError):
+    """A parameter is of a wrong type."""
+
+
+class HostMemoryError(Error, MemoryError):
+    """The host cannot hold this."""
+
+
+class ArrayTypeError(ArrayError, TypeError):
+    """What should be an array is none."""
+
+
+def checked(target: Target) -> Target:
+    """A function whose arguments are checked; of a class, its constructor and its public methods."""
+    if isinstance(target, type):
+        return _class(target, CALLED)
+    return typing.cast(Target, _function(target))
+
+
+def methods_checked(target: Target) -> Target:
+    """A class whose public methods are checked, but not its constructor, which takes more than its fields hold."""
+    return _class(target, ())
+
+
+def unmasked(name: str, given: Any) -> Any:
+    """``given``. Raises ArrayError for a masked array."""
+    if is_masked(given):
+        raise _refusal(name, given, np.ndarray)
+    return given
+
+
+def real(name: str, given: Any, what: str) -> np.ndarray:
+    """``given`` as an array of float64, a new one where it is none. Raises ArrayError for anything but real numbers,
+    and for numbers that float64 cannot hold."""
+    try:
+        array = np.asarray(unmasked(name, given))
+        if array.dtype.kind not in NUMERIC and array.dtype.kind == "O":
+            array = np.asarray(given, dtype=np.float64)  # lists of numbers of several kinds
+    except (Error, MemoryError):
+        raise
+    except Exception as error:  # an object's own __array__ may raise anything
+        raise ArrayError(f"{name}: it cannot be read as real numbers ({error}); give {what}") from error
+    if array.dtype.kind not in REAL:
+        raise ArrayTypeError(f"{name}: it cannot be read as real numbers (dtype {array.dtype}); give {what}")
+    return array.astype(np.float64, copy=False)
+
+
+def _class(target: Target, special: Collection[str]) -> Target:
+    for name, member in list(vars(target).items()):
+        if name.startswith("_") and name not in special:
+            continue
+        if isinstance(member, classmethod | staticmethod):
+            setattr(target, name, type(member)(_function(member.__func__)))
+        elif isinstance(member, types.FunctionType) and not getattr(member, "__isabstractmethod__", False):
+            setattr(target, name, _function(member))
+    return target
+
+
+def _function(function: Callable[..., Any]) -> Callable[..., Any]:
+    parameters = list(inspect.signature(function).parameters.values())
+    first = [one.name for one in parameters if one.kind <= one.POSITIONAL_OR_KEYWORD]
+    rest = next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), None)
+    checks: dict[str, Check] | None = None
+    in_order: list[Check] = []
+
+    @functools.wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        nonlocal checks, in_order
+        if checks is None:  # annotations are read at the first call: they may name what is defined further below
+            made = {one.name: _check(function, one) for one in parameters}
+            in_order, checks = [made[name] for name in first], made
+        given = [check(value) for check, value in zip(in_order, args)]  # noqa: B905  # more are for *rest, or an error
+        if len(args) > len(given):
+            given += [checks[rest](value) if rest else value for value in args[len(given) :]]
+        for name in keywords:
+            if name in checks:
+                keywords[name] = checks[name](keywords[name])
+        try:
+            return function(*given, **keywords)
+        except MemoryError as error:
+            if isinstance(error, Error):
+                raise
+            raise HostMemoryError(f"the host's memory does not hold this ({error}); give a smaller size") from error
+
+    return call
+
+
+def _check(function: Callable[..., Any], one: inspect.Parameter) -> Check:
+    """What looks at a parameter's value, and returns what the function gets."""
+    name, default, hint = one.name, one.default, _hint(function, one)
+    test = is_seed if name == "seed" and hint is int else test_of(hint)
+    listed, keeps_scalars = _iterates(hint), hint is Any
+
+    def check(value: Any) -> Any:
+        if value is default:
+            return value
+        if listed:
+            value = _listed(name, value, hint)
+        if not test(value):
+            raise _refusal(name, value, hint)
+        if isinstance(value, np.generic) and not keeps_scalars:  # Python's own numbers do not overflow
+            return float(value) if isinstance(value, np.floating) else value.item()
+        return value
+
+    return check
+
+
+def _hint(function: Callable[..., Any], one: inspect.Parameter) -> Any:
+    def holder() -> None: ...
+
+    holder.__annotations__ = {} if one.annotation is one.empty else {one.name: one.annotation}
+    try:
+        return typing.get_type_hints(holder, getattr(function, "__globals__", {})).get(one.name, Any)
+    except NameError:  # imported for type checkers alone
+        return Any
+
+
+def _refusal(name: str, value: Any, hint: Any) -> Exception:
+    if is_masked(value) or (isinstance(value, tuple | list) and any(map(is_masked, value[:ELEMENTS]))):
+        return ArrayTypeError(f"{name}: masks of masked arrays are ignored; use {name}.filled(...) or its .data")
+    if is_integral(value) and not -LARGEST <= int(value) < LARGEST:
+        return ParameterError(f"{name}: it is a whole number of {int(value).bit_length()} bits; give one below 2^63")
+    if name == "seed" and is_integral(value):
+        return ParameterError(f"seed: it is {int(value)}; give a whole number of at least 0")
+    if is_of_arrays(hint):
+        cure = (
+            f"{name}.astype(np.float32)" if isinstance(value, np.ndarray) else f"np.asarray({name}, dtype=np.float32)"
+        )
+        return ArrayTypeError(f"{name}: it is {_shown(value)}; give {words(hint)} of real numbers, e.g. {cure}")
+    return ParameterTypeError(f"{name}: it is {_shown(value)}; give {words(hint)}")
+
+
+def _iterates(hint: Any) -> bool:
+    return any(typing.get_origin(one) is collections.abc.Iterable for one in alternatives(hint))
+
+
+def _listed(name: str, value: Any, hint: Any) -> Any:
+    """What can be iterated over alone, as a list, where an iterable is due: it can be looked at and used again."""
+    plain = (collections.abc.Sequence, collections.abc.Mapping, np.ndarray)
+    if isinstance(value, plain) or not isinstance(value, collections.abc.Iterable):
+        return value
+    if any(isinstance(value, one) for one in alternatives(hint) if isinstance(one, type)):
+        return value
+    try:
+        return list(value)
+    except Exception as error:  # of the caller's own object
+        raise ParameterTypeError(f"{name}: it cannot be listed ({error}); give {words(hint)}") from error
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}, shape {value.shape}"
+    plain = value is None or isinstance(value, bool | float | str | complex) or type(value) is int
+    kind = type(value).__name__
+    text = ascii(value) if plain else f"an {kind}" if kind[0].lower() in "aeiou" else f"a {kind}"
+    return text if len(text) < 60 else text[:57] + "..."

@@ -1,0 +1,41 @@
+"""Ctrl-C on the command line: the process ends within a second, whatever it is doing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+from gpuopt import _core
+from gpuopt.command_errors import INTERRUPT_EXIT
+
+DEAF_S = 0.8
+
+
+def listen() -> None:
+    """From now on Ctrl-C raises KeyboardInterrupt, as always. Where code that never looks at signals (BLAS, a driver)
+    keeps Python from that, a thread ends the process after DEAF_S seconds: rows are in their file as soon as they are
+    finished, and other files are written in one step."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, _hear)
+    message = "\ngpuopt: interrupted in a long computation; finished rows are kept, --resume goes on from there\n"
+    _core.end_if_unheard(read, DEAF_S, INTERRUPT_EXIT, message)
+
+
+def _hear(number: int, frame: FrameType | None) -> NoReturn:
+    _core.hear_interrupt()
+    raise KeyboardInterrupt
+
+
+def leave(code: int) -> None:
+    """Ends the process now where a device or a compiler still works for an interrupted call: a plain exit would wait
+    for it."""
+    if _core.idle():
+        return
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,75 @@
+"""Arrays of molecules and surfaces: one number or one vector for each atom or point, checked and never changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from gpuopt._core import ArrayError
+from gpuopt.checked import unmasked
+
+
+def array_of(
+    name: str, given: Any, shape: tuple[int | None, ...], dtype: np.dtype[Any] | None = None, like: str = ""
+) -> np.ndarray:
+    """Return ``given`` as a C-contiguous array of ``shape`` (None stands for any length but 0) and ``dtype``, which is
+    that of the argument ``like``. Raises ArrayError where it cannot, and for NaN and infinity."""
+    try:
+        array = np.asarray(unmasked(name, given), dtype=None if hasattr(given, "dtype") else np.float64)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ArrayError(f"{name}: it cannot be read as numbers ({error}); give a float array") from error
+    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+        raise ArrayError(
+            f"{name}: its dtype is {array.dtype.str}, not native float32 or float64; use {name}.astype(np.float32)"
+        )
+    if dtype is not None and array.dtype != dtype:
+        raise ArrayError(
+            f"{name}: its dtype is {array.dtype}, that of {like} is {dtype}; use np.asarray({name}, dtype=np.{dtype})"
+        )
+    if array.ndim != len(shape) or any(n != m for n, m in zip(array.shape, shape, strict=True) if m is not None):
+        wanted = str(shape).replace("None", "N")
+        raise ArrayError(f"{name}: its shape is {array.shape}; give {wanted}")
+    if not len(array):
+        raise ArrayError(f"{name}: it is empty; give at least one row")
+    finite = np.isfinite(array)
+    if not finite.all():
+        raise ArrayError(f"{name}: row {np.argwhere(~finite)[0][0]} holds NaN or infinity; give finite numbers")
+    return np.ascontiguousarray(array)
+
+
+def refuse_negative(name: str, values: np.ndarray) -> None:
+    if values.min() < 0:
+        worst = int(np.argmin(values))
+        raise ArrayError(f"{name}: that of atom {worst} is {values[worst]:g} A; give numbers of at least 0")
+
+
+def cast(array: np.ndarray | None, dtype: DTypeLike) -> Any:
+    """``array`` in ``dtype``; numbers too large for it become infinite, which the constructors refuse."""
+    with np.errstate(over="ignore"):
+        return None if array is None else array.astype(dtype)
+
+
+def unit_vectors(vectors: np.ndarray) -> np.ndarray:
+    """``vectors`` (M, 3) scaled to length 1, without overflow at any magnitude."""
+    largest = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64)
+    if not largest.all():
+        raise ArrayError(f"normals: row {np.argmin(largest)} is zero; give a direction at each point")
+    scaled = vectors / largest
+    result: np.ndarray = (scaled / np.linalg.norm(scaled, axis=1, keepdims=True)).astype(vectors.dtype)
+    return result
+
+
+def faces_of(given: Any, points: int) -> np.ndarray:
+    """``given`` (T, 3) as int64, checked to be indices below ``points``."""
+    try:
+        faces = np.asarray(unmasked("faces", given))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ArrayError(f"faces: they cannot be read as numbers ({error}); give indices of points (T, 3)") from error
+    if faces.ndim != 2 or faces.shape[1] != 3 or not np.issubdtype(faces.dtype, np.integer):
+        raise ArrayError(f"faces: they are {faces.dtype} {faces.shape}; give indices of points as whole numbers (T, 3)")
+    wrong = np.flatnonzero(((faces < 0) | (faces >= points)).any(axis=1))
+    if len(wrong):
+        raise ArrayError(f"faces: row {wrong[0]} is {faces[wrong[0]].tolist()}; give indices from 0 to {points - 1}")
+    return np.ascontiguousarray(faces, dtype=np.int64)

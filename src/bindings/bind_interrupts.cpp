@@ -1,0 +1,89 @@
+// Ctrl-C: how C++ looks at Python's signals, and what happens to work that goes on after an interrupted call.
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "bindings/numpy_view.hpp"
+#include "bindings/topics.hpp"
+#include "runtime/interrupt.hpp"
+
+namespace gpuopt {
+namespace {
+
+std::atomic<bool> exiting{false};
+std::atomic<double> heard_s{-1e9};
+
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Python runs its handlers in the main thread alone; elsewhere this is nothing. A caller that has the GIL may be
+// waiting for one that wants it: the GIL is let go for a moment.
+void look(bool may_throw) {
+    if (PyGILState_Check()) {
+        const py::gil_scoped_release others_first;
+        std::this_thread::yield();
+    }
+    if (!may_throw) return;
+    const py::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+bool idle() {
+    for (const auto& session : Session::all())
+        if (!session->idle()) return false;
+    return true;
+}
+
+// Arrays that are kept for the device cannot be given back after the interpreter has gone: if somebody will not wait,
+// they never are.
+void wait_at_exit() {
+    try {
+        const py::gil_scoped_release release;
+        for (const auto& session : Session::all()) session->wait_for_all();
+    } catch (...) {
+        exiting = true;
+        throw;
+    }
+}
+
+// A thread without the GIL, which code that never looks at signals may hold: ends the process where Python's handler
+// has not called `hear_interrupt` in time. The handler may run before this thread knows of the signal: hence the
+// second.
+void end_if_unheard(int signals, double seconds, int code, const std::string& message) {
+    std::thread([=] {
+        for (char number = 0; read(signals, &number, 1) == 1;) {
+            if (number != SIGINT) continue;
+            const auto came_s = now_s();
+            poll(nullptr, 0, static_cast<int>(seconds * 1e3));
+            if (heard_s > came_s - 1) continue;
+            [[maybe_unused]] const auto written = write(STDERR_FILENO, message.data(), message.size());
+            _exit(code);
+        }
+    }).detach();
+}
+
+}  // namespace
+
+std::shared_ptr<void> Operand::keeper() const {
+    if (is_device()) return nullptr;
+    return {owner.inc_ref().ptr(), [](void* held) {
+                if (exiting) return;
+                const py::gil_scoped_acquire gil;
+                Py_DECREF(static_cast<PyObject*>(held));
+            }};
+}
+
+void bind_interrupts(py::module_& module) {
+    set_signal_look(&look);
+    py::module_::import("atexit").attr("register")(py::cpp_function(&wait_at_exit));
+    module.def("idle", &idle, "False while a device or a compiler still works for a call that was interrupted.");
+    module.def("hear_interrupt", [] { heard_s = now_s(); });
+    module.def("end_if_unheard", &end_if_unheard, py::arg("signals"), py::arg("seconds"), py::arg("code"),
+               py::arg("message"));
+}
+
+}  // namespace gpuopt

@@ -1,0 +1,100 @@
+#include "runtime/interrupt.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <utility>
+
+namespace gpuopt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds step(look_every_ms);
+
+std::atomic<void (*)(bool)> look{nullptr};
+
+// One piece of work, shared by the thread that does it and the call that waits for it.
+struct Work {
+    std::function<void()> body;
+    std::exception_ptr failure;
+    bool done = false;   // the body has returned
+    bool ended = false;  // and what it holds was given back, unless the call was left
+    bool left = false;   // the call ended before `done`
+};
+
+}  // namespace
+
+void set_signal_look(void (*given)(bool)) { look = given; }
+
+void look_at_signals(bool may_throw) {
+    if (auto* const given = look.load()) given(may_throw);
+}
+
+void look_now_and_then() {
+    thread_local auto last = Clock::now();
+    const auto now = Clock::now();
+    if (now - last < step) return;
+    last = now;
+    look_at_signals();
+}
+
+// What a left call's body holds is given back after others may go on: it may be memory whose end waits for this work.
+void Background::run(std::function<void()> body) {
+    const auto work = std::make_shared<Work>();
+    work->body = std::move(body);
+    std::thread([this, work] {
+        std::exception_ptr failure;
+        try {
+            work->body();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        std::unique_lock<std::mutex> lock(mutex_);
+        work->failure = std::move(failure);
+        work->done = true;
+        if (work->left) {
+            --left_;
+            changed_.notify_all();
+        }
+        lock.unlock();
+        work->body = nullptr;
+        lock.lock();
+        work->ended = true;
+        if (work->left) --holding_;
+        changed_.notify_all();
+    }).detach();
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!changed_.wait_for(lock, step, [&] { return work->ended; })) {
+        lock.unlock();
+        try {
+            look_at_signals();
+        } catch (...) {
+            const std::lock_guard<std::mutex> again(mutex_);
+            if (!work->done) {
+                work->left = true;
+                ++left_;
+                ++holding_;
+            }
+            throw;
+        }
+        lock.lock();
+    }
+    if (work->failure) std::rethrow_exception(work->failure);
+}
+
+void Background::wait_for(const std::size_t& none, bool may_throw) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (none > 0 && !changed_.wait_for(lock, step, [&] { return none == 0; })) {
+        lock.unlock();
+        look_at_signals(may_throw);
+        lock.lock();
+    }
+}
+
+bool Background::idle() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return holding_ == 0;
+}
+
+}  // namespace gpuopt

@@ -1,0 +1,43 @@
+// Ctrl-C in waits. OpenCL's waits cannot be ended, so a long one runs in a thread of its own, while the caller's thread
+// looks every few milliseconds whether a signal came. If so the call ends; the other thread goes on to the wait's end
+// and keeps what the commands work on until then.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace gpuopt {
+
+// How to look: whoever runs the interpreter sets it. It throws where the call shall end, and lets other threads have
+// what they wait for (the GIL). With `may_throw` false it does the latter alone.
+void set_signal_look(void (*look)(bool may_throw));
+void look_at_signals(bool may_throw = true);
+// The same, but only where the last look of this thread was some time ago: for loops whose rounds are short.
+void look_now_and_then();
+
+// Waits that go on after their calls were interrupted.
+class Background {
+public:
+    // Runs `body`, which blocks, in a thread, and waits for it; throws what it throws, or what the look throws. What
+    // `body` holds is given back when it has returned.
+    void run(std::function<void()> body);
+    // Until what interrupted calls left has returned.
+    void wait(bool may_throw = true) { wait_for(left_, may_throw); }
+    // Until, moreover, all that it held was given back.
+    void wait_for_all() { wait_for(holding_, true); }
+    bool idle();
+
+private:
+    void wait_for(const std::size_t& none, bool may_throw);
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t left_ = 0, holding_ = 0;  // calls that ended before their work; those whose memory is held as well
+};
+
+constexpr int look_every_ms = 25;
+
+}  // namespace gpuopt

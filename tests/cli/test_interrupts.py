@@ -1,0 +1,161 @@
+"""Ctrl-C: each long call and each long command ends within a second of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import _core
+
+SECONDS = 1.0
+CALL = """
+import json, os, signal, sys, threading, time
+import numpy as np
+import gpuopt
+import gpuopt.tomo as gt
+
+device = gpuopt.devices()[{index}]
+rng = np.random.default_rng(3)
+{before}
+def interrupt():
+    time.sleep(0.3)
+    times.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+
+times = []
+threading.Thread(target=interrupt).start()
+try:
+    {call}
+except KeyboardInterrupt:
+    pass
+ended = time.perf_counter()  # a reconstruction ends with what it has so far
+{after}
+print(json.dumps(ended - times[0] if times else None))
+sys.stdout.flush()
+os._exit(0)  # an exit would wait for the device
+"""
+SCAN = """
+volume = gt.Volume((48, 64, 64))
+scan = gt.parallel3d(60, (48, 64))
+projector = gt.Projector(scan, volume, device=device)
+b = projector(rng.random((48, 64, 64), dtype=np.float32))
+gt.{name}(projector, b, 1)
+"""
+PLAN = """
+levels = dict(PAIRS=0, LOCAL_X=16, LOCAL_Y=16, TEXTURE=0)
+x = gpuopt.to_device(rng.random((640, 640), dtype=np.float32), device=device)
+y = gpuopt.to_device(np.empty((640, 640), np.float32), device=device)
+plan = gpuopt._core.prepare_gemm(x, x, None, 1.0, 0.0, y, False, False, "naive", levels)
+plan.run()
+"""
+CALLS = {
+    "gemm": (
+        "A = rng.random((2600, 2600), dtype=np.float32)\nB = A[:9, :9].copy()\ngpuopt.gemm(B, B, device=device)",
+        "gpuopt.gemm(A, A, device=device, variant='naive')",
+    ),
+    "sample": (PLAN, "plan.sample(4000)"),
+    "batch": (PLAN, "plan.sample(1, 4000)"),
+    "period": (PLAN, "plan.sample(3, 2000, period=True)"),
+    **{
+        name: (SCAN.format(name=name), f"gt.{name}(projector, b, 4000)") for name in ("sirt", "sart", "os_sart", "cgls")
+    },
+}
+
+
+def interrupted(device: gpuopt.Device, before: str, call: str, after: str = "") -> float | None:
+    """Seconds from the signal to KeyboardInterrupt; None where the call ended before it."""
+    code = CALL.format(index=device.index, before=before, call=call, after=after)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_ctrl_c_ends_a_long_call(device: gpuopt.Device, name: str) -> None:
+    took = interrupted(device, *CALLS[name])
+    assert took is not None, "the call was too short to be interrupted"
+    assert took < SECONDS
+
+
+def test_what_an_interrupted_call_worked_on_outlives_it(device: gpuopt.Device) -> None:
+    """The device goes on: arrays that were dropped meanwhile must not be given to others, and the next result is
+    right."""
+    before = CALLS["gemm"][0] + "\nB = A[:64, :64].copy()"
+    call = "gpuopt.gemm(A.copy()[:1500], A.copy(), device=device, variant='naive')"
+    after = (
+        "junk = [np.full((1500, 2600), 7, np.float32) for _ in range(3)]\n"
+        "C = gpuopt.gemm(B, B, device=device)\n"
+        "assert np.allclose(C, B @ B, rtol=1e-4)\n"
+        "assert all((each == 7).all() for each in junk)"
+    )
+    took = interrupted(device, before, call, after)
+    assert took is None or took < SECONDS
+
+
+def test_an_array_of_the_callers_is_not_written_to_after_the_call(device: gpuopt.Device) -> None:
+    before = "A = rng.random((1000, 1000), dtype=np.float32)\nout = np.empty_like(A)"
+    after = "first = out.copy()\ntime.sleep(0.5)\nassert (out == first).all()"
+    interrupted(
+        device, before, "[gpuopt.gemm(A, A, device=device, variant='naive', out=out) for _ in range(40)]", after
+    )
+
+
+def test_samples_without_end_are_refused(any_device: gpuopt.Device) -> None:
+    x, y = (gpuopt.to_device(np.ones((8, 8), np.float32), device=any_device) for _ in range(2))
+    plan = _core.prepare_gemm(
+        x, x, None, 1.0, 0.0, y, False, False, "naive", {"PAIRS": 0, "LOCAL_X": 16, "LOCAL_Y": 16, "TEXTURE": 0}
+    )
+    for arguments, name in (((2**63,), "count"), ((1, 2**63), "batch")):
+        with pytest.raises(gpuopt.ParameterError, match="hardly ever end") as caught:
+            plan.sample(*arguments)
+        assert caught.value.argument == name
+
+
+COMMANDS = {
+    "study": ("study", "gemm", "300", "--no-plots"),
+    "survey": ("study", "microbench", "--no-plots"),
+    "tune": ("tune", "gemm", "400"),
+    "profile": ("profile", "--force"),
+    "aa": ("aa",),
+}
+
+
+@pytest.mark.parametrize("after", [0.3, 4.0])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ctrl_c_ends_a_command_and_keeps_its_rows(
+    name: str, after: float, any_device: gpuopt.Device, tmp_path: Path
+) -> None:
+    out = tmp_path / "cache"
+    arguments = [*COMMANDS[name], "--device", str(any_device.index)]
+    env = {**os.environ, "GPUOPT_CACHE_DIR": str(out), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpuopt", *arguments],
+        cwd=tmp_path,
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    time.sleep(after)
+    before = [line for file in tmp_path.rglob("*.jsonl") for line in file.read_text().splitlines()]
+    process.send_signal(signal.SIGINT)
+    begin = time.perf_counter()
+    told, _ = process.communicate(timeout=60)
+    took = time.perf_counter() - begin
+    assert process.returncode == 130, told
+    assert "interrupted" in first + told
+    assert took < 2 * SECONDS, told  # what it has measured is told, and the interpreter ends
+    rows = [line for file in tmp_path.rglob("*.jsonl") for line in file.read_text().splitlines()]
+    assert rows[: len(before)] == before
+    assert all(json.loads(line) for line in rows)

@@ -1,0 +1,53 @@
+"""Kernel text is read below the package's kernels and GPUOPT_KERNEL_DIR, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gpuopt import Error, _core
+
+
+@pytest.fixture
+def overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "kernels"
+    (folder / "deep").mkdir(parents=True)
+    (tmp_path / "secret.cl").write_text("secret\n")
+    monkeypatch.setenv("GPUOPT_KERNEL_DIR", str(folder))
+    return folder
+
+
+def outside(overlay: Path) -> list[str]:
+    beside = overlay.parent / "secret.cl"
+    return ["../secret.cl", str(beside), "deep/../../secret.cl", "./../secret.cl", "deep/..//../secret.cl"]
+
+
+def test_nothing_outside_is_read(overlay: Path) -> None:
+    for path in [*outside(overlay), "/etc/passwd", "", ".", "deep", "deep/", "../secret.cl\0", "secret.cl\0.cl"]:
+        with pytest.raises(Error, match=r"kernel file .* does not exist; give its path below kernels/"):
+            _core.kernel_source(path)
+
+
+def test_nothing_outside_is_included(overlay: Path) -> None:
+    for path in [*outside(overlay), "/etc/passwd"]:
+        (overlay / "mine.cl").write_text(f'#include "{path}"\n')
+        with pytest.raises(Error, match=r"included by mine\.cl\) does not exist"):
+            _core.kernel_source("mine.cl")
+
+
+def test_what_is_no_file_is_not_read(overlay: Path) -> None:
+    os.mkfifo(overlay / "pipe.cl")  # its reader would wait for ever
+    (overlay / "spmv").mkdir()
+    (overlay / "spmv" / "basic.cl").mkdir()
+    with pytest.raises(Error, match="does not exist"):
+        _core.kernel_source("pipe.cl")
+    assert "accumulator" in _core.kernel_source("spmv/basic.cl")  # the package's own
+
+
+def test_what_is_below_is_read(overlay: Path) -> None:
+    (overlay / "deep" / "a.cl").write_text('#include "b..cl"\nlast\n')
+    (overlay / "b..cl").write_text("first\n")
+    assert _core.kernel_source("deep/a.cl").splitlines()[-1] == "last"
+    assert "first" in _core.kernel_source("deep/a.cl")

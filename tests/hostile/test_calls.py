@@ -1,0 +1,161 @@
+"""The short form of the attack by calls, and what found nothing to refuse it before."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import io, lab, microbench, problems
+from gpuopt import tomo as gt
+from hostile import call_targets, calls
+from hostile.call_values import banded, image, molecule, problem, projections, projector, scan, study, volume
+
+SECONDS = 12.0
+
+
+def test_hostile_calls_are_answered_rightly_or_refused_by_typed_errors(device: gpuopt.Device) -> None:
+    outcome = calls.attack(SECONDS, seed=20, device=device.key)
+    for kind in ("crashes", "hangs", "untyped", "wrong"):
+        assert outcome[kind] == [], kind
+    assert outcome["refused_typed"] >= 10
+
+
+def test_everything_public_is_attacked() -> None:
+    names = {target.name for target in call_targets.targets()}
+    assert len(names) > 200
+    wanted = {"gemm", "Configuration.parse", "io.read_ply", "lab.Store.append", "tomo.Volume", "cli study gem"}
+    assert wanted <= names
+    assert not any(name.startswith(left) for name in names for left in call_targets.EXCLUDED)
+
+
+def test_the_command_line_ends_with_its_outcome_as_json(root: Path) -> None:
+    command = [sys.executable, "-m", "tests.hostile.calls", "--seconds", "20", "--seed", "1", "--most", "3"]
+    ended = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=False)
+    outcome = json.loads(ended.stdout.splitlines()[-1])
+    assert outcome["stage"] == "calls"
+    assert outcome["tried"] + outcome["unmade"] == 3
+    assert ended.returncode == 0
+
+
+# ---------------------------------------------------------------- the judge itself
+
+
+def target() -> call_targets.Target:
+    return call_targets.Target("made", "made", (), {})
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (TypeError("unsupported operand"), "untyped"),
+        (MemoryError(), "untyped"),
+        (OSError("no number"), "untyped"),
+        (gpuopt.ParameterError("alpha: it is None; give a number"), "refused_typed"),
+        (FileNotFoundError(2, "No such file", "here"), "refused_typed"),
+        (gpuopt.DeviceMemoryError("the device cannot hold it"), "refused_typed"),
+    ],
+)
+def test_errors_are_judged(error: Exception, kind: str) -> None:
+    assert calls.refusal(error, target())["kind"] == kind
+
+
+def test_a_wrong_answer_is_found() -> None:
+    from hostile import oracles
+
+    given = {"A": np.ones((2, 3), np.float32), "v": np.ones(2, np.float32)}
+    assert oracles.fault("tmv", given, np.full(3, 2.0)) == ""
+    assert "instead of" in oracles.fault("tmv", given, np.array([2.0, 2.001, 2.0]))
+
+
+# ---------------------------------------------------------------- found once
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+FOUND: list[tuple[Callable[[], Any], str]] = [
+    (lambda: gpuopt.gemm(ones(2, 2), ones(2, 2), alpha=None), "alpha"),  # type: ignore[arg-type]
+    (lambda: gpuopt.gemm(ones(2, 2), ones(2, 2), alpha=1j), "alpha"),  # type: ignore[arg-type]
+    (lambda: gpuopt.gemm(ones(2, 2), ones(2, 2), alpha=10**400), "alpha"),
+    (lambda: gpuopt.gemm(ones(2, 2), ones(2, 2), transpose_a="no"), "transpose_a"),  # type: ignore[arg-type]
+    (lambda: gpuopt.gemm(ones(2, 2), ones(2, 2), variant=b"naive"), "variant"),  # type: ignore[call-overload]
+    (lambda: gpuopt.spmv(banded(), ones(12), alpha="a\0b"), "alpha"),  # type: ignore[arg-type]
+    (lambda: gpuopt.DiaMatrix((ones(1, 4), np.array([0])), (None, 4)), "shape"),  # type: ignore[arg-type]
+    (lambda: gpuopt.variants(np.array(2)), "workload"),  # type: ignore[arg-type]
+    (lambda: gpuopt.Configuration.parse(1e20), "text"),  # type: ignore[arg-type]
+    (lambda: gpuopt.Configuration(None), "variant"),  # type: ignore[arg-type]
+    (lambda: gpuopt.Surface(ones(2, 3), faces=[[1, 2, 3], [4]]), "faces"),  # type: ignore[arg-type]
+    (lambda: molecule().astype(""), "dtype"),
+    (lambda: gpuopt.electrostatic_size(7), "molecule"),  # type: ignore[arg-type]
+    (lambda: gpuopt.to_device(ones(3)).fill_bytes(-1), "byte"),
+    (lambda: gpuopt.to_device(ones(3)).shares_memory(None), "other"),  # type: ignore[arg-type]
+    (lambda: io.read_ply("a\0b"), "path"),
+    (lambda: io.read_pqr("no.pqr", dtype="no such"), "dtype"),
+    (lambda: problems.gemm(16, seed=-1), "seed"),
+    (lambda: problems.tmv(16, dtype="full"), "dtype"),
+    (lambda: problems.spmv_stencil((12, 12), max_bytes="all"), "max_bytes"),  # type: ignore[arg-type]
+    (lambda: lab.Peer(1, problem, problem), "name"),  # type: ignore[arg-type]
+    (lambda: lab.Study(range(3)), "rows"),  # type: ignore[arg-type]
+    (lambda: lab.Study.joined([]), "studies"),
+    (lambda: lab.Store("\ud800"), "path"),
+    (lambda: lab.sweep(np.ones(3)), "problem"),  # type: ignore[arg-type]
+    (lambda: study().to_text(width="wide"), "width"),  # type: ignore[arg-type]
+    (lambda: lab.audit({1: 2}), "paths"),  # type: ignore[arg-type]
+    (lambda: microbench.branches(paths=set()), "PATHS"),
+    (lambda: gt.Detector.of(1, (6, 10), 1.0, 0.0), "dimensions"),
+    (lambda: scan().frames.at(2**63), "index"),
+    (lambda: scan().project(np.ones(5), 0), "points"),
+    (lambda: projector().forward(image()), "x"),
+    (lambda: gt.NumpyProjector(scan(), volume()).forward(image(), out=np.empty((1, 6, 6, 10))), "out"),
+    (lambda: volume().contains(np.zeros(0)), "point"),
+    (lambda: gt.sphere(2.0).project(scan(), supersample=2**31), "supersample"),
+    (lambda: gt.ramp(0, 1.0), "columns"),
+    (lambda: gt.normalise(projections(), [None]), "flat"),
+]
+
+
+@pytest.mark.parametrize(("call", "argument"), FOUND, ids=[str(number) for number in range(len(FOUND))])
+def test_refusals_name_the_argument(call: Callable[[], Any], argument: str) -> None:
+    with pytest.raises((gpuopt.ParameterError, gpuopt.ArrayError)) as raised:
+        call()
+    assert raised.value.argument == argument
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a: gpuopt.gemm(a, ones(4, 4)),
+        lambda a: gpuopt.tmv(a, ones(4)),
+        lambda a: gpuopt.spmv(banded(), a[0]),
+        lambda a: gpuopt.to_device(a),
+        lambda a: gpuopt.DiaMatrix((a, np.arange(4)), (4, 4)),
+        lambda a: gpuopt.Molecule(a[:, :3], np.ones(4, np.float32)),
+        lambda a: gpuopt.gem([a[:, :3], ones(4)], ones(4, 3)),
+        lambda a: projector()(a),
+        lambda a: gt.normalise(a, 2.0),
+        lambda a: gt.parallel2d(a[0], 10),
+        lambda a: gpuopt.molecule.statistics(a),
+    ],
+)
+def test_masked_arrays_are_refused(call: Callable[[np.ndarray], Any]) -> None:
+    with pytest.raises(gpuopt.ArrayError, match="masked"):
+        call(np.ma.masked_array(ones(4, 4), np.eye(4)))
+
+
+def test_numbers_of_numpy_do_not_overflow() -> None:
+    assert problems.gemm(np.int8(100), max_bytes=np.int64(10**9)).reference.shape == (100, 100)
+
+
+def test_a_wrong_type_is_a_type_error_and_a_value_error() -> None:
+    for kind in (TypeError, ValueError):
+        with pytest.raises(kind, match="alpha: it is None; give a number"):
+            gpuopt.gemm(ones(2, 2), ones(2, 2), alpha=None)  # type: ignore[arg-type]

@@ -1,0 +1,211 @@
+"""A disk that is full: who writes tells the caller what is saved and what is not, and leaves no half file."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpuopt
+import study_rows
+from cli_bench import Bench
+from gpuopt import device_commands, files, io, lab, problems
+from gpuopt.lab.device.profile import Ceiling, Profile, save
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.recorder import UnsavedRowsError
+from gpuopt.lab.rows.store import Store
+from gpuopt.lab.show.style import Picture
+from gpuopt.molecule import Surface
+
+
+@contextmanager
+def room(most_bytes: int) -> Iterator[None]:
+    """No file of this process gets longer."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+
+
+# ---------------------------------------------------------------- rows
+
+
+def sweep(device: gpuopt.Device, protocol: str, rows: Path) -> Study:
+    problem = problems.spmv_grid(40, 30, radius=2, device=device)
+    return lab.sweep(problem, "basic", protocol=protocol, device=device, peers=(), calls=False, store=rows)
+
+
+def test_rows_that_are_not_saved_are_the_callers(any_device: gpuopt.Device, brief: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    sweep(any_device, brief, path)  # kernels are built, and a file's first rows have a size
+    size = path.stat().st_size
+    path.unlink()
+    held = pytest.warns(UserWarning, match="rows are held in memory and tried again")
+    with room(size // 2), held, pytest.raises(UnsavedRowsError, match=r"rows are not in .*rows\.jsonl") as caught:
+        sweep(any_device, brief, path)
+    error = caught.value
+    saved = Store(path).latest()
+    assert saved
+    assert error.saved == len(saved)
+    assert len(error.study.rows) == error.saved + error.unsaved
+    assert f"{error.unsaved} of {len(error.study.rows)} rows are not in" in str(error)
+    assert "basic" in error.study.to_text()
+    error.store.flush()  # there is room again
+    assert {row["row_id"] for row in Store(path).latest()} == {row["row_id"] for row in error.study.rows}
+
+
+def test_a_file_that_takes_no_row_is_told_before_anything_is_measured(any_device: gpuopt.Device, brief: str) -> None:
+    with pytest.raises(gpuopt.Error, match=r"to /dev/full: No space left"):
+        sweep(any_device, brief, Path("/dev/full"))
+
+
+def test_a_survey_and_its_rounds_say_so_too(any_device: gpuopt.Device, brief_quick: None, tmp_path: Path) -> None:
+    from gpuopt import Configuration
+    from gpuopt.lab.run.rounds import survey_in_rounds
+    from gpuopt.workloads.microbench.points import Point
+
+    points = [Point(Configuration("fma"), trips=trips) for trips in (4, 8, 16)]
+    for number, ask in enumerate((lab.survey, survey_in_rounds)):
+        path = tmp_path / f"{number}.jsonl"
+        ask(points, device=any_device, store=path)
+        size = path.stat().st_size
+        path.unlink()
+        held = pytest.warns(UserWarning, match="rows are held")
+        with room(size // 2), held, pytest.raises(UnsavedRowsError) as caught:
+            ask(points, device=any_device, store=path)
+        assert caught.value.saved == len(Store(path).latest()) > 0
+        assert len(caught.value.study.points) == 3
+
+
+def unsaved(directory: Path) -> UnsavedRowsError[Study]:
+    store = Store(directory / "rows.jsonl")
+    store.unsaved = [{"kind": "block"}]
+    return UnsavedRowsError(Study(study_rows.rows(), study_rows.INFO), store, "No space left on device")
+
+
+@pytest.mark.parametrize("command", ["study", "tune"])
+def test_the_command_fails_and_shows_what_it_has(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str) -> None:
+    bench = Bench(monkeypatch, tmp_path)
+
+    def full(**asked: object) -> Study:
+        raise unsaved(tmp_path)
+
+    monkeypatch.setattr(bench, "sweep" if command == "study" else "tune", full)
+    result = bench.run(command, "made-up", *(["--out", str(tmp_path)] if command == "study" else []))
+    assert result.exit_code == 2
+    assert "written" not in result.stdout
+    assert "1 of" in result.stderr
+    assert "No space left on device" in result.stderr
+    assert "lost" in result.stderr
+    assert ("no configuration was stored" in result.stderr) == (command == "tune")
+    assert Study(study_rows.rows(), study_rows.INFO).headline() in result.stdout
+
+
+def test_a_profile_without_its_rows_is_kept_and_told(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from gpuopt import Configuration
+    from gpuopt.lab.device import profile
+    from gpuopt.workloads.microbench import ceilings
+    from gpuopt.workloads.microbench.points import Point
+
+    few = [Point(Configuration("read_chunks", WIDTH=8), "float32", 1 << 20), Point(Configuration("fma"), trips=4)]
+    monkeypatch.setattr(ceilings, "headline", lambda device: few)
+    monkeypatch.setattr(ceilings, "path_of", lambda device: tmp_path / "kept.json")
+    rows = tmp_path / "rows.jsonl"
+    held = pytest.warns(UserWarning, match="rows are held")
+    with room(30_000), held, pytest.raises(UnsavedRowsError, match="are not in"):
+        ceilings.profile(any_device, force=True, store=rows)
+    assert set(profile.load(tmp_path / "kept.json").ceilings) >= {"dram.read"}
+
+
+def test_what_was_measured_is_shown_where_it_cannot_be_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bench = Bench(monkeypatch, tmp_path)
+    made = Profile("A card", "1.0", "P", "2026-11-22", "0.1.0", {"dram.read": Ceiling(30.0, "GB/s", "read")})
+    monkeypatch.setattr(device_commands, "select", lambda device=None: next(iter(gpuopt.devices())))
+    monkeypatch.setattr(device_commands.profiles, "path_of", lambda device: tmp_path / "profiles" / "a.json")
+
+    def profile(device: gpuopt.Device, **how: object) -> Profile:
+        save(made, tmp_path / "profiles" / "a.json")
+        return made
+
+    monkeypatch.setattr(device_commands.ceilings, "profile", profile)
+    with room(100):
+        result = bench.run("profile")
+    assert result.exit_code == 2
+    assert "dram.read" in result.stdout
+    assert "cannot be written" in result.stderr
+    assert "nowhere else" in result.stderr
+    assert list((tmp_path / "profiles").iterdir()) == []
+
+
+# ---------------------------------------------------------------- pictures, meshes, text
+
+
+def surface() -> Surface:
+    draw = np.random.default_rng(1)
+    return Surface(draw.standard_normal((500, 3)))
+
+
+def picture(path: Path) -> None:
+    figure = Picture(figsize=(4, 3))
+    figure.subplots().plot([1, 2], [1, 3])
+    figure.savefig(path)
+
+
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "picture.png": picture,
+    "picture.svg": picture,
+    "surface.ply": lambda path: io.write_ply(path, surface(), np.ones(500)),
+    "ladder.png": lambda path: Study(study_rows.rows(), study_rows.INFO).save_plots(path.parent),
+    "claims.html": lambda path: lab.claims().save(path.parent, pictures=False),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_no_half_file_is_left(tmp_path: Path, name: str) -> None:
+    with room(1000), pytest.raises(files.WriteError, match=r"cannot be written: .*what it held stands"):
+        WRITERS[name](tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    WRITERS[name](tmp_path / name)
+    assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_a_command_without_its_pictures_says_that_its_rows_are_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bench = Bench(monkeypatch, tmp_path)
+    with room(1000):
+        result = bench.run_study()
+    assert result.exit_code == 2
+    assert "ladder.png cannot be written" in result.stderr
+    assert f"the rows are in {tmp_path / 'rows.jsonl'}" in " ".join(result.stderr.split())
+    assert "written" not in result.stdout
+
+
+def test_pictures_are_those_of_matplotlib(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    picture(tmp_path / "b")  # matplotlib's own suffix
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.png"]
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("words", [["devices"], ["doctor"], ["papers"], ["--help"]])
+def test_text_that_nobody_gets_is_a_failure(words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "gpuopt", *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+        )
+    assert done.returncode != 0
+    assert "No space left on device" in done.stderr

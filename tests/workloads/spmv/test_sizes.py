@@ -1,0 +1,62 @@
+"""Shapes and offsets as large as whole numbers go: refused or right, in a process of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gpuopt
+
+LARGE = """
+import sys
+import numpy as np
+import gpuopt
+A = gpuopt.DiaMatrix((np.ones((3, 5), np.float32), np.array([-1, 0, 1])), (2**62, 2**62), device=int(sys.argv[1]))
+print(A.symmetric)
+"""
+BANDS = np.ones((3, 5), np.float32), np.array([-1, 0, 1])
+
+
+def test_a_shape_that_no_memory_holds(device: gpuopt.Device) -> None:
+    """It used to launch 2^62 work-items, which PoCL ends the process for."""
+    run = subprocess.run(
+        [sys.executable, "-c", LARGE, str(device.index)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 1
+    assert "ArrayError: shape: " in run.stderr
+
+
+@pytest.mark.parametrize("shape", [(2**40 + 1, 3), (3, 2**62), (2**63 - 1, 2**63 - 1)])
+def test_shapes_beyond_2_to_the_40(any_device: gpuopt.Device, shape: tuple[int, int]) -> None:
+    with pytest.raises(gpuopt.ArrayError, match="at most 2\\^40"):
+        gpuopt.DiaMatrix(BANDS, shape, device=any_device)
+
+
+@pytest.mark.parametrize("indexed", ["row", "column"])
+def test_the_largest_shape(any_device: gpuopt.Device, indexed: str) -> None:
+    """What was given is five columns wide: the rest of 2^40 rows is zeros, and nobody looks at them."""
+    n = 2**40
+    data = BANDS[0].copy()
+    A = gpuopt.DiaMatrix((data, BANDS[1]), (n, n), device=any_device, indexed=indexed)
+    assert A.stored_entries == 3 * n - 2
+    assert A.grid_width == 0
+    assert not A.symmetric  # the last column has no mirrored entry
+    if indexed == "row":
+        data[0, 0] = 0  # outside
+        data[2, 4] = 0
+    else:
+        data[0, 4] = 0
+        data[2, 0] = 0
+    assert gpuopt.DiaMatrix((data, BANDS[1]), (n, n), device=any_device, indexed=indexed).symmetric
+
+
+def test_offsets_at_the_ends_of_64_bits(any_device: gpuopt.Device) -> None:
+    data = np.arange(1, 16, dtype=np.float32).reshape(3, 5)
+    A = gpuopt.DiaMatrix((data, np.array([-(2**63), 0, 2**63 - 1])), (5, 5), device=any_device)
+    assert A.offsets.tolist() == [0]
+    assert A.stored_entries == 5
+    np.testing.assert_array_equal(A @ np.ones(5, np.float32), data[1])
+    np.testing.assert_array_equal(A.T @ np.ones(5, np.float32), data[1])
