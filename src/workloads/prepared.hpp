@@ -137,7 +137,7 @@ private:
     cl_uint next_argument_ = 0;
     bool two_queues_ = false;
     double busy_ms_ = -1;  // of a longer plan's commands, without what lies between them; below 0: not known
-    double run_ms_ = -1;  // of the fastest run; -1: never run
+    double run_ms_ = -1;   // of the fastest run; -1: never run
 };
 
 }  // namespace gpuopt
