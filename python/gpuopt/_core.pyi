@@ -7,7 +7,7 @@ and OpenCLError.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
@@ -84,6 +84,7 @@ class _NotConstructible(metaclass=_Type):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
+@final
 class Device(_NotConstructible):
     """An OpenCL device and what it says of itself; sizes in bytes."""
 
@@ -169,6 +170,7 @@ class Device(_NotConstructible):
     def allocated_bytes(self) -> int:
         """Device memory held by this process through gpuopt."""
 
+@final
 class DeviceArray(_NotConstructible):
     """A C-contiguous array in device memory; operations return the kind of array they were given."""
 
@@ -197,6 +199,7 @@ class DeviceArray(_NotConstructible):
         """Whether both are the same memory."""
     def __len__(self) -> int: ...
 
+@final
 class Parameter(_NotConstructible):
     """A tunable of a variant, handed to its kernel as -DNAME=value."""
 
@@ -216,6 +219,7 @@ class Parameter(_NotConstructible):
     def alters_accuracy(self) -> bool:
         """Whether levels other than the standard one round the inputs: such a level is taken only when asked for."""
 
+@final
 class Variant(_NotConstructible):
     """One kernel idea: a row of a workload's table."""
 
@@ -250,6 +254,7 @@ class Variant(_NotConstructible):
     def dtypes(self) -> list[str]:
         """NumPy's names of the dtypes that it has kernels for."""
 
+@final
 class Prepared(_NotConstructible):
     """A built and bound plan of kernels; run it, or take samples of it."""
 
@@ -292,6 +297,7 @@ class Prepared(_NotConstructible):
     def main_step(self) -> int:
         """Index in ``kernels`` of the kernel that carries the variant."""
 
+@final
 class DiaMatrix(metaclass=_Type):
     """A diagonal matrix in device memory."""
 
@@ -327,6 +333,7 @@ class DiaMatrix(metaclass=_Type):
     def device(self) -> Device:
         """Where it lies."""
 
+@final
 class HostProduct(metaclass=_Type):
     """A product of a matrix and NumPy arrays, planned once."""
 
@@ -495,6 +502,7 @@ def tmv(A: _Operand, v: _Operand, out: _Operand | None, device: Device, variant:
 def prepare_tmv(A: DeviceArray, v: DeviceArray, out: DeviceArray, variant: str, parameters: _Parameters) -> Prepared:
     """The plan of the same product, bound to its arrays."""
 
+@final
 class TomographyGeometry(metaclass=_Type):
     """A scan and a volume as kernels take them; lengths in mm."""
 
@@ -539,12 +547,14 @@ def prepare_back_projection(
     ``weight`` is "none", "adjoint" or "fdk"; ``fdk`` is the square of the factor of 1 / w in that weight.
     """
 
+@final
 class DeviceSums(_NotConstructible):
     """Two sums that wait on the device until they are read."""
 
     def read(self) -> list[float]:
         """Both; waits for the device."""
 
+@final
 class DeviceArithmetic(metaclass=_Type):
     """Arithmetic of iterations on float32 arrays of a device; what returns no number does not wait for it.
 
@@ -587,11 +597,13 @@ class DeviceArithmetic(metaclass=_Type):
     def finish(self) -> None:
         """Waits for all that was enqueued."""
 
+@final
 class JosephScratch(metaclass=_Type):
     """Device memory that plans of one projector share, which run one after the other."""
 
     def __init__(self, device: Device) -> None: ...
 
+@final
 class JosephPlan(_NotConstructible):
     """A projection or its adjoint, whose arrays may be exchanged."""
 
