@@ -7,6 +7,7 @@ and OpenCLError.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
@@ -61,14 +62,16 @@ class DeviceMemoryError(Error, MemoryError):
 class ArrayError(Error, ValueError):
     """An array does not fit; the message says the fix."""
 
-    argument: str
-    """The argument's name."""
+    @cached_property
+    def argument(self) -> str:
+        """The argument's name."""
 
 class ParameterError(Error, ValueError):
     """A parameter or selection is wrong; the message lists what is allowed."""
 
-    argument: str
-    """The argument's name."""
+    @cached_property
+    def argument(self) -> str:
+        """The argument's name."""
 
 class HandleError(Error, TypeError):
     """An object of the core that only its functions make was to be made by its class."""
