@@ -2,6 +2,8 @@
 # The commands that made the rows beside this file, on a machine with gpuopt installed; 2026-11-21. In rows of before 19:45 UTC times
 # were rounded to 1e-9 ms afterwards, which is less than the digits of a whole number of ns that a division had left, and empty fields
 # left out.
+# Taken again on 2026-11-23 by the same commands, with events of a batch's ends alone (event-cost.txt): profile.json, spmv-2048x2048, spmv-321x481,
+# gemm-8192 and tmv, all on one GPU. profile-2026-11-21.json is the sitting that older rows are held against.
 # Studies write raw rows with every sample. The loop at the end leaves out the samples and what else no table, ratio or picture reads.
 # No study goes on from such files: to measure again, copy this file and the scripts to another folder.
 set -eu
@@ -45,16 +47,6 @@ gpuopt study spmv 321x481 --out spmv-321x481 \
     -v 'symmetric(TILE_X=64, TILE_Y=4, ROWS=2, UNROLL=5, OFFSETS=1)' \
     -v 'banded(HALF=1, LOCAL=256, SLICE=1024)' \
     -v 'symmetric(HALF=1, TILE_X=32, TILE_Y=8, UNROLL=5)'
-gpuopt profile # not kept: the profiles below are of a later sitting
-gpuopt study spmv 2048x2048 --quick --out spmv-2048x2048-profile \
-    -v paper:basic \
-    -v paper:local_offsets \
-    -v paper:vectorized \
-    -v paper:image \
-    -v 'interior(LOCAL=256, ROWS=2, UNROLL=9)' \
-    -v 'tiles(TILE_X=128, TILE_Y=8)' \
-    -v 'symmetric(TILE_X=64, TILE_Y=8, ROWS=2, UNROLL=5)' \
-    -v 'banded(HALF=1, LOCAL=256, ROWS=2)'
 gpuopt profile --out profile.json
 # cudaMemcpy and clpeak ran here: peers.txt
 gpuopt profile --out profile-again.json # in the same sitting
