@@ -32,7 +32,8 @@ def test_algorithms_by_parts(any_device: gpuopt.Device) -> None:
         assert apart(algorithm(limited, b, 2, **options), np.asarray(expected)) < 2e-5
     on = gpuopt.to_device(b, any_device)
     assert isinstance(gt.sirt(limited, on, 1).image, gpuopt.DeviceArray)
-    assert apart(gt.fbp(limited, b), gt.fbp(A, b)) < 1e-5
+    inside = b * (np.arange(b.shape[-1]) % (b.shape[-1] - 1) > 0)  # of an object that ends before the detector does
+    assert apart(gt.fbp(limited, inside), gt.fbp(A, inside)) < 1e-5
 
 
 def test_bytes_that_do_not_suffice(any_device: gpuopt.Device) -> None:

@@ -249,6 +249,31 @@ def test_means_of_one_step(any_device: gpuopt.Device) -> None:
     assert gt.fbp(A, body.project(parallel).astype(np.float32))[inside].mean() == pytest.approx(0.99983, abs=2e-3)
 
 
+@pytest.mark.parametrize("parallel", [True, False])
+def test_scans_that_are_filtered_as_others(any_device: gpuopt.Device, parallel: bool) -> None:
+    """Vectors about an axis beside the origin, of a displaced detector, which is widened: as in NumPy, on the device
+    and in parts."""
+    if parallel:
+        scan: gt.Geometry = gt.parallel3d(np.arange(24) * np.pi / 12, (6, 30), 0.7, offset=(0.0, 5.0))
+    else:
+        scan = gt.circular(24, 60.0, 100.0, (6, 30), 1.0, offset=(0.0, -7.0))
+    p = gt.sphere(8.0).project(scan)
+    astra = scan.to_astra()
+    for first in (3,) if parallel else (0, 3):
+        astra["Vectors"][:, first : first + 2] += (-2.0, 1.0)
+    scan, volume = gt.from_astra(astra), gt.Volume((12, 16, 16), centre=(0.0, 1.0, -2.0))
+    algorithm = gt.fbp if parallel else gt.fdk
+    expected = algorithm(gt.NumpyProjector(scan, volume), p.astype(float))
+    whole = Needs.of(volume.shape, scan.views, scan, True).iteration
+    for limit in (None, whole // 2):
+        A = gt.Projector(scan, volume, "fast", any_device, memory_limit=limit)
+        assert A.on_host == (limit is not None)
+        assert apart(algorithm(A, p), expected) < 2e-3
+        there = algorithm(A, gpuopt.to_device(p, any_device))
+        assert isinstance(there, gpuopt.DeviceArray)
+        assert apart(there.to_numpy(), expected) < 2e-3
+
+
 def test_fbp_beside_scikit_image(any_device: gpuopt.Device) -> None:
     transform = pytest.importorskip("skimage.transform", reason="scikit-image is not installed")
     n, views = 256, 180
@@ -327,7 +352,8 @@ def test_bad_input(any_device: gpuopt.Device) -> None:
     y[2, 3, 4] = np.nan
     with pytest.raises(ArrayError, match="view 2, v 3, u 4 holds NaN"):
         A.T(y)
-    with pytest.raises(ArrayError, match="1 of its elements are NaN or infinite"):
+    y[4, 0, 1] = np.inf
+    with pytest.raises(ArrayError, match="projections: view 2, v 3, u 4 holds NaN or infinity, as the first of 2"):
         A.T(gpuopt.to_device(y, any_device))
     with pytest.raises(ArrayError, match="image: its dtype is int32"):
         A(gpuopt.to_device(x.astype(np.int32), any_device))

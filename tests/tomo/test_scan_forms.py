@@ -179,9 +179,9 @@ CIRCLE: dict[str, Any] = {"angles": 8, "sod": R, "sdd": D, "det": (4, 6), "pixel
 @pytest.mark.parametrize(
     ("make", "change", "word"),
     [
-        (gt.parallel2d, {"angles": np.arange(180), "det": 9}, r"angles: they span 179 rad.*np.deg2rad"),
+        (gt.parallel2d, {"angles": np.arange(180), "det": 9}, r"angles: they span 179 rad.*units=\"deg\""),
         (gt.circular, {**CIRCLE, "angles": np.arange(0, 360, 2)}, "angles: they span 358 rad, 57 turns"),
-        (gt.helical, HELIX | {"views": np.arange(0, 720.0), "pitch": 0.0}, "views: .*np.deg2rad"),
+        (gt.helical, HELIX | {"views": np.arange(0, 720.0), "pitch": 0.0}, 'views: .*units="deg"'),
         (gt.circular, CIRCLE | {"angles": [0.0, math.nan]}, "angles: entry 1 is NaN"),
         (gt.circular, CIRCLE | {"angles": []}, "angles: its shape"),
         (gt.circular, CIRCLE | {"angles": 0}, "angles: 0 is no count"),

@@ -5,9 +5,11 @@ u) or (view, u).
 """
 
 from gpuopt.tomo.analytic import fbp, fdk
+from gpuopt.tomo.centre import find_centre
 from gpuopt.tomo.filters import filter_rows, ramp
 from gpuopt.tomo.geometry import Detector, Frames, Geometry
-from gpuopt.tomo.iterative import cgls, os_sart, sart, sirt
+from gpuopt.tomo.iterative import cgls, mlem, os_em, os_sart, sart, sirt
+from gpuopt.tomo.limits import LimitedAngleWarning, TruncationWarning
 from gpuopt.tomo.numpy_projector import NumpyProjector
 from gpuopt.tomo.on_device import back_project
 from gpuopt.tomo.operators import Backend, GeometricOperator, Operator
@@ -15,6 +17,8 @@ from gpuopt.tomo.phantoms import Blob, Body, Ellipsoid, Phantom, blob, shepp_log
 from gpuopt.tomo.projector import Projector
 from gpuopt.tomo.rawdata import normalise, poisson_noise
 from gpuopt.tomo.reconstruction import Reconstruction, State
+from gpuopt.tomo.rings import remove_rings
+from gpuopt.tomo.scan_files import ScanFile, read_scan
 from gpuopt.tomo.scans import circular, fan, helical, parallel2d, parallel3d
 from gpuopt.tomo.vectors import from_astra, from_vectors
 from gpuopt.tomo.volume import Volume
@@ -28,12 +32,15 @@ __all__ = [
     "Frames",
     "GeometricOperator",
     "Geometry",
+    "LimitedAngleWarning",
     "NumpyProjector",
     "Operator",
     "Phantom",
     "Projector",
     "Reconstruction",
+    "ScanFile",
     "State",
+    "TruncationWarning",
     "Volume",
     "back_project",
     "blob",
@@ -43,15 +50,20 @@ __all__ = [
     "fbp",
     "fdk",
     "filter_rows",
+    "find_centre",
     "from_astra",
     "from_vectors",
     "helical",
+    "mlem",
     "normalise",
+    "os_em",
     "os_sart",
     "parallel2d",
     "parallel3d",
     "poisson_noise",
     "ramp",
+    "read_scan",
+    "remove_rings",
     "sart",
     "shepp_logan",
     "sirt",

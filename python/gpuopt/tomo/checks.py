@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuopt._core import ArrayError, ParameterError
+from gpuopt._core import ArrayError, Error, ParameterError
 from gpuopt.annotations import is_number, is_whole
 from gpuopt.checked import real, unmasked
 
@@ -23,7 +23,8 @@ IMAGE_AXES = {2: ("y", "x"), 3: ("z", "y", "x")}
 SHORTEST, LONGEST = 1e-12, 1e12  # mm
 MOST_RADIANS = 1e6
 MOST_CELLS, MOST_VIEWS = 1 << 30, 1 << 24  # along an axis
-_MOST_TURNS = 2  # Where a scan does not advance along z, angles that span more are degrees, taken for radians.
+_MOST_TURNS = 2  # Where a scan does not advance along z, angles that span more may be degrees, taken for radians.
+_UNITS = {"rad": 1.0, "deg": math.pi / 180}
 
 
 def number(name: str, given: Any, unit: str = "mm") -> float:
@@ -62,12 +63,13 @@ def place(name: str, given: Any, unit: str = "mm") -> float:
     return value
 
 
-def radians(name: str, given: Any, unit: str = "radians") -> float:
-    """``given`` as an angle, at most ``MOST_RADIANS`` away from 0: beyond it rounding turns scans."""
-    value = number(name, given, unit)
+def radians(name: str, given: Any, factor: float = 1.0, unit: str = "an angle") -> float:
+    """``factor`` times ``given`` as an angle, at most ``MOST_RADIANS`` away from 0: beyond it rounding turns scans."""
+    value = factor * number(name, given, unit)
     if abs(value) > MOST_RADIANS:
         raise ParameterError(
-            f"{name}: {_shown(given)} is out of range; give {unit}, from {-MOST_RADIANS:g} to {MOST_RADIANS:g}"
+            f"{name}: {_shown(given)} is out of range; give {unit}, from {-MOST_RADIANS / factor:g} to "
+            f"{MOST_RADIANS / factor:g}"
         )
     return value
 
@@ -92,27 +94,35 @@ def each(name: str, given: Any, axes: Sequence[str]) -> list[tuple[str, Any]]:
     return [(f"{name} along {axis}", value) for axis, value in zip(axes, given, strict=True)]
 
 
-def angles(name: str, given: Any, whole: float, advances: bool = False) -> Float64Array:
-    """View angles in radians, fp64 and read-only: those ``given``, or as many as ``given`` says, spread evenly from 0
-    over ``whole``.
+def unit(given: str | None) -> float:
+    """The factor that takes angles in the ``units`` "rad", "deg" or None, which are radians, to radians."""
+    if given not in (None, *_UNITS):
+        raise ParameterError(f"units: {given!r} is not known; give 'rad', 'deg', or None for radians that are checked")
+    return _UNITS.get(given or "rad", 1.0)
 
-    Raises ParameterError where they span more than two turns of a scan that does not advance along z: they are taken
-    for degrees.
+
+def angles(name: str, given: Any, whole: float, advances: bool = False, units: str | None = None) -> Float64Array:
+    """View angles in radians, fp64 and read-only: those ``given`` in ``units``, or as many as ``given`` says, spread
+    evenly from 0 over ``whole``.
+
+    Raises ParameterError where the units are not said and they span more than two turns of a scan that does not advance
+    along z: they may be degrees.
     """
+    factor = unit(units)
     if isinstance(given, Integral):
         found = whole * np.arange(count(name, given, MOST_VIEWS)) / int(given)
     else:
-        found = vector(name, given, "angles in radians, or how many")
+        found = factor * vector(name, given, "angles, or how many")
         farthest = float(np.abs(found).max())
         if farthest > MOST_RADIANS:
             raise ParameterError(
                 f"{name}: {farthest:g} rad is out of range; give angles of at most {MOST_RADIANS:g} rad"
             )
     span = float(np.ptp(found))
-    if not advances and span > _MOST_TURNS * 2 * math.pi * (1 + 1e-9):
+    if units is None and not advances and span > _MOST_TURNS * 2 * math.pi * (1 + 1e-9):
         raise ParameterError(
-            f"{name}: they span {span:.5g} rad, {span / (2 * math.pi):.3g} turns of a scan that does not advance; if "
-            f"these are degrees, use np.deg2rad({name})"
+            f"{name}: they span {span:.5g} rad, {span / (2 * math.pi):.3g} turns of a scan that does not advance; say "
+            'units="deg" if they are degrees, or units="rad"'
         )
     return frozen(found)
 
@@ -134,7 +144,9 @@ def indices(name: str, given: Any, views: int) -> np.ndarray:
         wanted = given if isinstance(given, slice) else np.asarray(unmasked(name, given))
         empty = not isinstance(wanted, slice) and not wanted.size
         found = np.arange(0) if empty else np.atleast_1d(np.arange(views)[wanted])
-    except (IndexError, TypeError, ValueError, OverflowError, RecursionError) as error:
+    except Error:
+        raise
+    except Exception as error:  # an object's own __array__ may raise anything
         raise ParameterError(f"{name}: {error}; there are {views}, from 0") from error
     if not found.size or found.ndim > 1:
         raise ParameterError(f"{name}: give a list of at least one, or a slice that leaves one")
@@ -181,13 +193,15 @@ def shape(name: str, given: Any, expected: tuple[int, ...], axes: Sequence[str],
 
 def floats(name: str, array: np.ndarray, axes: Sequence[str]) -> None:
     """Refuses an array whose dtype is not native float32 or float64, or that holds NaN or infinity; the message says
-    where."""
+    where and how many."""
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
         raise ArrayError(
             f"{name}: its dtype is {array.dtype.str}, not native float32 or float64; use {name}.astype(np.float32)"
         )
     # The minimum and the maximum show NaN and infinity without a mask as large as the array.
     if array.size and not (np.isfinite(array.min()) and np.isfinite(array.max())):
-        place = np.argwhere(~np.isfinite(array))[0]
+        wrong = np.flatnonzero(~np.isfinite(array))
+        place = np.unravel_index(wrong[0], array.shape)
         where = ", ".join(f"{axis} {index}" for axis, index in zip(axes, place, strict=True))
-        raise ArrayError(f"{name}: {where} holds NaN or infinity; repair or mask such pixels")
+        others = f", as the first of {len(wrong)}" if len(wrong) > 1 else ""
+        raise ArrayError(f"{name}: {where} holds NaN or infinity{others}; repair or mask such pixels")

@@ -35,7 +35,7 @@ class DeviceBackend(Backend):
     def take(self, given: Any, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> DeviceArray:
         if isinstance(given, DeviceArray):
             checks.shape(name, given, shape, axes, "the operator")
-            return self._checked(given, name)
+            return self._checked(given, name, axes)
         require_float32(name, given)
         checks.shape(name, given, shape, axes, "the operator")
         checks.floats(name, given, axes)
@@ -44,22 +44,22 @@ class DeviceBackend(Backend):
     def give(self, array: DeviceArray, like: Any) -> Any:
         return array if isinstance(like, DeviceArray) else array.to_numpy()
 
-    def host(self, given: Any) -> np.ndarray:
+    def host(self, given: Any, axes: tuple[str, ...]) -> np.ndarray:
         if isinstance(given, DeviceArray):
-            return self._checked(given, "projections").to_numpy()
+            return self._checked(given, "projections", axes).to_numpy()
         require_float32("projections", given)
-        checks.floats("projections", given, tuple(f"axis {i}" for i in range(given.ndim)))
+        checks.floats("projections", given, axes)
         return np.asarray(given)
 
-    def _checked(self, given: DeviceArray, name: str) -> DeviceArray:
+    def _checked(self, given: DeviceArray, name: str, axes: tuple[str, ...]) -> DeviceArray:
         require_float32(name, given)
         if given.device.index != self.device.index:
             raise ArrayError(
                 f"{name}: it is on {given.device.name}, the operator on {self.device.name}; use {name}.to_numpy(), "
                 "or make the operator on that device"
             )
-        if count := self._arithmetic.not_finite(given):
-            raise ArrayError(f"{name}: {count} of its elements are NaN or infinite; repair or mask such pixels")
+        if self._arithmetic.not_finite(given):
+            checks.floats(name, given.to_numpy(), axes)  # which says where
         return given
 
     def empty(self, shape: tuple[int, ...]) -> DeviceArray:
@@ -153,9 +153,9 @@ class HostBackend(NumpyBackend):
     def give(self, array: np.ndarray, like: Any) -> Any:
         return _core.to_device(array, self.device) if isinstance(like, DeviceArray) else array
 
-    def host(self, given: Any) -> np.ndarray:
+    def host(self, given: Any, axes: tuple[str, ...]) -> np.ndarray:
         require_float32("projections", given)
-        return super().host(_on_host(given))
+        return super().host(_on_host(given), axes)
 
     def views(self, p: np.ndarray, index: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(p[index])

@@ -31,6 +31,10 @@ def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
     taps are multiplied by (n d / sin(n d))^2. Raises ParameterError.
     """
     columns, spacing = checks.count("columns", columns), checks.positive("spacing", spacing)
+    if not 1e-150 <= spacing <= 1e150:
+        raise ParameterError(
+            f"spacing: {spacing:g} is beyond what can be squared; give a distance of detector pixels, in mm or rad"
+        )
     n = np.arange(columns)
     taps = np.zeros(columns)
     taps[0] = 1 / (4 * spacing**2)

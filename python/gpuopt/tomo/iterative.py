@@ -1,4 +1,4 @@
-"""Reconstruction by iteration: SIRT, SART, OS-SART and CGLS, on any operator.
+"""Reconstruction by iteration, on any operator: SIRT, SART, OS-SART, CGLS, and by expectation maximisation MLEM, OS-EM.
 
 Data stay with the operator's backend from the first iteration to the last. Ctrl-C raises no exception here: it ends the
 iterations, and the image after the last finished one is returned with its history.
@@ -9,18 +9,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gpuopt._core import UnsupportedError
+from gpuopt._core import ArrayError, UnsupportedError
 from gpuopt.checked import checked
+from gpuopt.tomo.blocks import NOTHING, Blocks
 from gpuopt.tomo.operators import Array, Norms, Operator
 from gpuopt.tomo.ordering import blocks_of, visits
 from gpuopt.tomo.reconstruction import Callback, Reconstruction, Run, Steps
 
-_NOTHING = 1e-6  # A ray or voxel whose sum of weights is below this part of the largest counts as missed.
+_ROUNDING = 1e-7  # A ray whose A x is below this part of the largest has no ratio b / A x in float32.
 
 
 @checked
@@ -190,35 +190,19 @@ def cgls(
     return run.result()
 
 
-@dataclass(eq=False)
-class _Block:
-    """A block of views: their operator, their projections b, and their weights."""
-
-    A: Operator
-    b: Array
-    rows: Array
-    """R^-1."""
-    columns: Array | None
-    """C^-1; None where it is computed at each visit."""
-
-
 def _sweeps(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray], steps: Steps) -> Reconstruction:
     backend, A = run.backend, run.A
     with run.until_interrupted():
         gradient, spare = (backend.full(A.image_shape, 0.0) for _ in range(2))
-        parts, work = _weighted(run, blocks, gradient)
-        computed = None if all(part.columns is not None for part in parts) else backend.full(A.image_shape, 0.0)
+        visited = Blocks(run, blocks)
+        rows = _row_weights(run, visited, gradient)
         for iteration in range(run.iterations):
             began, norms, source = time.perf_counter(), list[Norms](), run.image
-            for part in (parts[i] for i in order()):
-                shape = part.A.data_shape
-                columns = part.columns
-                if columns is None:
-                    backend.fill(work[shape], 1.0)
-                    columns = part.A.back(work[shape], out=computed)
-                    backend.reciprocal(columns, _NOTHING)
-                ax = part.A.forward(source, out=work[shape])
-                norms.append(backend.residual(part.b, ax, part.rows))
+            for i in order():
+                part = visited.parts[i]
+                columns = visited.columns(part)
+                ax = part.A.forward(source, out=visited.work[part.A.data_shape])
+                norms.append(backend.residual(part.b, ax, rows[i]))
                 g = part.A.back(ax, out=gradient)
                 step = steps.at(iteration)
                 backend.update(source, step, columns, g, steps.low, steps.high, run.mask, out=spare)
@@ -231,25 +215,145 @@ def _sweeps(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray],
     return run.result()
 
 
-def _weighted(run: Run, blocks: list[np.ndarray], gradient: Array) -> tuple[list[_Block], dict[tuple[int, ...], Array]]:
-    """The blocks with their weights, and a work array for projections of each shape that occurs."""
-    A, backend = run.A, run.backend
-    whole = len(blocks) == 1 and np.array_equal(blocks[0], np.arange(A.views))
-    parts, work = [], dict[tuple[int, ...], Array]()
-    backend.fill(gradient, 1.0)
-    largest = 0.0
-    for block in blocks:
-        some = A if whole else A.subset(block)
-        rows = some.forward(gradient)
-        largest = max(largest, backend.largest(rows))
-        parts.append(_Block(some, run.b if whole else backend.views(run.b, block), rows, None))
-        if some.data_shape not in work:
-            work[some.data_shape] = backend.full(some.data_shape, 0.0)
-    kept = math.prod(A.image_shape) * backend.dtype.itemsize * len(blocks) <= backend.cache_bytes
-    for part in parts:
-        backend.reciprocal(part.rows, _NOTHING, largest)
-        if kept or whole:
-            backend.fill(work[part.A.data_shape], 1.0)
-            part.columns = part.A.back(work[part.A.data_shape])
-            backend.reciprocal(part.columns, _NOTHING)
-    return parts, work
+def _row_weights(run: Run, visited: Blocks, ones: Array) -> list[Array]:
+    """R^-1 of each block; ``ones`` is an image's work array."""
+    backend = run.backend
+    backend.fill(ones, 1.0)
+    rows = [part.A.forward(ones) for part in visited.parts]
+    largest = max([0.0, *map(backend.largest, rows)])
+    for sums in rows:
+        backend.reciprocal(sums, NOTHING, largest)
+    return rows
+
+
+# ---------------------------------------------------------------- expectation maximisation
+
+
+@checked
+def mlem(
+    A: Operator,
+    projections: Any,
+    iterations: int = 50,
+    *,
+    x0: Any = None,
+    mask: Any = None,
+    axes: str = "avu",
+    progress: bool = False,
+    callback: Callback | None = None,
+) -> Reconstruction:
+    """x *= C^-1 A^T (b / A x), where C are the column sums of A: all views at once.
+
+    The image stays at least 0. Of numbers b that are drawn from Poisson distributions with the means A x it approaches
+    the likeliest x, and the likelihood never falls (Shepp and Vardi, IEEE Trans. Med. Imaging 1, 113, 1982). Of other
+    projections it approaches the x of the least Kullback-Leibler divergence.
+
+    Parameters
+    ----------
+    A, projections
+        The operator, whose weights are at least 0, and b, at least 0: a NumPy array or one of the operator's device,
+        of the shape ``A.data_shape``. Never modified.
+    x0
+        The first image, at least 0. Where it is 0 the image stays 0. If None, the same number everywhere, so that the
+        sum of A x is that of b.
+    mask
+        The image is multiplied by it (0 or 1, or bool).
+    axes, progress, callback
+        As in :func:`sirt`.
+
+    Returns
+    -------
+    Reconstruction
+        Its ``weighted`` is the root of Pearson's chi^2, sum (b - A x)^2 / A x.
+
+    Raises
+    ------
+    ParameterError, ArrayError (also for negative numbers), and what the operator raises
+    """
+    order = visits("sequential", np.zeros(1), 0)
+    run = Run(A, projections, iterations, x0, mask, axes, progress, callback)
+    return _maximise(run, [np.arange(A.views)], order, x0 is None)
+
+
+@checked
+def os_em(
+    A: Operator,
+    projections: Any,
+    iterations: int = 5,
+    *,
+    subsets: Any = None,
+    x0: Any = None,
+    mask: Any = None,
+    order: str = "golden",
+    seed: int = 0,
+    axes: str = "avu",
+    progress: bool = False,
+    callback: Callback | None = None,
+) -> Reconstruction:
+    """x *= C_s^-1 A_s^T (b_s / A_s x) for one block s of views after the other; an iteration visits all blocks.
+
+    About as many times as fast as :func:`mlem` as there are blocks, but the likelihood may fall: of data that no image
+    explains it ends in a cycle (Hudson and Larkin, IEEE Trans. Med. Imaging 13, 601, 1994). ``subsets``, ``order`` and
+    ``seed`` are as in :func:`os_sart`, the other arguments, result and errors as in :func:`mlem`.
+    """
+    blocks = blocks_of(A.views, min(10, A.views) if subsets is None else subsets)
+    visited = visits(order, A.view_places[[block[0] for block in blocks]], seed)
+    run = Run(A, projections, iterations, x0, mask, axes, progress, callback)
+    return _maximise(run, blocks, visited, x0 is None)
+
+
+def _maximise(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray], flat: bool) -> Reconstruction:
+    """The update as x += x C^-1 A^T (b / A x - 1), which rounds less where it has converged. A ray without a ratio
+    changes nothing."""
+    backend, A = run.backend, run.A
+    with run.until_interrupted():
+        gradient, spare = (backend.full(A.image_shape, 0.0) for _ in range(2))
+        work = backend.full(A.data_shape, 0.0)
+        _refuse_negative("projections", run, run.b, work)
+        if flat:
+            run.start_with(_level(run, gradient, work))
+        else:
+            _refuse_negative("x0", run, run.image, gradient)
+        run.masked(run.image)
+        visited = Blocks(run, blocks)
+        inverses = {shape: work if shape == A.data_shape else backend.full(shape, 0.0) for shape in visited.work}
+        del work
+        for _ in range(run.iterations):
+            began, norms, source = time.perf_counter(), list[Norms](), run.image
+            for part in (visited.parts[i] for i in order()):
+                columns = visited.columns(part)
+                ax = part.A.forward(source, out=visited.work[part.A.data_shape])
+                inverse = inverses[part.A.data_shape]
+                backend.axpy(0.0, ax, ax, out=inverse)
+                backend.reciprocal(inverse, _ROUNDING)
+                norms.append(backend.residual(part.b, ax, inverse))
+                g = part.A.back(ax, out=gradient)
+                backend.multiply(g, columns)
+                backend.update(source, 1.0, source, g, 0.0, None, run.mask, out=spare)
+                source = spare
+            plain, weighted = math.sqrt(sum(n.plain for n in norms)), math.sqrt(sum(n.weighted for n in norms))
+            spare = run.finish(spare, plain, weighted, time.perf_counter() - began)
+            if run.stops():
+                break
+    return run.result()
+
+
+def _refuse_negative(name: str, run: Run, given: Array, work: Array) -> None:
+    backend = run.backend
+    backend.fill(work, 0.0)
+    backend.axpy(-1.0, given, work, out=work)
+    least = -backend.largest(work)
+    if least < 0:
+        raise ArrayError(
+            f"{name}: its least element is {least:.6g}, and expectation maximisation takes none below 0; use "
+            f"np.maximum({name}, 0), or sirt"
+        )
+
+
+def _level(run: Run, image: Array, data: Array) -> float:
+    """The image of one number whose projections have the sum of b; 0 where no ray meets the image."""
+    backend = run.backend
+    backend.fill(data, 1.0)
+    found = backend.dot(run.b, data)
+    backend.fill(image, 1.0)
+    of_ones = backend.dot(run.A.forward(image), data)
+    return found / of_ones if of_ones > 0 else 0.0

@@ -9,7 +9,9 @@ import numpy as np
 from gpuopt._core import ArrayError
 from gpuopt.checked import checked
 from gpuopt.tomo import checks, numpy_kernels
+from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.operators import Backend, GeometricOperator, Norms
+from gpuopt.tomo.volume import Volume
 
 
 class _Norms(NamedTuple):
@@ -29,8 +31,8 @@ class NumpyBackend(Backend):
     def give(self, array: np.ndarray, like: Any) -> np.ndarray:
         return array.astype(np.asarray(like).dtype, copy=False)
 
-    def host(self, given: Any) -> np.ndarray:
-        return self._numbers(given, "projections", tuple(f"axis {i}" for i in range(np.ndim(given))))
+    def host(self, given: Any, axes: tuple[str, ...]) -> np.ndarray:
+        return self._numbers(given, "projections", axes)
 
     @staticmethod
     def _numbers(given: Any, name: str, axes: tuple[str, ...]) -> np.ndarray:
@@ -118,6 +120,9 @@ class NumpyProjector(GeometricOperator):
 
     def subset(self, views: Any) -> NumpyProjector:
         return NumpyProjector(self.geometry.subset(views), self.volume, self.pair)
+
+    def with_scan(self, geometry: Geometry, volume: Volume) -> NumpyProjector:
+        return NumpyProjector(geometry, volume, self.pair)
 
     @staticmethod
     def _into(out: np.ndarray | None, found: np.ndarray, axes: tuple[str, ...]) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gpuopt._core import ParameterError
+from gpuopt._core import ParameterError, UnsupportedError
 from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
@@ -65,8 +65,9 @@ class Backend(ABC):
         afterwards."""
 
     @abstractmethod
-    def host(self, given: Any) -> np.ndarray:
-        """The caller's projections, checked, as a NumPy array, for filters, which run on the host."""
+    def host(self, given: Any, axes: tuple[str, ...]) -> np.ndarray:
+        """The caller's projections, checked, as a NumPy array, for filters, which run on the host. Raises ArrayError
+        as ``take`` does."""
 
     @abstractmethod
     def full(self, shape: tuple[int, ...], value: float) -> Array:
@@ -244,6 +245,13 @@ class GeometricOperator(Operator):
     def back_project(self, p: Array, weight: str, out: Array | None = None) -> Array:
         """At each voxel, the sum over the views of the projection's value there times a ``weight``, one of ``WEIGHTS``;
         in ``out`` or in a new array."""
+
+    def with_scan(self, geometry: Geometry, volume: Volume) -> GeometricOperator:
+        """The operator of another scan and volume, where and as this one computes. Raises UnsupportedError unless a
+        subclass defines it."""
+        raise UnsupportedError(
+            f"geometry: {type(self).__name__} stays with its own; use Projector, or define with_scan in the subclass"
+        )
 
     @property
     def view_places(self) -> Float64Array:

@@ -288,6 +288,7 @@ def _rays(origin: Float64Array, direction: Float64Array) -> tuple[Float64Array, 
 
 
 def _from(points: Float64Array, centre: Float64Array) -> Float64Array:
+    points = real("points", points, "(3, ...), x, y and z in mm")
     if not points.ndim or len(points) != 3:
         raise ArrayError(f"points: their shape is {points.shape}; give (3, ...), x, y and z in mm")
     return points - centre.reshape(3, *[1] * (points.ndim - 1))

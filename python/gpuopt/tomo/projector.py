@@ -225,6 +225,12 @@ class Projector(GeometricOperator):
                 found = self._subsets.setdefault(key, found)
         return found
 
+    def with_scan(self, geometry: Geometry, volume: Volume) -> Projector:
+        shared = self._shared
+        fast = not self.exact
+        other = _Shared.of(geometry, volume, shared.device, shared.limit, shared.variant, fast=fast)
+        return Projector._sharing(other, geometry, volume, self.pair)
+
     def _empty(self, shape: tuple[int, ...]) -> DeviceArray:
         return _core.empty(shape, np.dtype(np.float32), self.device)
 

@@ -59,13 +59,14 @@ def poisson_noise(projections: np.ndarray, photons: float, seed: int = 0) -> np.
     array = np.asarray(projections)
     checks.floats("projections", array, [f"axis {i}" for i in range(array.ndim)])
     random = np.random.default_rng(seed)
-    result = np.empty_like(array)
-    for view in range(len(array)):
+    result = np.empty(array.shape, array.dtype)
+    views, made = (each if each.ndim > 1 else each.reshape(1, -1) for each in (array, result))
+    for view, lines in enumerate(views):
         with np.errstate(over="ignore"):
-            expected = intensity * np.exp(-array[view].astype(np.float64))
+            expected = intensity * np.exp(-lines.astype(np.float64))
         if expected.max(initial=0) > 1e18:
             raise ArrayError(
                 f"projections: view {view} amplifies the beam beyond what can be counted; check their sign"
             )
-        result[view] = -np.log(np.maximum(random.poisson(expected), 1) / intensity)
+        made[view] = -np.log(np.maximum(random.poisson(expected), 1) / intensity)
     return result

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real
 from gpuopt.progress import Bar
 from gpuopt.tomo import checks
 from gpuopt.tomo.analytic import view_major
@@ -27,7 +27,8 @@ class Reconstruction:
     residuals: np.ndarray
     """|b - A x| in each iteration, before its update; with blocks of views each block counts before its own update."""
     weighted: np.ndarray
-    """The same in the norm of R^-1, in which SIRT never rises; for CGLS it is |A^T (b - A x)|."""
+    """The same in the norm of R^-1, in which SIRT never rises; for CGLS it is |A^T (b - A x)|, for MLEM and OS-EM the
+    root of sum (b - A x)^2 / A x."""
     seconds: np.ndarray
     """How long each iteration took."""
     ended: str
@@ -125,7 +126,7 @@ class Run:
             first = backend.copy(backend.take(x0, "x0", A.image_shape, A.image_axes))
         self.mask: Array | None = None
         if mask is not None:
-            given = mask.astype(backend.dtype) if isinstance(mask, np.ndarray) else mask
+            given = real("mask", mask, "bool").astype(backend.dtype) if isinstance(mask, np.ndarray) else mask
             self.mask = backend.take(given, "mask", A.image_shape, A.image_axes)
             if isinstance(given, np.ndarray) and not ((given == 0) | (given == 1)).all():
                 raise ArrayError("mask: it holds other values than 0 and 1; give bool")
@@ -139,6 +140,10 @@ class Run:
     def image(self) -> Array:
         """The image of the last finished iteration; nothing writes to it."""
         return self._finished[0]
+
+    def start_with(self, value: float) -> None:
+        """Fills the first image, before any iteration."""
+        self.backend.fill(self.image, value)
 
     @contextmanager
     def until_interrupted(self) -> Iterator[None]:

@@ -181,21 +181,23 @@ class Cone(Geometry):
 
 
 @checked
-def parallel2d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0) -> Parallel:
-    """Parallel beams in the plane z = 0. ``angles`` are the view angles in radians, or how many are spread over half a
-    turn.
+def parallel2d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0, *, units: str | None = None) -> Parallel:
+    """Parallel beams in the plane z = 0. ``angles`` are the view angles, in any order, or how many are spread over half
+    a turn.
 
-    The detector has ``det`` columns of ``pixel`` mm, and its middle lies at u = ``offset`` mm. Raises ParameterError,
-    ArrayError, naming the argument.
+    ``units`` of the angles are "rad" or "deg"; None: radians, which are refused as degrees where they span more than
+    two turns. The detector has ``det`` columns of ``pixel`` mm, and its middle lies at u = ``offset`` mm. Raises
+    ParameterError, ArrayError, naming the argument.
     """
-    return Parallel(Detector.of(2, det, pixel, offset), 2, checks.angles("angles", angles, math.pi))
+    return Parallel(Detector.of(2, det, pixel, offset), 2, checks.angles("angles", angles, math.pi, units=units))
 
 
 @checked
-def parallel3d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0) -> Parallel:
-    """Parallel beams. ``angles`` are as in :func:`parallel2d`; ``det`` = (rows, columns), ``pixel`` = (dv, du) and
-    ``offset`` = (v, u) in mm, or one number for both axes. Raises ParameterError, ArrayError, naming the argument."""
-    return Parallel(Detector.of(3, det, pixel, offset), 3, checks.angles("angles", angles, math.pi))
+def parallel3d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0, *, units: str | None = None) -> Parallel:
+    """Parallel beams. ``angles`` and ``units`` are as in :func:`parallel2d`; ``det`` = (rows, columns), ``pixel`` =
+    (dv, du) and ``offset`` = (v, u) in mm, or one number for both axes. Raises ParameterError, ArrayError, naming the
+    argument."""
+    return Parallel(Detector.of(3, det, pixel, offset), 3, checks.angles("angles", angles, math.pi, units=units))
 
 
 @checked
@@ -209,15 +211,16 @@ def fan(
     *,
     radius: float | None = None,
     offset: Any = 0.0,
+    units: str | None = None,
 ) -> Cone:
-    """A fan in the plane z = 0, from a source at ``sod`` mm from the axis. ``angles`` are the view angles in radians,
-    or how many are spread over a turn.
+    """A fan in the plane z = 0, from a source at ``sod`` mm from the axis. ``angles`` are the view angles, or how many
+    are spread over a turn; ``units`` as in :func:`parallel2d`.
 
     The detector has ``det`` columns of ``pixel`` mm at ``sdd`` mm from the source, and its middle lies at u =
     ``offset`` mm. It is flat; an arc about the source if ``curved``; or an arc of a ``radius`` in mm. Raises
     ParameterError, ArrayError, naming the argument.
     """
-    found = checks.angles("angles", angles, 2 * math.pi)
+    found = checks.angles("angles", angles, 2 * math.pi, units=units)
     return _cone(2, found, sod, sdd, det, pixel, curved, radius, offset)
 
 
@@ -233,11 +236,12 @@ def circular(
     radius: float | None = None,
     offset: Any = 0.0,
     z0: float = 0.0,
+    units: str | None = None,
 ) -> Cone:
     """A cone beam from a source on a circle at the height ``z0`` mm. Arguments and errors as in :func:`fan`, with
     ``det`` = (rows, columns), ``pixel`` = (dv, du) and ``offset`` = (v, u); a curved detector is a cylinder whose axis
     is parallel to z."""
-    found = checks.angles("angles", angles, 2 * math.pi)
+    found = checks.angles("angles", angles, 2 * math.pi, units=units)
     return _cone(3, found, sod, sdd, det, pixel, curved, radius, offset, checks.place("z0", z0))
 
 
@@ -257,27 +261,29 @@ def helical(
     start: float = 0.0,
     z0: float = 0.0,
     t_ref: float | None = None,
+    units: str | None = None,
 ) -> Cone:
     """A cone beam from a source on a helix that rises ``pitch`` mm a turn (falls, if negative).
 
-    ``views`` is how many views are spread over ``turns``, from the angle ``start`` in radians on; or, with ``turns``
-    None, their angles in radians. The source is at the height ``z0`` mm at the angle ``t_ref``, which is the middle of
-    the scan if None. The other arguments and errors as in :func:`circular`.
+    ``views`` is how many views are spread over ``turns``, from the angle ``start`` on; or, with ``turns`` None, their
+    angles. The source is at the height ``z0`` mm at the angle ``t_ref``, which is the middle of the scan if None.
+    ``units`` are those of all these angles. The other arguments and errors as in :func:`circular`.
     """
+    factor = checks.unit(units)
     advance = checks.place("pitch", pitch, "mm a turn")
     if np.ndim(views) == 0:
         if turns is None:
             raise ParameterError("turns: it is missing; give the number of turns of the scan, or the angles as views")
-        whole = 2 * math.pi * checks.radians("turns", turns, "turns, negative for the other sense")
+        whole = 2 * math.pi * checks.radians("turns", turns, unit="turns, negative for the other sense")
         if not whole:
             raise ParameterError("turns: 0 turns make no helix; give another number, or use circular")
         found = checks.angles("views", checks.count("views", views, checks.MOST_VIEWS), whole, advances=True)
-        found = checks.frozen(found + checks.radians("start", start))
+        found = checks.frozen(found + checks.radians("start", start, factor))
     elif turns is not None:
         raise ParameterError("turns: views lists the angles already; give turns=None, or the number of views")
     else:
-        found = checks.angles("views", views, 0.0, advances=bool(advance))
-    middle = (found[0] + found[-1]) / 2 if t_ref is None else checks.radians("t_ref", t_ref)
+        found = checks.angles("views", views, 0.0, advances=bool(advance), units=units)
+    middle = (found[0] + found[-1]) / 2 if t_ref is None else checks.radians("t_ref", t_ref, factor)
     height = checks.place("z0", z0)
     return _cone(3, found, sod, sdd, det, pixel, curved, radius, offset, height, advance, float(middle))
 

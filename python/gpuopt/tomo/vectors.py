@@ -162,9 +162,11 @@ def _views(name: str, wrong: np.ndarray, why: str) -> None:
 
 
 @checked
-def from_astra(geometry: Mapping[str, Any]) -> Geometry:
+def from_astra(geometry: Mapping[str, Any], *, units: str | None = None) -> Geometry:
     """A scan from the dictionary of an ASTRA 3D projection geometry: "cone", "parallel3d", "cone_vec", "cyl_cone_vec"
-    or "parallel3d_vec". Its lengths are taken as mm. Raises ParameterError, ArrayError."""
+    or "parallel3d_vec". Its lengths are taken as mm; ``units`` of its angles as in :func:`parallel2d`. Raises
+    ParameterError, ArrayError."""
+    checks.unit(units)
     try:
         kind = geometry["type"]
         if isinstance(kind, str) and kind in ("cone", "parallel3d", *_KINDS):
@@ -172,13 +174,13 @@ def from_astra(geometry: Mapping[str, Any]) -> Geometry:
         if isinstance(kind, str) and kind in _KINDS:
             return from_vectors(geometry["Vectors"], det, kind)
         if isinstance(kind, str) and kind in ("cone", "parallel3d"):
-            angles = checks.vector("ProjectionAngles", geometry["ProjectionAngles"], "angles in radians")
+            angles = checks.vector("ProjectionAngles", geometry["ProjectionAngles"], "angles")
             pixel = (geometry["DetectorSpacingY"], geometry["DetectorSpacingX"])
             if kind == "parallel3d":
-                return parallel3d(angles, det, pixel)
+                return parallel3d(angles, det, pixel, units=units)
             names = "DistanceOriginSource", "DistanceOriginDetector"
             sod, odd = (checks.number(name, geometry[name]) for name in names)
-            return circular(angles, sod, sod + odd, det, pixel)
+            return circular(angles, sod, sod + odd, det, pixel, units=units)
     except KeyError as error:
         raise ParameterError(
             f"geometry: the entry {error} is missing; give all entries of ASTRA's dictionary"

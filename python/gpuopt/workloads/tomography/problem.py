@@ -18,7 +18,7 @@ from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.problem import BoundPlan, Problem, guarded_output
 from gpuopt.selection import Selector, select
-from gpuopt.tomo import Geometry, Volume, back_project, circular, helical, on_device, parallel2d
+from gpuopt.tomo import Geometry, Volume, back_project, circular, from_vectors, helical, on_device, parallel2d
 from gpuopt.workloads.common import memory, rounding
 from gpuopt.workloads.common.on_devices import OnDevices
 from gpuopt.workloads.tomography import reference as oracle
@@ -63,6 +63,7 @@ ASSUMED = (
 HEART = Case("I1", (63, 100, 100), 792, (64, 736), True, turns=4)
 SLICES = Case("I2", (3, 260, 260), 1160, (64, 736), True, turns=2)
 CALLS = ("paper:naive", "paper:alu", "paper:vector_output")  # whole calls that are timed with their transfers
+UNEQUAL = (0.9, 1.25, 1.0)  # Edges of a voxel along z, y and x, as shares of what they are elsewhere.
 FEWER_VIEWS = 192  # A CPU is given one in so many of their views, unless it is asked for all.
 
 
@@ -185,8 +186,9 @@ def of_scan(  # long: the plan, its reference and what makes it awkward share th
 
 
 def awkward(geometry: Geometry, weight: str) -> list[Problem]:
-    """Return small problems of a scan's kind: nothing that groups or vectors divide, with voxels that the detector does
-    not see; the same of ones, all seen, where an error of the sum shows; and 48 x 48 voxels."""
+    """Return small problems of a scan's kind: nothing that groups or vectors divide, with voxels of unequal edges that
+    the detector does not see; 48 x 48 voxels and more views than a launch takes at once; a detector that leans; and the
+    first of ones, all seen, where an error of the sum shows."""
     scans: list[tuple[Geometry, Volume]]
     inside: tuple[Geometry, Volume]
     if geometry.dimensions == 2:
@@ -195,11 +197,26 @@ def awkward(geometry: Geometry, weight: str) -> list[Problem]:
     else:
         arc = geometry.radius is not None
         case = Case("awkward", (39, 13, 71), 7, (23, 71), arc, turns=1.3)
-        scans = [case.scan(), replace(case, shape=(3, 48, 48), views=3).scan()]
+        scan, volume = case.scan()
+        edges = Volume(volume.shape, tuple(share * edge for share, edge in zip(UNEQUAL, volume.voxel, strict=True)))
+        scans = [(scan, edges), replace(case, shape=(3, 48, 48), views=67).scan()]
         inside = replace(case, det=(64, 71)).scan()[0], Volume((7, 13, 23), 0.2)
     every = max(volume.size for _, volume in scans)
-    made = [of_scan(f"awkward{number}", *scan, weight, number, most=every) for number, scan in enumerate(scans)]
+    made = [of_scan(f"awkward{number}", *each, weight, number, most=every) for number, each in enumerate(scans)]
+    if geometry.dimensions == 3 and not arc:
+        lying = "none" if weight == "fdk" else weight  # which is for circles
+        made.append(of_scan("awkward_leaning", turned(scan, 0.3, 0.2), edges, lying, most=every))
     return [*made, of_scan("awkward_ones", *inside, weight, ones=True)]
+
+
+def turned(scan: Geometry, about_x: float, about_y: float) -> Geometry:
+    """Return a scan with a flat detector turned as a whole, in radians, about x and then about y."""
+    cx, sx, cy, sy = math.cos(about_x), math.sin(about_x), math.cos(about_y), math.sin(about_y)
+    turn = np.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]]) @ np.array([[1, 0, 0], [0, cx, -sx], [0, sx, cx]])
+    source, *others = (vectors @ turn.T for vectors in scan.frames)
+    rays = -source if scan.parallel else source  # ASTRA has the direction that they go in
+    kind = "parallel3d_vec" if scan.parallel else "cone_vec"
+    return from_vectors(np.concatenate([rays, *others], axis=1), (scan.detector.rows, scan.detector.columns), kind)
 
 
 def _calls(

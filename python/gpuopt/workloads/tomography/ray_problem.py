@@ -11,6 +11,7 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import Device, ParameterError
+from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.problem import BoundPlan, Problem, guarded_output
 from gpuopt.selection import Selector
@@ -18,7 +19,7 @@ from gpuopt.tomo import Geometry, Volume, circular, on_device, parallel2d, paral
 from gpuopt.workloads.common import rounding
 from gpuopt.workloads.common.on_devices import OnDevices
 from gpuopt.workloads.tomography import reference as oracle
-from gpuopt.workloads.tomography.problem import PLACE_ROUNDINGS, TEXTURE_STEP, Case, scan_of, spread
+from gpuopt.workloads.tomography.problem import PLACE_ROUNDINGS, TEXTURE_STEP, Case, scan_of, spread, turned
 from gpuopt.workloads.tomography.reference_inputs import reference_inputs
 
 OPERATIONS = ("forward", "adjoint")  # the families of variants
@@ -28,6 +29,7 @@ _FLOAT = np.dtype(np.float32)
 _BLOCK = 1 << 22  # So many random numbers are drawn; longer data repeat them.
 
 
+@checked
 def projection(
     case: str | Case = "cube",
     operation: str = "forward",
@@ -123,15 +125,17 @@ def of_rays(  # long: the plan, its reference and what makes it awkward share th
 
 
 def awkward(geometry: Geometry, operation: str) -> list[Problem]:
-    """Return small problems: of nothing that groups or vectors divide, of 48 x 48 voxels, and of straight rays, where
-    an error of the sum shows."""
+    """Return small problems: of nothing that groups or vectors divide and voxels of unequal edges; of 48 x 48 voxels
+    with many rays in each; of rays that go mostly along z; and of straight rays, where an error of the sum shows."""
     angles, scans = np.array([0.0, math.pi / 2]), list[tuple[Geometry, Volume]]()
     if geometry.dimensions == 2:
         scans += [(parallel2d(7, 71), Volume((39, 71))), (parallel2d(5, 99), Volume((48, 48)))]
         straight = parallel2d(angles, 23), Volume((23, 23))
     else:
         cone = circular(7, 300, 500, (23, 71), (1.6, 1.7), offset=(1.0, -2.0))
-        scans += [(cone, Volume((23, 13, 71), 1.1)), (circular(3, 300, 500, (15, 99), 1.6), Volume((3, 48, 48)))]
+        fine = circular(3, 300, 500, (23, 99), (0.3, 1.6))
+        scans += [(cone, Volume((23, 13, 71), (1.3, 0.9, 1.1))), (fine, Volume((3, 48, 48)))]
+        scans += [(turned(parallel3d(5, (29, 31), 1.3), 1.2, 0.1), Volume((13, 19, 23), (1.3, 0.9, 1.1)))]
         straight = parallel3d(angles, (13, 23)), Volume((13, 23, 23))
     made = [of_rays(f"awkward{number}", *scan, operation, number, most=CLOSELY) for number, scan in enumerate(scans)]
     return [*made, of_rays("awkward_straight", *straight, operation, straight=True)]

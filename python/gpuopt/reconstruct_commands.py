@@ -1,0 +1,202 @@
+"""`gpuopt reconstruct`: slices of a parallel-beam scan in a file."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import gpuopt.tomo as gt
+from gpuopt import files
+from gpuopt.command_errors import Failure
+from gpuopt.selection import select
+from gpuopt.tomo import tiff_stacks
+from gpuopt.tomo.scan_files import count_views, read_angles
+from gpuopt.tomo.scan_source import check_memory
+
+ALGORITHMS: dict[str, Callable[..., Any]] = {
+    "fbp": gt.fbp,
+    "sirt": gt.sirt,
+    "sart": gt.sart,
+    "os_sart": gt.os_sart,
+    "cgls": gt.cgls,
+    "mlem": gt.mlem,
+    "os_em": gt.os_em,
+}
+_NONNEGATIVE = ("mlem", "os_em")  # what takes no projections below 0
+_AT_ONCE = 1 << 30  # bytes of rows and slices that are worked on at a time
+_CENTRE_ROWS = 8
+_FLOAT, _COPIES = 4, 6  # arrays that an iteration keeps on a device that is the host
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the options ask for."""
+
+    algorithm: str = "fbp"
+    iterations: int | None = None
+    window: str | None = None
+    rows: str | None = None
+    centre: float | None = None
+    rings: int | None = None
+    pixel: float = 1.0
+    angles: str | None = None
+    flat: str | None = None
+    dark: str | None = None
+    integrals: bool = False
+    device: str | None = None
+
+
+def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
+    """Reads, reconstructs and writes; prints what it does."""
+    target = out if out is not None else Path(f"{path.stem or 'scan'}-{wanted.algorithm}.tif")
+    if target.suffix.lower() not in (".npy", *tiff_stacks.SUFFIXES):
+        raise Failure(f"out: {target} has no suffix .tif or .npy; name a file of one of these")
+    if not target.parent.is_dir():
+        raise Failure(f"out: there is no folder {target.parent}; make it")
+    if path.resolve() in (target.resolve(), target.resolve().parent):
+        raise Failure(f"out: {target} is, or lies in, the scan itself; name a file elsewhere")
+    options = _options(wanted)
+    device = select(wanted.device)
+    scan = gt.read_scan(
+        path,
+        _angles(wanted.angles, path),
+        flat=_level(wanted.flat),
+        dark=_level(wanted.dark),
+        integrals=wanted.integrals,
+    )
+    click.echo(repr(scan).strip("<>"))
+    rows = _rows(wanted.rows, scan.shape[1])
+    offset = _offset(scan, rows, wanted.centre)
+    began = time.perf_counter()
+    images = np.empty((len(rows), scan.shape[2], scan.shape[2]), np.float32)
+    done = 0
+    for part in _parts(scan, rows):
+        p = _projections(scan, part, wanted)
+        geometry = gt.parallel3d(scan.angles, p.shape[1:], wanted.pixel, (0.0, offset * wanted.pixel))
+        A = gt.Projector(geometry, gt.Volume((len(part), *images.shape[1:]), wanted.pixel), device=device)
+        found = ALGORITHMS[wanted.algorithm](A, p, **options)
+        if getattr(found, "ended", None) == "interrupted":
+            raise KeyboardInterrupt
+        images[done : done + len(part)] = np.asarray(found)
+        done += len(part)
+    told = ", ".join(f"{name} {value}" for name, value in options.items())
+    click.echo(
+        f"{wanted.algorithm}{f' ({told})' if told else ''}: {len(rows)} slices of {images.shape[1]} x "
+        f"{images.shape[2]} on {device.name} in {time.perf_counter() - began:.3g} s"
+    )
+    _write(target, images, rows)
+
+
+def _options(wanted: Wanted) -> dict[str, Any]:
+    """What the algorithm is called with. Raises Failure for options that it does not have."""
+    known = inspect.signature(ALGORITHMS[wanted.algorithm]).parameters
+    given = {"iterations": wanted.iterations, "window": wanted.window}
+    for name, value in given.items():
+        if value is not None and name not in known:
+            others = ", ".join(other for other in ALGORITHMS if name in inspect.signature(ALGORITHMS[other]).parameters)
+            raise Failure(f"--{name}: {wanted.algorithm} has none; it is for {others}")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _angles(text: str | None, path: Path) -> Any:
+    """Radians, from "FIRST,LAST" in degrees, spread evenly over the views; or from a file of degrees."""
+    if text is None:
+        return None
+    words = text.split(",")
+    try:
+        ends = [float(word) for word in words]
+    except ValueError:
+        return read_angles(text)
+    if len(ends) != 2 or not all(map(math.isfinite, ends)):
+        raise Failure(f"--angles: {text!r} is neither FIRST,LAST in degrees nor a file; give one of them")
+    return np.deg2rad(np.linspace(ends[0], ends[1], count_views(path)))
+
+
+def _level(text: str | None) -> float | str | None:
+    """A number, or a path."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _rows(text: str | None, count: int) -> range:
+    if text is None:
+        return range(count)
+    parts = text.split(":")
+    try:
+        first, *rest = [int(part) if part else None for part in parts]
+        found = range(count)[slice(first, *rest)] if rest else range(count)[slice(first, None)][:1]
+    except (TypeError, ValueError):
+        raise Failure(f"--rows: {text!r} is neither ROW nor FIRST:END[:STEP]; give one of them") from None
+    if not found or found.step < 0:
+        raise Failure(f"--rows: {text!r} leaves none of the {count} rows, from 0; give others")
+    return found
+
+
+def _slice(rows: range) -> slice:
+    return slice(rows.start, rows.stop, rows.step)
+
+
+def _offset(scan: gt.ScanFile, rows: range, centre: float | None) -> float:
+    """Of the detector's middle from the axis, in pixels."""
+    middle = (scan.shape[2] - 1) / 2
+    if centre is not None:
+        if not math.isfinite(centre):
+            raise Failure(f"--centre: {centre} is no column; give a number, from 0")
+        return middle - centre
+    looked_at = rows[:: max(1, math.ceil(len(rows) / _CENTRE_ROWS))]
+    offset = gt.find_centre(scan.projections(_slice(looked_at)), scan.angles)
+    click.echo(
+        f"axis at column {middle - offset:.2f} (offset {offset:+.2f} pixels), found from views half a turn apart; "
+        "--centre sets it"
+    )
+    return offset
+
+
+def _parts(scan: gt.ScanFile, rows: range) -> Iterator[range]:
+    """Rows that are worked on together. Raises ParameterError where the slices do not fit the memory."""
+    views, _, columns = scan.shape
+    each = _FLOAT * _COPIES * (views * columns + columns**2)
+    check_memory(scan.source.path, f"{len(rows)} slices", 2 * _FLOAT * len(rows) * columns**2 + each)
+    many = max(1, _AT_ONCE // each)
+    for first in range(0, len(rows), many):
+        yield rows[first : first + many]
+
+
+def _projections(scan: gt.ScanFile, rows: range, wanted: Wanted) -> np.ndarray:
+    p = scan.projections(_slice(rows))
+    if dead := int(scan.dead(_slice(rows)).sum()):
+        click.echo(f"rows {rows[0]} to {rows[-1]}: {dead} dead pixels lie on lines between their neighbours now")
+    if wanted.rings is not None:
+        p = gt.remove_rings(p, wanted.rings or None)
+    below = int((p < 0).sum())
+    if below and wanted.algorithm in _NONNEGATIVE:
+        click.echo(
+            f"rows {rows[0]} to {rows[-1]}: {below / p.size:.2%} of the line integrals were below 0 and are 0 now"
+        )
+        p = np.maximum(p, 0)
+    return p
+
+
+def _write(target: Path, images: np.ndarray, rows: range) -> None:
+    """The slices, and a picture of the middle one beside them."""
+    if target.suffix.lower() == ".npy":
+        header = BytesIO()
+        np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(images))
+        files.write(target, [header.getvalue(), *(image.tobytes() for image in images)])
+    else:
+        files.write(target, [tiff_stacks.tiff(images)])
+    picture = target.with_suffix(".png")
+    middle = len(images) // 2
+    files.write(picture, [tiff_stacks.png(images[middle])])
+    click.echo(f"written: {target}, {picture} (row {rows[middle]})")

@@ -1,0 +1,59 @@
+"""The blocks of views that an iteration visits one after the other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpuopt.tomo.operators import Array, Operator
+from gpuopt.tomo.reconstruction import Run
+
+NOTHING = 1e-6  # A ray or voxel whose sum of weights is below this part of the largest counts as missed.
+
+
+@dataclass(eq=False)
+class Block:
+    """A block of views: their operator and their projections b."""
+
+    A: Operator
+    b: Array
+    columns: Array | None = None
+    """C^-1, the inverse column sums; None where they are computed at each visit."""
+
+
+class Blocks:
+    """The blocks of a run, and a work array for projections of each shape that occurs.
+
+    The column sums of all blocks are kept if the backend's ``cache_bytes`` allow it; else each visit computes them,
+    which costs a back projection. A block of all views keeps its own.
+    """
+
+    def __init__(self, run: Run, blocks: list[np.ndarray]) -> None:
+        A, backend = run.A, run.backend
+        self._backend = backend
+        self.work = dict[tuple[int, ...], Array]()
+        self.parts = list[Block]()
+        whole = len(blocks) == 1 and np.array_equal(blocks[0], np.arange(A.views))
+        for block in blocks:
+            some = A if whole else A.subset(block)
+            self.parts.append(Block(some, run.b if whole else backend.views(run.b, block)))
+            if some.data_shape not in self.work:
+                self.work[some.data_shape] = backend.full(some.data_shape, 0.0)
+        kept = math.prod(A.image_shape) * backend.dtype.itemsize * len(blocks) <= backend.cache_bytes
+        self._computed = None if kept or whole else backend.full(A.image_shape, 0.0)
+        if kept or whole:
+            for part in self.parts:
+                part.columns = self._inverse(part, None)
+
+    def columns(self, part: Block) -> Array:
+        """C^-1 of a block; overwrites the work array of its shape where it has to be computed."""
+        return self._inverse(part, self._computed) if part.columns is None else part.columns
+
+    def _inverse(self, part: Block, out: Array | None) -> Array:
+        ones = self.work[part.A.data_shape]
+        self._backend.fill(ones, 1.0)
+        columns = part.A.back(ones, out=out)
+        self._backend.reciprocal(columns, NOTHING)
+        return columns

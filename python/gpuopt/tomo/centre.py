@@ -1,0 +1,187 @@
+"""Where the axis of rotation falls on the detector, from views that lie half a turn apart: one is the other's mirror
+image about the axis."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import checked
+from gpuopt.tomo import checks
+from gpuopt.tomo.checks import Float64Array
+from gpuopt.tomo.scans import Parallel
+
+_FEWEST = 8  # columns
+_PAIRS, _ROWS = 64, 16  # of views and detector rows that are looked at; more would tell little more
+_GAP = 3  # steps between views over which a view is interpolated, or half of them extrapolated
+_TAPS = np.exp(-(np.arange(-4, 5) ** 2) / 2)  # a Gaussian of 1 pixel, so that a parabola fits between pixels
+_NOISE = 1e-6  # of the variance: pairs are never more alike than that
+
+
+@checked
+def find_centre(projections: np.ndarray, geometry: Any, limit: float = 0.4) -> float:
+    """The offset of the detector's middle from the axis of rotation of parallel beams, in pixels.
+
+    Times the pixel's width in mm it is the ``offset`` along u of :func:`parallel2d` and :func:`parallel3d`. The axis
+    falls on column (columns - 1) / 2 - offset, where column 0 is the centre of the first.
+
+    Of two views half a turn apart one is the other's mirror image about the axis. The shift between them is that of the
+    largest -m/2 ln(1 - r^2), where r is the correlation of the m pixels in which they overlap, over up to 64 pairs and
+    16 rows; a parabola through the mean squared differences at the shifts beside it gives the part of a pixel. In a
+    scan of half a turn the only pair are its ends, extrapolated linearly over the last step. There, what overlaps must
+    show both edges of the object, or structure. Of a head with 1 % of noise, seen by pixels that take means, the error
+    is below 0.03 pixels; line integrals of pixel centres alone jump at edges, and half a turn of them is off by 0.14.
+
+    Parameters
+    ----------
+    projections
+        Line integrals (view, u) or (view, v, u), float32 or float64, with at least 8 columns.
+    geometry
+        The parallel scan, whose offset is ignored; or its view angles in radians, or how many are spread over half a
+        turn.
+    limit
+        How far the axis may lie from the detector's middle, as a part of its width, above 0 and below 0.5.
+
+    Raises
+    ------
+    ParameterError, also where no views lie half a turn apart; ArrayError, also where the views show no structure
+    """
+    p = _rows(projections)
+    angles = _angles(geometry, len(p))
+    if not 0 < checks.number("limit", limit, "a part of the detector's width") < 0.5:
+        raise ParameterError(f"limit: {limit} is out of range; give a part of the width, above 0 and below 0.5")
+    one, other = (_smooth(part) for part in _pairs(p, angles))
+    sums = _Overlaps.of(one, other[..., ::-1])
+    shifts = np.flatnonzero(np.abs(sums.shift) <= 2 * limit * p.shape[-1])
+    alike = sums.likeness()[shifts]
+    if not alike.max() > 0:
+        raise ArrayError("projections: views half a turn apart show nothing in common; give rows that see the object")
+    best = int(shifts[int(np.argmax(alike))])
+    before, here, after = sums.difference[best - 1 : best + 2]
+    bend = before - 2 * here + after
+    part = 0.5 * (before - after) / bend if bend > 0 else 0.0
+    return float(sums.shift[best] + min(max(part, -1.0), 1.0)) / 2
+
+
+def _rows(projections: np.ndarray) -> np.ndarray:
+    """Some rows (view, row, u)."""
+    projections = np.asarray(projections)
+    if projections.ndim not in checks.DATA_AXES:
+        raise ArrayError(f"projections: their shape is {projections.shape}; give (view, u) or (view, v, u)")
+    checks.floats("projections", projections, checks.DATA_AXES[projections.ndim])
+    views, columns = projections.shape[0], projections.shape[-1]
+    if not projections.size or views < 2 or columns < _FEWEST:
+        raise ArrayError(
+            f"projections: {views} views of {columns} columns are too few; give at least 2 of at least {_FEWEST}"
+        )
+    p = projections.reshape(views, -1, columns)
+    return p[:, _spread(p.shape[1], _ROWS)]
+
+
+def _spread(count: int, most: int) -> np.ndarray:
+    """At most so many of ``count`` indices, evenly spread."""
+    found: np.ndarray = np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
+    return found
+
+
+def _angles(geometry: Any, views: int) -> Float64Array:
+    if isinstance(geometry, Parallel):
+        found = geometry.angles
+    elif hasattr(geometry, "detector"):
+        raise ParameterError(f"geometry: {geometry!r} is not of parallel beams, for which this is; give its angles")
+    else:
+        found = checks.angles("geometry", geometry, math.pi)
+    if len(found) != views:
+        raise ParameterError(f"geometry: it has {len(found)} views, the projections {views}; give those of the scan")
+    return found
+
+
+def _pairs(p: np.ndarray, angles: Float64Array) -> tuple[np.ndarray, np.ndarray]:
+    """Views and those half a turn later (pair, row, u)."""
+    t, order = np.unique(angles, return_index=True)
+    step = float(np.median(np.diff(t))) if len(t) > 1 else 0.0
+    tiny = 1e-6 * step
+    first = np.flatnonzero(t + math.pi <= t[-1] + tiny)
+    target = np.minimum(t[first] + math.pi, t[-1])
+    above = np.clip(np.searchsorted(t, target), 1, len(t) - 1)
+    between = t[above] - t[above - 1]
+    near = (between <= _GAP * step + tiny) | (target >= t[above] - tiny)
+    first, above, target = first[near], above[near], target[near]
+    if len(first):
+        kept = _spread(len(first), _PAIRS)
+        return p[order[first[kept]]].astype(np.float64), _at(p, order, t, target[kept], above[kept])
+    gap = t[0] + math.pi - t[-1]
+    if not 0 < gap <= _GAP * step:
+        raise ParameterError(
+            f"geometry: the angles span {math.degrees(t[-1] - t[0]):.4g} degrees, and no two views lie half a turn "
+            "apart; give the axis by hand, as offset"
+        )
+    # Both ends meet in the middle of the gap.
+    last = len(t) - 1
+    ends = (t[-1] + gap / 2, last), (t[0] - gap / 2, 1)
+    late, early = (_at(p, order, t, np.array([at]), np.array([above])) for at, above in ends)
+    return early, late
+
+
+def _at(p: np.ndarray, order: np.ndarray, t: Float64Array, at: Float64Array, above: np.ndarray) -> np.ndarray:
+    """Views at the angles ``at``, on the line through those at ``above`` and before."""
+    w = ((at - t[above - 1]) / (t[above] - t[above - 1]))[:, np.newaxis, np.newaxis]
+    found: np.ndarray = (1 - w) * p[order[above - 1]] + w * p[order[above]]
+    return found
+
+
+def _smooth(p: np.ndarray) -> np.ndarray:
+    """Views (pairs and rows as one axis, u), smoothed along u."""
+    reach = len(_TAPS) // 2
+    wide = np.pad(p.reshape(-1, p.shape[-1]), ((0, 0), (reach, reach)), mode="edge")
+    n = p.shape[-1]
+    return np.asarray(sum(tap * wide[:, i : i + n] for i, tap in enumerate(_TAPS / _TAPS.sum())))
+
+
+class _Overlaps(NamedTuple):
+    """Sums over the pixels i and i + shift in which two lots of views overlap, for every whole shift."""
+
+    shift: np.ndarray
+    pixels: np.ndarray
+    covariance: Float64Array
+    variances: tuple[Float64Array, Float64Array]
+    difference: Float64Array
+    """The mean squared difference."""
+
+    @classmethod
+    def of(cls, a: np.ndarray, b: np.ndarray) -> _Overlaps:
+        n = a.shape[-1]
+        shift = np.arange(-(n - 1), n)
+        pixels = n - np.abs(shift)
+        starts = [np.maximum(0, sign * shift) for sign in (-1, 1)]
+        # Without the mean, so that little cancels.
+        a, b = a - a.mean(), b - b.mean()
+        sums = [_sums(x, start, pixels) for x, start in zip((a, b), starts, strict=True)]
+        squares = [_sums(x**2, start, pixels).sum(axis=0) for x, start in zip((a, b), starts, strict=True)]
+        size = 2 * n
+        spectrum = (np.fft.rfft(a, size).conj() * np.fft.rfft(b, size)).sum(axis=0)
+        product = np.fft.irfft(spectrum, size)[shift % size]
+        covariance = product - (sums[0] * sums[1]).sum(axis=0) / pixels
+        variances = [q - (s**2).sum(axis=0) / pixels for q, s in zip(squares, sums, strict=True)]
+        difference = (squares[0] + squares[1] - 2 * product) / pixels
+        return cls(shift, pixels, covariance, (variances[0], variances[1]), difference)
+
+    def likeness(self) -> Float64Array:
+        """-m/2 ln(1 - r^2), 0 where r is not above 0."""
+        one, other = self.variances
+        floor = 1e-9 * max(float(one.max()), float(other.max()), 0.0)
+        scale = np.sqrt(np.maximum(one, floor) * np.maximum(other, floor))
+        r = np.divide(self.covariance, scale, out=np.zeros_like(scale), where=scale > 0)
+        r2 = np.clip(r, 0, 1) ** 2
+        found: Float64Array = -self.pixels / 2 * np.log(np.maximum(1 - r2, _NOISE))
+        return found
+
+
+def _sums(x: np.ndarray, start: np.ndarray, count: np.ndarray) -> Float64Array:
+    """The sums (views, shifts) of ``count`` elements from ``start`` on."""
+    along = np.concatenate([np.zeros((len(x), 1)), np.cumsum(x, axis=1)], axis=1)
+    found: Float64Array = along[:, start + count] - along[:, start]
+    return found

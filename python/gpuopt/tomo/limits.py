@@ -1,0 +1,65 @@
+"""What a filtered back projection cannot make good: directions that no view sees, and objects that reach beyond the
+detector."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+
+from gpuopt._core import ParameterError
+from gpuopt.tomo.geometry import Detector
+
+_EDGE = 0.1  # A row is cut where its edge holds more than so much of its maximum.
+_SIGNAL = 0.1  # Rows whose maximum is below so much of the largest hold noise; they are not looked at.
+_MANY = 0.1  # An edge cuts the object where it cuts more than so many of the rows.
+_NEARLY_CENTRED = 0.05  # An offset below so many widths of the detector is a correction of the rotation's centre.
+
+
+class LimitedAngleWarning(UserWarning):
+    """No view lies in a part of the angles that a filtered back projection needs. Edges of the object that lie along
+    the missing rays are blurred, and values are right on the average of round objects alone."""
+
+
+class TruncationWarning(UserWarning):
+    """The object reaches beyond the detector. Values are too large, above all near the edge of what all views see."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """A warning at the line of the caller of this package."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "gpuopt":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def check_edges(rows: np.ndarray, detector: Detector, redundant: bool) -> None:
+    """Looks at both edges of projections (views, rows, columns), whose detector is ``detector``.
+
+    ``redundant`` says that weights let the far side of a displaced detector stand for the near one. Where they do not,
+    raises ParameterError if a displaced detector's near edge cuts the object. Any other cut is a TruncationWarning.
+    """
+    left, right = _cut(rows[..., 0], rows), _cut(rows[..., -1], rows)
+    near, far = (left, right) if detector.u_offset > 0 else (right, left)
+    width, offset = detector.columns * detector.du, abs(detector.u_offset)
+    if near > _MANY and not redundant and offset > _NEARLY_CENTRED * width:
+        raise ParameterError(
+            f"offset: the detector's middle lies {offset:.4g} mm from the axis, and its near edge cuts the object in "
+            f"{near:.0%} of the rows; only a full turn of views can be weighted for that; use os_sart or sirt"
+        )
+    cut = far if redundant else max(near, far)
+    if cut > _MANY:
+        warn(
+            f"projections: the object reaches an edge of the detector in {cut:.0%} of the rows, and is cut off there; "
+            "values come out too large near the edge of what all views see; use os_sart over a volume that holds the "
+            "whole object",
+            TruncationWarning,
+        )
+
+
+def _cut(edge: np.ndarray, rows: np.ndarray) -> float:
+    """The part of the rows whose value at an edge, (views, rows), is far from zero."""
+    largest = rows.max(axis=-1)
+    signal = largest > max(0.0, _SIGNAL * float(largest.max()))
+    return float((edge[signal] > _EDGE * largest[signal]).mean()) if signal.any() else 0.0

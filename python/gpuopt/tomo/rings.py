@@ -1,0 +1,52 @@
+"""Rings in images are stripes in sinograms: detector columns that count too much or too little in every view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ArrayError, Error, ParameterError
+from gpuopt.checked import checked
+from gpuopt.tomo import checks
+
+_SMALLEST = 5  # columns of the median unless told otherwise
+_SHARE = 100  # and 1 / _SHARE of all columns where that is more
+
+
+@checked
+def remove_rings(projections: np.ndarray, size: int | None = None) -> np.ndarray:
+    """Projections without stripes of up to about ``size`` / 2 columns, by sorting (Vo, Atwood and Drakopoulos, Opt.
+    Express 26, 28396, 2018, algorithm 3).
+
+    Each column of a sinogram is sorted over the views, so that neighbouring columns differ little but for stripes; a
+    median over ``size`` columns takes these off; then each number goes back to its view. ``projections`` are line
+    integrals (view, u) or (view, v, u), float32 or float64; each detector row is done by itself. ``size`` is a whole
+    number of columns, at least 3 (None: 5, or a hundredth of the columns where that is more). Returns a new array of
+    the same dtype. Stripes that only some views have, and those wider than ``size`` / 2, remain.
+    Where the object has edges a median of 5 changes a sinogram without stripes too: a head of 384 columns by 0.7 %, of
+    200 by 1.2 %. Needs SciPy. Raises
+    ParameterError, ArrayError.
+    """
+    try:
+        from scipy.ndimage import median_filter
+    except ImportError as error:
+        raise Error("rings are removed by SciPy, which is not installed: pip install 'gpuopt[lab]'") from error
+    projections = np.asarray(projections)
+    if projections.ndim not in checks.DATA_AXES:
+        raise ArrayError(f"projections: their shape is {projections.shape}; give (view, u) or (view, v, u)")
+    checks.floats("projections", projections, checks.DATA_AXES[projections.ndim])
+    columns = projections.shape[-1]
+    across = max(_SMALLEST, columns // _SHARE) if size is None else checks.count("size", size)
+    if across < 3:
+        raise ParameterError(f"size: a median over {across} columns changes nothing; give at least 3")
+    result = np.empty(projections.shape, projections.dtype)
+    if not projections.size:
+        return result
+    for row in np.ndindex(projections.shape[1:-1]):
+        at: tuple[Any, ...] = (slice(None), *row)
+        order = np.argsort(projections[at], axis=0, kind="stable")
+        ranked = np.take_along_axis(projections[at], order, axis=0)
+        smooth = median_filter(ranked, size=(1, min(across, columns)), mode="reflect")
+        np.put_along_axis(result[at], order, smooth, axis=0)
+    return result

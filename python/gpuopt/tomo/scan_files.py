@@ -1,0 +1,229 @@
+"""Scans of parallel beams in files: Data Exchange (HDF5) and stacks of TIFFs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
+from gpuopt.io.text import AnyPath, FormatError, floats, opened, rows_of, shown
+from gpuopt.tomo import checks
+from gpuopt.tomo.checks import Float64Array
+from gpuopt.tomo.data_exchange import SIGNATURE, DataExchange
+from gpuopt.tomo.rawdata import normalise
+from gpuopt.tomo.scan_source import Source, check_memory, mean_of
+from gpuopt.tomo.tiff_stacks import SIGNATURES, TiffStack
+
+_USER_BLOCKS = (0, 512, 1024, 2048)  # where HDF5 may begin
+
+
+@checked
+@dataclass(frozen=True, eq=False, repr=False)
+class ScanFile:
+    """A scan in a file, made by :func:`read_scan`: its headers are read, its numbers are not."""
+
+    source: Source
+    """The reader of its views."""
+    angles: Float64Array
+    """View angles (views,), radians."""
+    levels: dict[str, Any] = field(default_factory=dict)
+    """Flat fields ("white") and "dark" ones: numbers, or readers of other files."""
+    integrals: bool = False
+    """Whether it holds line integrals, not counts."""
+
+    def __post_init__(self) -> None:
+        if self.angles.shape != self.shape[:1]:
+            raise ParameterError(f"angles: there are {self.angles.size} of {self.shape[0]} views; give one for each")
+        for name, level in self.levels.items():
+            if name not in ("white", "dark") or not isinstance(level, int | float | Source):
+                raise ParameterError(f"levels: {ascii(name)[:40]} is no flat or dark field; use read_scan")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(views, rows, columns)"""
+        return self.source.shape
+
+    def counts(self, rows: Any = None) -> np.ndarray:
+        """What the detector counted (view, v, u), of the file's dtype; some detector ``rows``: None for all, an index,
+        or a slice. Only these are kept in memory. Raises FormatError, ParameterError."""
+        return self.source.counts(_rows(rows, self.shape[1]))
+
+    def dead(self, rows: Any = None) -> np.ndarray:
+        """Where the flat field is not above the dark one, or either is NaN: a mask (v, u) of some ``rows``. Raises
+        FormatError, ParameterError."""
+        return self._levels(_rows(rows, self.shape[1]))[2]
+
+    def projections(self, rows: Any = None) -> np.ndarray:
+        """Line integrals (view, v, u), float32, of some ``rows``, by :func:`normalise` and the means of the flat and
+        the dark fields.
+
+        Dead pixels, as :meth:`dead` tells them, get what lies on the line between their neighbours of the same row.
+        Raises FormatError, also for a row of dead pixels alone, ArrayError for NaN, ParameterError.
+        """
+        chosen = _rows(rows, self.shape[1])
+        views, _, columns = self.shape
+        count = len(range(*chosen.indices(self.shape[1])))
+        path, needed = self.source.path, views * count * columns * (self.source.dtype.itemsize + 4)
+        check_memory(path, f"{count} rows", needed)
+        raw = self.source.counts(chosen)
+        if self.integrals:
+            found = raw.astype(np.float32, copy=False)
+            checks.floats("projections", found, checks.DATA_AXES[3])
+            return found
+        flat, dark, dead = self._levels(chosen)
+        alone = np.flatnonzero(dead.all(axis=1))
+        if len(alone):
+            row = range(*chosen.indices(self.shape[1]))[int(alone[0])]
+            raise FormatError(path, None, f"no pixel of detector row {row} lives: its flat field is not above the dark")
+        if raw.dtype.kind == "f":
+            raw = np.where(dead, 0, raw)
+        lines = normalise(raw, np.where(dead, 1, flat), np.where(dead, 0, dark)).astype(np.float32, copy=False)
+        _mend(lines, dead)
+        return lines
+
+    def _levels(self, rows: slice) -> tuple[Float64Array, Float64Array, np.ndarray]:
+        """The flat and the dark field, and where pixels are dead, (v, u) each."""
+        size = (len(range(*rows.indices(self.shape[1]))), self.shape[2])
+        if self.integrals:
+            return np.ones(size), np.zeros(size), np.zeros(size, bool)
+        found = {}
+        for name, fallback in (("white", None), ("dark", 0.0)):
+            given = self.levels.get(name)
+            if given is None:
+                level = self.source.level(name, rows)
+            else:
+                level = mean_of(given.counts(rows)) if isinstance(given, Source) else np.full(size, float(given))
+            if level is None and fallback is None:
+                raise FormatError(
+                    self.source.path, None, "it holds no flat fields; give flat, or say that these are line integrals"
+                )
+            found[name] = np.zeros(size) if level is None else level
+        with np.errstate(invalid="ignore"):
+            dead = ~(found["white"] - found["dark"] > 0) | ~np.isfinite(found["white"] - found["dark"])
+        return found["white"], found["dark"], dead
+
+    def __repr__(self) -> str:
+        views, rows, columns = self.shape
+        first, last = np.degrees(self.angles[[0, -1]])
+        what = "line integrals" if self.integrals else f"{self.source.dtype} counts"
+        return (
+            f"<ScanFile: {self.source.path.name}, {views} views from {first:.5g} to {last:.5g} degrees, {rows} rows x "
+            f"{columns} columns of {what}>"
+        )
+
+
+@checked
+def read_scan(
+    path: AnyPath,
+    angles: Any = None,
+    *,
+    flat: float | AnyPath | None = None,
+    dark: float | AnyPath | None = None,
+    integrals: bool = False,
+) -> ScanFile:
+    """A scan of parallel beams in a file. Headers alone are read: ``read_scan(path).projections(rows)`` reads rows.
+
+    Parameters
+    ----------
+    path
+        An HDF5 file in Data Exchange form, with /exchange/data (view, v, u), data_white, data_dark, and theta in
+        degrees unless its units say otherwise, as beamlines and TomoPy write them (needs h5py, the extra ``io``); a
+        TIFF with a page a view; or a folder of TIFFs, a view each, in the order of the numbers in their names (need
+        Pillow). Data in other files, which HDF5 may link to, are not read.
+    angles
+        View angles (views,) in radians, or how many are spread over half a turn; None: those of the file.
+    flat, dark
+        What is counted with the beam on and no object, and with the beam off: a number, or a TIFF or folder of TIFFs
+        with the views' rows and columns, of which the mean is taken. None: what the file holds; without dark fields 0.
+    integrals
+        Whether the file holds line integrals already; then nothing is corrected.
+
+    Raises
+    ------
+    FormatError, ParameterError, ArrayError, and Error where a package is missing
+    """
+    source = _source(Path(path))
+    if angles is None and source.angles is None:
+        raise ParameterError(f"angles: {path} does not say them; give them in radians")
+    found = checks.angles("angles", source.angles if angles is None else angles, math.pi)
+    levels: dict[str, Any] = {}
+    for name, argument, given in (("white", "flat", flat), ("dark", "dark", dark)):
+        if given is None:
+            continue
+        if isinstance(given, int | float):
+            levels[name] = checks.number(argument, given, "a count, or a file")
+            continue
+        fields = levels[name] = TiffStack(Path(given))
+        if fields.shape[1:] != source.shape[1:]:
+            raise ParameterError(
+                f"{argument}: {given} is {fields.shape[1:]} pixels, a view {source.shape[1:]}; give one of a kind"
+            )
+    return ScanFile(source, found, levels, integrals)
+
+
+@checked
+def read_angles(path: AnyPath) -> Float64Array:
+    """View angles in radians from a text file of degrees, one a line; what follows # is a comment. Raises
+    FormatError."""
+    found = []
+    for line, fields in rows_of(path):
+        try:
+            (degrees,) = floats(fields)
+        except ValueError:
+            raise FormatError(path, line, f"{shown(fields)} is no angle; give one a line, in degrees") from None
+        if not math.isfinite(degrees):
+            raise FormatError(path, line, f"{shown(fields)} is not finite; give an angle in degrees")
+        found.append(degrees)
+    if not found:
+        raise FormatError(path, None, "it holds no angles; give one a line, in degrees")
+    return np.deg2rad(found)
+
+
+def count_views(path: AnyPath) -> int:
+    """How many views a file or folder holds. Raises FormatError."""
+    return _source(Path(path)).shape[0]
+
+
+def _source(path: Path) -> Source:
+    if path.is_dir():
+        return TiffStack(path)
+    with opened(path) as file:
+        for begin in _USER_BLOCKS:
+            file.seek(begin)
+            head = file.read(len(SIGNATURE))
+            if head == SIGNATURE:
+                return DataExchange(path)
+            if begin == 0 and head.startswith(SIGNATURES):
+                return TiffStack(path)
+    raise FormatError(path, None, "it is neither HDF5 nor TIFF; give a Data Exchange file, or TIFFs")
+
+
+def _rows(given: Any, count: int) -> slice:
+    """Ascending rows. Raises ParameterError."""
+    if given is None:
+        return slice(0, count, 1)
+    indices = checks.indices("rows", given, count)
+    steps = np.diff(indices)
+    step = int(steps[0]) if len(steps) else 1
+    if step < 1 or (steps != step).any():
+        raise ParameterError("rows: they are not evenly spaced and ascending; give a slice such as slice(10, 20)")
+    return slice(int(indices[0]), int(indices[-1]) + 1, step)
+
+
+def _mend(lines: np.ndarray, dead: np.ndarray) -> None:
+    """What lies between the nearest living columns, in place."""
+    columns = np.arange(dead.shape[1])
+    for row in np.flatnonzero(dead.any(axis=1)):
+        alive = np.flatnonzero(~dead[row])
+        gone = np.flatnonzero(dead[row])
+        right = np.minimum(np.searchsorted(alive, gone), len(alive) - 1)
+        left = np.maximum(np.searchsorted(alive, gone) - 1, 0)
+        one, other = alive[left], alive[right]
+        apart = np.maximum(other - one, 1)
+        part = np.clip((columns[gone] - one) / apart, 0, 1)
+        lines[:, row, gone] = (1 - part) * lines[:, row, one] + part * lines[:, row, other]

@@ -1,0 +1,151 @@
+"""Scans as TIFFs, a view a page or a view a file, read and written by Pillow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import Error, ParameterError
+from gpuopt.io.text import FormatError, opened
+from gpuopt.tomo.scan_source import Source, check_memory
+
+SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+SUFFIXES = (".tif", ".tiff")
+
+_MODES = {"L": "uint8", "I;16": "uint16", "I;16L": "uint16", "I;16B": "uint16", "I": "int32", "F": "float32"}
+_MOST_PIXELS = 80_000_000  # of a page, which is decoded whole
+_BYTES_A_PIXEL = 12  # of a page while it is decoded
+_MOST_BYTES = 4_000_000_000  # of a file that is written: offsets have 32 bits
+_DESCRIPTION, _TILE = 270, (322, 323)  # tags
+
+
+class TiffStack(Source):
+    """The pages of a file, or the files of a folder in the order of the numbers in their names."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._files = _files(path)
+        with _picture(self._files[0]) as first:
+            pages = int(getattr(first, "n_frames", 1))
+            self._check_alone(first, pages)
+            first.seek(0)
+            views = len(self._files) if path.is_dir() else pages
+            self.shape, self.dtype = (views, *_size(self._files[0], first)), np.dtype(_MODES[first.mode])
+
+    def counts(self, rows: slice) -> np.ndarray:
+        views, height, columns = self.shape
+        count = len(range(*rows.indices(height)))
+        held = views * count * columns * self.dtype.itemsize
+        check_memory(self.path, f"{count} rows", held + _BYTES_A_PIXEL * height * columns)
+        found = np.empty((views, count, columns), self.dtype)
+        for view, page in enumerate(self._pages()):
+            found[view] = page[rows]
+        return found
+
+    def _pages(self) -> Iterator[np.ndarray]:
+        if not self.path.is_dir():
+            with _picture(self.path) as picture:
+                for page in range(self.shape[0]):
+                    picture.seek(page)
+                    yield self._page(self.path, picture)
+            return
+        for file in self._files:
+            with _picture(file) as picture:
+                yield self._page(file, picture)
+
+    def _page(self, file: Path, picture: Any) -> np.ndarray:
+        expected = (*self.shape[1:], self.dtype)
+        if (found := (*_size(file, picture), np.dtype(_MODES[picture.mode]))) != expected:
+            raise FormatError(file, None, f"a view is {found}, the first is {expected}; give views of one kind")
+        return np.asarray(picture)
+
+    def _check_alone(self, first: Any, pages: int) -> None:
+        if self.path.is_dir() and pages > 1:
+            raise FormatError(self._files[0], None, f"it has {pages} pages; give it by itself, or a file a view")
+        told = re.search(r"ImageJ=.*\nimages=(\d+)", str(first.tag_v2.get(_DESCRIPTION, "")), re.DOTALL)
+        if pages == 1 and told and int(told[1][:9]) > 1:
+            raise FormatError(
+                self.path, None, f"ImageJ wrote its {told[1][:9]} views as one page; save them as an image sequence"
+            )
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = [one for one in path.iterdir() if one.suffix.lower() in SUFFIXES and one.is_file()]
+    if not found:
+        raise FormatError(path, None, f"it holds no file {' or '.join(SUFFIXES)}; name a folder of views")
+    return sorted(found, key=_natural)
+
+
+def _natural(path: Path) -> list[tuple[int, int, str]]:
+    """view_10 comes after view_9."""
+    parts = re.findall(r"\d+|\D+", path.name, re.ASCII)
+    return [(0, int(part[:4000]), part) if part[0].isascii() and part[0].isdigit() else (1, 0, part) for part in parts]
+
+
+def _size(path: Path, picture: Any) -> tuple[int, int]:
+    """Rows and columns, by the header. Raises FormatError for what is too large, or no grey picture."""
+    if picture.mode not in _MODES:
+        raise FormatError(path, None, f"its pixels are {picture.mode}; write grey ones of 8 or 16 bits, or float32")
+    width, height = picture.size
+    tile = [int(picture.tag_v2.get(tag, 1)) for tag in _TILE]
+    for across, along in ((width, height), tile):
+        if across * along > _MOST_PIXELS:
+            raise FormatError(
+                path, None, f"a page is {across:,} x {along:,} pixels, at most {_MOST_PIXELS:,} are read; cut it"
+            )
+    return height, width
+
+
+@contextmanager
+def _picture(path: Path) -> Iterator[Any]:
+    """The open file. Whatever Pillow raises in the block becomes a FormatError."""
+    Image = _pillow()
+    with opened(path):  # refuses what is no regular file
+        pass
+    try:
+        with Image.open(path, formats=("TIFF",)) as picture:
+            yield picture
+    except (Error, MemoryError):
+        raise
+    except Exception as error:  # what a broken file raises in a decoder is anybody's guess
+        raise FormatError(
+            path, None, f"it cannot be read as TIFF ({type(error).__name__}: {str(error)[:200]}); write it again"
+        ) from error
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise Error("TIFF files are read by Pillow, which is not installed: pip install 'gpuopt[io]'") from error
+    return Image
+
+
+def tiff(images: np.ndarray) -> bytes:
+    """A TIFF file of float32 images (page, y, x). Raises ParameterError for what 32-bit offsets do not reach."""
+    Image = _pillow()
+    if images.nbytes > _MOST_BYTES:
+        raise ParameterError(f"out: {images.nbytes:,} bytes are too many for a TIFF; name a file .npy, or fewer rows")
+    first, *others = (Image.fromarray(np.ascontiguousarray(image, dtype=np.float32)) for image in images)
+    file = BytesIO()
+    first.save(file, format="TIFF", save_all=True, append_images=others)
+    return file.getvalue()
+
+
+def png(image: np.ndarray) -> bytes:
+    """A grey picture (y, x) as a PNG file, black and white at the percentiles 0.5 and 99.5 of the inscribed circle."""
+    Image = _pillow()
+    y, x = (np.linspace(-1, 1, n) for n in image.shape)
+    low, high = np.percentile(image[np.hypot(y[:, np.newaxis], x) <= 1], [0.5, 99.5])
+    grey = np.clip((image - low) / max(float(high - low), 1e-30), 0, 1)
+    file = BytesIO()
+    Image.fromarray(np.round(255 * grey).astype(np.uint8)).save(file, format="PNG")
+    return file.getvalue()

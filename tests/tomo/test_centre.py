@@ -1,0 +1,91 @@
+"""The axis of rotation: of heads off the middle, with noise, over half a turn and a whole one, cut off; bad input."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt.tomo as gt
+from gpuopt import ArrayError, ParameterError
+
+COLUMNS, VIEWS = 256, 90
+HALF, WHOLE = np.arange(VIEWS) * math.pi / VIEWS, np.arange(2 * VIEWS) * math.pi / VIEWS
+
+
+def head(angles: Any, offset: float, field: float = 100.0, noise: float = 0.01, columns: int = COLUMNS) -> np.ndarray:
+    """The sinogram of a head of 0.92 ``field`` pixels, each the mean of what it sees, with noise of a part of the
+    largest number."""
+    clean = gt.shepp_logan(2, field=field).project(gt.parallel2d(angles, columns, 1.0, offset), 3, float)
+    random = np.random.default_rng(abs(int(10 * offset)))
+    return clean + random.normal(0, noise * clean.max(), clean.shape)
+
+
+@pytest.mark.parametrize("part", [-0.3, -0.17, -0.031, 0.0, 0.0007, 0.12, 0.3])
+def test_within_a_tenth_of_a_pixel(part: float) -> None:
+    offset = part * COLUMNS
+    for angles in (HALF, WHOLE):
+        assert gt.find_centre(head(angles, offset), angles) == pytest.approx(offset, abs=0.1)
+
+
+def test_a_whole_turn_that_the_detector_sees_half_of() -> None:
+    """The head reaches beyond the detector on one side."""
+    for offset in (-0.3 * COLUMNS, 0.22 * COLUMNS):
+        p = head(WHOLE, offset, field=250.0)
+        assert p[:, 0].max() > 0 or p[:, -1].max() > 0
+        assert gt.find_centre(p, WHOLE) == pytest.approx(offset, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "angles",
+    [
+        np.linspace(0, math.pi, 91),
+        np.linspace(0, math.pi, 91)[::-1] + 0.4,
+        np.linspace(-0.2, math.pi + 0.3, 143),
+        np.random.default_rng(3).permutation(np.linspace(0, 2 * math.pi, 200, endpoint=False)),
+        np.arange(91) * math.pi / 91,
+        np.concatenate([HALF, HALF]),
+    ],
+    ids=["both ends", "falling", "more", "shuffled", "odd", "twice"],
+)
+def test_angles_of_any_order(angles: np.ndarray) -> None:
+    assert gt.find_centre(head(angles, 12.3), angles) == pytest.approx(12.3, abs=0.1)
+
+
+def test_what_it_returns_is_the_offset_of_a_geometry() -> None:
+    true = gt.parallel2d(90, 64, 0.5, offset=3.2)
+    p = gt.shepp_logan(2, field=20.0).project(true, 3)
+    found = gt.find_centre(p, gt.parallel2d(90, 64, 0.5)) * 0.5
+    assert found == pytest.approx(3.2, abs=0.05)
+    assert gt.find_centre(p, 90) * 0.5 == found
+    disc, volume = gt.sphere(8.0, (3.0, 1.0, 0.0)), gt.Volume((40, 40), 0.6)
+    b = disc.project(true, 3, float)
+    image = gt.fbp(gt.NumpyProjector(gt.parallel2d(90, 64, 0.5, gt.find_centre(b, 90) * 0.5), volume), b)
+    expected = disc.sample(volume, 4, float)
+    assert np.linalg.norm(image - expected) < 0.2 * np.linalg.norm(expected)
+
+
+def test_several_rows() -> None:
+    scan = gt.parallel3d(90, (6, 96), 1.0, (0.0, -7.4))
+    p = gt.shepp_logan(3, field=40.0).project(scan, 2)
+    assert gt.find_centre(p, scan) == pytest.approx(-7.4, abs=0.05)
+
+
+def test_bad_input() -> None:
+    p = head(HALF[::2], 0.0, columns=64, field=25.0)
+    for wrong, error, words in (
+        ((p[0], 45), ArrayError, r"projections: their shape is \(64,\)"),
+        ((p[:, :5], 45), ArrayError, "projections: 45 views of 5 columns"),
+        ((p[:0], 45), ArrayError, "projections: 0 views"),
+        ((p.astype(int), 45), ArrayError, "projections: its dtype is"),
+        ((p, 44), ParameterError, "geometry: it has 44 views, the projections 45"),
+        ((p, np.linspace(0, 2.5, 45)), ParameterError, "angles span 143.2 degrees, and no two views lie half a turn"),
+        ((p, np.zeros(45)), ParameterError, "no two views lie half a turn"),
+        ((p, gt.fan(45, 100.0, 150.0, 64, 1.0)), ParameterError, "geometry: <fan.* is not of parallel beams"),
+        ((p, 45, 0.5), ParameterError, "limit: 0.5"),
+        ((np.zeros_like(p), 45), ArrayError, "show nothing in common"),
+    ):
+        with pytest.raises(error, match=words):
+            gt.find_centre(*wrong)

@@ -1,0 +1,286 @@
+"""What counts how much in a filtered back projection: displaced detectors, short scans, limited angles, views in any
+order, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt.tomo as gt
+from gpuopt import ArrayError, ParameterError
+from gpuopt.tomo.redundancy import Arc, limited, overlap
+
+FIELD, COLUMNS = 40.0, 128  # mm
+SOD, SDD = 120.0, 200.0
+SLICE = gt.Volume((40, 40))
+RADIUS = 18.0
+DISC = gt.sphere(RADIUS)
+HEAD = gt.shepp_logan(2, field=FIELD)
+TURN = 2 * math.pi
+
+
+def scan_of(kind: str, angles: Any, share: float, rows: int = 6) -> gt.Geometry:
+    """A scan whose detector is displaced by a share of its width and reaches just beyond the object on its far side."""
+    reach = 1.1 * RADIUS if kind == "parallel" else 1.1 * RADIUS * SDD / math.sqrt(SOD**2 - RADIUS**2)
+    du = reach / (COLUMNS * (0.5 + abs(share)))
+    offset = share * COLUMNS * du
+    if kind == "parallel":
+        return gt.parallel2d(angles, COLUMNS, du, offset)
+    if kind == "cone":
+        return gt.circular(angles, SOD, SDD, (rows, COLUMNS), (1.0, du), offset=(0.0, offset))
+    return gt.fan(angles, SOD, SDD, COLUMNS, du, curved=kind == "arc", offset=offset)
+
+
+def around(views: int = 240) -> np.ndarray:
+    return np.arange(views) * TURN / views
+
+
+def reconstruct(scan: gt.Geometry, phantom: Any, volume: gt.Volume = SLICE, **options: Any) -> np.ndarray:
+    algorithm = gt.fbp if scan.parallel else gt.fdk
+    return np.asarray(algorithm(gt.NumpyProjector(scan, volume), phantom.project(scan, dtype=float), **options))
+
+
+def rings(image: np.ndarray, volume: gt.Volume = SLICE, most: float = 0.92) -> np.ndarray:
+    """Means in four rings around the axis, as wide as each other."""
+    image = image.reshape(image.shape[-2:])
+    away = np.linalg.norm(volume.points().reshape(*image.shape, 3)[..., :2], axis=-1)
+    edges = np.linspace(0, most * RADIUS, 5)
+    return np.array([image[(away >= a) & (away < b)].mean() for a, b in itertools.pairwise(edges)])
+
+
+SHARES = [0.0, 0.002, 0.03, 0.1, -0.25, 0.4, -0.45]
+
+
+@pytest.mark.parametrize("kind", ["parallel", "fan", "arc", "cone"])
+@pytest.mark.parametrize("share", SHARES)
+def test_a_disc_by_a_displaced_detector(kind: str, share: float) -> None:
+    volume = gt.Volume((1, 40, 40)) if kind == "cone" else SLICE
+    scan = scan_of(kind, around(), share)
+    body = gt.Ellipsoid(1.0, (RADIUS, RADIUS, math.inf)) if kind == "cone" else DISC
+    image = reconstruct(scan, gt.Phantom([body]) if kind == "cone" else body, volume)
+    np.testing.assert_allclose(rings(image, volume), 1, atol=0.01)
+
+
+@pytest.mark.parametrize("kind", ["parallel", "fan", "arc"])
+@pytest.mark.parametrize("share", [0.0, 0.03, -0.25, 0.45])
+def test_the_head_by_a_displaced_detector(kind: str, share: float) -> None:
+    fine = gt.Volume((100, 100), 0.4)
+    scan = scan_of(kind, around(160), share)
+    image = gt.fbp(gt.NumpyProjector(scan, fine), HEAD.project(scan, 4, dtype=float))
+    np.testing.assert_allclose(rings(image, fine), rings(HEAD.sample(fine, 4, float), fine), rtol=0.01)
+
+
+@pytest.mark.parametrize("kind", ["parallel", "fan"])
+def test_the_weights_of_a_displaced_detector_change_little_where_they_begin(kind: str) -> None:
+    """A hundredth of a pixel off, the image is that of a centred detector."""
+    centred, beside = (reconstruct(scan_of(kind, around(), share), HEAD) for share in (0.0, 1e-4))
+    assert np.abs(centred - beside).max() < 0.02
+
+
+def test_wangs_weights() -> None:
+    place = np.linspace(-9, 9, 181)
+    for inner, outer in ((0.0, 5.0), (3.0, 5.0), (0.0, 9.0)):
+        weights = overlap(place, inner, outer)
+        np.testing.assert_allclose(weights + weights[::-1], 1, atol=1e-15)
+        assert (np.diff(weights) >= 0).all()
+        np.testing.assert_allclose(weights[np.abs(place) <= inner], 0.5)
+        np.testing.assert_allclose(weights[place >= outer], 1)
+    np.testing.assert_allclose(overlap(np.array([-2.5]), 0.0, 5.0), (1 - math.sin(math.pi / 4)) / 2)
+
+
+@pytest.mark.parametrize("kind", ["parallel", "fan"])
+def test_a_displaced_detector_takes_views_in_any_order(kind: str) -> None:
+    views, image = around(120), None
+    random = np.random.default_rng(0)
+    for angles in (views, random.permutation(views), -views, views + 4 * TURN, np.concatenate([views, views + TURN])):
+        scan = scan_of(kind, angles, 0.3)
+        got = reconstruct(scan, HEAD)
+        image = got if image is None else image
+        np.testing.assert_allclose(got, image, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["parallel", "fan", "arc"])
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_golden_angles(kind: str, share: float) -> None:
+    """Three widths of gaps, in an order that jumps around: each view counts by the angle around it."""
+    angles = np.arange(300) * math.pi * (3 - 5**0.5)
+    with pytest.raises(ParameterError, match=r'angles: they span .* 114 turns .* units="deg" .* units="rad"'):
+        scan_of(kind, angles, share)
+    make = gt.parallel2d if kind == "parallel" else gt.fan
+    like = scan_of(kind, 300, share)
+    d = like.detector
+    rest = (d.columns, d.du) if kind == "parallel" else (SOD, SDD, d.columns, d.du, kind == "arc")
+    for scan in (
+        make(angles, *rest, offset=d.u_offset, units="rad"),
+        make(np.rad2deg(angles), *rest, offset=d.u_offset, units="deg"),
+    ):
+        image = reconstruct(scan, DISC)
+        np.testing.assert_allclose(rings(image), 1, atol=0.01)
+        away = np.linalg.norm(SLICE.points(), axis=-1)
+        assert image[away < 0.8 * RADIUS].std() < 0.02
+
+
+@pytest.mark.parametrize("kind", ["fan", "arc", "cone"])
+@pytest.mark.parametrize("more", [0, 30, 120])
+def test_short_scans(kind: str, more: float) -> None:
+    """Half a turn and the fan, and some degrees more; rising or falling, in any order."""
+    volume = gt.Volume((1, 40, 40)) if kind == "cone" else SLICE
+    half = scan_of(kind, 4, 0.0).half_fan
+    angles = 0.4 + np.arange(180) * (math.pi + 2 * half + math.radians(more)) / 180
+    body = gt.Phantom([gt.Ellipsoid(1.0, (RADIUS, RADIUS, math.inf))])
+    for turned in (angles, np.random.default_rng(1).permutation(-angles)):
+        np.testing.assert_allclose(rings(reconstruct(scan_of(kind, turned, 0.0), body, volume), volume), 1, atol=0.02)
+
+
+def test_a_tilt_series_is_that_of_scikit_image() -> None:
+    transform = pytest.importorskip("skimage.transform", reason="scikit-image is not installed")
+    n = 65
+    tilts = np.arange(-70, 71, 2.0)
+    scan, volume = gt.parallel2d(tilts, n, units="deg"), gt.Volume((n, n))
+    sinogram = gt.shepp_logan(2, field=56).project(scan, dtype=float)
+    A = gt.NumpyProjector(scan, volume)
+    with pytest.raises(ParameterError, match=r"angles: no view lies in 40 degrees .* limited_angle=True"):
+        gt.fbp(A, sinogram)
+    with pytest.warns(gt.LimitedAngleWarning, match="no view lies in 40 degrees"):
+        ours = gt.fbp(A, sinogram, limited_angle=True)
+    # Its rows of an image run from +y down.
+    theirs = transform.iradon(sinogram.T, theta=tilts, filter_name="ramp", circle=True)[::-1]
+    inner = np.linalg.norm(volume.points(), axis=-1) < n // 2 - 1
+    assert np.linalg.norm((ours - theirs)[inner]) < 1e-3 * np.linalg.norm(theirs[inner])
+
+
+@pytest.mark.parametrize("kind", ["parallel", "fan", "arc"])
+@pytest.mark.parametrize("degrees", [0, 60, 140])
+def test_limited_angles_keep_the_mean_of_a_disc(kind: str, degrees: float) -> None:
+    views = 1 if not degrees else 71
+    angles = np.linspace(-degrees / 2, degrees / 2, views)
+    like = scan_of(kind, 4, 0.0)
+    d = like.detector
+    if kind == "parallel":
+        scan: gt.Geometry = gt.parallel2d(angles, d.columns, d.du, units="deg")
+    else:
+        scan = gt.fan(angles, SOD, SDD, d.columns, d.du, kind == "arc", units="deg")
+    with pytest.raises(ParameterError, match="limited_angle=True"):
+        reconstruct(scan, DISC)
+    with pytest.warns(gt.LimitedAngleWarning, match="angles: "):
+        image = reconstruct(scan, DISC, limited_angle=True)
+    away = np.linalg.norm(SLICE.points(), axis=-1)
+    assert image[away < 0.9 * RADIUS].mean() == pytest.approx(1, abs=0.03 if degrees else 0.1)
+
+
+def test_a_fan_of_nearly_a_short_scan() -> None:
+    """Ten degrees less than half a turn and the fan: all but a few rays are there, and count once."""
+    like = scan_of("fan", 4, 0.0)
+    angles = np.arange(200) * (math.pi + 2 * like.half_fan - math.radians(10)) / 200
+    with pytest.warns(gt.LimitedAngleWarning, match="a short scan of this fan needs"):
+        image = reconstruct(scan_of("fan", angles, 0.0), DISC, limited_angle=True)
+    np.testing.assert_allclose(rings(image)[:3], 1, atol=0.03)
+
+
+def test_weights_of_limited_angles_share_rays() -> None:
+    step = math.pi / 150  # of which rays that are measured again lie whole numbers apart
+    angles = np.arange(165) * step
+    arc, alpha = Arc.of(angles, TURN), np.arange(-9, 10) * step / 2
+    weights = limited(arc, alpha)
+    assert weights.min() >= 0
+    assert weights.max() <= 1
+    for column, a in enumerate(alpha):
+        again = (np.arange(165) + 150 - round(2 * a / step)) % 300
+        seen = again < 165
+        assert seen.any()
+        other = weights[again[seen], len(alpha) - 1 - column]
+        np.testing.assert_allclose(weights[seen, column] + other, 1, atol=1e-9)
+        np.testing.assert_array_equal(weights[~seen, column], 1)
+
+
+def test_a_lost_view_is_filled_by_its_neighbours() -> None:
+    for kind, share in (("parallel", 0.0), ("parallel", 0.3), ("fan", 0.3), ("fan", 0.0)):
+        angles = np.delete(around(), [50, 51])
+        image = reconstruct(scan_of(kind, angles, share), DISC)
+        np.testing.assert_allclose(rings(image), 1, atol=0.01)
+
+
+# ---------------------------------------------------------------- what is refused or told
+
+
+@pytest.mark.parametrize(
+    ("kind", "angles", "share", "word"),
+    [
+        ("parallel", np.arange(180) * math.pi / 180, 0.3, "offset: .* near edge cuts .* only a full turn .* os_sart"),
+        ("parallel", np.arange(270) * math.pi / 180, 0.3, "offset: .* only a full turn"),
+        ("fan", np.arange(250) * math.pi / 180, 0.3, "offset: .* only a full turn"),
+        ("fan", around(), 0.6, "offset: the detector reaches from u = .* no view sees the axis; .* os_sart"),
+        ("parallel", around(), -0.5, "offset: the detector reaches from u = .* no view sees the axis"),
+    ],
+)
+def test_what_cannot_be_weighted_is_refused(kind: str, angles: Any, share: float, word: str) -> None:
+    with pytest.raises(ParameterError, match=word):
+        reconstruct(scan_of(kind, angles, share), DISC)
+
+
+def test_a_displaced_detector_of_half_a_turn_may_see_a_small_object() -> None:
+    """As where it corrects the rotation's centre: the near side suffices."""
+    small = gt.sphere(0.3 * RADIUS)
+    scan = scan_of("parallel", 180, 0.2)
+    image = reconstruct(scan, small)
+    away = np.linalg.norm(SLICE.points(), axis=-1)
+    assert image[away < 0.2 * RADIUS].mean() == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["parallel", "fan"])
+def test_truncated_projections_are_told(kind: str) -> None:
+    scan = scan_of(kind, around(), 0.0)
+    with pytest.warns(gt.TruncationWarning, match=r"projections: the object reaches an edge .* in 100% .* os_sart"):
+        reconstruct(scan, gt.sphere(1.3 * RADIUS))
+    with pytest.warns(gt.TruncationWarning, match="reaches an edge"):
+        reconstruct(scan_of(kind, around(), 0.3), gt.sphere(1.3 * RADIUS))
+    p = DISC.project(scan, dtype=float)
+    noise = np.random.default_rng(0).normal(0, 0.02 * p.max(), p.shape)
+    gt.fbp(gt.NumpyProjector(scan, SLICE), p + noise)  # says nothing
+
+
+def test_warnings_point_at_the_caller() -> None:
+    with pytest.warns(gt.TruncationWarning) as seen:
+        reconstruct(scan_of("fan", around(), 0.0), gt.sphere(1.3 * RADIUS))
+    assert seen[0].filename == __file__
+
+
+def test_dead_pixels_are_named() -> None:
+    scan = scan_of("parallel", 10, 0.0)
+    p = DISC.project(scan, dtype=float)
+    p[3, 7] = np.nan
+    A = gt.NumpyProjector(scan, SLICE)
+    with pytest.raises(ArrayError, match=r"projections: view 3, u 7 holds NaN or infinity; repair"):
+        gt.fbp(A, p)
+    p[5, 60:64] = np.inf
+    for algorithm in (gt.fbp, gt.sirt):
+        with pytest.raises(ArrayError, match=r"projections: view 3, u 7 .* infinity, as the first of 5; repair"):
+            algorithm(A, p)
+
+
+@pytest.mark.parametrize("units", ["rad", "deg", None])
+def test_units_of_angles(units: str | None) -> None:
+    angles = np.array([0.3, 1.0, 2.0])
+    given = np.rad2deg(angles) if units == "deg" else angles
+    det: Any = (SOD, SDD, (2, 9), 1.0)
+    for scan in (
+        gt.parallel2d(given, 9, units=units),
+        gt.parallel3d(given, (2, 9), units=units),
+        gt.fan(given, SOD, SDD, 9, 1.0, units=units),
+        gt.circular(given, *det, units=units),
+        gt.helical(given, None, *det, 5.0, units=units),
+    ):
+        np.testing.assert_allclose(scan.angles, angles, rtol=1e-15)
+    start, middle = (np.rad2deg(x) if units == "deg" else x for x in (0.5, 1.5))
+    helix = gt.helical(8, 2, *det, 5.0, start=start, t_ref=middle, units=units)
+    assert helix.angles[0] == pytest.approx(0.5)
+    assert helix.t_ref == pytest.approx(1.5)
+    astra = {"type": "parallel3d", "DetectorRowCount": 2, "DetectorColCount": 9, "DetectorSpacingX": 1.0}
+    made = gt.from_astra(astra | {"DetectorSpacingY": 1.0, "ProjectionAngles": given}, units=units)
+    np.testing.assert_allclose(made.view_angles, angles)
+    with pytest.raises(ParameterError, match="units: 'turns' is not known; give 'rad', 'deg'"):
+        gt.parallel2d(given, 9, units="turns")
