@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked, methods_checked
-from gpuopt.point_arrays import array_of, cast, faces_of, refuse_negative, unit_vectors
+from gpuopt.point_arrays import array_of, cast, faces_of, normals_of, refuse_negative
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
@@ -86,10 +86,11 @@ class Molecule:
 class Surface:
     """M points: ``points`` (M, 3) A, ``normals`` (M, 3), ``faces`` (T, 3), ``height`` (M,) A.
 
-    ``normals`` point outwards and are scaled to length 1. ``faces`` are triangles, each of three indices of points,
-    kept as int64. ``height`` is given for points that do not lie on the molecular surface: their signed distance to it,
-    negative inside. Dtypes and layout are those of :class:`Molecule`. Raises ArrayError as it does, and for a normal of
-    length zero and a face with an index that no point has.
+    ``normals`` point outwards and are scaled to length 1. Three NaN stand for a normal that is not known; whatever
+    needs it raises ArrayError. ``faces`` are triangles, each of three indices of points, kept as int64. ``height`` is
+    given for points that do not lie on the molecular surface: their signed distance to it, negative inside. Dtypes and
+    layout are those of :class:`Molecule`. Raises ArrayError as it does, and for a normal of length zero and a face with
+    an index that no point has.
     """
 
     points: np.ndarray
@@ -101,8 +102,7 @@ class Surface:
         points = array_of("points", self.points, (None, 3))
         object.__setattr__(self, "points", points)
         if self.normals is not None:
-            normals = array_of("normals", self.normals, points.shape, points.dtype, "points")
-            object.__setattr__(self, "normals", unit_vectors(normals))
+            object.__setattr__(self, "normals", normals_of(self.normals, points))
         if self.height is not None:
             height = array_of("height", self.height, (len(points),), points.dtype, "points")
             object.__setattr__(self, "height", height)
@@ -117,6 +117,11 @@ class Surface:
         """The dtype of all arrays except ``faces``: float32 or float64."""
         return self.points.dtype
 
+    @property
+    def unknown_normals(self) -> np.ndarray:
+        """Indices of the points whose normal is not known (NaN), int64; empty where there are no normals at all."""
+        return np.flatnonzero([] if self.normals is None else np.isnan(self.normals[:, 0]))
+
     def astype(self, dtype: DTypeLike) -> Surface:
         """Return the surface in ``dtype``, or itself where it has this dtype already. Raises ArrayError for a number
         that is too large for ``dtype``."""
@@ -127,6 +132,8 @@ class Surface:
 
     def __repr__(self) -> str:
         known = "".join(f", {name}" for name in ("normals", "height") if getattr(self, name) is not None)
+        if unknown := len(self.unknown_normals):
+            known = known.replace("normals", f"normals ({unknown:,} not known)")
         faces = "" if self.faces is None else f", {len(self.faces):,} faces"
         return f"<gpuopt.Surface: {len(self):,} points, {self.dtype.name}{known}{faces}>"
 
@@ -148,6 +155,20 @@ class Contact(NamedTuple):
     distance: float
     atom: int
     point: int
+
+
+@checked
+def needed_normals(surface: Surface, why: str) -> np.ndarray:
+    """The normals (M, 3), which ``why`` needs. Raises ArrayError where there are none, and where one is not known."""
+    if surface.normals is None:
+        raise ArrayError(f"surface: it has no normals, which {why} needs; give Surface(points, normals)")
+    unknown = surface.unknown_normals
+    if len(unknown):
+        raise ArrayError(
+            f"surface: the normals of {len(unknown):,} of its {len(surface):,} points are not known, the first that of "
+            f"point {unknown[0]}, and {why} needs all; compute them, or leave these points out"
+        )
+    return surface.normals
 
 
 @checked
@@ -196,13 +217,34 @@ def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Mole
 
     For a surface with faces, or without normals, this is the distance to its nearest point. For one with normals and no
     faces, it is the distance to the nearest ball of radius ``probe`` A that touches the surface at one of its points
-    from outside, as in :func:`grid`.
+    from outside, as in :func:`grid`. Raises ArrayError where that needs a normal that is not known.
     """
-    if surface.faces is not None or surface.normals is None:
-        depth, _ = _tree(surface.points).query(molecule.xyz)
-    else:
-        depth = np.maximum(_tree(_standing(surface, probe)).query(molecule.xyz)[0] - probe, 0)
+    depth, _ = _depths(molecule, surface, probe)
     return replace(molecule, depth=depth.astype(molecule.dtype))
+
+
+@checked
+def at_atoms(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Surface:
+    """Return the atoms' places as the points of a surface, in their order and dtype: where the reaction potential is
+    what the solvent does to the charges.
+
+    ``height`` is minus the atom's depth: the molecule's own where it has one, else as in :func:`with_depth`.
+    ``normals`` are those of the points of ``surface`` that are nearest by the same measure, None where it has none.
+    Raises ParameterError for a probe out of range.
+    """
+    depth, nearest = _depths(molecule, surface, probe)
+    height = -(depth if molecule.depth is None else molecule.depth).astype(molecule.dtype)
+    normals = None if surface.normals is None else cast(surface.normals[nearest], molecule.dtype)
+    return Surface(molecule.xyz, normals, height=height)
+
+
+def _depths(molecule: Molecule, surface: Surface, probe: float) -> tuple[np.ndarray, np.ndarray]:
+    """Distances (N,) of the atoms to ``surface`` in A, and for each the index of the nearest surface point."""
+    if surface.faces is not None or surface.normals is None:
+        depth, nearest = _tree(surface.points).query(molecule.xyz)
+        return depth, nearest
+    below, nearest = _tree(_standing(surface, probe)).query(molecule.xyz)
+    return np.maximum(below - probe, 0), nearest
 
 
 @checked
@@ -255,11 +297,10 @@ def grid(
     ball of radius ``probe`` A around a grid point would overlap an atom, the height is minus the point's distance to
     the nearest ball of that radius that touches the surface from outside, positive for a point within such a ball.
 
-    Raises ArrayError for a surface without normals, and for one without faces around atoms without radii;
-    ParameterError for a spacing, margin or probe out of range.
+    Raises ArrayError for a surface without normals or with one that is not known, and for one without faces around
+    atoms without radii; ParameterError for a spacing, margin or probe out of range.
     """
-    if surface.normals is None:
-        raise ArrayError("surface: it has no normals, which tell inside from outside; use surface_points(molecule)")
+    directions = needed_normals(surface, "telling inside from outside")
     if not (isfinite(spacing) and spacing > 0):
         raise ParameterError(f"spacing: {spacing} is not a positive length; give one in A, say 1.0")
     if not (isfinite(margin) and margin >= 0):
@@ -273,7 +314,7 @@ def grid(
     axes = [start + spacing * np.arange(count) for start, count in zip(origin, counts, strict=True)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     height, nearest = _heights(molecule, surface, points, probe)
-    normals = cast(surface.normals[nearest], molecule.dtype)
+    normals = cast(directions[nearest], molecule.dtype)
     made = Surface(cast(points, molecule.dtype), normals, height=cast(height, molecule.dtype))
     x, y, z = (float(start) for start in origin)
     nx, ny, nz = (int(count) for count in counts)
@@ -309,7 +350,7 @@ def _bodies(molecule: Molecule) -> tuple[np.ndarray, np.ndarray]:
 def _standing(surface: Surface, probe: float) -> np.ndarray:
     """Centres (M, 3) of balls of radius ``probe`` that touch the surface from outside at its points, float64."""
     _check_probe(probe)
-    return surface.points + probe * np.asarray(surface.normals, dtype=np.float64)
+    return surface.points + probe * needed_normals(surface, "a probe standing on it").astype(np.float64)
 
 
 def _check_probe(probe: float) -> None:

@@ -7,18 +7,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt._core import ArrayError
-from gpuopt.checked import unmasked
+from gpuopt._core import ArrayError, Error
+from gpuopt.checked import HostMemoryError, unmasked
 
 
 def array_of(
-    name: str, given: Any, shape: tuple[int | None, ...], dtype: np.dtype[Any] | None = None, like: str = ""
+    name: str,
+    given: Any,
+    shape: tuple[int | None, ...],
+    dtype: np.dtype[Any] | None = None,
+    like: str = "",
+    gaps: bool = False,
 ) -> np.ndarray:
     """Return ``given`` as a C-contiguous array of ``shape`` (None stands for any length but 0) and ``dtype``, which is
-    that of the argument ``like``. Raises ArrayError where it cannot, and for NaN and infinity."""
+    that of the argument ``like``. Raises ArrayError where it cannot, and for infinity and NaN, but with ``gaps`` not
+    for rows that are NaN throughout."""
     try:
         array = np.asarray(unmasked(name, given), dtype=None if hasattr(given, "dtype") else np.float64)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+    except Error:
+        raise
+    except MemoryError as error:
+        raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
+    except Exception as error:  # an object's own __array__ may raise anything
         raise ArrayError(f"{name}: it cannot be read as numbers ({error}); give a float array") from error
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
         raise ArrayError(
@@ -33,9 +43,11 @@ def array_of(
         raise ArrayError(f"{name}: its shape is {array.shape}; give {wanted}")
     if not len(array):
         raise ArrayError(f"{name}: it is empty; give at least one row")
-    finite = np.isfinite(array)
-    if not finite.all():
-        raise ArrayError(f"{name}: row {np.argwhere(~finite)[0][0]} holds NaN or infinity; give finite numbers")
+    wrong = ~np.isfinite(array)
+    if gaps:
+        wrong[np.isnan(array).all(axis=1)] = False
+    if wrong.any():
+        raise ArrayError(f"{name}: row {np.argwhere(wrong)[0][0]} holds NaN or infinity; give finite numbers")
     return np.ascontiguousarray(array)
 
 
@@ -52,13 +64,21 @@ def cast(array: np.ndarray | None, dtype: DTypeLike) -> Any:
 
 
 def unit_vectors(vectors: np.ndarray) -> np.ndarray:
-    """``vectors`` (M, 3) scaled to length 1, without overflow at any magnitude."""
+    """``vectors`` (M, 3) scaled to length 1, without overflow at any magnitude. Rows of zeros and of NaN become NaN."""
     largest = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float64)
-    if not largest.all():
-        raise ArrayError(f"normals: row {np.argmin(largest)} is zero; give a direction at each point")
-    scaled = vectors / largest
+    with np.errstate(invalid="ignore"):
+        scaled = vectors / largest
     result: np.ndarray = (scaled / np.linalg.norm(scaled, axis=1, keepdims=True)).astype(vectors.dtype)
     return result
+
+
+def normals_of(given: Any, points: np.ndarray) -> np.ndarray:
+    """``given`` as unit vectors, one for each of ``points``; rows of NaN, for those that have none, stay."""
+    normals = array_of("normals", given, points.shape, points.dtype, "points", gaps=True)
+    zero = np.flatnonzero(~normals.any(axis=1))
+    if len(zero):
+        raise ArrayError(f"normals: row {zero[0]} is zero; give a direction, or three NaN at a point that has none")
+    return unit_vectors(normals)
 
 
 def faces_of(given: Any, points: int) -> np.ndarray:

@@ -125,7 +125,8 @@ def test_faces_and_heights() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"normals": XYZ}, "^normals: row 0 is zero"),
+        ({"normals": XYZ}, "^normals: row 0 is zero; give a direction, or three NaN"),
+        ({"normals": np.float32([[1, np.nan, 0], [1, 0, 0]])}, "^normals: row 0 holds NaN or infinity"),
         ({"normals": XYZ[:1] + 1}, r"^normals: its shape is \(1, 3\); give \(2, 3\)"),
         ({"normals": XYZ.astype(np.float64) + 1}, "^normals: its dtype is float64, that of points is float32"),
         ({"faces": [[0, 1, 2]]}, r"^faces: row 0 is \[0, 1, 2\]; give indices from 0 to 1"),

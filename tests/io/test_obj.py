@@ -82,32 +82,43 @@ def test_where_a_point_has_no_normal_there_are_none(tmp_path: Path) -> None:
     assert io.read_obj(written(tmp_path, "a.obj", unnamed)).normals is None
 
 
+def test_normals_of_length_zero_are_not_known(tmp_path: Path) -> None:
+    against = V + "vn 0 0 1\nvn 0 0 -1\nf 1//1 2//1 3//1\nf 1//2 2//1 4//1\n"
+    made = io.read_obj(written(tmp_path, "a.obj", against))
+    assert made.unknown_normals.tolist() == [0]
+    zero = V + "vn 0 0 0\nvn 0 2 0\nf 1//1 2//1 3//2\nf 1//2 2//1 4//2\n"
+    made = io.read_obj(written(tmp_path, "a.obj", zero))
+    np.testing.assert_array_equal(made.normals, [[0, 1, 0], [np.nan] * 3, [0, 1, 0], [0, 1, 0]])
+    all_zero = V + "vn 0 0 0\nf 1//1 2//1 3//1\nf 1//1 2//1 4//1\n"
+    assert io.read_obj(written(tmp_path, "a.obj", all_zero)).normals is None
+
+
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
         ("", None, "it is empty"),
         ("# nothing\n", None, "it holds no points"),
-        (bytes(range(256)) * 40, 1, "it is binary"),
+        (bytes(range(256)) * 40, 1, "it holds a zero byte"),
+        (PLAIN + "v " + "1 " * 600_000, 7, "it is 1,048,576 bytes or longer"),
         (PLAIN.replace("v 1 0 0", "v 1 x 0"), 2, "does not begin with 3 numbers"),
         (PLAIN.replace("v 1 0 0", "v 1_0 0 0"), 2, "does not begin with 3 numbers"),
-        (PLAIN.replace("v 1 0 0", "v 1 0"), 2, "3 numbers are needed, not 2"),
+        (PLAIN.replace("v 1 0 0", "v 1 0"), 2, "3 numbers are needed where 2 fields are"),
         (PLAIN.replace("v 1 0 0", "v 1 nan 0"), 2, "not finite"),
         (PLAIN.replace("v 1 0 0", "v 1e40 0 0"), 2, "not finite in float32"),
         (PLAIN.replace("f 1 2 3", "f 0 1 2"), 5, "'0' names nothing: 4 stand before it"),
         (PLAIN.replace("f 1 2 3", "f 1 2 -5"), 5, "'-5' names nothing: 4 stand before it"),
         (PLAIN.replace("f 1 2 3", "f 1 2 5"), 5, "names points [1, 2, 5], they go from 1 to 4"),
-        (PLAIN.replace("f 1 2 3", "f 1 2 999999999999999999999"), 5, "no whole number"),
+        (PLAIN.replace("f 1 2 3", "f 1 2 999999999999999999999"), 5, "no whole number of up to 18 digits"),
         (PLAIN.replace("f 1 2 3", "f 1 2 x"), 5, "no whole number"),
         (PLAIN.replace("f 1 2 3", "f 1 2 3.0"), 5, "no whole number"),
         (PLAIN.replace("f 1 2 3", "f 1 2 /3"), 5, "no whole number"),
         (PLAIN.replace("f 1 2 4", "f 1 2"), 6, "no face of three points"),
         (PLAIN.replace("f 1 2 4", "f"), 6, "no face of three points"),
-        (PLAIN.replace("f 1 2 4", "f 1 2 \\"), 6, "nothing follows"),
+        (PLAIN.replace("f 1 2 4", "f 1 2 \\"), 6, "no other joins it"),
         (PLAIN + "vn 0 0 1\nf 1//1 2//1 3//2\n", 8, "names normal 2 of 1"),
         (PLAIN + "vn 0 0 1\nf 1//1 2//1 3//0\n", 8, "'0' names nothing"),
         (PLAIN + "f 1//1 2//1 3//1\n", 7, "names normal 1 of 0"),
-        (V + "vn 0 0 0\nf 1//1 2//1 3//1\nf 1//1 2//1 4//1\n", 1, "not finite"),
-        (V + "vn 0 0 1\nvn 0 0 -1\nf 1//1 2//1 3//1\nf 1//2 2//1 4//1\n", 1, "length zero"),
+        (V + "vn 0 0 1\nvn 0 nan 1\nf 1//1 2//1 3//1\nf 1//1 2//1 4//1\n", 6, "not finite in float64"),
     ],
 )
 def test_broken_files(tmp_path: Path, content: str | bytes, line: int | None, message: str) -> None:

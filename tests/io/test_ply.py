@@ -16,7 +16,9 @@ from gpuopt.molecule import Surface
 from surface_files import FACES, NORMALS, PHI, POINTS, VERT, VERT_HEADER, unit, written
 
 
-def ply(order: str, normals: bool = True, faces: bool = True, extra: bool = False) -> bytes:
+def ply(
+    order: str, normals: bool = True, faces: bool = True, extra: bool = False, directions: np.ndarray = NORMALS
+) -> bytes:
     """The tetrahedron, written here without the library; with other elements and properties about it."""
     lines = ["ply", f"format {order} 1.0", "comment made by hand", "obj_info of no interest"]
     if extra:
@@ -33,7 +35,7 @@ def ply(order: str, normals: bool = True, faces: bool = True, extra: bool = Fals
     rows: list[tuple[str, list[float]]] = []
     if extra:
         rows += [("Bhhd", [2, -7, 9, 0.5]), ("Bd", [0, 1.5])]
-    for point, normal in zip(POINTS.tolist(), NORMALS.tolist(), strict=True):
+    for point, normal in zip(POINTS.tolist(), directions.tolist(), strict=True):
         rows.append(("fff" + "B" * extra + "ddd" * normals, point + [200] * extra + normal * normals))
     if faces:
         rows.append(("BBff" * extra + "Biii", [1, 2, 0.5, 0.25] * extra + [3, 0, 2, 1]))
@@ -82,8 +84,9 @@ def test_ply_files_cut_off_anywhere(tmp_path: Path, order: str, extra: bool) -> 
         ("ply\n", "plyx\n", "does not begin with the line 'ply'"),
         ("1.0\n", "1.0 2\n", "no meaning"),
         ("format", "formal", "no meaning"),
+        ("format", "comment", "names no format"),
         ("end_header", "the_header", "no meaning"),
-        ("float x", "float w", "no x, y and z"),
+        ("float x", "float w", "lack x, y or z"),
         ("float x", "half x", "no meaning"),
         ("float x", "list uchar float x", "properties that are lists"),
         ("list uchar int vertex_index", "int vertex_index", "no lists of whole numbers"),
@@ -121,11 +124,12 @@ def binary(value: float, form: str, old: float) -> Callable[[bytes], bytes]:
     [
         (binary(np.nan, "f", 1.0), "row 1 holds a number that is not finite"),
         (binary(1e300, "d", 1.0), "row 1 holds a number that is not finite in float32"),
-        (binary(0.0, "d", 1.0), "the normal of this point 1 has length zero"),
         (binary(-2, "i", 2), r"a face names points \[0, -2, 1\], they go from 0 to 3"),
         (binary(9, "i", 2), r"a face names points \[0, 9, 1\]"),
-        (lambda content: content.replace(struct.pack("<Bi", 4, 0), struct.pack("<Bi", 255, 0)), "a list of 255"),
-        (lambda content: content.replace(struct.pack("<Bi", 3, 0), struct.pack("<Bi", 255, 0)), "a list of 255"),
+        (lambda content: content.replace(struct.pack("<Bi", 4, 0), struct.pack("<Bi", 255, 0)), "a list of 255 goes"),
+        (lambda content: content.replace(struct.pack("<Bi", 3, 0), struct.pack("<Bi", 255, 0)), "a list of 255 goes"),
+        (lambda content: content.replace(b"list uchar", b"list char").replace(b"\3\0\0\0\0", b"\xff\0\0\0\0"), "of -1"),
+        (lambda content: content[: content.rindex(b"end_header\n") + 11 + 4 * 36], "ends where a list should begin"),
     ],
 )
 def test_broken_binary_ply_files(tmp_path: Path, spoil: Callable[[bytes], bytes], message: str) -> None:
@@ -134,6 +138,25 @@ def test_broken_binary_ply_files(tmp_path: Path, spoil: Callable[[bytes], bytes]
     assert spoilt != content
     with pytest.raises(FormatError, match=message):
         io.read_ply(written(tmp_path, "a.ply", spoilt))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_normals_of_length_zero_are_not_known(tmp_path: Path, order: str, dtype: type) -> None:
+    normals = NORMALS.astype(np.float64)
+    normals[2] = 0
+    normals[1] *= 1e-60  # short, but a direction
+    made = io.read_ply(written(tmp_path, "a.ply", ply(order, directions=normals)), dtype)
+    assert made.unknown_normals.tolist() == [2]
+    np.testing.assert_allclose(made.normals, unit(np.where([[0], [0], [1], [0]], np.nan, NORMALS)), rtol=1e-6)
+    assert repr(made).endswith("normals (1 not known), 3 faces>")
+    for write, end in ((io.write_ply, "ply"), (io.write_vtk, "vtk")):
+        write(tmp_path / f"b.{end}", made, PHI)
+    np.testing.assert_allclose(io.read_ply(tmp_path / "b.ply", dtype).normals, made.normals, rtol=1e-7)
+    assert (tmp_path / "b.vtk").read_text().splitlines()[-2] == "0 0 0"
+    none = io.read_ply(written(tmp_path, "a.ply", ply(order, directions=0 * normals)), dtype)
+    assert none.normals is None
+    assert len(none.unknown_normals) == 0
 
 
 def test_huge_counts_take_no_memory(tmp_path: Path) -> None:
@@ -158,7 +181,7 @@ def test_huge_counts_take_no_memory(tmp_path: Path) -> None:
 
 
 def test_surfaces_of_unknown_formats(tmp_path: Path) -> None:
-    for name, message in (("a.gltf", "not .gltf"), ("a", "without a suffix")):
+    for name, message in (("a.gltf", "its name has .gltf"), ("a", "its name has no suffix")):
         with pytest.raises(FormatError, match=message):
             io.read_surface(tmp_path / name)
 

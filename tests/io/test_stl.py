@@ -87,6 +87,18 @@ def test_only_equal_corners_are_merged(tmp_path: Path) -> None:
 
 
 @needs_trimesh
+def test_points_of_triangles_without_area_have_no_known_normal(tmp_path: Path) -> None:
+    flat = text([*FACES[:1], [3, 3, 3]], np.zeros((2, 3)))
+    made = io.read_stl(written(tmp_path, "a.stl", flat))
+    assert made.unknown_normals.tolist() == [3]
+    np.testing.assert_allclose(made.normals[:3], [NORMALS[0]] * 3, atol=1e-6)
+    for content in (text([[0, 1, 1]]), text([[0, 1, 2], [0, 2, 1]], np.zeros((2, 3)))):  # lines, or back to back
+        made = io.read_stl(written(tmp_path, "b.stl", content))
+        assert made.normals is None
+        assert made.faces is not None
+
+
+@needs_trimesh
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -100,7 +112,10 @@ def test_only_equal_corners_are_merged(tmp_path: Path) -> None:
         (binary(b"solid", count=2**32 - 1), "it holds no whole solid"),
         (bytes(84), "it holds no whole solid"),
         (text().rsplit("endsolid", 1)[0], "it holds no whole solid"),
-        (text(FACES[:1]) + text(FACES[1:], NORMALS[1:], "y")[:-50], "begins 4 facets and ends 1"),
+        (
+            text(FACES[:1]) + text(FACES[1:], NORMALS[1:], "y")[:-50],
+            "begins 4 facets, of which 1 were read from whole solids",
+        ),
         (text().replace("1.0", "x", 1), "trimesh cannot read it"),
         (text().replace("      vertex 1.000000e+00 0.000000e+00 0.000000e+00\n", "", 1), "trimesh cannot read it"),
         (text().replace("vertex 1.000000e+00 0", "vertex 0", 1), "trimesh cannot read it"),
@@ -109,9 +124,7 @@ def test_only_equal_corners_are_merged(tmp_path: Path) -> None:
         (text().replace("1.000000e+00", "1e40"), "not finite in float32"),
         (text(normals=-NORMALS), "4 of 4 facet normals point against the order"),
         (binary(normals=-NORMALS), "4 of 4 facet normals point against the order"),
-        (text([[0, 1, 1]]), "have no area, or lie back to back"),
-        (text([[0, 1, 2], [0, 2, 1]], np.zeros((2, 3))), "have no area, or lie back to back"),
-        (text(FACES[:1]) * 1001, "it holds 1001 solids, 1000 at most"),
+        (text(FACES[:1]) * 1001, "'endsolid' stands in it 1001 times, and 1000 solids at most"),
     ],
 )
 def test_broken_files(tmp_path: Path, content: str | bytes, message: str) -> None:

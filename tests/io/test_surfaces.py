@@ -68,6 +68,21 @@ def test_msms(tmp_path: Path, header: bool) -> None:
     np.testing.assert_array_equal(io.read_msms(vert, other, dtype=np.float64).faces, FACES[:1])
 
 
+@pytest.mark.parametrize("header", ["", VERT_HEADER])
+def test_msms_without_normals(tmp_path: Path, header: str) -> None:
+    vert = written(tmp_path, "a.vert", header + "".join(f"{x:g} {y:g} {z:g}\n" for x, y, z in POINTS))
+    written(tmp_path, "a.face", FACE)
+    made = io.read_msms(vert)
+    np.testing.assert_array_equal(made.points, POINTS)
+    np.testing.assert_array_equal(made.faces, FACES)
+    assert made.normals is None
+
+
+def test_msms_normals_of_length_zero_are_not_known(tmp_path: Path) -> None:
+    zero = VERT.replace("0.500", "0.000", 1).replace("-1.000", " 0.000", 1)
+    assert io.read_msms(written(tmp_path, "a.vert", zero)).unknown_normals.tolist() == [0]
+
+
 @pytest.mark.parametrize(
     ("vert", "face", "line", "message"),
     [
@@ -77,7 +92,10 @@ def test_msms(tmp_path: Path, header: bool) -> None:
         (VERT_HEADER + VERT.rsplit("\n", 1)[0], None, None, "declares 4 points, it holds 3"),
         (VERT_HEADER + VERT[:-50], None, 7, "cut off"),
         (VERT.replace(" 0.000", "   nan", 1), None, 1, "not finite"),
-        (VERT.replace("0.500", "0.000", 2).replace("-1.000", " 0.000", 2), None, 1, "length zero"),
+        ("1 2 3\n1 2 3 0 0 1 0 1 0\n", None, 2, "it holds 9 fields, the first of the points 3"),
+        (VERT + "\n1 2 3\n", None, 5, "6 numbers are needed where 3 fields are"),
+        ("1 2 3\n1 2 3\n1 2\n", None, 3, "it holds 2 fields, the first of the points 3"),
+        (VERT_HEADER + "1 2 3\n1 2 3\n", None, None, "declares 4 points, it holds 2"),
         (VERT.replace("0.500", "**", 1), None, 1, "does not begin with 6 numbers"),
         (VERT.replace("1.000", "1_000"), None, 1, "does not begin with 6 numbers"),
         (VERT, FACE_HEADER, None, "it holds no faces"),
@@ -85,7 +103,7 @@ def test_msms(tmp_path: Path, header: bool) -> None:
         (VERT, FACE.replace("4", "5"), 2, "names points [1, 2, 5], they go from 1 to 4"),
         (VERT, FACE.replace("4", "0"), 2, "names points [1, 2, 0]"),
         (VERT, FACE.replace("4", "4.5"), 2, "no whole number"),
-        (VERT, FACE.replace("4", "1e300"), 2, "no whole number"),
+        (VERT, FACE.replace("4", "1e300"), 2, "no whole number up to 2^53"),
         (VERT, FACE.replace("4", "nan"), 2, "no whole number"),
         (VERT, "1 2 3 1 1\n1 2", 2, "cut off"),
         (VERT, "", None, "it is empty"),
@@ -106,6 +124,10 @@ def test_broken_msms_files(tmp_path: Path, vert: str, face: str | None, line: in
     [
         OFF,
         OFF.replace("OFF\n4", "OFF 4"),
+        OFF.replace("OFF\n4", "OFF4"),  # as in ModelNet
+        OFF.replace("OFF\n4", "COFF4").replace("1 0 0\n", "1 0 0 .5 .5 .5 1\n"),
+        OFF.replace("OFF", "STOFF").replace("1 0 0\n", "1 0 0 .25 .75\n"),
+        OFF.replace("OFF", "STCOFF").replace("1 0 0\n", "1 0 0 1 1 1 1 .25 .75\n"),
         "\ufeff".encode().decode("latin-1") + OFF,
         OFF.replace("OFF\n", "OFF # a comment\n# another\n\n").replace("3 0 2 1\n", "3 0 2 1 255 0 0 # red\n\n"),
         OFF.replace("OFF", "COFF").replace("1 0 0\n", "1 0 0 255 0 0 255\n"),
@@ -120,7 +142,7 @@ def test_off(tmp_path: Path, content: str) -> None:
     assert made.normals is None
 
 
-@pytest.mark.parametrize("keyword", ["NOFF", "CNOFF", "OFF+N", "OFF+N+A"])
+@pytest.mark.parametrize("keyword", ["NOFF", "CNOFF", "STCNOFF", "OFF+N", "OFF+N+A"])
 def test_off_with_normals_and_polygons(tmp_path: Path, keyword: str) -> None:
     rows = [" ".join(map(str, [*point, *normal, 7])) for point, normal in zip(POINTS, NORMALS, strict=True)]
     content = "\n".join([keyword, "4 2 0", *rows, "4 0 1 2 3", "3 0 1 2"])
@@ -134,19 +156,24 @@ def test_off_with_normals_and_polygons(tmp_path: Path, keyword: str) -> None:
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
-        ("ply\n", 1, "does not begin with OFF"),
-        ("OFF BINARY\n4 4 0\n", 1, "in text"),
-        ("4OFF\n1 0 0\n0 0 0 1\n", 1, "does not begin with OFF"),
-        ("OFF\n", 1, "counts of points and faces are missing"),
-        ("OFF\n4\n", 2, "counts of points and faces are missing"),
+        ("ply\n", 1, "it begins with 'ply', not with OFF, COFF, NOFF or STOFF"),
+        ("8 6 12\n0 0 0\n", 1, "it begins with '8', not with OFF"),
+        ("OFF8x 6 12\n0 0 0\n", 1, "it begins with 'OFF8x', not with OFF"),
+        ("OFF BINARY\n4 4 0\n", 1, "followed by BINARY, and only text is read"),
+        ("4OFF\n1 0 0\n0 0 0 1\n", 1, "'4OFF' files have no points x y z"),
+        ("nOFF\n2 1 0 0\n0 0\n", 1, "'nOFF' files have no points x y z"),
+        ("C4nOFF 3\n1 0 0\n", 1, "'C4nOFF' files have no points x y z"),
+        ("OFF\n", 1, "counts of points and faces are not both there"),
+        ("OFF4\n", 1, "counts of points and faces are not both there"),
+        ("OFF\n4\n", 2, "counts of points and faces are not both there"),
         ("OFF\nfour 4 0\n", 2, "no whole number"),
         ("OFF\n0 0 0\n", None, "declares 0 points"),
         ("OFF\n-1 0 0\n0 0 0\n", None, "declares -1 points"),
-        ("OFF\n999999999999999999 4 0\n0 0 0\n", None, "declares 999999999999999999 points and holds 1"),
+        ("OFF\n999999999999999999 4 0\n0 0 0\n", None, "declares 999999999999999999 points, and 1 lines follow"),
         ("OFF\n99999999999999999999 4 0\n0 0 0\n", 2, "no whole number"),
-        (OFF.replace("4 4 6", "4 999999999999 6"), None, "declares 999999999999 faces and holds 4"),
-        (OFF.replace("4 4 6", "4 -4 6"), None, "declares -4 faces"),
-        (OFF.replace("4 4 6", "9 4 6"), None, "declares 9 points and holds 8"),
+        (OFF.replace("4 4 6", "4 999999999999 6"), None, "declares 999999999999 faces, and 4 lines follow"),
+        (OFF.replace("4 4 6", "4 -4 6"), None, "declares -4 faces; declare 0 or more"),
+        (OFF.replace("4 4 6", "9 4 6"), None, "declares 9 points, and 8 lines follow"),
         (OFF.replace("3 1 2 3\n", "3 1 2"), 10, "is no face"),
         (OFF.replace("3 1 2 3", "999999999999 1 2 3"), 10, "is no face"),
         (OFF.replace("3 1 2 3", "-3 1 2 3"), 10, "is no face"),
@@ -155,7 +182,7 @@ def test_off_with_normals_and_polygons(tmp_path: Path, keyword: str) -> None:
         (OFF.replace("3 1 2 3", "3 1 2 3.0"), 10, "no whole number"),
         (OFF.replace("0 0 1", "0 0 nan"), 6, "not finite"),
         (OFF.replace("0 0 1", "0 0 1e40"), 6, "not finite in float32"),
-        (OFF.replace("0 0 1", "0 1"), 6, "3 numbers are needed, not 2"),
+        (OFF.replace("0 0 1", "0 1"), 6, "3 numbers are needed where 2 fields are"),
         (OFF.replace("OFF", "NOFF"), 3, "6 numbers are needed"),
     ],
 )

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError
-from gpuopt.io.text import AnyPath, FormatError, LineOf, at, finite
+from gpuopt.io.text import AnyPath, FormatError, LineOf, finite
 from gpuopt.molecule import Surface
+from gpuopt.point_arrays import unit_vectors
+
+_CANCELLED = 1e-9  # of the weights: what rounding leaves of directions that add up to nothing
 
 
 def surface_of(
@@ -18,20 +21,28 @@ def surface_of(
 ) -> Surface:
     """The Surface of ``table`` (M, 3): points, or (M, 6): points and normals, with triangles ``faces`` (T, 3).
 
-    Raises FormatError for numbers that are not finite in ``dtype``, and for normals of length zero.
+    A normal of length zero becomes one that is not known; where all are, the surface has none. Raises FormatError for
+    numbers that are not finite in ``dtype``.
     """
     values = finite(path, table, dtype, line_of)
-    normals = values[:, 3:] if values.shape[1] == 6 else None
-    if normals is not None:
-        zero = np.flatnonzero(~normals.any(axis=1))
-        if len(zero):
-            row = int(zero[0])
-            what = f"the normal of {at(row, line_of, 'this point')} has length zero"
-            raise FormatError(path, line_of(row), f"{what}; compute the normals again, or leave them all out")
+    given = table[:, 3:]  # in float64: a short normal is none of length zero
+    normals = unit_vectors(given).astype(values.dtype) if given.any() else None
     try:
         return Surface(values[:, :3], normals, faces)
     except ArrayError as error:
         raise FormatError(path, None, str(error)) from error
+
+
+def mean_normals(points: int, at: np.ndarray, directions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The mean direction (points, 3) at each point, of ``directions`` (n, 3) that belong to the points ``at`` (n,).
+
+    Not of length 1; zero where directions cancel each other but for rounding, and where a point has none.
+    """
+    sums = np.zeros((points, 3))
+    np.add.at(sums, at, directions * weights[:, np.newaxis])
+    cancelled = np.abs(sums).max(axis=1) <= _CANCELLED * np.bincount(at, weights, points)
+    sums[cancelled] = 0
+    return sums
 
 
 class Polygons:

@@ -1,4 +1,4 @@
-"""MSMS surfaces: a .vert file of points and normals, and a .face file of triangles beside it."""
+"""MSMS surfaces: a .vert file of points, with their normals or without, and a .face file of triangles beside it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ _HEADER_FIELDS = 4  # points or faces, spheres, density, probe radius
 
 @checked
 def read_msms(vert: AnyPath, face: AnyPath | None = None, dtype: DTypeLike = np.float32) -> Surface:
-    """Return the surface in an MSMS ``vert`` file, with normals, and the triangles of its ``face`` file.
+    """Return the surface in an MSMS ``vert`` file, and the triangles of its ``face`` file.
 
+    Lines of a ``vert`` file begin with x y z and the normal; where each is x y z alone, there are no normals.
     Without ``face``, the .face file of the same name is read where there is one. Either file may be named first. The
     header may be missing; where it is there, its count must hold. Raises FormatError, which names the line.
     """
     path = Path(vert)
     if path.suffix.lower() == ".face" and face is None:
         path, face = _beside(path, ".vert"), path
-    rows = _read(path, 6, "points")
+    rows = _read(path, (6, 3), "points")
     if face is None:
         face = _beside(path, ".face")
         face = face if face.exists() else None
@@ -40,29 +41,35 @@ def _beside(path: Path, suffix: str) -> Path:
 
 def _faces(path: AnyPath, points: int) -> np.ndarray:
     """Triangles (T, 3), counted from 0."""
-    rows = _read(path, 3, "faces")
+    rows = _read(path, (3,), "faces")
     table = rows.table()
     broken = np.flatnonzero((table != np.rint(table)).any(axis=1) | (np.abs(table) > 2**53).any(axis=1))
     if len(broken):
-        raise FormatError(path, rows.line(broken[0]), "a point's index is no whole number; write the surface again")
+        what = "a point's index is no whole number up to 2^53; write the surface again"
+        raise FormatError(path, rows.line(broken[0]), what)
     faces = table.astype(np.int64) - 1
     check_faces(path, faces, points, rows.line, first=1)
     return faces
 
 
-def _read(path: AnyPath, width: int, what: str) -> Numbers:
-    """The first ``width`` numbers of each row behind the header."""
+def _read(path: AnyPath, widths: tuple[int, ...], what: str) -> Numbers:
+    """The first numbers of each row behind the header: ``widths[0]``, or a later width where rows are just so long."""
     rows = rows_of(path)
     first = list(islice(rows, 2))
     declared = None
     if first and len(first[0][1]) == _HEADER_FIELDS and (len(first) < 2 or len(first[1][1]) != _HEADER_FIELDS):
         (line, fields), *first = first
         declared = whole(path, line, fields[0])
-    found = Numbers(path, width)
-    for line, fields in chain(first, rows):
-        found.append(line, fields)
-    if not len(found):
+    if not first:
         raise FormatError(path, None, f"it holds no {what}; run MSMS again")
+    length = len(first[0][1])
+    short = length in widths[1:]
+    found = Numbers(path, length if short else widths[0])
+    for line, fields in chain(first, rows):
+        if short and len(fields) != length:
+            reason = f"it holds {len(fields)} fields, the first of the {what} {length}"
+            raise FormatError(path, line, f"{reason}; write all with normals or all without")
+        found.append(line, fields)
     if declared is not None and declared != len(found):
         raise FormatError(path, None, f"its header declares {declared} {what}, it holds {len(found)}; run MSMS again")
     return found

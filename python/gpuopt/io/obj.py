@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt.checked import checked
-from gpuopt.io.mesh import Polygons, surface_of
-from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, shown, whole
+from gpuopt.io.mesh import Polygons, mean_normals, surface_of
+from gpuopt.io.text import AnyPath, FormatError, Numbers, finite, rows_of, shown, whole
 from gpuopt.molecule import Surface
+from gpuopt.point_arrays import unit_vectors
 
 _NONE = -1  # the normal of a corner that names none
 
@@ -20,10 +21,11 @@ _NONE = -1  # the normal of a corner that names none
 def read_obj(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     """Return the surface in an OBJ file: all its points in their order, polygons as fans of triangles.
 
-    The normal of a point is that which its corners name; where they name several, as on edges that show, their mean.
-    Points without faces take the normals in order, where there is one a point. Where a point has none, the surface has
-    none. Texture, colours, materials, groups, lines and dots are passed over. The format declares no counts: a file cut
-    off between two lines reads as a smaller one. Raises FormatError, which names the line.
+    The normal of a point is that which its corners name; where they name several, as on edges that show, their mean,
+    which is not known where its length is zero. Points without faces take the normals in order, where there is one a
+    point. Where a point has none, the surface has none. Texture, colours, materials, groups, lines and dots are passed
+    over. The format declares no counts: a file cut off between two lines reads as a smaller one. Raises FormatError,
+    which names the line.
     """
     points, normals, polygons = Numbers(path, 3), Numbers(path, 3), Polygons(path)
     named: list[int] = []
@@ -60,7 +62,7 @@ def _statements(path: AnyPath) -> Iterator[tuple[int, list[bytes]]]:
         yield begun, held
         held = []
     if held:
-        raise FormatError(path, begun, "the line ends in a backslash and nothing follows; the file may be cut off")
+        raise FormatError(path, begun, "the line ends in a backslash and no other joins it; the file may be cut off")
 
 
 def _index(path: AnyPath, line: int, field: bytes, known: int) -> int:
@@ -74,7 +76,7 @@ def _index(path: AnyPath, line: int, field: bytes, known: int) -> int:
 
 def _normals(path: AnyPath, polygons: Polygons, named: np.ndarray, normals: Numbers, points: int) -> np.ndarray | None:
     """The normal (points, 3) of each point, None where one has none."""
-    table = normals.table()
+    table = finite(path, normals.table(), np.float64, normals.line)
     if not len(named):
         return table if len(table) == points else None
     wrong = np.flatnonzero(named >= len(table))
@@ -85,8 +87,5 @@ def _normals(path: AnyPath, polygons: Polygons, named: np.ndarray, normals: Numb
     pairs = np.unique(np.stack([polygons.corners(), named], axis=1)[named != _NONE], axis=0)
     if len(np.unique(pairs[:, 0])) < points:
         return None
-    with np.errstate(invalid="ignore", divide="ignore"):  # one of length zero, or not finite, is named later
-        unit = table / np.linalg.norm(table, axis=1, keepdims=True)
-    sums = np.zeros((points, 3))
-    np.add.at(sums, pairs[:, 0], unit[pairs[:, 1]])
-    return sums
+    unit = np.nan_to_num(unit_vectors(table))  # one of length zero adds nothing
+    return mean_normals(points, pairs[:, 0], unit[pairs[:, 1]], np.ones(len(pairs)))

@@ -14,32 +14,44 @@ from gpuopt.io.mesh import Polygons, surface_of
 from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, shown, whole
 from gpuopt.molecule import Surface
 
-_KEYWORD = re.compile(rb"(ST)?C?(?P<normals>N)?OFF(?P<more>(\+[NA])*)")
+# Many files have the first count right behind the keyword: "OFF8 6 12".
+_KEYWORD = re.compile(rb"(ST)?C?(?P<normals>N)?OFF(?P<more>(\+[NA])*)(?P<count>[0-9]*)")
+_OTHER_SPACES = re.compile(rb"(ST)?C?N?(4|4?n)OFF[0-9]*")  # points of four coordinates, or of any number
 
 Rows = Iterator[tuple[int, list[bytes]]]
 
 
 @checked
 def read_off(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
-    """Return the surface in an OFF file; polygons become fans of triangles, colours are passed over.
+    """Return the surface in an OFF file; polygons become fans of triangles.
 
-    Normals are read from NOFF and OFF+N files. Raises FormatError, which names the line.
+    Normals are read from NOFF and OFF+N files, colours (COFF) and texture coordinates (STOFF) are passed over. Raises
+    FormatError, which names the line, also for what is no text and for points of other spaces (4OFF, nOFF).
     """
     rows = rows_of(path)
     line, fields = next(rows, (1, [b""]))
     keyword = _KEYWORD.fullmatch(fields[0])
-    if keyword is None or b"BINARY" in fields:
-        raise FormatError(path, line, "it does not begin with OFF, COFF or NOFF in text; convert it to one of these")
-    line, counts = next(rows, (line, [])) if len(fields) == 1 else (line, fields[1:])
+    if _OTHER_SPACES.fullmatch(fields[0]):
+        raise FormatError(path, line, f"{shown(fields[0])} files have no points x y z; convert it to OFF")
+    if keyword is None:
+        what = f"it begins with {shown(fields[0])}, not with OFF, COFF, NOFF or STOFF"
+        raise FormatError(path, line, f"{what}; convert it to one of these")
+    if b"BINARY" in fields:
+        raise FormatError(path, line, "its keyword is followed by BINARY, and only text is read; convert it to text")
+    counts = [keyword["count"], *fields[1:]] if keyword["count"] else fields[1:]
+    if not counts:
+        line, counts = next(rows, (line, []))
     if len(counts) < 2:
-        raise FormatError(path, line, "the counts of points and faces are missing; write the file again")
+        raise FormatError(path, line, "the counts of points and faces are not both there; write the file again")
     points_declared, faces_declared = (whole(path, line, field) for field in counts[:2])
     points = Numbers(path, 6 if keyword["normals"] or b"N" in keyword["more"] else 3)
     for line, fields in islice(rows, max(0, points_declared)):
         points.append(line, fields)
-    if not len(points) or len(points) != points_declared:
+    if points_declared < 1:
+        raise FormatError(path, None, f"it declares {points_declared} points; a surface has at least one")
+    if len(points) < points_declared:
         raise FormatError(
-            path, None, f"it declares {points_declared} points and holds {len(points)}; write the file again"
+            path, None, f"it declares {points_declared} points, and {len(points)} lines follow; write the file again"
         )
     faces = _faces(path, rows, faces_declared, len(points))
     return surface_of(path, points.table(), dtype, points.line, faces)
@@ -55,6 +67,9 @@ def _faces(path: AnyPath, rows: Rows, declared: int, points: int) -> np.ndarray 
                 path, line, f"{shown(fields)} is no face, its count and its points; the file may be cut off"
             )
         polygons.append(line, [whole(path, line, field) for field in fields[1 : length + 1]])
-    if len(polygons) != declared:
-        raise FormatError(path, None, f"it declares {declared} faces and holds {len(polygons)}; write the file again")
+    if declared < 0:
+        raise FormatError(path, None, f"it declares {declared} faces; declare 0 or more")
+    if len(polygons) < declared:
+        what = f"it declares {declared} faces, and {len(polygons)} lines follow the points"
+        raise FormatError(path, None, f"{what}; write the file again")
     return polygons.triangles(points)

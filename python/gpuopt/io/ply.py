@@ -51,10 +51,11 @@ class _Element:
 
 @checked
 def read_ply(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
-    """Return the surface in a PLY file, with normals where each point has nx, ny and nz.
+    """Return the surface in a PLY file, with normals where points have nx, ny and nz.
 
-    Polygons become fans of triangles; other elements and properties are passed over. Raises FormatError, which names
-    the line of a text, the row of a binary file.
+    A normal of length zero becomes one that is not known (see :class:`gpuopt.Surface`). Polygons become fans of
+    triangles; other elements and properties are passed over. Raises FormatError, which names the line of a text, the
+    row of a binary file.
     """
     lines = lines_of(path)
     order, elements, start = _header(path, lines)
@@ -96,7 +97,9 @@ def _header(path: AnyPath, lines: Iterator[tuple[int, bytes]]) -> tuple[str, lis
             raise FormatError(path, number, "it does not begin with the line 'ply'; check that it is a PLY file")
         if number == 1 or words[0] in (b"comment", b"obj_info"):
             continue
-        if words[0] == b"end_header" and order is not None:
+        if words[0] == b"end_header":
+            if order is None:
+                raise FormatError(path, number, "its header ends and names no format; write the file again")
             return order, elements, start
         if words[0] == b"format" and len(words) == 3 and words[1] in _ORDERS:
             order = _ORDERS[words[1]]
@@ -125,7 +128,7 @@ def _columns(path: AnyPath, element: _Element) -> list[int]:
         raise FormatError(path, None, "its points have properties that are lists; write them without")
     places = [element.index(name) for name in (b"x", b"y", b"z", b"nx", b"ny", b"nz")]
     if None in places[:3]:
-        raise FormatError(path, None, "its points have no x, y and z; write the surface again")
+        raise FormatError(path, None, "its points lack x, y or z; write the surface again")
     return [place for place in (places if None not in places else places[:3]) if place is not None]
 
 
@@ -239,8 +242,12 @@ class _Binary:
             return 0
         field = self._data[place : place + int(known.count_type[1])]
         length = int.from_bytes(field, "little" if self._order == "<" else "big", signed=known.count_type[0] == "i")
-        if length < 0 or place + len(field) + length * known.size > len(self._data) or not field:
-            raise FormatError(self._path, None, f"a list of {length} cannot be; {_CUT_OFF}")
+        if len(field) < int(known.count_type[1]):
+            raise FormatError(self._path, None, f"it ends where a list should begin; {_CUT_OFF}")
+        if length < 0:
+            raise FormatError(self._path, None, f"a list declares a length of {length}; write the file again")
+        if place + len(field) + length * known.size > len(self._data):
+            raise FormatError(self._path, None, f"a list of {length} goes beyond its end; {_CUT_OFF}")
         return length
 
     def _walk(self, element: _Element, where: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.files import write
 from gpuopt.io.text import AnyPath
-from gpuopt.io.writing import potentials
+from gpuopt.io.writing import potentials, stated_normals
 from gpuopt.molecule import Surface
 
 
@@ -20,8 +20,9 @@ def write_ply(path: AnyPath, surface: Surface, phi: np.ndarray, limit: float | N
     """Write ``surface`` as binary PLY with ``phi`` (M,), kcal/(mol e), as the property ``potential`` and as colours.
 
     Colours go from red at -``limit`` over white at 0 to blue at ``limit`` and beyond; without a limit the largest
-    magnitude is it. The file appears whole or not at all, and :func:`read_ply` reads it. Raises ArrayError for
-    potentials that do not fit the points or are not finite, ParameterError.
+    magnitude is it. A normal that is not known is written as 0 0 0. The file appears whole or not at all, and
+    :func:`read_ply` reads it. Raises ArrayError for potentials that do not fit the points or are not finite,
+    ParameterError.
     """
     values = potentials(phi, len(surface))
     if limit is None:
@@ -41,7 +42,8 @@ def _colours(phi: np.ndarray, limit: float) -> np.ndarray:
 
 def _parts(surface: Surface, phi: np.ndarray, limit: float) -> Iterator[bytes]:
     kind, name = ("<f4", "float") if surface.dtype == np.float32 else ("<f8", "double")
-    axes = ["x", "y", "z"] if surface.normals is None else ["x", "y", "z", "nx", "ny", "nz"]
+    normals = stated_normals(surface)
+    axes = ["x", "y", "z"] if normals is None else ["x", "y", "z", "nx", "ny", "nz"]
     shades = ["red", "green", "blue"]
     faces = np.empty((0, 3), dtype=np.int64) if surface.faces is None else surface.faces
 
@@ -49,7 +51,7 @@ def _parts(surface: Surface, phi: np.ndarray, limit: float) -> Iterator[bytes]:
         len(surface),
         np.dtype([*((axis, kind) for axis in axes), *((shade, "u1") for shade in shades), ("potential", "<f8")]),
     )
-    coordinates = surface.points if surface.normals is None else np.hstack([surface.points, surface.normals])
+    coordinates = surface.points if normals is None else np.hstack([surface.points, normals])
     for k, axis in enumerate(axes):
         points[axis] = coordinates[:, k]
     for k, shade in enumerate(shades):

@@ -59,7 +59,7 @@ def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
         raise FormatError(
             path,
             rows.line(negative[0]),
-            f"the radius {radius[negative[0]]:g} is negative; the charge comes first, then the radius: exchange them",
+            f"the radius {radius[negative[0]]:g} is negative; correct it: the charge comes first, then the radius",
         )
     try:
         return Molecule(table[:, :3], charge, radius)
@@ -98,7 +98,9 @@ def _five(path: AnyPath, line: int, text: bytes, fields: list[bytes]) -> list[by
     before = pieces[-6] if len(pieces) > 5 else b""
     if b"." not in pieces[-5] and b"." in pieces[-4] and not _RESIDUE_NUMBER.fullmatch(before):
         raise FormatError(
-            path, line, f"{shown(fields)} has four numbers behind its residue number; give x y z charge radius"
+            path,
+            line,
+            f"{shown(fields)} seems to have four numbers behind its residue number; give x y z charge radius",
         )
     return pieces[-5:]
 

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from gpuopt._core import Error
 from gpuopt.checked import checked
-from gpuopt.io.mesh import surface_of
+from gpuopt.io.mesh import mean_normals, surface_of
 from gpuopt.io.text import AnyPath, FormatError, finite, opened
 from gpuopt.molecule import Surface
 
@@ -27,26 +27,28 @@ def read_stl(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     The format has no points, only triangles with three corners each: corners whose numbers are all equal are merged, in
     the order in which they first appear. A triangle's normal follows from the order of its corners (counter-clockwise
     seen from outside), as the normals that files state for triangles are often zero; that of a point is the mean of its
-    triangles', weighted by their angles at it. Needs trimesh (the extra ``lab``). Raises FormatError, also where most
-    stated normals contradict the order of the corners, since then nothing says which side is the outside.
+    triangles', weighted by their angles at it, and not known where these have no area or lie back to back. Needs
+    trimesh (the extra ``lab``). Raises FormatError, also where most stated normals contradict the order of the corners,
+    since then nothing says which side is the outside.
     """
     try:
         from trimesh import Trimesh
     except ImportError as error:
-        raise Error("STL files are read by trimesh, which is not installed: pip install 'gpuopt[lab]'") from error
+        what = f"STL files are read by trimesh, which cannot be imported ({error}): pip install 'gpuopt[lab]'"
+        raise Error(what) from error
     corners, stated = _triangles(path)
-    corners = finite(path, corners.reshape(-1, 3), np.float64, _no_line) + 0.0  # -0 is 0
+    finite(path, corners.reshape(-1, 3), dtype, _no_line, "corner")
+    corners = corners.reshape(-1, 3) + 0.0  # -0 is 0
     _check_sides(path, corners.reshape(-1, 3, 3), stated)
     _, first, inverse = np.unique(corners, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     points, faces = corners[first[order]], rank[inverse.ravel()].reshape(-1, 3)
-    normals = Trimesh(points, faces, process=False, validate=False).vertex_normals
-    flat = np.flatnonzero(~normals.any(axis=1))
-    if len(flat):
-        what = f"the triangles at point {points[flat[0]].tolist()} have no area, or lie back to back"
-        raise FormatError(path, None, f"{what}: it has no normal; take them out")
+    mesh = Trimesh(points, faces, process=False, validate=False)
+    normals = mean_normals(
+        len(points), faces.ravel(), np.repeat(mesh.face_normals, 3, axis=0), mesh.face_angles.ravel()
+    )
     return surface_of(path, np.hstack([points, normals]), dtype, _no_line, faces)
 
 
@@ -57,8 +59,9 @@ def _triangles(path: AnyPath) -> tuple[np.ndarray, np.ndarray]:
     with opened(path) as file:
         data = file.read()
     is_text = len(data) != _HEADER + _TRIANGLE * int.from_bytes(data[_HEADER - 4 : _HEADER], "little")
-    if is_text and (solids_named := data.lower().count(b"endsolid")) > _MOST_SOLIDS:
-        raise FormatError(path, None, f"it holds {solids_named} solids, {_MOST_SOLIDS} at most are read; join them")
+    if is_text and (ends := data.lower().count(b"endsolid")) > _MOST_SOLIDS:
+        what = f"'endsolid' stands in it {ends} times, and {_MOST_SOLIDS} solids at most are read; join them"
+        raise FormatError(path, None, what)
     if is_text:  # names may be in any encoding, which trimesh would need another package to guess
         data = data.decode("latin-1").encode("utf-8")
     try:
@@ -72,7 +75,8 @@ def _triangles(path: AnyPath) -> tuple[np.ndarray, np.ndarray]:
         raise FormatError(path, None, "it holds no whole solid of triangles; the file may be cut off: write it again")
     # trimesh passes over a last solid that does not end.
     if is_text and (begun := len(_FACET.findall(data))) != found:
-        raise FormatError(path, None, f"it begins {begun} facets and ends {found}; the file may be cut off")
+        what = f"it begins {begun} facets, of which {found} were read from whole solids; the file may be cut off"
+        raise FormatError(path, None, what)
     stated = [
         np.zeros((len(part), 3)) if (given := solid.get("face_normals")) is None else np.asarray(given, np.float64)
         for part, solid in zip(corners, solids, strict=True)

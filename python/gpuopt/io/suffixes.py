@@ -38,5 +38,5 @@ def read_surface(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     suffix = Path(path).suffix.lower()
     if suffix not in _READERS:
         known = ", ".join(_READERS)
-        raise FormatError(path, None, f"surfaces are read from {known} files, not {suffix or 'without a suffix'}")
+        raise FormatError(path, None, f"surfaces are read from {known} files; its name has {suffix or 'no suffix'}")
     return _READERS[suffix](path, dtype)

@@ -46,13 +46,16 @@ def opened(path: AnyPath) -> BinaryIO:
 
 
 def lines_of(path: AnyPath) -> Iterator[tuple[int, bytes]]:
-    """Number and text of each line. Raises FormatError for what is binary or empty."""
+    """Number and text of each line. Raises FormatError for zero bytes, endless lines and empty files."""
     with opened(path) as file:
         count = 0
         while line := file.readline(_LONGEST_LINE):
             count += 1
-            if b"\0" in line or len(line) == _LONGEST_LINE:
-                raise FormatError(path, count, "it is binary, not text; check that it is the right file")
+            if b"\0" in line:
+                raise FormatError(path, count, "it holds a zero byte, as no text does; check that it is the right file")
+            if len(line) == _LONGEST_LINE:
+                long = f"it is {_LONGEST_LINE:,} bytes or longer"
+                raise FormatError(path, count, f"{long}; check that it is the right file")
             yield count, line.removeprefix(b"\xef\xbb\xbf") if count == 1 else line
     if not count:
         raise FormatError(path, None, "it is empty; write it again")
@@ -76,7 +79,9 @@ def whole(path: AnyPath, line: int, field: bytes) -> int:
     """A count or an index. Raises FormatError for anything but up to 18 digits, with a minus sign or without."""
     digits = field.removeprefix(b"-")
     if not digits.isdigit() or len(digits) > 18:
-        raise FormatError(path, line, f"{shown(field)} is no whole number; correct it, or write the file again")
+        raise FormatError(
+            path, line, f"{shown(field)} is no whole number of up to 18 digits; correct it, or write the file again"
+        )
     return int(field)
 
 
@@ -101,7 +106,9 @@ class Numbers:
         """Takes the row's first numbers. Raises FormatError where there are too few, or others."""
         if len(fields) < self._width:
             raise FormatError(
-                self._path, line, f"{self._width} numbers are needed, not {len(fields)}; the file may be cut off"
+                self._path,
+                line,
+                f"{self._width} numbers are needed where {len(fields)} fields are; the file may be cut off",
             )
         try:
             self._values.extend(floats(fields[: self._width]))
@@ -125,7 +132,7 @@ def at(row: int, line_of: LineOf, what: str) -> str:
     return what if line_of(row) is not None else f"{what} {row}"
 
 
-def finite(path: AnyPath, table: np.ndarray, dtype: DTypeLike, line_of: LineOf) -> np.ndarray:
+def finite(path: AnyPath, table: np.ndarray, dtype: DTypeLike, line_of: LineOf, what: str = "row") -> np.ndarray:
     """``table`` (n, width) in ``dtype``. Raises FormatError for what is not finite in it."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = table.astype(dtype)
@@ -135,6 +142,6 @@ def finite(path: AnyPath, table: np.ndarray, dtype: DTypeLike, line_of: LineOf) 
         raise FormatError(
             path,
             line_of(row),
-            f"{at(row, line_of, 'row')} holds a number that is not finite in {np.dtype(dtype)}; correct it",
+            f"{at(row, line_of, what)} holds a number that is not finite in {np.dtype(dtype)}; correct it",
         )
     return values

@@ -9,7 +9,7 @@ import numpy as np
 from gpuopt.checked import checked
 from gpuopt.files import write
 from gpuopt.io.text import AnyPath
-from gpuopt.io.writing import formatted, potentials
+from gpuopt.io.writing import formatted, potentials, stated_normals
 from gpuopt.molecule import Surface
 
 
@@ -17,8 +17,8 @@ from gpuopt.molecule import Surface
 def write_vtk(path: AnyPath, surface: Surface, phi: np.ndarray) -> None:
     """Write ``surface`` as text polydata with ``phi`` (M,), kcal/(mol e), as point scalars ``potential``.
 
-    Points without faces become vertices, so that they show. The file appears whole or not at all. Raises ArrayError for
-    potentials that do not fit the points or are not finite.
+    Points without faces become vertices, so that they show. A normal that is not known is written as 0 0 0. The file
+    appears whole or not at all. Raises ArrayError for potentials that do not fit the points or are not finite.
     """
     write(path, _parts(surface, potentials(phi, len(surface))))
 
@@ -38,6 +38,7 @@ def _parts(surface: Surface, phi: np.ndarray) -> Iterator[bytes]:
         yield from formatted(surface.faces, "3 %d %d %d\n")
     yield f"POINT_DATA {count}\nSCALARS potential double 1\nLOOKUP_TABLE default\n".encode("ascii")
     yield from formatted(phi.reshape(-1, 1), "%.9g\n")
-    if surface.normals is not None:
+    normals = stated_normals(surface)
+    if normals is not None:
         yield f"NORMALS normals {kind}\n".encode("ascii")
-        yield from formatted(surface.normals, "%.9g %.9g %.9g\n")
+        yield from formatted(normals, "%.9g %.9g %.9g\n")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ArrayError
+from gpuopt.molecule import Surface
 
 _ROWS_AT_ONCE = 8192
 
@@ -17,6 +18,11 @@ def formatted(table: np.ndarray, row: str) -> Iterator[bytes]:
     for start in range(0, len(table), _ROWS_AT_ONCE):
         rows = table[start : start + _ROWS_AT_ONCE]
         yield (row * len(rows) % tuple(rows.ravel().tolist())).encode("ascii")
+
+
+def stated_normals(surface: Surface) -> np.ndarray | None:
+    """The normals (M, 3) as files have them, of length zero where one is not known; None where there are none."""
+    return None if surface.normals is None else np.nan_to_num(surface.normals)
 
 
 def potentials(phi: Any, count: int, name: str = "phi") -> np.ndarray:

@@ -59,10 +59,10 @@ private:
         const Reals charge(input_.charge, dtype_), inner(input_.inner, dtype_);
         std::vector<std::int32_t> order;
         if (tiles) order = along_a_curve(xyz_, input_.atoms, box_);
-        const auto origin = box_.centre();
+        const auto origin = this->origin(), centre = box_.centre();
         const Box all(place_, input_.points);
         double far = 2 * (box_.diagonal() + all.diagonal() + 1);
-        for (std::size_t axis = 0; axis < 3; ++axis) far += std::abs(all.centre()[axis] - origin[axis]);
+        for (std::size_t axis = 0; axis < 3; ++axis) far += std::abs(all.centre()[axis] - centre[axis]);
 
         // An image of two dimensions has whole rows; what fills the last one up is never read.
         const auto source = case_.parameter_or("ATOMS", 0);
@@ -74,9 +74,9 @@ private:
         for (std::int64_t i = 0; i < padded; ++i) {
             const bool real = i < input_.atoms;
             const auto from = !real ? 0 : tiles ? std::int64_t(order[static_cast<std::size_t>(i)]) : i;
-            Point p{far, far, far};
-            if (real)
-                for (std::size_t axis = 0; axis < 3; ++axis) p[axis] = xyz_.point(from)[axis] - origin[axis];
+            Point p{};
+            for (std::size_t axis = 0; axis < 3; ++axis)
+                p[axis] = (real ? xyz_.point(from)[axis] : centre[axis] + far) - origin[axis];
             if (tiles && i % tile == 0) {
                 middle = tile_centre(order, origin, i, std::min(i + tile, input_.atoms));
                 centres.set4(i / tile, middle, 0);
@@ -120,6 +120,10 @@ private:
         }
     }
 
+    // Expanded squares are accurate about a centre alone. Differences are so anywhere, of near places even exact, but
+    // only of coordinates as they are given: an origin subtracted before would round them.
+    Point origin() const { return case_.parameter_or("DISTANCE", 0) > 0 ? box_.centre() : Point{0, 0, 0}; }
+
     Point tile_centre(const std::vector<std::int32_t>& order, const Point& origin, std::int64_t from,
                       std::int64_t to) const {
         if (to <= from) return {0, 0, 0};
@@ -157,7 +161,7 @@ private:
     }
 
     void pack_points() {
-        const auto origin = box_.centre();
+        const auto origin = this->origin();
         const Reals shift(input_.shift, dtype_);
         Packed points(4 * input_.points, dtype_), shifts(shift ? 4 * input_.points : 4, dtype_);
         for (std::int64_t i = 0; i < input_.points; ++i) {

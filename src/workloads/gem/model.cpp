@@ -38,7 +38,8 @@ std::string GemKind::options() const {
 }
 
 int GemKind::slots() const {
-    const int layer = 4 + 3;  // d', u, d2 u, d2 u^2; then 1/u and its part of the term
+    // d', u, d2 u, d2 u^2, then 1/u and its part of the term; without 1/d u^2 alone, and 1/u's part
+    const int layer = direct ? 4 + 3 : 3 + 1;
     switch (number) {
         case 0: return 0;
         case 1: return layer;

@@ -52,6 +52,7 @@ ARRAYS: dict[str, tuple[dict[str, Any], str]] = {
     "surface-dtype": ({"points": np.ones((70, 3)), "normals": None}, r"surface: its dtype is float64.*astype"),
     "normals-shape": ({"normals": np.ones((69, 3), np.float32)}, "normals: its shape is"),
     "normals-zero": ({"normals": np.zeros((70, 3), np.float32)}, "normals: row 0 is zero"),
+    "normals-partly-nan": ({"normals": with_nan(ball()[1].normals)}, "normals: row 1 holds NaN"),
     "height-shape": ({"height": np.zeros(69, np.float32)}, "height: its shape is"),
     "salt-without-normals": ({"normals": None, "salt": 0.1}, "surface: it has no normals, which salt needs"),
     "projection-without-normals": (

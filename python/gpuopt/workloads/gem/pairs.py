@@ -12,7 +12,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, Prepared
 from gpuopt.configuration import Configuration
-from gpuopt.molecule import Molecule, Surface, centre
+from gpuopt.molecule import Molecule, Surface, centre, needed_normals
 from gpuopt.workloads.gem.solvation import ALPHA, Model
 
 _EXPANDED_ERROR = 1e-2  # largest error of expanded squares, as a part of the smallest squared distance
@@ -42,8 +42,8 @@ class Scene:
     @classmethod
     def of(cls, molecule: Molecule, surface: Surface, model: Model, projection: float = 0.0) -> Scene:
         """Return the scene of the points ``projection`` A above the surface, along its normals. Raises ArrayError for
-        different dtypes and for missing normals, ParameterError for a projection that is not a number, and for one
-        where the points have heights of their own."""
+        different dtypes and for normals that are missing or not known, ParameterError for a projection that is not a
+        number, and for one where the points have heights of their own."""
         if not _is_number(projection):
             raise ParameterError(f"projection: {projection!r} is not a length; give one in A, along the normal")
         if surface.dtype != molecule.dtype:
@@ -54,11 +54,9 @@ class Scene:
         if surface.height is not None and projection:
             raise ParameterError("projection: the surface's points have heights of their own; leave it out")
         salt = model.kappa > 0 and model.phi_type != "coulomb"
-        if surface.normals is None and (projection or salt):
-            why = "a projection" if projection else "salt"
-            raise ArrayError(f"surface: it has no normals, which {why} needs; give Surface(points, normals)")
-        dtype, normals = molecule.dtype, surface.normals
-        points = surface.points
+        dtype, normals, points = molecule.dtype, None, surface.points
+        if projection or salt:
+            normals = needed_normals(surface, "a projection" if projection else "salt")
         if projection:
             points = points + dtype.type(projection) * normals
         heights = np.full(len(points), projection) if surface.height is None else surface.height.astype(np.float64)
@@ -131,17 +129,19 @@ class Scene:
 
     def _near(self, configuration: Configuration, device: Device, names: np.ndarray) -> np.ndarray:
         """Return the potentials of points whose sums overflowed. Either an atom lies on the point, which raises
-        ArrayError, or it lies where the point's ions begin, and the potential is finite after all. ``names`` are the
+        ArrayError, or atoms lie where the point's ions begin, and the potential is finite after all. ``names`` are the
         caller's indices of these points."""
         rows = max(1, _DISTANCES_AT_ONCE // len(self.xyz))
         for start in range(0, len(self.points), rows):
-            apart = self.points[start : start + rows, np.newaxis].astype(np.float64) - self.xyz
-            touching = np.argwhere(~(np.einsum("mnk,mnk->mn", apart, apart) > 0))
+            here = slice(start, start + rows)
+            apart = np.linalg.norm(self.points[here, np.newaxis].astype(np.float64) - self.xyz, axis=2)
+            touching = np.argwhere((apart <= _TOUCHING_A) & self._infinite_on_atoms(here))
             if len(touching):
                 row, atom = touching[0]
+                where = "on" if apart[row, atom] == 0 else f"{apart[row, atom]:.2g} A from"
                 raise ArrayError(
-                    f"surface: point {names[start + row]} lies on atom {atom}, where the potential is infinite; move "
-                    "it, or give nearest=, the distance in A at which closer atoms are computed"
+                    f"surface: point {names[start + row]} lies {where} atom {atom}, where the potential is infinite; "
+                    "move it, or give nearest=, the distance in A at which closer atoms are computed"
                 )
         exact = dict(configuration.parameters) | ({"DISTANCE": 0} if "DISTANCE" in configuration.parameters else {})
         out = _core.empty((len(self.points),), self.xyz.dtype, device)
@@ -153,6 +153,15 @@ class Scene:
                 f"{self.xyz.dtype.name}; move the point, give nearest=, or use float64"
             )
         return phi
+
+    def _infinite_on_atoms(self, rows: slice) -> np.ndarray:
+        """Of points and atoms (m, N) or (1, 1): whether the potential is infinite where one lies on the other. That of
+        the reaction has no such term inside the molecule; the kernels see the points' r in the arrays' dtype."""
+        if self.model.phi_type != "reaction" or self.inner is None:
+            return np.ones((1, 1), bool)
+        size = self.model.size
+        outside = self.r[rows, np.newaxis].astype(self.xyz.dtype) >= self.xyz.dtype.type(size)
+        return np.asarray(outside | (self.inner >= size))
 
     def _refuse_expanded(self, configuration: Configuration) -> None:
         """Raise ArrayError where expanded squares of distances, |a|^2 + |p|^2 - 2 a.p, are too inaccurate. Their error

@@ -34,6 +34,8 @@ CALLED = ("paper:basic", "paper:amd_best", "paper:nvidia_style")
 # Beside each problem, atoms and points of made molecules: 7 of 64, more than a block and a tile, fewer than a vector.
 AWKWARD = ((135, 71), (1031, 48), (17, 263))
 ALL_PAIRS = 3e8  # up to which the oracle computes all pairs, in about ten seconds
+# And one of points inside a molecule, in the layer without ions and among them, for the sums' other forms.
+MIXED, HEIGHTS = (135, 71), (-0.5, 0.75, 2.5)  # atoms and points; A above the surface, in turn
 _TOLERANCE = {"float32": 1e-6, "float64": 1e-13}  # relative to the sum of the terms' magnitudes
 _CLOSE = 0.9  # of the tolerance: what sums of few terms of one sign stay within
 _LITERAL_TOLERANCE = {"float32": 4e-6, "float64": 4e-13}  # roots and divisions of a few units in the last place each
@@ -114,7 +116,7 @@ def gem(  # long: its arguments, and every field of a problem, each named once
         peers=peers,
         input_properties={"form": scene.form},
         tunable=lambda configuration: configuration.parameters.get("DISTANCE", 0) == 0,
-        awkward=cache(lambda: [close(*sizes, atoms.dtype, options) for sizes in AWKWARD]),
+        awkward=cache(lambda: [close(*each, atoms.dtype, options) for each in AWKWARD] + [mixed(*MIXED, atoms.dtype)]),
     )
 
 
@@ -131,6 +133,16 @@ def close(atoms: int, points: int, dtype: np.dtype[Any], options: Mapping[str, A
         return wide if configuration.parameters.get("DISTANCE", 0) else _CLOSE * wide
 
     return replace(problem, tolerance_of=tolerance_of)
+
+
+def mixed(atoms: int, points: int, dtype: np.dtype[Any]) -> Problem:
+    """Return the problem of the reaction potential of a made shell in salt water, whose points have heights of their
+    own, so that each kind of region has some: a plan has a launch for each, and other forms than without salt."""
+    molecule, surface = capsid(atoms, points, dtype=dtype)
+    height = np.resize(np.array(HEIGHTS, dtype), points)
+    outwards = np.maximum(height, 0)[:, np.newaxis] * surface.normals
+    lifted = Surface(surface.points + outwards, surface.normals, height=height)
+    return gem(molecule, lifted, salt=0.1, phi_type="reaction", name=f"capsid_mixed_{atoms}x{points}")
 
 
 def check_size(argument: str, atoms: int, points: int, dtype: np.dtype[Any], device: Device | None) -> None:

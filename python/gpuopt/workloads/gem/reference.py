@@ -16,7 +16,8 @@ All functions take the same arguments, arrays of any real dtype, computed in fp6
   None elsewhere.
 
 They return (M,) float64, kcal/(mol e), need about 100 MB whatever the sizes, and raise ArrayError for shapes that do
-not fit, values that are not finite, and a point on an atom.
+not fit, values that are not finite, and a point on an atom where the potential is infinite: everywhere but for the
+reaction potential inside the sphere (r < A) of an atom inside it (r_i < A), as it has no term of 1/d.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def potential(
     given = _Given.of(xyz, charge, points, shift, r, model, atom_r)
     phi = np.empty(len(given.points))
     for region, rows in _blocks(model.regions(given.r), len(given.charge)):
-        d, ions = _distances(given, rows)
-        if region < 3 and not ions.all():
+        d, ions = _distances(given, model, rows)
+        if given.shift is not None and region < 3 and not ions.all():
             raise ArrayError("shift: points + shift lies on an atom, where the published form is undefined; move it")
         phi[rows] = _published(given, model, region, d, ions, given.r[rows, np.newaxis]).sum(axis=1)
     return phi
@@ -99,20 +100,23 @@ def _published(
     """Return the (m, N) terms of m points of one region; ``d``, ``ions`` (m, N) are d and d', ``r`` is (m, 1)."""
     q, r_i, al, be, p = given.charge, given.atom_r, ALPHA, model.beta, model.prefactor
     ei, eo, k, a, r_ions = model.epsilon_in, model.epsilon_out, model.kappa, model.size, model.ion_radius
-    coulomb = q / (ei * d)
     if model.phi_type == "coulomb":
-        return coulomb
+        return q / (ei * d)
+    reaction = model.phi_type == "reaction"
+    if region == 1:
+        image = a**2 / np.sqrt((a**2 - r_i**2) * (a**2 - r**2) + a**2 * d**2) + (0 if model.compat else al * be)
+        salt: Any = al * (1 - be) / r_ions * (1 - 1 / (1 + k * r_ions))
+        if k:
+            salt = salt + (1 + al) / ions * (1 / (1 + k * ions) - 1)
+        own = -q * (1 / ei - 1 / eo) / ((1 + al * be) * a) * image + p * q * salt
+        return own if reaction else q / (ei * d) + own  # no difference of two infinite terms on an atom
     if region == 3:
         total = (1 + al) * np.exp(-k * (d - ions)) / (d * (1 + k * ions))
         total = p * q * (total - al * (1 - be) * np.exp(-k * (r - r_ions)) / (r * (1 + k * r_ions)))
-    elif region == 2:
+    else:
         total = (1 + al) / d - al * (1 - be) / r + al * (1 - be) / r_ions * (1 - 1 / (1 + k * r_ions))
         total = p * q * (total + (1 + al) * (1 / (ions + k * ions**2) - 1 / ions))
-    else:
-        image = a**2 / np.sqrt((a**2 - r_i**2) * (a**2 - r**2) + a**2 * d**2) + (0 if model.compat else al * be)
-        salt = (1 + al) / ions * (1 / (1 + k * ions) - 1) + al * (1 - be) / r_ions * (1 - 1 / (1 + k * r_ions))
-        total = coulomb - q * (1 / ei - 1 / eo) / ((1 + al * be) * a) * image + p * q * salt
-    return total - coulomb if model.phi_type == "reaction" else total
+    return total - q / (ei * d) if reaction else total
 
 
 def _forms(model: Model, r: Float64Array) -> NDArray[np.int64]:
@@ -124,7 +128,7 @@ def _minimal(
     given: _Given, model: Model, form: int, rows: NDArray[np.intp]
 ) -> tuple[list[Float64Array], Float64Array | float]:
     """Return the (m, N) factors of the charges, and the (m,) factor c0 of their sum."""
-    d, ions = _distances(given, rows)
+    d, ions = _distances(given, model, rows)
     r, k, a, r_ions = given.r[rows], model.kappa, model.size, model.ion_radius
     coulomb = 1 / model.epsilon_in
     if model.phi_type == "coulomb":
@@ -212,12 +216,15 @@ def _blocks(kinds: NDArray[np.int64], atoms: int) -> Iterator[tuple[int, NDArray
             yield kind, of_kind[first : first + rows]
 
 
-def _distances(given: _Given, rows: NDArray[np.intp]) -> tuple[Float64Array, Float64Array]:
+def _distances(given: _Given, model: Model, rows: NDArray[np.intp]) -> tuple[Float64Array, Float64Array]:
     """Return d and d', both (m, N); without a shift, d' is d: with kappa = 0 it falls out of every formula."""
     points = given.points[rows]
     d = _distance(points, given.xyz)
-    if not d.all():
-        row, atom = np.argwhere(d == 0)[0]
+    infinite = d == 0
+    if model.phi_type == "reaction":
+        infinite &= (given.r[rows, np.newaxis] >= model.size) | (given.atom_r >= model.size)
+    if infinite.any():
+        row, atom = np.argwhere(infinite)[0]
         raise ArrayError(f"points: point {rows[row]} lies on atom {atom}, where the potential is infinite; move it")
     return d, d if given.shift is None else _distance(points + given.shift[rows], given.xyz)
 

@@ -10,6 +10,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import EllipseCollection, PolyCollection
 from matplotlib.colors import Normalize
 
+from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.io.writing import potentials
 from gpuopt.lab.rows.table import significant
@@ -30,10 +31,13 @@ def surface(molecule: Molecule, surface: Surface, phi: np.ndarray, *, limit: flo
     """The surface from three sides, coloured by its potential ``phi`` (M,), kcal/(mol e): red below 0, blue above.
 
     The sides follow the surface's own axes, the longest across. Triangles where there are faces, else disks at the
-    points, the farthest first. Colours end at ``limit``; without one at the magnitude that 98 % of the points stay
-    below. Raises ArrayError for potentials that do not fit the points or are not finite.
+    points, the farthest first; one whose normal is not known looks away from the middle. Colours end at ``limit``;
+    without one at the magnitude that 98 % of the points stay below. Raises ArrayError for potentials that do not fit
+    the points or are not finite.
     """
     values = potentials(phi, len(surface))
+    if limit is not None and not 0 <= limit < 1e300:
+        raise ParameterError(f"limit: {limit:g} is no potential that colours could end at; give a positive one")
     end = limit or float(np.quantile(np.abs(values), 1 - BEYOND)) or 1.0
     norm, colours = Normalize(-end, end), colormaps["RdBu"]
     points = surface.points - surface.points.mean(axis=0, dtype=np.float64)
@@ -44,7 +48,7 @@ def surface(molecule: Molecule, surface: Surface, phi: np.ndarray, *, limit: flo
     half = 1.04 * np.abs(points @ np.array([across, up, toward]).T).max(axis=0) + (diameter if faces is None else 0.0)
     tall = max(half[1], half[2])
     paint = colours(norm(values[chosen] if faces is None else values[faces].mean(axis=1)))
-    normals = points if surface.normals is None else surface.normals
+    normals = points if surface.normals is None else np.where(np.isnan(surface.normals), points, surface.normals)
 
     places = len(significant(float(np.abs(values).max())).partition(".")[2])
     told = [f"{value:.{places}f}" for value in (values.min(), values.mean(), values.max())]
