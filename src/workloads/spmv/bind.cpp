@@ -38,6 +38,16 @@ MatrixPointer make_matrix(const py::object& data, const py::object& offsets,
                                        indexed == "row" ? DiaMatrix::Indexed::by_row : DiaMatrix::Indexed::by_column);
 }
 
+py::object downloaded(const MatrixPointer& matrix) {
+    const auto values =
+        result_operand(py::none(), false, matrix->dtype(), {matrix->diagonals(), matrix->cols()}, matrix->session());
+    {
+        const py::gil_scoped_release release;
+        matrix->download(values.host);
+    }
+    return finished(values);
+}
+
 // Everything a product needs, checked; device buffers are made by `upload`, without the GIL.
 struct Call {
     MatrixPointer matrix;
@@ -134,6 +144,7 @@ void bind_spmv(py::module_& module) {
         .def(py::init(&make_matrix), py::arg("data"), py::arg("offsets"), py::arg("shape"), py::arg("device"),
              py::arg("indexed") = "column")
         .def("transposed", &DiaMatrix::transposed, py::call_guard<py::gil_scoped_release>())
+        .def("download", &downloaded)
         .def_property_readonly("shape",
                                [](const DiaMatrix& matrix) { return py::make_tuple(matrix.rows(), matrix.cols()); })
         .def_property_readonly("dtype", [](const DiaMatrix& matrix) { return numpy_dtype(matrix.dtype()); })

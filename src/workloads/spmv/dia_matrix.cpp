@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "runtime/device_array.hpp"
+#include "runtime/interrupt.hpp"
 #include "workloads/prepared.hpp"
 #include "workloads/spmv/traffic.hpp"
 
@@ -67,7 +69,7 @@ DiaMatrix::DiaMatrix(std::shared_ptr<Session> session, DType dtype, std::int64_t
 
 std::shared_ptr<DiaMatrix> DiaMatrix::transposed() {
     session_->require_own_process();
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = mutex_.lock();
     std::shared_ptr<DiaMatrix> result(new DiaMatrix());
     result->session_ = session_;
     result->dtype_ = dtype_;
@@ -82,6 +84,29 @@ std::shared_ptr<DiaMatrix> DiaMatrix::transposed() {
     result->symmetric_ = symmetric_;
     result->half_scale_ = half_scale_;
     return result;
+}
+
+void DiaMatrix::download(void* values) {
+    session_->require_own_process();
+    const auto lock = mutex_.lock();
+    const auto element = static_cast<std::int64_t>(facts(dtype_).bytes);
+    auto* const to = static_cast<unsigned char*>(values);
+    std::memset(to, 0, static_cast<std::size_t>(diagonals() * cols_ * element));
+    if (diagonals() == 0) return;
+    std::vector<unsigned char> held(whole_.buffer->bytes());
+    whole_.buffer->download(held.data());
+    for (std::int64_t k = 0; k < diagonals(); ++k) {
+        const auto offset = offsets_[static_cast<std::size_t>(k)], moved = whole_.shift * offset;
+        const auto source = place_of(whole_.offsets, offset);
+        const auto end = std::min(std::min(rows_, cols_ - offset) + moved, whole_.width);
+        for (auto place = std::max<std::int64_t>(0, -offset) + moved; place < end;) {
+            const auto within = place % whole_.slice, run = std::min(whole_.slice - within, end - place);
+            const auto from = (place / whole_.slice * diagonals() + source) * whole_.slice + within;
+            std::memcpy(to + (k * cols_ + place - moved + offset) * element, held.data() + from * element,
+                        static_cast<std::size_t>(run * element));
+            place += run;
+        }
+    }
 }
 
 // The first arguments of a pass that reads the whole matrix.
@@ -99,7 +124,7 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
     session_->require_own_process();
     const auto slice = std::max<std::int64_t>(form.slice, 1);
     const StoredForm key{slice, form.upper, form.half};
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = mutex_.lock();
     if (auto alive = in_use_[key].lock()) return alive;
 
     auto stored = std::make_shared<StoredValues>();
@@ -153,7 +178,7 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
 
 bool DiaMatrix::symmetric() {
     session_->require_own_process();
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = mutex_.lock();
     if (symmetric_) return *symmetric_;
     std::vector<std::int32_t> partner;
     for (const auto offset : whole_.offsets)
@@ -201,8 +226,9 @@ double DiaMatrix::half_scale() {
         largest->download(found.data());
         for (const auto value : found) maximum = std::max(maximum, double(value));
     }
-    const int reach = dtype_ == DType::f64 ? 1000 : 120;  // powers of two that alpha can be divided by
-    half_scale_ = maximum > 0 ? std::ldexp(1.0, std::clamp(14 - std::ilogb(maximum), -reach, reach)) : 1.0;
+    // Powers of two that alpha can be divided by; those of large values, down to -1009, all can be.
+    const int reach = dtype_ == DType::f64 ? 1000 : 120;
+    half_scale_ = maximum > 0 ? std::ldexp(1.0, std::min(14 - std::ilogb(maximum), reach)) : 1.0;
     return *half_scale_;
 }
 

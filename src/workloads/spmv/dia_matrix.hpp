@@ -11,6 +11,7 @@
 
 #include "runtime/buffer.hpp"
 #include "runtime/dtype.hpp"
+#include "runtime/interrupt.hpp"
 #include "runtime/program.hpp"
 
 namespace gpuopt {
@@ -48,6 +49,10 @@ public:
               const std::vector<std::int64_t>& offsets, const void* data, std::int64_t width, Indexed indexed);
 
     std::shared_ptr<DiaMatrix> transposed();
+
+    // Copies the values to host memory as SciPy has them, (diagonals(), cols()) by ascending offset: the entry in
+    // column j of diagonal k at [k, j], zero where the matrix has none.
+    void download(void* values);
 
     // Packed on the device on first demand.
     std::shared_ptr<const StoredValues> values(const StoredForm& form);
@@ -88,7 +93,7 @@ private:
     DType dtype_ = DType::f32;
     std::int64_t rows_ = 0, cols_ = 0;
     std::vector<std::int64_t> offsets_;
-    std::mutex mutex_;
+    PatientMutex mutex_;
     Whole whole_;
     std::map<StoredForm, std::weak_ptr<const StoredValues>> in_use_;
     std::shared_ptr<const StoredValues> own_;  // the form that whole_ is in, once it was packed

@@ -5,6 +5,7 @@
 
 #include "runtime/device_array.hpp"
 #include "runtime/image.hpp"
+#include "runtime/interrupt.hpp"
 #include "workloads/plan_builder.hpp"
 
 namespace gpuopt {
@@ -281,7 +282,7 @@ bool HostProduct::can_borrow(const void* memory) const {
 
 void HostProduct::multiply(const void* x, const void* addend, void* y) {
     session()->require_own_process();
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = mutex_.lock();
     const auto* const x_begin = static_cast<const unsigned char*>(x);
     const auto* const y_begin = static_cast<const unsigned char*>(y);
     const bool apart = x_begin + x_bytes() <= y_begin || y_begin + y_bytes() <= x_begin;

@@ -1,6 +1,7 @@
 // Diagonal sparse matrix-vector product, y = alpha A x + beta y (Catanzaro 2010).
 #pragma once
 
+#include "runtime/interrupt.hpp"
 #include "workloads/prepared.hpp"
 #include "workloads/spmv/dia_matrix.hpp"
 #include "workloads/spmv/traffic.hpp"
@@ -70,7 +71,7 @@ private:
     std::size_t y_bytes() const;
     bool can_borrow(const void* memory) const;
 
-    std::mutex mutex_;
+    PatientMutex mutex_;
     std::int64_t rows_, cols_, vectors_;
     DType dtype_;
     double beta_;

@@ -199,6 +199,27 @@ def test_sixteen_bit_values_only_when_asked_for(device: gpuopt.Device) -> None:
         gpuopt.DiaMatrix(A, device=device, stored="bfloat8")
 
 
+def test_sixteen_bit_values_of_the_largest_magnitudes(device: gpuopt.Device) -> None:
+    for dtype, large in ((np.float32, 3.0e38), (np.float64, 1.7e308)):
+        if dtype == np.float64 and not device.fp64:
+            continue
+        data = np.array([[large, -large / 3, large * 1e-4, 1.0]], dtype)
+        A = gpuopt.DiaMatrix((data, [0]), (4, 4), device=device, stored="float16")
+        x = np.full(4, 2.0**-8, dtype)
+        np.testing.assert_allclose(A @ x, data[0] * x, rtol=2.0**-11, atol=large * 2.0**-46)
+
+
+def test_factors_that_the_dtype_cannot_hold_are_refused(device: gpuopt.Device) -> None:
+    A, x, unit = laplacian(), vector(200), np.eye(3, dtype=np.float32)
+    for name in ("alpha", "beta"):
+        for large in (1e39, -1e308, 10**40):
+            with pytest.raises(gpuopt.ParameterError, match=f"{name}: it is .*float32 ends at"):
+                gpuopt.spmv(A, x, x, device=device, **{name: large})
+            with pytest.raises(gpuopt.ParameterError, match=f"{name}: it is .*float32 ends at"):
+                gpuopt.gemm(unit, unit, unit, device=device, **{name: large})
+    assert np.isinf(gpuopt.gemm(unit[:1, :1], unit[:1, :1], alpha=np.inf, device=device)).all()
+
+
 def test_repeated_products_read_the_vector_of_the_call(device: gpuopt.Device) -> None:
     """The plan of a product is kept; nothing of an earlier call may show in a later one."""
     A = laplacian(300)

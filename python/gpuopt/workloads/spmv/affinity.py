@@ -40,8 +40,10 @@ def boundary_strength(image: ArrayLike, smoothing: float = 0.0) -> Float64Array:
     image = image.astype(np.float64)
     if not np.isfinite(image).all():
         raise ArrayError("image: it holds NaN or infinity; give finite values")
-    if smoothing < 0:
-        raise ParameterError(f"smoothing: {smoothing} is negative; give pixels, 0 for none")
+    if not 0 <= smoothing <= max(image.shape):
+        raise ParameterError(
+            f"smoothing: {smoothing:g} pixels; give 0 for none, or up to the image's {max(image.shape)}"
+        )
     if smoothing > 0:
         from scipy.ndimage import gaussian_filter
 

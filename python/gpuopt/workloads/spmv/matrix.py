@@ -11,11 +11,12 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, UnsupportedError
-from gpuopt.arrays import Array
+from gpuopt.arrays import Array, factor
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
+from gpuopt.workloads.spmv.diagonals import Diagonals, entries, extent_of, knows_products, over, times
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
@@ -30,7 +31,10 @@ def _is_scipy_dia(matrix: object) -> bool:
 
 @checked
 class DiaMatrix:
-    """A sparse matrix stored by diagonals (DIA) in device memory; ``M @ x`` multiplies on the device.
+    """A sparse matrix stored by diagonals (DIA) in device memory; ``M @ x`` and ``x @ M`` multiply on the device.
+
+    ``2 * M``, ``M / 2`` and ``-M`` are new matrices, ``M.toarray()`` and ``M.diagonal(k)`` NumPy arrays, of the values
+    and dtypes that SciPy's ``dia_array`` gives. All of these copy the values to the host, where NumPy computes.
 
     Parameters
     ----------
@@ -55,7 +59,7 @@ class DiaMatrix:
     """
 
     __array_ufunc__ = None  # ndarray @ M and ndarray * M must not iterate over it
-    __slots__ = ("_configurations", "_handle", "_lock", "_products", "_stored", "_transposed")
+    __slots__ = ("_configurations", "_extent", "_handle", "_lock", "_products", "_stored", "_transposed")
 
     def __init__(
         self,
@@ -79,13 +83,13 @@ class DiaMatrix:
                 f"A: expected a SciPy dia_array, a DiaMatrix or (data, offsets), got {type(matrix).__name__}; "
                 "convert with scipy.sparse.dia_array(A)"
             )
-        handle = _core.DiaMatrix(
-            np.asarray(data), np.asarray(offsets), (int(shape[0]), int(shape[1])), select(device), indexed
-        )
-        self._adopt(handle, stored)
+        data, shape = np.asarray(data), (int(shape[0]), int(shape[1]))
+        handle = _core.DiaMatrix(data, np.asarray(offsets), shape, select(device), indexed)
+        self._adopt(handle, stored, extent_of(shape, data.shape[1], indexed))
 
-    def _adopt(self, handle: _core.DiaMatrix, stored: str | None) -> None:
+    def _adopt(self, handle: _core.DiaMatrix, stored: str | None, extent: tuple[int, int]) -> None:
         self._handle = handle
+        self._extent = extent
         self._stored = stored
         self._configurations: dict[tuple[str | None, bool], Configuration] = {}
         self._products: dict[object, _core.HostProduct] = {}
@@ -93,9 +97,9 @@ class DiaMatrix:
         self._transposed: DiaMatrix | None = None
 
     @classmethod
-    def _wrap(cls, handle: _core.DiaMatrix, stored: str | None) -> DiaMatrix:
+    def _wrap(cls, handle: _core.DiaMatrix, stored: str | None, extent: tuple[int, int]) -> DiaMatrix:
         made = cls.__new__(cls)
-        made._adopt(handle, stored)
+        made._adopt(handle, stored, extent)
         return made
 
     @property
@@ -122,6 +126,17 @@ class DiaMatrix:
     def stored_entries(self) -> int:
         """Number of entries of the diagonals that lie inside the matrix, stored zeros included."""
         return self._handle.stored_entries
+
+    @property
+    def nnz(self) -> int:
+        """Number of given entries inside the matrix, as SciPy counts them: stored zeros included, without those that
+        data narrower than the matrix leave out."""
+        return entries(self.offsets, self._extent)
+
+    @property
+    def ndim(self) -> int:
+        """2."""
+        return 2
 
     @property
     def symmetric(self) -> bool:
@@ -200,6 +215,7 @@ class DiaMatrix:
         variant: str | Configuration | None = None,
     ) -> Array:
         """Return ``alpha * A @ x + beta * y``; arguments, result and errors are those of :func:`gpuopt.spmv`."""
+        alpha, beta = factor("alpha", alpha, self.dtype), factor("beta", beta, self.dtype)
         if isinstance(x, np.ndarray):
             return self._host_product(x, y, alpha, beta, out, variant)
         columns = len(getattr(x, "shape", ())) == 2 and x.shape[1] > 1
@@ -240,15 +256,73 @@ class DiaMatrix:
         """The transpose, made when first read. It shares the stored values until a product needs them in another
         form."""
         if self._transposed is None:
-            self._transposed = DiaMatrix._wrap(self._handle.transposed(), self._stored)
+            extent = (self._extent[1], self._extent[0])
+            self._transposed = DiaMatrix._wrap(self._handle.transposed(), self._stored, extent)
         return self._transposed
+
+    def transpose(self, axes: tuple[int, int] | None = None) -> DiaMatrix:
+        """Return :attr:`T`. ``axes`` may be (1, 0), which is what None means. Raises ParameterError."""
+        if axes not in (None, (1, 0)):
+            raise ParameterError(f"axes: {axes} are not (1, 0), the only axes of a transpose; leave them out")
+        return self.T
+
+    def toarray(self) -> np.ndarray:
+        """Return the matrix as a NumPy array (rows, columns), zeros included."""
+        return self._diagonals().dense()
+
+    def diagonal(self, k: int = 0) -> np.ndarray:
+        """Return the diagonal of column minus row ``k`` as a NumPy array: zeros where it is not stored, and of length 0
+        where it does not touch the matrix."""
+        return self._diagonals().diagonal(k)
+
+    def _diagonals(self) -> Diagonals:
+        """The values, copied to the host."""
+        return Diagonals(self._handle.download(), self.offsets, self.shape, self._extent)
+
+    def _changed(self, change: Callable[[np.ndarray], np.ndarray]) -> DiaMatrix:
+        """A matrix on the same device, whose values ``change`` makes of these."""
+        data = self._diagonals().changed(change)
+        handle = _core.DiaMatrix(data, self.offsets, self.shape, self.device)
+        return DiaMatrix._wrap(handle, self._stored, self._extent)
+
+    def __mul__(self, factor: Any) -> DiaMatrix:
+        if knows_products(factor, "__rmul__"):
+            return NotImplemented
+        return self._changed(times("factor", factor))
+
+    def __rmul__(self, factor: Any) -> DiaMatrix:
+        return self._changed(times("factor", factor))
+
+    def __truediv__(self, divisor: Any) -> DiaMatrix:
+        return self._changed(over("divisor", divisor))
+
+    def __neg__(self) -> DiaMatrix:
+        return self._changed(np.negative)
 
     @overload
     def __matmul__(self, x: np.ndarray) -> np.ndarray: ...
     @overload
     def __matmul__(self, x: DeviceArray) -> DeviceArray: ...
     def __matmul__(self, x: Any) -> Any:
+        if knows_products(x, "__rmatmul__"):
+            return NotImplemented
         return self.product(x)
+
+    @overload
+    def __rmatmul__(self, x: np.ndarray) -> np.ndarray: ...
+    @overload
+    def __rmatmul__(self, x: DeviceArray) -> DeviceArray: ...
+    def __rmatmul__(self, x: Any) -> Any:
+        shape: Any = getattr(x, "shape", ())
+        if len(shape) not in (1, 2):
+            return self.T.product(x)
+        if shape[-1] != self.shape[0]:
+            raise ArrayError(f"x: its shape is {tuple(shape)}, A's is {self.shape}; its last length must be A's first")
+        if len(shape) == 1:
+            return self.T.product(x)
+        if not isinstance(x, np.ndarray):
+            raise UnsupportedError("x: a DeviceArray of two axes is not transposed; use M.T @ x with x (rows, k)")
+        return self.T.product(np.ascontiguousarray(x.T)).T  # a copy of x, unless it lies as its transpose does
 
     def linear_operator(self) -> LinearOperator:
         """Return a SciPy LinearOperator whose products (with vectors, matrices, and of the adjoint) run on the device.

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpuopt import _core
 from gpuopt._core import DeviceArray, Prepared
-from gpuopt.arrays import Array
+from gpuopt.arrays import Array, factor
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.selection import Selector
@@ -58,7 +58,7 @@ def spmv(
     matrix = as_matrix(A, device)
     if transpose:
         matrix = matrix.T
-    return matrix.product(x, y, alpha=float(alpha), beta=float(beta), out=out, variant=variant)
+    return matrix.product(x, y, alpha=alpha, beta=beta, out=out, variant=variant)
 
 
 def prepare_spmv(
@@ -77,8 +77,10 @@ def prepare_spmv(
     measures it. Raises as :func:`spmv` does.
     """
 
+    numbers = factor("alpha", alpha, A.dtype), factor("beta", beta, A.dtype)
+
     def plan(configuration: Configuration) -> Prepared:
         name, parameters = configuration.variant, configuration.parameters
-        return _core.prepare_spmv(A._handle, x, y, float(alpha), float(beta), out, name, parameters)
+        return _core.prepare_spmv(A._handle, x, y, *numbers, out, name, parameters)
 
     return A.planned(variant, len(x.shape) == 2 and x.shape[1] > 1, plan, stacklevel=4)

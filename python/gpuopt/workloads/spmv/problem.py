@@ -32,8 +32,15 @@ if TYPE_CHECKING:
     from gpuopt.workloads.spmv.matrix import DiaMatrix
 
 _STENCILS = {3: 1, 5: 2, 7: 3, 9: 2, 27: 3}  # points: dimensions
-# Beside each problem, grids whose rows leave 7 of 64, and 48 x 48; a group of rows inside, and none; few diagonals.
-AWKWARD = ((17, 23, 5), (17, 87, 5), (48, 48, 5), (23, 81, 1))  # width, height, radius
+# Beside each problem, grids whose rows leave 7 of 64, and 48 x 48; a group of rows inside, and none; few diagonals,
+# without the main one; and of the last of these a product with more columns than a vector, and no multiple of one.
+AWKWARD = (  # width, height, radius, columns of x
+    (17, 23, 5, None),
+    (17, 87, 5, None),
+    (48, 48, 5, None),
+    (23, 81, 2, None),
+    (23, 29, 2, 19),
+)
 _FLOPS_COUNTED = "2 an entry of the diagonals inside the matrix, zeros at the grid's sides included"
 
 
@@ -234,7 +241,7 @@ def _constant(points: int) -> Callable[[np.ndarray], float]:
     return lambda step: -1.0 if step.any() else points - 1.0
 
 
-def problem_of(
+def problem_of(  # long: one record of everything that a problem is
     name: str,
     matrix: dia_array,
     sizes: dict[str, int],
@@ -243,24 +250,26 @@ def problem_of(
     notes: list[str],
     inputs: dict[str, Any],
     whole: bool = False,
+    columns: int | None = None,
 ) -> Problem:
     """The product with a matrix. ``whole``: its entries are whole numbers from -8 to 8, as x then is, and fp32 or fp64
-    is allowed no error."""
+    is allowed no error. ``columns`` are those of x; None: it is one vector."""
     rows, cols = matrix.shape
     dtype = matrix.data.dtype
+    across = () if columns is None else (columns,)
     # Another seed, so that x does not repeat the first numbers of a random matrix.
-    x = uniform(np.random.default_rng([seed, 1]), (cols,), dtype)
+    x = uniform(np.random.default_rng([seed, 1]), (cols, *across), dtype)
     if whole:
         x = np.rint(8 * x)
     stored = matrix.data, matrix.offsets, matrix.shape
     diags = len(matrix.offsets)
     nnz_range = oracle.dia_range_count(matrix.offsets, matrix.shape)
-    tolerance = np.zeros(rows) if whole else oracle.tolerance(oracle.dia_abs_sum(*stored, x), diags, dtype)
+    tolerance = np.zeros((rows, *across)) if whole else oracle.tolerance(oracle.dia_abs_sum(*stored, x), diags, dtype)
     held = OnDevices(lambda device: (DiaMatrix(matrix, device=device), to_device(x, device)))
 
     def prepare(configuration: Configuration, device: Device) -> BoundPlan:
         on_device, operand = held(device)
-        out = guarded_output((rows,), dtype, device)
+        out = guarded_output((rows, *across), dtype, device)
         return BoundPlan(operation.prepare_spmv(on_device, operand, out, configuration), out)
 
     def upload_and_multiply(device: Device) -> Callable[[], np.ndarray]:
@@ -290,19 +299,23 @@ def problem_of(
         notes=notes,
         tolerance_of=_Tolerance(matrix, x, tolerance),
         calls={"gpuopt.spmv(A, x)": upload_and_multiply, "M @ x": multiply},
-        input_properties={"columns": False, "stored": None},
-        awkward=functools.cache(lambda: [exact(*sizes, dtype) for sizes in AWKWARD]),
+        input_properties={"columns": columns is not None, "stored": None},
+        awkward=functools.cache(lambda: [exact(dtype, *sizes) for sizes in AWKWARD]),
     )
 
 
-def exact(width: int, height: int, radius: int, dtype: np.dtype[Any]) -> Problem:
-    """Return the problem of a symmetric grid of whole numbers from -8 to 8, whose sums are exact in any order."""
+def exact(dtype: np.dtype[Any], width: int, height: int, radius: int, columns: int | None) -> Problem:
+    """Return the problem of a symmetric grid of whole numbers from -8 to 8, whose sums are exact in any order; with a
+    radius of 2, without neighbours on the same line: no main diagonal."""
     steps = oracle.disk_steps(radius)
+    if radius == 2:
+        steps = steps[steps[:, 1] != 0]
     matrix = _grid_matrix((width, height), steps, None, dtype, np.random.default_rng([width, height]))
     np.rint(8 * matrix.data, out=matrix.data)
     _mirror(matrix)
     name, neighbours = f"grid_{width}x{height}_r{radius}_whole_numbers", oracle.neighbour_count(steps, (width, height))
-    return problem_of(name, matrix, {"width": width, "height": height}, neighbours, 0, [], {}, whole=True)
+    sizes = {"width": width, "height": height}
+    return problem_of(name, matrix, sizes, neighbours, 0, [], {}, whole=True, columns=columns)
 
 
 class _Tolerance:

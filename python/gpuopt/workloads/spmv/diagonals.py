@@ -1,0 +1,110 @@
+"""Diagonals of a matrix in the host's memory, as SciPy has them: what NumPy makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ParameterError, UnsupportedError
+from gpuopt.checked import ParameterTypeError, unmasked
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonals:
+    """``data`` (D, columns) with ``data[k, j] = A[j - offsets[k], j]``; ``offsets`` (D,); ``shape`` of A.
+
+    Entries exist in the first rows and columns alone, ``extent`` of them: data may be narrower than the matrix.
+    """
+
+    data: np.ndarray
+    offsets: np.ndarray
+    shape: tuple[int, int]
+    extent: tuple[int, int]
+
+    def columns(self, k: int) -> slice:
+        """The columns in which diagonal k has entries."""
+        first = max(0, int(self.offsets[k]))
+        return slice(first, max(first, min(self.extent[0] + int(self.offsets[k]), self.extent[1])))
+
+    def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Data of the same layout, whose entries ``change`` makes of these. What is no entry stays zero."""
+        made = np.zeros(self.data.shape, change(self.data[:0]).dtype)
+        for k in range(len(self.offsets)):
+            made[k, self.columns(k)] = change(self.data[k, self.columns(k)])
+        return made
+
+    def dense(self) -> np.ndarray:
+        """The matrix with all its zeros."""
+        made = np.zeros(self.shape, self.data.dtype)
+        for k, offset in enumerate(self.offsets):
+            places = np.arange(self.data.shape[1])[self.columns(k)]
+            made[places - offset, places] = self.data[k, places]
+        return made
+
+    def diagonal(self, offset: int) -> np.ndarray:
+        """The entries of one diagonal, from the top; zeros where it is not stored, none where it misses the matrix."""
+        first, last = max(0, offset), min(self.shape[0] + offset, self.shape[1])
+        found = np.flatnonzero(self.offsets == offset)
+        if not len(found):
+            return np.zeros(max(0, last - first), self.data.dtype)
+        return self.data[found[0], first:last].copy()
+
+
+def extent_of(shape: tuple[int, int], width: int, indexed: str) -> tuple[int, int]:
+    """How many rows and columns have entries, where data of this ``width`` are given."""
+    return (shape[0], min(width, shape[1])) if indexed == "column" else (min(width, shape[0]), shape[1])
+
+
+def entries(offsets: np.ndarray, extent: tuple[int, int]) -> int:
+    """How many entries the diagonals have."""
+    lengths = np.minimum(extent[0] + offsets, extent[1]) - np.maximum(offsets, 0)
+    return int(np.maximum(lengths, 0).sum())
+
+
+def times(name: str, factor: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """A product with a real number, which decides the dtype as NumPy's rules have it. Raises ParameterError,
+    UnsupportedError."""
+    factor = _number(name, factor)
+
+    def change(values: np.ndarray) -> np.ndarray:
+        try:
+            made: np.ndarray = np.asarray(values * factor)
+        except OverflowError as error:
+            raise ParameterError(f"{name}: it is too large for a float ({error}); give a smaller number") from error
+        if made.dtype not in (np.float32, np.float64):
+            raise UnsupportedError(f"{name}: with it the values would be {made.dtype}; give a float or an int")
+        return made
+
+    return change
+
+
+def over(name: str, divisor: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """A quotient in float64, as SciPy computes it: by the reciprocal. Raises ParameterError, UnsupportedError."""
+    divisor = _number(name, divisor)
+    if divisor == 0:
+        raise ParameterError(f"{name}: it is 0; give a number that can be divided by")
+    multiplied = times(name, 1 / divisor)
+    return lambda values: multiplied(values.astype(np.float64))
+
+
+def knows_products(other: Any, method: str) -> bool:
+    """Whether a product is for ``other`` to answer: an object with ``method`` that is no number, list or array."""
+    refused = (Number, np.generic, str, bytes, bytearray, list, tuple)
+    return not isinstance(other, refused) and not hasattr(other, "shape") and hasattr(type(other), method)
+
+
+def _number(name: str, given: Any) -> Any:
+    """``given``, which is a real number; those of NumPy keep their dtype."""
+    given = unmasked(name, given)
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        given = given[()]
+    if isinstance(given, complex | np.complexfloating):
+        raise UnsupportedError(f"{name}: it is complex, and matrices are real; multiply by its parts")
+    if not isinstance(given, int | float | np.integer | np.floating | np.bool_):
+        kind = f"an array of shape {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+        raise ParameterTypeError(f"{name}: it is {kind}, no number; a product with an array is M @ x")
+    return given
