@@ -111,6 +111,7 @@ def run(stage: Stage, seconds: float, seed: int, device: str | None) -> Outcome:
             command += ["--device", device] if device else []
         print(f"attack: {stage.name}: {shlex.join(command)}", file=sys.stderr, flush=True)
         env = {**os.environ, **({"GPUOPT_DEVICE": device} if device else {})}
+        env |= {"GPUOPT_MAGNITUDES_SECONDS": f"{seconds:.0f}", "GPUOPT_MAGNITUDES_SEED": str(seed)}
         begin = time.monotonic()
         process = subprocess.Popen(
             command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, errors="replace", start_new_session=True
@@ -197,19 +198,19 @@ def main() -> int:
     seed = given.seed if given.seed is not None else int(time.time()) % 1_000_000
     wanted = [stage for stage in STAGES if not given.stage or stage.name in given.stage]
     whole = sum(stage.share for stage in wanted)
-    outcomes = []
-    for stage in wanted:
-        outcomes.append(run(stage, given.hours * 3600 * stage.share / whole, seed, str(chosen.index)))
-        for kind, one in findings(outcomes[-1]):
-            print(f"{stage.name}: {kind}: {json.dumps(one)}", flush=True)
-    print(f"\n{chosen.key}, seed {seed}\n\n{table(outcomes)}")
+    outcomes: list[Outcome] = []
     name = "".join(letter if letter.isalnum() else "-" for letter in chosen.key.lower()).strip("-")
     path = given.out or OUT / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     facts = {"device": chosen.key, "driver": chosen.driver, "version": gpuopt.__version__}
     facts |= {"commit": gpuopt._core.__commit__, "seed": seed, "hours": given.hours}
     facts |= {"date": datetime.date.today().isoformat(), "stages": outcomes}
-    path.write_text(json.dumps(facts, indent=1) + "\n")
+    for stage in wanted:
+        outcomes.append(run(stage, given.hours * 3600 * stage.share / whole, seed, str(chosen.index)))
+        path.write_text(json.dumps(facts, indent=1) + "\n")  # after each stage: hours are not lost with the last
+        for kind, one in findings(outcomes[-1]):
+            print(f"{stage.name}: {kind}: {json.dumps(one)}", flush=True)
+    print(f"\n{chosen.key}, seed {seed}\n\n{table(outcomes)}")
     print(f"\nwritten: {path}")
     if path.parent == OUT:
         PAGE.write_text(page(), encoding="utf-8")

@@ -6,8 +6,6 @@ Importing touches no device: the first operation, or :func:`devices`, finds them
 from __future__ import annotations
 
 import importlib
-import site
-import sys
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -34,7 +32,10 @@ from gpuopt._core import (
 from gpuopt.arrays import to_device
 from gpuopt.configuration import Configuration, variants
 from gpuopt.molecule import Molecule, Surface, electrostatic_size
+from gpuopt.prefixes import search_prefixes
 from gpuopt.selection import devices, use
+from gpuopt.workloads.gem.contacts import PrecisionWarning
+from gpuopt.workloads.gem.energy import SolvationEnergy, solvation_energy
 from gpuopt.workloads.gem.operation import gem
 from gpuopt.workloads.gemm.operation import gemm
 from gpuopt.workloads.spmv.matrix import DiaMatrix
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
 
 __version__ = _core.__version__
 
-# OpenCL runtimes installed into the running Python's own prefix count as devices (wheels, conda).
-_core.set_search_prefixes(list(dict.fromkeys([sys.prefix, site.USER_BASE or sys.prefix])))
+# OpenCL runtimes installed beside the running Python count as devices (wheels, conda).
+_core.set_search_prefixes(search_prefixes())
 
 __all__ = [
     "ArrayError",
@@ -63,6 +64,8 @@ __all__ = [
     "NoDeviceError",
     "OpenCLError",
     "ParameterError",
+    "PrecisionWarning",
+    "SolvationEnergy",
     "Surface",
     "UnsupportedError",
     "__version__",
@@ -74,6 +77,7 @@ __all__ = [
     "lab",
     "microbench",
     "problems",
+    "solvation_energy",
     "spmv",
     "tmv",
     "to_device",

@@ -314,6 +314,8 @@ class DiaMatrix(metaclass=_Type):
         """
     def transposed(self) -> DiaMatrix:
         """Its transpose, which shares its values."""
+    def download(self) -> np.ndarray:
+        """A copy of its values (D, columns), ``[k, j]`` in column j of diagonal k, zero where the matrix has none."""
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""

@@ -149,18 +149,22 @@ def _elements(origin: type, inner: Any) -> Test:
         if isinstance(value, str | bytes | bytearray | memoryview | abc.Mapping) or not isinstance(value, origin):
             return False
         looked_at = value[:ELEMENTS] if isinstance(value, abc.Sequence) else ()
-        return all(not is_masked(one) and test(one) for one in looked_at)
+        return all(map(test, looked_at))
 
     return holds
 
 
 def _anything(value: Any) -> bool:
-    return not isinstance(value, tuple | list) or not any(is_masked(one) for one in value[:ELEMENTS])
+    return not is_masked(value)
 
 
-def is_masked(value: Any) -> bool:
-    """Whether its mask would be ignored."""
-    return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
+def is_masked(value: Any, deepest: int = 8) -> bool:
+    """Whether its mask would be ignored, or that of an array in a list."""
+    if type(value) is np.ndarray:
+        return False
+    if isinstance(value, tuple | list):
+        return deepest > 0 and any(is_masked(one, deepest - 1) for one in value[:ELEMENTS])
+    return isinstance(value, np.ma.MaskedArray)
 
 
 def _flag(value: Any) -> bool:
@@ -210,7 +214,7 @@ def _path(value: Any) -> bool:
         return False
     try:
         return b"\0" not in os.fsencode(value)
-    except (TypeError, ValueError):
+    except Exception:  # an object's own __fspath__ may raise anything
         return False
 
 

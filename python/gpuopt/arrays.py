@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+import math
+from typing import Any, TypeVar
 
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import DeviceArray
+from gpuopt._core import DeviceArray, ParameterError
 from gpuopt.checked import checked
 from gpuopt.selection import Selector, select
 
@@ -21,3 +22,17 @@ def to_device(a: np.ndarray, device: Selector = None) -> DeviceArray:
     Raises ArrayError (dtype or layout), DeviceMemoryError, NoDeviceError, ParameterError (no such device).
     """
     return _core.to_device(a, select(device))
+
+
+def factor(name: str, given: float, dtype: str | np.dtype[Any]) -> float:
+    """``given`` as a float, the factor of arrays of ``dtype``. Raises ParameterError for a finite number that would be
+    infinite there."""
+    value = float(given)
+    if abs(value) > _LARGEST and math.isfinite(value) and str(dtype) == "float32":
+        raise ParameterError(
+            f"{name}: it is {value:g}, float32 ends at {_LARGEST:.4g}; scale the arrays instead, or give float64 arrays"
+        )
+    return value
+
+
+_LARGEST = float(np.finfo(np.float32).max)

@@ -20,23 +20,25 @@ import numpy as np
 
 from gpuopt._core import ArrayError, Error, ParameterError
 from gpuopt.annotations import (
-    ELEMENTS,
     LARGEST,
     NUMERIC,
     REAL,
     alternatives,
     is_integral,
     is_masked,
+    is_number,
     is_of_arrays,
     is_seed,
     test_of,
     words,
 )
 
+EXACT = 2**53  # integers below it are floats
 Target = TypeVar("Target", bound=Callable[..., Any])
 Check = Callable[[Any], Any]
 
-CALLED = ("__init__", "__call__", "__matmul__")  # special methods whose arguments are a user's too
+# Special methods whose arguments are a user's too.
+CALLED = ("__init__", "__call__", "__matmul__", "__mul__", "__rmatmul__", "__rmul__", "__truediv__")
 
 
 class ParameterTypeError(ParameterError, TypeError):
@@ -77,13 +79,18 @@ def real(name: str, given: Any, what: str) -> np.ndarray:
         array = np.asarray(unmasked(name, given))
         if array.dtype.kind not in NUMERIC and array.dtype.kind == "O":
             array = np.asarray(given, dtype=np.float64)  # lists of numbers of several kinds
-    except (Error, MemoryError):
+    except Error:
         raise
+    except MemoryError as error:
+        raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
     except Exception as error:  # an object's own __array__ may raise anything
         raise ArrayError(f"{name}: it cannot be read as real numbers ({error}); give {what}") from error
     if array.dtype.kind not in REAL:
         raise ArrayTypeError(f"{name}: it cannot be read as real numbers (dtype {array.dtype}); give {what}")
-    return array.astype(np.float64, copy=False)
+    try:
+        return array.astype(np.float64, copy=False)
+    except MemoryError as error:
+        raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
 
 
 def _class(target: Target, special: Collection[str]) -> Target:
@@ -131,6 +138,7 @@ def _check(function: Callable[..., Any], one: inspect.Parameter) -> Check:
     name, default, hint = one.name, one.default, _hint(function, one)
     test = is_seed if name == "seed" and hint is int else test_of(hint)
     listed, keeps_scalars = _iterates(hint), hint is Any
+    is_float = float in alternatives(hint) and int not in alternatives(hint)
 
     def check(value: Any) -> Any:
         if value is default:
@@ -139,6 +147,8 @@ def _check(function: Callable[..., Any], one: inspect.Parameter) -> Check:
             value = _listed(name, value, hint)
         if not test(value):
             raise _refusal(name, value, hint)
+        if is_float and is_number(value) and (not isinstance(value, int | float) or abs(value) >= EXACT):
+            value = float(value)  # fractions and long integers too: NumPy's functions take neither
         if isinstance(value, np.generic) and not keeps_scalars:  # Python's own numbers do not overflow
             return float(value) if isinstance(value, np.floating) else value.item()
         return value
@@ -157,7 +167,7 @@ def _hint(function: Callable[..., Any], one: inspect.Parameter) -> Any:
 
 
 def _refusal(name: str, value: Any, hint: Any) -> Exception:
-    if is_masked(value) or (isinstance(value, tuple | list) and any(map(is_masked, value[:ELEMENTS]))):
+    if is_masked(value):
         return ArrayTypeError(f"{name}: masks of masked arrays are ignored; use {name}.filled(...) or its .data")
     if is_integral(value) and not -LARGEST <= int(value) < LARGEST:
         return ParameterError(f"{name}: it is a whole number of {int(value).bit_length()} bits; give one below 2^63")

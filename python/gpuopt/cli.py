@@ -1,10 +1,12 @@
-"""The command line: `gpuopt devices | doctor | profile | aa | study | tune | papers | audit | compact`."""
+"""The command line: `gpuopt devices | doctor | profile | aa | study | tune | reconstruct | papers |
+audit | compact`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import gpuopt
 
@@ -128,6 +130,47 @@ def aa(ctx: click.Context, device: str | None, seconds: float) -> None:
 
     if not device_commands.run_aa(device, seconds):
         ctx.exit(INTERRUPT_EXIT)
+
+
+@app.command()
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--algorithm",
+    type=click.Choice(["fbp", "sirt", "sart", "os_sart", "cgls", "mlem", "os_em"]),
+    default="fbp",
+    show_default=True,
+)
+@click.option("--iterations", metavar="N", type=click.IntRange(1), help="Of those that iterate; else each one's own.")
+@click.option("--window", metavar="W", help="Of fbp: ram-lak (the default), shepp-logan, cosine, hann or hamming.")
+@click.option("--rows", metavar="FIRST:END[:STEP]", help="Detector rows, from 0, a slice each; all by default.")
+@click.option("--centre", metavar="COLUMN", type=float, help="Where the axis falls, from 0; searched by default.")
+@click.option(
+    "--rings", metavar="SIZE", type=click.IntRange(0), help="Remove rings by a median over SIZE columns; 0: its own."
+)
+@click.option("--angles", metavar="FIRST,LAST|FILE", help="In degrees: of the first and last view, or a line each.")
+@click.option("--flat", metavar="FILE|COUNT", help="TIFF or folder of TIFFs with the beam on; else what FILE holds.")
+@click.option("--dark", metavar="FILE|COUNT", help="The same with the beam off.")
+@click.option("--integrals", is_flag=True, help="FILE holds line integrals, not counts.")
+@click.option(
+    "--pixel", metavar="MM", type=float, default=1.0, show_default=True, help="A pixel's width; slices are in 1/MM."
+)
+@click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A .tif or .npy of float32 slices, by default FILE-ALGORITHM.tif here; a .png of one lies beside it.",
+)
+def reconstruct(file: Path, out: Path | None, **options: Any) -> None:
+    """Reconstruct slices of a parallel-beam scan.
+
+    FILE is HDF5 in Data Exchange form (/exchange/data, data_white, data_dark, theta), which needs h5py (the extra io);
+    a TIFF with a page a view; or a folder of TIFFs. Only the rows that are asked for are read. Counts become line
+    integrals by the flat and dark fields.
+    """
+    from gpuopt import reconstruct_commands as module
+
+    module.run_reconstruct(file, module.Wanted(**options), out)
 
 
 @app.command()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from gpuopt import sealed
 from gpuopt.command_errors import Failure
 from gpuopt.files import WriteError
 from gpuopt.lab.device import aa_record
@@ -26,6 +27,7 @@ def run_profile(device: str | None, out: Path | None, force: bool, with_aa: bool
     kept = profiles.path_of(chosen)
     rows = kept.with_suffix(".jsonl")
     click.echo(f"measuring {chosen.name}", err=True)
+    sealed.made(rows.parent)  # the user's alone, before anything is believed or moved there
     set_aside(rows)  # a profile is of one sitting
     try:
         made = ceilings.profile(chosen, store=rows, progress=True, force=force)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuopt import pocl
+from gpuopt.prefixes import VENDORS, search_prefixes
 
 Facts = dict[str, Any]
 
@@ -309,7 +310,8 @@ def _vendor_files(found: Mapping[str, Any] | None) -> list[str]:
         return []
     files = found.get("vendor_files") or []
     if not files:
-        return [f"!!  none in {VENDOR_DIR} and none in {sys.prefix}/etc/OpenCL/vendors: no runtime is installed"]
+        places = ", ".join([VENDOR_DIR, *(f"{prefix}/{VENDORS}" for prefix in search_prefixes())])
+        return [f"!!  no runtime is installed: there is no .icd file in {places}"]
     ignored = " (not consulted: your own setting wins)" if found.get("user_setting") else ""
     marks = {"used": "ok", "library not found": "!!"}
     return [

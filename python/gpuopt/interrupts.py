@@ -22,7 +22,7 @@ def listen() -> None:
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, _hear)
-    message = "\ngpuopt: interrupted in a long computation; finished rows are kept, --resume goes on from there\n"
+    message = "\ngpuopt: interrupted in a long computation; files hold what was finished before it\n"
     _core.end_if_unheard(read, DEAF_S, INTERRUPT_EXIT, message)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import gpuopt
-from gpuopt import lab, labels
+from gpuopt import lab, labels, sealed
 from gpuopt.command_errors import INTERRUPT_EXIT, Failure
 from gpuopt.files import WriteError
 from gpuopt.lab.device.environment import device_label, slug
@@ -173,6 +173,7 @@ def run_tune(
     click.echo(f"tuning {' '.join([workload.name, *subjects, dtype])} on {chosen.name}, rows go to {rows}", err=True)
     try:
         problem = workload.problem(subjects, dtype, chosen, **options)
+        sealed.made(rows.parent)  # the user's alone, before anything is believed or moved there
         if not resume:
             set_aside(rows)
         result = lab.tune(problem, device=chosen, protocol="quick" if quick else "full", store=rows, progress=True)

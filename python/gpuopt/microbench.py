@@ -197,7 +197,7 @@ def working_sets(
     scalar, levels = element(dtype)
     levels = {"WIDTH": 16 if chosen.type == "cpu" and scalar == "float32" else levels["WIDTH"]}
     wanted: list[Point] = []
-    for size in sizes or sweep_sizes(chosen, 4):
+    for size in list(() if sizes is None else sizes) or sweep_sizes(chosen, 4):
         wanted += points(chosen, fitting("cached", chosen), scalar, size, levels)
     return ask(wanted, chosen, how)
 

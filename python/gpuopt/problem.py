@@ -11,7 +11,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 
-from gpuopt._core import Device, DeviceArray, Prepared, empty
+from gpuopt._core import Device, DeviceArray, Prepared, Variant, empty
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 
@@ -209,6 +209,10 @@ class Problem:
     def seen(self, output: np.ndarray) -> np.ndarray:
         """Return the elements of an output that ``reference`` is for."""
         return output if self.checked is None else output[self.checked]
+
+    def is_for(self, variant: Variant) -> bool:
+        """Return whether the input has the properties that a variant is for; what is not told of it counts as had."""
+        return all(self.input_properties.get(name, True) for name in variant.input_properties)
 
     def tolerance_for(self, configuration: Configuration) -> np.ndarray:
         """Return the largest absolute error allowed for each element of the result of ``configuration``."""

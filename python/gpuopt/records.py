@@ -98,6 +98,7 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
     try:
         sealed.made(path.parent)
         with _locked(path.parent):
+            sealed.check_replaceable(path, SCHEMA)
             try:
                 stored, damaged = _read_records(path.read_bytes()), False
             except FileNotFoundError:

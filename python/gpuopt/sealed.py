@@ -101,6 +101,24 @@ def read(path: Path) -> bytes | None:
     return None
 
 
+def check_replaceable(path: Path, newest: int) -> None:
+    """Raises WriteError where a file holds what would be lost: its schema is above ``newest``, or it cannot be read."""
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise files.refused(path, error, files.OTHER_CACHE) from error
+    try:
+        parsed(content, newest)
+    except NewerError as error:
+        raise files.WriteError(
+            f"{path} is a later gpuopt's ({error}): it stays; set GPUOPT_CACHE_DIR to another folder"
+        ) from error
+    except ValueError:  # it is damaged, and readers have said so
+        return
+
+
 def aside(path: Path) -> Iterator[Path]:
     """Names for what stands at ``path``, beside it and free."""
     return (

@@ -50,20 +50,34 @@ void wait_at_exit() {
     }
 }
 
+// The next signal's number, 0 where none waits, -1 where none can come. The thread takes no signals itself, so nothing
+// interrupts it.
+int next_signal(int signals, bool wait) {
+    pollfd waiting{signals, POLLIN, 0};
+    char number = 0;
+    if (poll(&waiting, 1, wait ? -1 : 0) > 0 && read(signals, &number, 1) != 1) return -1;
+    return number;
+}
+
 // A thread without the GIL, which code that never looks at signals may hold: ends the process where Python's handler
 // has not called `hear_interrupt` in time. The handler may run before this thread knows of the signal: hence the
-// second.
+// second. Signals that come while it waits are part of the same Ctrl-C.
 void end_if_unheard(int signals, double seconds, int code, const std::string& message) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it
     std::thread([=] {
-        for (char number = 0; read(signals, &number, 1) == 1;) {
+        for (int number = 0; (number = next_signal(signals, true)) != -1;) {
             if (number != SIGINT) continue;
             const auto came_s = now_s();
             poll(nullptr, 0, static_cast<int>(seconds * 1e3));
+            while (next_signal(signals, false) > 0) continue;
             if (heard_s > came_s - 1) continue;
             [[maybe_unused]] const auto written = write(STDERR_FILENO, message.data(), message.size());
             _exit(code);
         }
     }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/interrupt.hpp"
+
 namespace gpuopt {
 namespace {
 
@@ -173,8 +175,23 @@ cl::Buffer Buffer::part(std::size_t first, std::size_t bytes) const {
     return checked([&] { return whole.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
 }
 
+namespace {
+
+// Transfers cannot be stopped: long ones go in pieces, with a look at signals between them.
+template <class F>
+void in_pieces(std::size_t bytes, const F& transfer) {
+    constexpr std::size_t piece = std::size_t{256} << 20;
+    for (std::size_t at = 0; at < bytes; at += piece) {
+        if (at > 0) look_now_and_then();
+        checked([&] { return transfer(at, std::min(piece, bytes - at)); });
+    }
+}
+
+}  // namespace
+
 void Buffer::settle() const {
     const auto lock = session_->lock_runs();
+    session_->catch_up();
     const auto& queue = session_->queue();
     checked([&] {
         void* const mapped = queue.enqueueMapBuffer(place_.handle, CL_TRUE, CL_MAP_READ, 0, bytes_);
@@ -186,14 +203,21 @@ void Buffer::settle() const {
 void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
     if (bytes == 0) return;
     const auto lock = session_->lock_runs();
-    checked([&] { return session_->queue().enqueueWriteBuffer(place_.handle, CL_TRUE, at, bytes, host); });
+    session_->catch_up();
+    in_pieces(bytes, [&](std::size_t first, std::size_t part) {
+        return session_->queue().enqueueWriteBuffer(place_.handle, CL_TRUE, at + first, part,
+                                                    static_cast<const unsigned char*>(host) + first);
+    });
 }
 
 void Buffer::download(void* host) const {
     if (bytes_ == 0) return;
     const auto lock = session_->lock_runs();
     session_->catch_up();
-    checked([&] { return session_->queue().enqueueReadBuffer(place_.handle, CL_TRUE, 0, bytes_, host); });
+    in_pieces(bytes_, [&](std::size_t first, std::size_t part) {
+        return session_->queue().enqueueReadBuffer(place_.handle, CL_TRUE, first, part,
+                                                   static_cast<unsigned char*>(host) + first);
+    });
 }
 
 // Rectangles of OpenCL have positive pitches; rows in another order are gathered on the host, one copy of theirs.
@@ -210,6 +234,7 @@ void Buffer::upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row
         return upload(gathered.get(), first * row_bytes, bytes);
     }
     const auto lock = session_->lock_runs();
+    session_->catch_up();
     checked([&] {
         return session_->queue().enqueueWriteBufferRect(place_.handle, CL_TRUE, {0, first, 0}, {0, 0, 0},
                                                         {row_bytes, rows, 1}, row_bytes, bytes,
@@ -225,7 +250,10 @@ void Buffer::download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_byt
     session_->catch_up();
     const auto& queue = session_->queue();
     if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes)) {
-        checked([&] { return queue.enqueueReadBuffer(place_.handle, CL_TRUE, first * row_bytes, bytes, host); });
+        in_pieces(bytes, [&](std::size_t done, std::size_t part) {
+            return queue.enqueueReadBuffer(place_.handle, CL_TRUE, first * row_bytes + done, part,
+                                           static_cast<unsigned char*>(host) + done);
+        });
     } else if (pitch < static_cast<std::ptrdiff_t>(row_bytes)) {
         const auto gathered = std::make_unique<unsigned char[]>(bytes);
         checked(
@@ -244,6 +272,7 @@ void Buffer::download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_byt
 void Buffer::fill(unsigned char byte) {
     if (bytes_ == 0) return;
     const auto lock = session_->lock_runs();
+    session_->catch_up();
     fill_all(session_->queue(), place_.handle, byte, bytes_);
 }
 
@@ -252,6 +281,7 @@ bool Buffer::guards_intact() const {
     if (place_.fence.touched()) return false;
     std::vector<unsigned char> zone(std::max(before_, behind()));
     const auto lock = session_->lock_runs();
+    session_->catch_up();
     const auto intact = [&](std::size_t start, std::size_t bytes) {
         if (bytes == 0) return true;
         checked([&] { return session_->queue().enqueueReadBuffer(place_.whole, CL_TRUE, start, bytes, zone.data()); });

@@ -3,8 +3,11 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "runtime/error.hpp"
 
 namespace gpuopt {
 namespace {
@@ -20,7 +23,7 @@ struct Work {
     std::exception_ptr failure;
     bool done = false;   // the body has returned
     bool ended = false;  // and what it holds was given back, unless the call was left
-    bool left = false;   // the call ended before `done`
+    bool left = false;   // the call ended before `ended`
 };
 
 }  // namespace
@@ -43,7 +46,7 @@ void look_now_and_then() {
 void Background::run(std::function<void()> body) {
     const auto work = std::make_shared<Work>();
     work->body = std::move(body);
-    std::thread([this, work] {
+    const auto in_a_thread = [this, work] {
         std::exception_ptr failure;
         try {
             work->body();
@@ -53,17 +56,21 @@ void Background::run(std::function<void()> body) {
         std::unique_lock<std::mutex> lock(mutex_);
         work->failure = std::move(failure);
         work->done = true;
-        if (work->left) {
-            --left_;
-            changed_.notify_all();
-        }
+        if (work->left) --left_;
+        changed_.notify_all();
         lock.unlock();
         work->body = nullptr;
         lock.lock();
         work->ended = true;
         if (work->left) --holding_;
         changed_.notify_all();
-    }).detach();
+    };
+    try {
+        std::thread(in_a_thread).detach();
+    } catch (const std::system_error&) {  // there are no more threads: then the work is waited for here
+        work->body();
+        return;
+    }
     std::unique_lock<std::mutex> lock(mutex_);
     while (!changed_.wait_for(lock, step, [&] { return work->ended; })) {
         lock.unlock();
@@ -71,16 +78,30 @@ void Background::run(std::function<void()> body) {
             look_at_signals();
         } catch (...) {
             const std::lock_guard<std::mutex> again(mutex_);
-            if (!work->done) {
-                work->left = true;
-                ++left_;
-                ++holding_;
-            }
+            work->left = !work->ended;
+            if (!work->done) ++left_;
+            if (!work->ended) ++holding_;
             throw;
         }
         lock.lock();
     }
     if (work->failure) std::rethrow_exception(work->failure);
+}
+
+std::unique_lock<std::timed_mutex> PatientMutex::lock(bool may_throw) {
+    std::unique_lock<std::timed_mutex> lock(mutex_, std::try_to_lock);
+    // Another thread that has just taken it may not have said so yet: one answer is none.
+    constexpr int sure = 8;
+    for (int own = 0; !lock.owns_lock() && !lock.try_lock_for(step);) {
+        own = holder_ == std::this_thread::get_id() ? own + 1 : 0;
+        if (own >= sure && may_throw)
+            throw Error(
+                "a signal's handler called gpuopt while a call of the same thread goes on; let the handler set a "
+                "flag, and compute when the call has returned");
+        look_at_signals(may_throw);
+    }
+    holder_ = std::this_thread::get_id();
+    return lock;
 }
 
 void Background::wait_for(const std::size_t& none, bool may_throw) {

@@ -3,11 +3,13 @@
 // and keeps what the commands work on until then.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 namespace gpuopt {
 
@@ -17,6 +19,19 @@ void set_signal_look(void (*look)(bool may_throw));
 void look_at_signals(bool may_throw = true);
 // The same, but only where the last look of this thread was some time ago: for loops whose rounds are short.
 void look_now_and_then();
+
+// A mutex that is held for as long as a kernel or a build takes: whoever waits for it looks at signals, and lets others
+// have the GIL, so a caller with the GIL and one with the mutex do not wait for each other for ever. A handler of a
+// signal that wants it while a call of its own thread holds it gets an Error: that call cannot go on before the
+// handler.
+class PatientMutex {
+public:
+    std::unique_lock<std::timed_mutex> lock(bool may_throw = true);
+
+private:
+    std::timed_mutex mutex_;
+    std::atomic<std::thread::id> holder_{};
+};
 
 // Waits that go on after their calls were interrupted.
 class Background {

@@ -83,9 +83,7 @@ void Session::require_own_process() const {
 
 std::unique_lock<std::timed_mutex> Session::lock_runs(bool may_throw) {
     require_own_process();  // first: the mutex of a forked child may be held by a thread that it does not have
-    std::unique_lock<std::timed_mutex> lock(run_mutex_, std::try_to_lock);
-    while (!lock.owns_lock() && !lock.try_lock_for(std::chrono::milliseconds(look_every_ms)))
-        look_at_signals(may_throw);
+    auto lock = run_mutex_.lock(may_throw);
     runs_left_.wait(may_throw);
     return lock;
 }

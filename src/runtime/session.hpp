@@ -3,7 +3,6 @@
 #pragma once
 
 #include <any>
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -30,7 +29,8 @@ public:
 
     // Held while commands are enqueued and waited for, so that one run's samples never contain another's; what an
     // interrupted run left on the device has ended then. Throws Error in a forked child, where a wait would never end,
-    // and what a look at signals throws, unless destructors ask.
+    // and where the thread has the lock already, which a signal's handler finds that calls gpuopt within a wait; and
+    // what a look at signals throws, unless destructors ask.
     std::unique_lock<std::timed_mutex> lock_runs(bool may_throw = true);
     // Waits for the queues; with a signal the call ends before they do, and `kept` lives until then.
     void finish_interruptibly(std::any kept);
@@ -68,7 +68,7 @@ private:
     std::unique_ptr<ProgramCache> programs_;
     std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options
     std::mutex build_mutex_;
-    std::timed_mutex run_mutex_;
+    PatientMutex run_mutex_;
     Background runs_left_, builds_left_;
     double behind_ms_ = 0;
     std::atomic<std::size_t> allocated_{0};

@@ -1,7 +1,9 @@
 #include "workloads/prepared.hpp"
 
 #include <algorithm>
+#include <any>
 #include <chrono>
+#include <new>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -151,10 +153,16 @@ double Prepared::expected_ms() const {
 // with the call, so then the end is waited for.
 void Prepared::finish(double expected_ms) {
     if (expected_ms <= long_wait_ms) return finish();
-    auto all = storages();
-    const auto kept = [](const std::shared_ptr<Storage>& storage) { return storage && storage->kept(); };
-    if (!std::all_of(all.begin(), all.end(), kept)) return finish();
-    session_->finish_interruptibly(std::make_tuple(std::move(all), kept_, steps_));
+    std::any all_of_it;
+    try {
+        auto all = storages();
+        const auto kept = [](const std::shared_ptr<Storage>& storage) { return storage && storage->kept(); };
+        if (!std::all_of(all.begin(), all.end(), kept)) return finish();
+        all_of_it = std::make_tuple(std::move(all), kept_, steps_);
+    } catch (const std::bad_alloc&) {  // what cannot be kept is waited for
+        return finish();
+    }
+    session_->finish_interruptibly(std::move(all_of_it));
 }
 
 void Prepared::settle() const noexcept {

@@ -1,4 +1,4 @@
-"""Ctrl-C: each long call and each long command ends within a second of it."""
+"""Ctrl-C: each long call ends within a second of it, each long command within two."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 import gpuopt
 from gpuopt import _core
 
-SECONDS = 1.0
+SECONDS = float(os.environ.get("GPUOPT_INTERRUPT_SECONDS", "1"))
 CALL = """
 import json, os, signal, sys, threading, time
 import numpy as np
@@ -98,15 +98,15 @@ def test_what_an_interrupted_call_worked_on_outlives_it(device: gpuopt.Device) -
         "assert all((each == 7).all() for each in junk)"
     )
     took = interrupted(device, before, call, after)
-    assert took is None or took < SECONDS
+    assert took is not None, "the call was too short to be interrupted"
+    assert took < SECONDS
 
 
 def test_an_array_of_the_callers_is_not_written_to_after_the_call(device: gpuopt.Device) -> None:
     before = "A = rng.random((1000, 1000), dtype=np.float32)\nout = np.empty_like(A)"
     after = "first = out.copy()\ntime.sleep(0.5)\nassert (out == first).all()"
-    interrupted(
-        device, before, "[gpuopt.gemm(A, A, device=device, variant='naive', out=out) for _ in range(40)]", after
-    )
+    call = "[gpuopt.gemm(A, A, device=device, variant='naive', out=out) for _ in range(400)]"
+    assert interrupted(device, before, call, after) is not None, "the calls were too short to be interrupted"
 
 
 def test_samples_without_end_are_refused(any_device: gpuopt.Device) -> None:

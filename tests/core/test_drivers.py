@@ -65,6 +65,21 @@ def test_a_full_temporary_folder_hides_no_system_runtime(prefix: Path, tmp_path:
         assert platform in "\n".join(lines)
 
 
+BELOW = """
+import sys
+sys.base_prefix = {prefix!r}
+import gpuopt
+print([d.key for d in gpuopt.devices() if d.platform == "Made-up platform"])
+"""
+
+
+def test_a_runtime_of_the_python_below_a_virtual_environment_is_found(prefix: Path, tmp_path: Path) -> None:
+    code = BELOW.format(prefix=str(prefix))
+    assert told(code) == ["['Made-up platform / fine']"]
+    for name in ("OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"):  # the user's own setting wins
+        assert told(code, **{name: str(tmp_path)}) == ["[]"]
+
+
 # ---------------------------------------------------------------- equal devices
 
 TWINS = """

@@ -23,6 +23,9 @@ EXCLUDED = {
 }
 
 
+SPECIAL = ("__call__", "__matmul__", "__mul__", "__rmatmul__", "__truediv__")  # methods that are a user's too
+
+
 @dataclass(frozen=True)
 class Target:
     """Something to call: its expression, its parameters, and the object for its documentation."""
@@ -101,7 +104,7 @@ def of_class(name: str, text: str, kind: type) -> Iterator[Target]:
     fields = getattr(kind, "__dataclass_fields__", {})
     for method in dir(kind):
         value = inspect.getattr_static(kind, method)
-        if method.startswith("_") and method not in ("__matmul__", "__call__"):
+        if method.startswith("_") and method not in SPECIAL:
             continue
         home = next(base for base in kind.__mro__ if method in vars(base))
         if method in fields or home.__module__ == "builtins":

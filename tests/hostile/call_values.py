@@ -135,6 +135,26 @@ def molecule_file() -> str:
 
 
 @shown
+def scan_file() -> str:
+    """A TIFF of six views of 4 rows and 10 columns."""
+    from PIL import Image
+
+    first, *others = [Image.fromarray(page) for page in values(6, 4, 10)]
+    first.save("good.tif", save_all=True, append_images=others)
+    return "good.tif"
+
+
+@shown
+def scan_in_a_file() -> gt.ScanFile:
+    return gt.read_scan(scan_file(), 6, flat=4.0)
+
+
+@shown
+def sinogram() -> np.ndarray:
+    return gt.sphere(4.0, (1.0, 0.0, 0.0)).project(gt.parallel2d(6, 16), dtype=np.float32)
+
+
+@shown
 def nested() -> list[Any]:
     """A list that holds itself."""
     made: list[Any] = []
@@ -180,6 +200,11 @@ GOOD = {
     "transpose": "False",
     "to_device.a": "np.ones((3, 4), np.float32)",
     "DiaMatrix.matrix": "banded()",
+    "diagonal.k": "1",
+    "factor": "2.0",
+    "divisor": "2.0",
+    "__rmatmul__.x": "np.ones(12, np.float32)",
+    "transpose.axes": "(1, 0)",
     "other": "np.ones(12, np.float32)",
     "planned.make": "lambda configuration: configuration",
     "columns": "False",
@@ -204,6 +229,8 @@ GOOD = {
     "margin": "2.0",
     "density": "1.0",
     "phi": "np.ones(20)",
+    "kcal_per_mol": "-1.5",
+    "SolvationEnergy.error": "0.001",
     "count": "12",
     # io
     "path": "'made.file'",
@@ -339,6 +366,14 @@ GOOD = {
     "vectors": "np.eye(4, 12) + 1.0",
     "from_astra.geometry": "scan().to_astra()",
     "subsets": "2",
+    "read_scan.path": "scan_file()",
+    "read_scan.angles": "6",
+    "read_scan.flat": "4.0",
+    "ScanFile.source": "scan_in_a_file().source",
+    "ScanFile.angles": "scan_in_a_file().angles",
+    "find_centre.projections": "sinogram()",
+    "find_centre.geometry": "6",
+    "remove_rings.projections": "sinogram()",
 }
 
 # Objects whose methods are called; other classes are made of their own good arguments.
@@ -351,6 +386,7 @@ INSTANCES = {
     "Geometry": "scan()",
     "Projector": "projector()",
     "Volume": "volume()",
+    "ScanFile": "scan_in_a_file()",
     "Phantom": "phantom()",
     "Profile": "profile()",
     "Problem": "problem()",

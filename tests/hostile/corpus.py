@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+import sys
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,10 @@ from gpuopt.lab.device.environment import device_label
 from gpuopt.lab.rows.schema import new_row
 from gpuopt.lab.rows.store import Store
 from gpuopt.unit import unit_of
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from stored_rows import SPEC
 
 _ATOM = "ATOM  {0:5d}  CA  ALA A{0:4d}    {1:8.3f}{2:8.3f}{3:8.3f} {4:7.4f} {5:6.4f}\n"
 
@@ -137,26 +142,8 @@ def bomb(width: int, height: int, colour: int, whole: bool = True) -> bytes:
 
 def rows(stored: Path) -> dict[str, bytes]:
     """Raw rows, and those of a file that is stored in the tree, raw and compact."""
-    fields = {
-        "source_sha256": "5f",
-        "options": "-DREAL=float",
-        "device": "A device",
-        "driver": "1.0",
-        "workload": "spmv",
-        "problem": "stencil 5",
-        "variant": "basic",
-        "params": {"ITEMS": 64},
-        "sizes": {"rows": 4096},
-        "dtype": "float32",
-        "local_size": [64],
-        "global_size": [4096],
-        "cache_state": "hot",
-        "clock": "event",
-        "seed": 1,
-        "protocol": "quick",
-        "configuration": "basic",
-        "role": "variant",
-    }
+    fields = {**SPEC, "sizes": {"rows": 4096}, "params": {"ITEMS": 64}, "protocol": "quick"}
+    fields |= {"configuration": "basic", "role": "variant"}
     raw = []
     for block in range(6):
         time_ms = 1 + 0.01 * block
@@ -202,6 +189,31 @@ def comparisons(device: gpuopt.Device, stored: Path) -> bytes:
         shown,
     )
     return _saved(made, aa_record.save, stored)
+
+
+def scans() -> dict[str, bytes]:
+    """Six views of 3 rows and 12 columns, as pages and, with h5py, as Data Exchange."""
+    from PIL import Image
+
+    data = np.random.default_rng(4).integers(100, 60000, (6, 3, 12)).astype(np.uint16)
+    found = {}
+    for name, compression in (("plain.tif", None), ("lzw.tif", "tiff_lzw"), ("deflate.tif", "tiff_adobe_deflate")):
+        file = io.BytesIO()
+        first, *others = map(Image.fromarray, data)
+        first.save(file, format="TIFF", save_all=True, append_images=others, compression=compression)
+        found[name] = file.getvalue()
+    try:
+        import h5py
+    except ImportError:
+        return found
+    for name, options in (("plain.h5", {}), ("gzip.h5", {"chunks": (1, 3, 12), "compression": "gzip"})):
+        file = io.BytesIO()
+        with h5py.File(file, "w") as exchange:
+            exchange.create_dataset("exchange/data", data=data, **options)
+            exchange["exchange/data_white"] = np.full((2, 3, 12), 60000, np.uint16)
+            exchange["exchange/theta"] = np.arange(6.0)
+        found[name] = file.getvalue()
+    return found
 
 
 def _saved(made: object, save: object, stored: Path) -> bytes:

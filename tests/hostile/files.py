@@ -97,6 +97,7 @@ def work(first: int, seconds: float, seed: int, device: str, only: bool) -> None
             case = subject.case(seed, number // len(turns) * _STEP + number % len(turns), Path(folder))
             say(case=number, name=f"{subject.name} {case.path.name}")
             _reset_peak()
+            held = _status("VmRSS")
             begin = time.process_time()
             outcome, error, wrong = "answered", "", list[str]()
             try:
@@ -107,7 +108,7 @@ def work(first: int, seconds: float, seed: int, device: str, only: bool) -> None
                 outcome, error = "untyped", _brief(raised)
                 if only:
                     traceback.print_exc()
-            spent = {"peak": _peak(), "cpu_s": time.process_time() - begin}
+            spent = {"peak": _status("VmHWM") - held, "cpu_s": time.process_time() - begin}
             say(name=f"{subject.name} {case.path.name}", outcome=outcome, error=error, wrong=wrong, **spent)
             for left in Path(folder).iterdir():
                 if left.is_file():
@@ -134,10 +135,10 @@ def _reset_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
-def _peak() -> int:
-    """The most bytes of memory held since the last reset."""
+def _status(name: str) -> int:
+    """Bytes of memory: VmRSS are held now, VmHWM were at most since the last reset."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 
 def main() -> int:

@@ -50,7 +50,7 @@ def attack(device: str, seconds: float, seed: int) -> Findings:
     with tempfile.TemporaryDirectory() as folder:
         chains: dict[str, Chain] = {}
         number = 0
-        while time.monotonic() < end or number < len(set(_TURNS)):
+        while time.monotonic() < end or number < len(set(_TURNS)) or not found.counts["killed"]:
             kind = list(dict.fromkeys(_TURNS))[number] if number < len(set(_TURNS)) else draw.choice(_TURNS)
             chain = chains.setdefault(kind, Chain(kind, Path(folder) / f"{kind}-{number}"))
             first, last = lasted.get(kind, (0.0, 0.0))
@@ -121,7 +121,8 @@ def _check(chain: Chain, found: Findings, where: str) -> None:
 
     for path in {*chain.folder.rglob("*.jsonl"), *chain.reported}:
         store = Store(path)
-        there = {row["row_id"] for row in store.rows()}
+        asides = path.parent.glob(f"{path.stem}-[0-9]*{path.suffix}")  # where a profile puts those of earlier runs
+        there = {row["row_id"] for each in (store, *map(Store, asides)) for row in each.rows()}
         gone = chain.reported.get(path, set()) - there
         if gone:
             found.add("lost", f"{where}: {len(gone)} of {len(chain.reported[path])} reported rows")

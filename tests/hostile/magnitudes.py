@@ -211,7 +211,7 @@ def unchecked(case: Case, device: Any) -> dict[str, Any]:
         kernels = on_device.kernel_geometry(scan, grid)
     except (gpuopt.Error, ArithmeticError):
         return {"refused": "", "wrong": ""}
-    float32 = np.dtype(np.float32)
+    float32, ran = np.dtype(np.float32), 0
     for name, parameters in standard.items():
         image, data = (_core.empty(shape, float32, device, True) for shape in (grid.shape, scan.shape))
         for array in (image, data):
@@ -226,9 +226,10 @@ def unchecked(case: Case, device: Any) -> dict[str, Any]:
                 on_device.plan_back_projection(kernels, data, image, "adjoint", 1.0, False, configuration).run()
         except gpuopt.Error:
             continue
+        ran += 1
         if not (image.guards_intact() and data.guards_intact()):
             return {"wrong": f"{name} wrote past the end"}
-    return {"wrong": ""}
+    return {"wrong": "", "ran": ran}
 
 
 def worker(device: str, how: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 import gpuopt
 from gpuopt import audit, io, papers, problems, records
+from gpuopt import tomo as gt
 from gpuopt.lab.device import aa_record
 from gpuopt.lab.device import profile as profiles
 from gpuopt.lab.report import Study
@@ -72,6 +73,7 @@ def subjects(device: gpuopt.Device, root: Path) -> list[Subject]:
         Subject("molecule", 2, corpus.molecules(), _molecule),
         Subject("surface", 8, corpus.surfaces(), _surface),
         Subject("picture", 5, corpus.pictures(), _picture),
+        Subject("scan", 4, corpus.scans(), _scan),
         Subject("rows", 4, rows, _rows, is_json=True),
         Subject("profile", 2, {"profile.json": profile}, lambda case: _profile(case, device), is_json=True),
         Subject(
@@ -117,6 +119,12 @@ def _picture(case: Case) -> list[str]:
     image = made.inputs["image"]
     finite = np.isfinite(image).all() and np.isfinite(made.reference).all()
     return [] if finite and min(image.shape) > 0 else ["an image or a product that is not finite"]
+
+
+def _scan(case: Case) -> list[str]:
+    made = gt.read_scan(case.path, 6, flat=65535.0 if case.draw.random() < 0.5 else None, dark=0.0)
+    found = made.projections(slice(0, 2))
+    return [] if np.isfinite(found).all() and found.shape[:2] == (6, 2) else ["line integrals that are not finite"]
 
 
 def _rows(case: Case) -> list[str]:

@@ -15,7 +15,7 @@ pytest.importorskip("click")
 
 
 def test_damaged_files_are_read_or_refused(any_device: gpuopt.Device) -> None:
-    found = files.attack(str(any_device.index), 15.0, seed=7)
+    found = files.attack(str(any_device.index), 8.0, seed=7)
     assert not found.total, found.told()
     assert found.counts["tried"] > 20
     assert found.counts["answered"] > 5 < found.counts["refused_typed"]

@@ -17,9 +17,10 @@ pytest.importorskip("click")
 
 @pytest.mark.timeout(600)
 def test_what_was_reported_outlives_kills(any_device: gpuopt.Device) -> None:
-    found = kills.attack(str(any_device.index), 15.0, seed=3)
+    found = kills.attack(str(any_device.index), 8.0, seed=3)
     assert not found.total, found.told()
-    assert found.counts["rows_reported"] > 50
+    assert found.counts["rows_reported"] > 20
+    assert found.counts["killed"] > 0
 
 
 def chain(folder: Path) -> tuple[kills.Chain, Findings, Path]:

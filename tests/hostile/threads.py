@@ -95,7 +95,7 @@ def _same(found: Any, wanted: Any, *, exactly: bool) -> bool:
     if isinstance(wanted, tuple):
         return all(_same(one, other, exactly=exactly) for one, other in zip(found, wanted, strict=True))
     if not isinstance(wanted, np.ndarray):
-        return bool(found == wanted)
+        return bool(type(found) is type(wanted) and found == wanted)
     if found.shape != wanted.shape or found.dtype != wanted.dtype:
         return False
     if exactly:
@@ -147,7 +147,11 @@ def _outcome(call: Callable[[], Any], wanted: Any, exactly: bool) -> tuple[str, 
         return "wrong", f"refused: {type(error).__name__}: {str(error)[:120]}"
     except Exception as error:
         return "untyped", f"{type(error).__name__}: {str(error)[:120]}"
-    return ("", "") if _same(result, wanted, exactly=exactly) else ("wrong", "another result than of one thread")
+    try:
+        same = _same(result, wanted, exactly=exactly)
+    except (AttributeError, TypeError, ValueError) as error:  # of another kind or length
+        return "wrong", f"another kind of result than of one thread: {error}"
+    return ("", "") if same else ("wrong", "another result than of one thread")
 
 
 def _check_rows(bench: Any) -> None:

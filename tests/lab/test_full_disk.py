@@ -19,7 +19,7 @@ from cli_bench import Bench
 from gpuopt import device_commands, files, io, lab, problems
 from gpuopt.lab.device.profile import Ceiling, Profile, save
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows.recorder import UnsavedRowsError
+from gpuopt.lab.rows.recorder import Recorder, UnsavedRowsError
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.show.style import Picture
 from gpuopt.molecule import Surface
@@ -41,8 +41,8 @@ def room(most_bytes: int) -> Iterator[None]:
 # ---------------------------------------------------------------- rows
 
 
-def sweep(device: gpuopt.Device, protocol: str, rows: Path) -> Study:
-    problem = problems.spmv_grid(40, 30, radius=2, device=device)
+def sweep(device: gpuopt.Device, protocol: str, rows: Path, radius: int = 2) -> Study:
+    problem = problems.spmv_grid(40, 30, radius=radius, device=device)
     return lab.sweep(problem, "basic", protocol=protocol, device=device, peers=(), calls=False, store=rows)
 
 
@@ -63,6 +63,32 @@ def test_rows_that_are_not_saved_are_the_callers(any_device: gpuopt.Device, brie
     assert "basic" in error.study.to_text()
     error.store.flush()  # there is room again
     assert {row["row_id"] for row in Store(path).latest()} == {row["row_id"] for row in error.study.rows}
+
+
+def test_a_disk_that_has_room_again_leaves_no_note(tmp_path: Path) -> None:
+    def keep(number: int) -> None:
+        recorder.keep({"kind": "search", "status": "ok", "seed": number})
+
+    recorder = Recorder(tmp_path / "rows.jsonl")
+    keep(1)
+    size = (tmp_path / "rows.jsonl").stat().st_size
+    for again in range(2):
+        with room(size), pytest.warns(UserWarning, match="rows are held in memory and tried again"):
+            keep(2 + 2 * again)
+        assert any("held in memory" in note for note in recorder.notes)
+        keep(3 + 2 * again)
+        assert recorder.notes == []
+        size = (tmp_path / "rows.jsonl").stat().st_size
+
+
+def test_what_is_saved_is_counted_in_this_study_alone(any_device: gpuopt.Device, brief: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    for radius in (2, 3):
+        sweep(any_device, brief, path, radius)
+    held = pytest.warns(UserWarning, match="rows are held in memory")
+    with room(path.stat().st_size + 6000), held, pytest.raises(UnsavedRowsError) as caught:
+        sweep(any_device, brief, path, radius=4)
+    assert caught.value.saved + caught.value.unsaved == len(caught.value.study.rows)
 
 
 def test_a_file_that_takes_no_row_is_told_before_anything_is_measured(any_device: gpuopt.Device, brief: str) -> None:
@@ -91,7 +117,7 @@ def test_a_survey_and_its_rounds_say_so_too(any_device: gpuopt.Device, brief_qui
 def unsaved(directory: Path) -> UnsavedRowsError[Study]:
     store = Store(directory / "rows.jsonl")
     store.unsaved = [{"kind": "block"}]
-    return UnsavedRowsError(Study(study_rows.rows(), study_rows.INFO), store, "No space left on device")
+    return UnsavedRowsError(Study(study_rows.rows(), study_rows.INFO), store, "No space left on device", 4)
 
 
 @pytest.mark.parametrize("command", ["study", "tune"])

@@ -38,6 +38,15 @@ def test_what_a_stage_found_is_told(attack: ModuleType) -> None:
     assert "7 tried, 1 hangs | 1 |" in attack.table([outcome])
 
 
+def test_what_the_mutants_left_out_is_a_number(attack: ModuleType, root: Path) -> None:
+    command = [sys.executable, "tools/mutants.py", "--only", "spmv", "--seconds", "0.000001", "--jobs", "1"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    outcome = attack.last_object(done.stdout)
+    assert outcome is not None
+    assert outcome["not_run"] > 5
+    assert f"{outcome['not_run']} not run" in attack.table([outcome])
+
+
 def test_a_stage_that_found_nothing_passes(attack: ModuleType) -> None:
     outcome = outcome_of(attack, 'print(\'{"tried": 3, "crashes": []}\')')
     assert attack.findings(outcome) == []

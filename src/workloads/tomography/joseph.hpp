@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "runtime/image.hpp"
+#include "runtime/interrupt.hpp"
 #include "workloads/tomography/tomography.hpp"
 
 namespace gpuopt {
@@ -53,7 +54,7 @@ public:
 
 private:
     std::shared_ptr<Session> session_;
-    std::mutex mutex_;
+    PatientMutex mutex_;
     std::shared_ptr<Buffer> buffer_;
     std::map<std::array<std::size_t, 3>, std::shared_ptr<ImageStack>> layers_;
 };
@@ -88,7 +89,7 @@ private:
     std::vector<Place> places_;
     std::shared_ptr<Arrays> arrays_;
     bool started_ = false;
-    std::mutex mutex_;
+    PatientMutex mutex_;
 };
 
 struct JosephArguments {

@@ -1,10 +1,11 @@
 // The memory that a projector's plans share, and runs of a plan on other arrays.
+#include "runtime/interrupt.hpp"
 #include "workloads/tomography/joseph.hpp"
 
 namespace gpuopt {
 
 std::shared_ptr<Buffer> JosephScratch::buffer(std::size_t bytes, const std::string& what) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = mutex_.lock();
     if (buffer_ && buffer_->bytes() >= bytes) return buffer_;
     buffer_.reset();
     buffer_ = std::make_shared<Buffer>(session_, bytes, what);
@@ -12,7 +13,7 @@ std::shared_ptr<Buffer> JosephScratch::buffer(std::size_t bytes, const std::stri
 }
 
 std::shared_ptr<ImageStack> JosephScratch::layers(const std::array<std::size_t, 3>& size) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = mutex_.lock();
     auto& held = layers_[size];
     if (!held)
         held = std::make_shared<ImageStack>(session_, ImageStack::Kind::array, size[0], size[1], size[2],
@@ -21,13 +22,13 @@ std::shared_ptr<ImageStack> JosephScratch::layers(const std::array<std::size_t, 
 }
 
 const std::shared_ptr<Prepared>& JosephPlan::prepared() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = mutex_.lock();
     if (started_) throw ParameterError("plan", "it has been started, and holds no arrays since", "prepare another one");
     return prepared_;
 }
 
 void JosephPlan::start(const std::shared_ptr<Buffer>& volume, const std::shared_ptr<Buffer>& projections) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = mutex_.lock();
     for (const auto& place : places_)
         prepared_->rebind(place.step, place.argument, place.volume ? volume : projections);
     prepared_->start();

@@ -14,6 +14,7 @@ import pytest
 
 import gpuopt
 from gpuopt import lab, problems, records, sealed
+from gpuopt.files import WriteError
 from gpuopt.lab.device import aa_record, profile
 from gpuopt.lab.device.aa_record import AA, Shown
 from gpuopt.lab.device.profile import Ceiling, Profile
@@ -175,6 +176,29 @@ def test_a_file_of_a_later_version_stays_where_it_is(any_device: gpuopt.Device) 
     with pytest.warns(UserWarning, match=r"is not used: .*its schema is 99"):
         assert kept.read() is None
     assert [path.name for path in kept.path.parent.iterdir()] == [kept.path.name]
+
+
+@pytest.mark.parametrize("keep", [kept_profile, kept_comparisons, kept_records])
+def test_a_file_of_a_later_version_is_not_replaced(
+    any_device: gpuopt.Device, keep: Callable[[gpuopt.Device], Kept]
+) -> None:
+    path = keep(any_device).path
+    later = '{"schema": 99, "more": "facts"}'
+    path.write_text(later)
+    with pytest.raises(WriteError, match=r"is a later gpuopt's \(its schema is 99, .*set GPUOPT_CACHE_DIR"):
+        keep(any_device)
+    assert path.read_text() == later
+
+
+def test_rows_of_a_tuning_are_not_believed_in_a_folder_that_may_be_anothers(
+    any_device: gpuopt.Device, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "tuned").symlink_to(tmp_path / "elsewhere")
+    problem = problems.spmv_grid(40, 30, radius=2, device=any_device)
+    with pytest.raises(WriteError, match="is a link, or no folder"):
+        lab.tune(problem, variants=["basic"], protocol="brief", device=any_device)
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_what_another_user_may_have_left_is_not_believed(

@@ -361,6 +361,16 @@ def test_a_profile_holds_and_an_altered_ceiling_does_not(tmp_path: Path) -> None
     assert [found.field for found in audit(path).discrepancies] == ["local.rate"]
 
 
+def test_a_ceiling_that_its_sitting_did_not_keep_is_known_and_no_discrepancy(tmp_path: Path) -> None:
+    held = json.loads(PROFILE.read_text())
+    del held["ceilings"]["local"]
+    path = tmp_path / "my-profile.json"
+    path.write_text(json.dumps({**held, "refused": {"local": "its rounds disagree"}}))
+    report = audit(path)
+    assert report.ok
+    assert "1 ceilings that their sitting did not keep" in report.to_text()
+
+
 def test_bounds_that_another_profile_gave_are_found_where_it_is_asked_for(tmp_path: Path, good: list[Fields]) -> None:
     held = json.loads(PROFILE.read_text())
     held["ceilings"]["float32"]["rate"] *= 1.01

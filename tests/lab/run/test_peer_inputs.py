@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,3 +96,30 @@ def test_the_inputs_of_every_workload_can_be_copied_and_put_back(any_device: gpu
         inputs = PeerInputs(problem)
         assert inputs.put_back() == []
         inputs.check()
+
+
+class Pair:
+    """An input with a list of arrays."""
+
+    def __init__(self) -> None:
+        self.arrays = [np.arange(4.0), np.ones(3)]
+
+
+def test_lists_keys_and_shapes_are_put_back(problem: Problem) -> None:
+    inputs = PeerInputs(replace(problem, inputs={"pair": Pair(), "x": np.arange(6.0)}))
+    pair, x = inputs.problem.inputs["pair"], inputs.problem.inputs["x"]
+    pair.arrays[0] = np.zeros(4)
+    pair.arrays.append(np.zeros(1))
+    assert inputs.put_back() == ["pair"]
+    assert [each.tolist() for each in pair.arrays] == [[0.0, 1.0, 2.0, 3.0], [1.0, 1.0, 1.0]]
+    inputs.problem.inputs["more"] = 1  # type: ignore[index]
+    x.shape = (2, 3)
+    assert inputs.put_back() == ["more", "x"]
+    assert "more" not in inputs.problem.inputs
+    assert x.shape == (6,)
+    x[0] = 7
+    x.flags.writeable = False
+    with pytest.raises(MismatchError, match="it changes its inputs: x"):
+        inputs.check()
+    assert x[0] == 0
+    inputs.check()

@@ -65,6 +65,9 @@ class Bench:
             default_configuration=None,
             family="",
         )
+        self.problem.is_for = lambda variant: all(
+            self.problem.input_properties.get(name, True) for name in variant.input_properties
+        )
         self.times: dict[Configuration, float] = {}
         self.status: dict[Configuration, str] = {}
         self.interrupted = False

@@ -55,14 +55,14 @@ def judged(problem: Problem, configuration: Configuration, device: gpuopt.Device
     assert verification.verify_awkward(problem, configuration, device) == []
 
 
-@pytest.mark.parametrize("mutant", table.MUTANTS, ids=lambda mutant: f"{mutant.file}: {mutant.name}")
+@pytest.mark.parametrize("mutant", table.MUTANTS + tool.UNSEEN, ids=lambda mutant: f"{mutant.file}: {mutant.name}")
 def test_the_table_of_mutants_fits_the_kernels(mutant: object, tmp_path: Path) -> None:
     tool.plant(mutant, tmp_path)
 
 
 @pytest.mark.parametrize(
     "mutant",
-    [each for each in table.PLANTED if "paper:" not in each.study and "wide" not in each.study],
+    [each for each in table.PLANTED + tool.OTHER_INPUTS if "paper:" not in each.study and "wide" not in each.study],
     ids=lambda mutant: mutant.name,
 )
 def test_planted_faults_are_found_before_anything_is_timed(

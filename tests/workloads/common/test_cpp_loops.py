@@ -74,3 +74,16 @@ def test_without_a_folder_of_its_own_each_process_compiles(tmp_path: Path, monke
 def test_what_a_row_says_of_the_compiler() -> None:
     assert cpp_loops.described(cpp_loops.SERIAL).endswith("-O3 -march=native")
     assert cpp_loops.described(cpp_loops.THREADED).endswith(" threads")
+
+
+def test_a_kept_library_that_is_not_whole_is_compiled_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, keep = f"// {own_cache}\n{SOURCE}", cpp_loops._keep
+    with monkeypatch.context() as torn:
+        torn.setattr(cpp_loops, "_keep", lambda folder, file, content: keep(folder, file, b""))
+        with pytest.raises(OSError, match="file too short"):
+            cpp_loops.function(source, "scale", ARGUMENTS)
+    (made,) = own_cache.iterdir()
+    x = np.ones(3, np.float32)
+    cpp_loops.function(source, "scale", ARGUMENTS)(x, 3, 2)
+    assert x.tolist() == [2, 2, 2]
+    assert made.stat().st_size > 0

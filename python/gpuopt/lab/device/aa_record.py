@@ -130,6 +130,8 @@ def path_of(device: Device) -> Path:
 
 def save(made: AA, path: str | Path) -> Path:
     """Appends it to the file, whose latest twenty are kept. Raises WriteError, which has it, where it cannot."""
+    with files.holding(made):
+        sealed.check_replaceable(Path(path), SCHEMA)
     listed = [asdict(one) for one in [*history(path), made][-MOST:]]
     lines = ",\n".join(f"  {json.dumps(one, allow_nan=False)}" for one in listed)
     checksum = sealed.digest({"schema": SCHEMA, "comparisons": listed})

@@ -40,6 +40,14 @@ def audit_points(objects: Iterable[Any], path: Path, ledger: Ledger) -> Lines:
 
 
 def _audit_lines(lines: Lines, ledger: Ledger, profiles: Sequence[KnownProfile], alone: bool = False) -> None:
+    try:
+        _audit_all(lines, ledger, profiles, alone)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        said = f"{type(error).__name__}: {error}"
+        ledger.whole_file("rows", said, "no error", "rows have what follows from them: a row is damaged")
+
+
+def _audit_all(lines: Lines, ledger: Ledger, profiles: Sequence[KnownProfile], alone: bool) -> None:
     for number, reason in lines.damage:
         ledger.whole_file("line", reason, "a result row", "every line is a row or a template", number)
     for number, _ in lines.others:

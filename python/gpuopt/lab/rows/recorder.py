@@ -24,10 +24,10 @@ class UnsavedRowsError(ResultsError, Generic[S]):
     """A study that is complete, but not in its file: ``study`` has all rows, ``saved`` of them are in the file and
     ``unsaved`` are not. ``store.flush()`` writes these once there is room."""
 
-    def __init__(self, study: S, store: Store, reason: str) -> None:
+    def __init__(self, study: S, store: Store, reason: str, rows: int) -> None:
         self.study, self.store, self.reason = study, store, reason
         self.unsaved = len(store.unsaved)
-        self.saved = len(store.latest()) - self.unsaved
+        self.saved = rows - self.unsaved
         super().__init__(
             f"{self.what()}; {self.saved} are. The others are in this error's study: free some space, then its "
             "store.flush() writes them"
@@ -68,6 +68,7 @@ class Recorder:
         if self.store is not None:
             try:
                 self.store.append(made)
+                self._all_written()
             except ResultsError as error:
                 if made["kind"] == "environment" and not self.rows:
                     raise
@@ -172,15 +173,21 @@ class Recorder:
         if self.store is not None and self.store.unsaved:
             try:
                 self.store.flush()
-                self._forget_held()
+                self._all_written()
             except ResultsError as error:
                 self._reason = _reason(error)  # the note stands; it says which file
 
     def handed_over(self, study: S) -> S:
         """The study that was made of these rows. Raises UnsavedRowsError, which has it, where the file lacks some."""
         if self.store is not None and self.store.unsaved:
-            raise UnsavedRowsError(study, self.store, self._reason)
+            raise UnsavedRowsError(study, self.store, self._reason, len(self.rows))
         return study
+
+    def _all_written(self) -> None:
+        """What was held was written with it: the next full disk is told anew."""
+        if self._reason:
+            self._forget_held()
+            self._reason = ""
 
     def _forget_held(self) -> None:
         self.notes = [note for note in self.notes if not note.startswith(_HELD)]

@@ -16,29 +16,59 @@ PART = 1 << 24  # bytes compared at once
 
 
 @dataclass(frozen=True)
-class _Leaf:
-    """A value among the inputs: where it stands, what it is in the copy, and what it was."""
+class _Array:
+    """An array among the copied inputs, and what it was."""
 
     name: str
-    holder: dict[str, Any] | None  # None: in a list or tuple
-    key: str
-    held: Any
-    original: Any
+    held: np.ndarray
+    original: np.ndarray
 
-    def put_back(self) -> bool:
-        """Whether it had changed."""
-        changed = self.holder is not None and self.holder.get(self.key) is not self.held
-        if changed and self.holder is not None:
-            self.holder[self.key] = self.held
-        if isinstance(self.held, np.ndarray) and not _same(self.held, self.original):
-            self.held.flags.writeable = True
-            np.copyto(self.held, self.original)
-            changed = True
-        return changed
+    def put_back(self) -> list[str]:
+        """The name, where it had changed. Raises MismatchError where it cannot be what it was."""
+        changed = not _same(self.held, self.original)
+        try:
+            self.held.flags.writeable = True  # as copies are
+            if changed:
+                self._reshape()
+                np.copyto(self.held, self.original)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise MismatchError(f"it changes its inputs: {self.name}, which cannot be put back ({error})") from error
+        return [self.name] if changed else []
+
+    def _reshape(self) -> None:
+        if self.held.dtype != self.original.dtype:
+            raise TypeError(f"its dtype is {self.held.dtype} now")
+        if self.held.size != self.original.size:
+            self.held.resize(self.original.shape, refcheck=False)
+        elif self.held.shape != self.original.shape:
+            self.held.shape = self.original.shape
+
+
+@dataclass(frozen=True)
+class _Holder:
+    """A list or dictionary among the copied inputs, or an object's attributes, and what stood in it."""
+
+    name: str
+    held: dict[Any, Any] | list[Any]
+    content: dict[Any, Any] | list[Any]
+
+    def put_back(self) -> list[str]:
+        """The names of the inputs that had changed: its own, or of what it held where it has none."""
+        now, before = (dict(enumerate(each)) if isinstance(each, list) else each for each in (self.held, self.content))
+        changed = [key for key in {**before, **now} if now.get(key, self) is not before.get(key, self)]
+        if changed:
+            self.held.clear()
+        if changed and isinstance(self.held, dict):
+            self.held.update(before)
+        elif changed and isinstance(self.held, list):
+            self.held.extend(before.values())
+        return [self.name or str(key) for key in changed]
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
     """Bit by bit: NaN are numbers like others."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
     mine, theirs = (np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (one, other))
     parts = [slice(start, start + PART) for start in range(0, mine.size, PART)]
     return all(np.array_equal(mine[part], theirs[part]) for part in parts)
@@ -52,11 +82,11 @@ class PeerInputs:
         originals = dict(problem.inputs)
         held = copy.deepcopy(originals)
         self.problem = replace(problem, inputs=held)
-        self._leaves = list(_leaves("", held, originals, set()))
+        self._parts = list(_parts("", held, originals, set()))
 
     def put_back(self) -> list[str]:
         """Makes the inputs what they were, and returns the names of those that had changed."""
-        return list(dict.fromkeys(leaf.name for leaf in self._leaves if leaf.put_back()))
+        return list(dict.fromkeys(name for part in self._parts for name in part.put_back()))
 
     def check(self) -> None:
         """The same. Raises MismatchError where any had changed."""
@@ -80,24 +110,22 @@ def made(peer: AnyPeer, inputs: PeerInputs) -> tuple[Any, Callable[[], np.ndarra
     return state, result
 
 
-def _leaves(name: str, held: Any, original: Any, seen: set[int]) -> Iterator[_Leaf]:
-    """What stands in a dictionary, in the attributes of an object, or in a list, at any depth."""
+def _parts(name: str, held: Any, original: Any, seen: set[int]) -> Iterator[_Array | _Holder]:
+    """What may change: arrays, and what holds them, at any depth. A part is named by the input that it belongs to."""
     if id(held) in seen:
         return
     seen.add(id(held))
-    if isinstance(held, (list, tuple)):
+    if isinstance(held, np.ndarray):
+        yield _Array(name, held, original)
+    elif isinstance(held, list | tuple):
+        if isinstance(held, list):
+            yield _Holder(name, held, list(held))
         for one, other in zip(held, original, strict=True):
-            if isinstance(one, np.ndarray):
-                yield _Leaf(name, None, "", one, other)
-            else:
-                yield from _leaves(name, one, other, seen)
-        return
-    holder = held if isinstance(held, dict) else getattr(held, "__dict__", None)
-    if not isinstance(holder, dict):
-        return
-    before = original if isinstance(original, dict) else vars(original)
-    for key in list(holder):
-        inner = name or str(key)  # named by the input, whatever of it changed
-        yield _Leaf(inner, holder, key, holder[key], before[key])
-        if not isinstance(holder[key], np.ndarray):
-            yield from _leaves(inner, holder[key], before[key], seen)
+            yield from _parts(name, one, other, seen)
+    else:
+        both = held, original
+        holder, before = (each if isinstance(each, dict) else getattr(each, "__dict__", None) for each in both)
+        if isinstance(holder, dict) and isinstance(before, dict):
+            yield _Holder(name, holder, dict(holder))
+            for key in list(holder):
+                yield from _parts(name or str(key), holder[key], before[key], seen)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpuopt import configuration as tables
 from gpuopt import records as tuned_records
-from gpuopt import resolution
+from gpuopt import resolution, sealed
 from gpuopt._core import Device, Error, ParameterError
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
@@ -123,6 +123,8 @@ def tune(
     workload = problem.workload
     names = fitting_variants(problem) if variants == "all" else variants
     rows_file = Path(store) if store is not None else rows_path(workload, chosen)
+    if rows_file.parent == tuned_records.tuned_dir():
+        sealed.made(rows_file.parent)  # the rows there are believed, so the folder is the user's alone
     used = _used_until_now(problem, chosen)
     study = sweep(
         problem,

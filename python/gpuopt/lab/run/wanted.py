@@ -39,7 +39,7 @@ def fitting_variants(problem: Problem) -> list[str]:
     """The variants of the problem's workload that can answer it: those of its family, and without those for inputs of
     another kind (such as several columns, where x is one vector)."""
     rows = [row for row in tables.variants(problem.workload) if not problem.family or row.family == problem.family]
-    return [row.name for row in rows if all(problem.input_properties.get(name, True) for name in row.input_properties)]
+    return [row.name for row in rows if problem.is_for(row)]
 
 
 def what_to_measure(

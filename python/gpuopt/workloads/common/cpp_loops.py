@@ -86,7 +86,7 @@ def library(source: str, flags: tuple[str, ...], name: str = "loops") -> ctypes.
         if folder is None:
             return ctypes.CDLL(str(_compiled(source, name, commands, Path(scratch))))
         try:
-            if not _is_ours(folder, file):
+            if not (_is_ours(folder, file) and _loads(folder, file)):
                 built = _compiled(source, name, commands, Path(scratch))
                 try:
                     _keep(folder, file, built.read_bytes())
@@ -108,6 +108,15 @@ def _is_ours(folder: int, file: str) -> bool:
     return stat.S_ISREG(there.st_mode) and there.st_uid == os.geteuid() and not there.st_mode & 0o022
 
 
+def _loads(folder: int, file: str) -> bool:
+    """Whether a kept library is whole: one that is not is compiled again."""
+    try:
+        ctypes.CDLL(f"/proc/self/fd/{folder}/{file}")
+    except OSError:
+        return False
+    return True
+
+
 def _keep(folder: int, file: str, content: bytes) -> None:
     """Writes a library beside and renames it. Raises WriteError."""
     beside = f"{file}.{secrets.token_hex(8)}"
@@ -115,6 +124,8 @@ def _keep(folder: int, file: str, content: bytes) -> None:
         made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o700, dir_fd=folder)
         with open(made, "wb") as out:
             out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
         os.rename(beside, file, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
         raise files.refused(Path(_core.cache_dir()) / "native" / file, error, files.OTHER_CACHE) from error

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from gpuopt import _core
 from gpuopt._core import ArrayError, DeviceArray, Prepared
-from gpuopt.arrays import Array
+from gpuopt.arrays import Array, factor
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.selection import Selector, select
@@ -68,12 +68,12 @@ def gemm(  # long: half of it is what users read of its arguments
     ArrayError, ParameterError, UnsupportedError, DeviceMemoryError, NoDeviceError, KernelBuildError, OpenCLError
     """
     dtype, *sizes = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
+    numbers = factor("alpha", alpha, dtype), factor("beta", beta, dtype)
     chosen = A.device if device is None and isinstance(A, DeviceArray) else select(device)
     *before, last = fallbacks(chosen, dtype, precision, variant, math.prod(sizes))
 
     def product(configuration: Configuration) -> Array:
         name, parameters = configuration.variant, configuration.parameters
-        numbers = float(alpha), float(beta)
         result: Array = _core.gemm(A, B, C, *numbers, out, transpose_a, transpose_b, chosen, name, parameters)
         return result
 
@@ -104,4 +104,5 @@ def prepare_gemm(
     dtype = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)[0]
     configuration = choose(out.device, dtype, precision, variant)
     name, parameters = configuration.variant, configuration.parameters
-    return _core.prepare_gemm(A, B, C, float(alpha), float(beta), out, transpose_a, transpose_b, name, parameters)
+    numbers = factor("alpha", alpha, dtype), factor("beta", beta, dtype)
+    return _core.prepare_gemm(A, B, C, *numbers, out, transpose_a, transpose_b, name, parameters)

@@ -145,6 +145,8 @@ def points(
     A parameter that a variant does not have is ignored for it. A loop gets as many trips as take some milliseconds,
     unless ``trips`` is given. Raises ParameterError where a parameter has none of the given levels.
     """
+    if not 0 <= width < 2**31:
+        raise ParameterError(f"width: {width}; give the number of scalars in a line, below 2^31")
     exact_size = memory_bytes(device) if size is None else int(size)
     found: list[Point] = []
     for row in rows:
@@ -328,7 +330,8 @@ def activation_points(
     512 items, and 8 x 128; where ``quick``, those of the paper's text at the smallest size."""
     known = _activation_sizes(device)
     found: list[Point] = []
-    for size, form in itertools.product(sizes or (known[:1] if quick else known), forms):
+    asked = list(() if sizes is None else sizes) or (known[:1] if quick else known)
+    for size, form in itertools.product(asked, forms):
         if size < 1:
             raise ParameterError(f"sizes: {size}; a size is at least 1")
         for x, y in _FIGURE_9 if quick else _ACTIVATION_SHAPES:
