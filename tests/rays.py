@@ -50,9 +50,18 @@ SCANS: dict[str, Scan] = {
     "coarse_voxels": (gt.circular(4, 300, 500, (60, 70), 0.5), gt.Volume((3, 4, 5), 6.0)),
     "fine_voxels": (gt.circular(4, 300, 500, (7, 9), 8.0), gt.Volume((30, 40, 41), 0.7)),
     "one_voxel": (gt.circular(3, 300, 500, (3, 3), 4.0), gt.Volume((1, 1, 1), 3.0)),
+    # Wider than a work-item's part of a plane; one slice of three dimensions; rays to both sides of their source.
+    "plane": (gt.fan(7, 300, 500, 171, 1.3, offset=1.7), gt.Volume((67, 131), (1.1, 0.9), (3, -2))),
+    "slice": (gt.parallel3d(7, (1, 33), 0.9), gt.Volume((1, 20, 23), (0.4, 1.2, 1.1))),
+    "slice_fan": (gt.circular(7, 300, 500, (1, 33), 1.9), gt.Volume((1, 20, 23), 1.1, (0, 2, 1))),
+    "high_slice": (gt.parallel3d(7, (1, 33), 0.9, offset=(0.2, 0.0)), gt.Volume((1, 20, 23), 1.1)),
+    "wide_fan": (gt.fan(5, 12, 24, 60, 1.7), gt.Volume((12, 13), 0.8)),
     **{kind: (tilted(kind), gt.Volume((15, 16, 17), 1.1)) for kind in ("cone_vec", "parallel3d_vec", "cyl_cone_vec")},
 }
 UPRIGHT = {"cone", "truncated", "helix", "any_radius", "parallel3d", "coarse_voxels", "fine_voxels", "one_voxel"}
+UPRIGHT |= {"high_slice"}
+PLANAR = {"parallel2d", "fan", "arc", "plane", "slice", "slice_fan"}
+FORM = {scan: "planar" if scan in PLANAR else "upright" if scan in UPRIGHT else "any" for scan in SCANS}
 
 
 def random(scan: Scan, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -77,6 +77,13 @@ PLANTED = (
         f"{ADJOINT} joseph_gather_any",
     ),
     Mutant(
+        "the adjoint in a plane takes rays of the next part",
+        "tomography/joseph_planes.cl",
+        "(FLOATS)(ACROSS + 1))",
+        "(FLOATS)(ACROSS))",
+        "tomography slice --operation adjoint -v joseph_planes",
+    ),
+    Mutant(
         "an error of 1e-6 of a product",
         "gemm/packed.cl",
         "#define FIRST(type, c, d, sum) (alpha * (sum))",

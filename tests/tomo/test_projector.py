@@ -16,7 +16,7 @@ from gpuopt.tomo.device_backend import DeviceBackend, HostBackend
 from gpuopt.tomo.streaming import Needs, Parts
 from gpuopt.workloads.tomography import reference as oracle
 from gpuopt.workloads.tomography.reference_inputs import reference_inputs
-from rays import FLOAT, SCANS, UPRIGHT, apart, planned, random
+from rays import FLOAT, FORM, SCANS, apart, planned, random
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ Known = dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 def test_scans(device: gpuopt.Device, known: Known, scan: str) -> None:
     x, y, forward, back = known[scan]
     A = gt.Projector(*SCANS[scan], device=device)
-    assert _core.joseph_upright(on_device.kernel_geometry(*SCANS[scan])) == (scan in UPRIGHT)
+    assert _core.joseph_form(on_device.kernel_geometry(*SCANS[scan])) == FORM[scan]
     assert apart(A(x), forward) < 5e-6
     assert apart(A.T(y), back) < 5e-6
     assert A.adjoint_error() < 1e-6
@@ -56,12 +56,24 @@ def test_fast_pairs(device: gpuopt.Device, known: Known, scan: str) -> None:
         gt.cgls(A, y)
 
 
-@pytest.mark.parametrize("name", ["joseph", "joseph_gather", "joseph_gather_any"])
-def test_what_is_added_to(any_device: gpuopt.Device, known: Known, name: str) -> None:
-    x, y, forward, back = known["helix"]
+@pytest.mark.parametrize(
+    ("name", "scan"),
+    [
+        ("joseph", "helix"),
+        ("joseph_gather", "helix"),
+        ("joseph_gather_any", "helix"),
+        ("joseph", "plane"),
+        ("joseph_planes", "plane"),
+        ("joseph_gather_any", "plane"),
+    ],
+)
+def test_what_is_added_to(any_device: gpuopt.Device, known: Known, name: str, scan: str) -> None:
+    x, y, forward, back = known[scan]
     standard = {p.name: p.standard for v in gpuopt.variants("tomography") if v.name == name for p in v.parameters}
+    if name == "joseph_planes" and any_device.type != "cpu":
+        pytest.skip("joseph_planes is for CPUs")
     given, expected = (x, forward) if name == "joseph" else (y, back)
-    found, plan = planned(any_device, SCANS["helix"], Configuration(name, **standard), given, accumulate=True)
+    found, plan = planned(any_device, SCANS[scan], Configuration(name, **standard), given, accumulate=True)
     assert apart(found, expected + 2) < 5e-6
     assert plan.prepared.work["flops"] > 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import threading
 import weakref
@@ -37,9 +38,10 @@ class _Shared:
     backend: DeviceBackend | HostBackend
     """Where data are kept: on the host where an iteration of all views does not fit the limit."""
     scratch: JosephScratch
-    upright: bool
-    """Of the whole scan: whether all detector rows are parallel to z and no ray is steeper than it is wide. The choice
-    of the adjoint's kernel depends on it."""
+    form: str
+    """Of the whole scan: whether rays and volume lie in a plane ("planar"), or all detector rows are parallel to z and
+    no ray is steeper than it is wide ("upright"), or neither ("any"). The choice of the adjoint's kernel depends on
+    it."""
 
     variant: Configuration | None
     """What projects back voxel by voxel, where the caller said so."""
@@ -59,8 +61,8 @@ class _Shared:
         limit = int(free * _USED) if memory_limit is None else _bytes(memory_limit)
         left = spare(geometry, volume, device, limit, fast)
         backend = HostBackend(device) if left is None else DeviceBackend(device, left)
-        upright = _core.joseph_upright(on_device.kernel_geometry(geometry, volume))
-        return cls(device, limit, backend, JosephScratch(device), upright, variant)
+        form = _core.joseph_form(on_device.kernel_geometry(geometry, volume))
+        return cls(device, limit, backend, JosephScratch(device), form, variant)
 
 
 @checked
@@ -259,8 +261,9 @@ class Projector(GeometricOperator):
         accumulate: bool,
         operation: str,
     ) -> JosephPlan:
-        input_properties: dict[str, Any] = {"operation": lambda: operation, "upright": lambda: self._shared.upright}
-        configuration = resolve("tomography", self.device, "float32", None, input_properties)
+        known: dict[str, object] = {"operation": operation, **on_device.ray_properties(self._shared.form)}
+        asked = {name: functools.partial(known.get, name) for name in known}
+        configuration = resolve("tomography", self.device, "float32", None, asked)
         scan = on_device.kernel_geometry(geometry, volume)
         return _core.prepare_joseph(
             self._shared.scratch,

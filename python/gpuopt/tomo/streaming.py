@@ -43,11 +43,12 @@ class Needs:
         def up(count: int) -> int:
             return math.ceil(count / _ROWS_UP) * _ROWS_UP
 
+        gathered = views * detector.columns if detector.rows == 1 else 0
         if outer:
             padded = max(ny * nx * up(outer[0]), outer[0] * nx * up(ny))
-            gathered = min(views, _VIEWS_GATHERED) * detector.columns * up(detector.rows)
+            gathered = max(gathered, min(views, _VIEWS_GATHERED) * detector.columns * up(detector.rows))
         else:
-            padded, gathered = max(nx * up(ny), ny * up(nx)), 0
+            padded = max(nx * up(ny), ny * up(nx))
         return cls(
             _FLOAT * math.prod(shape),
             _FLOAT * views * detector.rows * detector.columns,

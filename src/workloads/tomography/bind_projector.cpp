@@ -171,9 +171,17 @@ void bind_projector(py::module_& module) {
             py::arg("volume"), py::arg("projections"), released(),
             "Runs it on these arrays, and does not wait on a GPU.");
     module.def(
-        "joseph_upright", [](const TomographyGeometry& geometry) { return joseph_tables(geometry).upright; },
+        "joseph_form",
+        [](const TomographyGeometry& geometry) {
+            const auto form = joseph_tables(flattened(geometry)).form;
+            return form == JosephTables::Form::planar    ? "planar"
+                   : form == JosephTables::Form::upright ? "upright"
+                                                         : "any";
+        },
         py::arg("geometry"), released(),
-        "Whether all rows are parallel to z and no ray is steeper than it is wide, as `joseph_gather` wants it.");
+        "Return \"planar\" where volume and rays lie in a plane, \"upright\" where all rows are parallel to z and no "
+        "ray is "
+        "steeper than it is wide, else \"any\".");
     module.def("prepare_joseph", &prepare, py::arg("scratch"), py::arg("volume"), py::arg("projections"),
                py::arg("geometry"), py::kw_only(), py::arg("accumulate"), py::arg("variant"), py::arg("parameters"),
                released());

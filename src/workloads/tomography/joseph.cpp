@@ -58,14 +58,15 @@ public:
           arguments_(arguments),
           variant_(variant),
           tables_(joseph_tables(arguments.geometry, variant.rays == Rays::gather_in_voxels)) {
-        sizes_["upright"] = tables_.upright;
+        sizes_["upright"] = tables_.form == JosephTables::Form::upright;
+        sizes_["planar"] = tables_.form == JosephTables::Form::planar;
     }
 
     std::shared_ptr<JosephPlan> plan() {
         check();
         for (const auto* table : {&tables_.lines, &tables_.steps}) require_fp32(table->data(), table->size());
         lines_ = uploaded(tables_.lines, "the rays' lines");
-        steps_ = tables_.upright ? lines_ : uploaded(tables_.steps, "what rows add to rays");
+        steps_ = tables_.sorted() ? lines_ : uploaded(tables_.steps, "what rows add to rays");
         const bool forward = variant_.rays == Rays::through_copy || variant_.rays == Rays::through_images;
         bool accumulate = arguments_.accumulate;
         for (std::size_t main = 0; main < 3; ++main) {
@@ -74,6 +75,7 @@ public:
             runs_ = uploaded(runs, "the runs of rays");
             if (forward) add_forward(main, arguments_.accumulate);
             else if (variant_.rays == Rays::gather_in_cells) add_gather(main, accumulate);
+            else if (variant_.rays == Rays::gather_in_planes) add_gather_planes(main, accumulate);
             else add_gather_any(main, accumulate);
         }
         plan_->work = work();
@@ -95,7 +97,7 @@ private:
     }
     std::string kernel_options(std::size_t main, const Parameters& levels) const {
         auto text = options(levels);
-        if (!tables_.upright) text += " -DANY=1 -DMAIN=" + std::to_string(main);
+        if (!tables_.sorted()) text += " -DANY=1 -DMAIN=" + std::to_string(main);
         if (geometry_.dimensions == 2) text += " -DPLANAR=1";
         if (!on_cpu()) text += " -DGPU";
         return text;
@@ -269,6 +271,29 @@ private:
         }
     }
 
+    void add_gather_planes(std::size_t main, bool& accumulate) {
+        const auto seen = seen_from(geometry_, main);
+        const auto [na, nb, nc] = seen.count;
+        const auto& runs = tables_.runs[main];
+        const auto count = static_cast<std::int64_t>(runs.size());
+        const auto q = scratch_->buffer(tables_.lines.size() / 8 * 4, "rays' values by lines");
+        plan_->keep(q);
+        pass("joseph_rays", "", launch_3d({longest(runs), 8, count}, 32, 8));
+        projections();
+        plan_->arg(lines_).arg(runs_).arg(q);
+        ints({0, 0, 1, geometry_.columns, 1});  // the first run and line, rows, columns, rays of a line
+        plan_->arg(seen.cell);
+        add_main(
+            kernel_options(main, parameters_),
+            launch_3d({quotient_up(na, parameters_.at("PLANES")), quotient_up(nb, parameters_.at("ACROSS")), 1}, 1, 1));
+        plan_->arg(q).arg(lines_).arg(runs_);
+        volume();
+        ints({count, na, nb});
+        longs({seen.step[0], seen.step[1]});
+        plan_->arg(cl_int(accumulate));
+        accumulate = true;
+    }
+
     // Most lines of a block: those of VIEWS views, fewer where memory is short or indices would take more than 32 bits.
     // A block has at least one run.
     std::int64_t most_lines_of(std::int64_t pitch) const {
@@ -342,7 +367,9 @@ std::shared_ptr<JosephPlan> prepare_joseph(const std::shared_ptr<JosephScratch>&
     if (row.rays == Rays::none)
         throw ParameterError("variant", "\"" + variant + "\" does not go along rays",
                              "use one whose family is \"forward\" or \"adjoint\"");
-    return Planner(scratch, arguments, row, parameters).plan();
+    auto flat = arguments;
+    flat.geometry = flattened(arguments.geometry);
+    return Planner(scratch, flat, row, parameters).plan();
 }
 
 }  // namespace gpuopt

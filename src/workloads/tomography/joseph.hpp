@@ -10,10 +10,11 @@
 namespace gpuopt {
 
 // Of family "forward": through a padded copy of the volume with exact weights, or through images with the texture
-// unit's weights. Of family "adjoint": for scans whose rows are parallel to z, and for any scan.
+// unit's weights. Of family "adjoint": for scans whose rows are parallel to z, for scans in a plane, and for any scan.
 TomographyVariant tomography_joseph();
 TomographyVariant tomography_joseph_image();
 TomographyVariant tomography_joseph_gather();
+TomographyVariant tomography_joseph_planes();
 TomographyVariant tomography_joseph_gather_any();
 
 // Components of a direction that differ by less than this share count as equal; the first of them is then the main
@@ -31,15 +32,20 @@ struct JosephRun {
 //
 // Upright (rows parallel to z, and no ray steeper than it is wide): a line is B0 B1 C0 C1 E0 E1. On plane k of the main
 // axis the rays of its column lie at B0 + k B1 along the other axis, and at C0 + k C1 + j (E0 + k E1) in z, j the row.
-// Others: a line is a direction and a moment (place x direction) of a column's middle row, each as four numbers; what a
+// Planar (of two dimensions): the same with B0 and B1 alone.
+// Any: a line is a direction and a moment (place x direction) of a column's middle row, each as four numbers; what a
 // row adds to them is a step.
 struct JosephTables {
-    bool upright = false;
+    enum class Form { any, upright, planar } form = Form::any;
+    bool sorted() const { return form != Form::any; }
     std::array<std::vector<JosephRun>, 3> runs;  // by main axis
     std::vector<float> lines, steps;             // 8 numbers each
 };
-// `any` asks for the second form whatever the scan.
+// `any` asks for the last form whatever the scan.
 JosephTables joseph_tables(const TomographyGeometry& geometry, bool any = false);
+
+// The same scan in two dimensions, where volume and rays lie in one plane across z; else the scan itself.
+TomographyGeometry flattened(const TomographyGeometry& geometry);
 
 // Samples that rays take inside the volume: counted, of very many rays estimated from evenly spread ones.
 double joseph_samples(const TomographyGeometry& geometry, const JosephTables& tables);

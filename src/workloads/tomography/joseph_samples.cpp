@@ -32,7 +32,7 @@ std::size_t main_axis(const std::array<double, 3>& direction, bool planar) {
 bool places_of(const JosephTables& tables, const JosephRun& run, std::size_t line, double row, std::size_t main,
                bool planar, Place& b, Place& c) {
     const auto* const values = &tables.lines[8 * line];
-    if (tables.upright) {
+    if (tables.sorted()) {
         b = {values[0], values[1]};
         c = {values[2] + row * values[4], values[3] + row * values[5]};
         return true;

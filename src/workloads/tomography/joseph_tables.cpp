@@ -10,6 +10,7 @@ namespace {
 using Vector = std::array<double, 3>;
 
 constexpr double most_rows_of_a_voxel = 4096;  // beyond it rows coincide in fp32
+constexpr double in_plane = 1e-9;              // of a voxel or a direction: less is rounding
 
 // Of `count` cells, how many lie before the middle one, n / 2.
 double before_middle(std::int64_t count) {
@@ -60,7 +61,7 @@ public:
         return {step_, cross(from_, step_)};
     }
 
-    bool upright() const { return std::hypot(step_[0], step_[1]) <= 1e-10 * length(step_); }
+    bool upright() const { return std::hypot(step_[0], step_[1]) <= in_plane * length(step_); }
 
 private:
     Vector along(double columns) const {
@@ -102,23 +103,24 @@ std::size_t upright_main(const Ray& ray) {
     return std::abs(ray.direction[0]) >= (1 - joseph_equal) * std::abs(ray.direction[1]) ? 0 : 1;
 }
 
-class Upright {
+// Of scans whose rows are parallel to z, and of those in a plane.
+class Sorted {
 public:
-    explicit Upright(const TomographyGeometry& geometry) : geometry_(geometry) {
-        tables_.upright = true;
+    explicit Sorted(const TomographyGeometry& geometry) : geometry_(geometry), planar_(geometry.dimensions == 2) {
+        tables_.form = planar_ ? JosephTables::Form::planar : JosephTables::Form::upright;
         tables_.lines.reserve(static_cast<std::size_t>(8 * geometry.views * geometry.columns));
     }
 
     bool add(std::int64_t view) {
         const View rays(geometry_, view);
-        if (!rays.upright()) return false;
+        if (!planar_ && !rays.upright()) return false;
         const auto step = rays.step();
         std::vector<Ray> columns;
         for (std::int64_t column = 0; column < geometry_.columns; ++column) {
             columns.push_back(rays.of(column));
             const auto& ray = columns.back();
             const auto wide = std::max(std::abs(ray.direction[0]), std::abs(ray.direction[1]));
-            if (reach(geometry_, ray, step, 2)[1] >= (1 - 2 * joseph_equal) * wide) return false;
+            if (!planar_ && reach(geometry_, ray, step, 2)[1] >= (1 - 2 * joseph_equal) * wide) return false;
         }
         const auto same = [&](const Ray& a, const Ray& b) {
             const auto main = upright_main(a);
@@ -145,7 +147,7 @@ private:
             const auto& now = lines.back();
             const auto near = now[4] + ends[0] * now[5], far = now[4] + ends[1] * now[5];
             const auto least = std::min(std::abs(near), std::abs(far));
-            if (near * far <= 0 || 2 / least > most_rows_of_a_voxel) return false;
+            if (!planar_ && (near * far <= 0 || 2 / least > most_rows_of_a_voxel)) return false;
         }
         // Where the rays fan out to one side on both of the volume's faces, they do between.
         int rise = 0;
@@ -168,14 +170,16 @@ private:
         return true;
     }
 
-    static std::array<double, 6> line(const Ray& ray, const Ray& step, std::size_t main) {
+    std::array<double, 6> line(const Ray& ray, const Ray& step, std::size_t main) const {
         const auto other = 1 - main;
         const auto sign = main == 0 ? 1.0 : -1.0, along = ray.direction[main];
+        if (planar_) return {-sign * ray.moment[2] / along, ray.direction[other] / along};
         return {-sign * ray.moment[2] / along, ray.direction[other] / along,      sign * ray.moment[other] / along,
                 ray.direction[2] / along,      sign * step.moment[other] / along, step.direction[2] / along};
     }
 
     const TomographyGeometry& geometry_;
+    const bool planar_;
     JosephTables tables_;
 };
 
@@ -219,13 +223,29 @@ JosephTables any_tables(const TomographyGeometry& geometry) {
 }  // namespace
 
 JosephTables joseph_tables(const TomographyGeometry& geometry, bool any) {
-    if (geometry.dimensions == 3 && !any) {
-        Upright upright(geometry);
+    if (!any) {
+        Sorted sorted(geometry);
         bool all = true;
-        for (std::int64_t view = 0; all && view < geometry.views; ++view) all = upright.add(view);
-        if (all) return upright.take();
+        for (std::int64_t view = 0; all && view < geometry.views; ++view) all = sorted.add(view);
+        if (all) return sorted.take();
     }
     return any_tables(geometry);
+}
+
+TomographyGeometry flattened(const TomographyGeometry& geometry) {
+    if (geometry.dimensions == 2 || geometry.count[2] > 1 || geometry.rows > 1) return geometry;
+    const auto off = [&](double z) { return std::abs(z) > in_plane * geometry.voxel[2]; };
+    for (std::int64_t view = 0; view < geometry.views; ++view) {
+        const auto source = geometry.vector(view, 0), centre = geometry.vector(view, 1),
+                   column = geometry.vector(view, 2), row = geometry.vector(view, 3);
+        const auto along = std::hypot(row[0], row[1]), level = geometry.middle[2];
+        if (off(centre[2] - level) || off(column[2] * double(geometry.columns)) || along > in_plane * length(row) ||
+            (geometry.parallel ? std::abs(source[2]) > in_plane * length(source) : off(source[2] - level)))
+            return geometry;
+    }
+    auto flat = geometry;
+    flat.dimensions = 2;
+    return flat;
 }
 
 }  // namespace gpuopt

@@ -13,6 +13,10 @@ Rule upright_scan() {
                       "the detector's rows are not parallel to z, rays are steeper than they are "
                       "wide, or the scan has two dimensions; use joseph_gather_any");
 }
+Rule planar_scan() {
+    return constraint([](const Case& at) { return at.size("planar"); },
+                      "rays and volume do not lie in one plane, or rays cross in the volume; use joseph_gather_any");
+}
 Rule plane_fits() {
     return {.of_device = false, .unmet = [](const Case& at) {
                 const auto n = std::max({at.size("nx"), at.size("ny"), at.size("nz")}) + 36;
@@ -32,6 +36,11 @@ Launch columns_of_voxels(const Case& at) {
     return launch_3d({quotient_up(at.size("nz"), local_z * at.parameter("ALONG") - 1) * local_z, at.size("ny"),
                       quotient_up(at.size("nx"), at.parameter("ACROSS"))},
                      local_z, at.parameter("LOCAL_A"));
+}
+Launch groups_of_planes(const Case& at) {
+    return launch_3d(
+        {quotient_up(at.size("ny"), at.parameter("PLANES")), quotient_up(at.size("nx"), at.parameter("ACROSS")), 1}, 1,
+        1);
 }
 Launch voxels(const Case& at) {
     return launch_3d({at.size("nx"), at.size("ny"), at.size("nz")}, at.parameter("LOCAL_X"), at.parameter("LOCAL_Y"));
@@ -93,6 +102,26 @@ TomographyVariant tomography_joseph_gather() {
         },
         {
             .rays = Rays::gather_in_cells,
+        }};
+}
+
+TomographyVariant tomography_joseph_planes() {
+    return {
+        {
+            .name = "joseph_planes",
+            .summary = "for CPUs, of scans in a plane: planes across the rays take a view's rays one after the other",
+            .parameters = {{"PLANES", {4, 8, 16}, 16, "planes a work-item, in explicit vectors"},
+                           {"ACROSS", {64, 128, 256, 512, 1024}, 256, "voxels of a plane a work-item"}},
+            .launch = groups_of_planes,
+            .rules = {for_cpus(), needs_local_bytes([](const Case& at) {
+                          return 8 * at.parameter("PLANES") * (at.parameter("ACROSS") + 3);
+                      }),
+                      planar_scan()},
+            .input_properties = {"planar"},
+            .family = "adjoint",
+        },
+        {
+            .rays = Rays::gather_in_planes,
         }};
 }
 

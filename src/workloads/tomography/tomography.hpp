@@ -9,8 +9,9 @@
 namespace gpuopt {
 
 // Case sizes: "nx", "ny", "nz" of the volume, "views", "rows", "columns" of the projections; 1 or 0 for "curved",
-// "upright" (rows parallel to z), "equiangular" (an upright arc about a source that circles z) and "along_x" (a
-// launch's beams run nearer to x than to y). Families: "back_projection" and those of projectors.
+// "upright" (rows parallel to z), "planar" (rays and volume in one plane), "equiangular" (an upright arc about a source
+// that circles z) and "along_x" (a launch's beams run nearer to x than to y). Families: "back_projection" and those of
+// projectors.
 struct TomographyDetails {
     // What a back projector reads: the projections themselves, or copies in images, as an arc, copies with zeros around
     // them, such copies transposed, or layers of images.
@@ -18,10 +19,19 @@ struct TomographyDetails {
     std::function<Work(const Case&)> work{};  // of a whole back projection, "dram" aside
     int stream = 1;                           // elements of the views' streams that a kernel for an arc reads at once
     // How a projector goes along rays: forward through a padded copy of the volume or through layers of an image;
-    // adjoint by gathering in cells, for scans whose rows are parallel to z, or in voxels, for any scan.
-    enum class Rays { none, through_copy, through_images, gather_in_cells, gather_in_voxels } rays = Rays::none;
+    // adjoint by gathering in cells, for scans whose rows are parallel to z, in planes, for scans in a plane, or in
+    // voxels, for any scan.
+    enum class Rays {
+        none,
+        through_copy,
+        through_images,
+        gather_in_cells,
+        gather_in_planes,
+        gather_in_voxels
+    } rays = Rays::none;
 };
 struct TomographyVariant : Variant, TomographyDetails {};
+Rule for_cpus();
 
 // A scan and the volume it looks at; mm, fp64.
 struct TomographyGeometry {

@@ -85,12 +85,6 @@ Work pairs(const Case& at) {
     return work;
 }
 
-Rule for_cpus() {
-    return {.of_device = true, .unmet = [](const Case& at) {
-                return at.device.type == DeviceType::cpu ? std::string()
-                                                         : "its work-items do what work-groups do on " + at.device.name;
-            }};
-}
 Rule upright() {
     return constraint([](const Case& at) { return at.size("upright"); },
                       "its columns need detectors whose rows are parallel to z");
@@ -224,12 +218,20 @@ const std::vector<TomographyVariant>& table() {
         tomography_joseph(),
         tomography_joseph_image(),
         tomography_joseph_gather(),
+        tomography_joseph_planes(),
         tomography_joseph_gather_any(),
     };
     return rows;
 }
 
 }  // namespace
+
+Rule for_cpus() {
+    return {.of_device = true, .unmet = [](const Case& at) {
+                return at.device.type == DeviceType::cpu ? std::string()
+                                                         : "its work-items do what work-groups do on " + at.device.name;
+            }};
+}
 
 const Workload& tomography_workload() {
     static const auto workload = workload_of("tomography", {DType::f32}, table());

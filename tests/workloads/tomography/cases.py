@@ -175,7 +175,7 @@ ROOM = Room(
         "sizes": Run(
             [(STANDARD[variant], [f"{scan} adjoint"]) for variant, scan in meetings(SCANS, sorted(BACK))]
             + [(STANDARD[variant], ["rays cone"]) for variant in ("joseph", "joseph_image", "joseph_gather")]
-            + [(STANDARD["joseph_gather_any"], ["rays steep"])],
+            + [(STANDARD["joseph_gather_any"], ["rays steep"]), (STANDARD["joseph_planes"], ["rays slice"])],
             thin=2,
         ),
         "weights": Run(
@@ -188,6 +188,7 @@ ROOM = Room(
         # Half of the levels, and few on other devices: PoCL builds some of them in half a minute.
         "gathers": Run(on("rays tall", named("joseph_gather", LEVELS)[1::2]), thin=6),
         "mixed": Run([(configuration, [f"rays {scan}"]) for configuration, scan in GATHERS], thin=6),
+        "planes": Run(on("rays plane", named("joseph_planes", LEVELS))),
         "any": Run(on("rays low", named("joseph_gather_any", LEVELS)[::2]), thin=3),
         "leaning": Run(
             [
