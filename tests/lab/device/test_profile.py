@@ -109,6 +109,13 @@ def test_nothing_good_is_no_profile() -> None:
         ceilings.of_rows([row for row in rows() if row["status"] != "ok"])
 
 
+def test_points_that_none_can_believe_give_no_ceilings() -> None:
+    """As on a machine that was busy all the while; what asks for a rate then gets None."""
+    doubtful = [row | {"flags": [*row["flags"], "suspicious"]} for row in rows() if row["family"] != "cached"]
+    assert ceilings.of_rows(doubtful).ceilings == {}
+    assert ceilings.of_rows(doubtful).rate("float32") is None
+
+
 def test_a_profile_survives_its_file(made: Profile, tmp_path: Path) -> None:
     path = profile.save(made, tmp_path / "deep" / "profile.json")
     back = profile.load(path)
