@@ -51,8 +51,10 @@ class DiaMatrix:
         where ``data[k, i] = A[i, i + offsets[k]]``.
     stored
         None multiplies by the values as given. ``"float16"`` allows products to read values rounded to 16 bits, which
-        halves the traffic. Values are first scaled by a power of two that brings the largest just below 2^15. The
-        relative error of a value is then at most 2^-11, down to values of 2^-29 of the largest; sums stay in ``dtype``.
+        halves the traffic. Values are first scaled by a power of two that brings the largest just below 2^15. A value
+        is then off by at most 2^-11 of it, or 2^-39 of the largest, whichever is more: 16 bits have fewer digits for
+        values below 2^-28 of the largest. The largest must be above 2^-106 (float32) or 2^-986 (float64) for that. Sums
+        stay in ``dtype``.
 
     Values are copied: later changes of the given arrays have no effect. Raises ArrayError, ParameterError,
     UnsupportedError (complex values), DeviceMemoryError, NoDeviceError.

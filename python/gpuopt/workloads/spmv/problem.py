@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from itertools import product
-from math import prod
+from math import frexp, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,6 @@ from gpuopt.workloads.spmv.peers import peers
 
 if TYPE_CHECKING:
     from scipy.sparse import dia_array
-
-    from gpuopt.workloads.spmv.matrix import DiaMatrix
 
 _STENCILS = {3: 1, 5: 2, 7: 3, 9: 2, 27: 3}  # points: dimensions
 # Beside each problem, grids whose rows leave 7 of 64, and 48 x 48; a group of rows inside, and none; few diagonals,
@@ -329,14 +327,14 @@ class _Tolerance:
 
     @functools.cached_property
     def _rounded(self) -> np.ndarray:
-        """Of fp32 sums of values that were scaled so that the largest is just below 2^15, and rounded to fp16;
-        subnormal fp16 numbers are taken into account."""
+        """Of values that were scaled so that the largest is just below 2^15, as far as powers of two go, and rounded to
+        fp16: by half a unit in the last of 11 bits, or of the smallest subnormal number, 2^-24."""
         data, offsets, shape = self._matrix.data, self._matrix.offsets, self._matrix.shape
-        magnitudes = oracle.dia_abs_sum(data, offsets, shape, self._x)
         columns = oracle.dia_abs_sum(np.broadcast_to(np.float32(1), data.shape), offsets, shape, self._x)
         largest = max((float(np.abs(diagonal).max(initial=0)) for diagonal in data), default=0.0)
-        rounding = 2.0**-11 * magnitudes + 2.0**-25 * largest * columns
-        return oracle.tolerance(magnitudes, len(offsets), "float32") + rounding
+        power = min(15 - frexp(largest)[1], 120 if data.dtype == np.float32 else 1000)
+        rounding = 2.0**-11 * oracle.dia_abs_sum(data, offsets, shape, self._x) + np.ldexp(columns, -25 - power)
+        return self._standard + rounding
 
 
 def _needs(extents: tuple[int, ...], diags: int, dtype: np.dtype[Any]) -> memory.Needs:
