@@ -59,6 +59,11 @@ ARRAYS: dict[str, tuple[dict[str, Any], str]] = {
         {"normals": None, "projection": 1.0},
         "surface: it has no normals, which a projection",
     ),
+    "projection-inside-without-depth": ({"projection": -1.0}, "molecule: it has no depth, which potentials inside"),
+    "height-inside-without-depth": (
+        {"height": np.full(70, -1e-3, np.float32)},
+        "molecule: it has no depth, which potentials inside",
+    ),
     "size-missing": ({"electrostatic_size": None}, "radius: no atom has one"),
 }
 

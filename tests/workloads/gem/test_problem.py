@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import UnsupportedError, lab, problems
+from gpuopt import Configuration, UnsupportedError, lab, problems
+from gpuopt.configuration import complete
+from gpuopt.lab.timing.verification import verify_awkward
+from gpuopt.molecule import with_depth
 from gpuopt.workloads.gem import native
 from gpuopt.workloads.gem.optimizations import OPTIMIZATIONS, together
 from gpuopt.workloads.gem.peers import peers
@@ -84,10 +87,45 @@ def test_subjects_of_a_study(any_device: gpuopt.Device) -> None:
     assert set(WORKLOAD.designs) == {"factorial", "staged"}
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_running_sums_are_allowed_what_they_lose(any_device: gpuopt.Device, dtype: str) -> None:
+    """A thousand terms of one sign, one after the other, lose more than 1e-6 in float32, however exact each is."""
+    if dtype == "float64" and not any_device.fp64:
+        pytest.skip(f"{any_device.name} has no fp64")
+    problem = problems.gem(*problems.globule(60, dtype=dtype))
+    for configuration in (
+        Configuration("pairs", SPECIALIZED=1, FORM=1, RSQRT=0),
+        Configuration("pairs", SPECIALIZED=1, FORM=1, RSQRT=3),
+        Configuration("tiled", RSQRT=0, UNROLL=1, VERTICES=1, PARTS=1, BLOCKED=0),
+        Configuration("tiled", RSQRT=0, UNROLL=1, VERTICES=1, PARTS=1, TILE=1024),
+    ):
+        assert verify_awkward(problem, complete("gem", configuration), any_device) == []
+
+
+def test_what_is_allowed_grows_with_the_additions_in_a_row() -> None:
+    problem = problems.gem(*problems.globule(3000))
+
+    def allowed(configuration: Configuration) -> float:
+        return float((problem.tolerance_for(configuration) / problem.tolerance).max())
+
+    assert allowed(Configuration("tiled", TILE=64)) == pytest.approx(1)
+    assert allowed(Configuration("tiled", TILE=256)) < allowed(Configuration("wide")) < 2.5
+    running = allowed(Configuration("tiled", BLOCKED=0))
+    assert running == allowed(Configuration("pairs", SPECIALIZED=1, FORM=1)) == pytest.approx(4.9, rel=0.01)
+    assert allowed(Configuration("pairs")) == pytest.approx(running + 3)
+
+
+def test_problems_inside_have_depths() -> None:
+    molecule, surface = problems.globule(60)
+    made = problems.gem(molecule, surface, projection=-1.0).inputs["molecule"]
+    assert molecule.depth is None
+    np.testing.assert_array_equal(made.depth, with_depth(molecule, surface).depth)
+
+
 def test_only_exact_distances_become_a_default() -> None:
     problem = problems.gem(*problems.globule(50))
-    assert problem.tunable(gpuopt.Configuration("tiled", DISTANCE=0))
-    assert not problem.tunable(gpuopt.Configuration("tiled", DISTANCE=2))
+    assert problem.tunable(Configuration("tiled", DISTANCE=0))
+    assert not problem.tunable(Configuration("tiled", DISTANCE=2))
 
 
 @pytest.mark.skipif(native.compiler() is None, reason="no C++ compiler")

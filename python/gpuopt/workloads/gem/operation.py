@@ -46,7 +46,8 @@ def gem(  # long: half of it is what users read of its arguments
     ----------
     molecule
         A :class:`Molecule`, or a tuple of xyz (N, 3) in A, charge (N,) in e and radius (N,) in A; float32 or float64.
-        Radii are needed unless ``electrostatic_size`` is given.
+        Radii are needed unless ``electrostatic_size`` is given. Points inside the molecule need the atoms' depths
+        (:func:`gpuopt.molecule.with_depth`), but for the potential "coulomb".
     surface
         A :class:`Surface`, points (M, 3) in A, or a tuple of points and outward normals (M, 3), of the molecule's
         dtype. Salt and a projection need the normal of each point. Points with a ``height`` (such as those of a grid)

@@ -12,7 +12,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, Prepared
 from gpuopt.configuration import Configuration
-from gpuopt.molecule import Molecule, Surface, centre, needed_normals
+from gpuopt.molecule import Molecule, Surface, needed_normals
 from gpuopt.workloads.gem.solvation import ALPHA, Model
 
 _EXPANDED_ERROR = 1e-2  # largest error of expanded squares, as a part of the smallest squared distance
@@ -42,8 +42,8 @@ class Scene:
     @classmethod
     def of(cls, molecule: Molecule, surface: Surface, model: Model, projection: float = 0.0) -> Scene:
         """Return the scene of the points ``projection`` A above the surface, along its normals. Raises ArrayError for
-        different dtypes and for normals that are missing or not known, ParameterError for a projection that is not a
-        number, and for one where the points have heights of their own."""
+        different dtypes, for normals that are missing or not known, and for points inside a molecule without depths;
+        ParameterError for a projection that is not a number, and for one where the points have heights of their own."""
         if not _is_number(projection):
             raise ParameterError(f"projection: {projection!r} is not a length; give one in A, along the normal")
         if surface.dtype != molecule.dtype:
@@ -66,7 +66,7 @@ class Scene:
             shift = lengths[:, np.newaxis] * normals
         r = np.maximum(model.size + heights, 0.0)
         inner = None
-        if model.phi_type != "coulomb" and (r.min() < model.size or (model.compat and r.min() <= model.size)):
+        if model.phi_type != "coulomb" and r.min() < model.size:
             inner = _inner(molecule, model.size)
         return cls(molecule.xyz, molecule.charge, inner, points, shift, r, model)
 
@@ -182,12 +182,13 @@ class Scene:
 
 
 def _inner(molecule: Molecule, size: float) -> np.ndarray:
-    """Distances (N,) of the atoms from the centre, limited to the radius of the model's sphere."""
-    if molecule.depth is not None:
-        inner = size - molecule.depth.astype(np.float64)
-    else:
-        inner = np.linalg.norm(molecule.xyz.astype(np.float64) - centre(molecule), axis=1)
-    return np.clip(inner, 0.0, size).astype(molecule.dtype)
+    """Distances (N,) of the atoms from the centre of the model's sphere, from their depths below its surface."""
+    if molecule.depth is None:
+        raise ArrayError(
+            "molecule: it has no depth, which potentials inside it need; use gpuopt.molecule.with_depth(molecule, "
+            "surface)"
+        )
+    return np.clip(size - molecule.depth.astype(np.float64), 0.0, size).astype(molecule.dtype)
 
 
 def _is_number(given: object) -> bool:
