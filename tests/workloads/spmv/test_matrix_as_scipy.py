@@ -178,7 +178,6 @@ WRONG: list[tuple[Callable[[gpuopt.DiaMatrix], Any], type[Exception], str]] = [
         r"^factor: it is an array of shape \(5,\), no number.*M @ x",
     ),
     (lambda M: np.ones(5, np.float32) * M, ParameterError, "^factor: it is an array"),
-    (lambda M: M * M, ParameterError, "^factor: it is DiaMatrix"),
     (lambda M: M * 1j, UnsupportedError, "^factor: it is complex"),
     (lambda M: np.complex64(1) * M, UnsupportedError, "^factor: it is complex"),
     (lambda M: M * 10**400, ParameterError, "^factor: it is too large"),

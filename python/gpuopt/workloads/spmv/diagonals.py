@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import ParameterError, UnsupportedError
+from gpuopt._core import ArrayError, ParameterError, UnsupportedError
 from gpuopt.checked import ParameterTypeError, unmasked
 
 
@@ -37,9 +37,16 @@ class Diagonals:
             made[k, self.columns(k)] = change(self.data[k, self.columns(k)])
         return made
 
-    def dense(self) -> np.ndarray:
-        """The matrix with all its zeros."""
-        made = np.zeros(self.shape, self.data.dtype)
+    def dense(self, order: str | None, out: np.ndarray | None) -> np.ndarray:
+        """The matrix with all its zeros, a new array in ``order`` or ``out``. Raises ParameterError, ArrayError."""
+        if order not in (None, "C", "F") or (order and out is not None):
+            raise ParameterError(f"order: {order!r} is not offered; use 'C' or 'F', and leave it out beside out")
+        if out is not None and (out.shape != self.shape or out.dtype != self.data.dtype):
+            raise ArrayError(
+                f"out: its shape is {out.shape}, its dtype {out.dtype}; give {self.shape}, {self.data.dtype}"
+            )
+        made = np.zeros(self.shape, self.data.dtype, "F" if order == "F" else "C") if out is None else out
+        made[...] = 0
         for k, offset in enumerate(self.offsets):
             places = np.arange(self.data.shape[1])[self.columns(k)]
             made[places - offset, places] = self.data[k, places]

@@ -17,9 +17,10 @@ from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.spmv.diagonals import Diagonals, entries, extent_of, knows_products, over, times
+from gpuopt.workloads.spmv.through_scipy import ThroughScipy, is_sparse
 
 if TYPE_CHECKING:
-    from scipy.sparse.linalg import LinearOperator
+    from scipy.sparse import dia_array
 
 KEPT_PRODUCTS = 2
 Made = TypeVar("Made")
@@ -30,11 +31,17 @@ def _is_scipy_dia(matrix: object) -> bool:
 
 
 @checked
-class DiaMatrix:
+class DiaMatrix(ThroughScipy):
     """A sparse matrix stored by diagonals (DIA) in device memory; ``M @ x`` and ``x @ M`` multiply on the device.
 
     ``2 * M``, ``M / 2`` and ``-M`` are new matrices, ``M.toarray()`` and ``M.diagonal(k)`` NumPy arrays, of the values
     and dtypes that SciPy's ``dia_array`` gives. All of these copy the values to the host, where NumPy computes.
+
+    With SciPy there is more under its names, computed by SciPy on the host: sums, differences, products, quotients and
+    ``multiply``, ``maximum``, ``minimum`` with matrices; ``power``, ``abs``, ``round``, ``astype``; ``sum``, ``mean``,
+    ``max``, ``min``, ``nanmax``, ``nanmin``, ``trace``, ``count_nonzero``, ``nonzero``; ``M[i, j]`` and slices;
+    ``to_scipy``, ``tocsr``, ``tocsc``, ``tocoo``, ``tobsr``, ``asformat``. Results are DiaMatrix where SciPy has a
+    ``dia_array`` of float32 or float64, otherwise SciPy's own. SciPy's solvers take a DiaMatrix. It never changes.
 
     Parameters
     ----------
@@ -268,14 +275,28 @@ class DiaMatrix:
             raise ParameterError(f"axes: {axes} are not (1, 0), the only axes of a transpose; leave them out")
         return self.T
 
-    def toarray(self) -> np.ndarray:
-        """Return the matrix as a NumPy array (rows, columns), zeros included."""
-        return self._diagonals().dense()
+    def toarray(self, order: str | None = None, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the matrix as a NumPy array (rows, columns), zeros included: in ``order`` "C" (None too) or "F", or in
+        ``out``, an array of its shape."""
+        return self._diagonals().dense(order, out)
+
+    todense = toarray
 
     def diagonal(self, k: int = 0) -> np.ndarray:
         """Return the diagonal of column minus row ``k`` as a NumPy array: zeros where it is not stored, and of length 0
         where it does not touch the matrix."""
         return self._diagonals().diagonal(k)
+
+    def to_scipy(self) -> dia_array:
+        """Return a copy as SciPy's ``dia_array``, with zeros where narrower data were given. Needs SciPy."""
+        from scipy.sparse import dia_array
+
+        return dia_array((self._handle.download(), self.offsets), shape=self.shape)
+
+    def from_scipy(self, made: dia_array) -> DiaMatrix:
+        """Return a ``dia_array`` of float32 or float64 as a matrix on the same device, stored alike."""
+        data = np.ascontiguousarray(made.data)
+        return DiaMatrix((data, made.offsets), made.shape, device=self.device, stored=self._stored)
 
     def _diagonals(self) -> Diagonals:
         """The values, copied to the host."""
@@ -287,15 +308,21 @@ class DiaMatrix:
         handle = _core.DiaMatrix(data, self.offsets, self.shape, self.device)
         return DiaMatrix._wrap(handle, self._stored, self._extent)
 
-    def __mul__(self, factor: Any) -> DiaMatrix:
+    def __mul__(self, factor: Any) -> Any:
+        if is_sparse(factor):
+            return self.multiply(factor)
         if knows_products(factor, "__rmul__"):
             return NotImplemented
         return self._changed(times("factor", factor))
 
-    def __rmul__(self, factor: Any) -> DiaMatrix:
+    def __rmul__(self, factor: Any) -> Any:
+        if is_sparse(factor):
+            return self.multiply(factor)
         return self._changed(times("factor", factor))
 
-    def __truediv__(self, divisor: Any) -> DiaMatrix:
+    def __truediv__(self, divisor: Any) -> Any:
+        if is_sparse(divisor):
+            return self._quotient(divisor)
         return self._changed(over("divisor", divisor))
 
     def __neg__(self) -> DiaMatrix:
@@ -305,7 +332,11 @@ class DiaMatrix:
     def __matmul__(self, x: np.ndarray) -> np.ndarray: ...
     @overload
     def __matmul__(self, x: DeviceArray) -> DeviceArray: ...
+    @overload
+    def __matmul__(self, x: Any) -> Any: ...
     def __matmul__(self, x: Any) -> Any:
+        if is_sparse(x):
+            return self._product(x)
         if knows_products(x, "__rmatmul__"):
             return NotImplemented
         return self.product(x)
@@ -314,7 +345,11 @@ class DiaMatrix:
     def __rmatmul__(self, x: np.ndarray) -> np.ndarray: ...
     @overload
     def __rmatmul__(self, x: DeviceArray) -> DeviceArray: ...
+    @overload
+    def __rmatmul__(self, x: Any) -> Any: ...
     def __rmatmul__(self, x: Any) -> Any:
+        if is_sparse(x):
+            return self._product_from_the_left(x)
         shape: Any = getattr(x, "shape", ())
         if len(shape) not in (1, 2):
             return self.T.product(x)
@@ -325,31 +360,6 @@ class DiaMatrix:
         if not isinstance(x, np.ndarray):
             raise UnsupportedError("x: a DeviceArray of two axes is not transposed; use M.T @ x with x (rows, k)")
         return self.T.product(np.ascontiguousarray(x.T)).T  # a copy of x, unless it lies as its transpose does
-
-    def linear_operator(self) -> LinearOperator:
-        """Return a SciPy LinearOperator whose products (with vectors, matrices, and of the adjoint) run on the device.
-        Needs SciPy."""
-        from scipy.sparse.linalg import LinearOperator
-
-        transposed = self.T
-
-        def product(matrix: DiaMatrix) -> Any:
-            def apply(x: np.ndarray) -> np.ndarray:
-                if np.iscomplexobj(x):
-                    return apply(x.real) + 1j * apply(x.imag)
-                result: np.ndarray = matrix @ np.ascontiguousarray(x, dtype=matrix.dtype)
-                return result
-
-            return apply
-
-        return LinearOperator(
-            self.shape,
-            matvec=product(self),
-            matmat=product(self),
-            rmatvec=product(transposed),
-            rmatmat=product(transposed),
-            dtype=self.dtype,
-        )
 
     def __repr__(self) -> str:
         rows, columns = self.shape

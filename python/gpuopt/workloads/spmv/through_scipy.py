@@ -1,0 +1,240 @@
+"""What SciPy computes of a DiaMatrix in the host's memory, under the names of ``scipy.sparse.dia_array``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuopt._core import Error, ParameterError, UnsupportedError
+from gpuopt.checked import HostMemoryError, ParameterTypeError, checked, unmasked
+
+if TYPE_CHECKING:
+    from scipy.sparse import bsr_array, coo_array, csc_array, csr_array, dia_array
+    from scipy.sparse.linalg import LinearOperator
+
+    from gpuopt.workloads.spmv.matrix import DiaMatrix
+
+
+def is_sparse(given: object) -> bool:
+    """Whether ``given`` is a DiaMatrix, or one of SciPy's sparse arrays and matrices."""
+    return isinstance(given, ThroughScipy) or (hasattr(given, "format") and hasattr(given, "tocsr"))
+
+
+def on_host(given: Any) -> Any:
+    """``given``, as a ``dia_array`` where it is a DiaMatrix."""
+    return given.to_scipy() if isinstance(given, ThroughScipy) else unmasked("other", given)
+
+
+class ParameterIndexError(ParameterError, IndexError):
+    """An index lies outside the matrix."""
+
+
+def _product(matrix: DiaMatrix, x: Any) -> np.ndarray:
+    """The product with x in any real or complex dtype: solvers' vectors are those of their right-hand sides."""
+    if np.iscomplexobj(x):
+        return _product(matrix, x.real) + 1j * _product(matrix, x.imag)
+    made: np.ndarray = matrix @ np.ascontiguousarray(x, dtype=matrix.dtype)
+    return made
+
+
+@checked
+class ThroughScipy:
+    """Methods under SciPy's names that need SciPy. Products with vectors run on the device; the others copy the values
+    to the host, where SciPy computes.
+
+    What SciPy makes as a ``dia_array`` of float32 or float64 becomes a DiaMatrix on the same device; anything else is
+    returned as it is.
+    """
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> tuple[int, int]: ...
+        @property
+        def dtype(self) -> np.dtype[Any]: ...
+        @property
+        def T(self) -> DiaMatrix: ...
+        def __mul__(self, factor: Any) -> Any: ...
+        def __matmul__(self, x: Any) -> Any: ...
+        def to_scipy(self) -> dia_array: ...
+        def from_scipy(self, made: dia_array) -> DiaMatrix: ...
+
+    def _by_scipy(self, name: str, compute: Callable[[dia_array], Any]) -> Any:
+        host = self.to_scipy()
+        try:
+            made = compute(host)
+        except (Error, ImportError, Warning):  # a warning, where the caller has made errors of them
+            raise
+        except MemoryError as error:
+            raise HostMemoryError(f"{name}: the host's memory does not hold it ({error})") from error
+        except NotImplementedError as error:
+            raise UnsupportedError(f"{name}: SciPy does not offer it ({error}); try tocsr() or toarray()") from error
+        except IndexError as error:
+            raise ParameterIndexError(f"{name}: {error}; the matrix is of shape {host.shape}") from error
+        except TypeError as error:
+            raise ParameterTypeError(f"{name}: SciPy does not take this ({error}); give what dia_array does") from error
+        except Exception as error:  # objects of other packages may raise anything
+            raise ParameterError(f"{name}: SciPy does not take this ({error}); give what dia_array does") from error
+        if made is host:
+            return self
+        if getattr(made, "format", None) == "dia" and made.dtype in (np.float32, np.float64):
+            return self.from_scipy(made)
+        return made
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        """Return ``M @ x`` for x (columns,) or (columns, k), converted to the matrix's dtype; complex x in two parts.
+        With it SciPy's solvers take a DiaMatrix, as in ``scipy.sparse.linalg.cg(M, b)``."""
+        return _product(self, x)  # type: ignore[arg-type]
+
+    def rmatvec(self, x: np.ndarray) -> np.ndarray:
+        """Return ``M.T @ x``, as :meth:`matvec` does."""
+        return _product(self.T, x)
+
+    def linear_operator(self) -> LinearOperator:
+        """Return a SciPy LinearOperator whose products (with vectors, matrices, and of the adjoint) run on the
+        device."""
+        from scipy.sparse.linalg import LinearOperator
+
+        return LinearOperator(
+            self.shape,
+            matvec=self.matvec,
+            matmat=self.matvec,
+            rmatvec=self.rmatvec,
+            rmatmat=self.rmatvec,
+            dtype=self.dtype,
+        )
+
+    def tocsr(self) -> csr_array:
+        """Return SciPy's ``csr_array``: rows one after the other."""
+        return self.asformat("csr")
+
+    def tocsc(self) -> csc_array:
+        """Return SciPy's ``csc_array``: columns one after the other."""
+        return self.asformat("csc")
+
+    def tocoo(self) -> coo_array:
+        """Return SciPy's ``coo_array``: entries with their places."""
+        return self.asformat("coo")
+
+    def tobsr(self, blocksize: Any = None) -> bsr_array:
+        """Return SciPy's ``bsr_array``: dense blocks of ``blocksize`` (rows, columns)."""
+        return self._by_scipy("blocksize", lambda A: A.tobsr(blocksize))
+
+    def asformat(self, format: str | None) -> Any:
+        """Return SciPy's sparse array of a format: "csr", "csc", "coo", "bsr", "lil" or "dok"; "dia" and None mean the
+        matrix itself."""
+        return self if format in (None, "dia") else self._by_scipy("format", lambda A: A.asformat(format))
+
+    def copy(self) -> Any:
+        """Return the matrix itself: it never changes."""
+        return self
+
+    def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
+        """Return the matrix in ``dtype``; SciPy's ``dia_array`` for another than float32 and float64. ``copy`` is
+        SciPy's, and means nothing for what never changes."""
+        return self._by_scipy("dtype", lambda A: A.astype(dtype, casting=casting))
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """Return the sum of all entries, of each column (``axis`` 0) or of each row (1)."""
+        return self._by_scipy("axis", lambda A: A.sum(axis, dtype=dtype, out=out))
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """Return the mean of all elements, zeros included, of each column (``axis`` 0) or of each row (1)."""
+        return self._by_scipy("axis", lambda A: A.mean(axis, dtype=dtype, out=out))
+
+    def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """Return the largest element, with ``explicit`` the largest entry: of all, of each column (``axis``
+        0) or of each row (1)."""
+        return self._extreme("max", axis, out, explicit)
+
+    def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """Return the smallest element, with ``explicit`` the smallest entry: of all, of each column (``axis``
+        0) or of each row (1)."""
+        return self._extreme("min", axis, out, explicit)
+
+    def nanmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """Return the largest element but NaN, with ``explicit`` the largest entry: of all, of each column (``axis``
+        0) or of each row (1)."""
+        return self._extreme("nanmax", axis, out, explicit)
+
+    def nanmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
+        """Return the smallest element but NaN, with ``explicit`` the smallest entry: of all, of each column (``axis``
+        0) or of each row (1)."""
+        return self._extreme("nanmin", axis, out, explicit)
+
+    def _extreme(self, name: str, axis: Any, out: Any, explicit: bool) -> Any:
+        more = {"explicit": True} if explicit else {}  # SciPy 1.15 and later
+        return self._by_scipy("axis", lambda A: getattr(A.tocsr(), name)(axis, out, **more))
+
+    def trace(self, offset: int = 0) -> Any:
+        """Return the sum of the diagonal of column minus row ``offset``."""
+        return self._by_scipy("offset", lambda A: A.trace(offset))
+
+    def count_nonzero(self, axis: Any = None) -> Any:
+        """Return the number of entries that are not zero."""
+        return self._by_scipy("axis", lambda A: A.count_nonzero(axis))
+
+    def nonzero(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows and the columns of the entries that are not zero."""
+        return self._by_scipy("M", lambda A: A.nonzero())
+
+    def dot(self, other: Any) -> Any:
+        """Return ``M @ other``, for a number ``M * other``."""
+        return self * other if np.isscalar(other) else self @ other
+
+    def multiply(self, other: Any) -> Any:
+        """Return the product element by element with a matrix, an array or a number."""
+        return self._by_scipy("other", lambda A: A.multiply(on_host(other)))
+
+    def maximum(self, other: Any) -> Any:
+        """Return the larger of each two elements."""
+        return self._by_scipy("other", lambda A: A.maximum(on_host(other)))
+
+    def minimum(self, other: Any) -> Any:
+        """Return the smaller of each two elements."""
+        return self._by_scipy("other", lambda A: A.minimum(on_host(other)))
+
+    def power(self, n: Any, dtype: Any = None) -> Any:
+        """Return each entry to the power ``n``, as ``M ** n`` does."""
+        return self._by_scipy("n", lambda A: A.power(n, dtype=dtype))
+
+    __iter__ = None  # each row would be a copy of the matrix
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._by_scipy("index", lambda A: A.tocsr()[index])
+
+    def _quotient(self, other: Any) -> Any:
+        return self._by_scipy("divisor", lambda A: A / on_host(other))
+
+    def _product(self, other: Any) -> Any:
+        return self._by_scipy("x", lambda A: A @ on_host(other))
+
+    def _product_from_the_left(self, other: Any) -> Any:
+        return self._by_scipy("x", lambda A: on_host(other) @ A)
+
+    def __add__(self, other: Any) -> Any:
+        return self._by_scipy("other", lambda A: A + on_host(other))
+
+    def __radd__(self, other: Any) -> Any:
+        return self._by_scipy("other", lambda A: on_host(other) + A)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._by_scipy("other", lambda A: A - on_host(other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._by_scipy("other", lambda A: on_host(other) - A)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_scipy("M", bool))
+
+    def __abs__(self) -> Any:
+        return self._by_scipy("M", abs)
+
+    def __round__(self, ndigits: int = 0) -> Any:
+        return self._by_scipy("ndigits", lambda A: round(A, ndigits))
+
+    def __pow__(self, n: Any) -> Any:
+        return self._by_scipy("n", lambda A: A**n)

@@ -1,0 +1,163 @@
+"""What SciPy computes of a DiaMatrix: whose results are matrices of the same device, and how refusals are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+from scipy.sparse import linalg
+
+import gpuopt
+from gpuopt import ArrayError, DiaMatrix, ParameterError, UnsupportedError
+
+
+def both(device: gpuopt.Device, shape: tuple[int, int] = (9, 7), length: int = 7, **options: Any) -> Any:
+    """A matrix of which a diagonal lies outside, and SciPy's."""
+    data = np.random.default_rng(3).uniform(-1, 1, (4, length)).astype(np.float32)
+    theirs = sparse.dia_array((data, np.array([2, -3, 0, 40])), shape=shape)
+    return DiaMatrix(theirs, device=device, **options), theirs
+
+
+MATRICES: list[Callable[[Any], Any]] = [
+    lambda M: M + M,
+    lambda M: M - M.astype("float64").astype("float32"),
+    lambda M: M + 0,
+    lambda M: sum([M, M, M]),
+    lambda M: M.multiply(M),
+    lambda M: M * M,
+    lambda M: M @ M.T,
+    lambda M: abs(M),
+    lambda M: round(M, 2),
+    lambda M: M**2,
+    lambda M: M.power(3),
+    lambda M: M.multiply(np.ones((9, 7), np.float32)),
+    lambda M: M.astype("float32"),
+]
+
+
+@pytest.mark.parametrize("length", [7, 4, 30])
+@pytest.mark.parametrize("which", range(len(MATRICES)))
+def test_diagonals_stay_on_the_device(any_device: gpuopt.Device, which: int, length: int) -> None:
+    ours, theirs = both(any_device, length=length, stored="float16")
+    theirs = sparse.dia_array(theirs.toarray())  # SciPy 1.17 transposes data longer than the matrix wrongly
+    made = MATRICES[which](ours)
+    assert isinstance(made, DiaMatrix)
+    assert (made.device, made.stored, made.dtype) == (any_device, "float16", np.float32)
+    np.testing.assert_allclose(made.toarray(), MATRICES[which](theirs).toarray(), rtol=1e-6, atol=1e-7)
+
+
+OTHERS: list[Callable[[Any], Any]] = [
+    lambda M: M.tocsr(),
+    lambda M: M.tocsc(),
+    lambda M: M.tocoo(),
+    lambda M: M.tobsr(),
+    lambda M: M.asformat("lil"),
+    lambda M: M.astype(complex),
+    lambda M: M + M.tocsr(),
+    lambda M: M.tocsr() - M,
+    lambda M: M.tocsr().T @ M,
+    lambda M: M.T @ M.tocsr(),
+    lambda M: M + np.ones((9, 7)),
+    lambda M: np.ones((9, 7)) - M,
+    lambda M: M / M,
+    lambda M: M.maximum(-M),
+    lambda M: M.sum(),
+    lambda M: M.sum(axis=1),
+    lambda M: M.mean(axis=0),
+    lambda M: M.trace(-3),
+    lambda M: M.count_nonzero(),
+    lambda M: M[2, 4],
+    lambda M: M[3:8, ::2],
+]
+
+
+@pytest.mark.parametrize("which", range(len(OTHERS)))
+@pytest.mark.filterwarnings("ignore:.*divide:RuntimeWarning")
+def test_all_else_is_scipys(any_device: gpuopt.Device, which: int) -> None:
+    ours, theirs = both(any_device)
+    made, wanted = OTHERS[which](ours), OTHERS[which](theirs.tocsr() if which >= len(OTHERS) - 2 else theirs)
+    assert type(made) is type(wanted)
+    dense = [found.toarray() if sparse.issparse(found) else found for found in (made, wanted)]
+    np.testing.assert_allclose(dense[0], dense[1], rtol=1e-5)
+
+
+def test_extremes(any_device: gpuopt.Device) -> None:
+    ours, theirs = both(any_device)
+    for name in ("max", "min", "nanmax", "nanmin"):
+        assert getattr(ours, name)() == getattr(theirs.tocsr(), name)()
+        rows = getattr(theirs.tocsr(), name)(axis=1).toarray()
+        np.testing.assert_array_equal(getattr(ours, name)(axis=1).toarray(), rows)
+
+
+def test_matrices_of_unlike_data_are_added(any_device: gpuopt.Device) -> None:
+    """SciPy 1.17 cannot, where data of one are narrower."""
+    (narrow, theirs), (wide, others) = (both(any_device, length=length) for length in (4, 30))
+    np.testing.assert_array_equal((narrow + wide).toarray(), theirs.toarray() + others.toarray())
+    np.testing.assert_array_equal((narrow - wide.T.T).toarray(), theirs.toarray() - others.toarray())
+
+
+def test_a_copy_is_the_matrix_itself(any_device: gpuopt.Device) -> None:
+    ours, theirs = both(any_device)
+    assert ours.copy() is ours.asformat("dia") is ours.asformat(None) is ours
+    host = ours.to_scipy()
+    host.data[:] = 7
+    np.testing.assert_array_equal(ours.toarray(), theirs.toarray())
+
+
+def test_dense_arrays_in_either_order_and_in_place(any_device: gpuopt.Device) -> None:
+    ours, theirs = both(any_device)
+    assert ours.toarray("F").flags.f_contiguous
+    out = np.full((9, 7), 5, np.float32)
+    assert ours.todense(out=out) is out
+    np.testing.assert_array_equal(out, theirs.toarray())
+
+
+def test_solvers_take_it_as_it_is(device: gpuopt.Device) -> None:
+    data = np.outer([-1, 4, -1], np.ones(50)).astype(np.float32)
+    ours = DiaMatrix((data, np.array([-1, 0, 1])), (50, 50), device=device)
+    b = np.arange(50.0)
+    for solve in (linalg.cg, linalg.gmres, linalg.bicgstab):
+        x, info = solve(ours, b, rtol=1e-5)
+        assert info == 0
+        np.testing.assert_allclose(ours.to_scipy() @ x, b, atol=1e-3)
+    np.testing.assert_allclose(ours.rmatvec(b + 1j), ours.T.to_scipy() @ (b + 1j), rtol=1e-5)
+
+
+WRONG: list[tuple[Callable[[DiaMatrix], Any], type[Exception], str]] = [
+    (lambda M: M + 1, UnsupportedError, "^other: SciPy does not offer it"),
+    (lambda M: M + np.ones(3), ParameterError, "^other: SciPy does not take this"),
+    (lambda M: M + "a", UnsupportedError, "^other: "),
+    (lambda M: np.ones((2, 2)) - M, ParameterError, "^other: "),
+    (lambda M: M + np.ma.masked_array(np.ones((9, 7)), True), ArrayError, "^other: masks"),
+    (lambda M: M @ M, ParameterError, "^x: SciPy does not take this"),
+    (lambda M: M.sum(axis=5), ParameterError, "^axis: "),
+    (lambda M: M.mean(axis=1.5), TypeError, "^axis: "),
+    (lambda M: M.count_nonzero(axis=0), UnsupportedError, "^axis: "),
+    (lambda M: M.trace(1.5), ParameterError, "^offset: it is 1.5"),  # type: ignore[arg-type]
+    (lambda M: M.astype("no dtype"), TypeError, "^dtype: "),
+    (lambda M: M.asformat("xyz"), ParameterError, "^format: "),
+    (lambda M: M[9, 0], IndexError, r"^index: .*shape \(9, 7\)"),
+    (lambda M: M["a"], ParameterError, "^index: "),
+    (bool, ParameterError, "^M: .*ambiguous"),
+    (lambda M: M.toarray("K"), ParameterError, "^order: 'K'"),
+    (lambda M: M.toarray("C", np.ones((9, 7), np.float32)), ParameterError, "^order: 'C'"),
+    (lambda M: M.toarray(out=np.ones((9, 7))), ArrayError, "^out: .*float64; give"),
+]
+
+
+@pytest.mark.parametrize(("use", "error", "message"), WRONG)
+def test_what_is_wrong_is_named(
+    any_device: gpuopt.Device, use: Callable[[DiaMatrix], Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        use(both(any_device)[0])
+    assert isinstance(caught.value, gpuopt.Error)
+
+
+def test_rows_are_not_walked(any_device: gpuopt.Device) -> None:
+    """Each would copy the matrix."""
+    with pytest.raises(TypeError):
+        list(both(any_device)[0])
