@@ -79,18 +79,15 @@ def real(name: str, given: Any, what: str) -> np.ndarray:
         array = np.asarray(unmasked(name, given))
         if array.dtype.kind not in NUMERIC and array.dtype.kind == "O":
             array = np.asarray(given, dtype=np.float64)  # lists of numbers of several kinds
+        if array.dtype.kind in REAL:
+            return array.astype(np.float64, copy=False)
     except Error:
         raise
     except MemoryError as error:
         raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
     except Exception as error:  # an object's own __array__ may raise anything
         raise ArrayError(f"{name}: it cannot be read as real numbers ({error}); give {what}") from error
-    if array.dtype.kind not in REAL:
-        raise ArrayTypeError(f"{name}: it cannot be read as real numbers (dtype {array.dtype}); give {what}")
-    try:
-        return array.astype(np.float64, copy=False)
-    except MemoryError as error:
-        raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
+    raise ArrayTypeError(f"{name}: it cannot be read as real numbers (dtype {array.dtype}); give {what}")
 
 
 def _class(target: Target, special: Collection[str]) -> Target:

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from figures import outside, overlaps, words
-from gpuopt import ArrayError, papers
+from gpuopt import ArrayError, ParameterError, papers
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import OURS, PAPER
 from gpuopt.lab.show.style import COLOURS, MODEL
@@ -217,6 +217,12 @@ def test_colours_are_symmetric_about_zero(molecule: Molecule) -> None:
     figure = gem_plots.surface(molecule, Surface(POINTS), np.abs(POINTS[:, 0]), limit=2.5)
     bar = next(ax for ax in figure.findobj(Axes) if ax.get_xlabel() == "potential, kcal/(mol e)")
     assert bar.get_xlim() == (-2.5, 2.5)
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan"), float("inf")])
+def test_colours_end_somewhere(molecule: Molecule, limit: float) -> None:
+    with pytest.raises(ParameterError, match=r"^limit: .* give a positive one"):
+        gem_plots.surface(molecule, Surface(POINTS), POINTS[:, 0], limit=limit)
 
 
 def test_faces_are_triangles(molecule: Molecule) -> None:

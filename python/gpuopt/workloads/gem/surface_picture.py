@@ -36,7 +36,7 @@ def surface(molecule: Molecule, surface: Surface, phi: np.ndarray, *, limit: flo
     the points or are not finite.
     """
     values = potentials(phi, len(surface))
-    if limit is not None and not 0 <= limit < 1e300:
+    if limit is not None and not 0 < limit < 1e300:
         raise ParameterError(f"limit: {limit:g} is no potential that colours could end at; give a positive one")
     end = limit or float(np.quantile(np.abs(values), 1 - BEYOND)) or 1.0
     norm, colours = Normalize(-end, end), colormaps["RdBu"]

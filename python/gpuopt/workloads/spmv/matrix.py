@@ -293,7 +293,7 @@ class DiaMatrix(ThroughScipy):
 
         return dia_array((self._handle.download(), self.offsets), shape=self.shape)
 
-    def from_scipy(self, made: dia_array) -> DiaMatrix:
+    def _from_scipy(self, made: dia_array) -> DiaMatrix:
         """Return a ``dia_array`` of float32 or float64 as a matrix on the same device, stored alike."""
         data = np.ascontiguousarray(made.data)
         return DiaMatrix((data, made.offsets), made.shape, device=self.device, stored=self._stored)

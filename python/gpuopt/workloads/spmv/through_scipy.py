@@ -31,10 +31,10 @@ class ParameterIndexError(ParameterError, IndexError):
     """An index lies outside the matrix."""
 
 
-def _product(matrix: DiaMatrix, x: Any) -> np.ndarray:
+def _converted(matrix: DiaMatrix, x: Any) -> np.ndarray:
     """The product with x in any real or complex dtype: solvers' vectors are those of their right-hand sides."""
     if np.iscomplexobj(x):
-        return _product(matrix, x.real) + 1j * _product(matrix, x.imag)
+        return _converted(matrix, x.real) + 1j * _converted(matrix, x.imag)
     made: np.ndarray = matrix @ np.ascontiguousarray(x, dtype=matrix.dtype)
     return made
 
@@ -60,7 +60,7 @@ class ThroughScipy:
         def __mul__(self, factor: Any) -> Any: ...
         def __matmul__(self, x: Any) -> Any: ...
         def to_scipy(self) -> dia_array: ...
-        def from_scipy(self, made: dia_array) -> DiaMatrix: ...
+        def _from_scipy(self, made: dia_array) -> DiaMatrix: ...
 
     def _by_scipy(self, name: str, compute: Callable[[dia_array], Any]) -> Any:
         host = self.to_scipy()
@@ -81,17 +81,17 @@ class ThroughScipy:
         if made is host:
             return self
         if getattr(made, "format", None) == "dia" and made.dtype in (np.float32, np.float64):
-            return self.from_scipy(made)
+            return self._from_scipy(made)
         return made
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         """Return ``M @ x`` for x (columns,) or (columns, k), converted to the matrix's dtype; complex x in two parts.
         With it SciPy's solvers take a DiaMatrix, as in ``scipy.sparse.linalg.cg(M, b)``."""
-        return _product(self, x)  # type: ignore[arg-type]
+        return _converted(self, x)  # type: ignore[arg-type]
 
     def rmatvec(self, x: np.ndarray) -> np.ndarray:
         """Return ``M.T @ x``, as :meth:`matvec` does."""
-        return _product(self.T, x)
+        return _converted(self.T, x)
 
     def linear_operator(self) -> LinearOperator:
         """Return a SciPy LinearOperator whose products (with vectors, matrices, and of the adjoint) run on the
@@ -175,7 +175,8 @@ class ThroughScipy:
 
     def count_nonzero(self, axis: Any = None) -> Any:
         """Return the number of entries that are not zero."""
-        return self._by_scipy("axis", lambda A: A.count_nonzero(axis))
+        given = () if axis is None else (axis,)  # SciPy 1.15 and later
+        return self._by_scipy("axis", lambda A: A.count_nonzero(*given))
 
     def nonzero(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows and the columns of the entries that are not zero."""
