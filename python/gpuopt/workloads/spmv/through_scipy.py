@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from scipy.sparse import bsr_array, coo_array, csc_array, csr_array, dia_array
     from scipy.sparse.linalg import LinearOperator
 
-    from gpuopt.workloads.spmv.matrix import DiaMatrix
-
 
 def is_sparse(given: object) -> bool:
     """Whether ``given`` is a DiaMatrix, or one of SciPy's sparse arrays and matrices."""
@@ -31,7 +29,7 @@ class ParameterIndexError(ParameterError, IndexError):
     """An index lies outside the matrix."""
 
 
-def _converted(matrix: DiaMatrix, x: Any) -> np.ndarray:
+def _converted(matrix: ThroughScipy, x: Any) -> np.ndarray:
     """The product with x in any real or complex dtype: solvers' vectors are those of their right-hand sides."""
     if np.iscomplexobj(x):
         return _converted(matrix, x.real) + 1j * _converted(matrix, x.imag)
@@ -56,11 +54,11 @@ class ThroughScipy:
         @property
         def dtype(self) -> np.dtype[Any]: ...
         @property
-        def T(self) -> DiaMatrix: ...
+        def T(self) -> ThroughScipy: ...
         def __mul__(self, factor: Any) -> Any: ...
         def __matmul__(self, x: Any) -> Any: ...
         def to_scipy(self) -> dia_array: ...
-        def _from_scipy(self, made: dia_array) -> DiaMatrix: ...
+        def _from_scipy(self, made: dia_array) -> ThroughScipy: ...
 
     def _by_scipy(self, name: str, compute: Callable[[dia_array], Any]) -> Any:
         host = self.to_scipy()
@@ -87,7 +85,7 @@ class ThroughScipy:
     def matvec(self, x: np.ndarray) -> np.ndarray:
         """Return ``M @ x`` for x (columns,) or (columns, k), converted to the matrix's dtype; complex x in two parts.
         With it SciPy's solvers take a DiaMatrix, as in ``scipy.sparse.linalg.cg(M, b)``."""
-        return _converted(self, x)  # type: ignore[arg-type]
+        return _converted(self, x)
 
     def rmatvec(self, x: np.ndarray) -> np.ndarray:
         """Return ``M.T @ x``, as :meth:`matvec` does."""
