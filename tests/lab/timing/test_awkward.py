@@ -132,6 +132,7 @@ def test_a_guard_is_as_wide_as_a_work_group_strays(
 def test_projectors_are_verified_as_other_kernels(any_device: gpuopt.Device, operation: str) -> None:
     volume, plane = projection("12x3x20x16", operation), projection("slice", operation)
     for variant in gpuopt.variants("tomography"):
-        if variant.family == operation and variant.name != "joseph_image":
+        others = ["joseph_image"] if any_device.type == "cpu" else ["joseph_image", "joseph_planes"]
+        if variant.family == operation and variant.name not in others:
             configuration = complete("tomography", Configuration(variant.name))
             judged(plane if variant.name == "joseph_planes" else volume, configuration, any_device)
