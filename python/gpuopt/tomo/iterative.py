@@ -20,6 +20,7 @@ from gpuopt.tomo.operators import Array, Norms, Operator
 from gpuopt.tomo.ordering import blocks_of, visits
 from gpuopt.tomo.reconstruction import Callback, Reconstruction, Run, Steps
 
+_BLOCKS = 10  # of views unless told otherwise, or one for each view if there are fewer
 _ROUNDING = 1e-7  # A ray whose A x is below this part of the largest has no ratio b / A x in float32.
 
 
@@ -67,9 +68,8 @@ def sirt(
     ------
     ParameterError, ArrayError, and what the operator raises
     """
-    steps, order = Steps.of(relaxation, decay, bounds), visits("sequential", np.zeros(1), 0)
-    run = Run(A, projections, iterations, x0, mask, axes, progress, callback)
-    return _sweeps(run, [np.arange(A.views)], order, steps)
+    steps, visited = Steps.of(relaxation, decay, bounds), _visited(A, 1)
+    return _sweeps(Run(A, projections, iterations, x0, mask, axes, progress, callback), *visited, steps)
 
 
 @checked
@@ -136,11 +136,8 @@ def os_sart(
     are computed at each visit, which costs a back projection. The other arguments, result and errors as in
     :func:`sirt`.
     """
-    steps = Steps.of(relaxation, decay, bounds)
-    blocks = blocks_of(A.views, min(10, A.views) if subsets is None else subsets)
-    visited = visits(order, A.view_places[[block[0] for block in blocks]], seed)
-    run = Run(A, projections, iterations, x0, mask, axes, progress, callback)
-    return _sweeps(run, blocks, visited, steps)
+    steps, visited = Steps.of(relaxation, decay, bounds), _visited(A, subsets, order, seed)
+    return _sweeps(Run(A, projections, iterations, x0, mask, axes, progress, callback), *visited, steps)
 
 
 @checked
@@ -188,6 +185,14 @@ def cgls(
             if run.stops():
                 break
     return run.result()
+
+
+def _visited(
+    A: Operator, subsets: Any, order: str = "sequential", seed: int = 0
+) -> tuple[list[np.ndarray], Callable[[], np.ndarray]]:
+    """The blocks of views, and a function that returns their order in the next iteration."""
+    blocks = blocks_of(A.views, min(_BLOCKS, A.views) if subsets is None else subsets)
+    return blocks, visits(order, A.view_places[[block[0] for block in blocks]], seed)
 
 
 def _sweeps(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray], steps: Steps) -> Reconstruction:
@@ -269,9 +274,8 @@ def mlem(
     ------
     ParameterError, ArrayError (also for negative numbers), and what the operator raises
     """
-    order = visits("sequential", np.zeros(1), 0)
-    run = Run(A, projections, iterations, x0, mask, axes, progress, callback)
-    return _maximise(run, [np.arange(A.views)], order, x0 is None)
+    visited = _visited(A, 1)
+    return _maximise(Run(A, projections, iterations, x0, mask, axes, progress, callback), *visited, x0 is None)
 
 
 @checked
@@ -295,10 +299,8 @@ def os_em(
     explains it ends in a cycle (Hudson and Larkin, IEEE Trans. Med. Imaging 13, 601, 1994). ``subsets``, ``order`` and
     ``seed`` are as in :func:`os_sart`, the other arguments, result and errors as in :func:`mlem`.
     """
-    blocks = blocks_of(A.views, min(10, A.views) if subsets is None else subsets)
-    visited = visits(order, A.view_places[[block[0] for block in blocks]], seed)
-    run = Run(A, projections, iterations, x0, mask, axes, progress, callback)
-    return _maximise(run, blocks, visited, x0 is None)
+    visited = _visited(A, subsets, order, seed)
+    return _maximise(Run(A, projections, iterations, x0, mask, axes, progress, callback), *visited, x0 is None)
 
 
 def _maximise(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray], flat: bool) -> Reconstruction:

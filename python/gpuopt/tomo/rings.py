@@ -23,10 +23,9 @@ def remove_rings(projections: np.ndarray, size: int | None = None) -> np.ndarray
     median over ``size`` columns takes these off; then each number goes back to its view. ``projections`` are line
     integrals (view, u) or (view, v, u), float32 or float64; each detector row is done by itself. ``size`` is a whole
     number of columns, at least 3 (None: 5, or a hundredth of the columns where that is more). Returns a new array of
-    the same dtype. Stripes that only some views have, and those wider than ``size`` / 2, remain.
-    Where the object has edges a median of 5 changes a sinogram without stripes too: a head of 384 columns by 0.7 %, of
-    200 by 1.2 %. Needs SciPy. Raises
-    ParameterError, ArrayError.
+    the same dtype. Stripes that only some views have, and those wider than ``size`` / 2, remain. Where the object has
+    edges a median of 5 changes a sinogram without stripes too: a head of 384 columns by 0.7 %, of 200 by 1.2 %. Needs
+    SciPy. Raises ParameterError, ArrayError.
     """
     try:
         from scipy.ndimage import median_filter
