@@ -20,7 +20,9 @@ WINDOWS: dict[str, Callable[[Float64Array], Float64Array]] = {
     "hann": lambda w: 0.5 + 0.5 * np.cos(np.pi * w),
     "hamming": lambda w: 0.54 + 0.46 * np.cos(np.pi * w),
 }
-"""Factors of the ramp, as functions of w = |frequency| / Nyquist frequency."""
+"""Factors of the ramp, as functions of w = |frequency| / Nyquist frequency: 1 at 0, so that means stay, and at w = 1
+what they are named for. scikit-image samples Hann and Hamming as windows of n points whose two ends are equal, which
+are shifted by half a frequency: 1e-3 of a filter of 256 frequencies, and in inverse proportion to their number."""
 
 
 @checked
@@ -50,8 +52,7 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
     """Each row along the last axis becomes ``scale`` sum_j row(j) taps(|i - j|), smoothed by a window; the dtype stays.
 
     Rows count as 0 outside: Fourier transforms are padded to at least 2 n - 1. Raises ParameterError for unknown
-    windows, ArrayError for
-    rows that are not finite float32 or float64, and for taps of another length.
+    windows, ArrayError for rows that are not finite float32 or float64, and for taps of another length.
     """
     if window not in WINDOWS:
         raise ParameterError(f"window: {window!r} is not known; give one of {', '.join(map(repr, WINDOWS))}")
