@@ -152,6 +152,9 @@ def aa(ctx: click.Context, device: str | None, seconds: float) -> None:
 @click.option("--dark", metavar="FILE|COUNT", help="The same with the beam off.")
 @click.option("--integrals", is_flag=True, help="FILE holds line integrals, not counts.")
 @click.option(
+    "--limited-angle", is_flag=True, help="Let fbp take views of less than half a turn, such as a tilt series."
+)
+@click.option(
     "--pixel", metavar="MM", type=float, default=1.0, show_default=True, help="A pixel's width; slices are in 1/MM."
 )
 @click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
@@ -16,9 +17,10 @@ import numpy as np
 
 import gpuopt.tomo as gt
 from gpuopt import files
+from gpuopt._core import ArrayError, ParameterError
 from gpuopt.command_errors import Failure
 from gpuopt.selection import select
-from gpuopt.tomo import tiff_stacks
+from gpuopt.tomo import checks, tiff_stacks
 from gpuopt.tomo.scan_files import count_views, read_angles
 from gpuopt.tomo.scan_source import check_memory
 
@@ -52,6 +54,7 @@ class Wanted:
     flat: str | None = None
     dark: str | None = None
     integrals: bool = False
+    limited_angle: bool = False
     device: str | None = None
 
 
@@ -64,6 +67,7 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
         raise Failure(f"out: there is no folder {target.parent}; make it")
     if path.resolve() in (target.resolve(), target.resolve().parent):
         raise Failure(f"out: {target} is, or lies in, the scan itself; name a file elsewhere")
+    checks.length("--pixel", wanted.pixel)
     options = _options(wanted)
     device = select(wanted.device)
     scan = gt.read_scan(
@@ -72,18 +76,23 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
         flat=_level(wanted.flat),
         dark=_level(wanted.dark),
         integrals=wanted.integrals,
+        units="rad",
     )
     click.echo(repr(scan).strip("<>"))
     rows = _rows(wanted.rows, scan.shape[1])
-    offset = _offset(scan, rows, wanted.centre)
+    offset = _offset(scan, rows, wanted)
     began = time.perf_counter()
     images = np.empty((len(rows), scan.shape[2], scan.shape[2]), np.float32)
     done = 0
     for part in _parts(scan, rows):
         p = _projections(scan, part, wanted)
-        geometry = gt.parallel3d(scan.angles, p.shape[1:], wanted.pixel, (0.0, offset * wanted.pixel))
+        geometry = gt.parallel3d(scan.angles, p.shape[1:], wanted.pixel, (0.0, offset * wanted.pixel), units="rad")
         A = gt.Projector(geometry, gt.Volume((len(part), *images.shape[1:]), wanted.pixel), device=device)
-        found = ALGORITHMS[wanted.algorithm](A, p, **options)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always", UserWarning)
+            found = ALGORITHMS[wanted.algorithm](A, p, **options)
+        for warning in warned:
+            click.echo(f"{_told(part)}: {warning.message}", err=True)
         if getattr(found, "ended", None) == "interrupted":
             raise KeyboardInterrupt
         images[done : done + len(part)] = np.asarray(found)
@@ -99,11 +108,11 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
 def _options(wanted: Wanted) -> dict[str, Any]:
     """What the algorithm is called with. Raises Failure for options that it does not have."""
     known = inspect.signature(ALGORITHMS[wanted.algorithm]).parameters
-    given = {"iterations": wanted.iterations, "window": wanted.window}
+    given = {"iterations": wanted.iterations, "window": wanted.window, "limited_angle": wanted.limited_angle or None}
     for name, value in given.items():
         if value is not None and name not in known:
             others = ", ".join(other for other in ALGORITHMS if name in inspect.signature(ALGORITHMS[other]).parameters)
-            raise Failure(f"--{name}: {wanted.algorithm} has none; it is for {others}")
+            raise Failure(f"--{name.replace('_', '-')}: {wanted.algorithm} has none; it is for {others}")
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -147,15 +156,22 @@ def _slice(rows: range) -> slice:
     return slice(rows.start, rows.stop, rows.step)
 
 
-def _offset(scan: gt.ScanFile, rows: range, centre: float | None) -> float:
+def _told(rows: range) -> str:
+    return f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]} to {rows[-1]}"
+
+
+def _offset(scan: gt.ScanFile, rows: range, wanted: Wanted) -> float:
     """Of the detector's middle from the axis, in pixels."""
-    middle = (scan.shape[2] - 1) / 2
+    middle, centre = (scan.shape[2] - 1) / 2, wanted.centre
     if centre is not None:
-        if not math.isfinite(centre):
-            raise Failure(f"--centre: {centre} is no column; give a number, from 0")
+        if not math.isfinite(centre) or (wanted.algorithm == "fbp" and abs(middle - centre) >= middle + 0.5):
+            raise Failure(f"--centre: {centre:g} is none of the columns, 0 to {scan.shape[2] - 1}; give one of them")
         return middle - centre
-    looked_at = rows[:: max(1, math.ceil(len(rows) / _CENTRE_ROWS))]
-    offset = gt.find_centre(scan.projections(_slice(looked_at)), scan.angles)
+    looked_at = scan.projections(_slice(rows[:: max(1, math.ceil(len(rows) / _CENTRE_ROWS))]))
+    try:
+        offset = gt.find_centre(looked_at, scan.angles, units="rad")
+    except (ArrayError, ParameterError) as error:
+        raise Failure(f"--centre: the axis is not found by itself; name its column ({error})") from error
     click.echo(
         f"axis at column {middle - offset:.2f} (offset {offset:+.2f} pixels), found from views half a turn apart; "
         "--centre sets it"
@@ -176,14 +192,12 @@ def _parts(scan: gt.ScanFile, rows: range) -> Iterator[range]:
 def _projections(scan: gt.ScanFile, rows: range, wanted: Wanted) -> np.ndarray:
     p = scan.projections(_slice(rows))
     if dead := int(scan.dead(_slice(rows)).sum()):
-        click.echo(f"rows {rows[0]} to {rows[-1]}: {dead} dead pixels lie on lines between their neighbours now")
+        click.echo(f"{_told(rows)}: dead pixels lie on the lines between their neighbours now, {dead} of them")
     if wanted.rings is not None:
         p = gt.remove_rings(p, wanted.rings or None)
     below = int((p < 0).sum())
     if below and wanted.algorithm in _NONNEGATIVE:
-        click.echo(
-            f"rows {rows[0]} to {rows[-1]}: {below / p.size:.2%} of the line integrals were below 0 and are 0 now"
-        )
+        click.echo(f"{_told(rows)}: {below / p.size:.2%} of the line integrals were below 0 and are 0 now")
         p = np.maximum(p, 0)
     return p
 
@@ -198,5 +212,6 @@ def _write(target: Path, images: np.ndarray, rows: range) -> None:
         files.write(target, [tiff_stacks.tiff(images)])
     picture = target.with_suffix(".png")
     middle = len(images) // 2
-    files.write(picture, [tiff_stacks.png(images[middle])])
-    click.echo(f"written: {target}, {picture} (row {rows[middle]})")
+    low, high = tiff_stacks.grey_range(images[middle])
+    files.write(picture, [tiff_stacks.png(images[middle], low, high)])
+    click.echo(f"written: {target}, {picture} (row {rows[middle]}; black {low:.3g}, white {high:.3g} 1/mm)")

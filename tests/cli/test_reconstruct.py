@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import exchange  # noqa: E402
 import gpuopt  # noqa: E402
 import gpuopt.tomo as gt  # noqa: E402
 from gpuopt import cli, reconstruct_commands  # noqa: E402
+from gpuopt.tomo import tiff_stacks  # noqa: E402
 
 
 @pytest.fixture
@@ -29,6 +31,27 @@ def run(*words: object) -> Result:
     return CliRunner().invoke(cli.app, ["reconstruct", *map(str, words)], prog_name="gpuopt")
 
 
+@pytest.fixture
+def reconstruct(here: Path, any_device: gpuopt.Device) -> Callable[..., Result]:
+    """The command on a device, which has to succeed."""
+
+    def done(*words: object) -> Result:
+        result = run(*words, "--device", any_device.index)
+        assert result.exit_code == 0, result.output
+        return result
+
+    return done
+
+
+@pytest.fixture
+def tiff(here: Path) -> Path:
+    """The scan as TIFFs: scan.tif, white.tif and dark.tif."""
+    made = exchange.counts(dead=False)
+    for name, fields in (("white", made.white), ("dark", made.dark), ("scan", made.data)):
+        exchange.write_pages(Path(f"{name}.tif"), fields)
+    return Path("scan.tif")
+
+
 def pages(path: Path) -> np.ndarray:
     with Image.open(path) as picture:
         found = []
@@ -38,10 +61,14 @@ def pages(path: Path) -> np.ndarray:
     return np.stack(found)
 
 
-def test_fbp_of_some_rows(here: Path, any_device: gpuopt.Device) -> None:
-    result = run(here, "--rows", "1:3", "--device", any_device.index)
-    assert result.exit_code == 0, result.output
-    for told in ("60 views from 0 to 177 degrees", "axis at column 26.", "3 dead pixels", "2 slices of 64 x 64"):
+def test_fbp_of_some_rows(here: Path, reconstruct: Callable[..., Result]) -> None:
+    result = reconstruct(here, "--rows", "1:3")
+    for told in (
+        "60 views from 0 to 177 degrees",
+        "axis at column 26.",
+        "rows 1 to 2: dead pixels lie on the lines between their neighbours now, 3 of them",
+        "2 slices of 64 x 64",
+    ):
         assert told in result.stdout
     images = pages(Path("tooth-fbp.tif"))
     assert images.dtype == np.float32
@@ -53,12 +80,11 @@ def test_fbp_of_some_rows(here: Path, any_device: gpuopt.Device) -> None:
 
 
 @pytest.mark.parametrize("algorithm", [name for name in reconstruct_commands.ALGORITHMS if name != "fbp"])
-def test_each_algorithm(here: Path, any_device: gpuopt.Device, algorithm: str) -> None:
-    result = run(
+def test_each_algorithm(here: Path, reconstruct: Callable[..., Result], algorithm: str) -> None:
+    result = reconstruct(
         here, "--algorithm", algorithm, "--iterations", 3, "--rows", 1, "--centre", 31.5 - exchange.OFFSET,
-        "--rings", 0, "--pixel", 0.5, "--out", "slices.npy", "--device", any_device.index,
+        "--rings", 0, "--pixel", 0.5, "--out", "slices.npy",
     )  # fmt: skip
-    assert result.exit_code == 0, result.output
     assert "axis" not in result.stdout
     assert ("below 0 and are 0 now" in result.stdout) == (algorithm in ("mlem", "os_em"))
     images = np.load("slices.npy", allow_pickle=False)
@@ -69,24 +95,59 @@ def test_each_algorithm(here: Path, any_device: gpuopt.Device, algorithm: str) -
 
 
 def test_rows_in_parts_are_those_of_all_at_once(
-    here: Path, any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch
+    here: Path, reconstruct: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, most in (("whole.npy", 1 << 30), ("parts.npy", 1)):
         monkeypatch.setattr(reconstruct_commands, "_AT_ONCE", most)
-        assert run(here, "--centre", 26, "--out", name, "--device", any_device.index).exit_code == 0
+        reconstruct(here, "--centre", 26, "--out", name)
     np.testing.assert_allclose(np.load("parts.npy"), np.load("whole.npy"), atol=1e-6)
 
 
-def test_tiffs_with_angles(here: Path, any_device: gpuopt.Device) -> None:
-    made = exchange.counts(dead=False)
-    exchange.write_pages(Path("scan.tif"), made.data)
-    exchange.write_pages(Path("white.tif"), made.white)
-    Path("angles.txt").write_text("\n".join(map(str, made.theta)))
-    common = ("--flat", "white.tif", "--dark", 100, "--rows", "2", "--device", any_device.index)
+def test_tiffs_with_angles(tiff: Path, reconstruct: Callable[..., Result]) -> None:
+    Path("angles.txt").write_text("\n".join(map(str, exchange.counts().theta)))
     for angles, name in (("0,177", "one.npy"), ("angles.txt", "two.npy")):
-        result = run("scan.tif", "--angles", angles, *common, "--out", name)
-        assert result.exit_code == 0, result.output
+        reconstruct(tiff, "--angles", angles, "--flat", "white.tif", "--dark", 100, "--rows", 2, "--out", name)
     np.testing.assert_allclose(np.load("one.npy"), np.load("two.npy"), atol=1e-6)
+
+
+def test_many_turns(tiff: Path, reconstruct: Callable[..., Result]) -> None:
+    """The same views, every other one six turns on: --angles are degrees, without a doubt."""
+    made = exchange.counts()
+    for name, turned in (("one", made.theta), ("many", made.theta + 2160 * (np.arange(len(made.theta)) % 2))):
+        Path("angles.txt").write_text("\n".join(map(str, turned)))
+        common = ("--flat", "white.tif", "--dark", "dark.tif", "--rows", 2, "--centre", 26.2)
+        reconstruct(tiff, "--angles", "angles.txt", *common, "--out", f"{name}.npy")
+    np.testing.assert_allclose(np.load("many.npy"), np.load("one.npy"), atol=1e-5)
+
+
+def test_what_is_missing_is_told(tiff: Path, reconstruct: Callable[..., Result]) -> None:
+    """Warnings in a line each, not with the place in Python's code; and a way to the axis."""
+    common = (tiff, "--angles", "0,100", "--flat", "white.tif", "--dark", "dark.tif", "--rows", 2)
+    told = run(*common)
+    assert told.exit_code == 2
+    assert "--centre: the axis is not found by itself; name its column (geometry: the angles span 100" in told.stderr
+    common = (*common, "--centre", 26)
+    assert "no view lies in 80 degrees" in run(*common).stderr
+    told = reconstruct(*common, "--limited-angle")
+    assert told.stderr == (
+        "row 2: angles: no view lies in 80 degrees of the half turn that fbp needs; what lies along these rays is "
+        "blurred\n"
+    )
+
+
+def test_a_truncated_scan_is_told_and_its_picture_shows_the_object(reconstruct: Callable[..., Result]) -> None:
+    made = exchange.counts(dead=False)
+    inner = exchange.Counts(*(part[..., 12:42] for part in (made.data, made.white, made.dark)), made.theta, made.data)
+    exchange.write_exchange(Path("cut.h5"), inner)
+    told = reconstruct("cut.h5", "--rows", 1, "--out", "cut.npy")
+    assert told.stderr.startswith("row 1: projections: the object reaches an edge")
+    low, high = tiff_stacks.grey_range(np.load("cut.npy")[0])
+    assert f"black {low:.3g}, white {high:.3g} 1/mm" in told.stdout
+    with Image.open("cut.png") as picture:
+        grey = np.array(picture)
+    centre = grey[10:20, 10:20]
+    assert np.ptp(centre.astype(int)) > 60
+    assert low < high < np.load("cut.npy").max()
 
 
 @pytest.mark.parametrize(
@@ -101,8 +162,12 @@ def test_tiffs_with_angles(here: Path, any_device: gpuopt.Device) -> None:
         (("--window", "hann", "--algorithm", "sirt"), "--window: sirt has none; it is for fbp"),
         (("--iterations", "3"), "--iterations: fbp has none; it is for sirt, sart"),
         (("--window", "round"), "window: 'round' is not known"),
-        (("--pixel", "0"), "pixel"),
-        (("--centre", "nan"), "centre"),
+        (("--limited-angle", "--algorithm", "sirt"), "--limited-angle: sirt has none; it is for fbp"),
+        (("--pixel", "0"), "--pixel: 0.0 cannot be; give mm, above 0"),
+        (("--pixel", "nan"), "--pixel: nan is no number"),
+        (("--centre", "nan"), "--centre: nan is none of the columns, 0 to 63"),
+        (("--centre", "64"), "--centre: 64 is none of the columns, 0 to 63"),
+        (("--centre", "-0.5"), "--centre: -0.5 is none of the columns"),
         (("--out", "a.png"), "a.png has no suffix .tif or .npy"),
         (("--out", "none/a.tif"), "out: there is no folder none"),
         (("--flat", "none.tif"), "none.tif"),

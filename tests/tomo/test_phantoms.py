@@ -209,7 +209,10 @@ def test_raw_data_become_line_integrals() -> None:
         (lambda: gt.poisson_noise(np.zeros((2, 2), int), 10.0), "projections: its dtype"),
         (lambda: gt.normalise(np.ones((2, 3, 4)), np.ones((3, 3))), r"flat: its shape is \(3, 3\)"),
         (lambda: gt.normalise(np.ones((2, 3)), 1.0, [1.0, 0.0, 2.0]), "flat: 2 of 3 values are not above dark"),
-        (lambda: gt.normalise(np.full((2, 3), np.nan), 1.0), "raw: view 0 holds NaN"),
+        (
+            lambda: gt.normalise(np.full((2, 3), np.nan), 1.0),
+            "raw: view 0, u 0 holds NaN .* first of 6",
+        ),
         (lambda: gt.normalise(np.ones((2, 3)), 1.0, floor=0), "floor: 0 is not a transmission"),
         (lambda: gt.normalise(np.ones(3), 1.0), "raw: it is"),
     ],

@@ -300,7 +300,38 @@ def test_nan_counts_are_named(tmp_path: Path) -> None:
     pages = np.ones((3, 2, 8), np.float32)
     pages[1, 1, 3] = np.nan
     path = exchange.write_pages(tmp_path / "nan.tif", pages)
-    with pytest.raises(ArrayError, match="view 1 holds NaN"):
-        gt.read_scan(path, 3, flat=2.0).projections()
-    with pytest.raises(ArrayError, match="view 1, v 1, u 3 holds NaN"):
-        gt.read_scan(path, 3, integrals=True).projections()
+    for scan in (gt.read_scan(path, 3, flat=2.0), gt.read_scan(path, 3, integrals=True)):
+        for rows in (None, 1, slice(1, 2)):  # by the row in the file, whichever rows are read
+            with pytest.raises(ArrayError, match=r"nan.tif: view 1, v 1, u 3 holds NaN or infinity; repair"):
+                scan.projections(rows)
+        assert np.isfinite(scan.projections(0)).all()
+
+
+def test_infinite_counts_are_no_line_integrals() -> None:
+    raw = np.ones((2, 3))
+    raw[1, 2] = np.inf
+    with pytest.raises(ArrayError, match="raw: view 1, u 2 holds NaN or infinity"):
+        gt.normalise(raw, 2.0)
+    for flat, dark in (([2.0, 0.0, 2.0], 0.0), ([2.0, np.inf, 2.0], 0.0), (2.0, [0.0, np.nan, 0.0])):
+        with pytest.raises(ArrayError, match=r"flat: 1 of 3 values .* the first at \[1\]; mend"):
+            gt.normalise(np.ones((2, 3)), flat, dark)
+
+
+def test_angles_of_many_turns(tmp_path: Path, made: exchange.Counts) -> None:
+    """A file says that its angles are degrees; others say it by units."""
+    pytest.importorskip("h5py")
+    theta = made.theta * 12
+    other = exchange.Counts(made.data, made.white, made.dark, theta, made.integrals)
+    path = exchange.write_exchange(tmp_path / "turns.h5", other)
+    np.testing.assert_allclose(gt.read_scan(path).angles, np.deg2rad(theta))
+    np.testing.assert_allclose(gt.read_scan(path, theta, units="deg").angles, np.deg2rad(theta))
+    with pytest.raises(ParameterError, match='units="deg"'):
+        gt.read_scan(path, theta)
+    p, radians = made.integrals[:, 0], np.deg2rad(made.theta) + 20 * np.pi
+    twice = np.concatenate([p, p])
+    angles = np.concatenate([np.deg2rad(made.theta), radians])
+    with pytest.raises(ParameterError, match=r'geometry: .* units="deg"'):
+        gt.find_centre(twice, angles)
+    found = gt.find_centre(p, np.deg2rad(made.theta))
+    assert gt.find_centre(p, made.theta, units="deg") == pytest.approx(found)
+    assert gt.find_centre(p, radians, units="rad") == pytest.approx(found)

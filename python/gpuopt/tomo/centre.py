@@ -22,7 +22,7 @@ _NOISE = 1e-6  # of the variance: pairs are never more alike than that
 
 
 @checked
-def find_centre(projections: np.ndarray, geometry: Any, limit: float = 0.4) -> float:
+def find_centre(projections: np.ndarray, geometry: Any, limit: float = 0.4, *, units: str | None = None) -> float:
     """The offset of the detector's middle from the axis of rotation of parallel beams, in pixels.
 
     Times the pixel's width in mm it is the ``offset`` along u of :func:`parallel2d` and :func:`parallel3d`. The axis
@@ -40,17 +40,18 @@ def find_centre(projections: np.ndarray, geometry: Any, limit: float = 0.4) -> f
     projections
         Line integrals (view, u) or (view, v, u), float32 or float64, with at least 8 columns.
     geometry
-        The parallel scan, whose offset is ignored; or its view angles in radians, or how many are spread over half a
-        turn.
+        The parallel scan, whose offset is ignored; or its view angles, or how many are spread over half a turn.
     limit
         How far the axis may lie from the detector's middle, as a part of its width, above 0 and below 0.5.
+    units
+        Of angles: "rad" or "deg"; None: radians, as in :func:`parallel2d`.
 
     Raises
     ------
     ParameterError, also where no views lie half a turn apart; ArrayError, also where the views show no structure
     """
     p = _rows(projections)
-    angles = _angles(geometry, len(p))
+    angles = _angles(geometry, len(p), units)
     if not 0 < checks.number("limit", limit, "a part of the detector's width") < 0.5:
         raise ParameterError(f"limit: {limit} is out of range; give a part of the width, above 0 and below 0.5")
     one, other = (_smooth(part) for part in _pairs(p, angles))
@@ -87,13 +88,13 @@ def _spread(count: int, most: int) -> np.ndarray:
     return found
 
 
-def _angles(geometry: Any, views: int) -> Float64Array:
+def _angles(geometry: Any, views: int, units: str | None) -> Float64Array:
     if isinstance(geometry, Parallel):
         found = geometry.angles
     elif hasattr(geometry, "detector"):
         raise ParameterError(f"geometry: {geometry!r} is not of parallel beams, for which this is; give its angles")
     else:
-        found = checks.angles("geometry", geometry, math.pi)
+        found = checks.angles("geometry", geometry, math.pi, units=units)
     if len(found) != views:
         raise ParameterError(f"geometry: it has {len(found)} views, the projections {views}; give those of the scan")
     return found

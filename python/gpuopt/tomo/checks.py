@@ -198,10 +198,19 @@ def floats(name: str, array: np.ndarray, axes: Sequence[str]) -> None:
         raise ArrayError(
             f"{name}: its dtype is {array.dtype.str}, not native float32 or float64; use {name}.astype(np.float32)"
         )
+    finite(name, array, axes, "repair or mask such pixels")
+
+
+def finite(name: str, array: np.ndarray, axes: Sequence[str], fix: str, rows: range | None = None) -> None:
+    """Refuses an array of real numbers that holds NaN or infinity; the message says where and how many. ``rows`` are
+    the indices along its second axis, if they are not from 0 on."""
     # The minimum and the maximum show NaN and infinity without a mask as large as the array.
-    if array.size and not (np.isfinite(array.min()) and np.isfinite(array.max())):
-        wrong = np.flatnonzero(~np.isfinite(array))
-        place = np.unravel_index(wrong[0], array.shape)
-        where = ", ".join(f"{axis} {index}" for axis, index in zip(axes, place, strict=True))
-        others = f", as the first of {len(wrong)}" if len(wrong) > 1 else ""
-        raise ArrayError(f"{name}: {where} holds NaN or infinity{others}; repair or mask such pixels")
+    if not array.size or (np.isfinite(array.min()) and np.isfinite(array.max())):
+        return
+    wrong = np.flatnonzero(~np.isfinite(array))
+    place = [int(index) for index in np.unravel_index(wrong[0], array.shape)]
+    if rows is not None:
+        place[1] = rows[place[1]]
+    where = ", ".join(f"{axis} {index}" for axis, index in zip(axes, place, strict=True))
+    others = f", as the first of {len(wrong)}" if len(wrong) > 1 else ""
+    raise ArrayError(f"{name}: {where} holds NaN or infinity{others}; {fix}")

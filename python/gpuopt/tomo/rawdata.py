@@ -18,7 +18,7 @@ def normalise(raw: np.ndarray, flat: Any, dark: Any = 0.0, floor: float = 1e-6) 
     ``raw`` (view, v, u) or (view, u), of any real dtype, is what the detector counted. ``flat`` is what it counts with
     the beam on and no object, ``dark`` with the beam off: each a number, or an array of the shape of a view or of all
     views (take the mean of repeated measurements first). Returns float64 if ``raw`` is, else float32. Raises ArrayError
-    where flat is not above dark, or where something is NaN.
+    where flat is not above dark, or where something is NaN or infinite.
     """
     if not 0 < checks.number("floor", floor, "a transmission") < 1:
         raise ParameterError(f"floor: {floor} is not a transmission; give one above 0 and below 1, say 1e-6")
@@ -33,18 +33,20 @@ def normalise(raw: np.ndarray, flat: Any, dark: Any = 0.0, floor: float = 1e-6) 
             raise ArrayError(
                 f"{name}: its shape is {level[name].shape}; give a number, {counts.shape[1:]} or {counts.shape}"
             )
-    beam = level["flat"] - level["dark"]
-    if not (beam > 0).all():
+    checks.finite("raw", counts, checks.DATA_AXES[counts.ndim], "repair such pixels")
+    with np.errstate(invalid="ignore"):
+        beam = level["flat"] - level["dark"]
+        bad = ~((beam > 0) & np.isfinite(beam))
+    if bad.any():
+        place = ", ".join(str(index) for index in np.argwhere(bad)[0])
         raise ArrayError(
-            f"flat: {int((~(beam > 0)).sum())} of {beam.size} values are not above dark, or NaN; mend dead pixels first"
+            f"flat: {int(bad.sum())} of {bad.size} values are not above dark, NaN or infinite"
+            f"{f', the first at [{place}]' if place else ''}; mend such dead pixels first"
         )
     result = np.empty(counts.shape, dtype=dtype)
     for view in range(len(counts)):
         dark_here, beam_here = (a[view] if a.ndim == counts.ndim else a for a in (level["dark"], beam))
-        transmission = (counts[view] - dark_here) / beam_here
-        if np.isnan(transmission).any():
-            raise ArrayError(f"raw: view {view} holds NaN; correct it first")
-        result[view] = -np.log(np.maximum(transmission, floor))
+        result[view] = -np.log(np.maximum((counts[view] - dark_here) / beam_here, floor))
     return result
 
 

@@ -63,7 +63,8 @@ class ScanFile:
         the dark fields.
 
         Dead pixels, as :meth:`dead` tells them, get what lies on the line between their neighbours of the same row.
-        Raises FormatError, also for a row of dead pixels alone, ArrayError for NaN, ParameterError.
+        Raises FormatError, also for a row of dead pixels alone, ParameterError, and ArrayError for NaN in other pixels,
+        naming the first by its detector row in the file.
         """
         chosen = _rows(rows, self.shape[1])
         views, _, columns = self.shape
@@ -72,16 +73,19 @@ class ScanFile:
         check_memory(path, f"{count} rows", needed)
         raw = self.source.counts(chosen)
         if self.integrals:
-            found = raw.astype(np.float32, copy=False)
-            checks.floats("projections", found, checks.DATA_AXES[3])
-            return found
+            with np.errstate(over="ignore"):  # what float32 cannot hold is told as infinity
+                raw = raw.astype(np.float32, copy=False)
         flat, dark, dead = self._levels(chosen)
         alone = np.flatnonzero(dead.all(axis=1))
         if len(alone):
             row = range(*chosen.indices(self.shape[1]))[int(alone[0])]
             raise FormatError(path, None, f"no pixel of detector row {row} lives: its flat field is not above the dark")
         if raw.dtype.kind == "f":
-            raw = np.where(dead, 0, raw)
+            raw = np.where(dead, 0, raw) if dead.any() else raw
+            fix = "repair it, or make its flat field NaN, as that of a dead pixel is"
+            checks.finite(path.name, raw, checks.DATA_AXES[3], fix, range(*chosen.indices(self.shape[1])))
+        if self.integrals:
+            return raw
         lines = normalise(raw, np.where(dead, 1, flat), np.where(dead, 0, dark)).astype(np.float32, copy=False)
         _mend(lines, dead)
         return lines
@@ -125,6 +129,7 @@ def read_scan(
     flat: float | AnyPath | None = None,
     dark: float | AnyPath | None = None,
     integrals: bool = False,
+    units: str | None = None,
 ) -> ScanFile:
     """A scan of parallel beams in a file. Headers alone are read: ``read_scan(path).projections(rows)`` reads rows.
 
@@ -136,12 +141,14 @@ def read_scan(
         TIFF with a page a view; or a folder of TIFFs, a view each, in the order of the numbers in their names (need
         Pillow). Data in other files, which HDF5 may link to, are not read.
     angles
-        View angles (views,) in radians, or how many are spread over half a turn; None: those of the file.
+        View angles (views,), or how many are spread over half a turn; None: those of the file.
     flat, dark
         What is counted with the beam on and no object, and with the beam off: a number, or a TIFF or folder of TIFFs
         with the views' rows and columns, of which the mean is taken. None: what the file holds; without dark fields 0.
     integrals
         Whether the file holds line integrals already; then nothing is corrected.
+    units
+        Of ``angles``: "rad" or "deg"; None: radians, as in :func:`parallel2d`.
 
     Raises
     ------
@@ -149,8 +156,10 @@ def read_scan(
     """
     source = _source(Path(path))
     if angles is None and source.angles is None:
-        raise ParameterError(f"angles: {path} does not say them; give them in radians")
-    found = checks.angles("angles", source.angles if angles is None else angles, math.pi)
+        raise ParameterError(f"angles: {path} does not say them; give one for each view")
+    if angles is None:
+        angles, units = source.angles, "rad"
+    found = checks.angles("angles", angles, math.pi, units=units)
     levels: dict[str, Any] = {}
     for name, argument, given in (("white", "flat", flat), ("dark", "dark", dark)):
         if given is None:

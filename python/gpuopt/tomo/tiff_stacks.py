@@ -22,6 +22,7 @@ _MODES = {"L": "uint8", "I;16": "uint16", "I;16L": "uint16", "I;16B": "uint16", 
 _MOST_PIXELS = 80_000_000  # of a page, which is decoded whole
 _BYTES_A_PIXEL = 12  # of a page while it is decoded
 _MOST_BYTES = 4_000_000_000  # of a file that is written: offsets have 32 bits
+_WITHIN = 0.9  # of the inscribed circle, where the grey values of a picture are chosen
 _DESCRIPTION, _TILE = 270, (322, 323)  # tags
 
 
@@ -140,12 +141,18 @@ def tiff(images: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def png(image: np.ndarray) -> bytes:
-    """A grey picture (y, x) as a PNG file, black and white at the percentiles 0.5 and 99.5 of the inscribed circle."""
-    Image = _pillow()
+def grey_range(image: np.ndarray) -> tuple[float, float]:
+    """The values of black and white: the percentiles 0.5 and 99.5 within 0.9 of the inscribed circle (y, x). Further
+    out, truncated projections leave a rim many times as bright as the object."""
     y, x = (np.linspace(-1, 1, n) for n in image.shape)
-    low, high = np.percentile(image[np.hypot(y[:, np.newaxis], x) <= 1], [0.5, 99.5])
-    grey = np.clip((image - low) / max(float(high - low), 1e-30), 0, 1)
+    low, high = np.percentile(image[np.hypot(y[:, np.newaxis], x) <= _WITHIN], [0.5, 99.5])
+    return float(low), float(high)
+
+
+def png(image: np.ndarray, low: float, high: float) -> bytes:
+    """A grey picture (y, x) as a PNG file, black at ``low`` and white at ``high``."""
+    Image = _pillow()
+    grey = np.clip((image - low) / max(high - low, 1e-30), 0, 1)
     file = BytesIO()
     Image.fromarray(np.round(255 * grey).astype(np.uint8)).save(file, format="PNG")
     return file.getvalue()
