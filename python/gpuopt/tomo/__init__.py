@@ -20,6 +20,7 @@ from gpuopt.tomo.reconstruction import Reconstruction, State
 from gpuopt.tomo.rings import remove_rings
 from gpuopt.tomo.scan_files import ScanFile, read_scan
 from gpuopt.tomo.scans import circular, fan, helical, parallel2d, parallel3d
+from gpuopt.tomo.supersampling import Supersampled
 from gpuopt.tomo.vectors import from_astra, from_vectors
 from gpuopt.tomo.volume import Volume
 
@@ -40,6 +41,7 @@ __all__ = [
     "Reconstruction",
     "ScanFile",
     "State",
+    "Supersampled",
     "TruncationWarning",
     "Volume",
     "back_project",

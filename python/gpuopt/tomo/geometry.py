@@ -177,6 +177,12 @@ class Geometry(ABC):
         """The same scan with ``times`` as many pixels along each axis, on the same area."""
         return replace(self, detector=self.detector.refined(times, self.dimensions))
 
+    def shifted(self, v: float, u: float) -> Geometry:
+        """The same scan with its detector ``v`` rows and ``u`` columns further on; in 2D along u alone."""
+        d, (v, u) = self.detector, (checks.number("v", v, "rows"), checks.number("u", u, "columns"))
+        v_offset = d.v_offset + (v * d.dv if self.dimensions == 3 else 0.0)
+        return replace(self, detector=replace(d, v_offset=v_offset, u_offset=d.u_offset + u * d.du))
+
     def subset(self, views: Any) -> Geometry:
         """The scan of some views: whole numbers in any order, a slice or a mask. Raises ParameterError."""
         return self._take(self.view_indices(views))
@@ -382,9 +388,7 @@ def _lengths(vectors: np.ndarray) -> Float64Array:
 def as_geometry(given: Any) -> Geometry:
     """Returns what is given if it is a geometry, else raises ParameterError."""
     if not isinstance(given, Geometry):
-        raise ParameterError(
-            f"geometry: {type(given).__name__} is not a geometry; make one, say with circular or from_astra"
-        )
+        raise ParameterError(f"geometry: {type(given).__name__} is not a geometry; make one, say with circular")
     return given
 
 

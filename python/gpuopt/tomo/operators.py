@@ -246,6 +246,9 @@ class GeometricOperator(Operator):
         """At each voxel, the sum over the views of the projection's value there times a ``weight``, one of ``WEIGHTS``;
         in ``out`` or in a new array."""
 
+    @abstractmethod
+    def subset(self, views: np.ndarray) -> GeometricOperator: ...
+
     def with_scan(self, geometry: Geometry, volume: Volume) -> GeometricOperator:
         """The operator of another scan and volume, where and as this one computes. Raises UnsupportedError unless a
         subclass defines it."""

@@ -7,7 +7,7 @@ import operator
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -231,7 +231,7 @@ class Projector(GeometricOperator):
         shared = self._shared
         fast = not self.exact
         other = _Shared.of(geometry, volume, shared.device, shared.limit, shared.variant, fast=fast)
-        return Projector._sharing(other, geometry, volume, self.pair)
+        return Projector._sharing(replace(other, scratch=shared.scratch), geometry, volume, self.pair)
 
     def _empty(self, shape: tuple[int, ...]) -> DeviceArray:
         return _core.empty(shape, np.dtype(np.float32), self.device)

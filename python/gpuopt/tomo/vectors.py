@@ -101,6 +101,19 @@ class Vectors(Geometry):
         )
         return replace(self, detector=self.detector.refined(times, 3), free=finer)
 
+    def shifted(self, v: float, u: float) -> Vectors:
+        _, centre, column, row = self.free
+        centre = centre + checks.number("v", v, "rows") * row
+        along = checks.number("u", u, "columns") * column
+        if self.arc is not None:
+            pitch = np.linalg.norm(column, axis=1, keepdims=True)
+            inwards = self.free.normals() / np.linalg.norm(self.free.normals(), axis=1, keepdims=True)
+            angle = u * pitch / self.arc
+            along = self.arc * (np.sin(angle) * column / pitch + 2 * np.sin(angle / 2) ** 2 * inwards)
+            column = np.cos(angle) * column + np.sin(angle) * pitch * inwards
+        moved = self.free._replace(centre=checks.frozen(centre + along), column=checks.frozen(column))
+        return replace(self, free=moved)
+
     def _take(self, index: np.ndarray) -> Vectors:
         return replace(self, free=self.free.at(index))
 

@@ -1,0 +1,71 @@
+"""Pixels that take means: several rays for each pixel of a detector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
+from gpuopt.tomo import checks
+from gpuopt.tomo.geometry import Geometry
+from gpuopt.tomo.operators import Array, GeometricOperator
+from gpuopt.tomo.volume import Volume
+
+_MOST = 16  # rays a pixel along each axis; beyond it nothing changes but the time
+
+
+@checked
+class Supersampled(GeometricOperator):
+    """``A`` with ``times`` rays for each pixel along each axis of the detector, of which a projection is the mean.
+
+    A pixel measures a mean over its area, not the line through its centre, which counts where pixels are larger than
+    voxels: of a head of 48^2 and pixels three voxels wide the error of CGLS falls from 58 to 52 %, with ``times`` = 4
+    to 51 %; of pixels two voxels wide from 43 to 42 %; of pixels as wide as voxels it rises.
+
+    The mean is that of scans whose detector is shifted by parts of a pixel, so that the transpose is as exact as that
+    of ``A``, and takes no more memory than an image and projections. ``times`` = 2 costs 4 times the time in space, 2
+    times in a plane. Filtered back projection reads projections between pixels, and is that of ``A``. Raises
+    ParameterError.
+    """
+
+    def __init__(self, A: GeometricOperator, times: int = 2) -> None:
+        if not isinstance(A, GeometricOperator):
+            raise ParameterError(f"A: {type(A).__name__} has no geometry; give a Projector or a NumpyProjector")
+        times = checks.count("times", times, _MOST)
+        along = checks.centres(times, 1 / times)
+        shifts = [(v, u) for v in (along if A.geometry.dimensions == 3 else [0.0]) for u in along]
+        self._keep(A, times, [A.with_scan(A.geometry.shifted(v, u), A.volume) for v, u in shifts])
+
+    def _keep(self, A: GeometricOperator, times: int, parts: Sequence[GeometricOperator]) -> None:
+        super().__init__(A.geometry, A.volume, A.pair)
+        self.operator, self.times, self.backend, self._parts = A, times, A.backend, parts
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        return self._mean([part.forward for part in self._parts], x, out)
+
+    def back(self, p: Array, out: Array | None = None) -> Array:
+        return self._mean([part.back for part in self._parts], p, out)
+
+    def back_project(self, p: Array, weight: str, out: Array | None = None) -> Array:
+        return self.operator.back_project(p, weight, out)
+
+    def subset(self, views: np.ndarray) -> Supersampled:
+        found = Supersampled.__new__(Supersampled)
+        found._keep(self.operator.subset(views), self.times, [part.subset(views) for part in self._parts])
+        return found
+
+    def with_scan(self, geometry: Geometry, volume: Volume) -> Supersampled:
+        return Supersampled(self.operator.with_scan(geometry, volume), self.times)
+
+    def _mean(self, apply: Sequence[Callable[..., Any]], given: Array, out: Array | None) -> Array:
+        first, *others = apply
+        total = first(given, out=out)
+        part: Array | None = None
+        for one in others:
+            part = one(given, out=part)
+            self.backend.axpy(1.0, part, total, out=total)
+        self.backend.axpy(1 / len(apply) - 1, total, total, out=total)
+        return total
