@@ -243,6 +243,22 @@ def test_what_cannot_be_weighted_is_refused(kind: str, angles: Any, share: float
         reconstruct(scan_of(kind, angles, share), DISC)
 
 
+def test_a_detector_above_the_volume_is_told() -> None:
+    """As where the offsets (v, u) were swapped."""
+    volume = gt.Volume((4, 16, 16))
+    for offset, centre in ((9.0, 0.0), (0.0, -9.0), (-9.0, 0.0)):
+        for scan in (
+            gt.parallel3d(8, (6, 24), offset=(offset, 0.0)),
+            gt.circular(8, SOD, SDD, (6, 24), 1.5, offset=(1.5 * offset, 0.0)),
+        ):
+            there = gt.Volume(volume.shape, 1.0, (centre, 0.0, 0.0))
+            with pytest.raises(
+                ParameterError, match=r"offset: the detector reaches from v = .* give offset as \(v, u\)"
+            ):
+                reconstruct(scan, DISC, there)
+            reconstruct(scan, gt.sphere(4.0), gt.Volume(volume.shape, 1.0, (offset + 3.0, 0.0, 0.0)))
+
+
 def test_a_displaced_detector_of_half_a_turn_may_see_a_small_object() -> None:
     """As where it corrects the rotation's centre: the near side suffices."""
     small = gt.sphere(0.3 * RADIUS)

@@ -14,7 +14,7 @@ from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.filters import filter_rows, ramp
-from gpuopt.tomo.limits import check_edges
+from gpuopt.tomo.limits import check_edges, check_rows
 from gpuopt.tomo.operators import GeometricOperator
 from gpuopt.tomo.redundancy import Redundancy, fan_angles, fan_weights, parallel_weights
 from gpuopt.tomo.rotation import Rotation, rotation_of
@@ -123,6 +123,7 @@ def _filtered(
     checks.shape("projections", given, A.geometry.shape, A.data_axes, "the geometry")
     p = A.backend.host(given, A.data_axes)
     rows = turn.rows_of(p.reshape(scan.views, detector.rows, detector.columns))
+    check_rows(scan, turn.volume_of(A.volume))
     check_edges(rows, detector, by.redundant)
     columns = detector.columns + by.added
     right = math.copysign(1, detector.u_offset) > 0  # The far side is that of the offset.

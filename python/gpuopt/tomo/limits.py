@@ -9,7 +9,8 @@ import warnings
 import numpy as np
 
 from gpuopt._core import ParameterError
-from gpuopt.tomo.geometry import Detector
+from gpuopt.tomo.geometry import Detector, Geometry
+from gpuopt.tomo.volume import Volume
 
 _EDGE = 0.1  # A row is cut where its edge holds more than so much of its maximum.
 _SIGNAL = 0.1  # Rows whose maximum is below so much of the largest hold noise; they are not looked at.
@@ -32,6 +33,22 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "gpuopt":
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def check_rows(scan: Geometry, volume: Volume) -> None:
+    """Raises ParameterError where no row of the detector sees the volume in any view: its image would be zeros."""
+    if scan.dimensions == 2:
+        return
+    d = scan.detector
+    for view in range(scan.views):
+        row = scan.project(volume.corners(), view).row
+        if row.min() < d.rows and row.max() > -1:  # Pixels are read between rows, and half a pixel beyond the last.
+            return
+    low, high = (d.v_offset + sign * d.rows * d.dv / 2 for sign in (-1, 1))
+    raise ParameterError(
+        f"offset: the detector reaches from v = {low:.4g} to {high:.4g} mm, where no view sees the volume; give offset "
+        "as (v, u), or move the volume"
+    )
 
 
 def check_edges(rows: np.ndarray, detector: Detector, redundant: bool) -> None:
