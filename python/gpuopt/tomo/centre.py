@@ -69,10 +69,7 @@ def find_centre(projections: np.ndarray, geometry: Any, limit: float = 0.4, *, u
 
 def _rows(projections: np.ndarray) -> np.ndarray:
     """Some rows (view, row, u)."""
-    projections = np.asarray(projections)
-    if projections.ndim not in checks.DATA_AXES:
-        raise ArrayError(f"projections: their shape is {projections.shape}; give (view, u) or (view, v, u)")
-    checks.floats("projections", projections, checks.DATA_AXES[projections.ndim])
+    projections = checks.lines(projections)
     views, columns = projections.shape[0], projections.shape[-1]
     if not projections.size or views < 2 or columns < _FEWEST:
         raise ArrayError(

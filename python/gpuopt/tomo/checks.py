@@ -191,6 +191,15 @@ def shape(name: str, given: Any, expected: tuple[int, ...], axes: Sequence[str],
     )
 
 
+def lines(projections: np.ndarray) -> np.ndarray:
+    """Projections (view, u) or (view, v, u), float32 or float64 and finite."""
+    found = np.asarray(projections)
+    if found.ndim not in DATA_AXES:
+        raise ArrayError(f"projections: their shape is {found.shape}; give (view, u) or (view, v, u)")
+    floats("projections", found, DATA_AXES[found.ndim])
+    return found
+
+
 def floats(name: str, array: np.ndarray, axes: Sequence[str]) -> None:
     """Refuses an array whose dtype is not native float32 or float64, or that holds NaN or infinity; the message says
     where and how many."""

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import Error
-from gpuopt.io.text import FormatError, opened
+from gpuopt.io.text import FormatError
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
-from gpuopt.tomo.scan_source import NUMERIC, Source, check_memory, mean_of
+from gpuopt.tomo.scan_source import NUMERIC, Source, check_memory, mean_of, reading
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -77,17 +77,8 @@ def _file(path: Path) -> Iterator[Any]:
         import h5py
     except ImportError as error:
         raise Error("HDF5 files are read by h5py, which is not installed: pip install 'gpuopt[io]'") from error
-    with opened(path):  # refuses what is no regular file
-        pass
-    try:
-        with h5py.File(path, "r", locking=False) as file:
-            yield file
-    except (Error, MemoryError):
-        raise
-    except Exception as error:  # of a damaged file
-        raise FormatError(
-            path, None, f"it cannot be read as HDF5 ({type(error).__name__}: {str(error)[:200]}); write it again"
-        ) from error
+    with reading(path, "HDF5"), h5py.File(path, "r", locking=False) as file:
+        yield file
 
 
 def _dataset(file: Any, path: Path, name: str) -> Any:

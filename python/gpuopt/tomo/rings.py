@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import ArrayError, Error, ParameterError
+from gpuopt._core import Error, ParameterError
 from gpuopt.checked import checked
 from gpuopt.tomo import checks
 
@@ -31,10 +31,7 @@ def remove_rings(projections: np.ndarray, size: int | None = None) -> np.ndarray
         from scipy.ndimage import median_filter
     except ImportError as error:
         raise Error("rings are removed by SciPy, which is not installed: pip install 'gpuopt[lab]'") from error
-    projections = np.asarray(projections)
-    if projections.ndim not in checks.DATA_AXES:
-        raise ArrayError(f"projections: their shape is {projections.shape}; give (view, u) or (view, v, u)")
-    checks.floats("projections", projections, checks.DATA_AXES[projections.ndim])
+    projections = checks.lines(projections)
     columns = projections.shape[-1]
     across = max(_SMALLEST, columns // _SHARE) if size is None else checks.count("size", size)
     if across < 3:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gpuopt import host_memory
-from gpuopt._core import ParameterError
+from gpuopt._core import Error, ParameterError
+from gpuopt.io.text import FormatError, opened
 from gpuopt.tomo.checks import Float64Array
 
 NUMERIC = "uif"  # kinds of dtypes that detectors count in
@@ -33,6 +36,21 @@ class Source(ABC):
         """The mean of the fields ``name``, "white" or "dark" (v, u), that the file has beside the views; None without
         any."""
         return None
+
+
+@contextmanager
+def reading(path: Path, form: str) -> Iterator[None]:
+    """Whatever a library raises in the block, of a file that is damaged or no regular file, becomes a FormatError."""
+    with opened(path):  # refuses what is no regular file
+        pass
+    try:
+        yield
+    except (Error, MemoryError):
+        raise
+    except Exception as error:  # what a broken file raises in a decoder is anybody's guess
+        raise FormatError(
+            path, None, f"it cannot be read as {form} ({type(error).__name__}: {str(error)[:200]}); write it again"
+        ) from error
 
 
 def mean_of(fields: np.ndarray) -> Float64Array:

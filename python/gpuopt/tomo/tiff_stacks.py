@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import Error, ParameterError
-from gpuopt.io.text import FormatError, opened
-from gpuopt.tomo.scan_source import Source, check_memory
+from gpuopt.io.text import FormatError
+from gpuopt.tomo.scan_source import Source, check_memory, reading
 
 SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 SUFFIXES = (".tif", ".tiff")
@@ -109,17 +109,8 @@ def _size(path: Path, picture: Any) -> tuple[int, int]:
 def _picture(path: Path) -> Iterator[Any]:
     """The open file. Whatever Pillow raises in the block becomes a FormatError."""
     Image = _pillow()
-    with opened(path):  # refuses what is no regular file
-        pass
-    try:
-        with Image.open(path, formats=("TIFF",)) as picture:
-            yield picture
-    except (Error, MemoryError):
-        raise
-    except Exception as error:  # what a broken file raises in a decoder is anybody's guess
-        raise FormatError(
-            path, None, f"it cannot be read as TIFF ({type(error).__name__}: {str(error)[:200]}); write it again"
-        ) from error
+    with reading(path, "TIFF"), Image.open(path, formats=("TIFF",)) as picture:
+        yield picture
 
 
 def _pillow() -> Any:
