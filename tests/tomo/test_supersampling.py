@@ -52,6 +52,7 @@ def test_projections_are_means_of_a_finer_detector(name: str, times: int) -> Non
     fine = gt.NumpyProjector(scan.refined(times), volume)(x)
     np.testing.assert_allclose(A(x), means(fine, times, volume.ndim == 2), atol=1e-12)
     assert A.adjoint_error() < 1e-14
+    assert f"{times} rays a pixel" in repr(A)
     views = np.array([4, 1])
     np.testing.assert_allclose(A.subset(views)(x), A(x)[views], atol=1e-12)
 

@@ -20,9 +20,9 @@ WINDOWS: dict[str, Callable[[Float64Array], Float64Array]] = {
     "hann": lambda w: 0.5 + 0.5 * np.cos(np.pi * w),
     "hamming": lambda w: 0.54 + 0.46 * np.cos(np.pi * w),
 }
-"""Factors of the ramp, as functions of w = |frequency| / Nyquist frequency: 1 at 0, so that means stay, and at w = 1
-what they are named for. scikit-image samples Hann and Hamming as windows of n points whose two ends are equal, which
-are shifted by half a frequency: 1e-3 of a filter of 256 frequencies, and in inverse proportion to their number."""
+"""Factors of the ramp, as functions of w = |frequency| / Nyquist frequency: even, and 1 at 0, so that means stay.
+scikit-image samples Hann and Hamming between equal ends, which puts their top half a frequency beside 0: its images of
+65 columns differ by 1.6e-3, of 257 by 2.2e-4."""
 
 
 @checked

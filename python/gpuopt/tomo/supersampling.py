@@ -60,6 +60,9 @@ class Supersampled(GeometricOperator):
     def with_scan(self, geometry: Geometry, volume: Volume) -> Supersampled:
         return Supersampled(self.operator.with_scan(geometry, volume), self.times)
 
+    def __repr__(self) -> str:
+        return f"<Supersampled: {self.times} rays a pixel along each axis of {self.operator!r}>"
+
     def _mean(self, apply: Sequence[Callable[..., Any]], given: Array, out: Array | None) -> Array:
         first, *others = apply
         total = first(given, out=out)
