@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a test marked thin(n) each device beside the first has every n-th case: the first has them all, and a case
+    """Of a test marked thin(n) each device beside the first has every 2n-th case: the first has them all, and a case
     costs a build, for PoCL up to seconds. Cases are counted by test, or by ``of`` where the mark names what it thins.
     Whoever names a test has all of its cases."""
     if only := config.option.workload:
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if thin and number:
             case = (item.nodeid.partition("[")[0], thin.kwargs.get("of", ""), number)
             seen[case] += 1
-            (left if (seen[case] + number) % thin.args[0] else kept).append(item)
+            (left if (seen[case] + number) % (2 * thin.args[0]) else kept).append(item)
         else:
             kept.append(item)
     if left:
