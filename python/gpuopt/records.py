@@ -28,8 +28,10 @@ Record = dict[str, Any]
 SCHEMA = 1
 
 
+@functools.lru_cache(maxsize=32)  # by content: plain calls ask each time
 def _read_records(text: bytes | str) -> list[Record]:
-    """The records of a file: those of earlier versions, and those shipped, are a list without a checksum."""
+    """The records of a file, which nobody may change: those of earlier versions, and those shipped, are a list without
+    a checksum."""
     records = sealed.parsed(text, SCHEMA)
     if isinstance(records, dict):
         if records.keys() != {"schema", sealed.CHECKSUM, "records"} or records["schema"] != SCHEMA:

@@ -54,24 +54,38 @@ def resolve(
         return complete(workload, Configuration(variant))
     if variant is not None:
         raise ParameterError(f"variant: {variant!r} is neither a name, a preset nor a Configuration; give one of these")
-    of_device = ("name", "platform", "type", "vector_bytes")
-    facts: dict[str, Callable[[], object]] = {key: functools.partial(getattr, device, key) for key in of_device}
-    facts["dtype"] = lambda: dtype
     known = {name: functools.cache(ask) for name, ask in (input_properties or {}).items()}
-    # Records are compared with the device first: parsing one further takes 40 us, and a property of the input may cost
-    # a pass over a matrix.
-    fitting = [
-        (record, _demands(workload, record, facts))
-        for record in [*user_records(workload), *shipped_records(workload)]
-        if all(facts[key]() == value for key, value in record["match"].items() if key in facts)
-    ]
-    unit = unit_of(device) if any("unit" in record for record, _ in fitting) else None
-    fitting.sort(key=lambda item: (-sum(map(bool, item[1].values())), unit is None or item[0].get("unit") != unit))
-    for record, demands in fitting:
-        chosen = _choice(workload, record)
-        if chosen is not None and _agrees(demands, known):
+    for demands, chosen in _fitting(workload, device, dtype):
+        if _agrees(demands, known):
             return chosen
     raise ParameterError(f"variant: no record of {workload} fits {device.key}; name a variant")
+
+
+_OF_DEVICE = ("name", "platform", "type", "vector_bytes")
+_Fitting = list[tuple[dict[str, Any], Configuration]]
+_found: dict[tuple[object, ...], tuple[list[Record], _Fitting]] = {}
+
+
+def _fitting(workload: str, device: Device, dtype: str) -> _Fitting:
+    """Return what the records that fit a device require of the input, each with its configuration, the best first. It
+    is found once for the records that there are: that takes longer than a small product."""
+    records = [*user_records(workload), *shipped_records(workload)]
+    facts = {key: getattr(device, key) for key in _OF_DEVICE} | {"dtype": dtype}
+    unit = unit_of(device) if any("unit" in record for record in records) else None
+    place = (workload, unit, *facts.values())
+    held = _found.get(place)
+    if held is not None and held[0] == records:
+        return held[1]
+    fitting = [
+        (record, _demands(workload, record, facts))
+        for record in records
+        if all(facts[key] == value for key, value in record["match"].items() if key in facts)
+    ]
+    fitting.sort(key=lambda item: (-sum(map(bool, item[1].values())), unit is None or item[0].get("unit") != unit))
+    chosen = [(demands, _choice(workload, record)) for record, demands in fitting]
+    found = [(demands, configuration) for demands, configuration in chosen if configuration is not None]
+    _found[place] = records, found
+    return found
 
 
 def _choice(workload: str, record: Record) -> Configuration | None:
@@ -87,7 +101,7 @@ def _choice(workload: str, record: Record) -> Configuration | None:
     return chosen if asked or not accuracy(workload, chosen) else None
 
 
-def _demands(workload: str, record: Record, facts: InputProperties) -> dict[str, Any]:
+def _demands(workload: str, record: Record, facts: Mapping[str, object]) -> dict[str, Any]:
     """Return the properties that a record requires of the input, with their values."""
     variant = tables.table_of(workload).get(record["variant"])
     asked = {key: value for key, value in record["match"].items() if key not in facts}

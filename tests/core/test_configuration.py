@@ -312,7 +312,7 @@ def test_an_invalid_record_changes_nothing(records: Records, wrong: dict[str, An
 
 def test_the_shipped_records_fit_every_kind_of_device() -> None:
     for kind in ("gpu", "cpu", "accelerator"):
-        device: Any = SimpleNamespace(name="any", platform="any", type=kind, key="any")
+        device: Any = SimpleNamespace(name="any", platform="any", type=kind, key="any", vector_bytes=16)
         for dtype in ("float32", "float64"):
             found = resolve("spmv", device, dtype)
             assert not accuracy("spmv", found)

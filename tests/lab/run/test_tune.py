@@ -47,7 +47,14 @@ def test_finalists_keep_each_accuracy_but_the_best_few_are_of_the_standard_one(m
 
 TUNE = inspect.unwrap(lab.tune)  # what checks arguments takes no made-up problem
 DEVICE: Any = SimpleNamespace(
-    name="Made Up 1", platform="Made Up", type="gpu", key="Made Up / Made Up 1", driver="7", timer_ns=1, index=0
+    vector_bytes=16,
+    name="Made Up 1",
+    platform="Made Up",
+    type="gpu",
+    key="Made Up / Made Up 1",
+    driver="7",
+    timer_ns=1,
+    index=0,
 )
 MATCH = {"name": "Made Up 1", "platform": "Made Up", "type": "gpu", "dtype": "float32"}
 

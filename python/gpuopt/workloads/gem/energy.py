@@ -19,8 +19,8 @@ from gpuopt.workloads.gem.operation import gem, size_or_own
 from gpuopt.workloads.gem.pairs import as_molecule, as_surface
 from gpuopt.workloads.gem.solvation import ALPHA, Model
 
-# The largest error of a potential, of the sum of its terms' magnitudes: of the terms, and of n of them added in a row, in
-# unit roundoffs times the root of n (measured: 0.25 as a standard deviation). A tuned configuration may add so.
+# The largest error of a potential, of the sum of its terms' magnitudes: of the terms, and of n of them added in a row,
+# in unit roundoffs times the root of n (measured: 0.25 as a standard deviation). A tuned configuration may add so.
 _RELATIVE = {"float32": 2e-6, "float64": 2e-13}
 _OF_SUMS = 1.5
 _SHALLOWEST_A = 1e-6  # far below the resolution of coordinates
