@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,7 +33,7 @@ def write(
 ) -> None:
     """Writes ``parts`` to ``path``, a link to where it points, in one step; a file that was there keeps its mode.
 
-    With ``aside``, what stood at ``path`` is kept under that name, moved only once the new file is safe on the disk.
+    With ``aside``, what stood at ``path`` is kept under that name too, which must be free.
     Raises ParameterError where ``path`` is no regular file, WriteError, which names the file and ``way_out``, and what
     the making of ``parts`` raises; the file is then as it was.
     """
@@ -53,15 +54,33 @@ def write(
             file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
-        if aside is not None:
-            target.rename(aside)
-        os.replace(beside, target)
+        with _kept(target, aside):
+            os.replace(beside, target)
         _sync_folder(target.parent)
     except OSError as error:
         raise refused(path, error, way_out) from error
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _kept(target: Path, aside: Path | None) -> Iterator[None]:
+    """Gives a file a second name, for good unless an error comes; where the file system has no such names, a copy."""
+    if aside is None:
+        yield
+        return
+    try:
+        os.link(target, aside)
+    except FileExistsError:
+        raise
+    except OSError:
+        shutil.copy2(target, aside)
+    try:
+        yield
+    except OSError:
+        aside.unlink()
+        raise
 
 
 def refused(path: str | PathLike[str], error: OSError, way_out: str) -> WriteError:

@@ -100,11 +100,9 @@ def store_records(workload: str, records: Iterable[Record]) -> Path:
     try:
         sealed.made(path.parent)
         with _locked(path.parent):
-            sealed.check_replaceable(path, SCHEMA)
+            content = sealed.replaceable(path, SCHEMA)
             try:
-                stored, damaged = _read_records(path.read_bytes()), False
-            except FileNotFoundError:
-                stored, damaged = [], False
+                stored, damaged = [] if content is None else _read_records(content), False
             except _DAMAGED:
                 stored, damaged = [], True
             kept = [record for record in stored if not any(_replaces(new, record) for new in fresh)]

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from gpuopt import _core, files
 from gpuopt._core import Error
@@ -87,8 +87,7 @@ def read(path: Path) -> bytes | None:
     reason = _core.folder_refusal(path.parent.name) if path.parent.parent == Path(_core.cache_dir()) else ""
     if not reason:
         try:
-            # A pipe would keep a reader waiting for ever.
-            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            with _opened(path) as file:
                 there = os.fstat(file.fileno())
                 if stat.S_ISREG(there.st_mode) and there.st_uid == os.geteuid():
                     return file.read(MOST_BYTES + 1)
@@ -101,12 +100,19 @@ def read(path: Path) -> bytes | None:
     return None
 
 
-def check_replaceable(path: Path, newest: int) -> None:
-    """Raises WriteError where a file holds what would be lost: its schema is above ``newest``, or it cannot be read."""
+def _opened(path: Path) -> BinaryIO:
+    """For reading; a pipe would keep a reader waiting for ever."""
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+
+
+def replaceable(path: Path, newest: int) -> bytes | None:
+    """What a file holds that is to be replaced; None without one. Raises WriteError where it would be lost: its schema
+    is above ``newest``, or it cannot be read."""
     try:
-        content = path.read_bytes()
+        with _opened(path) as file:
+            content = file.read(MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
-        return
+        return None
     except OSError as error:
         raise files.refused(path, error, files.OTHER_CACHE) from error
     try:
@@ -116,7 +122,8 @@ def check_replaceable(path: Path, newest: int) -> None:
             f"{path} is a later gpuopt's ({error}): it stays; set GPUOPT_CACHE_DIR to another folder"
         ) from error
     except ValueError:  # it is damaged, and readers have said so
-        return
+        pass
+    return content
 
 
 def aside(path: Path) -> Iterator[Path]:

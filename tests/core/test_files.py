@@ -30,7 +30,7 @@ def test_a_file_appears_whole(tmp_path: Path) -> None:
     assert content(tmp_path / "deep" / "er") == {"b": b"three"}
 
 
-@pytest.mark.parametrize(("call", "aside"), [("fsync", False), ("replace", False), ("fsync", True), ("rename", True)])
+@pytest.mark.parametrize(("call", "aside"), [("fsync", False), ("replace", False), ("fsync", True), ("replace", True)])
 def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, aside: bool) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"old")
@@ -55,10 +55,28 @@ def test_parts_that_fail_leave_the_old_file(tmp_path: Path) -> None:
     assert content(tmp_path) == {"a": b"old"}
 
 
-def test_what_stood_there_is_kept_aside(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"old")
-    files.write(tmp_path / "a", [b"new"], aside=tmp_path / "b")
+@pytest.mark.parametrize("links", [True, False])
+def test_what_stood_there_is_kept_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+    path, replace = tmp_path / "a", os.replace
+
+    def last(source: Path, target: Path) -> None:
+        assert content(tmp_path) == {"a": b"old", "b": b"old", source.name: b"new"}, "a reader found no file"
+        replace(source, target)
+
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "replace", last)
+    if not links:
+        monkeypatch.setattr(os, "link", full)
+    files.write(path, [b"new"], aside=tmp_path / "b")
     assert content(tmp_path) == {"a": b"new", "b": b"old"}
+
+
+def test_what_stands_aside_already_stays(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_bytes(name.encode())
+    with pytest.raises(files.WriteError, match="File exists"):
+        files.write(tmp_path / "a", [b"new"], aside=tmp_path / "b")
+    assert content(tmp_path) == {"a": b"a", "b": b"b"}
 
 
 def test_modes_are_the_users_and_then_the_files(tmp_path: Path) -> None:

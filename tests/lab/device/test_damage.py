@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import random
 import warnings
 from collections.abc import Callable
@@ -188,6 +189,17 @@ def test_a_file_of_a_later_version_is_not_replaced(
     with pytest.raises(WriteError, match=r"is a later gpuopt's \(its schema is 99, .*set GPUOPT_CACHE_DIR"):
         keep(any_device)
     assert path.read_text() == later
+
+
+@pytest.mark.parametrize("keep", [kept_profile, kept_comparisons, kept_records])
+@pytest.mark.timeout(60)
+@pytest.mark.filterwarnings("ignore:.* is no file, or another user's")
+def test_a_pipe_keeps_no_writer_waiting(any_device: gpuopt.Device, keep: Callable[[gpuopt.Device], Kept]) -> None:
+    path = keep(any_device).path
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(gpuopt.Error, match="is no regular file"):
+        keep(any_device)
 
 
 def test_rows_of_a_tuning_are_not_believed_in_a_folder_that_may_be_anothers(

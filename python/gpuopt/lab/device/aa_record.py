@@ -131,13 +131,12 @@ def path_of(device: Device) -> Path:
 def save(made: AA, path: str | Path) -> Path:
     """Appends it to the file, whose latest twenty are kept. Raises WriteError, which has it, where it cannot."""
     with files.holding(made):
-        sealed.check_replaceable(Path(path), SCHEMA)
-    listed = [asdict(one) for one in [*history(path), made][-MOST:]]
-    lines = ",\n".join(f"  {json.dumps(one, allow_nan=False)}" for one in listed)
-    checksum = sealed.digest({"schema": SCHEMA, "comparisons": listed})
-    text = f'{{"schema": {SCHEMA}, "{sealed.CHECKSUM}": "{checksum}", "comparisons": [\n{lines}\n]}}\n'
-    with files.holding(made):
         sealed.made(Path(path).parent)
+        sealed.replaceable(Path(path), SCHEMA)
+        listed = [asdict(one) for one in [*history(path), made][-MOST:]]
+        lines = ",\n".join(f"  {json.dumps(one, allow_nan=False)}" for one in listed)
+        checksum = sealed.digest({"schema": SCHEMA, "comparisons": listed})
+        text = f'{{"schema": {SCHEMA}, "{sealed.CHECKSUM}": "{checksum}", "comparisons": [\n{lines}\n]}}\n'
         files.write(path, [text.encode()], way_out=files.OTHER_CACHE)
     return Path(path)
 

@@ -256,7 +256,7 @@ def save(made: Profile, path: str | Path) -> Path:
     cannot."""
     with files.holding(made):
         sealed.made(Path(path).parent)
-        sealed.check_replaceable(Path(path), SCHEMA)
+        sealed.replaceable(Path(path), SCHEMA)
         files.write(path, [made.to_json().encode()], way_out=files.OTHER_CACHE)
     return Path(path)
 
