@@ -1,6 +1,7 @@
 // Devices, discovery, device arrays.
 #include <pybind11/stl.h>
 
+#include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
 #include "bindings/text.hpp"
 #include "bindings/topics.hpp"
@@ -29,7 +30,7 @@ py::str make_private_folder(const std::string& name) {
 
 py::dict discovery_facts() {
     const auto& found = []() -> const Discovery& {
-        const py::gil_scoped_release release;
+        const WithoutGil release;
         return discover();
     }();
     py::dict facts;
@@ -76,7 +77,7 @@ py::dict discovery_facts() {
 DeviceArray to_device(const py::object& array, const Device& device, bool guarded) {
     const auto source = operand(array, "a");
     if (source.is_device()) throw ArrayError("a", "it is a DeviceArray already", "give a NumPy array");
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     auto made =
         DeviceArray::empty(session_of(device), source.dtype, source.shape, "a", guarded ? Guard::zones : Guard::none);
     made.buffer->upload(source.host);
@@ -88,7 +89,7 @@ DeviceArray empty(const std::vector<std::int64_t>& shape, const py::dtype& dtype
     for (const auto n : shape)
         if (n < 0) throw ArrayError("shape", shape_text(shape) + " is negative", "give lengths of at least 0");
     const auto type = dtype_of(dtype, "dtype");
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     const auto guard = fenced ? Guard::fence : guarded ? Guard::zones : Guard::none;
     return DeviceArray::empty(session_of(device), type, shape, "a DeviceArray", guard);
 }
@@ -96,7 +97,7 @@ DeviceArray empty(const std::vector<std::int64_t>& shape, const py::dtype& dtype
 py::array to_numpy(const DeviceArray& array) {
     py::array host(numpy_dtype(array.dtype), std::vector<py::ssize_t>(array.shape.begin(), array.shape.end()));
     void* target = host.mutable_data();
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     array.buffer->download(target);
     return host;
 }
@@ -157,7 +158,7 @@ unsigned char byte_of(const py::object& given) {
 void bind_device(py::module_& module) {
     bind_device_class(module);
     module.def("set_search_prefixes", &set_search_prefixes, py::arg("prefixes"));
-    module.def("devices", &devices, py::call_guard<py::gil_scoped_release>());
+    module.def("devices", &devices, py::call_guard<WithoutGil>());
     module.def("discovery", &discovery_facts);
     module.def("cache_dir", [] { return as_path(cache_dir()); });
     module.def(
@@ -185,13 +186,13 @@ void bind_device(py::module_& module) {
             "fill_bytes",
             [](DeviceArray& array, const py::object& byte) {
                 const auto value = byte_of(byte);
-                const py::gil_scoped_release release;
+                const WithoutGil release;
                 array.buffer->fill(value);
             },
             py::arg("byte"), "Sets every byte, e.g. 255 to poison floats with NaN.")
         .def(
             "guards_intact", [](const DeviceArray& array) { return array.buffer->guards_intact(); },
-            py::call_guard<py::gil_scoped_release>(), "False when something wrote next to a guarded array.")
+            py::call_guard<WithoutGil>(), "False when something wrote next to a guarded array.")
         .def(
             "shares_memory",
             [](const DeviceArray& array, const py::object& other) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
 #include "runtime/interrupt.hpp"
@@ -15,20 +16,21 @@
 namespace gpuopt {
 namespace {
 
-std::atomic<bool> exiting{false};
 std::atomic<double> heard_s{-1e9};
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Python runs its handlers in the main thread alone; elsewhere this is nothing. A caller that has the GIL may be
-// waiting for one that wants it: the GIL is let go for a moment.
+// waiting for one that wants it: the GIL is let go for a moment. An interpreter that ends hears of no signals, and has
+// no lock to give: a daemon thread's call goes on to its end, so that it keeps no lock of ours.
 void look(bool may_throw) {
+    if (!Py_IsInitialized()) return;
     if (PyGILState_Check()) {
-        const py::gil_scoped_release others_first;
+        const WithoutGil others_first;
         std::this_thread::yield();
     }
     if (!may_throw) return;
-    const py::gil_scoped_acquire gil;
+    const WithGil gil;
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
@@ -38,16 +40,9 @@ bool idle() {
     return true;
 }
 
-// Arrays that are kept for the device cannot be given back after the interpreter has gone: if somebody will not wait,
-// they never are.
 void wait_at_exit() {
-    try {
-        const py::gil_scoped_release release;
-        for (const auto& session : Session::all()) session->wait_for_all();
-    } catch (...) {
-        exiting = true;
-        throw;
-    }
+    const WithoutGil release;
+    for (const auto& session : Session::all()) session->wait_for_all();
 }
 
 // The next signal's number, 0 where none waits, -1 where none can come. The thread takes no signals itself, so nothing
@@ -85,8 +80,8 @@ void end_if_unheard(int signals, double seconds, int code, const std::string& me
 std::shared_ptr<void> Operand::keeper() const {
     if (is_device()) return nullptr;
     return {owner.inc_ref().ptr(), [](void* held) {
-                if (exiting) return;
-                const py::gil_scoped_acquire gil;
+                if (!Py_IsInitialized()) return;  // the interpreter has gone, and nobody can give the array back
+                const WithGil gil;
                 Py_DECREF(static_cast<PyObject*>(held));
             }};
 }

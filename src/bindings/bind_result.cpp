@@ -1,6 +1,7 @@
 // Prepared plans and their samples.
 #include <pybind11/stl.h>
 
+#include "bindings/gil.hpp"
 #include "bindings/plans.hpp"
 #include "bindings/text.hpp"
 #include "bindings/topics.hpp"
@@ -71,8 +72,8 @@ py::dict as_dict(const Step& step, const Device& device) {
 void bind_result(py::module_& module) {
     py::class_<Prepared, std::shared_ptr<Prepared>>(module, "Prepared",
                                                     "A built and bound plan of kernels; run it, or take samples of it.")
-        .def("run", &Prepared::run, py::call_guard<py::gil_scoped_release>(), "Runs the plan once and waits for it.")
-        .def("start", &Prepared::start, py::call_guard<py::gil_scoped_release>(),
+        .def("run", &Prepared::run, py::call_guard<WithoutGil>(), "Runs the plan once and waits for it.")
+        .def("start", &Prepared::start, py::call_guard<WithoutGil>(),
              "Enqueues a run without waiting for it, but on a CPU device.")
         .def(
             "sample",
@@ -84,14 +85,14 @@ void bind_result(py::module_& module) {
                         throw ParameterError(name, std::to_string(number) + " would hardly ever end",
                                              "use at most " + std::to_string(most));
                 const auto samples = [&] {
-                    const py::gil_scoped_release release;
+                    const WithoutGil release;
                     return plan.sample(count, batch, period);
                 }();
                 return as_dict(samples);
             },
             py::arg("count"), py::arg("batch") = 1, py::arg("period") = false,
             "Times `count` samples of `batch` runs each; lists of milliseconds a run, and start_s.")
-        .def("relocate", &Prepared::relocate, py::call_guard<py::gil_scoped_release>(), py::arg("pad_bytes"),
+        .def("relocate", &Prepared::relocate, py::call_guard<WithoutGil>(), py::arg("pad_bytes"),
              "Moves all memory of the plan to another place; False where it cannot.")
         .def_property_readonly("work", [](const Prepared& plan) { return as_dict(plan.work); })
         .def_property_readonly("kernels",

@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
 #include "workloads/gem/gem.hpp"
@@ -65,7 +66,7 @@ std::shared_ptr<Prepared> prepare(const py::object& xyz, const py::object& charg
                          "give shape " + shape_text({input.points}) + " of " + facts(atoms.dtype).numpy_name);
     input.model = model_of(numbers, part, compat);
     input.phi = out.buffer;
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     return prepare_gem(input, variant, parameters);
 }
 

@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
 #include "workloads/gemm/gemm.hpp"
@@ -144,7 +145,7 @@ py::object gemm(const py::object& a, const py::object& b, const py::object& c, d
                 const std::string& variant, const Parameters& parameters) {
     Call call(Arrays(a, b, c, transpose_a, transpose_b, beta), session_of(device), alpha, out);
     {
-        const py::gil_scoped_release release;
+        const WithoutGil release;
         call.upload();
         prepare_gemm(call.session, call.arguments, variant, parameters)->run();
         call.finish();
@@ -158,7 +159,7 @@ std::shared_ptr<Prepared> prepare(const DeviceArray& a, const DeviceArray& b, co
     Call call(
         Arrays(py::cast(a), py::cast(b), c ? py::cast(*c) : py::object(py::none()), transpose_a, transpose_b, beta),
         out.buffer->session(), alpha, py::cast(out));
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     call.upload();
     return prepare_gemm(call.session, call.arguments, variant, parameters);
 }

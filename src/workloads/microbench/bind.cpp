@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
 #include "bindings/plans.hpp"
 #include "bindings/topics.hpp"
@@ -15,7 +16,7 @@ void bind_microbench(py::module_& module) {
             return prepare_microbench(from, to, {width, trips}, store, variant, parameters);
         },
         py::arg("from_"), py::arg("to"), py::kw_only(), py::arg("width"), py::arg("trips"), py::arg("store"),
-        py::arg("variant"), py::arg("parameters"), py::call_guard<py::gil_scoped_release>());
+        py::arg("variant"), py::arg("parameters"), py::call_guard<WithoutGil>());
     module.def(
         "microbench_facts",
         [](const Device& device, const py::dtype& dtype, std::int64_t elements, std::int64_t width, std::int64_t trips,
@@ -32,7 +33,7 @@ void bind_microbench(py::module_& module) {
         "prepare_transfer",
         [](const DeviceArray& array, bool upload, bool pinned) {
             auto transfer = [&] {
-                const py::gil_scoped_release release;
+                const WithoutGil release;
                 return prepare_transfer(array, upload, pinned);
             }();
             auto* const owner = new std::shared_ptr<void>(transfer.memory);

@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
 #include "workloads/spmv/spmv.hpp"
@@ -32,7 +33,7 @@ MatrixPointer make_matrix(const py::object& data, const py::object& offsets,
     for (std::size_t k = 0; k < list.size(); ++k)
         list[k] = places.dtype == DType::i64 ? static_cast<const std::int64_t*>(places.host)[k]
                                              : static_cast<const std::int32_t*>(places.host)[k];
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     return std::make_shared<DiaMatrix>(session_of(device), values.dtype, shape.first, shape.second, list, values.host,
                                        values.shape[1],
                                        indexed == "row" ? DiaMatrix::Indexed::by_row : DiaMatrix::Indexed::by_column);
@@ -42,7 +43,7 @@ py::object downloaded(const MatrixPointer& matrix) {
     const auto values =
         result_operand(py::none(), false, matrix->dtype(), {matrix->diagonals(), matrix->cols()}, matrix->session());
     {
-        const py::gil_scoped_release release;
+        const WithoutGil release;
         matrix->download(values.host);
     }
     return finished(values);
@@ -110,7 +111,7 @@ py::object multiply(HostProduct& product, const MatrixPointer& matrix, const py:
         throw ArrayError("x", "its shape is " + shape_text(call.x.shape),
                          "this product was planned for " + std::to_string(product.vectors()) + " columns");
     {
-        const py::gil_scoped_release release;
+        const WithoutGil release;
         product.multiply(call.x.host, call.addend ? call.addend->host : nullptr, call.result.host);
     }
     return finished(call.result);
@@ -120,7 +121,7 @@ py::object spmv(const MatrixPointer& matrix, const py::object& x, const py::obje
                 const py::object& out, const std::string& variant, const Parameters& parameters) {
     Call call(matrix, x, y, alpha, beta, out);
     {
-        const py::gil_scoped_release release;
+        const WithoutGil release;
         call.upload();
         prepare_spmv(call.arguments, variant, parameters)->run();
         if (!call.result.is_device()) call.arguments.y->download(call.result.host);
@@ -132,7 +133,7 @@ std::shared_ptr<Prepared> prepare(const MatrixPointer& matrix, const DeviceArray
                                   const std::optional<DeviceArray>& y, double alpha, double beta,
                                   const DeviceArray& out, const std::string& variant, const Parameters& parameters) {
     Call call(matrix, py::cast(x), y ? py::cast(*y) : py::object(py::none()), alpha, beta, py::cast(out));
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     call.upload();
     return prepare_spmv(call.arguments, variant, parameters);
 }
@@ -143,7 +144,7 @@ void bind_spmv(py::module_& module) {
     py::class_<DiaMatrix, MatrixPointer>(module, "DiaMatrix", "A diagonal matrix in device memory.")
         .def(py::init(&make_matrix), py::arg("data"), py::arg("offsets"), py::arg("shape"), py::arg("device"),
              py::arg("indexed") = "column")
-        .def("transposed", &DiaMatrix::transposed, py::call_guard<py::gil_scoped_release>())
+        .def("transposed", &DiaMatrix::transposed, py::call_guard<WithoutGil>())
         .def("download", &downloaded)
         .def_property_readonly("shape",
                                [](const DiaMatrix& matrix) { return py::make_tuple(matrix.rows(), matrix.cols()); })
@@ -151,8 +152,7 @@ void bind_spmv(py::module_& module) {
         .def_property_readonly(
             "offsets", [](const DiaMatrix& matrix) { return py::array_t<std::int64_t>(py::cast(matrix.offsets())); })
         .def_property_readonly("stored_entries", &DiaMatrix::stored_entries)
-        .def_property_readonly("symmetric",
-                               py::cpp_function(&DiaMatrix::symmetric, py::call_guard<py::gil_scoped_release>()))
+        .def_property_readonly("symmetric", py::cpp_function(&DiaMatrix::symmetric, py::call_guard<WithoutGil>()))
         .def_property_readonly("grid_width", &DiaMatrix::grid_width)
         .def_property_readonly("device", [](const DiaMatrix& matrix) {
             return std::const_pointer_cast<Device>(matrix.session()->shared_device());
@@ -161,7 +161,7 @@ void bind_spmv(py::module_& module) {
                                                           "A product of NumPy arrays, planned once.")
         .def(py::init<const MatrixPointer&, std::int64_t, double, double, const std::string&, const Parameters&>(),
              py::arg("matrix"), py::arg("vectors"), py::arg("alpha"), py::arg("beta"), py::arg("variant"),
-             py::arg("parameters"), py::call_guard<py::gil_scoped_release>())
+             py::arg("parameters"), py::call_guard<WithoutGil>())
         .def("multiply", &multiply, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("out"));
     module.def("check_spmv_arrays", &check_arrays, py::arg("matrix"), py::arg("x"), py::arg("y"), py::arg("beta"),
                py::arg("out"));

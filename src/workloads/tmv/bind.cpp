@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
 #include "workloads/tmv/tmv.hpp"
@@ -73,7 +74,7 @@ py::object tmv(const py::object& A, const py::object& v, const py::object& out, 
                const std::string& variant, const Parameters& parameters) {
     Call call(A, v, out, session_of(device));
     {
-        const py::gil_scoped_release release;
+        const WithoutGil release;
         call.upload();
         prepare_tmv(call.arguments, variant, parameters)->run();
         if (!call.result.is_device()) call.arguments.y->download(call.result.host);
@@ -84,7 +85,7 @@ py::object tmv(const py::object& A, const py::object& v, const py::object& out, 
 std::shared_ptr<Prepared> prepare(const DeviceArray& A, const DeviceArray& v, const DeviceArray& out,
                                   const std::string& variant, const Parameters& parameters) {
     Call call(py::cast(A), py::cast(v), py::cast(out), A.buffer->session());
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     call.upload();
     return prepare_tmv(call.arguments, variant, parameters);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
 #include "runtime/sizes.hpp"
@@ -99,7 +100,7 @@ std::shared_ptr<Prepared> prepare(const DeviceArray& projections, const DeviceAr
     if (projections.buffer->session() != volume.buffer->session())
         throw ArrayError("volume", "it lies on another device than projections", "make both on one device");
     BackProjection arguments{projections.buffer, volume.buffer, geometry, weight_of(weight), fdk, accumulate};
-    const py::gil_scoped_release release;
+    const WithoutGil release;
     return prepare_back_projection(volume.buffer->session(), arguments, variant, parameters);
 }
 

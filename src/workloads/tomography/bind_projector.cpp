@@ -3,6 +3,7 @@
 
 #include <pybind11/stl.h>
 
+#include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
 #include "workloads/tomography/arithmetic.hpp"
 #include "workloads/tomography/joseph.hpp"
@@ -10,7 +11,7 @@
 namespace gpuopt {
 namespace {
 
-using released = py::call_guard<py::gil_scoped_release>;
+using released = py::call_guard<WithoutGil>;
 
 const Buffer& floats(const DeviceArray& array, const char* name, const std::shared_ptr<Session>& session) {
     if (array.dtype != DType::f32)

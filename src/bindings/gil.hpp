@@ -1,0 +1,35 @@
+// Python's lock around C++ code, in place of pybind11's guards. A daemon thread may want the lock back when the
+// interpreter has begun to end: Python before 3.14 ends the thread there by unwinding its stack, and the first
+// destructor that lets nothing through ends the process. Such a thread stands still for the rest of the process, as
+// Python 3.14 has it.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace gpuopt {
+
+// Without the lock, for as long as it lives.
+class WithoutGil {
+public:
+    WithoutGil();
+    ~WithoutGil();
+    WithoutGil(const WithoutGil&) = delete;
+    WithoutGil& operator=(const WithoutGil&) = delete;
+
+private:
+    PyThreadState* thread_;
+};
+
+// With the lock, in any thread.
+class WithGil {
+public:
+    WithGil();
+    ~WithGil();
+    WithGil(const WithGil&) = delete;
+    WithGil& operator=(const WithGil&) = delete;
+
+private:
+    PyGILState_STATE before_;
+};
+
+}  // namespace gpuopt

@@ -1,0 +1,45 @@
+"""A process ends as it should while a daemon thread is inside a call."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import gpuopt
+
+PROGRAM = """
+import threading, time
+import numpy as np
+import gpuopt
+import gpuopt.tomo as gt
+
+device = gpuopt.devices()[{index}]
+A = np.ones((700, 700), np.float32)
+projector = gt.Projector(gt.parallel3d(30, (24, 32)), gt.Volume((24, 32, 32)), device=device)
+b = projector(np.ones((24, 32, 32), np.float32))
+begun = threading.Event()
+
+def work():
+    while True:
+        {call}
+        begun.set()
+
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+time.sleep({wait})
+"""
+CALLS = {
+    "product": "gpuopt.gemm(A, A, device=device, variant='naive')",
+    "copies": "gpuopt.to_device(A, device).to_numpy()",
+    "reconstruction": "gt.sirt(projector, b, 20)",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_daemon_thread_in_a_call_does_not_end_the_process(device: gpuopt.Device, call: str) -> None:
+    for number in range(7):
+        program = PROGRAM.format(index=device.index, call=CALLS[call], wait=0.003 * number)
+        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert (ran.returncode, ran.stderr) == (0, "")
