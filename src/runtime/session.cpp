@@ -69,9 +69,9 @@ std::vector<std::shared_ptr<Session>> Session::all() {
 
 const cl::CommandQueue& Session::second_queue() {
     require_own_process();
-    std::call_once(second_made_, [&] {
+    const std::lock_guard<std::mutex> lock(second_mutex_);
+    if (!second_queue_())
         second_queue_ = checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); });
-    });
     return second_queue_;
 }
 
@@ -93,7 +93,11 @@ void Session::catch_up() {
 }
 
 void Session::finish_interruptibly(std::any kept) {
-    runs_left_.run([queue = queue_, second = second_queue_, kept = std::move(kept)] {
+    const auto second = [&] {
+        const std::lock_guard<std::mutex> lock(second_mutex_);
+        return second_queue_;
+    }();
+    runs_left_.run([queue = queue_, second, kept = std::move(kept)] {
         checked([&] {
             if (second()) queue.flush(), second.flush();
             return queue.finish();

@@ -64,7 +64,7 @@ private:
     std::shared_ptr<const Device> device_;
     cl::Context context_;
     cl::CommandQueue queue_, second_queue_;
-    std::once_flag second_made_;
+    std::mutex second_mutex_;  // of the making of the second queue
     std::unique_ptr<ProgramCache> programs_;
     std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options
     std::mutex build_mutex_;
