@@ -1,11 +1,12 @@
 """More kernels with one fault each, written without sight of `kernel_mutants.py`, for `tools/mutants.py`.
 
-Of thirty, these are those that every runtime shows, and not by chance: see docs/decisions/awkward-problems.md.
+Of thirty, the first are those that every runtime shows, and not by chance: see docs/decisions/awkward-problems.md. Six
+more read past an input.
 """
 
 from __future__ import annotations
 
-from kernel_mutants import ADJOINT, ARC, CUBE, FORWARD, GEM, GEMM, SPMV, Mutant
+from kernel_mutants import ADJOINT, ARC, CUBE, FORWARD, GEM, GEMM, SPMV, TMV, Mutant
 
 # What only inputs of another kind show than the study's own.
 OTHER_INPUTS = (
@@ -168,4 +169,32 @@ OTHER_SIZES = (
     ),
 )
 
-UNSEEN = OTHER_INPUTS + OTHER_SIZES
+# Reads behind the last element of an input.
+PAST_INPUTS = (
+    Mutant("a diagonal more than there are", "spmv/basic.cl", "diag < diags;", "diag <= diags;", f"{SPMV} basic"),
+    Mutant("one step too many along k", "gemm/naive.cl", "k < K;", "k <= K;", f"{GEMM} naive"),
+    Mutant(
+        "an atom more than there are",
+        "gem/pairs.cl",
+        "for (int i = 0; i < natoms;",
+        "for (int i = 0; i <= natoms;",
+        f"{GEM} pairs",
+    ),
+    Mutant(
+        "the last vector reads past the last row, and its sums are not used",
+        "tmv/row_blocks.cl",
+        "max(min(last, rows - without), first)",
+        "last",
+        f"{TMV} row_blocks",
+    ),
+    Mutant("a view more than there are", "tomography/columns.cl", "i < count;", "i <= count;", f"{CUBE} columns"),
+    Mutant(
+        "a run of views more than there are",
+        "tomography/joseph_gather_any.cl",
+        "i < run_count;",
+        "i <= run_count;",
+        f"{ADJOINT} joseph_gather_any",
+    ),
+)
+
+UNSEEN = OTHER_INPUTS + OTHER_SIZES + PAST_INPUTS

@@ -399,11 +399,20 @@ def kernel_source(path: str) -> str:
 def to_device(a: np.ndarray, device: Device, guarded: bool = False) -> DeviceArray:
     """A copy on the device; ``guarded`` puts known bytes around it, so that writes beside it show."""
 
-def empty(
-    shape: Sequence[int], dtype: np.dtype[Any], device: Device, guarded: bool = False, fenced: bool = False
-) -> DeviceArray:
-    """An array of undefined values; ``guarded`` as in :func:`to_device`. ``fenced``: on CPU devices it ends at a
-    protected page, elsewhere it is guarded. Raises ArrayError for a negative length, DeviceMemoryError."""
+def empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device, guarded: bool = False) -> DeviceArray:
+    """An array of undefined values; ``guarded`` as in :func:`to_device`. Raises ArrayError for a negative length,
+    DeviceMemoryError."""
+
+@final
+class Fences(metaclass=_Type):
+    """Within it, in one thread, all memory that is made on CPU devices lies between protected pages: arrays, matrices
+    and what plans work in. An access to these pages, or to where nothing is mapped, is noted, then allowed. What is not
+    written yet is NaN, but for guarded arrays. For checks, not for timing."""
+
+    def __enter__(self) -> Fences: ...
+    def __exit__(self, *error: object) -> None: ...
+    def intact(self) -> bool:
+        """False when something read or wrote there, or wrote less than a page beside what was made within."""
 
 def variants(workload: str) -> list[Variant]:
     """The rows of a workload's table. Raises ParameterError."""

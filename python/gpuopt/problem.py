@@ -33,23 +33,9 @@ def wants_own_inputs() -> bool:
     return _own_inputs.get()
 
 
-_fenced: ContextVar[bool] = ContextVar("fenced", default=False)
-
-
-@contextmanager
-def fenced_outputs() -> Iterator[None]:
-    """Outputs that are made within end at a protected page on CPU devices; they are for checks, not for timing."""
-    token = _fenced.set(True)
-    try:
-        yield
-    finally:
-        _fenced.reset(token)
-
-
 def guarded_output(shape: tuple[int, ...], dtype: np.dtype[Any], device: Device) -> DeviceArray:
-    """Return an array for a plan to write, which tells of writes beside it: between guard zones, or as
-    :func:`fenced_outputs` says."""
-    return empty(shape, dtype, device, guarded=True, fenced=_fenced.get())
+    """Return an array for a plan to write, between zones that tell of writes beside it."""
+    return empty(shape, dtype, device, guarded=True)
 
 
 class Work(TypedDict, total=False):

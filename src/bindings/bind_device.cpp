@@ -84,14 +84,12 @@ DeviceArray to_device(const py::object& array, const Device& device, bool guarde
     return made;
 }
 
-DeviceArray empty(const std::vector<std::int64_t>& shape, const py::dtype& dtype, const Device& device, bool guarded,
-                  bool fenced) {
+DeviceArray empty(const std::vector<std::int64_t>& shape, const py::dtype& dtype, const Device& device, bool guarded) {
     for (const auto n : shape)
         if (n < 0) throw ArrayError("shape", shape_text(shape) + " is negative", "give lengths of at least 0");
     const auto type = dtype_of(dtype, "dtype");
     const WithoutGil release;
-    const auto guard = fenced ? Guard::fence : guarded ? Guard::zones : Guard::none;
-    return DeviceArray::empty(session_of(device), type, shape, "a DeviceArray", guard);
+    return DeviceArray::empty(session_of(device), type, shape, "a DeviceArray", guarded ? Guard::zones : Guard::none);
 }
 
 py::array to_numpy(const DeviceArray& array) {
@@ -211,8 +209,17 @@ void bind_device(py::module_& module) {
                    array.buffer->session()->device().name + ">";
         });
     module.def("to_device", &to_device, py::arg("a"), py::arg("device"), py::arg("guarded") = false);
-    module.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("guarded") = false,
-               py::arg("fenced") = false);
+    module.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("guarded") = false);
+
+    py::class_<Fences, std::shared_ptr<Fences>>(module, "Fences", "Protected pages beside what is made within it.")
+        .def(py::init<>())
+        .def("__enter__",
+             [](const std::shared_ptr<Fences>& fences) {
+                 Fences::open(fences);
+                 return fences;
+             })
+        .def("__exit__", [](Fences&, const py::args&) { Fences::close(); })
+        .def("intact", &Fences::intact, "False when something read or wrote beside what was made within.");
 }
 
 }  // namespace gpuopt

@@ -11,6 +11,9 @@ namespace gpuopt {
 namespace {
 
 constexpr unsigned char guard_pattern = 0xA5;
+// Beside inputs, where a read past the end shall show in the result: NaN, and -1 among whole numbers. Not beside
+// outputs, where a sum that goes astray would leave a NaN as it was.
+constexpr unsigned char poison = 0xFF;
 // NVIDIA's fill fails where it crosses 4 GiB, and the queue with it (580.159.04).
 constexpr std::size_t filled_at_once = std::size_t(1) << 24;
 constexpr std::size_t copied_at_once = std::size_t(1) << 30;  // far below the same limit
@@ -40,17 +43,9 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
     set_guard(guard);
     session_->reserve(reserved_, what);
     try {
-        place_ = allocated(in_large_pages() ? take_pages(reserved_) : LargePages());
-        if (guarded()) {
-            const std::vector<unsigned char> zone(std::max(before_, behind()), guard_pattern);
-            const auto lock = session_->lock_runs();
-            const auto& queue = session_->queue();
-            checked([&] {
-                queue.enqueueWriteBuffer(place_.whole, CL_TRUE, 0, before_, zone.data());
-                if (behind() == 0) return CL_SUCCESS;
-                return queue.enqueueWriteBuffer(place_.whole, CL_TRUE, before_ + bytes_, behind(), zone.data());
-            });
-        }
+        place_ = allocated(take_pages);
+        if (place_.fence) Fences::now()->add(place_.fence);
+        else if (guarded()) write_zones();
     } catch (...) {
         session_->release(reserved_);  // the destructor of a half-made object does not run
         throw;
@@ -60,8 +55,8 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
 // What lies beside the buffer, and how much memory it takes with that.
 void Buffer::set_guard(Guard guard) {
     const auto& device = session_->device();
-    if (guard == Guard::none) return;
-    fenced_ = guard == Guard::fence && device.type == DeviceType::cpu;
+    fenced_ = device.type == DeviceType::cpu && Fences::now();
+    pattern_ = guard == Guard::none ? poison : guard_pattern;
     if (fenced_) {
         const auto inside = round_up(reserved_, device.base_align_bytes);
         const auto whole = Fence::round_up(inside + device.base_align_bytes);
@@ -69,10 +64,22 @@ void Buffer::set_guard(Guard guard) {
         reserved_ = whole;
         return;
     }
+    if (guard == Guard::none) return;
     // A page more than a power of two: the buffer's own bytes lie in other sets of the caches than their beginning.
     before_ =
         round_up(page + std::min(widest_zone, device.max_work_group_size * widest_store), device.base_align_bytes);
     reserved_ += 2 * before_;
+}
+
+void Buffer::write_zones() {
+    const std::vector<unsigned char> zone(std::max(before_, behind()), pattern_);
+    const auto lock = session_->lock_runs();
+    const auto& queue = session_->queue();
+    checked([&] {
+        queue.enqueueWriteBuffer(place_.whole, CL_TRUE, 0, before_, zone.data());
+        if (behind() == 0) return CL_SUCCESS;
+        return queue.enqueueWriteBuffer(place_.whole, CL_TRUE, before_ + bytes_, behind(), zone.data());
+    });
 }
 
 Buffer::Buffer(std::shared_ptr<Session> session, void* memory, std::size_t bytes, cl_mem_flags access)
@@ -96,26 +103,45 @@ std::shared_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, const
     return made;
 }
 
-Buffer::~Buffer() {
-    place_.handle = {};
-    place_.whole = {};
-    give_pages(std::move(place_.memory));
-    session_->release(reserved_);
-}
-
 bool Buffer::in_large_pages() const {
     return session_->device().type == DeviceType::cpu && bytes_ >= 2 * LargePages::page_bytes && !fenced_;
 }
 
-Buffer::Place Buffer::allocated(LargePages memory) const {
+namespace {
+
+// A runtime may still write to an object that was released: a blocking write is done with the source, not with the
+// target, when it returns. What lies behind the object stays until the runtime lets go of it.
+void keep_for(cl::Buffer& buffer, std::shared_ptr<const void> memory) {
+    auto held = std::make_unique<std::shared_ptr<const void>>(std::move(memory));
+    const auto let_go = [](cl_mem, void* given) { delete static_cast<std::shared_ptr<const void>*>(given); };
+    checked([&] { return buffer.setDestructorCallback(let_go, held.get()); });
+    static_cast<void>(held.release());
+}
+
+}  // namespace
+
+Buffer::Place Buffer::allocated(LargePages (*pages)(std::size_t)) const {
     Place place;
-    place.memory = std::move(memory);
-    if (fenced_) place.fence = Fence(reserved_);
-    void* const host = fenced_ ? place.fence.data() : place.memory.data();
+    std::shared_ptr<const void> memory;
+    void* host = nullptr;
+    if (fenced_) {
+        const auto fence = std::make_shared<Fence>(reserved_, before_, bytes_, pattern_);
+        host = fence->data();
+        if (host) memory = place.fence = fence;
+    } else if (in_large_pages()) {
+        const auto back = [](LargePages* held) {
+            give_pages(std::move(*held));
+            delete held;
+        };
+        const std::shared_ptr<LargePages> taken(new LargePages(pages(reserved_)), back);
+        host = taken->data();
+        memory = taken;
+    }
     place.whole = checked([&] {
         return host ? cl::Buffer(session_->context(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, reserved_, host)
                     : cl::Buffer(session_->context(), CL_MEM_READ_WRITE, reserved_);
     });
+    if (host) keep_for(place.whole, std::move(memory));
     place.handle = place.whole;
     if (guarded()) {
         cl_buffer_region region{before_, fenced_ ? reserved_ - before_ : std::max<std::size_t>(bytes_, 64)};
@@ -129,7 +155,7 @@ Buffer::Place Buffer::allocated(LargePages memory) const {
 void Buffer::make_twin(const cl::CommandQueue& queue, std::vector<cl::Event>& copies) {
     session_->reserve(reserved_, "a copy elsewhere");
     twin_reserved_ = reserved_;
-    twin_ = allocated(in_large_pages() ? LargePages(reserved_) : LargePages());
+    twin_ = allocated([](std::size_t bytes) { return LargePages(bytes); });
     for (std::size_t at = 0; at < reserved_; at += copied_at_once) {
         const auto bytes = std::min(copied_at_once, reserved_ - at);
         checked([&] {
@@ -170,20 +196,20 @@ const cl::Memory& BufferPart::argument() {
 }
 
 cl::Buffer Buffer::part(std::size_t first, std::size_t bytes) const {
-    cl_buffer_region region{first, bytes};
+    cl_buffer_region region{before_ + first, bytes};
     auto whole = place_.whole;
     return checked([&] { return whole.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region); });
 }
 
 namespace {
 
-// Transfers cannot be stopped: long ones go in pieces, with a look at signals between them.
+// Transfers cannot be stopped: long ones go in pieces, with a look at signals between them. A piece is of whole units.
 template <class F>
-void in_pieces(std::size_t bytes, const F& transfer) {
-    constexpr std::size_t piece = std::size_t{256} << 20;
-    for (std::size_t at = 0; at < bytes; at += piece) {
+void in_pieces(std::size_t units, std::size_t unit_bytes, const F& transfer) {
+    const auto piece = std::max<std::size_t>(1, (std::size_t{256} << 20) / unit_bytes);
+    for (std::size_t at = 0; at < units; at += piece) {
         if (at > 0) look_now_and_then();
-        checked([&] { return transfer(at, std::min(piece, bytes - at)); });
+        checked([&] { return transfer(at, std::min(piece, units - at)); });
     }
 }
 
@@ -204,7 +230,7 @@ void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
     if (bytes == 0) return;
     const auto lock = session_->lock_runs();
     session_->catch_up();
-    in_pieces(bytes, [&](std::size_t first, std::size_t part) {
+    in_pieces(bytes, 1, [&](std::size_t first, std::size_t part) {
         return session_->queue().enqueueWriteBuffer(place_.handle, CL_TRUE, at + first, part,
                                                     static_cast<const unsigned char*>(host) + first);
     });
@@ -214,7 +240,7 @@ void Buffer::download(void* host) const {
     if (bytes_ == 0) return;
     const auto lock = session_->lock_runs();
     session_->catch_up();
-    in_pieces(bytes_, [&](std::size_t first, std::size_t part) {
+    in_pieces(bytes_, 1, [&](std::size_t first, std::size_t part) {
         return session_->queue().enqueueReadBuffer(place_.handle, CL_TRUE, first, part,
                                                    static_cast<unsigned char*>(host) + first);
     });
@@ -235,10 +261,10 @@ void Buffer::upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row
     }
     const auto lock = session_->lock_runs();
     session_->catch_up();
-    checked([&] {
-        return session_->queue().enqueueWriteBufferRect(place_.handle, CL_TRUE, {0, first, 0}, {0, 0, 0},
-                                                        {row_bytes, rows, 1}, row_bytes, bytes,
-                                                        static_cast<std::size_t>(pitch), 0, host);
+    in_pieces(rows, row_bytes, [&](std::size_t row, std::size_t some) {
+        return session_->queue().enqueueWriteBufferRect(
+            place_.handle, CL_TRUE, {0, first + row, 0}, {0, 0, 0}, {row_bytes, some, 1}, row_bytes, bytes,
+            static_cast<std::size_t>(pitch), 0, static_cast<const unsigned char*>(host) + row * std::size_t(pitch));
     });
 }
 
@@ -249,22 +275,25 @@ void Buffer::download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_byt
     const auto lock = session_->lock_runs();
     session_->catch_up();
     const auto& queue = session_->queue();
-    if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes)) {
-        in_pieces(bytes, [&](std::size_t done, std::size_t part) {
+    const auto read_all = [&](void* to) {
+        in_pieces(bytes, 1, [&](std::size_t done, std::size_t part) {
             return queue.enqueueReadBuffer(place_.handle, CL_TRUE, first * row_bytes + done, part,
-                                           static_cast<unsigned char*>(host) + done);
+                                           static_cast<unsigned char*>(to) + done);
         });
+    };
+    if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes)) {
+        read_all(host);
     } else if (pitch < static_cast<std::ptrdiff_t>(row_bytes)) {
         const auto gathered = std::make_unique<unsigned char[]>(bytes);
-        checked(
-            [&] { return queue.enqueueReadBuffer(place_.handle, CL_TRUE, first * row_bytes, bytes, gathered.get()); });
+        read_all(gathered.get());
         for (std::size_t row = 0; row < rows; ++row)
             std::memcpy(static_cast<unsigned char*>(host) + static_cast<std::ptrdiff_t>(row) * pitch,
                         gathered.get() + row * row_bytes, row_bytes);
     } else {
-        checked([&] {
-            return queue.enqueueReadBufferRect(place_.handle, CL_TRUE, {0, first, 0}, {0, 0, 0}, {row_bytes, rows, 1},
-                                               row_bytes, bytes, static_cast<std::size_t>(pitch), 0, host);
+        in_pieces(rows, row_bytes, [&](std::size_t row, std::size_t some) {
+            return queue.enqueueReadBufferRect(place_.handle, CL_TRUE, {0, first + row, 0}, {0, 0, 0},
+                                               {row_bytes, some, 1}, row_bytes, bytes, static_cast<std::size_t>(pitch),
+                                               0, static_cast<unsigned char*>(host) + row * std::size_t(pitch));
         });
     }
 }
@@ -278,7 +307,10 @@ void Buffer::fill(unsigned char byte) {
 
 bool Buffer::guards_intact() const {
     if (!guarded()) return true;
-    if (place_.fence.touched()) return false;
+    if (place_.fence) {
+        if (bytes_ > 0) settle();
+        return place_.fence->intact();
+    }
     std::vector<unsigned char> zone(std::max(before_, behind()));
     const auto lock = session_->lock_runs();
     session_->catch_up();
@@ -286,7 +318,7 @@ bool Buffer::guards_intact() const {
         if (bytes == 0) return true;
         checked([&] { return session_->queue().enqueueReadBuffer(place_.whole, CL_TRUE, start, bytes, zone.data()); });
         return std::all_of(zone.begin(), zone.begin() + static_cast<std::ptrdiff_t>(bytes),
-                           [](unsigned char byte) { return byte == guard_pattern; });
+                           [&](unsigned char byte) { return byte == pattern_; });
     };
     return intact(0, before_) && intact(before_ + bytes_, behind());
 }

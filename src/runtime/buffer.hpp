@@ -12,9 +12,10 @@
 
 namespace gpuopt {
 
-// What tells writes out of bounds. `zones`: a known pattern on either side, as wide as a work-group reaches. `fence`:
-// on CPU devices protected pages, which see writes farther off, and reads; elsewhere zones.
-enum class Guard { none, zones, fence };
+// What tells writes out of bounds. `zones`: a known pattern on either side, as wide as a work-group reaches. Where
+// `Fences` are open, a CPU's buffers of either kind lie between protected pages, which see writes farther off, and
+// reads.
+enum class Guard { none, zones };
 
 class Buffer final : public Storage {
 public:
@@ -27,11 +28,10 @@ public:
                                             std::shared_ptr<void> owner = nullptr);
     static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes,
                                             std::shared_ptr<void> owner = nullptr);
-    ~Buffer() override;
+    ~Buffer() override { session_->release(reserved_); }
 
     const cl::Buffer& handle() const { return place_.handle; }
-    // A part of an unguarded buffer, as a kernel's argument; it must begin at a multiple of the device's
-    // base_align_bytes.
+    // A part of the buffer, as a kernel's argument; it must begin at a multiple of the device's base_align_bytes.
     cl::Buffer part(std::size_t first, std::size_t bytes) const;
     std::size_t bytes() const { return bytes_; }
     const std::shared_ptr<Session>& session() const { return session_; }
@@ -73,14 +73,14 @@ public:
 
 private:
     struct Place {
-        LargePages memory;         // of a big buffer of a CPU device; outlives the handles
-        Fence fence;               // the same
-        cl::Buffer whole, handle;  // the same unless guarded
+        std::shared_ptr<const Fence> fence;  // where there is one
+        cl::Buffer whole, handle;            // the same unless guarded
     };
     Buffer(std::shared_ptr<Session> session, void* memory, std::size_t bytes, cl_mem_flags access);
     bool in_large_pages() const;
-    Place allocated(LargePages memory) const;
+    Place allocated(LargePages (*pages)(std::size_t)) const;
     void set_guard(Guard guard);
+    void write_zones();
     std::size_t behind() const { return reserved_ - before_ - bytes_; }  // bytes of the zone behind
     void exchange() noexcept override { std::swap(place_, twin_); }
 
@@ -88,10 +88,11 @@ private:
     std::shared_ptr<void> owner_;
     std::size_t bytes_, reserved_ = 0, twin_reserved_ = 0, before_ = 0;  // `before_`: bytes of the zone in front
     bool fenced_ = false;
+    unsigned char pattern_ = 0;  // of the zones
     Place place_, twin_;
 };
 
-// A part of an unguarded buffer, as an argument.
+// A part of a buffer, as an argument.
 class BufferPart final : public Memory {
 public:
     BufferPart(std::shared_ptr<Buffer> whole, std::size_t first, std::size_t bytes);

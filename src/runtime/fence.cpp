@@ -1,8 +1,11 @@
 #include "runtime/fence.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -22,17 +25,47 @@ struct Slot {
     std::atomic<bool> taken{false}, touched{false};
     std::atomic<std::uintptr_t> begin{0}, end{0};  // of the whole mapping, the protected regions included
 };
-std::array<Slot, 256> slots;
+std::array<Slot, 1024> slots;
 struct sigaction previous;
 
-void on_fault(int signal, siginfo_t* info, void* context) {
-    const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
+// Accesses where nothing is mapped at all, as by an index that was read past an input's end: while fences are open, a
+// page is put there.
+constexpr std::size_t most_pages = 4096;
+constexpr std::uintptr_t lowest = 1 << 20;  // below, a pointer was null
+std::array<std::atomic<std::uintptr_t>, most_pages> pages;
+std::atomic<std::size_t> page_count{0};
+std::atomic<unsigned> astray{0};
+std::atomic<int> open_fences{0};
+
+bool put_page(std::uintptr_t at) {
+    if (open_fences == 0 || at < lowest) return false;
+    const auto bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE)), begin = at - at % bytes;
+    const auto number = page_count++;
+    if (number >= most_pages) return false;
+    ++astray;
+    pages[number] = begin;
+    void* const wanted = reinterpret_cast<void*>(begin);
+    constexpr int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    if (mmap(wanted, bytes, PROT_READ | PROT_WRITE, kind, -1, 0) == wanted) return true;
+    pages[number] = 0;
+    return std::find(pages.begin(), pages.end(), begin) != pages.end();  // another thread was first
+}
+
+bool allowed(std::uintptr_t at) {
     for (auto& slot : slots) {
         const auto begin = slot.begin.load(), end = slot.end.load();
         if (at < begin || at >= end) continue;
         slot.touched = true;
-        if (mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE) == 0) return;
+        if (mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE) == 0) return true;
     }
+    return put_page(at);
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+    const int error = errno;
+    const bool on = allowed(reinterpret_cast<std::uintptr_t>(info->si_addr));
+    errno = error;
+    if (on) return;
     if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction)
         return previous.sa_sigaction(signal, info, context);
     if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) return previous.sa_handler(signal);
@@ -52,6 +85,18 @@ bool listen() {
     return listening;
 }
 
+// The pages are taken away with the last of the fences: by then their kernels have ended.
+void count_open(int more) {
+    if ((open_fences += more) > 0) return;
+    const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const auto count = std::min(page_count.load(), most_pages);
+    for (std::size_t i = 0; i < count; ++i)
+        if (const auto begin = pages[i].exchange(0)) munmap(reinterpret_cast<void*>(begin), bytes);
+    page_count = 0;
+}
+
+unsigned pages_astray() { return astray; }
+
 int take_slot() {
     for (std::size_t i = 0; i < slots.size(); ++i)
         if (bool expected = false; slots[i].taken.compare_exchange_strong(expected, true)) return static_cast<int>(i);
@@ -65,15 +110,16 @@ std::size_t Fence::round_up(std::size_t bytes) {
     return (bytes + page - 1) / page * page;
 }
 
-Fence::Fence(std::size_t bytes) {
+Fence::Fence(std::size_t bytes, std::size_t first, std::size_t used, unsigned char pattern)
+    : bytes_(bytes), first_(first), used_(used), pattern_(pattern) {
     if (bytes > SIZE_MAX / 2 || !listen()) return;
-    const auto inside = round_up(bytes), whole = inside + 2 * reach_bytes;
     const auto slot = take_slot();
     if (slot < 0) return;
     auto& held = slots[static_cast<std::size_t>(slot)];
+    const auto whole = bytes_ + 2 * reach_bytes;
     void* const found = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     auto* const begin = static_cast<unsigned char*>(found);
-    if (found == MAP_FAILED || mprotect(begin + reach_bytes, inside, PROT_READ | PROT_WRITE) != 0) {
+    if (found == MAP_FAILED || mprotect(begin + reach_bytes, bytes_, PROT_READ | PROT_WRITE) != 0) {
         if (found != MAP_FAILED) munmap(found, whole);
         held.taken = false;
         return;
@@ -82,36 +128,67 @@ Fence::Fence(std::size_t bytes) {
     held.begin = reinterpret_cast<std::uintptr_t>(begin);
     held.end = reinterpret_cast<std::uintptr_t>(begin) + whole;
     data_ = begin + reach_bytes;
-    bytes_ = inside;
     slot_ = slot;
+    std::memset(data_, pattern_, bytes_);
 }
 
 Fence::~Fence() {
     if (!data_) return;
     auto& held = slots[static_cast<std::size_t>(slot_)];
     held.begin = held.end = 0;
-    munmap(static_cast<unsigned char*>(data_) - reach_bytes, bytes_ + 2 * reach_bytes);
+    munmap(data_ - reach_bytes, bytes_ + 2 * reach_bytes);
     held.taken = false;
 }
 
-bool Fence::touched() const { return data_ && slots[static_cast<std::size_t>(slot_)].touched; }
+bool Fence::intact() const {
+    if (!data_) return true;
+    const auto untouched = [&](unsigned char byte) { return byte == pattern_; };
+    return !slots[static_cast<std::size_t>(slot_)].touched && std::all_of(data_, data_ + first_, untouched) &&
+           std::all_of(data_ + first_ + used_, data_ + bytes_, untouched);
+}
 #else
+namespace {
+void count_open(int more) { static_cast<void>(more); }
+unsigned pages_astray() { return 0; }
+}  // namespace
+
 std::size_t Fence::round_up(std::size_t bytes) { return bytes; }
-Fence::Fence(std::size_t bytes) { static_cast<void>(bytes); }
+Fence::Fence(std::size_t bytes, std::size_t first, std::size_t used, unsigned char pattern)
+    : bytes_(bytes), first_(first), used_(used), pattern_(pattern) {}
 Fence::~Fence() = default;
-bool Fence::touched() const { return false; }
+bool Fence::intact() const { return true; }
 #endif
 
-Fence::Fence(Fence&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      slot_(std::exchange(other.slot_, -1)) {}
+namespace {
 
-Fence& Fence::operator=(Fence&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(slot_, other.slot_);
-    return *this;
+thread_local std::shared_ptr<Fences> opened;
+
+}  // namespace
+
+void Fences::open(std::shared_ptr<Fences> fences) {
+    count_open(1);
+    fences->astray_before_ = pages_astray();
+    fences->outer_ = std::move(opened);
+    opened = std::move(fences);
+}
+
+void Fences::close() noexcept {
+    if (!opened) return;
+    opened = std::exchange(opened->outer_, nullptr);
+    count_open(-1);
+}
+
+std::shared_ptr<Fences> Fences::now() { return opened; }
+
+void Fences::add(std::shared_ptr<const Fence> fence) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all_.push_back(std::move(fence));
+}
+
+bool Fences::intact() const {
+    if (pages_astray() != astray_before_) return false;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::all_of(all_.begin(), all_.end(), [](const auto& fence) { return fence->intact(); });
 }
 
 }  // namespace gpuopt

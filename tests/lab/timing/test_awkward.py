@@ -9,14 +9,13 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import Configuration, MismatchError, _core, problems
+from gpuopt import Configuration, MismatchError, problems
 from gpuopt.configuration import complete
 from gpuopt.lab.timing import verification
-from gpuopt.problem import Problem, fenced_outputs
+from gpuopt.problem import Problem
 from gpuopt.workloads.tomography.ray_problem import projection
 
 TOOLS = Path(__file__).parents[3] / "tools"
@@ -51,8 +50,8 @@ def problem_of(words: list[str]) -> Problem:
 
 def judged(problem: Problem, configuration: Configuration, device: gpuopt.Device) -> None:
     """As a study verifies a configuration before it is timed."""
-    verification.verify(problem.prepare(configuration, device), problem, configuration)
     assert verification.verify_awkward(problem, configuration, device) == []
+    verification.verify(problem.prepare(configuration, device), problem, configuration)
 
 
 @pytest.mark.parametrize("mutant", table.MUTANTS + tool.UNSEEN, ids=lambda mutant: f"{mutant.file}: {mutant.name}")
@@ -62,7 +61,11 @@ def test_the_table_of_mutants_fits_the_kernels(mutant: object, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     "mutant",
-    [each for each in table.PLANTED + tool.OTHER_INPUTS if "paper:" not in each.study and "wide" not in each.study],
+    [
+        each
+        for each in table.PLANTED + tool.OTHER_INPUTS + tool.PAST_INPUTS
+        if "paper:" not in each.study and "wide" not in each.study
+    ],
     ids=lambda mutant: mutant.name,
 )
 def test_planted_faults_are_found_before_anything_is_timed(
@@ -93,8 +96,7 @@ def test_accesses_beside_a_fenced_output_show(
     problem, configuration = problems.gemm(33, 17, 5), complete("gemm", Configuration("naive"))
 
     def checked() -> None:
-        with fenced_outputs():
-            verification.verify(problem.prepare(configuration, any_device), problem, configuration)
+        verification.verify_fenced(problem, configuration, any_device)
 
     checked()
     tool.plant(mutant, tmp_path)
@@ -103,15 +105,6 @@ def test_accesses_beside_a_fenced_output_show(
         checked()
     monkeypatch.delenv("GPUOPT_KERNEL_DIR")
     checked()  # the process, its handler and the device are as they were
-
-
-def test_many_fenced_arrays_at_once(any_device: gpuopt.Device) -> None:
-    arrays = [
-        _core.empty((size,), np.dtype(np.uint8), any_device, fenced=True) for size in [*range(130), 4096, 100_000]
-    ]
-    for array in arrays:
-        array.fill_bytes(7)
-    assert all((array.to_numpy() == 7).all() and array.guards_intact() for array in arrays)
 
 
 def test_a_guard_is_as_wide_as_a_work_group_strays(

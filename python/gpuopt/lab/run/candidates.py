@@ -190,8 +190,9 @@ def variant_candidate(
     with phases("build and upload"):
         bound: BoundPlan = problem.prepare(configuration, device)
     with phases("verify"):
-        errors = verification.verify(bound, problem, configuration)
+        # First where an access far astray does not end the process.
         left_out = verification.verify_awkward(problem, configuration, device)
+        errors = verification.verify(bound, problem, configuration)
     if notes is not None:
         notes += left_out
     work: Work = {**bound.work, "counted": problem.counted}

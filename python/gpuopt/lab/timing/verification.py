@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuopt._core import Device, MismatchError, UnsupportedError
+from gpuopt._core import Device, Fences, MismatchError, UnsupportedError
 from gpuopt.configuration import Configuration, table_of
 from gpuopt.lab.timing.fields import Errors, VerifiedErrors
-from gpuopt.problem import BoundPlan, Problem, fenced_outputs
+from gpuopt.problem import BoundPlan, Problem, own_inputs
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
@@ -105,25 +105,28 @@ def verify(bound: BoundPlan, problem: Problem, configuration: Configuration) -> 
 
 
 def verify_awkward(problem: Problem, configuration: Configuration, device: Device) -> list[str]:
-    """Holds the configuration against the small problems beside this one, where sizes are awkward and outputs end at a
-    protected page. Returns why it was not held against one of them that is for such a variant. Raises MismatchError,
-    which names the problem."""
+    """Holds the configuration against the small problems beside this one, of awkward sizes, as :func:`verify_fenced`
+    does. Returns why it was not held against one of them that is for such a variant. Raises MismatchError, which names
+    the problem."""
     notes = []
     for small in problem.awkward():
         try:
-            # Intel's runtime ended the process after a fenced output of a plan that was refused (2026-11).
-            small.prepare(configuration, device)
+            verify_fenced(small, configuration, device)
         except UnsupportedError as error:
             if small.is_for(table_of(small.workload)[configuration.variant]):
                 notes.append(f"{configuration} was not verified on {small.name} too: {error}")
-            continue
-        with fenced_outputs():
-            bound = small.prepare(configuration, device)
-        try:
-            verify(bound, small, configuration)
         except MismatchError as error:
-            raise MismatchError(f"verified on {small.name} too: {error}") from error
+            raise MismatchError(f"on the small problem {small.name}: {error}") from error
     return notes
+
+
+def verify_fenced(problem: Problem, configuration: Configuration, device: Device) -> None:
+    """Holds the configuration against a problem with a plan of its own. On CPU devices all of its buffers lie between
+    protected pages, and behind inputs are NaN. Raises MismatchError, and what the problem's ``prepare`` raises."""
+    with own_inputs(), Fences() as fences:
+        verify(problem.prepare(configuration, device), problem, configuration)
+        if not fences.intact():
+            raise MismatchError("the kernel read or wrote outside its inputs, its output or its scratch memory")
 
 
 def check_again(bound: BoundPlan, problem: Problem, configuration: Configuration) -> None:
