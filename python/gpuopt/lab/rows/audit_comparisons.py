@@ -190,14 +190,13 @@ class BlockAudit:
             self.ledger.unchecked["blocks whose visits have no order"] += 1
             return
         first = block.visits[0]
-        last = max(orders)
         whole = sorted(orders) == [*range(len(orders))]  # a damaged order may be any number
         rule = "each visit of a block has its own place, none is missing"
-        self.ledger.fact(first, "order", sorted(orders), f"0 to {last}", rule, whole)
-        if last < len(orders):
+        self.ledger.fact(first, "order", sorted(orders), f"0 to {len(orders) - 1}", rule, whole)
+        if whole:
             places = sorted(entry.row["order"] for entry in block.of_role("sentinel"))
             together = len({entry.row["clock"] for entry in block.of_role("sentinel")}) if self.rules.one_clock else 1
-            wanted = audit_rules.sentinel_places(last + 1, max(together, 1))
+            wanted = audit_rules.sentinel_places(len(orders), max(together, 1))
             rule = "the baseline is visited first, last and after every eighth of the others"
             self.ledger.fact(first, "order", places, wanted, rule, places == wanted)
 
