@@ -109,6 +109,35 @@ def test_an_array_of_the_callers_is_not_written_to_after_the_call(device: gpuopt
     assert interrupted(device, before, call, after) is not None, "the calls were too short to be interrupted"
 
 
+NO_THREADS = """
+import ctypes, threading
+import numpy as np
+import gpuopt
+
+device = gpuopt.devices()[{index}]
+A = np.ones((1200, 1200), np.float32)
+gpuopt.to_device(A, device)  # a runtime has its own threads now
+libc, attributes = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+libc.pthread_attr_init(attributes)
+assert libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(1 << 47)) == 0  # no thread has room for that
+assert libc.pthread_setattr_default_np(attributes) == 0
+try:
+    threading.Thread(target=print).start()
+except RuntimeError:
+    assert [(gpuopt.gemm(A, A, device=device, variant="naive") == 1200).all() for _ in range(2)] == [True, True]
+    print("computed")
+"""
+
+
+def test_a_process_without_room_for_threads_computes(device: gpuopt.Device, tmp_path: Path) -> None:
+    if not sys.platform.startswith("linux"):
+        pytest.skip("threads are refused by a function of glibc")
+    program = NO_THREADS.format(index=device.index)
+    env = {**os.environ, "GPUOPT_CACHE_DIR": str(tmp_path)}  # so that a kernel is built
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, env=env)
+    assert (ran.returncode, ran.stdout) == (0, "computed\n"), ran.stderr
+
+
 def test_samples_without_end_are_refused(any_device: gpuopt.Device) -> None:
     x, y = (gpuopt.to_device(np.ones((8, 8), np.float32), device=any_device) for _ in range(2))
     plan = _core.prepare_gemm(
