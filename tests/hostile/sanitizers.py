@@ -45,7 +45,8 @@ def build(kind: str) -> str:
             return "cmake is not installed"
         if done.returncode != 0:
             return f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-600:]}"
-    return ""
+    (core,) = (ROOT / "build" / kind / "site" / "gpuopt").glob("_core.*.so")
+    return "" if f"__{kind}_init".encode() in core.read_bytes() else f"{core} was not compiled with the sanitizer"
 
 
 def library(name: str) -> str:
