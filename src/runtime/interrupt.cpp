@@ -88,20 +88,26 @@ void Background::run(std::function<void()> body) {
     if (work->failure) std::rethrow_exception(work->failure);
 }
 
-std::unique_lock<std::timed_mutex> PatientMutex::lock(bool may_throw) {
-    std::unique_lock<std::timed_mutex> lock(mutex_, std::try_to_lock);
-    // Another thread that has just taken it may not have said so yet: one answer is none.
-    constexpr int sure = 8;
-    for (int own = 0; !lock.owns_lock() && !lock.try_lock_for(step);) {
-        own = holder_ == std::this_thread::get_id() ? own + 1 : 0;
-        if (own >= sure && may_throw)
+PatientMutex::Lock PatientMutex::lock(bool may_throw) {
+    std::unique_lock<std::mutex> state(mutex_);
+    while (!freed_.wait_for(state, step, [&] { return !held_; })) {
+        if (holder_ == std::this_thread::get_id() && may_throw)
             throw Error(
                 "a signal's handler called gpuopt while a call of the same thread goes on; let the handler set a "
                 "flag, and compute when the call has returned");
+        state.unlock();
         look_at_signals(may_throw);
+        state.lock();
     }
+    held_ = true;
     holder_ = std::this_thread::get_id();
-    return lock;
+    return Lock(*this, std::adopt_lock);
+}
+
+void PatientMutex::unlock() {
+    const std::lock_guard<std::mutex> state(mutex_);
+    held_ = false;
+    freed_.notify_one();
 }
 
 void Background::wait_for(const std::size_t& none, bool may_throw) {

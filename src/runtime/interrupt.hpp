@@ -3,7 +3,6 @@
 // and keeps what the commands work on until then.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -24,13 +23,18 @@ void look_now_and_then();
 // have the GIL, so a caller with the GIL and one with the mutex do not wait for each other for ever. A handler of a
 // signal that wants it while a call of its own thread holds it gets an Error: that call cannot go on before the
 // handler.
+// (std::timed_mutex would do, but GCC 12's thread sanitizer does not know how it waits.)
 class PatientMutex {
 public:
-    std::unique_lock<std::timed_mutex> lock(bool may_throw = true);
+    using Lock = std::unique_lock<PatientMutex>;
+    Lock lock(bool may_throw = true);
+    void unlock();
 
 private:
-    std::timed_mutex mutex_;
-    std::atomic<std::thread::id> holder_{};
+    std::mutex mutex_;
+    std::condition_variable freed_;
+    bool held_ = false;
+    std::thread::id holder_{};
 };
 
 // Waits that go on after their calls were interrupted.

@@ -81,7 +81,7 @@ void Session::require_own_process() const {
                     " was made before a fork; start processes by spawn, e.g. multiprocessing.get_context(\"spawn\")");
 }
 
-std::unique_lock<std::timed_mutex> Session::lock_runs(bool may_throw) {
+PatientMutex::Lock Session::lock_runs(bool may_throw) {
     require_own_process();  // first: the mutex of a forked child may be held by a thread that it does not have
     auto lock = run_mutex_.lock(may_throw);
     runs_left_.wait(may_throw);

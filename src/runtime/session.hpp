@@ -31,7 +31,7 @@ public:
     // interrupted run left on the device has ended then. Throws Error in a forked child, where a wait would never end,
     // and where the thread has the lock already, which a signal's handler finds that calls gpuopt within a wait; and
     // what a look at signals throws, unless destructors ask.
-    std::unique_lock<std::timed_mutex> lock_runs(bool may_throw = true);
+    PatientMutex::Lock lock_runs(bool may_throw = true);
     // Waits for the queues; with a signal the call ends before they do, and `kept` lives until then.
     void finish_interruptibly(std::any kept);
     // Runs and builds that go on after interrupted calls.
