@@ -26,18 +26,6 @@
 #define HANDED ACROSS  // every exchange splits a CPU's loops over work-items
 #endif
 
-// The first of `count` lines that on plane k lies beyond a place.
-inline int first_beyond(global const float4 *restrict line, const int count, const float k, const float place) {
-    int n = 0;
-    for (int beyond = count; n < beyond;) {
-        const int middle = (n + beyond) / 2;
-        const float4 at = line[2 * middle];
-        if (fma(k, at.y, at.x) > place) beyond = middle;
-        else n = middle + 1;
-    }
-    return n;
-}
-
 // What the rays of a column between two places bring to the voxel below and the one above; false where there are none. `ends` are the
 // places in rows and a half, `place` is where the middle row lies above the lower voxel, `rays` where in q it is, less WHOLE's bits.
 inline bool sum_rays(global const float *restrict q, const uint rays, const float2 ends, const float first_row, const float beyond_row,

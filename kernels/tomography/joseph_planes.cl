@@ -19,18 +19,6 @@
 #define LANES_16 LANES_8, 8, 9, 10, 11, 12, 13, 14, 15
 #define CELLS (ACROSS + 3)  // one for rays before the first cell and one for rays beyond the last; these are read by nobody
 
-// The first of `count` lines that on plane k lies beyond a place.
-inline int first_beyond(global const float4 *restrict line, const int count, const float k, const float place) {
-    int n = 0;
-    for (int beyond = count; n < beyond;) {
-        const int middle = (n + beyond) / 2;
-        const float4 at = line[2 * middle];
-        if (fma(k, at.y, at.x) > place) beyond = middle;
-        else n = middle + 1;
-    }
-    return n;
-}
-
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void tomography_joseph_planes(
     global const float *restrict q, global const float4 *restrict lines, global const int4 *restrict runs, global float *restrict f,
     const int run_count, const int na, const int nb, const long step_a, const long step_b, const int accumulate) {

@@ -47,6 +47,18 @@ inline Ray ray_along(const float4 direction, const float4 moment) {
     return ray;
 }
 
+// The first of `count` sorted lines that on plane k lies beyond a place.
+inline int first_beyond(global const float4 *restrict line, const int count, const float k, const float place) {
+    int n = 0;
+    for (int beyond = count; n < beyond;) {
+        const int middle = (n + beyond) / 2;
+        const float4 at = line[2 * middle];
+        if (fma(k, at.y, at.x) > place) beyond = middle;
+        else n = middle + 1;
+    }
+    return n;
+}
+
 // mm from a plane to the next; `cell` is a voxel's size along the main axis and the other two.
 inline float between_planes(const float b1, const float c1, const float4 cell) {
     const float along_b = b1 * cell.y, along_c = c1 * cell.z;
