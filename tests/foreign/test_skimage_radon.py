@@ -18,13 +18,11 @@ RUN = (
     *("test_radon_center", "test_radon_center_rectangular", "test_radon_iradon", "test_radon_iradon_circle"),
     *("test_iradon_angles", "test_iradon_bias_circular_phantom", "test_radon_iradon_minimal"),
     *("test_sinogram_circle_to_square", "test_iradon_rampfilter_bias_circular_phantom"),
+    "test_reconstruct_with_wrong_angles",
 )
 
 NOT_RUN = {
-    "one view, or three within two degrees: fbp refuses them": (
-        "test_iradon_center",
-        "test_reconstruct_with_wrong_angles",
-    ),
+    "zeros are held to 1e-8, which float32 does not keep": ("test_iradon_center",),
     "a warning about the image's corners": ("test_radon_circle",),
     "an order of views is sart's own affair": ("test_order_angles_golden_ratio",),
     "shifts of single views are no argument of sart": ("test_iradon_sart",),
@@ -76,7 +74,12 @@ def functions(device: gpuopt.Device) -> tuple[Any, Any]:
         size = output_size or (columns if circle else int(math.sqrt(columns**2 / 2)))
         A = scan(size, columns, theta, device)
         views_first = np.ascontiguousarray(sinogram.T, dtype=np.float32)
-        made = gt.fbp(A, views_first, window=WINDOWS.get(filter_name, filter_name)).astype(np.float64)
+        how = {"window": WINDOWS.get(filter_name, filter_name)}
+        try:
+            made = gt.fbp(A, views_first, **how)
+        except gpuopt.ParameterError:  # one view, or three within two degrees
+            made = gt.fbp(A, views_first, **how, limited_angle=True)
+        made = made.astype(np.float64)
         if circle:
             place = np.arange(size) - size // 2
             made[np.add.outer(place**2, place**2) > (size // 2) ** 2] = 0
@@ -94,6 +97,8 @@ def applies(arguments: dict[str, Any]) -> bool:
 FOUND = [name for name in vars(MODULE) if name.startswith("test_") and name != "test_parallel"] if MODULE else []
 
 
+# Views of the suite cut its picture off, and three of them are taken for all.
+@pytest.mark.filterwarnings("ignore::gpuopt.tomo.TruncationWarning", "ignore::gpuopt.tomo.LimitedAngleWarning")
 @pytest.mark.parametrize("name", cases(RUN, FOUND, NOT_RUN, "scikit-image"))
 def test_scikit_images_case(any_device: gpuopt.Device, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for function in functions(any_device):
