@@ -1,4 +1,4 @@
-"""The pages of docs/results show what their rows say, and a page that does not is found."""
+"""A page of docs/results that does not show what its rows say is found. (`./dev lint` looks at all of them.)"""
 
 from __future__ import annotations
 
@@ -22,11 +22,6 @@ def pages(root: Path) -> Path:
 def run(root: Path, pages: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(root / "tools" / "result_pages.py"), "--pages", str(pages), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-
-def test_every_page_shows_what_its_rows_say(root: Path, pages: Path) -> None:
-    checked = run(root, pages, "--check")
-    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_a_changed_number_is_found_and_written_anew(root: Path, pages: Path, tmp_path: Path) -> None:
