@@ -16,7 +16,6 @@ MODULE = installed("scipy.sparse.linalg._isolve.tests.test_iterative")
 
 OF_EACH_SOLVER = ("test_maxiter", "test_convergence")
 OF_EACH_MATRIX = ("test_show",)
-IN_FLOAT32 = "test_convergence"  # the others want residuals below what products in float32 have
 
 NOT_RUN = {
     "the solves of test_convergence again, which takes seconds": ("test_precond_dummy", "test_x0_equals_Mb"),
@@ -65,8 +64,8 @@ def test_scipys_case(any_device: gpuopt.Device, name: str, capsys: pytest.Captur
     function, held = getattr(MODULE, name), dict[int, Operator]()
     asked_for = MODULE.cases if name in OF_EACH_SOLVER else [arguments["case"] for arguments in calls(function)]
     for case in asked_for:
-        if case.A.dtype != np.float64 and (case.A.dtype != np.float32 or name != IN_FLOAT32):
-            continue
+        if case.A.dtype != np.float64:
+            continue  # in float32 it depends on the order of sums whether a solver gets that far
         if name == "test_maxiter" and not case.convergence:
             continue  # the suite leaves it out
         asked = {"case": on_device(case, held, any_device), "capsys": capsys}
