@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from gpuopt import files, sealed
+from gpuopt import _core, files, sealed
 from gpuopt._core import ParameterError
 from gpuopt.configuration import Configuration, table_of
 
@@ -26,6 +26,7 @@ Record = dict[str, Any]
 
 
 SCHEMA = 1
+TUNED = "tuned"  # the folder of the user's records
 
 
 @functools.lru_cache(maxsize=32)  # by content: plain calls ask each time
@@ -63,12 +64,15 @@ def shipped_records(workload: str) -> list[Record]:
 
 def tuned_dir() -> Path:
     """The folder of the user's tuned records, one file for each workload."""
-    return sealed.folder("tuned")
+    return sealed.folder(TUNED)
 
 
 def user_records(workload: str) -> list[Record]:
     """What tunings recorded. A damaged file is set aside with a warning."""
-    path = tuned_dir() / f"{workload}.json"
+    name = f"{workload}.json"
+    if not os.path.exists(os.path.join(_core.cache_dir(), TUNED, name)):  # all else would take 20 us of a plain call
+        return []
+    path = tuned_dir() / name
     content = sealed.read(path)
     if content is None:
         return []

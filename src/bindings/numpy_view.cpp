@@ -19,14 +19,14 @@ DType dtype_of(const py::dtype& dtype, const std::string& name) {
         {{'i', 4}, DType::i32}, {{'u', 4}, DType::u32}, {{'i', 8}, DType::i64}, {{'u', 8}, DType::u64},
         {{'f', 2}, DType::f16}, {{'f', 4}, DType::f32}, {{'f', 8}, DType::f64},
     };
-    const auto text = py::str(dtype).cast<std::string>();
+    const auto text = [&] { return py::str(dtype).cast<std::string>(); };  // numpy takes 3 us to make it
     if (dtype.kind() == 'c')
         throw UnsupportedError(
             UnsupportedError::Because::constraint,
-            name + ": complex numbers (" + text + ") are not supported; use real and imaginary parts");
+            name + ": complex numbers (" + text() + ") are not supported; use real and imaginary parts");
     const auto found = known.find({dtype.kind(), dtype.itemsize()});
     if (found == known.end())
-        throw ArrayError(name, "its dtype " + text + " has no OpenCL type",
+        throw ArrayError(name, "its dtype " + text() + " has no OpenCL type",
                          "convert it, e.g. " + name + ".astype(np.float32)");
     if (!dtype.attr("isnative").cast<bool>())
         throw ArrayError(name, "its byte order is not the machine's",
