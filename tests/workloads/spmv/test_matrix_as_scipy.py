@@ -145,6 +145,12 @@ def test_products_from_the_left(ours: gpuopt.DiaMatrix, theirs: sparse.dia_array
     np.testing.assert_allclose(ours @ right, theirs @ right, atol=tolerance)
 
 
+@pytest.mark.parametrize("x", [np.float16, object, 3, "a"])
+def test_what_is_no_array_from_the_left(ours: gpuopt.DiaMatrix, x: object) -> None:
+    with pytest.raises(gpuopt.ArrayError, match="x: it is "):
+        x @ ours  # type: ignore[operator]
+
+
 def test_device_arrays_from_the_left(device: gpuopt.Device) -> None:
     theirs = sparse.dia_array((np.ones((2, 9), np.float32), [0, -1]), shape=(8, 9))
     ours = gpuopt.DiaMatrix(theirs, device=device)

@@ -351,7 +351,7 @@ class DiaMatrix(ThroughScipy):
         if is_sparse(x):
             return self._product_from_the_left(x)
         shape: Any = getattr(x, "shape", ())
-        if len(shape) not in (1, 2):
+        if not isinstance(shape, tuple) or len(shape) not in (1, 2):
             return self.T.product(x)
         if shape[-1] != self.shape[0]:
             raise ArrayError(f"x: its shape is {tuple(shape)}, A's is {self.shape}; its last length must be A's first")
