@@ -26,9 +26,9 @@ TREE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(Path(__file__).parent))
 
 from kernel_mutants import MUTANTS, Mutant  # noqa: E402
-from unseen_mutants import OTHER_INPUTS, PAST_INPUTS, UNSEEN  # noqa: E402
+from unseen_mutants import OTHER_CALLS, OTHER_INPUTS, PAST_INPUTS, UNSEEN  # noqa: E402
 
-__all__ = ["MUTANTS", "OTHER_INPUTS", "PAST_INPUTS", "UNSEEN", "Mutant", "plant", "study"]
+__all__ = ["MUTANTS", "OTHER_CALLS", "OTHER_INPUTS", "PAST_INPUTS", "UNSEEN", "Mutant", "plant", "study"]
 
 STUDY_S = 300.0  # a study of a small problem takes some seconds
 KINDS = ("wrong", "compile", "unsupported", "constraints", "runtime", "ok")

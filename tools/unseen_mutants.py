@@ -1,7 +1,8 @@
 """More kernels with one fault each, written without sight of `kernel_mutants.py`, for `tools/mutants.py`.
 
 Of thirty, the first are those that every runtime shows, and not by chance: see docs/decisions/awkward-problems.md. Six
-more read past an input.
+more read past an input. Of another thirty, `OTHER_CALLS` are those that the small problems of that time did not show,
+and `THIRD` the others that are in no table already.
 """
 
 from __future__ import annotations
@@ -197,4 +198,159 @@ PAST_INPUTS = (
     ),
 )
 
-UNSEEN = OTHER_INPUTS + OTHER_SIZES + PAST_INPUTS
+# What only other arguments or counts show: addends, batches, short data, whole charges, many views, wide planes.
+OTHER_CALLS = (
+    Mutant(
+        "rows owed to the items below, and beyond them",
+        "spmv/symmetric_sliced.cl",
+        "const INDEX until = min(begin, end - o);",
+        "const INDEX until = begin;",
+        f"{SPMV} symmetric_sliced",
+    ),
+    Mutant(
+        "a column more than is stored",
+        "spmv/passes/repack.cl",
+        "position < width) value",
+        "position <= width) value",
+        f"{SPMV} sliced",
+    ),
+    Mutant(
+        "the addend of a batch by the step of the result",
+        "gemm/include/gemm.cl",
+        "C += from_c + (long)get_group_id(2) * batch_c;",
+        "C += from_c + (long)get_group_id(2) * batch_d;",
+        f"{GEMM} naive",
+    ),
+    Mutant(
+        "the whole charge's term inside forgets the salt",
+        "gem/include/minimal.cl",
+        "-model[OUTSIDE] * (1 / model[SIZE] - model[KAPPA] / edge) + model[IMAGE]",
+        "-model[OUTSIDE] / model[SIZE] + model[IMAGE]",
+        f"{GEM} tiled",
+    ),
+    Mutant(
+        "all vertices of a work-item as high as the first",
+        "gem/tiled.cl",
+        "DEPTH_AT(i, j), height[v], model)",
+        "DEPTH_AT(i, j), height[0], model)",
+        f"{GEM} tiled",
+    ),
+    Mutant(
+        "the rest of a row forgets earlier launches",
+        "tomography/include/taps.cl",
+        "voxel[k * plane + lane] = (accumulate ? voxel[k * plane + lane] : 0) + lanes[lane];",
+        "voxel[k * plane + lane] = lanes[lane];",
+        f"{CUBE} buffer_vectors",
+    ),
+    Mutant(
+        "the first runs of views again and again",
+        "tomography/joseph_gather.cl",
+        "runs[first_run + number + item];",
+        "runs[first_run + item];",
+        f"{ADJOINT} joseph_gather",
+    ),
+    Mutant(
+        "every strip of a plane written to the first",
+        "tomography/joseph_planes.cl",
+        "f + (first_b + i) * step_b + first_a * step_a;",
+        "f + i * step_b + first_a * step_a;",
+        "tomography slice --operation adjoint -v joseph_planes",
+    ),
+)
+
+# Slips of all kinds.
+THIRD = (
+    Mutant(
+        "the rim reaches a column too far",
+        "spmv/include/blocks.cl",
+        "last = min(count, cols - col);",
+        "last = min(count, (INDEX)(cols + 1) - col);",
+        f"{SPMV} sliced",
+    ),
+    Mutant(
+        "sums of columns left over go on from one to the next",
+        "spmv/columns_sliced.cl",
+        "            for (; column < vectors; ++column) {\n                REAL sum = 0;",
+        "            REAL sum = 0;\n            for (; column < vectors; ++column) {",
+        f"{SPMV} columns_sliced",
+    ),
+    Mutant(
+        "four of x where two are left",
+        "spmv/include/four_rows.cl",
+        "if (col >= 0 && col < cols - 4) {",
+        "if (col >= 0 && col < cols - 2) {",
+        f"{SPMV} vectorized",
+    ),
+    Mutant(
+        "a transposed tile turned by its other edge",
+        "gemm/tile.cl",
+        "l = TRANSPOSE_A ? lane / Y : x;",
+        "l = TRANSPOSE_A ? lane / X : x;",
+        f"{GEMM} 'tile(Y=8)'",
+    ),
+    Mutant(
+        "rows behind A for the rest of K",
+        "gemm/include/four_columns.cl",
+        "fma((REAL4)(A_AT(min(m + i, M - 1L), k)), b, sum[i]);",
+        "fma((REAL4)(A_AT(m + i, k)), b, sum[i]);",
+        f"{GEMM} multiple_output",
+    ),
+    Mutant(
+        "an operand through float",
+        "gemm/reduced.cl",
+        "const REAL of_a = FETCH_A(index.z, index.w), of_b",
+        "const REAL of_a = (float)FETCH_A(index.z, index.w), of_b",
+        f"{GEMM} reduced --dtype float64",
+    ),
+    Mutant(
+        "a column behind the last of an odd number",
+        "tmv/include/columns.cl",
+        "if (col + 1 < cols) y[col + 1] = sum.y;",
+        "if (col < cols) y[col + 1] = sum.y;",
+        f"{TMV} f2",
+    ),
+    Mutant(
+        "a Newton step too few",
+        "gem/include/rsqrt.cl",
+        "step < 4; ++step)",
+        "step < 3; ++step)",
+        f"{GEM} wide --dtype float64",
+    ),
+    Mutant(
+        "pixels blended one too few",
+        "tomography/columns.cl",
+        "needed = (int)floor(top) - lowest + 2;",
+        "needed = (int)floor(top) - lowest + 1;",
+        f"{CUBE} columns",
+    ),
+    Mutant(
+        "the last of an odd number of planes",
+        "tomography/include/joseph_forward.cl",
+        "const float2 all = (float2)(-half_a, na - 1 - half_a);",
+        "const float2 all = (float2)(-half_a, half_a - 1);",
+        f"{FORWARD} joseph",
+    ),
+    Mutant(
+        "the moment of rows beyond a trip",
+        "tomography/joseph_gather.cl",
+        "moment = fma((float)r, ray[r], moment);\n    }\n    *high",
+        "moment = fma((float)ROWS, ray[r], moment);\n    }\n    *high",
+        f"{ADJOINT} joseph_gather",
+    ),
+    Mutant(
+        "rays along another axis counted too",
+        "tomography/joseph_gather_any.cl",
+        "                if (main_axis(direction) != MAIN) continue;\n",
+        "",
+        f"{ADJOINT} joseph_gather_any",
+    ),
+    Mutant(
+        "views behind the last of a stream",
+        "tomography/vector_input.cl",
+        "select((float4)(0), (float4)(ARC_WEIGHT(square, w)), number < views);",
+        "(float4)(ARC_WEIGHT(square, w));",
+        f"{ARC} vector_input",
+    ),
+)
+
+UNSEEN = OTHER_INPUTS + OTHER_SIZES + PAST_INPUTS + OTHER_CALLS + THIRD

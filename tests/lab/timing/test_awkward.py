@@ -63,7 +63,7 @@ def test_the_table_of_mutants_fits_the_kernels(mutant: object, tmp_path: Path) -
     "mutant",
     [
         each
-        for each in table.PLANTED + tool.OTHER_INPUTS + tool.PAST_INPUTS
+        for each in table.PLANTED + tool.OTHER_INPUTS + tool.PAST_INPUTS + tool.OTHER_CALLS
         if "paper:" not in each.study and "wide" not in each.study
     ],
     ids=lambda mutant: mutant.name,

@@ -35,8 +35,9 @@ CALLED = ("paper:basic", "paper:amd_best", "paper:nvidia_style")
 # Beside each problem, atoms and points of made molecules: 7 of 64, more than a block and a tile, fewer than a vector.
 AWKWARD = ((135, 71), (1031, 48), (17, 263))
 ALL_PAIRS = 3e8  # up to which the oracle computes all pairs, in about ten seconds
-# And one of points inside a molecule, in the layer without ions and among them, for the sums' other forms.
-MIXED, HEIGHTS = (135, 71), (-0.5, 0.75, 2.5)  # atoms and points; A above the surface, in turn
+# And one of points inside a molecule, in the layer without ions and among them, for the sums' other forms: more of each
+# than a small work-group has, no two as high.
+MIXED, HEIGHTS = (135, 421), (-0.5, 0.75, 3.5)  # atoms and points; most A above the surface, in turn
 # Largest errors relative to the sum of the terms' magnitudes: of all terms; more of the formulas as written, for their
 # roots and divisions; and of a sum of terms of one sign, in units of rounding times the root of how many additions
 # follow each other. A sixth of that was the standard deviation in any variant (PoCL, 17 to 30,000 atoms, 2026-11).
@@ -154,10 +155,11 @@ def close(atoms: int, points: int, dtype: np.dtype[Any], options: Mapping[str, A
 
 def mixed(atoms: int, points: int, dtype: np.dtype[Any]) -> Problem:
     """Return the problem of the reaction potential of a made shell in salt water, whose points have heights of their
-    own, so that each kind of region has some: a plan has a launch for each, and other forms than without salt."""
-    molecule, surface = capsid(atoms, points, dtype=dtype)
-    molecule = with_depth(molecule, surface)
-    height = np.resize(np.array(HEIGHTS, dtype), points)
+    own, so that each kind of region has some: a plan has a launch for each, and other forms than without salt. The
+    whole charge, 0 of so small a shell, is not: it has a term of its own."""
+    made, surface = capsid(atoms, points, dtype=dtype)
+    molecule = with_depth(Molecule(made.xyz, made.charge + dtype.type(0.0625), made.radius), surface)
+    height = (np.resize(HEIGHTS, points) * np.linspace(0.6, 1, points)).astype(dtype)
     outwards = np.maximum(height, 0)[:, np.newaxis] * surface.normals
     lifted = Surface(surface.points + outwards, surface.normals, height=height)
     return gem(molecule, lifted, salt=0.1, phi_type="reaction", name=f"capsid_mixed_{atoms}x{points}")

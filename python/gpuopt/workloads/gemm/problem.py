@@ -26,6 +26,8 @@ ALL_PRODUCTS = 1e10  # up to which the reference computes the whole result, in s
 # Beside each problem: sizes that leave 7 of 64, and more than a thousand steps; that whole tiles of 16 divide and
 # larger ones do not; that are below a tile, or a vector, along one side, the last in parts of k.
 AWKWARD = ((71, 135, 1031), (48, 48, 48), (199, 263, 3), (3, 7, 331))
+# And a batch of products of transposed operands, all with one addend: M, N, K, products, alpha, beta.
+WHOLE_CALL = (71, 103, 37, 3, -1, 3)
 FEWEST_ROWS = 32  # of a larger product are checked at least
 # Whole calls beside the plain one, for what papers say of a step beside a CPU: Jang's first and last.
 CALLED_STEPS = ("paper:naive", "paper:multiple_output")
@@ -101,7 +103,7 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
         tolerance_of=lambda configuration: tolerance(_form(configuration)[1]),
         calls=_calls(a, b, precision, fast),
         checked=rows,
-        awkward=cache(lambda: [exact(*sizes, kind) for sizes in AWKWARD]),
+        awkward=cache(lambda: [*(exact(*sizes, kind) for sizes in AWKWARD), whole_call(kind)]),
         input_properties={"precision": precision or NATIVE},
         default_configuration=complete("gemm", Configuration("tensor", **FORMS[precision].parameters))
         if precision
@@ -118,28 +120,46 @@ def exact(m: int, n: int, k: int, dtype: np.dtype[Any]) -> Problem:
     64 k < 2^24: the arrays' own precision is allowed no error, others what they round."""
     random = np.random.default_rng([m, n, k])
     a, b = (random.integers(-8, 9, shape).astype(dtype) for shape in ((m, k), (k, n)))
-    magnitude = oracle.magnitude(a, b)
-    held = OnDevices(lambda device: (to_device(a, device), to_device(b, device)))
+    return _exact(f"gemm_{m}x{n}x{k}_whole_numbers", (m, n, k), a, b)
+
+
+def whole_call(dtype: np.dtype[Any]) -> Problem:
+    """Return such a problem with all that :func:`gpuopt.gemm` offers beside a product."""
+    m, n, k, batch, alpha, beta = WHOLE_CALL
+    random = np.random.default_rng(WHOLE_CALL[:3])
+    a, b, c = (random.integers(-8, 9, shape).astype(dtype) for shape in ((batch, k, m), (batch, n, k), (m, n)))
+    given = {"alpha": alpha, "beta": beta, "transpose_a": True, "transpose_b": True}
+    return _exact(f"gemm_{m}x{n}x{k}_batch_whole_numbers", (m, n, k), a, b, c, **given)
+
+
+def _exact(
+    name: str, sizes: tuple[int, int, int], a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None, **given: Any
+) -> Problem:
+    reference, magnitude = oracle.product(a, b, c, **given), oracle.magnitude(a, b, c, **given)
+    held = OnDevices(
+        lambda device: (to_device(a, device), to_device(b, device), c if c is None else to_device(c, device))
+    )
 
     def prepare(configuration: Configuration, device: Device) -> BoundPlan:
-        out = guarded_output((m, n), dtype, device)
-        return BoundPlan(operation.prepare_gemm(*held(device), out, configuration), out)
+        out = guarded_output(reference.shape, a.dtype, device)
+        on_a, on_b, on_c = held(device)
+        return BoundPlan(operation.prepare_gemm(on_a, on_b, out, configuration, C=on_c, **given), out)
 
     def tolerance(configuration: Configuration) -> np.ndarray:
         form = _form(configuration)[1]
-        return np.zeros((m, n)) if form is None else np.asarray(form.tolerance(k) * magnitude)
+        return np.zeros(reference.shape) if form is None else np.asarray(form.tolerance(sizes[2]) * magnitude)
 
     return Problem(
         workload="gemm",
-        name=f"gemm_{m}x{n}x{k}_whole_numbers",
-        dtype=dtype,
-        sizes={"M": m, "N": n, "K": k},
+        name=name,
+        dtype=a.dtype,
+        sizes=dict(zip("MNK", sizes, strict=True)),
         seed=0,
-        inputs={"A": a, "B": b},
-        reference=oracle.product(a, b),
-        tolerance=np.zeros((m, n)),
+        inputs={"A": a, "B": b} | ({} if c is None else {"C": c}),
+        reference=reference,
+        tolerance=np.zeros(reference.shape),
         tolerance_of=tolerance,
-        footprint_bytes=(m * k + k * n + m * n) * dtype.itemsize,
+        footprint_bytes=(a.size + b.size + reference.size) * a.dtype.itemsize,
         prepare=prepare,
     )
 

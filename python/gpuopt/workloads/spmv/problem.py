@@ -30,15 +30,19 @@ if TYPE_CHECKING:
     from scipy.sparse import dia_array
 
 _STENCILS = {3: 1, 5: 2, 7: 3, 9: 2, 27: 3}  # points: dimensions
-# Beside each problem, grids whose rows leave 7 of 64, and 48 x 48; a group of rows inside, and none; few diagonals,
-# without the main one; and of the last of these a product with more columns than a vector, and no multiple of one.
+# Beside each problem, grids whose rows leave 7 of 64, and 48 x 48; a group of rows inside, and none, where diagonals
+# reach farther than the last work-item has rows; few diagonals, without the main one, and an addend; and of the last of
+# these a product with more columns than a vector, and no multiple of one.
 AWKWARD = (  # width, height, radius, columns of x
-    (17, 23, 5, None),
+    (219, 5, 5, None),
     (17, 87, 5, None),
     (48, 48, 5, None),
     (23, 81, 2, None),
     (23, 29, 2, 19),
 )
+# And one of no grid: more rows than columns, and fewer stored than there are.
+OBLONG, STORED, OFFSETS = (199, 135), 101, (-130, -9, -8, 0, 1, 2, 90)
+ALPHA, BETA = -1, 3  # where there is an addend
 _FLOPS_COUNTED = "2 an entry of the diagonals inside the matrix, zeros at the grid's sides included"
 
 
@@ -249,9 +253,12 @@ def problem_of(  # long: one record of everything that a problem is
     inputs: dict[str, Any],
     whole: bool = False,
     columns: int | None = None,
+    addend: bool = False,
+    properties: dict[str, bool] | None = None,
 ) -> Problem:
     """The product with a matrix. ``whole``: its entries are whole numbers from -8 to 8, as x then is, and fp32 or fp64
-    is allowed no error. ``columns`` are those of x; None: it is one vector."""
+    is allowed no error. ``columns`` are those of x; None: it is one vector. ``addend``: the result is ALPHA A x + BETA
+    y, y of whole numbers. ``properties`` are more than are known of any matrix."""
     rows, cols = matrix.shape
     dtype = matrix.data.dtype
     across = () if columns is None else (columns,)
@@ -259,16 +266,21 @@ def problem_of(  # long: one record of everything that a problem is
     x = uniform(np.random.default_rng([seed, 1]), (cols, *across), dtype)
     if whole:
         x = np.rint(8 * x)
+    given: dict[str, Any] = {}  # beside A and x
+    if addend:
+        y = np.random.default_rng([seed, 2]).integers(-8, 9, (rows, *across)).astype(dtype)
+        given = {"y": y, "alpha": ALPHA, "beta": BETA}
     stored = matrix.data, matrix.offsets, matrix.shape
     diags = len(matrix.offsets)
-    nnz_range = oracle.dia_range_count(matrix.offsets, matrix.shape)
+    nnz_range = oracle.dia_range_count(matrix.offsets, matrix.shape, matrix.data.shape[1])
     tolerance = np.zeros((rows, *across)) if whole else oracle.tolerance(oracle.dia_abs_sum(*stored, x), diags, dtype)
     held = OnDevices(lambda device: (DiaMatrix(matrix, device=device), to_device(x, device)))
+    beside = OnDevices(lambda device: given | ({"y": to_device(given["y"], device)} if given else {}))
 
     def prepare(configuration: Configuration, device: Device) -> BoundPlan:
         on_device, operand = held(device)
         out = guarded_output((rows, *across), dtype, device)
-        return BoundPlan(operation.prepare_spmv(on_device, operand, out, configuration), out)
+        return BoundPlan(operation.prepare_spmv(on_device, operand, out, configuration, **beside(device)), out)
 
     def upload_and_multiply(device: Device) -> Callable[[], np.ndarray]:
         """A product from a SciPy matrix, uploaded and packed each time."""
@@ -287,7 +299,7 @@ def problem_of(  # long: one record of everything that a problem is
         sizes={"rows": rows, "cols": cols, "diags": diags, "nnz_range": nnz_range, "nnz_true": nnz_true, **sizes},
         seed=seed,
         inputs={"A": matrix, "x": x, **inputs},
-        reference=oracle.dia_spmv(*stored, x),
+        reference=oracle.dia_spmv(*stored, x, **given),
         tolerance=tolerance,
         footprint_bytes=(nnz_range + rows + cols) * dtype.itemsize,
         prepare=prepare,
@@ -297,14 +309,14 @@ def problem_of(  # long: one record of everything that a problem is
         notes=notes,
         tolerance_of=_Tolerance(matrix, x, tolerance),
         calls={"gpuopt.spmv(A, x)": upload_and_multiply, "M @ x": multiply},
-        input_properties={"columns": columns is not None, "stored": None},
-        awkward=functools.cache(lambda: [exact(dtype, *sizes) for sizes in AWKWARD]),
+        input_properties={"columns": columns is not None, "stored": None, **(properties or {})},
+        awkward=functools.cache(lambda: [*(exact(dtype, *sizes) for sizes in AWKWARD), oblong(dtype)]),
     )
 
 
 def exact(dtype: np.dtype[Any], width: int, height: int, radius: int, columns: int | None) -> Problem:
     """Return the problem of a symmetric grid of whole numbers from -8 to 8, whose sums are exact in any order; with a
-    radius of 2, without neighbours on the same line: no main diagonal."""
+    radius of 2, without neighbours on the same line: no main diagonal. There one vector's product has an addend."""
     steps = oracle.disk_steps(radius)
     if radius == 2:
         steps = steps[steps[:, 1] != 0]
@@ -313,7 +325,20 @@ def exact(dtype: np.dtype[Any], width: int, height: int, radius: int, columns: i
     _mirror(matrix)
     name, neighbours = f"grid_{width}x{height}_r{radius}_whole_numbers", oracle.neighbour_count(steps, (width, height))
     sizes = {"width": width, "height": height}
-    return problem_of(name, matrix, sizes, neighbours, 0, [], {}, whole=True, columns=columns)
+    addend = radius == 2 and columns is None
+    return problem_of(name, matrix, sizes, neighbours, 0, [], {}, whole=True, columns=columns, addend=addend)
+
+
+def oblong(dtype: np.dtype[Any]) -> Problem:
+    """Return the problem of a few diagonals of whole numbers from -8 to 8 that are no grid's: A has more rows than
+    columns, of which the last are not stored, and there is an addend."""
+    from scipy.sparse import dia_array
+
+    data = np.random.default_rng(OBLONG).integers(-8, 9, (len(OFFSETS), STORED)).astype(dtype)
+    matrix, count = dia_array((data, OFFSETS), shape=OBLONG), oracle.dia_range_count(OFFSETS, OBLONG, STORED)
+    name = f"oblong_{OBLONG[0]}x{OBLONG[1]}_whole_numbers"
+    none = {"grid": False, "symmetric": False}
+    return problem_of(name, matrix, {}, count, 0, [], {}, whole=True, addend=True, properties=none)
 
 
 class _Tolerance:

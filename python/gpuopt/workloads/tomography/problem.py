@@ -187,8 +187,8 @@ def of_scan(  # long: the plan, its reference and what makes it awkward share th
 
 def awkward(geometry: Geometry, weight: str) -> list[Problem]:
     """Return small problems of a scan's kind: nothing that groups or vectors divide, with voxels of unequal edges that
-    the detector does not see; 48 x 48 voxels and more views than a launch takes at once; a detector that leans; and the
-    first of ones, all seen, where an error of the sum shows."""
+    the detector does not see; 48 x 53 voxels, whole vectors and a rest, and more views than a launch takes at once; a
+    detector that leans; and the first of ones, all seen, where an error of the sum shows."""
     scans: list[tuple[Geometry, Volume]]
     inside: tuple[Geometry, Volume]
     if geometry.dimensions == 2:
@@ -199,7 +199,7 @@ def awkward(geometry: Geometry, weight: str) -> list[Problem]:
         case = Case("awkward", (39, 13, 71), 7, (23, 71), arc, turns=1.3)
         scan, volume = case.scan()
         edges = Volume(volume.shape, tuple(share * edge for share, edge in zip(UNEQUAL, volume.voxel, strict=True)))
-        scans = [(scan, edges), replace(case, shape=(3, 48, 48), views=67).scan()]
+        scans = [(scan, edges), replace(case, shape=(3, 48, 53), views=67).scan()]
         inside = replace(case, det=(64, 71)).scan()[0], Volume((7, 13, 23), 0.2)
     every = max(volume.size for _, volume in scans)
     made = [of_scan(f"awkward{number}", *each, weight, number, most=every) for number, each in enumerate(scans)]

@@ -126,15 +126,17 @@ def of_rays(  # long: the plan, its reference and what makes it awkward share th
 
 def awkward(geometry: Geometry, operation: str) -> list[Problem]:
     """Return small problems: of nothing that groups or vectors divide and voxels of unequal edges; of 48 x 48 voxels
-    with many rays in each; of rays that go mostly along z; and of straight rays, where an error of the sum shows."""
+    with many rays in each, in a plane of 48 x 263; of more views than a launch takes or a group looks at together; of
+    rays that go mostly along z; and of straight rays, where an error of the sum shows."""
     angles, scans = np.array([0.0, math.pi / 2]), list[tuple[Geometry, Volume]]()
     if geometry.dimensions == 2:
-        scans += [(parallel2d(7, 71), Volume((39, 71))), (parallel2d(5, 99), Volume((48, 48)))]
+        scans += [(parallel2d(7, 71), Volume((39, 71))), (parallel2d(5, 277), Volume((48, 263)))]
         straight = parallel2d(angles, 23), Volume((23, 23))
     else:
         cone = circular(7, 300, 500, (23, 71), (1.6, 1.7), offset=(1.0, -2.0))
         fine = circular(3, 300, 500, (23, 99), (0.3, 1.6))
-        scans += [(cone, Volume((23, 13, 71), (1.3, 0.9, 1.1))), (fine, Volume((3, 48, 48)))]
+        many = circular(199, 300, 500, (2, 7), (1.6, 9.0))
+        scans += [(cone, Volume((23, 13, 71), (1.3, 0.9, 1.1))), (fine, Volume((3, 48, 48))), (many, Volume((3, 7, 9)))]
         scans += [(turned(parallel3d(5, (29, 31), 1.3), 1.2, 0.1), Volume((13, 19, 23), (1.3, 0.9, 1.1)))]
         straight = parallel3d(angles, (13, 23)), Volume((13, 23, 23))
     made = [of_rays(f"awkward{number}", *scan, operation, number, most=CLOSELY) for number, scan in enumerate(scans)]
