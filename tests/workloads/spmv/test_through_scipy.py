@@ -93,10 +93,23 @@ def test_extremes(any_device: gpuopt.Device) -> None:
 
 
 def test_matrices_of_unlike_data_are_added(any_device: gpuopt.Device) -> None:
-    """SciPy 1.17 cannot, where data of one are narrower."""
+    """SciPy 1.17 cannot, where data of one are narrower, and repeats those of one column."""
     (narrow, theirs), (wide, others) = (both(any_device, length=length) for length in (4, 30))
+    thin, ones = both(any_device, length=1)
+    np.testing.assert_array_equal((thin + wide).toarray(), ones.toarray() + others.toarray())
+    np.testing.assert_array_equal((ones - wide).toarray(), ones.toarray() - others.toarray())
     np.testing.assert_array_equal((narrow + wide).toarray(), theirs.toarray() + others.toarray())
     np.testing.assert_array_equal((narrow - wide.T.T).toarray(), theirs.toarray() - others.toarray())
+
+
+def test_what_narrow_data_leave_out_is_no_entry(any_device: gpuopt.Device) -> None:
+    ours, theirs = both(any_device, length=4)
+    with np.errstate(divide="ignore"):  # of zeros beside the matrix
+        pairs = [(ours**-1, theirs**-1), (abs(ours), abs(theirs)), (ours.to_scipy(), theirs)]
+    for made, wanted in pairs:
+        np.testing.assert_array_equal(made.toarray(), wanted.toarray())
+        assert made.nnz == wanted.nnz
+    assert ours.tocsr().nnz == ours.nnz == theirs.nnz
 
 
 def test_a_copy_is_the_matrix_itself(any_device: gpuopt.Device) -> None:

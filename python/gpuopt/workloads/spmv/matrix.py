@@ -288,10 +288,11 @@ class DiaMatrix(ThroughScipy):
         return self._diagonals().diagonal(k)
 
     def to_scipy(self) -> dia_array:
-        """Return a copy as SciPy's ``dia_array``, with zeros where narrower data were given. Needs SciPy."""
+        """Return a copy as SciPy's ``dia_array``, as wide as the data that were given. Needs SciPy."""
         from scipy.sparse import dia_array
 
-        return dia_array((self._handle.download(), self.offsets), shape=self.shape)
+        data = self._handle.download()[:, : self._extent[1]]
+        return dia_array((data, self.offsets), shape=self.shape)
 
     def _from_scipy(self, made: dia_array) -> DiaMatrix:
         """Return a ``dia_array`` of float32 or float64 as a matrix on the same device, stored alike."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,22 @@ def is_sparse(given: object) -> bool:
 def on_host(given: Any) -> Any:
     """``given``, as a ``dia_array`` where it is a DiaMatrix."""
     return given.to_scipy() if isinstance(given, ThroughScipy) else unmasked("other", given)
+
+
+def _addends(A: dia_array, other: Any) -> tuple[Any, Any]:
+    """Both; where both are by diagonals, with data as wide as the matrix: SciPy 1.17 adds those of unlike widths
+    wrongly, or not at all."""
+    given = on_host(other)
+    return (_wide(A), _wide(given)) if getattr(given, "format", None) == "dia" else (A, given)
+
+
+def _wide(A: Any) -> Any:
+    from scipy.sparse import dia_array
+
+    data = np.zeros((len(A.offsets), A.shape[1]), A.dtype)
+    width = min(data.shape[1], A.data.shape[1])
+    data[:, :width] = A.data[:, :width]
+    return dia_array((data, A.offsets), shape=A.shape)
 
 
 class ParameterIndexError(ParameterError, IndexError):
@@ -215,16 +232,16 @@ class ThroughScipy:
         return self._by_scipy("x", lambda A: on_host(other) @ A)
 
     def __add__(self, other: Any) -> Any:
-        return self._by_scipy("other", lambda A: A + on_host(other))
+        return self._by_scipy("other", lambda A: operator.add(*_addends(A, other)))
 
     def __radd__(self, other: Any) -> Any:
-        return self._by_scipy("other", lambda A: on_host(other) + A)
+        return self._by_scipy("other", lambda A: operator.add(*_addends(A, other)[::-1]))
 
     def __sub__(self, other: Any) -> Any:
-        return self._by_scipy("other", lambda A: A - on_host(other))
+        return self._by_scipy("other", lambda A: operator.sub(*_addends(A, other)))
 
     def __rsub__(self, other: Any) -> Any:
-        return self._by_scipy("other", lambda A: on_host(other) - A)
+        return self._by_scipy("other", lambda A: operator.sub(*_addends(A, other)[::-1]))
 
     def __bool__(self) -> bool:
         return bool(self._by_scipy("M", bool))
