@@ -125,7 +125,7 @@ def _angles(text: str | None, path: Path) -> Any:
         ends = [float(word) for word in words]
     except ValueError:
         return read_angles(text)
-    if len(ends) != 2 or not all(map(math.isfinite, ends)):
+    if len(ends) != 2 or not math.isfinite(ends[1] - ends[0]):
         raise Failure(f"--angles: {text!r} is neither FIRST,LAST in degrees nor a file; give one of them")
     return np.deg2rad(np.linspace(ends[0], ends[1], count_views(path)))
 
@@ -143,7 +143,7 @@ def _rows(text: str | None, count: int) -> range:
         return range(count)
     parts = text.split(":")
     try:
-        first, *rest = [int(part) if part else None for part in parts]
+        first, *rest = [int(part) if part or not text else None for part in parts]
         found = range(count)[slice(first, *rest)] if rest else range(count)[slice(first, None)][:1]
     except (TypeError, ValueError):
         raise Failure(f"--rows: {text!r} is neither ROW nor FIRST:END[:STEP]; give one of them") from None

@@ -155,8 +155,10 @@ def test_a_truncated_scan_is_told_and_its_picture_shows_the_object(reconstruct: 
     [
         (("--rows", "9"), "--rows: '9' leaves none of the 4 rows"),
         (("--rows", "a:b"), "--rows: 'a:b' is neither"),
+        (("--rows", ""), "--rows: '' is neither"),
         (("--rows", "3:0:-1"), "--rows: "),
         (("--angles", "0,nan"), "neither FIRST,LAST"),
+        (("--angles", "1e308,-1e308"), "neither FIRST,LAST"),
         (("--angles", "none.txt"), "none.txt"),
         (("--angles", "0,1,2"), "neither FIRST,LAST"),
         (("--window", "hann", "--algorithm", "sirt"), "--window: sirt has none; it is for fbp"),
@@ -171,6 +173,8 @@ def test_a_truncated_scan_is_told_and_its_picture_shows_the_object(reconstruct: 
         (("--out", "a.png"), "a.png has no suffix .tif or .npy"),
         (("--out", "none/a.tif"), "out: there is no folder none"),
         (("--flat", "none.tif"), "none.tif"),
+        (("--flat", ""), "flat: it is empty"),
+        (("--dark", ""), "dark: it is empty"),
     ],
 )
 def test_bad_options(here: Path, any_device: gpuopt.Device, words: tuple[str, ...], told: str) -> None:

@@ -288,6 +288,8 @@ def test_what_is_missing(h5: Path, tiff: Path, tmp_path: Path, monkeypatch: pyte
     for rows, words in ((9, "rows: "), ([0, 2, 3], "not evenly spaced"), (slice(2, 2), "rows: give a list")):
         with pytest.raises(ParameterError, match=words):
             scan.projections(rows)
+    with pytest.raises(ParameterError, match="path: it is empty"):
+        gt.read_scan("")
     small = exchange.write_pages(tmp_path / "small.tif", np.ones((2, 3, 8), np.uint16))
     with pytest.raises(ParameterError, match=r"flat: .* is \(3, 8\) pixels, a view \(4, 64\)"):
         gt.read_scan(tiff, VIEWS, flat=small)

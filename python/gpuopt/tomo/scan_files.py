@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,7 @@ def read_scan(
     ------
     FormatError, ParameterError, ArrayError, and Error where a package is missing
     """
-    source = _source(Path(path))
+    source = _source(_path("path", path))
     if angles is None and source.angles is None:
         raise ParameterError(f"angles: {path} does not say them; give one for each view")
     if angles is None:
@@ -167,7 +168,7 @@ def read_scan(
         if isinstance(given, int | float):
             levels[name] = checks.number(argument, given, "a count, or a file")
             continue
-        fields = levels[name] = TiffStack(Path(given))
+        fields = levels[name] = TiffStack(_path(argument, given))
         if fields.shape[1:] != source.shape[1:]:
             raise ParameterError(
                 f"{argument}: {given} is {fields.shape[1:]} pixels, a view {source.shape[1:]}; give one of a kind"
@@ -196,6 +197,12 @@ def read_angles(path: AnyPath) -> Float64Array:
 def count_views(path: AnyPath) -> int:
     """How many views a file or folder holds. Raises FormatError."""
     return _source(Path(path)).shape[0]
+
+
+def _path(argument: str, given: AnyPath) -> Path:
+    if not os.fspath(given):  # a Path of it would be the working folder
+        raise ParameterError(f"{argument}: it is empty; name a file or a folder")
+    return Path(given)
 
 
 def _source(path: Path) -> Source:
