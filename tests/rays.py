@@ -59,9 +59,8 @@ SCANS: dict[str, Scan] = {
     **{kind: (tilted(kind), gt.Volume((15, 16, 17), 1.1)) for kind in ("cone_vec", "parallel3d_vec", "cyl_cone_vec")},
 }
 UPRIGHT = {"cone", "truncated", "helix", "any_radius", "parallel3d", "coarse_voxels", "fine_voxels", "one_voxel"}
-UPRIGHT |= {"high_slice"}
+UPRIGHT |= {"high_slice", "slice", "slice_fan"}
 PLANAR = {"parallel2d", "fan", "arc", "plane", "slice", "slice_fan"}
-FORM = {scan: "planar" if scan in PLANAR else "upright" if scan in UPRIGHT else "any" for scan in SCANS}
 
 
 def random(scan: Scan, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@
 #define PLANES 16
 #endif
 #ifndef ACROSS
-#define ACROSS 256
+#define ACROSS 128
 #endif
 #define PASTE2(a, b) a##b
 #define PASTE(a, b) PASTE2(a, b)

@@ -627,9 +627,9 @@ class JosephPlan(_NotConstructible):
     def start(self, volume: _DeviceFloat32, projections: _DeviceFloat32) -> None:
         """Runs it on these arrays, and does not wait on a GPU."""
 
-def joseph_form(geometry: TomographyGeometry) -> str:
-    """Return "planar" where volume and rays lie in a plane, "upright" where all rows are parallel to z and no ray is
-    steeper than it is wide, else "any"."""
+def joseph_properties(geometry: TomographyGeometry) -> dict[str, bool]:
+    """Return "upright", whether all rows are parallel to z and no ray is steeper than it is wide, and "planar", whether
+    volume and rays lie in a plane."""
 
 def prepare_joseph(
     scratch: JosephScratch | None,

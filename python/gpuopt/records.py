@@ -70,8 +70,12 @@ def tuned_dir() -> Path:
 def user_records(workload: str) -> list[Record]:
     """What tunings recorded. A damaged file is set aside with a warning."""
     name = f"{workload}.json"
-    if not os.path.exists(os.path.join(_core.cache_dir(), TUNED, name)):  # all else would take 20 us of a plain call
+    try:
+        os.stat(os.path.join(_core.cache_dir(), TUNED, name))  # all else would take 20 us of a plain call
+    except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError:  # told below
+        pass
     path = tuned_dir() / name
     content = sealed.read(path)
     if content is None:

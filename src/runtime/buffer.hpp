@@ -28,7 +28,10 @@ public:
                                             std::shared_ptr<void> owner = nullptr);
     static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes,
                                             std::shared_ptr<void> owner = nullptr);
-    ~Buffer() override { session_->release(reserved_); }
+    ~Buffer() override {
+        place_ = twin_ = {};  // first: another thread may wait for the room
+        session_->release(reserved_);
+    }
 
     const cl::Buffer& handle() const { return place_.handle; }
     // A part of the buffer, as a kernel's argument; it must begin at a multiple of the device's base_align_bytes.

@@ -40,6 +40,7 @@ KNOWN = {
     "offset": (_case("circular", CONE | {"offset": 1e39}), "offset along v: "),
     "cylinder that goes round itself": (CYLINDER | {"factors": {"radius": [0.01]}}, "radius: in view "),
     "back of a cylinder": (CYLINDER | {"factors": {"radius": [0.03]}}, "radius: in view "),
+    "cylinder of very small pixels": (_case("circular", CONE | {"curved": True, "pixel": 1e-5}), "radius: "),
     "source far from a cylinder": (CYLINDER | {"factors": {"S": [1e8]}}, "radius: in view "),
 }
 

@@ -314,6 +314,7 @@ _MOST_PIXELS = 1 << 18  # that a volume covers: places on the detector are then 
 _LEAST_PIXELS = 1e-6  # that a voxel covers
 # From a source to a curved detector: the weights of back projection err by 3e-4 at 5e3 of them, by 3e-2 at 5e6.
 _MOST_RADII = 1e4
+_MOST_ARC_PIXELS = 1 << 20  # of a cylinder's radius: angles on it are then known to 1/16 of a pixel in fp32
 
 
 def _check_sizes(geometry: Geometry, volume: Volume) -> None:
@@ -342,6 +343,11 @@ def _check_sizes(geometry: Geometry, volume: Volume) -> None:
         raise ParameterError(
             f"radius: in view {view} the source lies {_lengths(beam)[view]:.4g} mm from a curved detector of radius "
             f"{geometry.radius:.4g} mm; give a radius of at least a ten-thousandth of that, or a flat detector"
+        )
+    if geometry.radius is not None and geometry.radius > _MOST_ARC_PIXELS * _lengths(frames.column).min():
+        raise ParameterError(
+            f"radius: {geometry.radius:.4g} mm are {geometry.radius / _lengths(frames.column).min():.4g} pixels, of "
+            f"which fp32 tells no more than {_MOST_ARC_PIXELS} apart; give a flat detector, or larger pixels"
         )
     pitches = np.stack([_lengths(frames.column), _lengths(frames.row)][: geometry.dimensions - 1])
     across = math.hypot(*(n * size for n, size in zip(volume.shape, volume.voxel, strict=True)))

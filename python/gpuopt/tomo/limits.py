@@ -15,7 +15,7 @@ from gpuopt.tomo.volume import Volume
 _EDGE = 0.1  # A row is cut where its edge holds more than so much of its maximum.
 _SIGNAL = 0.1  # Rows whose maximum is below so much of the largest hold noise; they are not looked at.
 _MANY = 0.1  # An edge cuts the object where it cuts more than so many of the rows.
-_NEARLY_CENTRED = 0.05  # An offset below so many widths, or a pixel, is a correction of the rotation's centre.
+_NEARLY_CENTRED = 0.05  # An offset of so many widths, or half a pixel, is a correction of the rotation's centre.
 
 
 class LimitedAngleWarning(UserWarning):
@@ -60,7 +60,7 @@ def check_edges(rows: np.ndarray, detector: Detector, redundant: bool) -> None:
     left, right = _cut(rows[..., 0], rows), _cut(rows[..., -1], rows)
     near, far = (left, right) if detector.u_offset > 0 else (right, left)
     width, offset = detector.columns * detector.du, abs(detector.u_offset)
-    displaced = offset > max(detector.du, _NEARLY_CENTRED * width)
+    displaced = offset > max(detector.du / 2, _NEARLY_CENTRED * width)
     if near > _MANY and not redundant and displaced:
         raise ParameterError(
             f"offset: the detector's middle lies {offset:.4g} mm from the axis, and its near edge cuts the object in "

@@ -126,11 +126,6 @@ def input_properties_of(scan: _core.TomographyGeometry, volume: Volume) -> dict[
     }
 
 
-def ray_properties(form: str) -> dict[str, object]:
-    """The properties of a projection along rays that records choose by, from what ``joseph_form`` says of its scan."""
-    return {"upright": form == "upright", "planar": form == "planar"}
-
-
 FAMILY = "back_projection"
 TALL = 8  # From so many voxels along z on, a work-item pays that computes several of them.
 FEW = 1 << 22  # Fewer voxels do not fill a large device.

@@ -38,10 +38,9 @@ class _Shared:
     backend: DeviceBackend | HostBackend
     """Where data are kept: on the host where an iteration of all views does not fit the limit."""
     scratch: JosephScratch
-    form: str
-    """Of the whole scan: whether rays and volume lie in a plane ("planar"), or all detector rows are parallel to z and
-    no ray is steeper than it is wide ("upright"), or neither ("any"). The choice of the adjoint's kernel depends on
-    it."""
+    rays: dict[str, bool]
+    """Of the whole scan: whether rays and volume lie in a plane ("planar"), and whether all detector rows are parallel
+    to z and no ray is steeper than it is wide ("upright"). The choice of the adjoint's kernel depends on it."""
 
     variant: Configuration | None
     """What projects back voxel by voxel, where the caller said so."""
@@ -61,8 +60,8 @@ class _Shared:
         limit = int(free * _USED) if memory_limit is None else _bytes(memory_limit)
         left = spare(geometry, volume, device, limit, fast)
         backend = HostBackend(device) if left is None else DeviceBackend(device, left)
-        form = _core.joseph_form(on_device.kernel_geometry(geometry, volume))
-        return cls(device, limit, backend, JosephScratch(device), form, variant)
+        rays = _core.joseph_properties(on_device.kernel_geometry(geometry, volume))
+        return cls(device, limit, backend, JosephScratch(device), rays, variant)
 
 
 @checked
@@ -261,7 +260,7 @@ class Projector(GeometricOperator):
         accumulate: bool,
         operation: str,
     ) -> JosephPlan:
-        known: dict[str, object] = {"operation": operation, **on_device.ray_properties(self._shared.form)}
+        known: dict[str, object] = {"operation": operation, **self._shared.rays}
         asked = {name: functools.partial(known.get, name) for name in known}
         configuration = resolve("tomography", self.device, "float32", None, asked)
         scan = on_device.kernel_geometry(geometry, volume)

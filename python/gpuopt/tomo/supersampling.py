@@ -26,8 +26,9 @@ class Supersampled(GeometricOperator):
     to 51 %; of pixels two voxels wide from 43 to 42 %; of pixels as wide as voxels it rises.
 
     The mean is that of scans whose detector is shifted by parts of a pixel, so that the transpose is as exact as that
-    of ``A``, and takes no more memory than an image and projections. ``times`` = 2 costs 4 times the time in space, 2
-    times in a plane. Filtered back projection reads projections between pixels, and is that of ``A``. Raises
+    of ``A``. Beside an image and projections each of these scans takes the tables of its rays, 64 bytes for each column
+    of a view, which ``memory_limit`` of ``A`` does not count. ``times`` = 2 costs 4 times the time in space, 2 times in
+    a plane. Filtered back projection reads projections between pixels, and is that of ``A``. Raises
     ParameterError.
     """
 

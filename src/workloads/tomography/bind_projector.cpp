@@ -172,17 +172,18 @@ void bind_projector(py::module_& module) {
             py::arg("volume"), py::arg("projections"), released(),
             "Runs it on these arrays, and does not wait on a GPU.");
     module.def(
-        "joseph_form",
+        "joseph_properties",
         [](const TomographyGeometry& geometry) {
-            const auto form = joseph_tables(flattened(geometry)).form;
-            return form == JosephTables::Form::planar    ? "planar"
-                   : form == JosephTables::Form::upright ? "upright"
-                                                         : "any";
+            const auto has = [](const TomographyGeometry& scan, JosephTables::Form form) {
+                return joseph_tables(scan).form == form;
+            };
+            return std::map<std::string, bool>{{"upright", has(geometry, JosephTables::Form::upright)},
+                                               {"planar", has(flattened(geometry), JosephTables::Form::planar)}};
         },
         py::arg("geometry"), released(),
-        "Return \"planar\" where volume and rays lie in a plane, \"upright\" where all rows are parallel to z and no "
-        "ray is "
-        "steeper than it is wide, else \"any\".");
+        "\"upright\": whether all rows are parallel to z and no ray is steeper than it is wide; \"planar\": whether "
+        "volume "
+        "and rays lie in a plane.");
     module.def("prepare_joseph", &prepare, py::arg("scratch"), py::arg("volume"), py::arg("projections"),
                py::arg("geometry"), py::kw_only(), py::arg("accumulate"), py::arg("variant"), py::arg("parameters"),
                released());

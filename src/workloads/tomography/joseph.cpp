@@ -367,9 +367,13 @@ std::shared_ptr<JosephPlan> prepare_joseph(const std::shared_ptr<JosephScratch>&
     if (row.rays == Rays::none)
         throw ParameterError("variant", "\"" + variant + "\" does not go along rays",
                              "use one whose family is \"forward\" or \"adjoint\"");
-    auto flat = arguments;
-    flat.geometry = flattened(arguments.geometry);
-    return Planner(scratch, flat, row, parameters).plan();
+    // Whoever chose a variant looked at a whole scan. Its parts may lie in a plane where the whole does not, so that
+    // only what is for scans in a plane, and forward projection, which is for all, takes them as such.
+    auto taken = arguments;
+    const bool on_cpu = scratch->session()->device().type == DeviceType::cpu;
+    if (row.rays == Rays::gather_in_planes || (row.rays == Rays::through_copy && on_cpu))
+        taken.geometry = flattened(arguments.geometry);
+    return Planner(scratch, taken, row, parameters).plan();
 }
 
 }  // namespace gpuopt

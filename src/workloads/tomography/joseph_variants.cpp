@@ -111,7 +111,7 @@ TomographyVariant tomography_joseph_planes() {
             .name = "joseph_planes",
             .summary = "for CPUs, of scans in a plane: planes across the rays take a view's rays one after the other",
             .parameters = {{"PLANES", {4, 8, 16}, 16, "planes a work-item, in explicit vectors"},
-                           {"ACROSS", {64, 128, 256, 512, 1024}, 256, "voxels of a plane a work-item"}},
+                           {"ACROSS", {64, 128, 256, 512, 1024}, 128, "voxels of a plane a work-item"}},
             .launch = groups_of_planes,
             .rules = {for_cpus(), needs_local_bytes([](const Case& at) {
                           return 8 * at.parameter("PLANES") * (at.parameter("ACROSS") + 3);

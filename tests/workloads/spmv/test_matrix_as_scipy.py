@@ -145,6 +145,13 @@ def test_products_from_the_left(ours: gpuopt.DiaMatrix, theirs: sparse.dia_array
     np.testing.assert_allclose(ours @ right, theirs @ right, atol=tolerance)
 
 
+def test_what_is_read_only_receives_nothing(ours: gpuopt.DiaMatrix) -> None:
+    out = np.zeros(ours.shape, ours.dtype)
+    out.flags.writeable = False
+    with pytest.raises(gpuopt.ArrayError, match="out: it is read-only"):
+        ours.toarray(out=out)
+
+
 @pytest.mark.parametrize("x", [np.float16, object, 3, "a"])
 def test_what_is_no_array_from_the_left(ours: gpuopt.DiaMatrix, x: object) -> None:
     with pytest.raises(gpuopt.ArrayError, match="x: it is "):

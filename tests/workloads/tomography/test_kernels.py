@@ -81,7 +81,7 @@ def test_what_kernels_are_told_of_a_scan() -> None:
 
 def test_the_exact_adjoints_scans_are_upright() -> None:
     for scan in ("tall", "low", "falling"):
-        assert _core.joseph_form(kernel_geometry(*RAYS[scan])) == "upright"
+        assert _core.joseph_properties(kernel_geometry(*RAYS[scan])) == {"upright": True, "planar": False}
 
 
 def test_work(any_device: gpuopt.Device) -> None:

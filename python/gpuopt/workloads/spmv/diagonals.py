@@ -45,6 +45,8 @@ class Diagonals:
             raise ArrayError(
                 f"out: its shape is {out.shape}, its dtype {out.dtype}; give {self.shape}, {self.data.dtype}"
             )
+        if out is not None and not out.flags.writeable:
+            raise ArrayError("out: it is read-only; give an array that may be written")
         made = np.zeros(self.shape, self.data.dtype, "F" if order == "F" else "C") if out is None else out
         made[...] = 0
         for k, offset in enumerate(self.offsets):

@@ -118,7 +118,7 @@ def of_rays(  # long: the plan, its reference and what makes it awkward share th
         prepare=prepare,
         notes=[*notes, f"{len(checked):,} of the {all_of_them:,} {what} are held against the reference"],
         checked=checked,
-        input_properties={"operation": operation, **on_device.ray_properties(_core.joseph_form(scan))},
+        input_properties={"operation": operation, **_core.joseph_properties(scan)},
         family=operation,
         awkward=functools.cache(lambda: awkward(geometry, operation)),
     )
