@@ -37,6 +37,7 @@ AWKWARD = (  # width, height, radius, columns of x
     (219, 5, 5, None),
     (17, 87, 5, None),
     (48, 48, 5, None),
+    (67, 61, 1, None),  # fewer diagonals than any loop takes at once, and groups of rows that no end is near
     (23, 81, 2, None),
     (23, 29, 2, 19),
 )
