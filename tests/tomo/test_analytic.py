@@ -219,6 +219,15 @@ def test_bad_input_of_fbp(call: Any, error: type[Exception], word: str) -> None:
         call(gt.NumpyProjector(scan, FLAT), DISC.project(scan, dtype=float))
 
 
+@pytest.mark.parametrize("interpolation", ["nearest", "cubic"])
+@pytest.mark.parametrize("scan", [gt.parallel2d(12, 15), gt.fan(12, 60.0, 90.0, 15)])
+def test_other_interpolation_is_refused_by_name(scan: gt.Geometry, interpolation: str) -> None:
+    A, p = gt.NumpyProjector(scan, gt.Volume((8, 8))), np.zeros(scan.shape)
+    with pytest.raises(ParameterError, match=f"interpolation: '{interpolation}' is not offered"):
+        gt.fbp(A, p, interpolation=interpolation)
+    np.testing.assert_array_equal(gt.fbp(A, p, interpolation="linear"), gt.fbp(A, p))
+
+
 def test_scans_that_have_no_filter_are_named() -> None:
     volume, p = gt.Volume((2, 8, 8)), np.ones((6, 2, 9))
     det: Any = (100.0, 150.0, (2, 9), 2.0)

@@ -41,7 +41,13 @@ def view_major(p: Any, axes: str) -> Any:
 
 @checked
 def fbp(
-    A: GeometricOperator, projections: Any, *, window: str = "ram-lak", axes: str = "avu", limited_angle: bool = False
+    A: GeometricOperator,
+    projections: Any,
+    *,
+    window: str = "ram-lak",
+    axes: str = "avu",
+    limited_angle: bool = False,
+    interpolation: str = "linear",
 ) -> Any:
     """Filtered back projection of parallel beams, in 2D, or slice by slice in 3D; fans are passed on to :func:`fdk`.
 
@@ -50,14 +56,16 @@ def fbp(
     they are a plain rotation. With ``limited_angle`` less will do: views count so that the mean of a round object
     stays, a LimitedAngleWarning says what is missing, and edges along the missing rays are blurred. Objects that reach
     beyond the detector get a TruncationWarning. ``window`` smooths the ramp filter: "ram-lak" (not at all),
-    "shepp-logan", "cosine", "hann" or "hamming". Filtering runs on the host.
+    "shepp-logan", "cosine", "hann" or "hamming". Filtering runs on the host. ``interpolation`` between pixels is
+    "linear"; what other toolboxes have besides, "nearest" and "cubic", is refused.
 
     Returns an image in 1/mm, of the projections' kind and dtype. Raises ParameterError, ArrayError, UnsupportedError.
     """
     turn = _rotation(A)
     scan = turn.scan
     if isinstance(scan, Cone) and scan.dimensions == 2:
-        return fdk(A, projections, window=window, axes=axes, limited_angle=limited_angle)
+        return fdk(A, projections, window=window, axes=axes, limited_angle=limited_angle, interpolation=interpolation)
+    _require_linear(interpolation)
     if not isinstance(scan, Parallel):
         raise ParameterError(f"A: fbp is for parallel beams and fans, not for {A.geometry!r}; use fdk or os_sart")
     du = scan.detector.du
@@ -67,7 +75,13 @@ def fbp(
 
 @checked
 def fdk(
-    A: GeometricOperator, projections: Any, *, window: str = "ram-lak", axes: str = "avu", limited_angle: bool = False
+    A: GeometricOperator,
+    projections: Any,
+    *,
+    window: str = "ram-lak",
+    axes: str = "avu",
+    limited_angle: bool = False,
+    interpolation: str = "linear",
 ) -> Any:
     """Feldkamp's method for cones on a circle, flat or on a cylinder about the source, and for fans.
 
@@ -75,6 +89,7 @@ def fdk(
     whole fan, which gets Parker's. Arguments, result and errors as in :func:`fbp`; helices, other cylinders and free
     vectors that are no plain circle are refused.
     """
+    _require_linear(interpolation)
     turn = _rotation(A)
     scan = turn.scan
     if not isinstance(scan, Cone) or np.ptp(scan.z):
@@ -94,6 +109,14 @@ def fdk(
         slant = sod * np.cos(fan_angles(scan, u)) * sdd / np.sqrt(sdd**2 + v**2)
     kernel = _Kernel(window, spacing, scale, scan.radius is not None, slant)
     return _filtered(A, turn, projections, axes, kernel, fan_weights(scan, limited_angle))
+
+
+def _require_linear(interpolation: str) -> None:
+    if interpolation != "linear":
+        raise ParameterError(
+            f"interpolation: {interpolation!r} is not offered; projections are read linearly between pixels: give "
+            "'linear', or projections with more pixels"
+        )
 
 
 def _rotation(A: Any) -> Rotation:
