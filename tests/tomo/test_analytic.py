@@ -220,7 +220,7 @@ def test_bad_input_of_fbp(call: Any, error: type[Exception], word: str) -> None:
 
 
 @pytest.mark.parametrize("interpolation", ["nearest", "cubic"])
-@pytest.mark.parametrize("scan", [gt.parallel2d(12, 15), gt.fan(12, 60.0, 90.0, 15)])
+@pytest.mark.parametrize("scan", [gt.parallel2d(12, 15), gt.fan(12, 60.0, 90.0, 15, 1.0)])
 def test_other_interpolation_is_refused_by_name(scan: gt.Geometry, interpolation: str) -> None:
     A, p = gt.NumpyProjector(scan, gt.Volume((8, 8))), np.zeros(scan.shape)
     with pytest.raises(ParameterError, match=f"interpolation: '{interpolation}' is not offered"):
