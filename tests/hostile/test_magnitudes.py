@@ -40,7 +40,11 @@ KNOWN = {
     "offset": (_case("circular", CONE | {"offset": 1e39}), "offset along v: "),
     "cylinder that goes round itself": (CYLINDER | {"factors": {"radius": [0.01]}}, "radius: in view "),
     "back of a cylinder": (CYLINDER | {"factors": {"radius": [0.03]}}, "radius: in view "),
-    "cylinder of very small pixels": (_case("circular", CONE | {"curved": True, "pixel": 1e-5}), "radius: "),
+    "volume far from the source of a cylinder": (
+        _case("fan", {"angles": 7, "sod": 60.0, "sdd": 120.0, "det": 30, "pixel": 1.5}, shape=(12, 12))
+        | {"factors": {"sod": [2.36e10], "pixel": [1.3e-11], "radius": [880.0]}},
+        "radius: in view ",
+    ),
     "source far from a cylinder": (CYLINDER | {"factors": {"S": [1e8]}}, "radius: in view "),
 }
 

@@ -312,9 +312,7 @@ def _dot(a: np.ndarray, b: np.ndarray) -> Float64Array:
 _FARTHEST = 1e12  # voxels from the volume's middle to a source or a detector
 _MOST_PIXELS = 1 << 18  # that a volume covers: places on the detector are then known to 1/64 of a pixel in fp32
 _LEAST_PIXELS = 1e-6  # that a voxel covers
-# From a source to a curved detector: the weights of back projection err by 3e-4 at 5e3 of them, by 3e-2 at 5e6.
-_MOST_RADII = 1e4
-_MOST_ARC_PIXELS = 1 << 20  # of a cylinder's radius: angles on it are then known to 1/16 of a pixel in fp32
+_MOST_RADII = 1e4  # from a source to a curved detector or the volume: weights err by 3e-4 at 5e3, by 3e-2 at 5e6
 
 
 def _check_sizes(geometry: Geometry, volume: Volume) -> None:
@@ -338,17 +336,13 @@ def _check_sizes(geometry: Geometry, volume: Volume) -> None:
                 f"{_FARTHEST:g} of its voxels of {least:.4g} mm; give larger voxels, or a smaller distance"
             )
     _check_hollow_side(geometry)
-    view = int(_lengths(beam).argmax())
-    if geometry.radius is not None and _lengths(beam)[view] > _MOST_RADII * geometry.radius:
-        raise ParameterError(
-            f"radius: in view {view} the source lies {_lengths(beam)[view]:.4g} mm from a curved detector of radius "
-            f"{geometry.radius:.4g} mm; give a radius of at least a ten-thousandth of that, or a flat detector"
-        )
-    if geometry.radius is not None and geometry.radius > _MOST_ARC_PIXELS * _lengths(frames.column).min():
-        raise ParameterError(
-            f"radius: {geometry.radius:.4g} mm are {geometry.radius / _lengths(frames.column).min():.4g} pixels, of "
-            f"which fp32 tells no more than {_MOST_ARC_PIXELS} apart; give a flat detector, or larger pixels"
-        )
+    if geometry.radius is not None:
+        away = np.maximum(_lengths(beam), distances["source"])
+        if away[view := int(away.argmax())] > _MOST_RADII * geometry.radius:
+            raise ParameterError(
+                f"radius: in view {view} the source lies {away[view]:.4g} mm from volume or detector, which is curved "
+                f"by {geometry.radius:.4g} mm; give a radius of at least a ten-thousandth of that, or a flat detector"
+            )
     pitches = np.stack([_lengths(frames.column), _lengths(frames.row)][: geometry.dimensions - 1])
     across = math.hypot(*(n * size for n, size in zip(volume.shape, volume.voxel, strict=True)))
     covered, voxel = across * magnified / pitches.min(axis=0), least * magnified / pitches.max(axis=0)
@@ -361,8 +355,8 @@ def _check_sizes(geometry: Geometry, volume: Volume) -> None:
     view = int(voxel.argmin())
     if voxel[view] < _LEAST_PIXELS:
         raise ParameterError(
-            f"volume: in view {view} a voxel covers {voxel[view]:.4g} pixels; give larger voxels or smaller pixels, "
-            f"so that it covers at least {_LEAST_PIXELS:g}"
+            f"volume: in view {view} a voxel covers {voxel[view]:.4g} pixels, less than {_LEAST_PIXELS:g}; give larger "
+            "voxels or smaller pixels"
         )
 
 
