@@ -174,8 +174,10 @@ void bind_projector(py::module_& module) {
     module.def(
         "joseph_properties",
         [](const TomographyGeometry& geometry) {
+            // Tables of a large scan take a while: none are made that could not say yes.
             const auto has = [](const TomographyGeometry& scan, JosephTables::Form form) {
-                return joseph_tables(scan).form == form;
+                const int dimensions = form == JosephTables::Form::planar ? 2 : 3;
+                return scan.dimensions == dimensions && joseph_tables(scan).form == form;
             };
             return std::map<std::string, bool>{{"upright", has(geometry, JosephTables::Form::upright)},
                                                {"planar", has(flattened(geometry), JosephTables::Form::planar)}};
