@@ -25,30 +25,39 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--workload", help="of the tests of every workload's variants, those of this one alone")
+    parser.addoption("--whole", action="store_true", help="every case and every slow test; half an hour on two cores")
+
+
+def _has_its_turn(item: pytest.Item, seen: Counter[tuple[str, str, int]]) -> bool:
+    """Whether a case of a test marked thin(others, first) is one of those that run without --whole."""
+    thin = item.get_closest_marker("thin")
+    if thin is None:
+        return True
+    device = item.callspec.params.get("device", DEVICES[0] if DEVICES else None)
+    number = getattr(device, "index", 0)
+    step = 4 * thin.kwargs.get("others", 1) if number else thin.kwargs.get("first", 1)
+    if step == 0:
+        return False
+    case = (item.nodeid.partition("[")[0], thin.kwargs.get("of", ""), number)
+    seen[case] += 1
+    return seen[case] % step == 1 % step
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a test marked thin(n) each device beside the first has every 2n-th case: the first has them all, and a case
-    costs a build, for PoCL up to seconds. Cases are counted by test, or by ``of`` where the mark names what it thins.
-    Whoever names a test has all of its cases."""
+    """Without --whole a part of the cases runs, where each costs a build, for PoCL up to seconds.
+
+    Of a test marked thin(others=n, first=m) the first device has every m-th case, and each other device every 4n-th
+    (for 0 none). Cases are counted by test, or by ``of`` where the mark names what it thins. Tests marked whole are
+    left out. Whoever names a test has all of its cases."""
     if only := config.option.workload:
         calls = {item: getattr(item, "callspec", None) for item in items}
         items[:] = [item for item, call in calls.items() if call and call.params.get("workload") == only]
-    if config.option.keyword or any("::" in argument for argument in config.args):
+    if config.option.whole or config.option.keyword or any("::" in argument for argument in config.args):
         return
     seen: Counter[tuple[str, str, int]] = Counter()
-    kept: list[pytest.Item] = []
-    left: list[pytest.Item] = []
-    for item in items:
-        thin, call = item.get_closest_marker("thin"), getattr(item, "callspec", None)
-        number = call.params["device"].index if thin and call else 0
-        if thin and number:
-            case = (item.nodeid.partition("[")[0], thin.kwargs.get("of", ""), number)
-            seen[case] += 1
-            (left if (seen[case] + number) % (2 * thin.args[0]) else kept).append(item)
-        else:
-            kept.append(item)
-    if left:
+    kept = [item for item in items if _has_its_turn(item, seen) and not item.get_closest_marker("whole")]
+    chosen = set(kept)
+    if left := [item for item in items if item not in chosen]:
         config.hook.pytest_deselected(items=left)
         items[:] = kept
 
@@ -106,4 +115,5 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    return [f"OpenCL device {d.index}: {d.key} ({d.version})" for d in DEVICES] or ["no OpenCL device"]
+    part = [] if config.option.whole else ["a part of the tests; --whole runs them all"]
+    return [f"OpenCL device {d.index}: {d.key} ({d.version})" for d in DEVICES] + part or ["no OpenCL device"]

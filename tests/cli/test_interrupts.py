@@ -79,6 +79,7 @@ def interrupted(device: gpuopt.Device, before: str, call: str, after: str = "") 
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.thin(others=1)
 @pytest.mark.parametrize("name", CALLS)
 def test_ctrl_c_ends_a_long_call(device: gpuopt.Device, name: str) -> None:
     took = interrupted(device, *CALLS[name])
@@ -86,6 +87,7 @@ def test_ctrl_c_ends_a_long_call(device: gpuopt.Device, name: str) -> None:
     assert took < SECONDS
 
 
+@pytest.mark.thin(others=0)
 def test_what_an_interrupted_call_worked_on_outlives_it(device: gpuopt.Device) -> None:
     """The device goes on: arrays that were dropped meanwhile must not be given to others, and the next result is
     right."""

@@ -37,6 +37,7 @@ CALLS = {
 }
 
 
+@pytest.mark.thin(others=1)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_daemon_thread_in_a_call_does_not_end_the_process(device: gpuopt.Device, call: str) -> None:
     for number in range(7):

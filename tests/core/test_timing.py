@@ -34,6 +34,7 @@ def on_clock(code: str, device: gpuopt.Device, built: Path, times: str) -> objec
 # ---------------------------------------------------------------- a timer that is no use
 
 
+@pytest.mark.thin(others=1)
 @pytest.mark.parametrize("times", ["zero", "still", "backwards"])
 def test_a_device_without_event_times_is_timed_by_the_host(device: gpuopt.Device, built: Path, times: str) -> None:
     code = (

@@ -327,6 +327,7 @@ def test_interruption(any_device: gpuopt.Device, fan: tuple[gt.NumpyProjector, n
 # ---------------------------------------------------------------- memory
 
 
+@pytest.mark.thin(others=1)
 @pytest.mark.parametrize("scan", ["cone", "helix", "fan", "steep", "cone_vec", "cyl_cone_vec"])
 def test_parts_that_fit(device: gpuopt.Device, known: Known, scan: str) -> None:
     geometry, volume = SCANS[scan]

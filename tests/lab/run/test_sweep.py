@@ -34,6 +34,7 @@ def kinds(study: lab.Study, kind: str, role: str | None = None) -> list[dict]:
     return [row for row in study.rows if row["kind"] == kind and role in (None, row["role"])]
 
 
+@pytest.mark.thin(others=0)
 def test_every_variant_and_peer_becomes_a_verified_row(device: gpuopt.Device, problem: Problem, brief: str) -> None:
     study = lab.sweep(problem, protocol=brief, device=device)
     names = {variant.name for variant in gpuopt.variants("spmv") if "columns" not in variant.input_properties}

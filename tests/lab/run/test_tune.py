@@ -318,6 +318,7 @@ def made_up_ms(target: Any) -> float:
     return 1.0 if target.label == PRESET else 2.0
 
 
+@pytest.mark.thin(others=0)
 def test_a_plain_call_uses_what_was_tuned(device: gpuopt.Device, brief: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     visit = Comparison.visit
     monkeypatch.setattr(

@@ -37,6 +37,7 @@ def test_every_scenario_is_tested(simulate: Any) -> None:
     assert tuple(noise.name for noise in simulate.SCENARIOS) == NAMES
 
 
+@pytest.mark.thin(first=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_intervals_hold_the_truth_and_verdicts_are_not_false(simulate: Any, name: str) -> None:
     (noise,) = (noise for noise in simulate.SCENARIOS if noise.name == name)

@@ -27,7 +27,6 @@ def small(dtype: str = "float64") -> tuple[Molecule, Surface]:
 # ---------------------------------------------------------------- values
 
 
-@pytest.mark.thin(2)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_golden_values(device: gpuopt.Device, dtype: str) -> None:
     if dtype == "float64" and not device.fp64:

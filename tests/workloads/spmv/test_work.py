@@ -79,6 +79,7 @@ def compulsory(walk: Walk, half: bool, upper: bool) -> int:
     return (2 if half else ELEMENT) * len(stored) + ELEMENT * walk.vectors * (len(met) + walk.rows)
 
 
+@pytest.mark.thin(first=3)
 @pytest.mark.parametrize("configuration", cases(), ids=str)
 def test_declared_bytes_are_those_of_the_loops(any_device: gpuopt.Device, configuration: Configuration) -> None:
     ran = 0
