@@ -29,10 +29,11 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hostile.call_targets import Target, call_of, targets
+from hostile.limits import limit_memory
 
 TIME_LIMIT_S = 60.0
 INTERRUPT_S = 8.0  # a measurement that has been accepted is stopped as by Ctrl-C
-MEMORY_BYTES = 12 << 30  # of addresses: OpenCL runtimes reserve several GB that they never touch
+MEMORY_BYTES = 8 << 30  # of addresses, beyond what a device in use has
 ABSTRACT = NotImplementedError  # what an interface's method says where it is not made
 
 
@@ -155,7 +156,7 @@ def work(seed: int, first: int, only: str) -> None:
     reports = os.fdopen(os.dup(1), "w", buffering=1)
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    limit_memory(MEMORY_BYTES, DEVICE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     def stop(*_: object) -> None:

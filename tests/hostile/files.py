@@ -15,6 +15,7 @@ import traceback
 from pathlib import Path
 
 from .findings import ROOT, Child, Findings, command, parser, say
+from .limits import limit_memory
 
 STAGE = "files"
 KINDS = ("crashes", "hangs", "untyped", "wrong", "memory")
@@ -89,7 +90,7 @@ def work(first: int, seconds: float, seed: int, device: str, only: bool) -> None
     known = subjects(select(device), ROOT)
     turns = [subject for subject in known for _ in range(subject.share)]
     turns = [turns[k * 7 % len(turns)] for k in range(len(turns))] if len(turns) % 7 else turns
-    _limit_memory(3 * _MOST_BYTES)
+    limit_memory(3 * _MOST_BYTES, device)
     number = first
     with tempfile.TemporaryDirectory() as folder:
         while number == first or (time.monotonic() < end and not only):
@@ -120,15 +121,6 @@ def _brief(error: Exception) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "gpuopt" in frame.filename]
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {ascii(str(error))[:150]}{where}"
-
-
-def _limit_memory(more: int) -> None:
-    """No more address space than ``more`` bytes beyond what is taken now: the machine outlives a bomb."""
-    import resource
-
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * resource.getpagesize() + more
-    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
 
 
 def _reset_peak() -> None:

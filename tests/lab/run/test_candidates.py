@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -134,6 +135,20 @@ def test_cupy_runs_on_the_gpu_that_is_the_opencl_device(
         assert found["cuSPARSE CSR"] == "CuPy 14.0"
     else:
         assert f"it sees {len(addresses)} GPUs, and which of them is Made Up 1 cannot be told" in notes[0]
+
+
+def test_a_peer_that_does_not_import_is_left_out_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As ASTRA does where CUDA's runtime is of another version."""
+    (tmp_path / "halfway.py").write_text("raise ImportError('libcudart.so.12: cannot open shared object file')")
+    monkeypatch.syspath_prepend(tmp_path)
+    notes: list[str] = []
+    assert not cuda.imports("halfway", "Half a Package", notes)
+    assert notes == ["Half a Package is left out: ImportError: libcudart.so.12: cannot open shared object file"]
+    assert not cuda.imports("no_such_package", "None", notes)
+    assert len(notes) == 1
+    assert cuda.imports("numpy", "NumPy", notes)
 
 
 def test_cupy_works_on_the_chosen_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

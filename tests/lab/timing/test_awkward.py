@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 import gpuopt
-from gpuopt import Configuration, MismatchError, problems
+from gpuopt import Configuration, MismatchError, UnsupportedError, problems
 from gpuopt.configuration import complete
 from gpuopt.lab.timing import verification
 from gpuopt.problem import Problem
@@ -76,6 +76,12 @@ def test_planted_faults_are_found_before_anything_is_timed(
     words = shlex.split(mutant.study)  # type: ignore[attr-defined]
     problem = problem_of(words)
     configuration = complete(problem.workload, Configuration(words[-1]))
+    if mutant in tool.PAST_INPUTS and any_device.type != "cpu":
+        pytest.skip("reads beside a GPU's memory do not show: its pages cannot be protected from here")
+    try:
+        problem.prepare(configuration, any_device)
+    except UnsupportedError as error:
+        pytest.skip(f"{configuration}: {error}")
     with pytest.raises(MismatchError):
         judged(problem, configuration, any_device)
 

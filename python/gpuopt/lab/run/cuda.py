@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import time
 from collections.abc import Callable
@@ -144,6 +145,19 @@ def cupy_fetch(result: Any) -> np.ndarray:
     return fetched
 
 
+def imports(module: str, name: str, notes: list[str]) -> bool:
+    """Whether a peer's package is installed and can be imported; of one that is installed and cannot, as where a
+    library is missing, ``notes`` say why."""
+    if importlib.util.find_spec(module) is None:
+        return False
+    try:
+        importlib.import_module(module)
+    except Exception as error:  # a half-installed package may fail in any way it likes
+        notes.append(f"{name} is left out: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        return False
+    return True
+
+
 def cupy_device(device: Device, notes: list[str]) -> int | None:
     """The number that CUDA gives to this OpenCL device; None where CuPy cannot be held against it, which ``notes`` say
     if it is installed."""
@@ -180,7 +194,7 @@ def torch_sample(run: Callable[[], Any], count: int, batch: int) -> list[float]:
 
 def torch_sees(device: Device, notes: list[str]) -> bool:
     """Whether PyTorch is installed and sees this GPU; ``notes`` say where it cannot be held against it."""
-    if importlib.util.find_spec("torch") is None:
+    if not imports("torch", "PyTorch", notes):
         return False
     import torch
 

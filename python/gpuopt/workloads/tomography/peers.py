@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import Device, UnsupportedError
-from gpuopt.lab.run.cuda import torch_sample, torch_sees
+from gpuopt.lab.run.cuda import imports, torch_sample, torch_sees
 from gpuopt.problem import AnyPeer, Peer, Problem
 from gpuopt.tomo.scans import Cone
 from gpuopt.workloads.common import cpp_loops
@@ -113,7 +113,7 @@ def peers(device: Device, notes: list[str]) -> list[AnyPeer]:
         platform = f"scikit-image {importlib.metadata.version('scikit-image')}, host, 1 thread"
         fetch = functools.partial(np.ravel)
         found.append(Peer("iradon", _iradon, lambda run: run(), fetch, platform=platform, tolerance=_rounded))
-    if "nvidia" in device.vendor.lower() and importlib.util.find_spec("astra") is not None:
+    if "nvidia" in device.vendor.lower() and imports("astra", "ASTRA", notes):
         if not torch_sees(device, notes):
             notes.append("ASTRA is left out: it needs PyTorch to hold its arrays, which is not installed")
             return found

@@ -1,0 +1,19 @@
+"""How much memory an attacked process may take."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+
+def limit_memory(more: int, device: str | int | None = None) -> None:
+    """No more address space than ``more`` bytes beyond what the process has when its device is in use: a driver
+    reserves hundreds of GB that it never touches. The machine outlives a bomb."""
+    import numpy as np
+
+    import gpuopt
+    from gpuopt.selection import select
+
+    gpuopt.to_device(np.zeros(1), select(device)).to_numpy()
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, resource.RLIM_INFINITY))
