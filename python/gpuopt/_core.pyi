@@ -196,6 +196,8 @@ class DeviceArray(_NotConstructible):
         """A new NumPy array with the same shape, dtype and values."""
     def fill_bytes(self, byte: int) -> None:
         """Sets every byte, e.g. 255 to poison floats with NaN."""
+    def copy_from(self, values: np.ndarray) -> None:
+        """Takes over the values of a NumPy array of the same dtype and shape. Raises ArrayError."""
     def guards_intact(self) -> bool:
         """False when something wrote next to a guarded array."""
     def shares_memory(self, other: DeviceArray) -> bool:
@@ -256,6 +258,48 @@ class Variant(_NotConstructible):
     @property
     def dtypes(self) -> list[str]:
         """NumPy's names of the dtypes that it has kernels for."""
+
+@final
+class Program(_NotConstructible):
+    """A built program of a caller's own kernels."""
+
+    @property
+    def kernels(self) -> list[str]:
+        """The names of its kernels."""
+    @property
+    def log(self) -> str:
+        """What the compiler said."""
+    @property
+    def build_ms(self) -> float:
+        """What the build took; a binary that was kept is loaded."""
+    @property
+    def binary_sha256(self) -> str:
+        """A hash of the binary that runs; empty where the driver gives none."""
+    def arguments(self, kernel: str) -> list[dict[str, Any]] | None:
+        """What the driver says of a kernel's arguments: ``name``, ``type``, ``address``, ``const``, ``image``. None
+        where it says nothing; it does of programs built with -cl-kernel-arg-info. Raises ParameterError for a name that
+        it has no kernel of."""
+
+@final
+class Image(_NotConstructible):
+    """Float pixels on a device, for kernels that read through a sampler."""
+
+def build_program(device: Device, source: str, name: str, options: str) -> Program:
+    """The program of a text, ``name`` being what messages call it; built once for a text and options. Raises
+    KernelBuildError."""
+
+def make_image(pixels: DeviceArray, channels: int) -> Image:
+    """A copy of float32 pixels (height, width), or with 4 ``channels`` (height, width, 4). Raises ArrayError and
+    UnsupportedError."""
+
+def prepare_own(
+    device: Device, steps: Sequence[tuple[Any, ...]], main_step: int, flops: float, bytes: Mapping[str, float]
+) -> Prepared:
+    """A plan of launches, in their order. Each is (program, kernel, global sizes, local sizes, arguments), and an
+    argument a DeviceArray, an Image, the bytes of a value, or a number: so many bytes of local memory.
+
+    Raises ParameterError for arguments of a wrong number, UnsupportedError for what the device does not allow.
+    """
 
 @final
 class Prepared(_NotConstructible):

@@ -1,11 +1,13 @@
-"""Configurations: a variant of a workload, and values of its parameters."""
+"""Configurations: a variant of a workload, and values of its parameters. And the tables of variants: gpuopt's own, and
+those of kernels that people bring."""
 
 from __future__ import annotations
 
 import functools
 import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 from gpuopt import _core
 from gpuopt._core import ParameterError, Variant
@@ -18,8 +20,8 @@ NATIVE = "native"  # the precision of a record that is for the arrays' own
 class Configuration:
     """A variant and values of its parameters: ``Configuration("sliced", SLICE=64)``. Immutable and hashable.
 
-    Parameters that are not given take their standard level when the configuration is used. Raises ParameterError for
-    a value that is no whole number.
+    Parameters that are not given take their standard level when the configuration is used. A level is a whole number;
+    of a kernel that somebody brings also a word such as ``float4``. Raises ParameterError for any other value.
     """
 
     __slots__ = ("_items", "variant")
@@ -30,10 +32,12 @@ class Configuration:
         if not is_text(variant):
             raise ParameterTypeError(f"variant: it is a {type(variant).__name__}; give a variant's name")
         for name, value in parameters.items():
-            if not is_whole(value):
+            if not is_whole(value) and not _is_word(value):
                 raise ParameterError(f"{name}: {value!r} is not a whole number; use one of its levels")
+        given: dict[str, Any] = parameters
+        items = ((name, value if isinstance(value, str) else int(value)) for name, value in given.items())
         object.__setattr__(self, "variant", variant)
-        object.__setattr__(self, "_items", tuple(sorted((name, int(value)) for name, value in parameters.items())))
+        object.__setattr__(self, "_items", tuple(sorted(items)))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Configuration is immutable; make a new one")
@@ -46,15 +50,16 @@ class Configuration:
         found = re.fullmatch(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*", text)
         pairs = [pair.split("=") for pair in (found[2] or "").split(",") if pair.strip()] if found else []
         try:
-            return cls(found[1], **{name.strip(): int(value) for name, value in pairs})  # type: ignore[index]
+            levels: dict[str, Any] = {name.strip(): _level(value.strip()) for name, value in pairs}
+            return cls(found[1], **levels)  # type: ignore[index]
         except (TypeError, ValueError) as error:
             raise ParameterError(
                 f'variant: {text!r} is no configuration; write it like "interior(ROWS=2, UNROLL=9)"'
             ) from error
 
     @property
-    def parameters(self) -> dict[str, int]:
-        """The values of the parameters that were given, by name."""
+    def parameters(self) -> dict[str, Any]:
+        """The values of the parameters that were given, by name: whole numbers, or words of somebody's own kernel."""
         return dict(self._items)
 
     def __eq__(self, other: object) -> bool:
@@ -73,6 +78,17 @@ class Configuration:
         return f"Configuration({', '.join([repr(self.variant), *(f'{k}={v}' for k, v in self._items)])})"
 
 
+_WORD = re.compile(r"[A-Za-z_]\w{0,63}|-?\d{1,18}\.\d{1,18}[fh]?", re.ASCII)  # what a macro may stand for
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and _WORD.fullmatch(value) is not None
+
+
+def _level(text: str) -> int | str:
+    return text if _is_word(text) else int(text)
+
+
 def _rebuild(variant: str, parameters: dict[str, int]) -> Configuration:
     return Configuration(variant, **parameters)
 
@@ -82,12 +98,73 @@ def variants(workload: str) -> list[Variant]:
     """The variants of a workload, such as ``"spmv"``: rows with name, summary, parameters and their levels, what they
     need of the device and of the input, dtypes, and the path of the kernel. Raises ParameterError for an unknown
     workload."""
+    if workload in _OWN:
+        return list(table_of(workload).values())
     return _core.variants(workload)
 
 
-@functools.cache
 def table_of(workload: str) -> dict[str, Variant]:
+    """The rows of a table by name. Raises ParameterError for an unknown workload."""
+    if workload in _OWN:
+        return cast("dict[str, Variant]", dict(_OWN[workload]))  # a row of the same fields
+    return _core_table(workload)
+
+
+@functools.cache
+def _core_table(workload: str) -> dict[str, Variant]:
     return {variant.name: variant for variant in _core.variants(workload)}
+
+
+# ---------------------------------------------------------------- kernels that people bring
+
+
+@dataclass(frozen=True)
+class OwnParameter:
+    """A tunable of a kernel that somebody brings, as ``Parameter`` of the core."""
+
+    name: str
+    levels: list[int | str]
+    standard: int | str
+    meaning: str
+    alters_accuracy: bool = False
+
+
+@dataclass(frozen=True)
+class OwnVariant:
+    """The row of a kernel that somebody brings, as ``Variant`` of the core."""
+
+    workload: str
+    name: str
+    summary: str
+    source: str
+    entry_point: str
+    parameters: list[OwnParameter]
+    needs: list[str] = field(default_factory=list)
+    input_properties: list[str] = field(default_factory=list)
+    family: str = ""
+    dtypes: list[str] = field(default_factory=list)
+
+
+_OWN: dict[str, Mapping[str, OwnVariant]] = {}
+
+
+@functools.cache
+def built_in() -> frozenset[str]:
+    """The names of gpuopt's own workloads."""
+    return frozenset(_core.workload_names())
+
+
+def add_own(workload: str, rows: Mapping[str, OwnVariant], keep: bool = False) -> None:
+    """Makes ``rows`` the table of this name; the last one counts. With ``keep``, one that has all of these rows already
+    stays."""
+    held = _OWN.get(workload, {})
+    if not keep or any(held.get(name) != row for name, row in rows.items()):
+        _OWN[workload] = rows
+
+
+def own(workload: str) -> Mapping[str, OwnVariant] | None:
+    """The rows of kernels that somebody brings, by this name; None where there are none."""
+    return _OWN.get(workload)
 
 
 def complete(workload: str, configuration: Configuration) -> Configuration:
@@ -98,6 +175,10 @@ def complete(workload: str, configuration: Configuration) -> Configuration:
         raise ParameterError(
             f"variant: {workload} has none called {configuration.variant!r}; use one of {', '.join(table)}"
         )
+    if workload not in _OWN:
+        for name, level in configuration.parameters.items():
+            if isinstance(level, str):
+                raise ParameterError(f"{name}: {level!r} is not a whole number; use one of its levels")
     standard = {p.name: p.standard for p in table[configuration.variant].parameters}
     return Configuration(configuration.variant, **{**standard, **configuration.parameters})
 
@@ -105,7 +186,7 @@ def complete(workload: str, configuration: Configuration) -> Configuration:
 def altered(workload: str, variant: str, parameters: Mapping[str, int]) -> dict[str, int]:
     """Return those of ``parameters`` that are not at their standard level. Of a variant that the tables do not know,
     return all."""
-    row = table_of(workload).get(variant) if workload in _core.workload_names() else None
+    row = table_of(workload).get(variant) if workload in _OWN or workload in _core.workload_names() else None
     standard = {p.name: p.standard for p in row.parameters} if row else {}
     return {name: level for name, level in parameters.items() if standard.get(name) != level}
 

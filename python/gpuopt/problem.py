@@ -11,7 +11,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 
-from gpuopt._core import Device, DeviceArray, Prepared, Variant, empty
+from gpuopt._core import Device, DeviceArray, Prepared, empty
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 
@@ -54,6 +54,17 @@ def work_of(prepared: Prepared) -> Work:
     return {"flops": declared["flops"], "bytes": declared["bytes"], "special": declared["special"]}
 
 
+@dataclass(frozen=True)
+class ManyOutputs:
+    """Several arrays that a plan writes, seen as one row of numbers."""
+
+    arrays: Sequence[DeviceArray]
+
+    def to_numpy(self) -> np.ndarray:
+        """Their elements, one array after the other."""
+        return np.concatenate([array.to_numpy().reshape(-1) for array in self.arrays])
+
+
 @checked
 @dataclass(frozen=True)
 class BoundPlan:
@@ -63,10 +74,12 @@ class BoundPlan:
     result, ``proof`` is run for the check instead.
     """
 
-    prepared: Prepared
-    output: DeviceArray
+    prepared: Any  # a Prepared, or what stands for one in another process
+    output: DeviceArray | ManyOutputs
     proof: Prepared | None = None  # the same kernels, which store everything they compute
     doubled: Prepared | None = None  # the same kernels with twice the work: it must take twice the time
+    checks: Any = None  # a kernel that somebody brings: its own ``verify`` and ``again``, in place of the lab's
+    restore: Callable[[], None] | None = None  # before each timed run, of a plan that changes what it reads
 
     @property
     def work(self) -> Work:
@@ -196,8 +209,9 @@ class Problem:
         """Return the elements of an output that ``reference`` is for."""
         return output if self.checked is None else output[self.checked]
 
-    def is_for(self, variant: Variant) -> bool:
-        """Return whether the input has the properties that a variant is for; what is not told of it counts as had."""
+    def is_for(self, variant: Any) -> bool:
+        """Return whether the input has the properties that a variant, a row of a table, is for; what is not told of it
+        counts as had."""
         return all(self.input_properties.get(name, True) for name in variant.input_properties)
 
     def tolerance_for(self, configuration: Configuration) -> np.ndarray:

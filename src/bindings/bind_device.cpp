@@ -189,6 +189,17 @@ void bind_device(py::module_& module) {
             },
             py::arg("byte"), "Sets every byte, e.g. 255 to poison floats with NaN.")
         .def(
+            "copy_from",
+            [](DeviceArray& array, const py::object& values) {
+                const auto source = operand(values, "values");
+                if (source.is_device() || source.dtype != array.dtype || source.shape != array.shape)
+                    throw ArrayError("values", "its shape is " + shape_text(source.shape),
+                                     "give a NumPy array of this array's dtype and shape " + shape_text(array.shape));
+                const WithoutGil release;
+                array.buffer->upload(source.host);
+            },
+            py::arg("values"), "Takes over the values of a NumPy array of the same dtype and shape.")
+        .def(
             "guards_intact", [](const DeviceArray& array) { return array.buffer->guards_intact(); },
             py::call_guard<WithoutGil>(), "False when something wrote next to a guarded array.")
         .def(

@@ -13,6 +13,7 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
     gpuopt::bind_interrupts(module);
     gpuopt::bind_result(module);
     gpuopt::bind_tables(module);
+    gpuopt::bind_own_plan(module);
 #define WORKLOAD(name) gpuopt::bind_##name(module);
 #include "workloads/registry.def"
     gpuopt::bind_handles(module);

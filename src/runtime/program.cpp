@@ -175,7 +175,9 @@ std::shared_ptr<const Program> ProgramCache::build(const KernelSource& source, c
 
     const auto start = Clock::now();
     std::shared_ptr<Program> program;
-    if (auto cached = read_cached(key)) {
+    // A binary does not tell what its kernels' arguments are called (Intel's CPU runtime).
+    const bool kept = options.find("-cl-kernel-arg-info") == std::string::npos;
+    if (auto cached = kept ? read_cached(key) : std::nullopt) {
         try {
             program = from_binary(source.path, cached->binary, options);
             program->log = cached->log;
@@ -191,7 +193,7 @@ std::shared_ptr<const Program> ProgramCache::build(const KernelSource& source, c
         if (!binaries.empty() && !binaries[0].empty()) {
             const std::string binary(binaries[0].begin(), binaries[0].end());
             program->binary_sha256 = sha256_hex(binary);
-            write_cached(key, {program->log, binary});
+            if (kept) write_cached(key, {program->log, binary});
         }
     }
     program->build_ms = ms_since(start);

@@ -127,6 +127,16 @@ std::shared_ptr<const Program> Session::build(const std::string& kernel_path, co
     return *built;
 }
 
+std::shared_ptr<const Program> Session::build(const KernelSource& source, const std::string& options) {
+    require_own_process();
+    const auto built = std::make_shared<std::shared_ptr<const Program>>();
+    builds_left_.run([this, source, options, built] {
+        const std::lock_guard<std::mutex> lock(build_mutex_);
+        *built = programs_->build(source, options);
+    });
+    return *built;
+}
+
 void Session::require_room(std::size_t bytes, const std::string& what) const {
     if (bytes > device_->max_alloc_bytes)
         throw DeviceMemoryError(what + " needs " + readable_bytes(bytes) + " in one buffer; " + device_->name +

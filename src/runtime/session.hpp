@@ -26,6 +26,8 @@ public:
     // Another in-order queue, for plans with steps that may run at the same time; made on first use.
     const cl::CommandQueue& second_queue();
     std::shared_ptr<const Program> build(const std::string& kernel_path, const std::string& options);
+    // The same for a text that is no file of ours.
+    std::shared_ptr<const Program> build(const KernelSource& source, const std::string& options);
 
     // Held while commands are enqueued and waited for, so that one run's samples never contain another's; what an
     // interrupted run left on the device has ended then. Throws Error in a forked child, where a wait would never end,

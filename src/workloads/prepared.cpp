@@ -41,6 +41,12 @@ Prepared& Prepared::arg(const Scalar& value) {
     return *this;
 }
 
+Prepared& Prepared::arg(const std::vector<unsigned char>& value) {
+    checked([&] { return steps_.back().kernel.setArg(next_argument_, value.size(), value.data()); });
+    ++next_argument_;
+    return *this;
+}
+
 void Prepared::rebind(std::size_t step, cl_uint argument, const std::shared_ptr<Memory>& memory) {
     const auto found = std::lower_bound(
         bound_.begin(), bound_.end(), std::pair(step, argument),

@@ -47,6 +47,7 @@ public:
         return *this;
     }
     Prepared& arg(const Scalar& value);
+    Prepared& arg(const std::vector<unsigned char>& value);  // the bytes of a number or a struct
     // Memory is set before a run, and again after it was moved. The plan does not keep it alive.
     template <class Kind>
     Prepared& arg(const std::shared_ptr<Kind>& memory) {

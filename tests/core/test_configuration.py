@@ -328,9 +328,17 @@ def test_a_configuration_is_read_as_it_prints() -> None:
     for configuration in (Configuration("basic"), Configuration("sliced", SLICE=64, ITEMS=8)):
         assert Configuration.parse(str(configuration)) == configuration
     assert Configuration.parse(" sliced( SLICE = 64 ) ") == Configuration("sliced", SLICE=64)
-    for text in ("", "sliced(", "sliced(SLICE)", "sliced(SLICE=x)", "two words", "sliced(SLICE=1=2)"):
+    for text in ("", "sliced(", "sliced(SLICE)", "sliced(SLICE=x y)", "two words", "sliced(SLICE=1=2)"):
         with pytest.raises(gpuopt.ParameterError, match="is no configuration"):
             Configuration.parse(text)
+
+
+def test_words_are_levels_of_peoples_own_kernels_alone() -> None:
+    assert Configuration.parse("mine(REAL=float4, SCALE=2.5f)") == Configuration("mine", REAL="float4", SCALE="2.5f")
+    with pytest.raises(gpuopt.ParameterError, match=r"^SLICE: 'x' is not a whole number; use one of its levels"):
+        tables.complete("spmv", Configuration("sliced", SLICE="x"))
+    with pytest.raises(gpuopt.ParameterError, match=r"^SLICE: "):
+        Configuration("sliced", SLICE="x y")
 
 
 # ---------------------------------------------------------------- what is shipped

@@ -7,6 +7,14 @@ import importlib.util
 from contextlib import suppress
 
 from gpuopt.lab.device.profile import Profile
+from gpuopt.lab.kernels.arguments import constant, image, inout, input, local, output, scratch, value
+from gpuopt.lab.kernels.judge import Verdict, judge
+from gpuopt.lab.kernels.kernel import Kernel
+from gpuopt.lab.kernels.published import Results, read_results, write_kernel_tuner, write_t4
+from gpuopt.lab.kernels.search import search
+from gpuopt.lab.kernels.stages import launch, repeat, stage
+from gpuopt.lab.kernels.task import work
+from gpuopt.lab.kernels.tolerances import rounding, within
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import UnsavedRowsError
 from gpuopt.lab.rows.store import Store
@@ -18,22 +26,44 @@ from gpuopt.lab.show.claims import claims
 from gpuopt.problem import Peer
 
 __all__ = [
+    "Kernel",
     "Peer",
     "Point",
     "Profile",
+    "Results",
     "Store",
     "Study",
     "UnsavedRowsError",
+    "Verdict",
     "aa",
     "audit",
     "claims",
+    "constant",
     "device_plots",
     "gem_plots",
+    "image",
+    "inout",
+    "input",
+    "judge",
+    "launch",
+    "local",
+    "output",
     "plots",
     "profile",
+    "read_results",
+    "repeat",
+    "rounding",
+    "scratch",
+    "search",
+    "stage",
     "survey",
     "sweep",
     "tune",
+    "value",
+    "within",
+    "work",
+    "write_kernel_tuner",
+    "write_t4",
 ]
 
 # Names that people look for here, although their modules import the lab: they are imported when they are asked for.

@@ -15,7 +15,8 @@ def test_names_that_are_used_as_text_are_fields() -> None:
 
 
 def test_words_come_from_the_types() -> None:
-    assert schema.WORDS["status"] == ("ok", "unsupported", "constraints", "compile", "runtime", "wrong")
+    words = ("ok", "unsupported", "constraints", "compile", "runtime", "wrong", "crash", "timeout")
+    assert schema.WORDS["status"] == words
     assert set(schema.WORDS) == {"status", "kind", "role", "clock", "cache_state", "verdict", "flags", "method"}
     assert set(schema.WORDS["flags"]) == set(FLAG_MEANINGS)
 

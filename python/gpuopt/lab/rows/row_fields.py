@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 from gpuopt.lab.rows.facts import Environment
 from gpuopt.lab.timing.fields import Clock, Flag, Verdict
 
-Status = Literal["ok", "unsupported", "constraints", "compile", "runtime", "wrong"]
+Status = Literal["ok", "unsupported", "constraints", "compile", "runtime", "wrong", "crash", "timeout"]
 Kind = Literal["search", "block", "summary", "point", "environment"]
 Role = Literal["variant", "call", "peer", "ceiling", "overhead", "sentinel", "clone"]
 CacheState = Literal["hot", "cold", "large"]

@@ -232,9 +232,11 @@ def field(row: Row, name: str) -> object:
     return fields[name]
 
 
-def levels(row: Row) -> dict[str, int]:
-    """The levels of the row's parameters: what is text among ``params`` is none."""
-    return {name: level for name, level in (row["params"] or {}).items() if isinstance(level, int)}
+def levels(row: Row) -> dict[str, Any]:
+    """The levels of the row's parameters: what is text among ``params`` is none, but of a variant, whose levels may be
+    words."""
+    words = (int, str) if row["role"] in ("variant", "clone", "sentinel") else int
+    return {name: level for name, level in (row["params"] or {}).items() if isinstance(level, words)}
 
 
 Number = Literal[

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,6 +42,8 @@ from gpuopt.unit import unit_of
 
 def status_of(error: Exception) -> Status:
     """The status word of a configuration that raised ``error``."""
+    if isinstance(own := getattr(error, "status", None), str):  # of a kernel in a process of its own
+        return cast("Status", own)
     if isinstance(error, UnsupportedError):
         return "unsupported" if getattr(error, "because", "device") == "device" else "constraints"
     words: dict[type[Exception], Status] = {
@@ -209,7 +211,8 @@ def variant_candidate(
         "special": work["special"] or None,
         "counted": dict(problem.counted) or None,
     }
-    by_clock = clocks.device_clocks(bound.prepared, clock_step_ns(device.index), flush)
+    before = clocks.before_each(flush, bound.restore)
+    by_clock = clocks.device_clocks(bound.prepared, clock_step_ns(device.index), before)
     with phases("warm-up"):
         sampler = clocks.alone(by_clock, clock_of(fields))
     fields["clock"] = sampler.clock

@@ -29,6 +29,19 @@ def device_clocks(prepared: Prepared, step_ns: float, flush: Callable[[], None] 
     return by_clock
 
 
+def before_each(flush: Callable[[], None] | None, restore: Callable[[], None] | None) -> Callable[[], None] | None:
+    """What goes before each sample: the data of a plan that changes what it reads are restored, then caches flushed."""
+    if restore is None or flush is None:
+        return restore or flush
+    both = (restore, flush)
+
+    def before() -> None:
+        for one in both:
+            one()
+
+    return before
+
+
 def once_ms(sampler: Sampler) -> float:
     """The time of a run: the median of three after a first one, or of a long run the first."""
     first = sampler.take(1)

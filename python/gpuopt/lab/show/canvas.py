@@ -109,7 +109,7 @@ def working_set_bytes(row: Row) -> int:
 
 
 def level_of(row: Row, name: str, default: int) -> int:
-    return levels(row).get(name, default)
+    return int(levels(row).get(name, default))
 
 
 # ---------------------------------------------------------------- the sheet

@@ -48,6 +48,8 @@ STATUS_PHRASES = {
     "compile": "did not build",
     "runtime": "failed in an OpenCL call",
     "wrong": "gave a wrong result, so its time is not shown",
+    "crash": "ended the process that it ran in",
+    "timeout": "did not end in time",
 }
 
 SAME_BYTES = 0.005  # declared bytes closer than this are called the same

@@ -1,0 +1,186 @@
+"""What a kernel's arguments are: numbers, arrays that it reads or writes, local memory, images."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
+from gpuopt.lab.kernels.expressions import Expression, each
+
+Role = Literal["input", "output", "inout", "scratch", "constant", "image"]
+Shape = int | str | Sequence[int | str]
+Data = np.ndarray | Callable[[np.random.Generator], np.ndarray]
+IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
+SIMPLE = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
+
+
+def identifier(name: object, what: str) -> str:
+    """``name``, which must be one of C. Raises ParameterError."""
+    if not isinstance(name, str) or not IDENTIFIER.fullmatch(name):
+        raise ParameterError(f"{what}: {name!r} is no name of C; use letters, digits and _")
+    return name
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number, or a struct, handed over by value."""
+
+    name: str
+    dtype: np.dtype[Any]
+    default: Any = None
+    each: Expression | None = None  # of a repeated stage: what it is in round i
+
+
+@dataclass(frozen=True)
+class Array:
+    """Memory of a shape; ``low`` and ``high`` are the range that data are drawn from where none are given."""
+
+    name: str
+    role: Role
+    shape: tuple[Expression, ...]
+    dtype: np.dtype[Any]
+    data: Data | None = None
+    low: Expression | float | None = None
+    high: Expression | float | None = None
+    channels: int = 1
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a caller brings its contents."""
+        return self.role in ("input", "inout", "constant", "image")
+
+    @property
+    def is_result(self) -> bool:
+        """Whether a caller gets its contents."""
+        return self.role in ("output", "inout")
+
+
+@dataclass(frozen=True)
+class Local:
+    """Local memory of so many bytes a work-group."""
+
+    name: str
+    bytes: Expression
+
+
+Argument = Value | Array | Local
+
+
+def _dtype(given: Any, what: str) -> np.dtype[Any]:
+    try:
+        found: np.dtype[Any] = np.dtype(given)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{what}: {given!r} is no dtype; use one of {', '.join(SIMPLE)} or a struct") from error
+    if found.name not in SIMPLE and found.fields is None:
+        raise ParameterError(f"{what}: kernels have no {found}; use one of {', '.join(SIMPLE)} or a struct")
+    if not found.isnative or found.hasobject:
+        raise ParameterError(f"{what}: {found} is of no native byte order or holds objects; use a plain dtype")
+    return found
+
+
+def _array(
+    role: Role,
+    name: str,
+    shape: Shape,
+    dtype: Any,
+    data: Data | None = None,
+    low: float | str | None = None,
+    high: float | str | None = None,
+    channels: int = 1,
+) -> Array:
+    identifier(name, "name")
+    first, end = (
+        one if one is None or isinstance(one, float) else Expression(one, f"{name}.range") for one in (low, high)
+    )
+    return Array(name, role, each(shape, f"{name}.shape"), _dtype(dtype, f"{name}.dtype"), data, first, end, channels)
+
+
+@checked
+def value(name: str, dtype: Any = "int32", default: Any = None, *, each: str | None = None) -> Value:
+    """A number that the kernel takes by value; a NumPy structured dtype is a struct.
+
+    ``default`` serves where a problem or a call gives none. ``each`` is an expression of ``i``, the round, for values
+    that change from round to round of a :func:`repeat`. Raises ParameterError.
+    """
+    kind = _dtype(dtype, f"{identifier(name, 'name')}.dtype")
+    return Value(name, kind, default, None if each is None else Expression(each, f"{name}.each"))
+
+
+@checked
+def input(  # people read it as lab.input
+    name: str,
+    shape: Shape,
+    dtype: Any = "float32",
+    *,
+    data: Any = None,
+    low: float | str | None = None,
+    high: float | str | None = None,
+) -> Array:
+    """A buffer that the kernel reads. Where no array is given, numbers are drawn from [low, high): by default [-1, 1)
+    of floats and [0, 100) of whole numbers; an index array takes ``low=0, high="n"``. ``data`` is an array, or a
+    function of a seeded generator. Raises ParameterError."""
+    return _array("input", name, shape, dtype, data, low, high)
+
+
+@checked
+def inout(
+    name: str,
+    shape: Shape,
+    dtype: Any = "float32",
+    *,
+    data: Any = None,
+    low: float | str | None = None,
+    high: float | str | None = None,
+) -> Array:
+    """A buffer that the kernel reads and writes, restored before each verified run; otherwise as :func:`input`."""
+    return _array("inout", name, shape, dtype, data, low, high)
+
+
+@checked
+def output(name: str, shape: Shape, dtype: Any = "float32") -> Array:
+    """A buffer that the kernel writes, every element of it. Raises ParameterError."""
+    return _array("output", name, shape, dtype)
+
+
+@checked
+def scratch(name: str, shape: Shape, dtype: Any = "float32") -> Array:
+    """A buffer that the kernels work in; nothing of it is kept from one run to the next. Raises ParameterError."""
+    return _array("scratch", name, shape, dtype)
+
+
+@checked
+def constant(
+    name: str,
+    shape: Shape,
+    dtype: Any = "float32",
+    *,
+    data: Any = None,
+    low: float | str | None = None,
+    high: float | str | None = None,
+) -> Array:
+    """A buffer in constant memory; otherwise as :func:`input`."""
+    return _array("constant", name, shape, dtype, data, low, high)
+
+
+@checked
+def image(name: str, shape: Shape, channels: int = 1, *, data: Any = None) -> Array:
+    """A picture of float32 pixels, (height, width), that the kernel reads through a sampler of its own source; with 4
+    ``channels`` its data are (height, width, 4). Raises ParameterError."""
+    if channels not in (1, 4):
+        raise ParameterError(f"{name}.channels: it is {channels}; use 1 or 4")
+    found = _array("image", name, shape, "float32", data, channels=channels)
+    if len(found.shape) != 2:
+        raise ParameterError(f"{name}.shape: a picture has a height and a width")
+    return found
+
+
+@checked
+def local(name: str, bytes: int | str) -> Local:  # the word of OpenCL
+    """Local memory of ``bytes`` for each work-group, handed over as an argument. Raises ParameterError."""
+    return Local(identifier(name, "name"), Expression(bytes, f"{name}.bytes"))

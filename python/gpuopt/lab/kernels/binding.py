@@ -1,0 +1,222 @@
+"""A kernel's plan on a device: its program, its memory, and its launches with their arguments."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, UnsupportedError
+from gpuopt.lab.kernels.arguments import Argument, Array, Local, Value
+from gpuopt.lab.kernels.checks import Memory
+from gpuopt.lab.kernels.source import Source
+from gpuopt.lab.kernels.space import Levels, Space
+from gpuopt.lab.kernels.stages import Rounds, Stage, Step, unrolled
+from gpuopt.lab.kernels.task import Arrays, Numbers, Task
+
+_OPENCL = {
+    "int8": "char",
+    "uint8": "uchar",
+    "int16": "short",
+    "uint16": "ushort",
+    "int32": "int",
+    "uint32": "uint",
+    "int64": "long",
+    "uint64": "ulong",
+    "float16": "half",
+    "float32": "float",
+    "float64": "double",
+}
+_BASE = re.compile(rf"({'|'.join(_OPENCL.values())})(2|3|4|8|16)?")
+_OPTION = re.compile(r"-cl-[a-z0-9-]+(=CL[0-9.]+)?")
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Code:
+    """The other half of a kernel: its text, its levels, and how it is launched. It decides nothing of what is right."""
+
+    source: Source
+    label: str
+    space: Space
+    stages: tuple[Stage | Rounds, ...]
+    options: str = ""
+
+    @property
+    def kernels(self) -> list[Stage]:
+        """Each stage once."""
+        return [one for part in self.stages for one in (part.stages if isinstance(part, Rounds) else (part,))]
+
+    def build_options(self, levels: Levels) -> str:
+        """What the compiler gets: names and words that were checked, and nothing else."""
+        return " ".join([f"-D{name}={level}" for name, level in levels.items()] + self.options.split())
+
+
+@dataclass
+class Plan:
+    """A plan on a device with the memory that it works on."""
+
+    prepared: Prepared
+    memory: Memory
+
+
+def checked_options(options: str) -> str:
+    """Options of a build that are known to name no file. Raises ParameterError."""
+    for word in options.split():
+        if not _OPTION.fullmatch(word):
+            raise ParameterError(
+                f"options: {word!r}: only options such as -cl-mad-enable; parameters become -D by themselves"
+            )
+    return options
+
+
+def plan(
+    task: Task, code: Code, device: Device, levels: Levels, numbers: Numbers, arrays: Arrays, guarded: bool = True
+) -> Plan:
+    """The plan of a kernel at these levels, on memory of its own.
+
+    Raises UnsupportedError for levels that a constraint forbids, ParameterError for a declaration that does not fit the
+    kernel, and what building and binding raise.
+    """
+    known: dict[str, Any] = {**numbers, **levels}
+    if (broken := code.space.broken(known)) is not None:
+        error = UnsupportedError(f"the constraint {broken.text!r} does not hold")
+        error.because = "constraint"
+        raise error
+    for one in task.arguments:  # a dtype that no kernel of the device can have
+        _check_device(one, device)
+    program = _core.build_program(device, code.source.text, code.source.name, code.build_options(levels))
+    _check_declaration(task, code, device, levels)
+    held = _memory(task, device, known, arrays, guarded)
+    images = {
+        one.name: _core.make_image(held.arrays[one.name][1], one.channels) for one in task.arrays if one.role == "image"
+    }
+    steps, sizes = [], []
+    for step in unrolled(code.stages, known):
+        at = {**known, "i": step.round}
+        overall, local = step.stage.launch.sizes(at)
+        given = [_bound(task, step, name, at, held, images) for name in step.stage.arguments]
+        steps.append((program, step.stage.kernel, overall, local, given))
+        sizes.append(math.prod(overall))
+    if not steps:
+        raise ParameterError("stages: nothing is launched for these sizes; give at least one round")
+    main = max(range(len(steps)), key=sizes.__getitem__)
+    read, write = task.bytes_of(numbers)
+    prepared = _core.prepare_own(device, steps, main, task.flops_of(numbers) or 0.0, {"dram": read + write})
+    return Plan(prepared, held)
+
+
+def _check_device(one: Argument, device: Device) -> None:
+    if isinstance(one, (Value, Array)) and one.dtype.name == "float64" and not device.fp64:
+        raise UnsupportedError(f"{one.name} is float64; {device.name} has no fp64")
+    if isinstance(one, Array) and one.role == "image" and not device.image_support:
+        raise UnsupportedError(f"{one.name} is an image; {device.name} has none")
+
+
+def _memory(task: Task, device: Device, known: Mapping[str, Any], arrays: Arrays, guarded: bool) -> Memory:
+    held: dict[str, tuple[Array, DeviceArray]] = {}
+    first: Arrays = {}
+    for one in task.arrays:
+        if one.is_given:
+            data = arrays[one.name]
+            first[one.name] = data if data.dtype.fields is None else data.reshape(-1).view(np.uint8)
+            around = (
+                guarded and one.role != "image"
+            )  # PoCL 3.1 crashes where an image is filled from a part of a buffer
+            held[one.name] = (one, _core.to_device(first[one.name], device, around))
+        else:
+            held[one.name] = (one, _core.empty(task.shape(one, known), _plain(one), device, guarded))
+    return Memory(held, first, [one.name for one in task.results])
+
+
+def _plain(one: Array) -> np.dtype[Any]:
+    return one.dtype
+
+
+def _bound(task: Task, step: Step, name: str, known: Mapping[str, Any], held: Memory, images: Mapping[str, Any]) -> Any:
+    argument = task.by_name[step.bound.get(name, name)]
+    if isinstance(argument, Local):
+        return argument.bytes.whole(known, 1)
+    if isinstance(argument, Array):
+        return images.get(argument.name) or held.arrays[argument.name][1]
+    number = argument.each.value(known) if argument.each is not None else known[argument.name]
+    if argument.dtype.fields is not None:
+        return np.array(number, dtype=argument.dtype).tobytes()
+    return argument.dtype.type(float(number) if argument.dtype.kind == "f" else int(number)).tobytes()
+
+
+# ---------------------------------------------------------------- the declaration against the kernel
+
+_seen: set[tuple[str, int, str]] = set()
+
+
+def _check_declaration(task: Task, code: Code, device: Device, levels: Levels) -> None:
+    """Holds declared arguments against what the driver says of the kernels' own, once for each build."""
+    options = code.build_options(levels)
+    key = (code.source.text, device.index, f"{options} {task.arguments}")
+    if key in _seen:
+        return
+    with_facts = _core.build_program(device, code.source.text, code.source.name, f"{options} -cl-kernel-arg-info")
+    for stage in code.kernels:
+        facts = with_facts.arguments(stage.kernel)
+        if facts is not None:
+            check_arguments(stage, facts, task, alone=isinstance(code.stages[0], Stage) and len(code.stages) == 1)
+    if len(_seen) > 10_000:
+        _seen.clear()
+    _seen.add(key)
+
+
+def check_arguments(stage: Stage, facts: Sequence[Facts], task: Task, alone: bool = True) -> None:
+    """Raises ParameterError where a declared argument is of another kind or type than the kernel's. A kernel that is
+    ``alone`` must be able to write its results; of several, another may."""
+    if len(facts) != len(stage.arguments):
+        listed = ", ".join(f"{one['type']} {one['name']}" for one in facts)
+        raise ParameterError(
+            f"arguments: {stage.kernel} takes {len(facts)} ({listed}), but {len(stage.arguments)} are declared "
+            f"({', '.join(stage.arguments)})"
+        )
+    for number, (name, fact) in enumerate(zip(stage.arguments, facts, strict=True), 1):
+        if (why := _misfit(task.by_name[name], fact, alone)) is not None:
+            raise ParameterError(
+                f"{name}: argument {number} of {stage.kernel} is {fact['address']} {fact['type']} {fact['name']}; {why}"
+            )
+
+
+def _misfit(one: Argument, fact: Facts, alone: bool) -> str | None:
+    pointer = "*" in fact["type"]
+    if isinstance(one, Local):
+        return None if fact["address"] == "local" else "it was declared as local memory"
+    if isinstance(one, Value):
+        if pointer or fact["address"] != "private" or fact["image"]:
+            return f"it was declared as a value of {one.dtype}"
+        return _other_type(one.dtype, fact["type"], vectors=False)
+    if one.role == "image" or fact["image"]:
+        return None if one.role == "image" and fact["image"] else f"it was declared as {one.role}"
+    if fact["address"] not in ("global", "constant"):
+        return f"it was declared as {one.role}, a buffer"
+    if alone and one.is_result and (fact["const"] or fact["address"] == "constant"):
+        return f"it was declared as {one.role}, but the kernel cannot write it"
+    return _other_type(one.dtype, fact["type"], vectors=True)
+
+
+def _other_type(dtype: np.dtype[Any], said: str, vectors: bool) -> str | None:
+    """None where the type fits, or is one that cannot be known here, such as a struct."""
+    text = said.replace("*", "").replace("const", "").strip()
+    for long, short in (
+        ("unsigned char", "uchar"),
+        ("unsigned short", "ushort"),
+        ("unsigned int", "uint"),
+        ("unsigned long", "ulong"),
+    ):
+        text = text.replace(long, short)
+    found = _BASE.fullmatch(text)
+    if found is None or dtype.name not in _OPENCL:
+        return None
+    if found[1] != _OPENCL[dtype.name] or (found[2] and not vectors):
+        return f"it was declared as {dtype}"
+    return None

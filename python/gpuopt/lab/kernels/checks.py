@@ -1,0 +1,165 @@
+"""Whether a kernel of somebody's own computed what it should: all of its results, nothing else, and twice over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from gpuopt._core import DeviceArray, MismatchError
+from gpuopt.lab.kernels.arguments import Array
+from gpuopt.lab.timing.fields import Errors
+from gpuopt.lab.timing.verification import compare
+
+Word = Literal[
+    "unwritten", "outside", "inputs", "inexact", "nan", "unstable", "state", "seed", "size", "after", "compiler"
+]
+
+
+class WrongResultError(MismatchError):
+    """What is wrong with a result, with the ``word`` that stands for it."""
+
+    word: Word
+
+    def __init__(self, word: Word, message: str) -> None:
+        super().__init__(f"{word}: {message}")
+        self.word = word
+
+
+@dataclass
+class Memory:
+    """The arrays of a plan on its device, what they hold at first, and how a run begins and is judged."""
+
+    arrays: Mapping[str, tuple[Array, DeviceArray]]
+    first: Mapping[str, np.ndarray]  # contents of what a caller brings
+    results: Sequence[str]
+
+    def ready(self, seed: int, keep_scratch: bool = False) -> dict[str, np.ndarray]:
+        """Restores what runs change, and fills results and scratch with random bytes, which are returned by name. Where
+        scratch is kept, it holds what the last run left."""
+        random, poison = np.random.default_rng([seed, 77]), {}
+        for name, (argument, array) in self.arrays.items():
+            if argument.role == "inout":
+                array.copy_from(self.first[name])
+            elif argument.role in ("output", "scratch") and array.nbytes:
+                poison[name] = _random_like(array, random)
+                if argument.role == "output" or not keep_scratch:
+                    array.copy_from(poison[name])
+        return poison
+
+    def give(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Other data of the same shapes, from now on."""
+        self.first = {**self.first, **arrays}
+        for name, values in arrays.items():
+            self.arrays[name][1].copy_from(values)
+
+    def restore(self) -> None:
+        """What runs read and write, as it was."""
+        for name, (argument, array) in self.arrays.items():
+            if argument.role == "inout":
+                array.copy_from(self.first[name])
+
+    def taken(self) -> dict[str, np.ndarray]:
+        """The results, by name."""
+        return {name: self.arrays[name][1].to_numpy() for name in self.results}
+
+    def flat(self) -> np.ndarray:
+        """All results in one row, in the order of their declaration."""
+        return flat(self.taken(), self.results)
+
+    def check_beside(self) -> None:
+        """Raises WrongResultError where something was written beside an array, or to one that is only read."""
+        for name, (argument, array) in self.arrays.items():
+            if not array.guards_intact():
+                raise WrongResultError("outside", f"something was written beside {name}")
+            if argument.role in ("input", "constant") and array.nbytes:
+                held = array.to_numpy()
+                if held.tobytes() != _bytes_of(self.first[name]):
+                    raise WrongResultError("inputs", f"{name} is an input and was changed; declare it as inout")
+
+    def changes_itself(self, run: Callable[[], None]) -> bool:
+        """Whether a second run begins with other data than the first: then each timed run needs them restored."""
+        changing = [name for name, (argument, _) in self.arrays.items() if argument.role == "inout"]
+        if not changing:
+            return False
+        self.ready(0)
+        run()
+        once = [self.arrays[name][1].to_numpy().tobytes() for name in changing]
+        run()
+        again = [self.arrays[name][1].to_numpy().tobytes() for name in changing]
+        self.restore()
+        return once != again
+
+
+@dataclass
+class OwnChecks:
+    """The checks of one plan against one problem's results; what a sweep asks for."""
+
+    memory: Any  # a Memory, or what stands for one in another process
+    run: Callable[[], None]
+    sample: Any  # the plan that is timed
+
+    def verify(self, reference: np.ndarray, tolerance: np.ndarray) -> Errors:
+        """Two runs over two random poisons, each held against the reference. Raises WrongResultError."""
+        found: list[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]] = []
+        for seed in (1, 2):
+            poison = self.memory.ready(seed)
+            self.run()
+            self.memory.check_beside()
+            found.append((poison, self.memory.taken()))
+        self._check_written(found)
+        errors = [judged(flat(taken, self.memory.results), reference, tolerance) for _, taken in found]
+        return errors[-1]
+
+    def again(self, reference: np.ndarray, tolerance: np.ndarray) -> None:
+        """One sample over poison after timing. Raises WrongResultError."""
+        self.memory.ready(3)
+        self.sample.sample(1)
+        try:
+            self.memory.check_beside()
+            judged(self.memory.flat(), reference, tolerance)
+        except WrongResultError as error:
+            raise WrongResultError("after", f"right before it was timed, and then {error}") from error
+
+    def _check_written(self, found: Sequence[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]) -> None:
+        for name in self.memory.results:
+            if name not in found[0][0]:
+                continue
+            same = np.ones(found[0][1][name].shape, dtype=bool)
+            for poison, taken in found:
+                same &= _equal_bits(poison[name], taken[name])
+            if (count := int(same.sum())) > 0:
+                at = tuple(int(i) for i in np.argwhere(same)[0])
+                raise WrongResultError(
+                    "unwritten", f"{count} of {same.size} elements of {name} were not written, the first at {at}"
+                )
+
+
+def judged(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> Errors:
+    """The errors of a result. Raises WrongResultError: nan, where the reference is finite and the result is not, else
+    inexact."""
+    try:
+        return compare(result, reference, tolerance)
+    except MismatchError as error:
+        strange = result.dtype.kind == "f" and bool((~np.isfinite(result) & np.isfinite(reference)).any())
+        raise WrongResultError("nan" if strange else "inexact", str(error)) from error
+
+
+def flat(arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> np.ndarray:
+    """Arrays in one row; of several dtypes in the one that holds them all."""
+    return np.concatenate([arrays[name].reshape(-1) for name in names])
+
+
+def _random_like(array: DeviceArray, random: np.random.Generator) -> np.ndarray:
+    return np.frombuffer(random.bytes(array.nbytes), dtype=array.dtype).reshape(array.shape)
+
+
+def _bytes_of(array: np.ndarray) -> bytes:
+    return np.ascontiguousarray(array).tobytes()
+
+
+def _equal_bits(a: np.ndarray, b: np.ndarray) -> Any:
+    word = np.dtype(f"u{a.dtype.itemsize}")
+    return a.view(word) == b.view(word)

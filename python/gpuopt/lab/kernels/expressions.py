@@ -1,0 +1,171 @@
+"""Arithmetic as text, such as ``"n / WIDTH"``: what a declaration says of sizes, launches, constraints and work.
+
+A text is parsed once into a tree of known operations; nothing of it is ever run as Python. So it can be hashed, stored
+and sent to another process."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, cast
+
+from gpuopt._core import ParameterError
+
+Number = int | Fraction | bool
+MOST_CHARACTERS = 1000
+MOST_DEEP = 40
+LARGEST = 2**63  # sizes are 64-bit numbers
+
+_OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: lambda a, b: Fraction(a) / Fraction(b),
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "ceil": math.ceil}
+_ALLOWED = "use names, numbers, + - * / // %, comparisons, and, or, not, min, max, ceil"
+
+
+class Expression:
+    """A text with the names in it; ``/`` divides exactly, so that ``ceil(n / 3)`` is what it says.
+
+    Raises ParameterError, which begins with ``what``, for a text that is no such expression.
+    """
+
+    __slots__ = ("_tree", "names", "text", "what")
+
+    def __init__(self, text: str | int, what: str) -> None:
+        if isinstance(text, bool) or not isinstance(text, (str, int)):
+            raise ParameterError(f"{what}: it is a {type(text).__name__}; give an expression such as 'n / WIDTH'")
+        self.text, self.what = str(text).strip(), what
+        if len(self.text) > MOST_CHARACTERS:
+            raise ParameterError(f"{what}: an expression of {len(self.text)} characters; write it shorter")
+        try:
+            self._tree = ast.parse(self.text, mode="eval").body
+            self.names: frozenset[str] = frozenset(_names(self._tree, 0))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise ParameterError(f"{what}: {self.text!r} is no expression ({_said(error)}); {_ALLOWED}") from error
+
+    def value(self, known: Mapping[str, Any]) -> Number:
+        """What it is for these values. Raises ParameterError that lists the known names, or names a division by 0."""
+        try:
+            found = _value(self._tree, known)
+        except KeyError as error:
+            listed = ", ".join(sorted(known)) or "none"
+            raise ParameterError(
+                f"{self.what}: {self.text!r} has an unknown {error.args[0]!r}; known: {listed}"
+            ) from error
+        except ZeroDivisionError as error:
+            raise ParameterError(f"{self.what}: {self.text!r} divides by 0 for {_shown(known, self.names)}") from error
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"{self.what}: {self.text!r} cannot be computed ({error}); {_ALLOWED}") from error
+        if abs(found) >= LARGEST:
+            raise ParameterError(f"{self.what}: {self.text!r} is too large for {_shown(known, self.names)}")
+        return cast("Number", found)
+
+    def whole(self, known: Mapping[str, Any], least: int = 0) -> int:
+        """The same as a whole number of at least ``least``; a fraction raises ParameterError too."""
+        found = self.value(known)
+        if isinstance(found, bool) or found != int(found) or found < least:
+            shown = f"{float(found):g}" if not isinstance(found, bool) else str(found)
+            raise ParameterError(
+                f"{self.what}: {self.text!r} is {shown} for {_shown(known, self.names)}; it must be a whole number of "
+                f"at least {least}"
+            )
+        return int(found)
+
+    def up(self, known: Mapping[str, Any]) -> int:
+        """The same rounded up: of work-items there are never too few. Raises ParameterError below 0."""
+        found = math.ceil(self.value(known))
+        if found < 0:
+            raise ParameterError(f"{self.what}: {self.text!r} is {found} for {_shown(known, self.names)}")
+        return found
+
+    def holds(self, known: Mapping[str, Any]) -> bool:
+        """Whether it is true (not 0)."""
+        return bool(self.value(known))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+
+def each(given: Any, what: str) -> tuple[Expression, ...]:
+    """One expression, or a sequence of them, as a tuple."""
+    listed = given if isinstance(given, (tuple, list)) else (given,)
+    return tuple(Expression(one, what) for one in listed)
+
+
+def _names(node: ast.AST, depth: int) -> set[str]:
+    if depth > MOST_DEEP:
+        raise ValueError("it is nested too deeply")
+    if isinstance(node, ast.Name):
+        return {node.id}
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+        if not abs(node.value) < LARGEST:
+            raise ValueError("a number is too large")
+        return set()
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        return _names(node.left, depth + 1) | _names(node.right, depth + 1)
+    if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATIONS:
+        return _names(node.operand, depth + 1)
+    if isinstance(node, ast.BoolOp):
+        return set().union(*(_names(value, depth + 1) for value in node.values))
+    if isinstance(node, ast.Compare) and all(type(op) in _OPERATIONS for op in node.ops):
+        return set().union(*(_names(value, depth + 1) for value in (node.left, *node.comparators)))
+    known = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS
+    if known and isinstance(node, ast.Call) and node.args and not node.keywords:
+        return set().union(*(_names(value, depth + 1) for value in node.args))
+    raise ValueError(f"{type(node).__name__} is not allowed")
+
+
+def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        return _number(known[node.id])
+    if isinstance(node, ast.Constant):
+        return _number(node.value)
+    if isinstance(node, ast.BinOp):
+        return _OPERATIONS[type(node.op)](_value(node.left, known), _value(node.right, known))
+    if isinstance(node, ast.UnaryOp):
+        return _OPERATIONS[type(node.op)](_value(node.operand, known))
+    if isinstance(node, ast.BoolOp):
+        for value in node.values:
+            found = _value(value, known)
+            if bool(found) == isinstance(node.op, ast.Or):
+                return found
+        return found
+    if isinstance(node, ast.Compare):
+        values = [_value(value, known) for value in (node.left, *node.comparators)]
+        return all(_OPERATIONS[type(op)](a, b) for op, a, b in zip(node.ops, values, values[1:], strict=False))
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Name)
+    return _FUNCTIONS[node.func.id](*(_value(value, known) for value in node.args))
+
+
+def _number(given: Any) -> Any:
+    """Fractions stay exact; a level that is a text is compared as it is."""
+    return Fraction(str(given)) if isinstance(given, float) else given
+
+
+def _shown(known: Mapping[str, Any], names: frozenset[str]) -> str:
+    return ", ".join(f"{name}={known[name]}" for name in sorted(names) if name in known) or "no names"
+
+
+def _said(error: Exception) -> str:
+    return error.msg if isinstance(error, SyntaxError) else str(error) or type(error).__name__

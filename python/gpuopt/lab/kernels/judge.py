@@ -1,0 +1,400 @@
+"""Somebody else's kernel against a task that is trusted: does it compute the task, always, and how fast?
+
+The kernel is text and data, so nothing of its author's runs on the host. References, seeds and verdicts are known here
+alone; the kernel runs in a worker. On a CPU device a kernel is native code of that worker's user all the same: an
+author who is not trusted at all belongs in a container or on another machine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from gpuopt._core import Device, Error, MismatchError, ParameterError
+from gpuopt.checked import checked
+from gpuopt.configuration import Configuration
+from gpuopt.lab.device import profile as profiles
+from gpuopt.lab.kernels import tolerances
+from gpuopt.lab.kernels.arguments import Array
+from gpuopt.lab.kernels.binding import Code
+from gpuopt.lab.kernels.checks import OwnChecks, WrongResultError, flat, judged
+from gpuopt.lab.kernels.kernel import Kernel
+from gpuopt.lab.kernels.remote import RemoteMemory, RemotePlan, remote
+from gpuopt.lab.kernels.source import refusals, source_of
+from gpuopt.lab.kernels.space import Levels
+from gpuopt.lab.kernels.stages import Launch
+from gpuopt.lab.kernels.task import Arrays, Numbers, Task
+from gpuopt.lab.kernels.tolerances import audited
+from gpuopt.lab.run.candidates import status_of
+from gpuopt.lab.timing import statistics
+from gpuopt.selection import Selector, select
+
+Level = Literal["quick", "full", "judge"]
+RUNS_ALIKE = 5
+SAMPLES = 30
+SCALES = (1.0, 0.125, 8.0)
+
+
+class TaskError(ParameterError):
+    """A task whose tolerance lets wrong results through: nothing is judged by it."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a judge says of a kernel.
+
+    ``word`` is "ok", "refused", a status such as "timeout", or why it is wrong: unwritten, outside, inputs, inexact,
+    nan, unstable, state, seed, size, after, compiler. ``says`` has the whole sentence, ``passed`` the checks before it,
+    ``reproducer`` the sizes and seed that show it. Times are of right kernels alone, in ms; ``flags`` may have
+    ``impossible``: faster than the device can write the results.
+    """
+
+    word: str
+    says: str
+    level: str
+    configuration: Configuration
+    device: str
+    passed: tuple[str, ...]
+    reproducer: str
+    median_ms: float | None = None
+    lo_ms: float | None = None
+    hi_ms: float | None = None
+    flags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether it computes the task, and its time may be believed."""
+        return self.word == "ok" and not self.flags
+
+    def __str__(self) -> str:
+        time = "" if self.median_ms is None else f", {self.median_ms:.4g} ms"
+        flags = f" ({', '.join(self.flags)})" if self.flags else ""
+        lines = [f"{self.configuration} on {self.device}: {self.word}{flags}{time}", self.says]
+        lines += [f"to see it again: {self.reproducer}"] if self.reproducer else []
+        return "\n".join([*lines, f"level {self.level}; passed: {', '.join(self.passed) or 'nothing'}", *self.notes])
+
+
+@checked
+def judge(
+    source: str | Path,
+    task: Kernel,
+    *,
+    name: str = "",
+    parameters: Mapping[str, Any] | None = None,
+    launch: Launch | None = None,
+    stages: Sequence[Any] | None = None,
+    constraints: Sequence[str] = (),
+    options: str = "",
+    configuration: Configuration | None = None,
+    device: Selector = None,
+    level: str = "judge",
+    seed: int | None = None,
+    repeatable: bool = True,
+    **sizes: Any,
+) -> Verdict:
+    """Judges a kernel by the task of another one: its arguments, reference, tolerance and work.
+
+    Of the judged kernel come text, levels, launch and stages alone; what is left out is the task's own. ``level`` is
+    "quick" (results over two random poisons, guards, inputs), "full" (also five runs alike, other data, other sizes,
+    state kept between runs, time) or "judge" (also constructs that are refused, and seeds drawn after the text is
+    fixed). ``repeatable=False``: results may differ from run to run within the tolerance. Raises TaskError for a task
+    that wrong results pass, ParameterError for a declaration that does not fit.
+    """
+    if level not in ("quick", "full", "judge"):
+        raise ParameterError(f"level: there is none called {level!r}; use quick, full or judge")
+    own, chosen = task.code, select(device)
+    try:
+        source_of(source)
+    except ParameterError as error:  # a file that it may not include
+        named = Configuration(name or own.label)
+        return Verdict("refused", str(error), level, named, chosen.key, (), "")
+    theirs = Kernel(
+        source,
+        name or own.label,
+        parameters={n: list(levels) for n, levels in own.space.levels.items()} if parameters is None else parameters,
+        arguments=task.task.arguments,
+        launch=launch,
+        stages=stages if stages is not None or launch is not None else own.stages,
+        constraints=[c.text for c in own.space.constraints] if parameters is None else list(constraints),
+        options=options or own.options,
+    )
+    levels = {**theirs.code.space.first(), **(configuration.parameters if configuration else {})}
+    first_seed = secrets.randbelow(2**31) if seed is None else seed
+    trial = Trial(task.task, theirs.code, chosen, levels, dict(sizes), first_seed, level, repeatable)
+    return trial.verdict()
+
+
+@dataclass
+class Trial:
+    """One kernel under judgement; ``passed`` grows as it goes on."""
+
+    task: Task
+    code: Code
+    device: Device
+    levels: Levels
+    sizes: dict[str, Any]
+    seed: int
+    level: str
+    repeatable: bool = True
+    passed: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    at: str = ""  # sizes and seed of what runs now
+
+    def verdict(self) -> Verdict:
+        """All checks in turn, cheap ones first."""
+        if self.level == "judge" and (why := refusals(self.code.source.text, self.device.type != "cpu")):
+            return self._said("refused", f"{'; '.join(why)}: such kernels are not judged")
+        numbers, arrays, exact, allowed = self._data(self.sizes, self.seed)
+        self._audit(numbers, arrays, exact, allowed)
+        try:
+            plan, memory = self._plan(numbers, arrays)
+            self._quick(plan, memory, exact, allowed)
+            if self.level != "quick":
+                self._full(plan, memory, numbers, exact, allowed)
+            return self._timed(plan, memory, numbers, exact, allowed)
+        except WrongResultError as error:
+            return self._blamed(error, numbers, arrays, exact, allowed)
+        except ParameterError:
+            raise
+        except (Error, MemoryError) as error:
+            return self._said(status_of(error), str(error))
+
+    def _said(self, word: str, says: str, **more: Any) -> Verdict:
+        configuration = Configuration(self.code.label, **self.levels)  # type: ignore[arg-type]
+        return Verdict(
+            word,
+            says,
+            self.level,
+            configuration,
+            self.device.key,
+            tuple(self.passed),
+            "" if word in ("ok", "refused") else self.at,
+            notes=tuple(self.notes),
+            **more,
+        )
+
+    def _data(self, sizes: Mapping[str, Any], seed: int, scale: float = 1.0) -> tuple[Numbers, Arrays, Arrays, Arrays]:
+        numbers = self.task.numbers(sizes, {}, [*self.code.space.levels])
+        arrays = self.task.data(numbers, {}, seed)
+        if scale != 1.0:
+            free = [a for a in self.task.arrays if a.is_given and a.data is None and a.low is a.high is None]
+            arrays |= {a.name: (arrays[a.name] * a.dtype.type(scale)) for a in free if a.dtype.kind == "f"}
+        self.at = f"seed={seed}, " + ", ".join(f"{name}={value}" for name, value in numbers.items())
+        return (numbers, arrays, *self.task.right(numbers, arrays))
+
+    def _plan(self, numbers: Numbers, arrays: Arrays) -> tuple[RemotePlan, RemoteMemory]:
+        plan = remote(self.task, self.code, self.device, self.levels, numbers, arrays)
+        return plan, RemoteMemory(plan, self.task, {**numbers, **self.levels}, self._names())
+
+    def _names(self) -> list[str]:
+        return [one.name for one in self.task.results]
+
+    # ------------------------------------------------------------ before anything runs
+
+    def _audit(self, numbers: Numbers, arrays: Arrays, exact: Arrays, allowed: Arrays) -> None:
+        """Raises TaskError where a result that is plainly wrong would pass."""
+        reference, tolerance = flat(exact, self._names()), flat(allowed, self._names())
+        if reference.size == 0:
+            return
+        wrong = {"zeros": np.zeros_like(reference), "the mean everywhere": np.full_like(reference, reference.mean())}
+        wrong["the result moved on by one element"] = np.roll(reference, 1)
+        for one in self.task.arrays:
+            if one.is_given and arrays[one.name].dtype.kind in "fiu" and arrays[one.name].size == reference.size:
+                wrong[f"{one.name} itself"] = arrays[one.name].astype(np.float64).reshape(-1)
+        other = self._data(self.sizes, self.seed + 1)[2]
+        wrong["the result for other data"] = flat(other, self._names())
+        lower, limit = self._rounded(arrays), self.task.tolerance
+        if lower is not None:
+            rounded = {"inputs rounded to the next lower type": flat(self.task.right(numbers, lower)[0], self._names())}
+            if limit is None or limit.magnitude is None:
+                wrong |= rounded
+            elif audited(rounded, reference, tolerance):
+                self.notes.append("inputs rounded to the next lower type would pass: sums of so many terms cannot tell")
+        self._data(self.sizes, self.seed)
+        trivial = reference.size == 1 or bool((reference == reference[0]).all())
+        through = audited(wrong, reference, tolerance)
+        if trivial:  # one number: it is its own mean, and moved on by one element it is itself
+            through = [
+                one for one in through if one not in ("the mean everywhere", "the result moved on by one element")
+            ]
+        if through:
+            raise TaskError(
+                f"task: {', '.join(through)} would pass within the tolerance of {self.task.name}; give a smaller "
+                "tolerance, or data that tell these from the right result"
+            )
+        self.passed.append("audit")
+
+    def _rounded(self, arrays: Arrays) -> Arrays | None:
+        lower = {a.name: tolerances.LOWER.get(a.dtype.name) for a in self.task.arrays if a.is_given}
+        if not any(lower.values()) or all(one.dtype.kind != "f" for one in self.task.results):
+            return None
+        return {n: v.astype(low).astype(v.dtype) if (low := lower.get(n)) else v for n, v in arrays.items()}
+
+    # ------------------------------------------------------------ checks
+
+    def _quick(self, plan: RemotePlan, memory: RemoteMemory, exact: Arrays, allowed: Arrays) -> None:
+        OwnChecks(memory, plan.run, plan).verify(flat(exact, self._names()), flat(allowed, self._names()))
+        self.passed.append("two poisons, guards, inputs")
+
+    def _full(self, plan: RemotePlan, memory: RemoteMemory, numbers: Numbers, exact: Arrays, allowed: Arrays) -> None:
+        self._alike(plan, memory)
+        self._state(plan, memory)
+        self._seeds(plan, memory)
+        self._sizes(numbers)
+
+    def _alike(self, plan: RemotePlan, memory: RemoteMemory) -> None:
+        """Runs over other poisons give the same bits."""
+        if not self.repeatable:
+            self.notes.append("runs may differ within the tolerance, as the task says")
+            return
+        runs = []
+        for index in range(RUNS_ALIKE):
+            memory.ready(10 + index)
+            plan.run()
+            runs.append(memory.flat())
+        for other in runs[1:]:
+            if runs[0].tobytes() != other.tobytes():
+                count = int((runs[0] != other).sum())
+                raise WrongResultError("unstable", f"{count} of {other.size} elements differ from run to run")
+        self.passed.append(f"{RUNS_ALIKE} runs alike")
+
+    def _state(self, plan: RemotePlan, memory: RemoteMemory) -> None:
+        """Other data in the same memory, with what the last run left in its scratch memory."""
+        for turn in range(3):
+            _, arrays, exact, allowed = self._data(self.sizes, self.seed + 100 + turn)
+            memory.give(self._plain(arrays))
+            memory.ready(20 + turn, keep_scratch=True)
+            plan.run()
+            self._held("state", memory, exact, allowed, "after earlier runs in the same memory")
+        self.passed.append("no state")
+
+    def _seeds(self, plan: RemotePlan, memory: RemoteMemory) -> None:
+        """Data of other seeds and scales, one seed drawn now."""
+        for turn, scale in enumerate(SCALES):
+            last = self.level == "judge" and turn == len(SCALES) - 1
+            seed = secrets.randbelow(2**31) if last else self.seed + 200 + turn
+            _, arrays, exact, allowed = self._data(self.sizes, seed, scale)
+            memory.give(self._plain(arrays))
+            memory.ready(30 + turn)
+            plan.run()
+            self._held("seed", memory, exact, allowed, f"for other data (scale {scale:g})")
+        self.passed.append(f"{len(SCALES)} seeds and scales")
+
+    def _sizes(self, numbers: Numbers) -> None:
+        """Other sizes: one less, a prime, one, a group and one more, where the constraints admit them."""
+        tried = 0
+        for sizes in self._other_sizes(numbers):
+            if self.code.space.broken({**self.task.numbers(sizes, {}, [*self.levels]), **self.levels}) is not None:
+                continue
+            made, arrays, exact, allowed = self._data(sizes, self.seed + 300 + tried)
+            plan, memory = self._plan(made, arrays)
+            try:
+                OwnChecks(memory, plan.run, plan).verify(flat(exact, self._names()), flat(allowed, self._names()))
+            except WrongResultError as error:
+                raise WrongResultError("size", f"right for the sizes given, and for others {error}") from error
+            tried += 1
+        self._data(self.sizes, self.seed)
+        self.passed.append(f"{tried} other sizes")
+
+    def _other_sizes(self, numbers: Numbers) -> Iterator[dict[str, Any]]:
+        names = [name for name in self.task.sizes_wanted([*self.levels]) if isinstance(numbers.get(name), int)]
+        fixed = {part.text for a in self.task.arrays if a.data is not None for part in a.shape}
+        free = [name for name in names if name not in fixed]
+        group = max((int(v) for v in self.levels.values() if isinstance(v, int)), default=64)
+        changes: list[Callable[[int], int]] = [
+            lambda n: n - 1,
+            lambda n: _prime_below(n),
+            lambda n: min(n, group + 1),
+            lambda n: 1,
+        ]
+        seen = {tuple(numbers[name] for name in free)}
+        for change in changes:
+            sizes = {name: max(1, change(int(numbers[name]))) for name in free}
+            if tuple(sizes.values()) not in seen and free:
+                seen.add(tuple(sizes.values()))
+                yield {**self.sizes, **sizes}
+
+    def _held(self, word: Any, memory: RemoteMemory, exact: Arrays, allowed: Arrays, when: str) -> None:
+        try:
+            judged(memory.flat(), flat(exact, self._names()), flat(allowed, self._names()))
+        except WrongResultError as error:
+            raise WrongResultError(word, f"right at first, and {when} {error}") from error
+
+    def _plain(self, arrays: Arrays) -> Arrays:
+        roles = {one.name: one for one in self.task.arrays}
+        kept = {n: v for n, v in arrays.items() if isinstance(roles[n], Array) and roles[n].role != "image"}
+        return {n: v if v.dtype.fields is None else v.reshape(-1).view(np.uint8) for n, v in kept.items()}
+
+    # ------------------------------------------------------------ the end
+
+    def _timed(
+        self, plan: RemotePlan, memory: RemoteMemory, numbers: Numbers, exact: Arrays, allowed: Arrays
+    ) -> Verdict:
+        """Its time, with other data between samples where it is not quick, and one more look at the result."""
+        restored = memory.changes_itself()
+        _, arrays, exact, allowed = self._data(self.sizes, self.seed + 400)
+        memory.give(self._plain(arrays))
+        times: list[float] = []
+        for index in range(SAMPLES):
+            if index % 5 == 0 or restored:
+                memory.ready(50 + index, keep_scratch=True)
+            times += plan.sample(1)["device_ms"]
+            if index % 10 == 9 and not restored:
+                self._held("after", memory, exact, allowed, "while it is timed")
+        OwnChecks(memory, plan.run, plan).again(flat(exact, self._names()), flat(allowed, self._names()))
+        self.passed.append("right while timed")
+        found = statistics.median_ci(times)
+        flags = self._flags(found.median, numbers)
+        self.at = ""
+        return self._said(
+            "ok",
+            "it computes the task",
+            median_ms=found.median,
+            lo_ms=found.lo if found.reached else None,
+            hi_ms=found.hi if found.reached else None,
+            flags=flags,
+        )
+
+    def _flags(self, median_ms: float, numbers: Numbers) -> tuple[str, ...]:
+        """``impossible`` where the results alone could not be written in that time."""
+        profile = profiles.stored(self.device)
+        known = {} if profile is None else profile.ceilings
+        rates = [one.rate for name, one in known.items() if name.startswith(("l1", "cache", "dram"))]
+        ceiling = max(rates, default=None)
+        if ceiling is None or median_ms <= 0:
+            self.notes.append("this device has no profile, so its time is held against no bound: `gpuopt profile`")
+            return ()
+        written = sum(int(np.prod(self.task.shape(one, numbers))) * one.dtype.itemsize for one in self.task.results)
+        return ("impossible",) if written / (median_ms * 1e-3) > 1.05 * ceiling * 1e9 else ()
+
+    def _blamed(
+        self, error: WrongResultError, numbers: Numbers, arrays: Arrays, exact: Arrays, allowed: Arrays
+    ) -> Verdict:
+        """What is wrong; or ``compiler``, where the same text built without optimization is right."""
+        if error.word in ("inexact", "nan", "unstable") and "-cl-opt-disable" not in self.code.options:
+            plain = dataclasses.replace(self.code, options=f"{self.code.options} -cl-opt-disable")
+            trial = Trial(self.task, plain, self.device, self.levels, self.sizes, self.seed, "quick", self.repeatable)
+            at = self.at
+            try:
+                plan, memory = trial._plan(numbers, arrays)
+                trial._quick(plan, memory, exact, allowed)
+                trial._alike(plan, memory)
+                right = "built with -cl-opt-disable it is right: the compiler's fault, or undefined behaviour"
+                return self._said("compiler", f"{error}; {right}")
+            except (Error, MismatchError):
+                self.at = at
+        return self._said(error.word, str(error))
+
+
+def _prime_below(n: int) -> int:
+    for candidate in range(n - 2, 1, -1):
+        if all(candidate % factor for factor in range(2, int(candidate**0.5) + 1)):
+            return candidate
+    return 1

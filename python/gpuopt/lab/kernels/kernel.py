@@ -1,0 +1,324 @@
+"""Kernels of one's own in the engine that measures gpuopt's: verified, timed, bounded and compared by the same code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpuopt import configuration as tables
+from gpuopt import resolution
+from gpuopt._core import Device, ParameterError
+from gpuopt.checked import checked
+from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
+from gpuopt.lab.kernels import binding
+from gpuopt.lab.kernels.arguments import Argument, Array, identifier
+from gpuopt.lab.kernels.binding import Code, Plan
+from gpuopt.lab.kernels.checks import OwnChecks, flat
+from gpuopt.lab.kernels.expressions import Expression
+from gpuopt.lab.kernels.remote import RemoteMemory, remote
+from gpuopt.lab.kernels.source import source_of
+from gpuopt.lab.kernels.space import Levels, Space, levels_of
+from gpuopt.lab.kernels.stages import Launch, Rounds, Stage
+from gpuopt.lab.kernels.task import Arrays, DeclaredWork, Numbers, Task, check_names
+from gpuopt.lab.kernels.tolerances import Reference, Tolerance, within
+from gpuopt.lab.timing import verification
+from gpuopt.lab.timing.fields import VerifiedErrors
+from gpuopt.problem import BoundPlan, ManyOutputs, Problem
+from gpuopt.selection import Selector, select
+
+PLANS_KEPT = 4  # of plain calls, with their memory
+
+
+class Kernel:
+    """A kernel, or several in sequence, with the data they work on and what is right.
+
+    Parameters
+    ----------
+    source
+        The text, or the path of a ``.cl`` file. Quoted includes of files in its folder are put in.
+    name
+        The kernel function. With ``stages``, a word that tables call the whole by; without it the file's name.
+    parameters
+        Levels by name: ``{"WIDTH": [1, 2, 4]}``; each configuration is built with ``-DWIDTH=...``. The first level that
+        the constraints admit is the standard one.
+    arguments
+        ``lab.value``, ``lab.input``, ``lab.output``, ``lab.inout``, ``lab.scratch``, ``lab.constant``, ``lab.image``,
+        ``lab.local``: of one kernel, in its order.
+    launch
+        ``lab.launch(items="n / WIDTH", local="WG")``, of one kernel.
+    stages
+        Instead of ``launch``: ``lab.stage(kernel, "x y n", lab.launch(...))`` for each kernel, and ``lab.repeat``.
+    constraints
+        Expressions of parameters and sizes that must hold, such as ``"n % WIDTH == 0"``.
+    reference
+        A function of any of the values and arrays, by its arguments' names; arrays of floats come as float64. It
+        returns the result, or a dict of several.
+    tolerance
+        An absolute error, ``lab.rounding(...)``, or None: 4 times the error that the reference makes in the results'
+        own type.
+    work
+        ``lab.work(flops=..., read=..., write=...)``; without it, bytes are those of each array once.
+    options
+        Of the compiler, such as ``"-cl-fast-relaxed-math"``.
+
+    Expressions are texts of sizes, values and parameters. Raises ParameterError, which names the argument.
+    """
+
+    @checked
+    def __init__(
+        self,
+        source: str | Path,
+        name: str = "",
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        arguments: Sequence[Any] = (),
+        launch: Launch | None = None,
+        stages: Sequence[Any] | None = None,
+        constraints: Sequence[str] = (),
+        reference: Callable[..., Any] | None = None,
+        tolerance: Tolerance | float | None = None,
+        work: DeclaredWork | None = None,
+        options: str = "",
+    ) -> None:
+        levels = levels_of(parameters or {})
+        text = source_of(source)
+        label = identifier(name or Path(text.name).stem, "name")
+        if label in tables.built_in():
+            raise ParameterError(f"name: {label!r} is a workload of gpuopt's; call the kernel otherwise")
+        declared = check_names(arguments, levels)
+        limit = within(tolerance) if isinstance(tolerance, (int, float)) else tolerance
+        self.task = Task(label, declared, reference, limit, work)
+        self.code = Code(
+            text,
+            label,
+            Space(levels, [Expression(one, "constraints") for one in constraints]),
+            _stages(label, declared, launch, stages),
+            binding.checked_options(options),
+        )
+        if not self.task.results:
+            raise ParameterError("arguments: there is no output and no inout, so nothing can be seen of a run")
+        if strange := [one.name for one in self.task.results if one.dtype.fields is not None]:
+            raise ParameterError(f"{strange[0]}: a result of structs is not compared; give a plain dtype")
+        self._check_expressions()
+        self._plans: OrderedDict[object, Plan] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<gpuopt.lab.Kernel {self.name}: {', '.join(one.name for one in self.task.arguments)}>"
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.code.label
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of text and declaration: what was tuned for a kernel holds for this very one."""
+        told = [self.code.source.text, repr(self.code.space.levels), [str(c) for c in self.code.space.constraints]]
+        told += [repr(self.task.arguments), repr(self.code.stages), self.code.options]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+    def _check_expressions(self) -> None:
+        parameters = set(self.code.space.levels)
+        known = parameters | {one.name for one in self.task.values} | set(self.task.sizes_wanted([*parameters]))
+        if strange := sorted(parameters & set(self.task.sizes_wanted([]))):
+            raise ParameterError(f"{strange[0]}: data and results depend on sizes alone; a parameter is no size")
+        for stage in self.code.kernels:
+            if unknown := sorted(stage.launch.names - known - {"i"}):
+                raise ParameterError(
+                    f"launch: {unknown[0]!r} of {stage.kernel} is unknown; known: {', '.join(sorted(known))}"
+                )
+            for one in stage.arguments:
+                if one not in self.task.by_name:
+                    listed = ", ".join(self.task.by_name)
+                    raise ParameterError(f"stages: {stage.kernel} takes {one!r}, which is no argument; known: {listed}")
+        for part in self.code.stages:
+            for pair in part.swap if isinstance(part, Rounds) else ():
+                self._check_swap(pair)
+        for constraint in self.code.space.constraints:
+            if unknown := sorted(constraint.names - known):
+                raise ParameterError(
+                    f"constraints: {constraint.text!r} has an unknown {unknown[0]!r}; known: {', '.join(sorted(known))}"
+                )
+
+    def _check_swap(self, pair: tuple[str, str]) -> None:
+        found = [self.task.by_name.get(name) for name in pair]
+        shapes = {(tuple(map(str, one.shape)), str(one.dtype)) for one in found if isinstance(one, Array)}
+        if not all(isinstance(one, Array) for one in found) or len(shapes) != 1:
+            raise ParameterError(f"swap: {pair[0]} and {pair[1]} are no two arrays of one shape and dtype")
+
+    # ------------------------------------------------------------ as a problem
+
+    def problem(
+        self,
+        *,
+        data: Mapping[str, np.ndarray] | None = None,
+        seed: int = 0,
+        versions: Iterable[Kernel] = (),
+        isolated: bool = True,
+        limit_s: float = 30.0,
+        **sizes: Any,
+    ) -> Problem:
+        """The kernel on data, for :func:`lab.sweep` and :func:`lab.tune`.
+
+        ``sizes`` are sizes and values by name; ``data`` arrays by name in place of drawn ones, whose shapes give sizes
+        too; ``versions`` other kernels for the same task, which are compared with this one: of them all but text,
+        parameters, launch and stages is ignored. Kernels run in a process of their own, where a crash or a hang costs
+        one row; with ``isolated=False`` in this one. ``limit_s`` is what the first run of a configuration may take, in
+        seconds. Raises ParameterError.
+        """
+        table = {one.name: one for one in (self, *versions)}
+        given = dict(data or {})
+        numbers = self.task.numbers(sizes, given, [*self.code.space.levels])
+        arrays = self.task.data(numbers, given, seed)
+        exact, allowed = self.task.right(numbers, arrays)
+        names = [one.name for one in self.task.results]
+        rows = {name: kernel.row(self.name) for name, kernel in table.items()}
+        tables.add_own(self.name, rows)
+        whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
+        return Problem(
+            workload=self.name,
+            name="_".join(f"{name}={value}" for name, value in whole.items()) or self.name,
+            dtype=self.task.results[0].dtype,
+            sizes=whole,
+            seed=seed,
+            inputs={**numbers, **arrays},
+            reference=flat(exact, names),
+            tolerance=flat(allowed, names),
+            footprint_bytes=sum(a.nbytes for a in arrays.values()) + _result_bytes(self.task, numbers),
+            prepare=partial(_prepared, table, rows, numbers, arrays, limit_s if isolated else None),
+            flops=self.task.flops_of(numbers),
+            calls={f"{self.name}(...)": lambda device: partial(self._flat_call, device, numbers, arrays)},
+            input_properties={"kernel": self.digest},
+        )
+
+    def row(self, workload: str) -> OwnVariant:
+        """Its row in the table of a study."""
+        standard = self.code.space.first()
+        parameters = [
+            OwnParameter(name, list(levels), standard[name], f"-D{name}")
+            for name, levels in self.code.space.levels.items()
+        ]
+        return OwnVariant(
+            workload, self.name, self.name, self.code.source.name, self.code.kernels[0].kernel, parameters
+        )
+
+    @checked
+    def check(
+        self,
+        *,
+        device: Selector = None,
+        configuration: Configuration | None = None,
+        data: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        **sizes: Any,
+    ) -> VerifiedErrors:
+        """Verifies one configuration (the standard one where none is given) without timing. Raises MismatchError, and
+        what building and launching raise."""
+        problem = self.problem(data=data, seed=seed, **sizes)
+        chosen = tables.complete(self.name, configuration or Configuration(self.name))
+        return verification.verify(problem.prepare(chosen, select(device)), problem, chosen)
+
+    # ------------------------------------------------------------ as a function
+
+    @checked
+    def __call__(
+        self, *, device: Selector = None, configuration: Configuration | None = None, **given: Any
+    ) -> np.ndarray | dict[str, np.ndarray]:
+        """The results for these arrays and values, NumPy in and out; a dict where there are several.
+
+        Levels are those that :func:`lab.tune` found for this kernel on this device, else the standard ones, unless
+        ``configuration`` names them. Sizes that are lengths of arrays need not be given. Raises ParameterError.
+        """
+        chosen = select(device)
+        arrays = {
+            name: np.asarray(value) for name, value in given.items() if isinstance(self.task.by_name.get(name), Array)
+        }
+        others = {name: value for name, value in given.items() if name not in arrays}
+        numbers = self.task.numbers(others, arrays, [*self.code.space.levels])
+        results = self._run(chosen, numbers, self.task.data(numbers, arrays, 0), configuration)
+        return results if len(results) > 1 else next(iter(results.values()))
+
+    def _flat_call(self, device: Device, numbers: Numbers, arrays: Arrays) -> np.ndarray:
+        return flat(self._run(device, numbers, arrays, None), [one.name for one in self.task.results])
+
+    def _run(self, device: Device, numbers: Numbers, arrays: Arrays, configuration: Configuration | None) -> Arrays:
+        tables.add_own(self.name, {self.name: self.row(self.name)}, keep=True)
+        asked = {"kernel": lambda: self.digest}
+        dtype = self.task.results[0].dtype.name
+        exact = resolution.resolve(self.name, device, dtype, configuration, input_properties=asked)
+        key = (device.index, exact, tuple((name, str(value)) for name, value in numbers.items()), _shapes(arrays))
+        plan = self._plans.pop(key, None)
+        if plan is None:
+            plan = binding.plan(self.task, self.code, device, exact.parameters, numbers, arrays, guarded=False)
+        else:
+            for name, values in arrays.items():
+                if plan.memory.arrays[name][0].role == "image":
+                    plan = binding.plan(self.task, self.code, device, exact.parameters, numbers, arrays, guarded=False)
+                    break
+                plan.memory.arrays[name][1].copy_from(
+                    values if values.dtype.fields is None else values.reshape(-1).view(np.uint8)
+                )
+        self._plans[key] = plan
+        while len(self._plans) > PLANS_KEPT:
+            self._plans.popitem(last=False)
+        plan.prepared.run()
+        return plan.memory.taken()
+
+
+def _prepared(
+    kernels: Mapping[str, Kernel],
+    rows: Mapping[str, OwnVariant],
+    numbers: Numbers,
+    arrays: Arrays,
+    limit_s: float | None,
+    configuration: Configuration,
+    device: Device,
+) -> BoundPlan:
+    first = next(iter(kernels.values()))
+    if tables.own(first.name) is not rows:
+        raise ParameterError(f"{first.name}: it was defined anew since this problem was made; call .problem(...) again")
+    kernel = kernels[configuration.variant]
+    levels: Levels = tables.complete(first.name, configuration).parameters
+    if limit_s is not None:
+        made = remote(first.task, kernel.code, device, levels, numbers, arrays, limit_s)
+        memory = RemoteMemory(made, first.task, {**numbers, **levels}, [one.name for one in first.task.results])
+        before = memory.restore if memory.changes_itself() else None
+        return BoundPlan(made, ManyOutputs(()), checks=OwnChecks(memory, made.run, made), restore=before)
+    plan = binding.plan(first.task, kernel.code, device, levels, numbers, arrays)
+    outputs = [plan.memory.arrays[one.name][1] for one in first.task.results]
+    checks = OwnChecks(plan.memory, plan.prepared.run, plan.prepared)
+    restore = plan.memory.restore if plan.memory.changes_itself(plan.prepared.run) else None
+    return BoundPlan(plan.prepared, ManyOutputs(outputs), checks=checks, restore=restore)
+
+
+def _stages(
+    label: str, declared: Sequence[Argument], launch: Launch | None, stages: Sequence[Any] | None
+) -> tuple[Stage | Rounds, ...]:
+    if (launch is None) == (stages is None):
+        raise ParameterError("launch: give either launch, of one kernel, or stages")
+    if launch is not None:
+        return (Stage(label, tuple(one.name for one in declared), launch),)
+    assert stages is not None
+    if not stages or not all(isinstance(one, (Stage, Rounds)) for one in stages):
+        raise ParameterError("stages: give lab.stage(...) and lab.repeat(...), at least one")
+    return tuple(stages)
+
+
+def _result_bytes(task: Task, numbers: Numbers) -> int:
+    return sum(
+        int(np.prod(task.shape(one, numbers))) * one.dtype.itemsize for one in task.results if one.role == "output"
+    )
+
+
+def _shapes(arrays: Arrays) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple((name, array.shape) for name, array in arrays.items())
+
+
+__all__ = ["Kernel", "Reference"]

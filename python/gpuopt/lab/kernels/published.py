@@ -1,0 +1,225 @@
+"""Tuning results of other tools, in and out: Kernel Tuner's caches and T4.
+
+Formats as of Kernel Tuner 1.4 and T4 1.0.0. Files are only read, never changed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
+from gpuopt.files import write
+from gpuopt.lab.kernels.space import Level
+from gpuopt.lab.kernels.strategies import Grid
+
+MOST_BYTES = 2**30
+_KERNEL_TUNER = {
+    "InvalidConfig": "constraints",
+    "CompilationFailedConfig": "compile",
+    "RuntimeFailedConfig": "runtime",
+}
+_T4 = {
+    "constraints": "constraints",
+    "compile": "compile",
+    "runtime": "runtime",
+    "timeout": "timeout",
+    "correctness": "wrong",
+}
+_TO_T4 = {
+    "ok": "correct",
+    "constraints": "constraints",
+    "unsupported": "constraints",
+    "compile": "compile",
+    "runtime": "runtime",
+    "crash": "runtime",
+    "timeout": "timeout",
+    "wrong": "correctness",
+}
+_TO_KERNEL_TUNER = {
+    "constraints": "InvalidConfig",
+    "unsupported": "InvalidConfig",
+    "compile": "CompilationFailedConfig",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """One configuration: its levels, the time in ms (None where it did not run) and why not."""
+
+    levels: Mapping[str, Level]
+    ms: float | None
+    status: str = "ok"
+    samples: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of a tuning, with the device and kernel that the file names."""
+
+    device: str
+    kernel: str
+    names: tuple[str, ...]
+    results: tuple[Result, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def table(self) -> tuple[Grid, list[float]]:
+        """What a search can be tried on: the configurations and their times, infinite where one did not run."""
+        points = tuple(tuple(one.levels[name] for name in self.names) for one in self.results)
+        return Grid(self.names, points), [math.inf if one.ms is None else one.ms for one in self.results]
+
+
+@checked
+def read_results(path: str | Path) -> Results:
+    """Reads a cache of Kernel Tuner (also one that is still open) or results in T4, gzipped or not. Raises
+    ParameterError, which names the file and what is wrong."""
+    found = _json(Path(path))
+    try:
+        if "cache" in found:
+            return _kernel_tuner(found)
+        if "results" in found:
+            return _t4(found)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ParameterError(f"path: {path} is damaged ({type(error).__name__}: {error})") from error
+    raise ParameterError(f"path: {path} holds neither a cache of Kernel Tuner nor results in T4")
+
+
+def _json(path: Path) -> Any:
+    try:
+        data = path.read_bytes()[: MOST_BYTES + 1]
+        if data[:2] == b"\x1f\x8b":
+            with gzip.open(path) as file:
+                data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise ParameterError(f"path: {path} is larger than {MOST_BYTES:,} bytes")
+        text = data.decode("utf-8").rstrip()
+    except (OSError, EOFError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(f"path: {path} cannot be read ({error})") from error
+    for ending in ("", "}}", "}\n}"):
+        try:
+            found = json.loads((text.rstrip(",") if ending else text) + ending)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            return found
+        break
+    raise ParameterError(f"path: {path} is no JSON object")
+
+
+def _kernel_tuner(found: Mapping[str, Any]) -> Results:
+    names = tuple(map(str, found["tune_params_keys"]))
+    results = []
+    for entry in found["cache"].values():
+        levels = {name: _level(entry[name]) for name in names}
+        broken = entry.get("__error__", entry["time"] if isinstance(entry.get("time"), str) else None)
+        if broken is not None:
+            results.append(Result(levels, None, _KERNEL_TUNER.get(broken, "runtime")))
+        else:
+            results.append(Result(levels, _positive(entry["time"]), "ok", tuple(map(float, entry.get("times", ())))))
+    facts = {name: found[name] for name in ("problem_size", "objective", "schema_version") if name in found}
+    return Results(str(found["device_name"]), str(found["kernel_name"]), names, tuple(results), facts)
+
+
+def _t4(found: Mapping[str, Any]) -> Results:
+    results = []
+    for entry in found["results"]:
+        levels = {str(name): _level(value) for name, value in entry["configuration"].items()}
+        why = entry.get("invalidity", "correct")
+        if why != "correct":
+            results.append(Result(levels, None, _T4.get(why, "runtime")))
+            continue
+        measured = {one["name"]: one for one in entry["measurements"]}
+        one = measured.get("time") or next(iter(measured.values()))
+        scale = {"s": 1e3, "seconds": 1e3, "us": 1e-3, "microseconds": 1e-3}.get(one.get("unit", ""), 1.0)
+        runs = entry.get("times", {})
+        results.append(
+            Result(levels, _positive(one["value"]) * scale, "ok", tuple(map(float, runs.get("runtimes", ()))))
+        )
+    if not results:
+        raise ValueError("it has no results")
+    facts = {name: found[name] for name in ("schema_version", "metadata") if name in found}
+    return Results("", "", tuple(results[0].levels), tuple(results), facts)
+
+
+def _level(value: Any) -> Level:
+    if isinstance(value, bool):
+        return int(value)
+    return value if isinstance(value, (int, str)) else repr(value)
+
+
+def _positive(value: Any) -> float:
+    found = float(value)
+    if not 0 < found < math.inf:
+        raise ValueError(f"{value} is no time")
+    return found
+
+
+@checked
+def write_kernel_tuner(results: Results, path: str | Path) -> None:
+    """Writes a cache that Kernel Tuner resumes from and simulates with. Raises WriteError."""
+    entries = {}
+    for one in results.results:
+        key = ",".join(str(one.levels[name]) for name in results.names)
+        entry: dict[str, Any] = dict(one.levels)
+        if one.ms is None:
+            entry |= {"__error__": _TO_KERNEL_TUNER.get(one.status, "RuntimeFailedConfig")}
+        else:
+            entry |= {"time": one.ms, "times": list(one.samples) or [one.ms]}
+        entries[key] = entry
+    whole = {
+        "device_name": results.device,
+        "kernel_name": results.kernel,
+        "problem_size": results.facts.get("problem_size", "callable"),
+        "tune_params_keys": list(results.names),
+        "tune_params": {name: _distinct(results, name) for name in results.names},
+        "objective": "time",
+        **{name: value for name, value in results.facts.items() if name.startswith("gpuopt_")},
+        "cache": entries,
+    }
+    write(path, [json.dumps(whole, indent=1).encode()])
+
+
+@checked
+def write_t4(results: Results, path: str | Path) -> None:
+    """Writes results in T4 1.0.0. Raises WriteError."""
+    listed = []
+    for one in results.results:
+        entry: dict[str, Any] = {
+            "configuration": dict(one.levels),
+            "invalidity": _TO_T4.get(one.status, "runtime"),
+            "correctness": int(one.status == "ok"),
+            "times": {"runtimes": list(one.samples)},
+            "objectives": ["time"],
+            "measurements": [] if one.ms is None else [{"name": "time", "value": one.ms, "unit": "ms"}],
+        }
+        listed.append(entry)
+    write(path, [json.dumps({"schema_version": "1.0.0", "results": listed}, indent=1).encode()])
+
+
+def _distinct(results: Results, name: str) -> list[Level]:
+    return list(dict.fromkeys(one.levels[name] for one in results.results))
+
+
+def of_rows(rows: Sequence[Mapping[str, Any]], variant: str) -> Results:
+    """The results of a kernel in a study's rows: of each configuration its summary, else what a search found."""
+    best: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        wanted = row["variant"] == variant and row["role"] == "variant" and row["kind"] in ("search", "summary")
+        if wanted and (row["configuration"] not in best or row["kind"] == "summary"):
+            best[str(row["configuration"])] = row
+    if not best:
+        raise ParameterError(f"variant: the study has no rows of {variant!r}")
+    found = tuple(
+        Result(dict(row["params"] or {}), row["median_ms"] if row["status"] == "ok" else None, row["status"])
+        for row in best.values()
+    )
+    first = next(iter(best.values()))
+    facts = {"gpuopt_driver": first["driver"], "gpuopt_version": first["gpuopt_version"], "gpuopt_unit": first["unit"]}
+    return Results(str(first["device"]), variant, tuple(found[0].levels), found, facts)

@@ -1,0 +1,185 @@
+"""A plan in a worker's process, seen as one of this process: what a sweep runs, samples and checks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import Device, DeviceArray, Error
+from gpuopt.lab.kernels import recipe
+from gpuopt.lab.kernels.binding import Code
+from gpuopt.lab.kernels.checks import flat
+from gpuopt.lab.kernels.space import Levels
+from gpuopt.lab.kernels.task import Arrays, Numbers, Task
+from gpuopt.lab.kernels.worker import WORKERS, KernelCrashError, KernelTimeoutError, Worker
+
+BUILD_S = 60.0
+FIRST_S = 30.0  # of a run of which nothing is known
+LEAST_S = 5.0
+SLOWER = 20  # times what was seen before
+_numbers = itertools.count(1)
+
+
+@dataclass
+class RemotePlan:
+    """A kernel's plan in the worker of a device, loaded again where another worker has taken its place.
+
+    Once it crashed or hung, it raises that error again and is not tried any more.
+    """
+
+    device: Device
+    recipe: recipe.Recipe
+    arrays: Arrays
+    limit_s: float | None = None  # of a run of which nothing is known; None: FIRST_S
+    number: int = field(default_factory=lambda: next(_numbers))
+    generation: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+    seconds: float | None = None  # of the slowest run so far
+    ended: Error | None = None
+
+    def worker(self) -> Worker:
+        """The worker, with this plan in it. Raises what building raises."""
+        if self.ended is not None:
+            raise self.ended
+        worker = WORKERS.of(self.device)
+        generation = WORKERS.generation[self.device.index]
+        if self.generation != generation:
+            asked = {"do": "load", "plan": self.number, "recipe": self.recipe}
+            self.facts = self._asked(worker, asked, BUILD_S, "the build", self.arrays)[0]
+            self.generation = generation
+            worker.loaded += 1
+        return worker
+
+    def ask(self, does: str, phase: str, runs: int = 0, **more: Any) -> tuple[Any, dict[str, np.ndarray]]:
+        """An answer of the worker about this plan; ``runs`` is how often the kernels run for it."""
+        worker = self.worker()
+        limit = FIRST_S if self.limit_s is None else self.limit_s
+        if self.seconds is not None:
+            limit = LEAST_S + SLOWER * self.seconds * max(1, runs)
+        arrays = more.pop("arrays", None)
+        return self._asked(worker, {"do": does, "plan": self.number, **more}, limit, phase, arrays)
+
+    def _asked(
+        self, worker: Worker, asked: Mapping[str, Any], limit_s: float, phase: str, arrays: Arrays | None
+    ) -> tuple[Any, dict[str, np.ndarray]]:
+        try:
+            return worker.ask(asked, limit_s, phase, arrays)
+        except (KernelCrashError, KernelTimeoutError) as error:
+            self.ended = error
+            raise
+
+    def __del__(self) -> None:
+        WORKERS.forget(self.device, self.generation, self.number)
+
+    # ------------------------------------------------------------ as a plan of the core
+
+    def run(self) -> None:
+        """Runs it once."""
+        self.ask("run", "a run", 1)
+
+    def sample(self, count: int, batch: int = 1, period: bool = False) -> dict[str, list[float]]:
+        """Samples, as the core's plans take them."""
+        got: dict[str, list[float]] = self.ask(
+            "sample", "a timed run", count * (batch + 1), count=count, batch=batch, period=period
+        )[0]
+        if got["wall_ms"]:
+            self.seconds = max(self.seconds or 0.0, max(got["wall_ms"]) * 1e-3)
+        return got
+
+    def relocate(self, pad_bytes: int) -> bool:
+        """Moves its memory."""
+        return bool(self.ask("relocate", "a move", 0, pad_bytes=pad_bytes)[0])
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """Its declared work."""
+        self.worker()
+        found: dict[str, Any] = self.facts["work"]
+        return found
+
+    @property
+    def kernels(self) -> list[dict[str, Any]]:
+        """Its steps."""
+        self.worker()
+        found: list[dict[str, Any]] = self.facts["kernels"]
+        return found
+
+    @property
+    def main_step(self) -> int:
+        """Which of them carries the kernel."""
+        self.worker()
+        return int(self.facts["main_step"])
+
+    @property
+    def source(self) -> DeviceArray | None:
+        """Its memory is another process's."""
+        return None
+
+
+@dataclass
+class RemoteMemory:
+    """The memory of a remote plan, as :class:`gpuopt.lab.kernels.checks.Memory` is that of one of this process. What is
+    poison and what is right is known here alone."""
+
+    plan: RemotePlan
+    task: Task
+    known: Mapping[str, Any]
+    results: Sequence[str]
+
+    def give(self, arrays: Arrays) -> None:
+        """Other data of the same shapes, from now on."""
+        self.plan.arrays = {**self.plan.arrays, **arrays}
+        self.plan.ask("give", "filling its memory", 0, arrays=arrays)
+
+    def ready(self, seed: int, keep_scratch: bool = False) -> dict[str, np.ndarray]:
+        """Restores and poisons; the poison by name, drawn as the worker does."""
+        self.plan.ask("ready", "filling its memory", 0, seed=seed, keep_scratch=keep_scratch)
+        random, poison = np.random.default_rng([seed, 77]), {}
+        for one in self.task.arrays:
+            if one.role in ("output", "scratch"):
+                shape = self.task.shape(one, self.known)
+                count = int(np.prod(shape, dtype=np.int64)) * one.dtype.itemsize
+                if count:
+                    poison[one.name] = np.frombuffer(random.bytes(count), dtype=one.dtype).reshape(shape)
+        return poison
+
+    def restore(self) -> None:
+        """What runs read and write, as it was."""
+        self.plan.ask("restore", "restoring its memory", 0)
+
+    def check_beside(self) -> None:
+        """The worker looks when results are taken."""
+
+    def taken(self) -> dict[str, np.ndarray]:
+        """The results. Raises WrongResultError where something else was written."""
+        return self.plan.ask("take", "reading its results", 0)[1]
+
+    def flat(self) -> np.ndarray:
+        """All results in one row."""
+        return flat(self.taken(), self.results)
+
+    def changes_itself(self) -> bool:
+        """Whether a second run begins with other data than the first."""
+        if not any(one.role == "inout" for one in self.task.arrays):
+            return False
+        return bool(self.plan.ask("changes", "two runs", 2)[0])
+
+
+def remote(
+    task: Task,
+    code: Code,
+    device: Device,
+    levels: Levels,
+    numbers: Numbers,
+    arrays: Arrays,
+    limit_s: float | None = None,
+) -> RemotePlan:
+    """The plan, built and bound in the device's worker. Raises as :func:`gpuopt.lab.kernels.binding.plan`, and
+    KernelTimeoutError and KernelCrashError."""
+    made = RemotePlan(device, recipe.written(task, code, levels, numbers), arrays, limit_s)
+    made.worker()
+    return made

@@ -1,0 +1,101 @@
+"""The search for the fastest levels of a kernel of one's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
+from gpuopt.configuration import Configuration
+from gpuopt.lab.kernels import strategies
+from gpuopt.lab.kernels.kernel import Kernel
+from gpuopt.lab.kernels.published import Results, of_rows
+from gpuopt.lab.kernels.space import Levels
+from gpuopt.lab.kernels.strategies import Grid
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.run.sweep import SweepRun, sweep
+from gpuopt.lab.run.wanted import REMEASURED, Named
+from gpuopt.lab.timing.protocol import PROTOCOLS
+from gpuopt.lab.timing.samplers import HOPELESS
+from gpuopt.progress import Bar
+from gpuopt.selection import Selector, select
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found: the ``study`` of the fastest five, measured again in blocks, the ``results`` of all that was
+    timed, and how many of ``configurations`` those are."""
+
+    study: Study
+    results: Results
+    evaluations: int
+    configurations: int
+
+    def __str__(self) -> str:
+        share = f"{self.evaluations} of {self.configurations} configurations were timed"
+        return f"{self.study}\n{share}; the fastest were measured again, since the best of many is partly luck"
+
+
+@checked
+def search(
+    kernel: Kernel,
+    *,
+    strategy: str = "restarts",
+    evaluations: int | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    device: Selector = None,
+    data: Mapping[str, Any] | None = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+    **sizes: Any,
+) -> Found:
+    """Times configurations of a kernel in the order of a strategy, within a budget, and the five fastest again.
+
+    Each is verified before it is timed. ``strategy`` is "exhaustive", "random", "restarts" (descents one parameter at a
+    time, from one start after the other), "near" (the same, half of the starts beside what was good) or "optuna";
+    ``evaluations`` and ``seconds`` are the budget, None for none. ``data`` and ``sizes`` are those of
+    ``kernel.problem``. Raises ParameterError where the sizes admit no configuration.
+    """
+    problem, chosen = kernel.problem(data=data, **sizes), select(device)
+    space = kernel.code.space
+    known = problem.sizes
+    admitted = (levels for levels in space if space.broken({**known, **_values(problem.inputs), **levels}) is None)
+    grid = Grid.of(admitted, [*space.levels])
+    if not grid.points:
+        raise ParameterError(
+            f"constraints: they admit no configuration for {', '.join(f'{n}={v}' for n, v in known.items())}"
+        )
+    run = SweepRun(problem, chosen, PROTOCOLS["quick"], Recorder(store))
+    bar = Bar(progress, min(len(grid.points), evaluations or len(grid.points)))
+    try:
+        run.start(None)
+        best = math.inf
+
+        def time_of(levels: Levels) -> float:
+            nonlocal best
+            configuration = Configuration(kernel.name, **levels)  # type: ignore[arg-type]
+            found = run.time_alone(Named(configuration, None, False), bar, HOPELESS * best)
+            best = min(best, math.inf if found is None else found)
+            return math.inf if found is None else found
+
+        made = strategies.run(strategy, grid, time_of, evaluations=evaluations, seconds=seconds, seed=seed)
+    finally:
+        bar.close()
+        run.recorder.finish()
+    ranked = sorted((time, index) for index, time in made.times.items() if math.isfinite(time))[:REMEASURED]
+    finalists = [Configuration(kernel.name, **grid.levels(index)) for _, index in ranked]  # type: ignore[arg-type]
+    standard = finalists or [Configuration(kernel.name, **grid.levels(0))]  # type: ignore[arg-type]
+    study = sweep(problem, standard, protocol="quick", device=chosen, calls=False, store=store, progress=progress)
+    return Found(study, of_rows([*run.recorder.rows], kernel.name), len(made.times), len(grid.points))
+
+
+def _values(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in inputs.items() if not isinstance(value, np.ndarray)}

@@ -1,0 +1,132 @@
+"""The text of a kernel: read from its file, with quoted includes of its own folder put in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuopt._core import ParameterError
+
+MOST_BYTES = 4_000_000  # of a text with its includes
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*(.*)$")
+_QUOTED = re.compile(r'"([^"\n]+)"[ \t]*(?://.*|/\*.*\*/[ \t]*)?$')
+_SPLICE = re.compile(r"\\[ \t]*\r?\n|\?\?/\r?\n")  # a line that goes on in the next one
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel's whole text, as compilers get it, and what messages call it."""
+
+    text: str
+    name: str
+
+
+def source_of(given: str | Path) -> Source:
+    """The text itself, where ``given`` is one, or that of a file: a Path, or a text that ends in ".cl".
+
+    Files that are included must lie in the folder of the file, or below it; a text includes none. Raises
+    ParameterError, which names file and line.
+    """
+    if isinstance(given, str) and "\n" not in given and not given.rstrip().endswith(".cl") and "(" not in given:
+        raise ParameterError(f"source: {given[:80]!r} is neither a kernel's text nor the path of a .cl file")
+    if isinstance(given, str) and ("\n" in given or ("(" in given and not given.endswith(".cl"))):
+        return Source(_expanded(_plain(given, "kernel.cl"), "kernel.cl", None, ()), "kernel.cl")
+    path = Path(given)
+    return Source(_expanded(_read(path), path.name, path.resolve().parent, (path.resolve(),)), path.name)
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ParameterError(f"source: {path} is larger than {MOST_BYTES:,} bytes; give the kernel's own file")
+        return _plain(path.read_text(encoding="utf-8"), path.name)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(f"source: {path} cannot be read ({error}); give a .cl file, or the text itself") from error
+
+
+def _plain(text: str, name: str) -> str:
+    if "\0" in text:
+        raise ParameterError(f"source: {name} holds a byte 0; give a text")
+    return text.replace("\r\n", "\n")
+
+
+def _expanded(text: str, name: str, folder: Path | None, open_files: tuple[Path, ...]) -> str:
+    """The text with its includes, and #line so that messages name the real file and line."""
+    lines = [f'#line 1 "{_safe(name)}"']
+    for number, line in enumerate(text.split("\n"), 1):
+        found = _INCLUDE.match(line)
+        if found is None:
+            lines.append(line)
+            continue
+        where = f"{name}:{number}"
+        quoted = _QUOTED.match(found[1].strip())
+        if quoted is None:
+            raise ParameterError(
+                f"source: {where}: {line.strip()!r}: only quoted files of the kernel's folder are included"
+            )
+        if folder is None:
+            raise ParameterError(f"source: {where}: a text includes no files; give the path of a .cl file")
+        path = (folder / quoted[1]).resolve()
+        if not path.is_relative_to(folder):
+            raise ParameterError(f"source: {where}: {quoted[1]!r} lies outside of the kernel's folder; copy it there")
+        if path in open_files:
+            raise ParameterError(f"source: {where}: {quoted[1]!r} includes itself")
+        lines.append(_expanded(_read(path), quoted[1], folder, (*open_files, path)))
+        lines.append(f'#line {number + 1} "{_safe(name)}"')
+    whole = "\n".join(lines)
+    if len(whole) > MOST_BYTES:
+        raise ParameterError(f"source: {name} with its includes is larger than {MOST_BYTES:,} bytes")
+    return whole
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^\w./-]", "_", name)
+
+
+def bare(text: str) -> str:
+    """The text as a preprocessor sees it: lines put together, without comments and the contents of strings."""
+    joined = _SPLICE.sub("", text)
+    return re.sub(
+        r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"',
+        lambda found: '""' if found[0].startswith('"') else " ",
+        joined,
+        flags=re.DOTALL,
+    )
+
+
+# What a kernel that is not trusted must not use, with why. A finding refuses the kernel; it is no accusation.
+_REFUSED = (
+    (re.compile(r"#[ \t]*include"), "it includes a file", True),
+    (re.compile(r"%:[ \t]*include"), "it includes a file", True),
+    (re.compile(r"\b(?:__asm__|__asm|asm)\b"), "it has inline assembly", False),
+    (re.compile(r"\b(?:enqueue_kernel|enqueue_marker|get_default_queue)\b"), "it starts kernels of its own", True),
+    (re.compile(r"\b__builtin_(?!assume\b|expect\b|unreachable\b)\w+"), "it uses the compiler's own functions", False),
+    (
+        re.compile(r"^[ \t]*(?:static[ \t]+)?(?:__global|global)\b[^(){};]*(?:;|=)", re.MULTILINE),
+        "it keeps a variable between launches",
+        True,
+    ),
+)
+
+
+def refusals(text: str, on_gpu: bool) -> list[str]:
+    """Constructs of a kernel that is not trusted which are refused, each in words. GPUs may have inline assembly: it
+    cannot leave the device there."""
+    plain = re.sub(r"^#line .*$", "", bare(text), flags=re.MULTILINE)
+    return [says for pattern, says, everywhere in _REFUSED if (everywhere or not on_gpu) and _at_top(pattern, plain)]
+
+
+def _at_top(pattern: re.Pattern[str], text: str) -> bool:
+    """Whether it occurs; of what stands for a variable, outside of all functions."""
+    if not pattern.flags & re.MULTILINE:
+        return bool(pattern.search(text))
+    depth, outside = 0, []
+    for letter in text:
+        depth += letter in "{("
+        if depth == 0:
+            outside.append(letter)
+        depth -= letter in "})"
+    return bool(pattern.search("".join(outside)))

@@ -1,0 +1,100 @@
+"""The configurations of a kernel that its constraints allow, found without looking at all combinations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gpuopt._core import ParameterError
+from gpuopt.lab.kernels.arguments import identifier
+from gpuopt.lab.kernels.expressions import Expression
+
+Level = int | str
+Levels = dict[str, Level]
+_TEXT = re.compile(r"[A-Za-z_]\w{0,63}|-?\d{1,18}\.\d{1,18}[fh]?", re.ASCII)
+MOST_LEVELS = 10_000
+
+
+def levels_of(parameters: Mapping[str, Any]) -> dict[str, tuple[Level, ...]]:
+    """The levels by parameter, checked: whole numbers, flags as 0 and 1, and words that a macro may stand for
+    (``float4``, ``2.5f``). Raises ParameterError, which names the parameter."""
+    found = {}
+    for name, given in parameters.items():
+        identifier(name, "parameters")
+        listed = list(given) if isinstance(given, (list, tuple, range)) else None
+        if not listed or len(listed) > MOST_LEVELS:
+            raise ParameterError(f"{name}: {given!r} is no list of levels; give some, such as [1, 2, 4]")
+        levels = tuple(_level(name, one) for one in listed)
+        if len(set(levels)) < len(levels):
+            raise ParameterError(f"{name}: a level stands twice in {listed}; give each once")
+        found[name] = levels
+    return found
+
+
+def _level(name: str, given: Any) -> Level:
+    if isinstance(given, bool):
+        return int(given)
+    if isinstance(given, int) and abs(given) < 2**62:
+        return given
+    text = repr(given) if isinstance(given, float) and math.isfinite(given) else given
+    if isinstance(text, str) and _TEXT.fullmatch(text):
+        return text
+    raise ParameterError(
+        f"{name}: {given!r} is no level; use whole numbers, numbers such as 2.5, or words such as float4"
+    )
+
+
+class Space:
+    """All combinations of levels that every constraint on parameters alone admits.
+
+    ``constraints`` that name anything else (sizes) are for a problem: :meth:`broken` looks at them all. Raises
+    ParameterError for a constraint of unknown names, and where nothing is admitted, naming a constraint that admits
+    none by itself.
+    """
+
+    def __init__(self, levels: Mapping[str, Sequence[Level]], constraints: Sequence[Expression]) -> None:
+        self.levels = {name: tuple(each) for name, each in levels.items()}
+        self.constraints = tuple(constraints)
+        names = list(self.levels)
+        self._after: list[list[Expression]] = [[] for _ in range(len(names) + 1)]
+        for one in constraints:
+            if one.names <= set(names):
+                self._after[max((names.index(name) + 1 for name in one.names), default=0)].append(one)
+        if next(iter(self), None) is None:
+            raise ParameterError(f"constraints: they admit no combination of levels; {self._hopeless()}")
+
+    def __iter__(self) -> Iterator[Levels]:
+        """The combinations, the last parameter fastest."""
+        if all(one.holds({}) for one in self._after[0]):
+            yield from self._below({}, 0)
+
+    def _below(self, chosen: Levels, depth: int) -> Iterator[Levels]:
+        if depth == len(self.levels):
+            yield dict(chosen)
+            return
+        name = list(self.levels)[depth]
+        for level in self.levels[name]:
+            chosen[name] = level
+            if all(one.holds(chosen) for one in self._after[depth + 1]):
+                yield from self._below(chosen, depth + 1)
+        del chosen[name]
+
+    def _hopeless(self) -> str:
+        for one in self.constraints:
+            if one.names <= set(self.levels):
+                own = {name: self.levels[name] for name in self.levels if name in one.names}
+                combined = itertools.islice(itertools.product(*own.values()), 100_000)
+                if not any(one.holds(dict(zip(own, each, strict=True))) for each in combined):
+                    return f"{one.text!r} lets none through by itself"
+        return "each lets some through, but not together"
+
+    def first(self) -> Levels:
+        """The first combination, the standard one."""
+        return next(iter(self))
+
+    def broken(self, known: Mapping[str, Any]) -> Expression | None:
+        """The first constraint that does not hold for these levels and sizes; None where all hold."""
+        return next((one for one in self.constraints if not one.holds(known)), None)

@@ -1,0 +1,130 @@
+"""Launches, the stages of a plan, and rounds of stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
+from gpuopt.lab.kernels.arguments import identifier
+from gpuopt.lab.kernels.expressions import Expression, each
+
+Sizes = int | str | Sequence[int | str]
+MOST_ROUNDS = 100_000
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The index space of a kernel, as expressions: work-items, or groups, and the size of a group."""
+
+    items: tuple[Expression, ...] | None
+    groups: tuple[Expression, ...] | None
+    local: tuple[Expression, ...]
+
+    @property
+    def names(self) -> set[str]:
+        """The names in its expressions."""
+        return {
+            name for part in (self.items or (), self.groups or (), self.local) for one in part for name in one.names
+        }
+
+    def sizes(self, known: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Global and local sizes. Items are rounded up to whole groups. Raises ParameterError."""
+        local = tuple(one.whole(known, 1) for one in self.local)
+        if self.groups is not None:
+            return tuple(one.up(known) * size for one, size in zip(self.groups, local, strict=True)), local
+        assert self.items is not None
+        wanted = [one.up(known) for one in self.items]
+        return tuple(-(-count // size) * size for count, size in zip(wanted, local, strict=True)), local
+
+
+@checked
+def launch(*, items: Sizes | None = None, groups: Sizes | None = None, local: Sizes = 64) -> Launch:
+    """How a kernel is launched: as many work-``items``, rounded up to whole work-groups of ``local``, or so many
+    ``groups`` of them. Each is an expression, or one for each of up to three dimensions. Raises ParameterError."""
+    if (items is None) == (groups is None):
+        raise ParameterError("launch: give either items or groups")
+    parts = {"items": items, "groups": groups, "local": local}
+    made = {name: None if given is None else each(given, f"launch.{name}") for name, given in parts.items()}
+    sizes = made["local"]
+    counted = made["items"] or made["groups"]
+    assert sizes is not None
+    assert counted is not None
+    if len(sizes) != len(counted) or len(sizes) > 3:
+        raise ParameterError(
+            f"launch: {len(counted)} dimensions with a group of {len(sizes)}; give up to 3, as many each"
+        )
+    return Launch(made["items"], made["groups"], sizes)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One kernel of a plan: its name, the names of its arguments in order, and its launch."""
+
+    kernel: str
+    arguments: tuple[str, ...]
+    launch: Launch
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Stages that are repeated; buffers named in ``swap`` change places after each round."""
+
+    stages: tuple[Stage, ...]
+    times: Expression
+    swap: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage of an unrolled plan: ``bound`` says which array stands for which name, ``round`` is its ``i``."""
+
+    stage: Stage
+    bound: Mapping[str, str]
+    round: int
+
+
+@checked
+def stage(kernel: str, arguments: str | Sequence[str], launch: Launch) -> Stage:
+    """A kernel of a plan of several: its name in the source, its arguments by name and in its order (a text such as
+    ``"x parts n"`` or a list), and its launch. Raises ParameterError."""
+    names = arguments.split() if isinstance(arguments, str) else list(arguments)
+    return Stage(identifier(kernel, "kernel"), tuple(identifier(name, kernel) for name in names), launch)
+
+
+@checked
+def repeat(stages: Stage | Sequence[Stage], times: int | str, *, swap: Sequence[Any] = ()) -> Rounds:
+    """Stages that run ``times`` times, an expression. Launches and values with ``each`` may use ``i``, the round.
+
+    ``swap`` is a pair of arrays, or a list of pairs, that change places after each round, as of a stencil from one
+    array into the other. What the last round wrote then lies in the one or the other: name the result by the array
+    that the *first* round writes, and give an odd number of rounds, or swap no results. Raises ParameterError.
+    """
+    listed = (stages,) if isinstance(stages, Stage) else tuple(stages)
+    if not listed:
+        raise ParameterError("stages: none is given; give at least one")
+    pairs = [swap] if swap and isinstance(swap[0], str) else list(swap)
+    for pair in pairs:
+        if len(pair) != 2 or any(not isinstance(name, str) for name in pair):
+            raise ParameterError(f"swap: {pair!r} is no pair of names; write swap=('a', 'b')")
+    return Rounds(listed, Expression(times, "times"), tuple((a, b) for a, b in pairs))
+
+
+def unrolled(parts: Sequence[Stage | Rounds], known: Mapping[str, Any]) -> list[Step]:
+    """All launches of a plan, in their order. Raises ParameterError for too many."""
+    steps: list[Step] = []
+    bound: dict[str, str] = {}
+    for part in parts:
+        if isinstance(part, Stage):
+            steps.append(Step(part, dict(bound), 0))
+            continue
+        rounds = part.times.whole(known)
+        if rounds * len(part.stages) > MOST_ROUNDS:
+            raise ParameterError(f"times: {rounds} rounds are more launches than {MOST_ROUNDS}; give fewer")
+        for index in range(rounds):
+            steps += [Step(one, dict(bound), index) for one in part.stages]
+            for a, b in part.swap:
+                bound[a], bound[b] = bound.get(b, b), bound.get(a, a)
+    return steps

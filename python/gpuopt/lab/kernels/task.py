@@ -1,0 +1,278 @@
+"""The trusted half of a kernel: its data, its reference, its tolerance and its work."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
+from gpuopt.lab.kernels import tolerances
+from gpuopt.lab.kernels.arguments import Argument, Array, Local, Value
+from gpuopt.lab.kernels.expressions import Expression
+from gpuopt.lab.kernels.tolerances import Reference, Tolerance
+
+Numbers = dict[str, Any]
+Arrays = dict[str, np.ndarray]
+MOST_BYTES = 2**40
+
+
+@dataclass(frozen=True)
+class DeclaredWork:
+    """Operations and bytes of a run, as expressions of sizes."""
+
+    flops: Expression | None
+    read: Expression | None
+    write: Expression | None
+
+
+@checked
+def work(flops: int | str | None = None, read: int | str | None = None, write: int | str | None = None) -> DeclaredWork:
+    """What a run does, by any algorithm: operations, and bytes that it must read and write at least; each an
+    expression of sizes. Bounds and rates are of these. Raises ParameterError."""
+    parts = {"flops": flops, "read": read, "write": write}
+    made = {name: None if text is None else Expression(text, f"work.{name}") for name, text in parts.items()}
+    return DeclaredWork(**made)
+
+
+@dataclass(frozen=True)
+class Given:
+    """The data of one problem: sizes and other numbers, what the arrays hold at first, and the right results."""
+
+    numbers: Numbers
+    arrays: Arrays
+    exact: Arrays
+    allowed: Arrays
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be computed, on which data, and when a result is right. ``name`` is for messages."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+    reference: Reference | None
+    tolerance: Tolerance | None
+    work: DeclaredWork | None
+
+    @cached_property
+    def by_name(self) -> dict[str, Argument]:
+        """The arguments."""
+        return {one.name: one for one in self.arguments}
+
+    @cached_property
+    def values(self) -> list[Value]:
+        """Those that are numbers."""
+        return [one for one in self.arguments if isinstance(one, Value)]
+
+    @cached_property
+    def arrays(self) -> list[Array]:
+        """Those that are memory of a shape."""
+        return [one for one in self.arguments if isinstance(one, Array)]
+
+    @cached_property
+    def results(self) -> list[Array]:
+        """Those that a caller gets."""
+        return [one for one in self.arrays if one.is_result]
+
+    def sizes_wanted(self, parameters: Sequence[str]) -> list[str]:
+        """Names in shapes of data and results that must be known before there is a problem."""
+        names = {name for one in self.arrays if one.role != "scratch" for part in one.shape for name in part.names}
+        return sorted(names - set(parameters))
+
+    def numbers(self, given: Mapping[str, Any], arrays: Mapping[str, np.ndarray], parameters: Sequence[str]) -> Numbers:
+        """All numbers of a problem: those that are given, those that follow from the shapes of arrays, and defaults.
+        Raises ParameterError for unknown, missing and contradictory ones."""
+        known = self.sizes_wanted(parameters)
+        allowed = {one.name: one for one in self.values}
+        for name in given:
+            if name not in allowed and name not in known:
+                listed = ", ".join(sorted({*known, *allowed})) or "none"
+                raise ParameterError(f"{name}: {self.name} has no such value; known: {listed}")
+        found: Numbers = dict(given)
+        for name, array in arrays.items():
+            self._infer(found, self.by_name.get(name), array)
+        for one in self.values:
+            if one.name not in found and one.default is not None:
+                found[one.name] = one.default
+        missing = [name for name in [*known, *(v.name for v in self.values if v.each is None)] if name not in found]
+        if missing:
+            raise ParameterError(f"{missing[0]}: {self.name} needs it; give {', '.join(dict.fromkeys(missing))}")
+        return {name: self._number(allowed.get(name), name, value) for name, value in found.items()}
+
+    def _infer(self, found: Numbers, argument: Argument | None, array: np.ndarray) -> None:
+        if not isinstance(argument, Array) or array.ndim < len(argument.shape):
+            return
+        for part, length in zip(argument.shape, array.shape, strict=False):
+            if part.text.isidentifier():
+                found.setdefault(part.text, int(length))
+
+    def _number(self, value: Value | None, name: str, given: Any) -> Any:
+        if isinstance(given, np.generic):
+            given = given.item() if given.dtype.fields is None else given
+        if value is None or value.dtype.kind in "iu":
+            if isinstance(given, bool) or not isinstance(given, int):
+                raise ParameterError(f"{name}: {given!r} is no whole number")
+            if value is None and given < 0:
+                raise ParameterError(f"{name}: it is {given}; a size is at least 0")
+            limits = np.iinfo(value.dtype if value is not None else np.int64)
+            if not limits.min <= given <= limits.max:
+                raise ParameterError(f"{name}: {given} does not fit {limits.dtype}; declare a larger dtype")
+            return given
+        if value.dtype.kind == "f":
+            if isinstance(given, bool) or not isinstance(given, (int, float)):
+                raise ParameterError(f"{name}: {given!r} is no number")
+            return float(given)
+        return np.array(given, dtype=value.dtype)[()]
+
+    def shape(self, array: Array, numbers: Mapping[str, Any]) -> tuple[int, ...]:
+        """The shape of an array for these numbers. Raises ParameterError, also for more than an address can count."""
+        found = tuple(part.whole(numbers) for part in array.shape)
+        if array.role == "image" and array.channels == 4:
+            found = (*found, 4)
+        if math.prod(found) * array.dtype.itemsize > MOST_BYTES:
+            raise ParameterError(f"{array.name}: its shape {found} is more memory than there is; give smaller sizes")
+        return found
+
+    def data(self, numbers: Numbers, given: Mapping[str, Any], seed: int | Sequence[int]) -> Arrays:
+        """What each array that a caller brings holds at first: as given, else drawn. Raises ParameterError."""
+        for name in given:
+            one = self.by_name.get(name)
+            if not isinstance(one, Array) or not one.is_given:
+                listed = ", ".join(a.name for a in self.arrays if a.is_given) or "none"
+                raise ParameterError(f"{name}: {self.name} takes no such data; it takes {listed}")
+        random = np.random.default_rng(seed)
+        found = {}
+        for array in self.arrays:
+            if array.is_given:
+                source = given.get(array.name, array.data)
+                shape = self.shape(array, numbers)
+                drawn = self._drawn(array, shape, numbers, random) if source is None else source
+                found[array.name] = self._fitting(array, drawn(random) if callable(drawn) else drawn, shape)
+        return found
+
+    def _drawn(self, array: Array, shape: tuple[int, ...], numbers: Numbers, random: np.random.Generator) -> np.ndarray:
+        low, high = (one.value(numbers) if isinstance(one, Expression) else one for one in (array.low, array.high))
+        if array.dtype.kind == "f":
+            a, b = float(-1 if low is None else low), float(1 if high is None else high)
+            return random.uniform(a, b, shape).astype(array.dtype)
+        if array.dtype.kind in "iu":
+            first, end = int(0 if low is None else low), int(100 if high is None else high)
+            if not first < end:
+                raise ParameterError(f"{array.name}: [{first}, {end}) holds no number; give low below high")
+            return random.integers(first, end, shape).astype(array.dtype)
+        raise ParameterError(f"{array.name}: data of a struct are not drawn; give data=")
+
+    def _fitting(self, array: Array, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+        found = np.asarray(given)
+        if found.dtype != array.dtype or found.shape != shape:
+            raise ParameterError(
+                f"{array.name}: it is {found.dtype} of shape {found.shape}; give {array.dtype} of shape {shape}"
+            )
+        return np.ascontiguousarray(found)
+
+    def right(self, numbers: Numbers, arrays: Arrays) -> tuple[Arrays, Arrays]:
+        """The results in fp64 and what is allowed for each of their elements. Raises ParameterError for a reference
+        that raises, or returns other names or shapes."""
+        if self.reference is None:
+            raise ParameterError(f"reference: {self.name} has none, so nothing can be verified; give a NumPy function")
+        wide = {name: a.astype(np.float64) if a.dtype.kind == "f" else a.copy() for name, a in arrays.items()}
+        exact = self._called(self.reference, "reference", numbers, wide)
+        allowed = self._allowed(numbers, arrays, exact)
+        return exact, allowed
+
+    def _allowed(self, numbers: Numbers, arrays: Arrays, exact: Arrays) -> Arrays:
+        limit = self.tolerance
+        if limit is not None and limit.absolute is not None:
+            return {name: np.full(values.shape, limit.absolute) for name, values in exact.items()}
+        kinds = {one.name: one.dtype for one in self.results}
+        if limit is not None and limit.magnitude is not None:
+            terms = Expression(limit.terms if limit.terms is not None else 1, "terms").up(numbers)
+            wide = {name: a.astype(np.float64) if a.dtype.kind == "f" else a.copy() for name, a in arrays.items()}
+            sums = self._called(limit.magnitude, "magnitude", numbers, wide)
+            return {name: tolerances.of_rounding(values, terms, kinds[name]) for name, values in sums.items()}
+        own = {name: array.copy() for name, array in arrays.items()}
+        with np.errstate(all="ignore"):
+            rough = self._called(self.reference, "reference", numbers, own, own_type=True)
+        return {name: tolerances.of_own_type(exact[name], rough[name], kinds[name]) for name in exact}
+
+    def _called(
+        self, function: Callable[..., Any] | None, what: str, numbers: Numbers, arrays: Arrays, own_type: bool = False
+    ) -> Arrays:
+        assert function is not None
+        known: dict[str, Any] = {**numbers, **arrays}
+        if own_type:
+            for one in self.values:
+                if one.dtype.kind == "f" and one.name in known:
+                    known[one.name] = one.dtype.type(known[one.name])
+        try:
+            wanted = inspect.signature(function).parameters.values()
+            open_ended = any(one.kind is one.VAR_KEYWORD for one in wanted)
+            names = list(known) if open_ended else [one.name for one in wanted]
+            if unknown := [name for name in names if name not in known]:
+                raise ParameterError(f"{what}: it asks for {unknown[0]!r}; known: {', '.join(known)}")
+            got = function(**{name: known[name] for name in names})
+        except ParameterError:
+            raise
+        except Exception as error:
+            raise ParameterError(f"{what}: it raised {type(error).__name__}: {error}") from error
+        return self._results(got, what, numbers)
+
+    def _results(self, got: Any, what: str, numbers: Numbers) -> Arrays:
+        names = [one.name for one in self.results]
+        if not isinstance(got, Mapping):
+            if len(names) != 1:
+                raise ParameterError(f"{what}: there are several results; return a dict with {', '.join(names)}")
+            got = {names[0]: got}
+        if set(got) != set(names):
+            raise ParameterError(f"{what}: it returned {', '.join(map(str, got))}; the results are {', '.join(names)}")
+        found = {}
+        for one in self.results:
+            values, shape = np.asarray(got[one.name]), self.shape(one, numbers)
+            if values.dtype.kind not in "fiub" or values.size != math.prod(shape):
+                raise ParameterError(
+                    f"{what}: {one.name} is {values.dtype} of shape {values.shape}; its shape is {shape}"
+                )
+            if values.shape != shape and values.squeeze().shape != tuple(n for n in shape if n != 1):
+                raise ParameterError(f"{what}: {one.name} has shape {values.shape}, but was declared {shape}")
+            found[one.name] = values.reshape(shape).astype(np.float64)
+        return found
+
+    def bytes_of(self, numbers: Numbers) -> tuple[float, float]:
+        """Bytes that a run must read and write: as declared, else each given array once and each result once."""
+        sizes = {
+            one.name: math.prod(self.shape(one, numbers)) * one.dtype.itemsize
+            for one in self.arrays
+            if one.role != "scratch"
+        }
+        read = float(sum(sizes[one.name] for one in self.arrays if one.is_given))
+        write = float(sum(sizes[one.name] for one in self.results))
+        if self.work is not None and self.work.read is not None:
+            read = float(self.work.read.value(numbers))
+        if self.work is not None and self.work.write is not None:
+            write = float(self.work.write.value(numbers))
+        return read, write
+
+    def flops_of(self, numbers: Numbers) -> float | None:
+        """Operations of a run; None where none are declared."""
+        if self.work is None or self.work.flops is None:
+            return None
+        return float(self.work.flops.value(numbers))
+
+
+def check_names(arguments: Sequence[object], parameters: Mapping[str, Any]) -> tuple[Argument, ...]:
+    """The arguments, each of another name. Raises ParameterError."""
+    seen: set[str] = set(parameters)
+    for one in arguments:
+        if not isinstance(one, (Value, Array, Local)):
+            raise ParameterError(f"arguments: {one!r} is none; use lab.value, lab.input, lab.output and their like")
+        if one.name in seen:
+            raise ParameterError(f"{one.name}: the name stands twice among arguments and parameters")
+        seen.add(one.name)
+    return tuple(one for one in arguments if isinstance(one, (Value, Array, Local)))

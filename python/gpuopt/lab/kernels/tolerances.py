@@ -1,0 +1,79 @@
+"""How far a result may be from its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
+
+ROOM = 4  # times the error of the reference computed in the output's own type
+Reference = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What is allowed: ``absolute`` for each element, or ``terms`` roundings of sums of ``magnitude``."""
+
+    absolute: float | None = None
+    magnitude: Reference | None = None
+    terms: str | int | None = None
+
+
+@checked
+def within(absolute: float) -> Tolerance:
+    """The same absolute error for each element; 0 for results that must be exact. Raises ParameterError."""
+    if not 0 <= absolute < float("inf"):
+        raise ParameterError(f"absolute: it is {absolute}; give a finite number of at least 0")
+    return Tolerance(absolute=absolute)
+
+
+@checked
+def rounding(magnitude: Reference, terms: str | int) -> Tolerance:
+    """What rounding may cost sums in the output's type: 4 sqrt(terms) u times the sum of magnitudes, u being the unit
+    roundoff.
+
+    ``magnitude`` is called as the reference and returns the same with the absolute values of what is summed; ``terms``
+    is an expression, the number of terms. Any order of summation is within it, and no sum in a lower precision.
+    """
+    return Tolerance(magnitude=magnitude, terms=terms)
+
+
+def of_own_type(exact: np.ndarray, rough: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """The tolerance of a result of ``dtype``: 4 times the largest error, relative to an element and the outputs' usual
+    size, that the reference itself makes in that type, and at least 4 roundings. Whole numbers must be exact."""
+    if dtype.kind != "f":
+        return np.zeros(exact.shape)
+    finite = np.isfinite(exact)
+    usual = float(np.sqrt(np.mean(np.square(exact[finite])))) if finite.any() else 0.0
+    size = np.where(finite, np.abs(exact), 0.0) + usual
+    with np.errstate(all="ignore"):
+        errors = np.abs(rough.astype(np.float64) - exact)[finite] / np.maximum(size[finite], np.finfo(np.float64).tiny)
+    unit = float(np.finfo(dtype).eps) / 2
+    relative = max(float(errors[np.isfinite(errors)].max(initial=0.0)), unit)
+    return np.asarray(ROOM * min(relative, 2.0**-3) * size)
+
+
+def of_rounding(magnitude: np.ndarray, terms: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """The tolerance of :func:`rounding`."""
+    if dtype.kind != "f":
+        return np.zeros(magnitude.shape)
+    return np.asarray(ROOM * max(1.0, terms) ** 0.5 * float(np.finfo(dtype).eps) / 2 * np.abs(magnitude))
+
+
+LOWER = {"float64": "float32", "float32": "float16"}
+
+
+def audited(wrong: Mapping[str, np.ndarray], exact: np.ndarray, tolerance: np.ndarray) -> list[str]:
+    """The names of wrong results that the tolerance lets through: a task that has one tells right from wrong badly."""
+    through = []
+    for name, values in wrong.items():
+        with np.errstate(all="ignore"):
+            error = np.abs(values.astype(np.float64) - exact)
+        if bool((error <= tolerance).all()):
+            through.append(name)
+    return through

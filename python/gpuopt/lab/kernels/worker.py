@@ -1,0 +1,227 @@
+"""A process of its own for kernels that are not known to end, or to stay inside their memory: a hang or a crash costs a
+row there, and not the study."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import (
+    Device,
+    DeviceMemoryError,
+    Error,
+    OpenCLError,
+    ParameterError,
+    UnsupportedError,
+)
+from gpuopt.lab.kernels.checks import WrongResultError
+from gpuopt.lab.kernels.frames import ClosedError, LateError, receive, send
+
+START_S = 60.0  # of a worker, with the driver's own start
+KILL_S = 10.0  # what a killed process may take to be gone
+KEPT_OUTPUT = 64 * 2**10
+RECYCLED = 200  # plans that a worker loads before another takes its place
+
+
+class KernelCrashError(Error):
+    """A kernel ended its process; ``signal`` is what ended it, 0 where it went by itself."""
+
+    status = "crash"
+    signal: int = 0
+
+
+class KernelTimeoutError(Error):
+    """A kernel, or its build, did not end in time."""
+
+    status = "timeout"
+
+
+class WorkerLostError(Error):
+    """A worker could not be killed: its device is lost to this session."""
+
+
+class Worker:
+    """One process on one device. Use it from one thread at a time."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.loaded = 0
+        self.forgotten: list[int] = []  # plans that nobody holds any more
+        self.output = bytearray()
+        self._lock = threading.RLock()  # of one question and its answer
+        ours, theirs = socket.socketpair()
+        end, alive = os.pipe()
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "gpuopt.lab.kernels.serve", str(theirs.fileno()), str(end)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=(theirs.fileno(), end),
+                start_new_session=True,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        except BaseException:
+            ours.close()
+            os.close(alive)
+            raise
+        finally:
+            theirs.close()
+            os.close(end)
+        self._channel, self._alive = ours, alive
+        self._reader = threading.Thread(target=self._drain, daemon=True)
+        self._reader.start()
+        try:
+            key = self.ask({"do": "open", "device": device.index}, START_S, "start")[0]
+        except BaseException:
+            self.kill()
+            raise
+        if key != device.key:
+            self.kill()
+            raise Error(f"the worker sees {key} where {device.key} should be; the devices have changed")
+
+    def _drain(self) -> None:
+        """Reads what kernels print, so that they never wait for a reader, and keeps its beginning."""
+        pipe = self.process.stdout
+        assert pipe is not None
+        with suppress(OSError, ValueError):
+            while part := os.read(pipe.fileno(), 65536):
+                self.output += part[: max(0, KEPT_OUTPUT - len(self.output))]
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self.process.poll() is None
+
+    def ask(
+        self, message: Mapping[str, Any], limit_s: float, phase: str, arrays: Mapping[str, np.ndarray] | None = None
+    ) -> tuple[Any, dict[str, np.ndarray]]:
+        """The answer. Raises what the work raised there, KernelTimeoutError after ``limit_s`` and KernelCrashError; the
+        process is gone then."""
+        with self._lock:
+            while self.forgotten:
+                self._asked({"do": "drop", "plan": self.forgotten.pop()}, START_S, "forgetting", None)
+            return self._asked(message, limit_s, phase, arrays)
+
+    def _asked(
+        self, message: Mapping[str, Any], limit_s: float, phase: str, arrays: Mapping[str, np.ndarray] | None
+    ) -> tuple[Any, dict[str, np.ndarray]]:
+        until = time.monotonic() + limit_s
+        try:
+            send(self._channel, message, arrays)
+            reply, back = receive(self._channel, until)
+        except LateError as error:
+            self.kill()
+            raise KernelTimeoutError(f"{phase} did not end within {limit_s:.3g} s") from error
+        except ClosedError as error:
+            raise self._crashed(phase) from error
+        except BaseException:  # Ctrl-C: what runs there is of no use any more
+            self.kill()
+            raise
+        if "error" in reply:
+            raise _again(reply)
+        return reply["answer"], back
+
+    def _crashed(self, phase: str) -> KernelCrashError:
+        self.kill()
+        code = self.process.returncode
+        number = -code if code is not None and code < 0 else 0
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"exit code {code}"
+        printed = self.output.decode(errors="replace").strip().splitlines()
+        said = f"; it printed: {printed[-1][:200]}" if printed else ""
+        error = KernelCrashError(f"{phase} ended its process ({name}){said}")
+        error.signal = number
+        return error
+
+    def kill(self) -> None:
+        """Ends the process and all that it started. Raises WorkerLostError where it cannot be ended."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        try:
+            self.process.wait(KILL_S)
+        except subprocess.TimeoutExpired as error:
+            raise WorkerLostError(f"{self.device.name}: a worker of it does not end; restart the machine") from error
+        self._channel.close()
+        with suppress(OSError):
+            os.close(self._alive)
+        self._reader.join(1.0)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+    def close(self) -> None:
+        """The same, whatever comes of it."""
+        with suppress(Exception):
+            self.kill()
+
+
+_KINDS: dict[str, type[Error]] = {
+    "ParameterError": ParameterError,
+    "DeviceMemoryError": DeviceMemoryError,
+    "UnsupportedError": UnsupportedError,
+    "KernelBuildError": _core.KernelBuildError,
+    "OpenCLError": OpenCLError,
+}
+
+
+def _again(told: Mapping[str, Any]) -> Error:
+    """The error that a worker told of, of the same class where it is one of ours."""
+    if told["error"] == "WrongResultError":
+        return WrongResultError(told["word"], told["says"])
+    kind = _KINDS.get(told["error"], Error)
+    error = kind(told["says"] if kind is not Error else f"{told['error']}: {told['says']}")
+    for name in ("because", "log", "file", "line", "call", "code", "name"):
+        if name in told:
+            with suppress(AttributeError):
+                setattr(error, name, told[name])
+    return error
+
+
+class Workers:
+    """The worker of each device, replaced after a crash, a hang, and many plans. ``generation`` counts them."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, Worker] = {}
+        self.generation: dict[int, int] = {}
+        self._owner = os.getpid()
+
+    def of(self, device: Device) -> Worker:
+        """A worker that runs. Raises Error where none starts."""
+        if self._owner != os.getpid():  # after a fork: they are the parent's
+            self._held, self._owner = {}, os.getpid()
+        held = self._held.get(device.index)
+        if held is not None and held.is_alive and held.loaded < RECYCLED:
+            return held
+        if held is not None:
+            held.close()
+        self.generation[device.index] = self.generation.get(device.index, 0) + 1
+        self._held[device.index] = Worker(device)
+        return self._held[device.index]
+
+    def forget(self, device: Device, generation: int, number: int) -> None:
+        """Lets a plan go, with the next question: a destructor must ask none itself."""
+        held = self._held.get(device.index)
+        if held is not None and generation == self.generation.get(device.index):
+            held.forgotten.append(number)
+
+    def close(self) -> None:
+        """Ends all of them."""
+        if self._owner == os.getpid():
+            for worker in self._held.values():
+                worker.close()
+        self._held.clear()
+
+
+WORKERS = Workers()
+atexit.register(WORKERS.close)

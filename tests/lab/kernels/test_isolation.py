@@ -1,0 +1,186 @@
+"""Kernels that hang, crash, stray or do not build cost a row each, and their worker is replaced."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt
+import own_kernels
+from gpuopt import Configuration, lab
+from gpuopt.lab.kernels.worker import WORKERS, KernelCrashError, KernelTimeoutError, Worker
+
+HOSTILE = """
+__kernel void hostile(__global const float* x, __global float* z, __global volatile int* flag, int n) {
+    const int i = get_global_id(0);
+#if KIND == 1
+    while (flag[0] != 77) { }
+#elif KIND == 2
+    if (i == 0) for (long k = 0; k < 64; ++k) z[(1L << 40) + (k << 30)] = 1;
+#elif KIND == 3
+    if (i == 0) z[n] = 1;
+#elif KIND == 4
+    if (i == 1) { z[i] = NAN; return; }
+#elif KIND == 5
+    does not build;
+#elif KIND == 6
+    if (i == 0) ((__global float*)x)[0] += 1;
+#elif KIND == 7
+    if (i == 2) return;
+#endif
+    if (i < n) z[i] = 2 * x[i] + 1;
+}
+"""
+
+
+def hostile(**more: Any) -> lab.Kernel:
+    return lab.Kernel(
+        HOSTILE,
+        "hostile",
+        parameters={"KIND": list(range(9))},
+        arguments=[lab.input("x", "n"), lab.output("z", "n"), lab.scratch("flag", 1, "int32"), lab.value("n")],
+        launch=lab.launch(items="n"),
+        reference=lambda x: 2 * x + 1,
+        **more,
+    )
+
+
+@pytest.fixture
+def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuopt.lab.kernels.remote.LEAST_S", 2.0)
+
+
+def children() -> set[int]:
+    listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    return {int(word) for word in listed.split()}
+
+
+def test_each_gets_its_row_and_the_sweep_goes_on(
+    any_device: gpuopt.Device, brief_quick: None, short_limits: None
+) -> None:
+    """Pages astray end a process on a CPU alone; a GPU's driver reports them."""
+    wanted = [Configuration("hostile", KIND=kind) for kind in (0, 1, 2, 3, 4, 5, 6, 7, 8)]
+    study = lab.sweep(hostile().problem(n=1000, limit_s=3), wanted, protocol="quick", device=any_device, calls=False)
+    rows = {row["params"]["KIND"]: row for row in study.rows if row["kind"] == "summary" and row["role"] == "variant"}
+    statuses = {kind: row["status"] for kind, row in rows.items()}
+    crash = "crash" if any_device.type == "cpu" else statuses[2]
+    assert statuses == {
+        0: "ok",
+        1: "timeout",
+        2: crash,
+        3: "wrong",
+        4: "wrong",
+        5: "compile",
+        6: "wrong",
+        7: "wrong",
+        8: "ok",
+    }
+    words = {kind: str(rows[kind]["reason"]).split(":")[0] for kind in (3, 4, 6, 7)}
+    assert words == {3: "outside", 4: "nan", 6: "inputs", 7: "unwritten"}
+
+
+def test_a_hang_ends_in_time_and_the_next_worker_is_soon_there(any_device: gpuopt.Device, short_limits: None) -> None:
+    problem = hostile().problem(n=100, limit_s=3)
+    bound = problem.prepare(Configuration("hostile", KIND=1), any_device)
+    worker = WORKERS.of(any_device)
+    begin = time.monotonic()
+    with pytest.raises(KernelTimeoutError, match=r"did not end within"):
+        bound.prepared.run()
+    assert time.monotonic() - begin < 20
+    assert not worker.is_alive
+    with pytest.raises(KernelTimeoutError):  # it is not tried again
+        bound.prepared.run()
+    problem.prepare(Configuration("hostile", KIND=0), any_device).prepared.run()
+
+
+def test_plans_are_loaded_again_after_a_crash(any_device: gpuopt.Device) -> None:
+    problem = hostile().problem(n=100)
+    bound = problem.prepare(Configuration("hostile", KIND=0), any_device)
+    os.killpg(WORKERS.of(any_device).process.pid, signal.SIGKILL)
+    time.sleep(0.3)
+    assert bound.prepared.sample(2)["device_ms"]
+    assert bound.checks.verify(problem.reference, problem.tolerance)
+
+
+def test_a_worker_that_is_killed_at_work_is_a_crash(any_device: gpuopt.Device) -> None:
+    worker = Worker(any_device)
+    pid = worker.process.pid
+    os.kill(pid, signal.SIGSTOP)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(KernelCrashError, match="SIGKILL"):
+        worker.ask({"do": "drop", "plan": 1}, 10, "forgetting")
+    assert pid not in children()
+
+
+def test_a_worker_ends_with_its_parent(any_device: gpuopt.Device) -> None:
+    code = (
+        "import gpuopt, os, sys\nfrom gpuopt.lab.kernels.worker import WORKERS\n"
+        f"print(WORKERS.of(gpuopt.devices()[{any_device.index}]).process.pid, flush=True)\nos._exit(1)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    pid = int(done.stdout)
+    for _ in range(100):
+        stat = Path(f"/proc/{pid}/stat")
+        if not stat.exists() or " Z " in stat.read_text().rsplit(")", 1)[1][:4]:
+            return
+        time.sleep(0.1)
+    pytest.fail(f"worker {pid} is still there")
+
+
+def test_what_kernels_print_is_kept_to_its_beginning(any_device: gpuopt.Device) -> None:
+    body = 'z[get_global_id(0)] = 1; printf("result 123456789 %d\\n", (int)get_global_id(0));'
+    text = f"__kernel void loud(__global int* z) {{ {body} }}"
+    kernel = lab.Kernel(
+        text,
+        "loud",
+        arguments=[lab.output("z", 20_000, "int32")],
+        launch=lab.launch(items=20_000, local=50),
+        reference=lambda: np.ones(20_000),
+    )
+    try:
+        kernel.check(device=any_device)
+    except gpuopt.KernelBuildError:
+        pytest.skip(f"{any_device.name} has no printf")
+    assert len(WORKERS.of(any_device).output) <= 65536
+
+
+@pytest.mark.parametrize("count", [10])
+def test_hangs_and_crashes_in_a_row_leave_nothing(
+    any_device: gpuopt.Device, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if any_device.type != "cpu":
+        pytest.skip("crashes of a shared GPU are for the long run")
+    monkeypatch.setattr("gpuopt.lab.kernels.remote.LEAST_S", 0.5)
+    problem = hostile().problem(n=64, limit_s=0.5)
+    before = children()
+    ended = []
+    for index in range(count):
+        bound = problem.prepare(Configuration("hostile", KIND=1 + index % 2), any_device)
+        with pytest.raises((KernelTimeoutError, KernelCrashError)) as caught:
+            bound.prepared.run()
+        ended.append(type(caught.value).__name__)
+    assert ended == ["KernelTimeoutError", "KernelCrashError"] * (count // 2)
+    WORKERS.close()
+    assert children() <= before
+
+
+def test_results_are_those_of_this_process(device: gpuopt.Device) -> None:
+    kernel = own_kernels.total()
+    results = []
+    for isolated in (True, False):
+        problem = kernel.problem(n=4321, isolated=isolated)
+        exact = gpuopt.configuration.complete("total", Configuration("total"))
+        bound = problem.prepare(exact, device)
+        bound.checks.verify(problem.reference, problem.tolerance)
+        results.append(bound.checks.memory.flat())
+        assert bound.prepared.kernels[0]["entry_point"] == "partial"
+        assert len(bound.prepared.kernels) == 2
+    np.testing.assert_array_equal(*results)

@@ -1,0 +1,186 @@
+"""Strategies on tables that are known, published results in and out, and a search on a device."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt
+import own_kernels
+from gpuopt import ParameterError, lab
+from gpuopt.lab.kernels import strategies
+from gpuopt.lab.kernels.published import Result, Results, read_results, write_kernel_tuner, write_t4
+from gpuopt.lab.kernels.strategies import Grid
+
+
+def rugged(seed: int = 0) -> tuple[Grid, list[float]]:
+    """A table with several valleys, of which one is deepest, and holes where nothing runs."""
+    random = np.random.default_rng(seed)
+    points = tuple(itertools.product((1, 2, 4, 8), (1, 2, 4, 8), (16, 32, 64), (0, 1)))
+    times = []
+    for a, b, c, d in points:
+        time = 1 + abs(math.log2(a) - 2) + abs(math.log2(b) - 1) * (1 + d) + (c == 16) + 0.2 * random.random()
+        times.append(math.inf if a * b > 32 else time * (0.5 if (a, d) == (1, 1) and b == 8 else 1))
+    return Grid(("A", "B", "C", "D"), points), times
+
+
+def measured(grid: Grid, times: list[float]) -> Any:
+    place = {point: index for index, point in enumerate(grid.points)}
+    return lambda levels: times[place[tuple(levels[name] for name in grid.names)]]
+
+
+@pytest.mark.parametrize("strategy", ["exhaustive", "random", "restarts", "near", "optuna"])
+def test_each_strategy_finds_the_best_if_it_may_go_on(strategy: str) -> None:
+    if strategy == "optuna":
+        pytest.importorskip("optuna", reason="Optuna is not installed")
+    grid, times = rugged()
+    made = strategies.run(strategy, grid, measured(grid, times), seed=3)
+    assert len(made.times) == len(grid.points)
+    assert min(made.times.values()) == min(times)
+
+
+@pytest.mark.parametrize("strategy", ["exhaustive", "random", "restarts", "near"])
+def test_a_budget_is_kept(strategy: str) -> None:
+    grid, times = rugged()
+    made = strategies.run(strategy, grid, measured(grid, times), evaluations=17, seed=3)
+    assert len(made.times) == 17
+    assert not strategies.run(strategy, grid, measured(grid, times), seconds=1e-9).times
+
+
+@pytest.mark.parametrize(
+    ("name", "given"), [("guess", {}), ("random", {"evaluations": 0}), ("random", {"seconds": -1.0})]
+)
+def test_what_is_no_strategy_or_budget(name: str, given: dict[str, Any]) -> None:
+    grid, times = rugged()
+    with pytest.raises(ParameterError):
+        strategies.run(name, grid, measured(grid, times), **given)
+
+
+def test_restarts_need_fewer_evaluations_than_chance() -> None:
+    """Medians over seeds, to 95 % of the best of a rugged table."""
+    needed: dict[str, list[int]] = {}
+    for seed in range(30):
+        grid, times = rugged(seed)
+        for strategy in ("restarts", "near", "random"):
+            found = strategies.evaluations_to(0.95, grid, times, strategy, seed)
+            assert found is not None
+            needed.setdefault(strategy, []).append(found)
+    medians = {strategy: float(np.median(counts)) for strategy, counts in needed.items()}
+    assert medians["restarts"] < medians["random"]
+    assert medians["near"] < medians["random"]
+
+
+# ---------------------------------------------------------------- published results
+
+
+def cache(**more: Any) -> dict[str, Any]:
+    entries = {
+        "16,True": {"BLOCK": 16, "USE": True, "time": 2.5, "times": [2.4, 2.6], "compile_time": 100.0},
+        "32,True": {"BLOCK": 32, "USE": True, "__error__": "CompilationFailedConfig"},
+        "32,False": {"BLOCK": 32, "USE": False, "time": "RuntimeFailedConfig"},
+        "64,False": {"BLOCK": 64, "USE": False, "__error__": "InvalidConfig"},
+    }
+    head = {
+        "device_name": "A Device",
+        "kernel_name": "conv",
+        "problem_size": [4096, 4096],
+        "tune_params_keys": ["BLOCK", "USE"],
+    }
+    return {
+        **head,
+        "tune_params": {"BLOCK": [16, 32, 64], "USE": [True, False]},
+        "objective": "time",
+        "cache": entries,
+        **more,
+    }
+
+
+def test_a_cache_of_kernel_tuner(tmp_path: Path) -> None:
+    text = json.dumps(cache())
+    (tmp_path / "closed.json").write_text(text)
+    (tmp_path / "open.json").write_text(text[:-2] + ",\n")
+    (tmp_path / "closed.json.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("closed.json", "open.json", "closed.json.gz"):
+        before = (tmp_path / name).read_bytes()
+        found = read_results(tmp_path / name)
+        assert (found.device, found.kernel, found.names) == ("A Device", "conv", ("BLOCK", "USE"))
+        assert [one.status for one in found.results] == ["ok", "compile", "runtime", "constraints"]
+        assert found.results[0] == Result({"BLOCK": 16, "USE": 1}, 2.5, "ok", (2.4, 2.6))
+        assert (tmp_path / name).read_bytes() == before
+        assert found.table()[1] == [2.5, math.inf, math.inf, math.inf]
+
+
+@pytest.mark.parametrize("write", [write_kernel_tuner, write_t4])
+def test_out_and_in_again(tmp_path: Path, write: Any) -> None:
+    mine = Results(
+        "A Device",
+        "conv",
+        ("BLOCK", "REAL"),
+        (
+            Result({"BLOCK": 16, "REAL": "float4"}, 1.25, "ok", (1.2, 1.3)),
+            Result({"BLOCK": 32, "REAL": "float"}, None, "compile"),
+            Result({"BLOCK": 64, "REAL": "float"}, None, "constraints"),
+        ),
+    )
+    write(mine, tmp_path / "out.json")
+    found = read_results(tmp_path / "out.json")
+    assert found.results == mine.results
+    assert found.names == mine.names
+
+
+def test_t4_tells_what_kernel_tuner_cannot(tmp_path: Path) -> None:
+    mine = Results("", "", ("A",), (Result({"A": 1}, None, "timeout"), Result({"A": 2}, None, "wrong")))
+    write_t4(mine, tmp_path / "out.json")
+    assert [one.status for one in read_results(tmp_path / "out.json").results] == ["timeout", "wrong"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        '{"a": 1}',
+        '{"cache": 3}',
+        '{"results": []}',
+        '{"results": [{"configuration": 1}]}',
+        "\x1f\x8b",
+        "[" * 100_000,
+        json.dumps(cache(cache={"16,True": {"BLOCK": 16}})),
+        json.dumps(cache(cache={"1": {"BLOCK": 1, "USE": 1, "time": -1}})),
+    ],
+)
+def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "damaged.json").write_text(text)
+    with pytest.raises(ParameterError, match=r"^path: "):
+        read_results(tmp_path / "damaged.json")
+
+
+# ---------------------------------------------------------------- on a device
+
+
+def test_a_search_on_a_device(any_device: gpuopt.Device, brief_quick: None) -> None:
+    kernel = own_kernels.saxpy(
+        parameters={"WIDTH": [1, 2, 4], "WG": [16, 32, 64, 128]}, constraints=["WIDTH * WG <= 256", "n % WIDTH == 0"]
+    )
+    found = lab.search(kernel, evaluations=6, device=any_device, n=4098)
+    assert (found.evaluations, found.configurations) == (6, 8)
+    assert len(found.results.results) == 6
+    timed = [one for one in found.results.results if one.ms is not None]
+    assert timed
+    again = [row for row in found.study.rows if row["kind"] == "summary" and row["role"] == "variant"]
+    assert 1 <= len(again) <= 5
+    assert "6 of 8 configurations were timed" in str(found)
+
+
+def test_sizes_that_admit_nothing(any_device: gpuopt.Device) -> None:
+    kernel = own_kernels.saxpy(parameters={"WIDTH": [2, 4], "WG": [16]}, constraints=["n % WIDTH == 0"])
+    with pytest.raises(ParameterError, match="admit no configuration for n=7"):
+        lab.search(kernel, device=any_device, n=7)
