@@ -6,6 +6,8 @@
 # gemm-8192 and tmv, all on one GPU. profile-2026-11-21.json is the sitting that older rows are held against.
 # Studies write raw rows with every sample. The loop at the end leaves out the samples and what else no table, ratio or picture reads.
 # No study goes on from such files: to measure again, copy this file and the scripts to another folder.
+# And once more later that day, on two other machines: profile-again.json and papers/spmv-sizes on the one, with the second run of aa_runs.py;
+# profile-third.json, tomography-cube512 and its adjoint on the other. profile-again-2026-11-21.json is the second sitting of that day.
 set -eu
 cd "$(dirname "$0")"
 gpuopt study spmv 2048x2048 --out spmv-2048x2048 \
@@ -120,6 +122,7 @@ gpuopt study gemm 1024x16384x1024 1024x65536x1024 1024x131072x1024 --quick --out
 gpuopt study tomography I2 --quick -v paper --out papers/tomography-i2
 GPUOPT_DEVICE=gpu python ../tomography_regions.py 0 . # its picture is docs/pictures/h200-sart-regions.png
 python ../../tools/aa_runs.py 300 --device gpu --copies 20 # printed aa-runs.txt; peers-spin.txt is of gpuopt.lab.run.cuda.torch_sample
+python sittings.py # printed sittings.txt, of five of the profiles here
 gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost.txt
 for rows in */rows.jsonl gem-capsid/*.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"
