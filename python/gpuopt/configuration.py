@@ -146,6 +146,7 @@ class OwnVariant:
 
 
 _OWN: dict[str, Mapping[str, OwnVariant]] = {}
+_GENERATION: dict[str, int] = {}
 
 
 @functools.cache
@@ -158,8 +159,14 @@ def add_own(workload: str, rows: Mapping[str, OwnVariant], keep: bool = False) -
     """Makes ``rows`` the table of this name; the last one counts. With ``keep``, one that has all of these rows already
     stays."""
     held = _OWN.get(workload, {})
-    if not keep or any(held.get(name) != row for name, row in rows.items()):
+    if held != rows and not (keep and all(held.get(name) == row for name, row in rows.items())):
         _OWN[workload] = rows
+        _GENERATION[workload] = generation(workload) + 1
+
+
+def generation(workload: str) -> int:
+    """How often the table of this name was made anew: what was found in an earlier one may not hold."""
+    return _GENERATION.get(workload, 0)
 
 
 def own(workload: str) -> Mapping[str, OwnVariant] | None:

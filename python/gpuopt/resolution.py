@@ -72,7 +72,7 @@ def _fitting(workload: str, device: Device, dtype: str) -> _Fitting:
     records = [*user_records(workload), *shipped_records(workload)]
     facts = {key: getattr(device, key) for key in _OF_DEVICE} | {"dtype": dtype}
     unit = unit_of(device) if any("unit" in record for record in records) else None
-    place = (workload, unit, *facts.values())
+    place = (workload, tables.generation(workload), unit, *facts.values())
     held = _found.get(place)
     if held is not None and held[0] == records:
         return held[1]

@@ -61,8 +61,8 @@ def test_what_is_neither(given: str) -> None:
 @pytest.mark.parametrize(
     ("text", "on_gpu", "count"),
     [
-        ('#include "/etc/passwd"\n', True, 1),
-        ("#incl\\\nude </etc/passwd>\n", True, 1),
+        ("char c = '\"'; __kernel void f(void) { __asm__(\"nop\"); } char d = '\"';", False, 1),
+        ("#define PASTE(a, b) a##b\n__kernel void f(void) {}", True, 1),
         ("/* asm */ // __asm__\n__kernel void f(void) {}", False, 0),
         ('__kernel void f(void) { __asm__("nop"); }', False, 1),
         ('__kernel void f(void) { __asm__("nop"); }', True, 0),
@@ -73,3 +73,29 @@ def test_what_is_neither(given: str) -> None:
 )
 def test_constructs_that_are_not_judged(text: str, on_gpu: bool, count: int) -> None:
     assert len(refusals(text, on_gpu)) == count
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '%:include "/x"',
+        '#\x0cinclude "/x"',
+        '#/**/include "/x"',
+        '#\\\ninclude "/x"',
+        '#include_next "x"',
+        '#import "x"',
+        '/**/#include "/x"',
+        '#include "/etc/passwd"',
+    ],
+)
+def test_no_spelling_of_an_include_reaches_a_compiler(line: str) -> None:
+    with pytest.raises(ParameterError, match=r"^source: "):
+        source_of(f"{line}\n__kernel void f(void) {{}}\n")
+
+
+def test_files_that_include_each_other_in_a_long_chain(tmp_path: Path) -> None:
+    for number in range(200):
+        (tmp_path / f"f{number}.cl").write_text(f'#include "f{number + 1}.cl"\n')
+    (tmp_path / "f200.cl").write_text("")
+    with pytest.raises(ParameterError, match="50 deep"):
+        source_of(tmp_path / "f0.cl")

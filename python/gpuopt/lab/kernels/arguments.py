@@ -79,6 +79,11 @@ def _dtype(given: Any, what: str) -> np.dtype[Any]:
         raise ParameterError(f"{what}: {given!r} is no dtype; use one of {', '.join(SIMPLE)} or a struct") from error
     if found.name not in SIMPLE and found.fields is None:
         raise ParameterError(f"{what}: kernels have no {found}; use one of {', '.join(SIMPLE)} or a struct")
+    nested = [
+        name for name, (kind, *_) in (found.fields or {}).items() if kind.fields is not None or kind.kind in "OSUVmM"
+    ]
+    if nested:
+        raise ParameterError(f"{what}: its field {nested[0]!r} is no number and no array of numbers; use plain fields")
     if not found.isnative or found.hasobject:
         raise ParameterError(f"{what}: {found} is of no native byte order or holds objects; use a plain dtype")
     return found

@@ -124,7 +124,7 @@ def _memory(task: Task, device: Device, known: Mapping[str, Any], arrays: Arrays
     for one in task.arrays:
         if one.is_given:
             data = arrays[one.name]
-            first[one.name] = data if data.dtype.fields is None else data.reshape(-1).view(np.uint8)
+            first[one.name] = as_bytes(data)
             around = (
                 guarded and one.role != "image"
             )  # PoCL 3.1 crashes where an image is filled from a part of a buffer
@@ -132,6 +132,11 @@ def _memory(task: Task, device: Device, known: Mapping[str, Any], arrays: Arrays
         else:
             held[one.name] = (one, _core.empty(task.shape(one, known), _plain(one), device, guarded))
     return Memory(held, first, [one.name for one in task.results])
+
+
+def as_bytes(data: np.ndarray) -> np.ndarray:
+    """Structs as the bytes that devices hold; other arrays as they are."""
+    return data if data.dtype.fields is None else data.reshape(-1).view(np.uint8)
 
 
 def _plain(one: Array) -> np.dtype[Any]:
@@ -147,7 +152,12 @@ def _bound(task: Task, step: Step, name: str, known: Mapping[str, Any], held: Me
     number = argument.each.value(known) if argument.each is not None else known[argument.name]
     if argument.dtype.fields is not None:
         return np.array(number, dtype=argument.dtype).tobytes()
-    return argument.dtype.type(float(number) if argument.dtype.kind == "f" else int(number)).tobytes()
+    if argument.dtype.kind == "f":
+        return argument.dtype.type(float(number)).tobytes()
+    limits = np.iinfo(argument.dtype)
+    if not limits.min <= int(number) <= limits.max:
+        raise ParameterError(f"{argument.name}: {number} does not fit {argument.dtype}; declare a larger dtype")
+    return argument.dtype.type(int(number)).tobytes()
 
 
 # ---------------------------------------------------------------- the declaration against the kernel

@@ -73,6 +73,8 @@ class Expression:
             raise ParameterError(f"{self.what}: {self.text!r} divides by 0 for {_shown(known, self.names)}") from error
         except (TypeError, ValueError) as error:
             raise ParameterError(f"{self.what}: {self.text!r} cannot be computed ({error}); {_ALLOWED}") from error
+        if isinstance(found, str):
+            raise ParameterError(f"{self.what}: {self.text!r} is the word {found!r}; compare it with another")
         if abs(found) >= LARGEST:
             raise ParameterError(f"{self.what}: {self.text!r} is too large for {_shown(known, self.names)}")
         return cast("Number", found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
@@ -13,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from gpuopt import configuration as tables
-from gpuopt import resolution
 from gpuopt._core import Device, ParameterError
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
-from gpuopt.lab.kernels import binding
+from gpuopt.lab.kernels import binding, recipe
 from gpuopt.lab.kernels.arguments import Argument, Array, identifier
 from gpuopt.lab.kernels.binding import Code, Plan
 from gpuopt.lab.kernels.checks import OwnChecks, flat
@@ -31,6 +31,7 @@ from gpuopt.lab.kernels.tolerances import Reference, Tolerance, within
 from gpuopt.lab.timing import verification
 from gpuopt.lab.timing.fields import VerifiedErrors
 from gpuopt.problem import BoundPlan, ManyOutputs, Problem
+from gpuopt.records import user_records
 from gpuopt.selection import Selector, select
 
 PLANS_KEPT = 4  # of plain calls, with their memory
@@ -108,6 +109,7 @@ class Kernel:
             raise ParameterError(f"{strange[0]}: a result of structs is not compared; give a plain dtype")
         self._check_expressions()
         self._plans: OrderedDict[object, Plan] = OrderedDict()
+        self._calling = threading.Lock()  # of plans and what lies in them
 
     def __repr__(self) -> str:
         return f"<gpuopt.lab.Kernel {self.name}: {', '.join(one.name for one in self.task.arguments)}>"
@@ -120,8 +122,8 @@ class Kernel:
     @cached_property
     def digest(self) -> str:
         """A hash of text and declaration: what was tuned for a kernel holds for this very one."""
-        told = [self.code.source.text, repr(self.code.space.levels), [str(c) for c in self.code.space.constraints]]
-        told += [repr(self.task.arguments), repr(self.code.stages), self.code.options]
+        levels = {name: list(each) for name, each in self.code.space.levels.items()}
+        told = [recipe.written(self.task, self.code, {}, {}), levels]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     def _check_expressions(self) -> None:
@@ -155,12 +157,13 @@ class Kernel:
 
     # ------------------------------------------------------------ as a problem
 
+    @checked
     def problem(
         self,
         *,
-        data: Mapping[str, np.ndarray] | None = None,
+        data: Mapping[str, Any] | None = None,
         seed: int = 0,
-        versions: Iterable[Kernel] = (),
+        versions: Sequence[Any] = (),
         isolated: bool = True,
         limit_s: float = 30.0,
         **sizes: Any,
@@ -173,7 +176,9 @@ class Kernel:
         one row; with ``isolated=False`` in this one. ``limit_s`` is what the first run of a configuration may take, in
         seconds. Raises ParameterError.
         """
-        table = {one.name: one for one in (self, *versions)}
+        table = {self.name: self} | self._versions(versions)
+        if not 0 < limit_s < float("inf"):
+            raise ParameterError(f"limit_s: it is {limit_s}; give seconds above 0")
         given = dict(data or {})
         numbers = self.task.numbers(sizes, given, [*self.code.space.levels])
         arrays = self.task.data(numbers, given, seed)
@@ -192,11 +197,39 @@ class Kernel:
             reference=flat(exact, names),
             tolerance=flat(allowed, names),
             footprint_bytes=sum(a.nbytes for a in arrays.values()) + _result_bytes(self.task, numbers),
-            prepare=partial(_prepared, table, rows, numbers, arrays, limit_s if isolated else None),
+            prepare=partial(_prepared, table, rows, numbers, arrays, limit_s if isolated else None, (exact, allowed)),
             flops=self.task.flops_of(numbers),
             calls={f"{self.name}(...)": lambda device: partial(self._flat_call, device, numbers, arrays)},
             input_properties={"kernel": self.digest},
         )
+
+    def _versions(self, versions: Iterable[Kernel]) -> dict[str, Kernel]:
+        found: dict[str, Kernel] = {}
+        for one in versions:
+            if not isinstance(one, Kernel):
+                raise ParameterError(f"versions: {one!r} is no Kernel")
+            if one.name == self.name or one.name in found:
+                raise ParameterError(f"versions: {one.name} stands twice; give each kernel a name of its own")
+            for stage in one.code.kernels:
+                if unknown := [name for name in stage.arguments if name not in self.task.by_name]:
+                    raise ParameterError(f"versions: {one.name} takes {unknown[0]!r}, which {self.name} does not have")
+            found[one.name] = one
+        return found
+
+    def levels(self, configuration: Configuration | None = None) -> Levels:
+        """The levels of a configuration, the standard ones where it names none. Raises ParameterError for a parameter
+        or a level that was not declared."""
+        space, given = self.code.space, configuration.parameters if configuration is not None else {}
+        for name, level in given.items():
+            if name not in space.levels:
+                raise ParameterError(
+                    f"{name}: {self.name} has no such parameter; it has {', '.join(space.levels) or 'none'}"
+                )
+            if level not in space.levels[name]:
+                raise ParameterError(
+                    f"{name}: {level!r} is none of its levels, {', '.join(map(str, space.levels[name]))}"
+                )
+        return {**space.first(), **given}
 
     def row(self, workload: str) -> OwnVariant:
         """Its row in the table of a study."""
@@ -222,7 +255,7 @@ class Kernel:
         """Verifies one configuration (the standard one where none is given) without timing. Raises MismatchError, and
         what building and launching raise."""
         problem = self.problem(data=data, seed=seed, **sizes)
-        chosen = tables.complete(self.name, configuration or Configuration(self.name))
+        chosen = Configuration(self.name, **self.levels(configuration))  # type: ignore[arg-type]
         return verification.verify(problem.prepare(chosen, select(device)), problem, chosen)
 
     # ------------------------------------------------------------ as a function
@@ -242,34 +275,43 @@ class Kernel:
         }
         others = {name: value for name, value in given.items() if name not in arrays}
         numbers = self.task.numbers(others, arrays, [*self.code.space.levels])
-        results = self._run(chosen, numbers, self.task.data(numbers, arrays, 0), configuration)
+        data = self.task.data(numbers, arrays, 0, draw=False)
+        results = self._run(chosen, numbers, data, configuration)
         return results if len(results) > 1 else next(iter(results.values()))
 
     def _flat_call(self, device: Device, numbers: Numbers, arrays: Arrays) -> np.ndarray:
         return flat(self._run(device, numbers, arrays, None), [one.name for one in self.task.results])
 
+    def _chosen(self, device: Device, numbers: Numbers, configuration: Configuration | None) -> Levels:
+        """The levels of a call: those that are named, or tuned, or the first that the sizes admit."""
+        space = self.code.space
+        if configuration is not None:
+            return self.levels(configuration)
+        wanted = {"kernel": self.digest, "name": device.name, "platform": device.platform, "type": device.type}
+        for record in user_records(self.name):
+            match, tuned = record["match"], record.get("parameters", {})
+            fits = all(match.get(key) == value for key, value in wanted.items())
+            known = all(name in space.levels and level in space.levels[name] for name, level in tuned.items())
+            if fits and known and space.broken({**numbers, **space.first(), **tuned}) is None:
+                return {**space.first(), **tuned}
+        admitted = (levels for levels in space if space.broken({**numbers, **levels}) is None)
+        return next(admitted, space.first())
+
     def _run(self, device: Device, numbers: Numbers, arrays: Arrays, configuration: Configuration | None) -> Arrays:
-        tables.add_own(self.name, {self.name: self.row(self.name)}, keep=True)
-        asked = {"kernel": lambda: self.digest}
-        dtype = self.task.results[0].dtype.name
-        exact = resolution.resolve(self.name, device, dtype, configuration, input_properties=asked)
-        key = (device.index, exact, tuple((name, str(value)) for name, value in numbers.items()), _shapes(arrays))
-        plan = self._plans.pop(key, None)
-        if plan is None:
-            plan = binding.plan(self.task, self.code, device, exact.parameters, numbers, arrays, guarded=False)
-        else:
-            for name, values in arrays.items():
-                if plan.memory.arrays[name][0].role == "image":
-                    plan = binding.plan(self.task, self.code, device, exact.parameters, numbers, arrays, guarded=False)
-                    break
-                plan.memory.arrays[name][1].copy_from(
-                    values if values.dtype.fields is None else values.reshape(-1).view(np.uint8)
-                )
-        self._plans[key] = plan
-        while len(self._plans) > PLANS_KEPT:
-            self._plans.popitem(last=False)
-        plan.prepared.run()
-        return plan.memory.taken()
+        levels = self._chosen(device, numbers, configuration)
+        key = (device.index, tuple(levels.items()), tuple((n, str(v)) for n, v in numbers.items()), _shapes(arrays))
+        with self._calling:
+            plan = self._plans.pop(key, None)
+            if plan is None or any(one.role == "image" for one in self.task.arrays):
+                plan = binding.plan(self.task, self.code, device, levels, numbers, arrays, guarded=False)
+            else:
+                plan.memory.give({name: binding.as_bytes(values) for name, values in arrays.items()})
+            plan.prepared.run()
+            taken = plan.memory.taken()
+            self._plans[key] = plan
+            while len(self._plans) > PLANS_KEPT:
+                self._plans.popitem(last=False)
+        return taken
 
 
 def _prepared(
@@ -278,22 +320,24 @@ def _prepared(
     numbers: Numbers,
     arrays: Arrays,
     limit_s: float | None,
+    right: tuple[Arrays, Arrays],
     configuration: Configuration,
     device: Device,
 ) -> BoundPlan:
     first = next(iter(kernels.values()))
-    if tables.own(first.name) is not rows:
+    if tables.own(first.name) != rows:
         raise ParameterError(f"{first.name}: it was defined anew since this problem was made; call .problem(...) again")
     kernel = kernels[configuration.variant]
-    levels: Levels = tables.complete(first.name, configuration).parameters
+    levels = kernel.levels(configuration)
+    names = [one.name for one in first.task.results]
     if limit_s is not None:
         made = remote(first.task, kernel.code, device, levels, numbers, arrays, limit_s)
-        memory = RemoteMemory(made, first.task, {**numbers, **levels}, [one.name for one in first.task.results])
+        memory = RemoteMemory(made, first.task, {**numbers, **levels}, names)
         before = memory.restore if memory.changes_itself() else None
-        return BoundPlan(made, ManyOutputs(()), checks=OwnChecks(memory, made.run, made), restore=before)
+        return BoundPlan(made, ManyOutputs(()), checks=OwnChecks(memory, made.run, made, *right), restore=before)
     plan = binding.plan(first.task, kernel.code, device, levels, numbers, arrays)
-    outputs = [plan.memory.arrays[one.name][1] for one in first.task.results]
-    checks = OwnChecks(plan.memory, plan.prepared.run, plan.prepared)
+    outputs = [plan.memory.arrays[name][1] for name in names]
+    checks = OwnChecks(plan.memory, plan.prepared.run, plan.prepared, *right)
     restore = plan.memory.restore if plan.memory.changes_itself(plan.prepared.run) else None
     return BoundPlan(plan.prepared, ManyOutputs(outputs), checks=checks, restore=restore)
 

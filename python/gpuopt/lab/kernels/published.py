@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,21 +85,25 @@ def read_results(path: str | Path) -> Results:
             return _kernel_tuner(found)
         if "results" in found:
             return _t4(found)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, StopIteration) as error:
         raise ParameterError(f"path: {path} is damaged ({type(error).__name__}: {error})") from error
     raise ParameterError(f"path: {path} holds neither a cache of Kernel Tuner nor results in T4")
 
 
 def _json(path: Path) -> Any:
     try:
-        data = path.read_bytes()[: MOST_BYTES + 1]
+        if not path.is_file():
+            raise ParameterError(f"path: {path} is no file")
+        if path.stat().st_size > MOST_BYTES:
+            raise ParameterError(f"path: {path} is larger than {MOST_BYTES:,} bytes")
+        data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
             with gzip.open(path) as file:
                 data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise ParameterError(f"path: {path} is larger than {MOST_BYTES:,} bytes")
         text = data.decode("utf-8").rstrip()
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         if isinstance(error, ParameterError):
             raise
         raise ParameterError(f"path: {path} cannot be read ({error})") from error
@@ -144,6 +149,8 @@ def _t4(found: Mapping[str, Any]) -> Results:
         )
     if not results:
         raise ValueError("it has no results")
+    if any(one.levels.keys() != results[0].levels.keys() for one in results):
+        raise ValueError("its configurations have different parameters")
     facts = {name: found[name] for name in ("schema_version", "metadata") if name in found}
     return Results("", "", tuple(results[0].levels), tuple(results), facts)
 

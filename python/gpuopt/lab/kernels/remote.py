@@ -12,7 +12,7 @@ import numpy as np
 from gpuopt._core import Device, DeviceArray, Error
 from gpuopt.lab.kernels import recipe
 from gpuopt.lab.kernels.binding import Code
-from gpuopt.lab.kernels.checks import flat
+from gpuopt.lab.kernels.checks import random_like
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
 from gpuopt.lab.kernels.worker import WORKERS, KernelCrashError, KernelTimeoutError, Worker
@@ -20,6 +20,7 @@ from gpuopt.lab.kernels.worker import WORKERS, KernelCrashError, KernelTimeoutEr
 BUILD_S = 60.0
 FIRST_S = 30.0  # of a run of which nothing is known
 LEAST_S = 5.0
+MOVING_S = 60.0
 SLOWER = 20  # times what was seen before
 _numbers = itertools.count(1)
 
@@ -42,26 +43,40 @@ class RemotePlan:
     ended: Error | None = None
 
     def worker(self) -> Worker:
-        """The worker, with this plan in it. Raises what building raises."""
+        """The worker, with this plan in it. Raises what building raises. Call it under the device's lock."""
         if self.ended is not None:
             raise self.ended
         worker = WORKERS.of(self.device)
         generation = WORKERS.generation[self.device.index]
         if self.generation != generation:
             asked = {"do": "load", "plan": self.number, "recipe": self.recipe}
-            self.facts = self._asked(worker, asked, BUILD_S, "the build", self.arrays)[0]
+            self.facts = self._asked(worker, asked, BUILD_S + self.moving_s, "the build", self.arrays)[0]
             self.generation = generation
             worker.loaded += 1
         return worker
 
+    @property
+    def moving_s(self) -> float:
+        """What filling and reading its memory may take: 10 MB/s, and a minute more."""
+        return MOVING_S + 1e-7 * sum(array.nbytes for array in self.arrays.values())
+
     def ask(self, does: str, phase: str, runs: int = 0, **more: Any) -> tuple[Any, dict[str, np.ndarray]]:
         """An answer of the worker about this plan; ``runs`` is how often the kernels run for it."""
-        worker = self.worker()
-        limit = FIRST_S if self.limit_s is None else self.limit_s
-        if self.seconds is not None:
-            limit = LEAST_S + SLOWER * self.seconds * max(1, runs)
         arrays = more.pop("arrays", None)
-        return self._asked(worker, {"do": does, "plan": self.number, **more}, limit, phase, arrays)
+        with WORKERS.lock(self.device):
+            worker = self.worker()
+            limit = FIRST_S if self.limit_s is None else self.limit_s
+            if self.seconds is not None:
+                limit = LEAST_S + SLOWER * self.seconds * max(1, runs)
+            limit = limit if runs else self.moving_s
+            return self._asked(worker, {"do": does, "plan": self.number, **more}, limit, phase, arrays)
+
+    def known(self) -> dict[str, Any]:
+        """What the worker told when it loaded the plan."""
+        if not self.facts:
+            with WORKERS.lock(self.device):
+                self.worker()
+        return self.facts
 
     def _asked(
         self, worker: Worker, asked: Mapping[str, Any], limit_s: float, phase: str, arrays: Arrays | None
@@ -92,27 +107,24 @@ class RemotePlan:
 
     def relocate(self, pad_bytes: int) -> bool:
         """Moves its memory."""
-        return bool(self.ask("relocate", "a move", 0, pad_bytes=pad_bytes)[0])
+        return bool(self.ask("relocate", "a move", pad_bytes=pad_bytes)[0])
 
     @property
     def work(self) -> dict[str, Any]:
         """Its declared work."""
-        self.worker()
-        found: dict[str, Any] = self.facts["work"]
+        found: dict[str, Any] = self.known()["work"]
         return found
 
     @property
     def kernels(self) -> list[dict[str, Any]]:
         """Its steps."""
-        self.worker()
-        found: list[dict[str, Any]] = self.facts["kernels"]
+        found: list[dict[str, Any]] = self.known()["kernels"]
         return found
 
     @property
     def main_step(self) -> int:
         """Which of them carries the kernel."""
-        self.worker()
-        return int(self.facts["main_step"])
+        return int(self.known()["main_step"])
 
     @property
     def source(self) -> DeviceArray | None:
@@ -133,40 +145,35 @@ class RemoteMemory:
     def give(self, arrays: Arrays) -> None:
         """Other data of the same shapes, from now on."""
         self.plan.arrays = {**self.plan.arrays, **arrays}
-        self.plan.ask("give", "filling its memory", 0, arrays=arrays)
+        self.plan.ask("give", "filling its memory", arrays=arrays)
 
-    def ready(self, seed: int, keep_scratch: bool = False) -> dict[str, np.ndarray]:
+    def ready(self, seed: int, keep_scratch: bool = False, inverted: bool = False) -> dict[str, np.ndarray]:
         """Restores and poisons; the poison by name, drawn as the worker does."""
-        self.plan.ask("ready", "filling its memory", 0, seed=seed, keep_scratch=keep_scratch)
+        self.plan.ask("ready", "filling its memory", seed=seed, keep_scratch=keep_scratch, inverted=inverted)
         random, poison = np.random.default_rng([seed, 77]), {}
         for one in self.task.arrays:
             if one.role in ("output", "scratch"):
                 shape = self.task.shape(one, self.known)
-                count = int(np.prod(shape, dtype=np.int64)) * one.dtype.itemsize
-                if count:
-                    poison[one.name] = np.frombuffer(random.bytes(count), dtype=one.dtype).reshape(shape)
+                if 0 not in shape:
+                    poison[one.name] = random_like(shape, one.dtype, random, inverted)
         return poison
 
     def restore(self) -> None:
         """What runs read and write, as it was."""
-        self.plan.ask("restore", "restoring its memory", 0)
+        self.plan.ask("restore", "restoring its memory")
 
     def check_beside(self) -> None:
         """The worker looks when results are taken."""
 
     def taken(self) -> dict[str, np.ndarray]:
         """The results. Raises WrongResultError where something else was written."""
-        return self.plan.ask("take", "reading its results", 0)[1]
-
-    def flat(self) -> np.ndarray:
-        """All results in one row."""
-        return flat(self.taken(), self.results)
+        return self.plan.ask("take", "reading its results")[1]
 
     def changes_itself(self) -> bool:
         """Whether a second run begins with other data than the first."""
         if not any(one.role == "inout" for one in self.task.arrays):
             return False
-        return bool(self.plan.ask("changes", "two runs", 2)[0])
+        return bool(self.plan.ask("changes", "a run", 1)[0])
 
 
 def remote(
@@ -181,5 +188,5 @@ def remote(
     """The plan, built and bound in the device's worker. Raises as :func:`gpuopt.lab.kernels.binding.plan`, and
     KernelTimeoutError and KernelCrashError."""
     made = RemotePlan(device, recipe.written(task, code, levels, numbers), arrays, limit_s)
-    made.worker()
+    made.known()
     return made

@@ -90,6 +90,8 @@ def search(
     finally:
         bar.close()
         run.recorder.finish()
+    if not made.times:
+        raise ParameterError("seconds: they were over before anything was timed; give more")
     ranked = sorted((time, index) for index, time in made.times.items() if math.isfinite(time))[:REMEASURED]
     finalists = [Configuration(kernel.name, **grid.levels(index)) for _, index in ranked]  # type: ignore[arg-type]
     standard = finalists or [Configuration(kernel.name, **grid.levels(0))]  # type: ignore[arg-type]

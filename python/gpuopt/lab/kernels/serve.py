@@ -44,7 +44,7 @@ class Bench:
         if does == "sample":
             return prepared.sample(asked["count"], asked["batch"], asked["period"]), {}
         if does == "ready":
-            memory.ready(asked["seed"], asked["keep_scratch"])
+            memory.ready(asked["seed"], asked["keep_scratch"], asked["inverted"])
             return None, {}
         if does == "restore":
             memory.restore()

@@ -97,7 +97,7 @@ class Task:
                 raise ParameterError(f"{name}: {self.name} has no such value; known: {listed}")
         found: Numbers = dict(given)
         for name, array in arrays.items():
-            self._infer(found, self.by_name.get(name), array)
+            self._infer(found, self.by_name.get(name), np.asarray(array))
         for one in self.values:
             if one.name not in found and one.default is not None:
                 found[one.name] = one.default
@@ -128,8 +128,14 @@ class Task:
         if value.dtype.kind == "f":
             if isinstance(given, bool) or not isinstance(given, (int, float)):
                 raise ParameterError(f"{name}: {given!r} is no number")
-            return float(given)
-        return np.array(given, dtype=value.dtype)[()]
+            try:
+                return float(given)
+            except OverflowError as error:
+                raise ParameterError(f"{name}: it is too large for a float") from error
+        try:
+            return np.array(given, dtype=value.dtype)[()]
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ParameterError(f"{name}: {given!r} is no {value.dtype} ({error})") from error
 
     def shape(self, array: Array, numbers: Mapping[str, Any]) -> tuple[int, ...]:
         """The shape of an array for these numbers. Raises ParameterError, also for more than an address can count."""
@@ -140,8 +146,9 @@ class Task:
             raise ParameterError(f"{array.name}: its shape {found} is more memory than there is; give smaller sizes")
         return found
 
-    def data(self, numbers: Numbers, given: Mapping[str, Any], seed: int | Sequence[int]) -> Arrays:
-        """What each array that a caller brings holds at first: as given, else drawn. Raises ParameterError."""
+    def data(self, numbers: Numbers, given: Mapping[str, Any], seed: int | Sequence[int], draw: bool = True) -> Arrays:
+        """What each array that a caller brings holds at first: as given, else drawn; copies, but where nothing may be
+        drawn. Raises ParameterError."""
         for name in given:
             one = self.by_name.get(name)
             if not isinstance(one, Array) or not one.is_given:
@@ -152,10 +159,25 @@ class Task:
         for array in self.arrays:
             if array.is_given:
                 source = given.get(array.name, array.data)
+                if source is None and not draw:
+                    raise ParameterError(f"{array.name}: {self.name} needs it; give an array")
                 shape = self.shape(array, numbers)
-                drawn = self._drawn(array, shape, numbers, random) if source is None else source
-                found[array.name] = self._fitting(array, drawn(random) if callable(drawn) else drawn, shape)
+                found[array.name] = self._fitting(array, self._source(array, source, shape, numbers, random), shape)
+                if draw and found[array.name] is source:
+                    found[array.name] = found[array.name].copy()
         return found
+
+    def _source(
+        self, array: Array, source: Any, shape: tuple[int, ...], numbers: Numbers, random: np.random.Generator
+    ) -> Any:
+        try:
+            if source is None:
+                return self._drawn(array, shape, numbers, random)
+            return source(random) if callable(source) else source
+        except ParameterError:
+            raise
+        except Exception as error:  # a function of somebody's, or a range that cannot be drawn from
+            raise ParameterError(f"{array.name}: its data cannot be made ({type(error).__name__}: {error})") from error
 
     def _drawn(self, array: Array, shape: tuple[int, ...], numbers: Numbers, random: np.random.Generator) -> np.ndarray:
         low, high = (one.value(numbers) if isinstance(one, Expression) else one for one in (array.low, array.high))
@@ -189,6 +211,8 @@ class Task:
 
     def _allowed(self, numbers: Numbers, arrays: Arrays, exact: Arrays) -> Arrays:
         limit = self.tolerance
+        if all(one.dtype.kind != "f" for one in self.results) and (limit is None or limit.absolute is None):
+            return {name: np.zeros(values.shape) for name, values in exact.items()}
         if limit is not None and limit.absolute is not None:
             return {name: np.full(values.shape, limit.absolute) for name, values in exact.items()}
         kinds = {one.name: one.dtype for one in self.results}
@@ -241,7 +265,7 @@ class Task:
                 )
             if values.shape != shape and values.squeeze().shape != tuple(n for n in shape if n != 1):
                 raise ParameterError(f"{what}: {one.name} has shape {values.shape}, but was declared {shape}")
-            found[one.name] = values.reshape(shape).astype(np.float64)
+            found[one.name] = _of_kind(values.reshape(shape), one, what)
         return found
 
     def bytes_of(self, numbers: Numbers) -> tuple[float, float]:
@@ -264,6 +288,18 @@ class Task:
         if self.work is None or self.work.flops is None:
             return None
         return float(self.work.flops.value(numbers))
+
+
+def _of_kind(values: np.ndarray, result: Array, what: str) -> np.ndarray:
+    """Whole numbers for a result of whole numbers, exactly; else float64."""
+    if result.dtype.kind == "f" or what == "magnitude":
+        return values.astype(np.float64)
+    limits = np.iinfo(result.dtype)
+    if values.dtype.kind == "f" and not (np.isfinite(values) & (values == np.rint(values))).all():
+        raise ParameterError(f"{what}: {result.name} is declared as {result.dtype}, but is no whole number everywhere")
+    if values.size and not limits.min <= int(values.min()) <= int(values.max()) <= limits.max:
+        raise ParameterError(f"{what}: {result.name} does not fit {result.dtype}; declare a larger dtype")
+    return values.astype(result.dtype)
 
 
 def check_names(arguments: Sequence[object], parameters: Mapping[str, Any]) -> tuple[Argument, ...]:

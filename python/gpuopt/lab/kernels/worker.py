@@ -35,6 +35,13 @@ KEPT_OUTPUT = 64 * 2**10
 RECYCLED = 200  # plans that a worker loads before another takes its place
 
 
+# Nothing is imported from the folder that the caller happens to work in, but where its own path names that.
+SERVE = """import sys
+sys.path[:] = [place for place in sys.path if place]
+from gpuopt.lab.kernels.serve import main
+main()"""
+
+
 class KernelCrashError(Error):
     """A kernel ended its process; ``signal`` is what ended it, 0 where it went by itself."""
 
@@ -65,7 +72,7 @@ class Worker:
         end, alive = os.pipe()
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "gpuopt.lab.kernels.serve", str(theirs.fileno()), str(end)],
+                [sys.executable, "-c", SERVE, str(theirs.fileno()), str(end)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -80,7 +87,9 @@ class Worker:
         finally:
             theirs.close()
             os.close(end)
-        self._channel, self._alive = ours, alive
+        self._channel = ours
+        self._alive: int | None = alive  # what tells the process that we live; None when it has ended
+        self._ending = threading.Lock()
         self._reader = threading.Thread(target=self._drain, daemon=True)
         self._reader.start()
         try:
@@ -146,7 +155,13 @@ class Worker:
         return error
 
     def kill(self) -> None:
-        """Ends the process and all that it started. Raises WorkerLostError where it cannot be ended."""
+        """Ends the process and all that it started; once. Raises WorkerLostError where it cannot be ended."""
+        with self._ending:
+            if self._alive is not None:
+                self._end()
+
+    def _end(self) -> None:
+        alive, self._alive = self._alive, None
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         try:
@@ -154,8 +169,8 @@ class Worker:
         except subprocess.TimeoutExpired as error:
             raise WorkerLostError(f"{self.device.name}: a worker of it does not end; restart the machine") from error
         self._channel.close()
-        with suppress(OSError):
-            os.close(self._alive)
+        if alive is not None:
+            os.close(alive)
         self._reader.join(1.0)
         if self.process.stdout is not None:
             self.process.stdout.close()
@@ -193,13 +208,20 @@ class Workers:
 
     def __init__(self) -> None:
         self._held: dict[int, Worker] = {}
+        self._locks: dict[int, Any] = {}  # of a device: its worker, what is loaded there, a question
+        self._making = threading.Lock()
         self.generation: dict[int, int] = {}
         self._owner = os.getpid()
+
+    def lock(self, device: Device) -> Any:
+        """The lock of a device: hold it from :meth:`of` to the answer."""
+        with self._making:
+            return self._locks.setdefault(device.index, threading.RLock())
 
     def of(self, device: Device) -> Worker:
         """A worker that runs. Raises Error where none starts."""
         if self._owner != os.getpid():  # after a fork: they are the parent's
-            self._held, self._owner = {}, os.getpid()
+            self._held, self._locks, self._owner = {}, {}, os.getpid()
         held = self._held.get(device.index)
         if held is not None and held.is_alive and held.loaded < RECYCLED:
             return held
