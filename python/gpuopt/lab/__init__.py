@@ -8,13 +8,14 @@ from contextlib import suppress
 
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.kernels.arguments import constant, image, inout, input, local, output, scratch, value
-from gpuopt.lab.kernels.judge import Verdict, judge
+from gpuopt.lab.kernels.judge import judge
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.published import Results, read_results, write_kernel_tuner, write_t4
 from gpuopt.lab.kernels.search import search
 from gpuopt.lab.kernels.stages import launch, repeat, stage
 from gpuopt.lab.kernels.task import work
 from gpuopt.lab.kernels.tolerances import rounding, within
+from gpuopt.lab.kernels.verdicts import Verdict
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import UnsavedRowsError
 from gpuopt.lab.rows.store import Store

@@ -10,7 +10,8 @@ import pytest
 import gpuopt
 import own_kernels
 from gpuopt import lab
-from gpuopt.lab.kernels.judge import TaskError, Verdict
+from gpuopt.lab.kernels.judge import TaskError
+from gpuopt.lab.kernels.verdicts import Verdict
 
 SCALED = own_kernels.SCALE
 LINE = "if (i < n) z[i] = 2 * x[i] + 1;"

@@ -30,6 +30,7 @@ from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.stages import Launch, Rounds, Stage
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
 from gpuopt.lab.kernels.tolerances import audited
+from gpuopt.lab.kernels.verdicts import Verdict
 from gpuopt.lab.run.candidates import status_of
 from gpuopt.lab.timing import statistics
 from gpuopt.selection import Selector, select
@@ -42,42 +43,6 @@ SCALES = (1.0, 0.125, 8.0)
 
 class TaskError(ParameterError):
     """A task whose tolerance lets wrong results through: nothing is judged by it."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a judge says of a kernel.
-
-    ``word`` is "ok", "refused", a status such as "timeout", or why it is wrong: unwritten, outside, inputs, inexact,
-    nan, unstable, state, seed, size, after, compiler. ``says`` has the whole sentence, ``passed`` the checks before it,
-    ``reproducer`` the sizes and seed that show it. Times are of right kernels alone, in ms; ``flags`` may have
-    ``impossible``: faster than the device can write the results.
-    """
-
-    word: str
-    says: str
-    level: str
-    configuration: Configuration
-    device: str
-    passed: tuple[str, ...]
-    reproducer: str
-    median_ms: float | None = None
-    lo_ms: float | None = None
-    hi_ms: float | None = None
-    flags: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        """Whether it computes the task, and its time may be believed."""
-        return self.word == "ok" and not self.flags
-
-    def __str__(self) -> str:
-        time = "" if self.median_ms is None else f", {self.median_ms:.4g} ms"
-        flags = f" ({', '.join(self.flags)})" if self.flags else ""
-        lines = [f"{self.configuration} on {self.device}: {self.word}{flags}{time}", self.says]
-        lines += [f"to see it again: {self.reproducer}"] if self.reproducer else []
-        return "\n".join([*lines, f"level {self.level}; passed: {', '.join(self.passed) or 'nothing'}", *self.notes])
 
 
 @checked
