@@ -57,6 +57,8 @@ STAGES = (
           _module("threads"), needs="tests/hostile/threads.py"),
     Stage("waits", 0.05, "Ctrl-C ends each long call and command within a second",
           tests=("tests/cli/test_interrupts.py",), needs="tests/cli/test_interrupts.py"),
+    Stage("workers", 0.05, "a kernel that hangs or crashes costs one row, and no process stays behind",
+          tests=("tests/lab/kernels/test_isolation.py",), needs="tests/lab/kernels/test_isolation.py"),
     Stage("magnitudes", 0.05, "a scan of any lengths is computed right or refused",
           tests=("tests/hostile/test_magnitudes.py",), needs="tests/hostile/test_magnitudes.py"),
     Stage("mutants", 0.15, "a wrong kernel is found by a study",
@@ -111,6 +113,7 @@ def run(stage: Stage, seconds: float, seed: int, device: str | None) -> Outcome:
             command += ["--device", device] if device else []
         print(f"attack: {stage.name}: {shlex.join(command)}", file=sys.stderr, flush=True)
         env = {**os.environ, **({"GPUOPT_DEVICE": device} if device else {})}
+        env |= {"GPUOPT_HANGS": str(max(10, min(200, int(seconds))))}
         env |= {"GPUOPT_MAGNITUDES_SECONDS": f"{seconds:.0f}", "GPUOPT_MAGNITUDES_SEED": str(seed)}
         begin = time.monotonic()
         process = subprocess.Popen(

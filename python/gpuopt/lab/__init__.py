@@ -24,14 +24,18 @@ from gpuopt.lab.run.survey import survey
 from gpuopt.lab.run.sweep import sweep
 from gpuopt.lab.run.tune import tune
 from gpuopt.lab.show.claims import claims
+from gpuopt.lab.show.portability import Portability, portability
+from gpuopt.lab.show.stacking import Stacking, stacking
 from gpuopt.problem import Peer
 
 __all__ = [
     "Kernel",
     "Peer",
     "Point",
+    "Portability",
     "Profile",
     "Results",
+    "Stacking",
     "Store",
     "Study",
     "UnsavedRowsError",
@@ -50,12 +54,14 @@ __all__ = [
     "local",
     "output",
     "plots",
+    "portability",
     "profile",
     "read_results",
     "repeat",
     "rounding",
     "scratch",
     "search",
+    "stacking",
     "stage",
     "survey",
     "sweep",

@@ -1,0 +1,129 @@
+"""How well configurations carry over from one device to others.
+
+The efficiency of a configuration on a device is the fastest time there divided by its own. Performance portability is
+the harmonic mean of its efficiencies, and 0 where it does not run on one of the devices: Pennycook, Sewall and Lee, "A
+Metric for Performance Portability" (2016). The cascade, efficiencies from the best device to the worst, is Sewall et
+al., "Interpreting and Visualizing Performance Portability Metrics" (2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
+from gpuopt.lab.rows.schema import Row, time_ms
+from gpuopt.lab.rows.study_rows import StudyRows
+
+if TYPE_CHECKING:
+    from gpuopt.lab.show.style import Picture
+
+SHOWN = 6  # configurations in a picture
+
+
+@dataclass(frozen=True)
+class Portability:
+    """Efficiencies by configuration and device; ``best`` is each device's fastest configuration. Devices are in the
+    order of the studies."""
+
+    problem: str
+    devices: tuple[str, ...]
+    efficiency: Mapping[str, Mapping[str, float]]
+    best: Mapping[str, str]
+
+    def score(self, configuration: str) -> float:
+        """Pennycook's: the harmonic mean over all devices, 0 where it ran on fewer."""
+        found = self.efficiency[configuration]
+        if any(device not in found for device in self.devices):
+            return 0.0
+        return len(self.devices) / sum(1 / found[device] for device in self.devices)
+
+    @property
+    def ranked(self) -> list[str]:
+        """The configurations, the most portable first."""
+        return sorted(self.efficiency, key=lambda one: (-self.score(one), one))
+
+    def moved(self, of: str, to: str) -> float | None:
+        """What the fastest configuration of one device keeps on another; None where it was not measured there."""
+        return self.efficiency[self.best[of]].get(to)
+
+    def cascade(self, configuration: str) -> list[tuple[str, float]]:
+        """Devices with its efficiency there, the best first; 0 where it did not run."""
+        found = self.efficiency[configuration]
+        return sorted(((device, found.get(device, 0.0)) for device in self.devices), key=lambda pair: -pair[1])
+
+    def __str__(self) -> str:
+        short = [_short(device) for device in self.devices]
+        wide = max(24, *(len(one) for one in self.efficiency)) if self.efficiency else 24
+        heads = "  ".join(f"{name:>12}" for name in short)
+        lines = [f"Portability · {self.problem}", "", f"{'configuration':{wide}}  {'score':>6}  {heads}"]
+        for one in self.ranked:
+            cells = [self.efficiency[one].get(device) for device in self.devices]
+            shown = "  ".join(f"{'-' if cell is None else f'{100 * cell:.1f} %':>12}" for cell in cells)
+            lines.append(f"{one:{wide}}  {self.score(one):6.3f}  {shown}")
+        lines += ["", "What the fastest configuration of a device (a line) keeps on the others:"]
+        for device, name in zip(self.devices, short, strict=True):
+            cells = [self.moved(device, other) for other in self.devices]
+            shown = "  ".join(f"{'-' if cell is None else f'{100 * cell:.1f} %':>12}" for cell in cells)
+            lines.append(f"{name:{wide + 8}}  {shown}")
+        return "\n".join(lines)
+
+    def picture(self) -> Picture:
+        """The cascade of the most portable configurations and of each device's own fastest."""
+        from gpuopt.lab.show.canvas import CYCLE, MARKERS, decorate
+        from gpuopt.lab.show.style import Picture
+
+        picture = Picture(figsize=(8, 4.4), layout="constrained")
+        ax = picture.subplots()
+        chosen = list(dict.fromkeys([*self.best.values(), *self.ranked]))[:SHOWN]
+        for number, one in enumerate(chosen):
+            parts = [100 * part for _, part in self.cascade(one)]
+            style: dict[str, Any] = {"color": CYCLE[number % len(CYCLE)], "marker": MARKERS[number % len(MARKERS)]}
+            ax.plot(range(1, len(parts) + 1), parts, label=f"{one}: {self.score(one):.3f}", **style)
+        ax.set_xticks(range(1, len(self.devices) + 1))
+        ax.set_ylim(0, 105)
+        ax.set_xlabel("devices, each line's best first")
+        ax.set_ylabel("% of the device's fastest")
+        ax.set_title(f"Portability · {self.problem}", loc="left", fontsize=10, fontweight="bold")
+        decorate(ax)
+        picture.legend(loc="outside lower left", fontsize=8, frameon=False, title="configuration: score", ncols=2)
+        return picture
+
+
+@checked
+def portability(studies: Iterable[StudyRows]) -> Portability:
+    """How well configurations carry over between the devices of studies of one problem, two devices at least.
+
+    Configurations are compared by their text, so measure the same ones everywhere. Raises ParameterError for studies of
+    several problems, or of a single device.
+    """
+    groups = [group for study in studies for group in study.groups()]
+    problems = {(group.first["workload"], group.first["problem"], group.first["dtype"]) for group in groups}
+    if len(problems) != 1:
+        told = ", ".join(sorted(str(problem[1]) for problem in problems)) or "none"
+        raise ParameterError(f"studies: they are of {told}; give studies of one problem")
+    times: dict[str, dict[str, float]] = {}
+    for group in groups:
+        where = str(group.first["device"]) + (f" · {group.first['platform']}" if group.first["platform"] else "")
+        for row in _timed(group.rows):
+            held = times.setdefault(where, {})
+            one = str(row["configuration"])
+            held[one] = min(held.get(one, float("inf")), time_ms(row))
+    if len(times) < 2:
+        raise ParameterError("studies: they are of a single device; give studies of at least two")
+    fastest = {device: min(held, key=held.__getitem__) for device, held in times.items()}
+    found: dict[str, dict[str, float]] = {}
+    for device, held in times.items():
+        for one, time in held.items():
+            found.setdefault(one, {})[device] = held[fastest[device]] / time
+    return Portability(str(groups[0].first["problem"]), tuple(times), found, fastest)
+
+
+def _timed(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["role"] == "variant" and row["status"] == "ok" and row["kind"] == "summary"]
+
+
+def _short(device: str) -> str:
+    """The end of a device's name, where such names differ."""
+    return device if len(device) <= 12 else "…" + device[-11:]

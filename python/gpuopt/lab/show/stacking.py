@@ -1,0 +1,268 @@
+"""Whether optimizations stack: what each brings alone, together, and in the company of all others.
+
+Each parameter with two levels is a factor: at its first level off, at the other on. The logarithm of the speed-up over
+the configuration with all of them off is split into effects of the factors and of their pairs, block by block, and
+intervals are over blocks. Box, Hunter and Hunter, *Statistics for Experimenters* (2005), chapters 5 and 6; shares of
+the whole
+gain are Shapley's."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
+from gpuopt.lab.rows.schema import Row, levels, time_ms
+from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.lab.rows.table import significant
+
+On = frozenset[str]  # the factors that are on
+ORDERS = 5  # factors up to which hill climbing is replayed in every order; above, in SOME of them
+SOME = 200
+LEAST_BLOCKS = 3
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a factor, or a pair of them, multiplies the speed by: a factor's mean over all settings of the others; of a
+    pair how much more the one brings beside the other (below 1: they overlap). ``verdict`` is adjusted by Holm."""
+
+    factors: tuple[str, ...]
+    times: float
+    lo: float
+    hi: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Stacking:
+    """How the factors of a kernel stack; ``speedups`` are over the configuration with all of them off, medians over
+    blocks. ``missing`` are cells that were not measured, ``unknown`` effects that cannot be told without them."""
+
+    variant: str
+    factors: tuple[str, ...]
+    levels: Mapping[str, tuple[Any, Any]]
+    speedups: Mapping[On, float]
+    effects: tuple[Effect, ...]
+    missing: tuple[On, ...] = ()
+    unknown: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def product(self) -> float | None:
+        """What all would bring if the gains of each alone multiplied; None where one did not run alone."""
+        alone = [self.speedups.get(frozenset([name])) for name in self.factors]
+        return None if any(one is None for one in alone) else math.prod(one for one in alone if one is not None)
+
+    @property
+    def together(self) -> float | None:
+        """What all bring together."""
+        return self.speedups.get(frozenset(self.factors))
+
+    def alone(self, name: str) -> float | None:
+        """The speed-up of one alone."""
+        return self.speedups.get(frozenset([name]))
+
+    def left_out(self, name: str) -> float | None:
+        """How many times faster all are than all but this one: below 1 it harms in company."""
+        whole, without = self.together, self.speedups.get(frozenset(self.factors) - {name})
+        return None if whole is None or without is None else whole / without
+
+    @cached_property
+    def shares(self) -> dict[str, float] | None:
+        """Shapley's share of each in the logarithm of what all bring; they add up to it. None with missing cells."""
+        if self.missing:
+            return None
+        count, found = len(self.factors), {}
+        for name in self.factors:
+            others, share = [one for one in self.factors if one != name], 0.0
+            for size in range(count):
+                weight = math.factorial(size) * math.factorial(count - size - 1) / math.factorial(count)
+                for chosen in itertools.combinations(others, size):
+                    with_it, without = self.speedups[frozenset([*chosen, name])], self.speedups[frozenset(chosen)]
+                    share += weight * math.log(with_it / without)
+            found[name] = share
+        return found
+
+    def climbs(self, seed: int = 0) -> dict[float, int]:
+        """Hill climbing replayed: the factors one after the other, each kept if it helps. By what is reached as a
+        part of the best, in how many orders."""
+        orders = list(itertools.permutations(self.factors)) if len(self.factors) <= ORDERS else None
+        if orders is None:
+            random = np.random.default_rng(seed)
+            orders = [tuple(random.permutation(list(self.factors)).tolist()) for _ in range(SOME)]
+        best = max(self.speedups.values())
+        reached: dict[float, int] = {}
+        for order in orders:
+            on, speed = frozenset[str](), 1.0
+            for name in order:
+                found = self.speedups.get(on | {name})
+                if found is not None and found > speed:
+                    on, speed = on | {name}, found
+            share = round(speed / best, 6)
+            reached[share] = reached.get(share, 0) + 1
+        return dict(sorted(reached.items(), reverse=True))
+
+    def __str__(self) -> str:
+        main = {effect.factors[0]: effect for effect in self.effects if len(effect.factors) == 1}
+        cells = [("factor", "alone", "mean effect [95 % CI]", "in company", "share of all")]
+        for name in self.factors:
+            own = main.get(name)
+            cells.append(
+                (self._named(name), _x(self.alone(name)), _interval(own), _x(self.left_out(name)), self._share(name))
+            )
+        wide = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
+        table = ["  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]) for row in cells]
+        pairs = [effect for effect in self.effects if len(effect.factors) == 2]
+        told = [*table, "", self._all()]
+        told += [f"{' with '.join(one.factors)}: {_interval(one)} of the product, {one.verdict}" for one in pairs]
+        climbs = self.climbs()
+        told.append(
+            f"Hill climbing reaches {100 * min(climbs):.0f} to {100 * max(climbs):.0f} % of the best, the best itself "
+            f"in {climbs.get(1.0, 0)} of {sum(climbs.values())} orders."
+        )
+        if self.unknown:
+            told.append("Not told, for cells are missing: " + ", ".join(" with ".join(one) for one in self.unknown))
+        return "\n".join(told)
+
+    def _named(self, name: str) -> str:
+        off, on = self.levels[name]
+        return f"{name} {off} -> {on}"
+
+    def _share(self, name: str) -> str:
+        total = math.log(self.together) if self.together else 0.0
+        return "-" if self.shares is None or not total else f"{100 * self.shares[name] / total:.0f} %"
+
+    def _all(self) -> str:
+        together, product = _x(self.together), _x(self.product)
+        return f"All together: {together}; if the gains of each alone multiplied: {product}."
+
+
+@checked
+def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, int] | None = None) -> Stacking:
+    """How the two-level parameters of a kernel stack in a study of their combinations, all or some.
+
+    ``variant`` is needed where the study has several. ``base`` names levels that count as off; what it leaves out is
+    off at the level of the first configuration in the study. Raises ParameterError where a parameter has more than two
+    levels, and below three blocks.
+    """
+    rows = [row for row in study.rows if row["kind"] == "block" and row["role"] == "variant" and row["status"] == "ok"]
+    found = list(dict.fromkeys(str(row["variant"]) for row in rows))
+    if variant is None and len(found) != 1:
+        raise ParameterError(f"variant: the study has {', '.join(found) or 'none'}; name one")
+    chosen = variant if variant is not None else found[0]
+    rows = [row for row in rows if row["variant"] == chosen]
+    if not rows:
+        raise ParameterError(f"variant: the study has no blocks of {chosen!r}; it has {', '.join(found) or 'none'}")
+    factors = _factors(rows, dict(base or {}))
+    return _made(chosen, factors, _blocks(rows, factors))
+
+
+def _factors(rows: Sequence[Row], base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    seen: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, level in levels(row).items():
+            held = seen.setdefault(name, [])
+            if level not in held:
+                held.append(level)
+    if unknown := [name for name in base if name not in seen]:
+        raise ParameterError(f"base: there is no parameter {unknown[0]!r}; there are {', '.join(seen) or 'none'}")
+    for name, level in base.items():
+        if level not in seen[name]:
+            raise ParameterError(f"base: {name}={level} was not measured; {', '.join(map(str, seen[name]))} were")
+        seen[name].remove(level)
+        seen[name].insert(0, level)
+    if many := [name for name, held in seen.items() if len(held) > 2]:
+        raise ParameterError(f"study: {many[0]} has the levels {seen[many[0]]}; measure two levels of each parameter")
+    found = {name: (held[0], held[1]) for name, held in seen.items() if len(held) == 2}
+    if not found:
+        raise ParameterError("study: no parameter has two levels; measure combinations of at least one")
+    return found
+
+
+def _blocks(rows: Sequence[Row], factors: Mapping[str, tuple[Any, Any]]) -> list[dict[On, float]]:
+    """The time of each cell, a block."""
+    blocks: dict[Any, dict[On, float]] = {}
+    for row in rows:
+        at = levels(row)
+        on = frozenset(name for name, (_, level) in factors.items() if at.get(name) == level)
+        blocks.setdefault(row["block"], {})[on] = time_ms(row)
+    common = set.intersection(*(set(block) for block in blocks.values())) if blocks else set()
+    if frozenset() not in common:
+        raise ParameterError("study: the configuration with all parameters off is not in each block; measure it too")
+    if len(blocks) < LEAST_BLOCKS:
+        raise ParameterError(f"study: {len(blocks)} blocks; intervals need at least {LEAST_BLOCKS}")
+    return [{on: time for on, time in block.items() if on in common} for block in blocks.values()]
+
+
+def _made(variant: str, factors: Mapping[str, tuple[Any, Any]], blocks: Sequence[Mapping[On, float]]) -> Stacking:
+    names, cells = tuple(factors), list(blocks[0])
+    gains = np.array([[math.log(block[frozenset()] / block[on]) for on in cells] for block in blocks])
+    terms = [(name,) for name in names] + list(itertools.combinations(names, 2))
+    signs = np.array([[1.0 if name in on else -1.0 for name in names] for on in cells])
+    columns = [np.prod([signs[:, names.index(name)] for name in term], axis=0) for term in terms]
+    design = np.stack([np.ones(len(cells)), *columns], axis=1)
+    known = _estimable(design)
+    kept = [place for place in range(len(terms)) if known[place + 1]]
+    reduced = design[:, [0, *(place + 1 for place in kept)]]
+    solved = np.linalg.lstsq(reduced, gains.T, rcond=None)[0][1:]  # (terms, blocks), in +-1 coding
+    # A factor's effect is the step from off to on, twice the coefficient c; a pair's AB is 2 c too, and what the pair
+    # brings beyond the product of the two is exp(2 AB).
+    scale = np.array([2.0 * len(terms[place]) for place in kept])
+    effects = _tested([terms[place] for place in kept], scale[:, np.newaxis] * solved)
+    every = [frozenset(chosen) for size in range(len(names) + 1) for chosen in itertools.combinations(names, size)]
+    medians = {on: float(np.exp(np.median(gains[:, place]))) for place, on in enumerate(cells)}
+    return Stacking(
+        variant,
+        names,
+        dict(factors),
+        medians,
+        effects,
+        tuple(on for on in every if on not in medians),
+        tuple(term for place, term in enumerate(terms) if place not in kept),
+    )
+
+
+def _estimable(design: np.ndarray) -> list[bool]:
+    """Which columns are no combination of the others."""
+    rank = int(np.linalg.matrix_rank(design))
+    return [int(np.linalg.matrix_rank(np.delete(design, at, axis=1))) < rank for at in range(design.shape[1])]
+
+
+def _tested(terms: Sequence[tuple[str, ...]], effects: np.ndarray) -> tuple[Effect, ...]:
+    """Means over blocks with Student's intervals, and Holm's verdicts on all of them together."""
+    from scipy import stats
+
+    blocks = effects.shape[1]
+    mean, error = effects.mean(axis=1), effects.std(axis=1, ddof=1) / math.sqrt(blocks)
+    wide = float(stats.t.ppf(0.975, blocks - 1))
+    with np.errstate(all="ignore"):
+        p = 2 * stats.t.sf(np.abs(mean) / np.maximum(error, 1e-300), blocks - 1)
+    sure, open_ = set[int](), True
+    for place, at in enumerate(np.argsort(p)):
+        open_ = open_ and bool(p[at] <= 0.05 / (len(terms) - place))
+        if open_:
+            sure.add(int(at))
+    made = []
+    for at, term in enumerate(terms):
+        lo, mid, hi = (math.exp(mean[at] + way * wide * error[at]) for way in (-1, 0, 1))
+        words = ("helps", "costs") if len(term) == 1 else ("more than the product", "less than the product")
+        verdict = "undecided" if at not in sure else words[0] if mean[at] > 0 else words[1]
+        made.append(Effect(term, mid, lo, hi, verdict))
+    return tuple(made)
+
+
+def _x(value: float | None) -> str:
+    return "-" if value is None else f"{significant(value)}x"
+
+
+def _interval(effect: Effect | None) -> str:
+    if effect is None:
+        return "-"
+    return f"{significant(effect.times)}x [{significant(effect.lo)}, {significant(effect.hi)}]"

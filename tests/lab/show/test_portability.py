@@ -1,0 +1,64 @@
+"""Efficiencies, Pennycook's score and cascades, against numbers worked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from gpuopt import ParameterError, lab
+from gpuopt.lab.rows.study_rows import StudyRows
+
+
+def study(device: str, times: Mapping[str, float], problem: str = "made") -> StudyRows:
+    rows = []
+    for configuration, time in times.items():
+        row = {"kind": "summary", "role": "variant", "status": "ok", "variant": "v", "configuration": configuration}
+        row |= {"device": device, "platform": None, "workload": "made", "problem": problem, "dtype": "float32"}
+        rows.append(row | {"median_ms": time, "params": {}, "time_utc": "2026-11-23T00:00:00.000Z", "blocks": 10})
+    return StudyRows(rows, {"name": problem, "workload": "made"}, [])
+
+
+STUDIES = [
+    study("one", {"a": 1.0, "b": 2.0, "c": 4.0}),
+    study("two", {"a": 4.0, "b": 2.0, "c": 1.0}),
+    study("three", {"a": 1.0, "b": 1.25}),
+]
+
+
+def test_scores_worked_by_hand() -> None:
+    found = lab.portability(STUDIES)
+    assert found.devices == ("one", "two", "three")
+    assert found.best == {"one": "a", "two": "c", "three": "a"}
+    assert found.efficiency["a"] == {"one": 1.0, "two": 0.25, "three": 1.0}
+    assert found.score("a") == pytest.approx(3 / (1 + 4 + 1))
+    assert found.score("b") == pytest.approx(3 / (2 + 2 + 1.25))
+    assert found.score("c") == 0
+    assert found.ranked == ["b", "a", "c"]
+    assert found.moved("one", "two") == 0.25
+    assert found.moved("two", "three") is None
+    assert found.cascade("c") == [("two", 1.0), ("one", 0.25), ("three", 0.0)]
+    said = str(found)
+    assert "b" in said.splitlines()[3]
+    assert "57.1" not in said
+    assert "25.0 %" in said
+
+
+def test_a_picture(tmp_path: Path) -> None:
+    path = tmp_path / "cascade.png"
+    lab.portability(STUDIES).picture().savefig(path)
+    assert path.stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("studies", "says"),
+    [
+        ([], "they are of none"),
+        (STUDIES[:1], "a single device"),
+        ([STUDIES[0], study("two", {"a": 1.0}, "other")], "they are of made, other"),
+    ],
+)
+def test_studies_that_cannot_be_compared(studies: list[StudyRows], says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        lab.portability(studies)
