@@ -1,5 +1,5 @@
 """The command line: `gpuopt devices | doctor | profile | aa | study | tune | reconstruct | papers |
-audit | compact`."""
+audit | compare | compact`."""
 
 from __future__ import annotations
 
@@ -224,6 +224,28 @@ def compact(source: Path, target: Path | None) -> None:
     for damage in made.problems:
         click.echo(f"passed over: {damage}", err=True)
     click.echo(str(made))
+
+
+@app.command()
+@click.argument("old", type=click.Path(exists=True, path_type=Path))
+@click.argument("new", type=click.Path(exists=True, path_type=Path))
+@click.pass_context
+def compare(ctx: click.Context, old: Path, new: Path) -> None:
+    """What became faster or slower from one study to another: two days, drivers or commits.
+
+    OLD and NEW are results files, or folders of them. Exits with 1 where something is certified to be slower, or ran
+    and does not any more.
+    """
+    from gpuopt import lab
+
+    def study(path: Path) -> lab.Study:
+        files = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+        return lab.Study.joined([lab.Study.load(file) for file in files])
+
+    found = lab.compare(study(old), study(new))
+    click.echo(str(found))
+    if not found.ok:
+        ctx.exit(1)
 
 
 @app.command()

@@ -23,12 +23,14 @@ from gpuopt.lab.run.aa import aa
 from gpuopt.lab.run.survey import survey
 from gpuopt.lab.run.sweep import sweep
 from gpuopt.lab.run.tune import tune
+from gpuopt.lab.show.changes import Changes, compare
 from gpuopt.lab.show.claims import claims
 from gpuopt.lab.show.portability import Portability, portability
 from gpuopt.lab.show.stacking import Stacking, stacking
 from gpuopt.problem import Peer
 
 __all__ = [
+    "Changes",
     "Kernel",
     "Peer",
     "Point",
@@ -43,6 +45,7 @@ __all__ = [
     "aa",
     "audit",
     "claims",
+    "compare",
     "constant",
     "device_plots",
     "gem_plots",

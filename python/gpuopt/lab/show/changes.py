@@ -1,0 +1,161 @@
+"""What changed between two sittings of the same studies: two days, drivers or commits.
+
+Times of two sittings share no blocks, so a ratio is of medians, and its interval holds what changes between sittings
+too: what the row's own interval between sittings says, where the device's profile told one, and else a spread that is
+assumed. Verdicts are adjusted by Holm over all that are compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked
+from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.schema import Row, time_ms
+from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.lab.rows.table import printable, significant
+
+ASSUMED = (
+    0.03  # the spread of medians between sittings where none is known: three ceilings in four of an H200 stay within
+)
+WIDE = 1.959964  # of a normal distribution, 95 %
+ROLES = ("variant", "call", "peer")
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a time changed: ``ratio`` is the new one divided by the old one, with its 95 % interval; ``word`` is
+    "faster", "slower" or "not told"."""
+
+    problem: str
+    name: str
+    old_ms: float
+    new_ms: float
+    ratio: float
+    lo: float
+    hi: float
+    p: float
+    word: str = "not told"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All that both have; ``gone`` and ``added`` is what one of them has alone, ``failed`` what ran and does not any
+    more. ``assumed`` says whether the spread between sittings had to be assumed somewhere."""
+
+    changes: tuple[Change, ...]
+    gone: tuple[str, ...]
+    added: tuple[str, ...]
+    failed: tuple[str, ...]
+    assumed: bool
+
+    @property
+    def slower(self) -> list[Change]:
+        """Those that are certified to be slower."""
+        return [one for one in self.changes if one.word == "slower"]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing became slower or failed."""
+        return not self.slower and not self.failed
+
+    def __str__(self) -> str:
+        shown = sorted(self.changes, key=lambda one: (one.word == "not told", -abs(math.log(one.ratio))))
+        wide = max([len(one.name) for one in shown], default=8)
+        lines = [
+            f"{one.name:{wide}}  {significant(one.old_ms, 4):>9} -> {significant(one.new_ms, 4):>9} ms  "
+            f"{significant(one.ratio, 4)}x [{significant(one.lo, 4)}, {significant(one.hi, 4)}]  {one.word}"
+            for one in shown
+        ]
+        words = {word: sum(one.word == word for one in self.changes) for word in ("slower", "faster", "not told")}
+        lines += ["", f"{len(self.changes)} compared: " + ", ".join(f"{count} {word}" for word, count in words.items())]
+        for what, names in (("failed now", self.failed), ("only before", self.gone), ("only now", self.added)):
+            lines += [f"{what}: {', '.join(names)}"] if names else []
+        if self.assumed:
+            lines.append(
+                f"How far sittings lie apart is not known; {100 * ASSUMED:.0f} % is assumed (`gpuopt profile`, twice)"
+            )
+        return "\n".join(printable(line) for line in lines)
+
+
+@checked
+def compare(old: StudyRows, new: StudyRows) -> Changes:
+    """What became faster or slower from one study to another of the same problems, on the same device.
+
+    Compared is what has the same configuration, problem, dtype, sizes, clock and cache state; drivers, versions and
+    sources may differ. Raises ParameterError where the two have nothing in common.
+    """
+    before, after = _timed(old), _timed(new)
+    common = [key for key in before if key in after]
+    lost = [key for key in before if key not in after]
+    failed = {_key(row) for row in new.rows if row["kind"] == "summary" and row["status"] != "ok"}
+    if not common and not any(key in failed for key in lost):
+        raise ParameterError("new: it has nothing in common with the old study; compare studies of the same problems")
+    made = [_change(*before[key], *after[key]) for key in common]
+    names = {key: _named(*before[key]) for key in before} | {key: _named(*after[key]) for key in after}
+    return Changes(
+        tuple(_judged(made)),
+        tuple(names[key] for key in lost if key not in failed),
+        tuple(names[key] for key in after if key not in before),
+        tuple(names[key] for key in lost if key in failed),
+        any(_between(before[key][1]) is None and _between(after[key][1]) is None for key in common),
+    )
+
+
+def _timed(study: StudyRows) -> dict[str, tuple[Group, Row]]:
+    return {
+        _key(row): (group, row)
+        for group in study.groups()
+        for row in group.rows
+        if row["kind"] == "summary" and row["status"] == "ok" and row["role"] in ROLES and row["median_ms"]
+    }
+
+
+def _key(row: Row) -> str:
+    return f"{row['role']} {row['comparison_key']}"
+
+
+def _named(group: Group, row: Row) -> str:
+    return f"{group.label(row)} · {group.problem}"
+
+
+def _change(old_group: Group, old: Row, new_group: Group, new: Row) -> Change:
+    a, b = time_ms(old), time_ms(new)
+    spreads = [one for one in (_between(old), _between(new)) if one is not None]
+    apart = max(spreads) if spreads else math.sqrt(2) * ASSUMED
+    error = math.sqrt(_within(old) ** 2 + _within(new) ** 2 + apart**2)
+    mid = math.log(b / a)
+    p = math.erfc(abs(mid) / error / math.sqrt(2))
+    ratio, lo, hi = (math.exp(mid + way * WIDE * error) for way in (0, -1, 1))
+    return Change(new_group.problem, _named(new_group, new), a, b, ratio, lo, hi, p)
+
+
+def _within(row: Row) -> float:
+    """The standard error of the logarithm of a median, by its own interval."""
+    lo, hi, mid = row["ci_lo_ms"], row["ci_hi_ms"], time_ms(row)
+    if not lo or not hi:
+        return ASSUMED
+    return max(math.log(hi / mid), math.log(mid / lo)) / WIDE
+
+
+def _between(row: Row) -> float | None:
+    """What its interval between sittings adds to its own, as a standard deviation; None where it has none."""
+    lo, hi, mid = row["sit_lo_ms"], row["sit_hi_ms"], time_ms(row)
+    if not lo or not hi:
+        return None
+    whole = max(math.log(hi / mid), math.log(mid / lo)) / WIDE
+    return math.sqrt(max(0.0, whole**2 - _within(row) ** 2))
+
+
+def _judged(changes: Sequence[Change], alpha: float = 0.05) -> list[Change]:
+    """Holm's verdicts, in the order given."""
+    words, open_ = dict[int, str](), True
+    for place, at in enumerate(sorted(range(len(changes)), key=lambda index: changes[index].p)):
+        open_ = open_ and changes[at].p <= alpha / (len(changes) - place)
+        words[at] = ("slower" if changes[at].ratio > 1 else "faster") if open_ else "not told"
+    return [
+        Change(one.problem, one.name, one.old_ms, one.new_ms, one.ratio, one.lo, one.hi, one.p, words[at])
+        for at, one in enumerate(changes)
+    ]

@@ -1,0 +1,86 @@
+"""Two sittings held against each other: what is certified, what is noise, what is gone."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from gpuopt import ParameterError, lab
+from gpuopt.cli import app
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.schema import new_row
+
+
+def study(times: Mapping[str, float], problem: str = "made", failed: tuple[str, ...] = (), **more: Any) -> Study:
+    rows = []
+    for name, time in [*times.items(), *((one, 0.0) for one in failed)]:
+        fields: dict[str, Any] = {"kind": "summary", "role": "variant", "status": "ok" if time else "wrong"}
+        fields |= {"reason": None if time else "inexact", "variant": name, "configuration": name, "params": {}}
+        fields |= {"workload": "made", "problem": problem, "dtype": "float32", "sizes": {}, "device": "A Device"}
+        fields |= {
+            "median_ms": time or None,
+            "ci_lo_ms": time * 0.995 or None,
+            "ci_hi_ms": time * 1.005 or None,
+            "blocks": 10,
+        }
+        rows.append(new_row(**(fields | more)))
+    return Study(rows, {"name": problem, "workload": "made"}, [])
+
+
+def test_what_is_slower_is_found_and_noise_is_not() -> None:
+    old = study({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0})
+    found = lab.compare(old, study({"a": 1.01, "b": 1.4, "c": 0.6, "e": 1.0}, failed=("d",)))
+    words = {one.name.split(" ")[0]: one.word for one in found.changes}
+    assert words == {"a": "not told", "b": "slower", "c": "faster"}
+    assert [one.split(" ")[0] for one in found.failed] == ["d"]
+    assert [one.split(" ")[0] for one in found.added] == ["e"]
+    assert not found.ok
+    said = str(found)
+    assert "3 compared: 1 slower, 1 faster, 1 not told" in said
+    assert "3 % is assumed" in said
+    assert lab.compare(old, study({"a": 1.0, "b": 0.99})).ok
+
+
+def test_an_interval_between_sittings_is_used() -> None:
+    wide = {"sit_lo_ms": 0.7, "sit_hi_ms": 1.4}
+    assert lab.compare(study({"a": 1.0}, **wide), study({"a": 1.3})).ok
+    narrow = {"sit_lo_ms": 0.99, "sit_hi_ms": 1.01}
+    found = lab.compare(study({"a": 1.0}, **narrow), study({"a": 1.05}))
+    assert not found.ok
+    assert not found.assumed
+
+
+def test_equal_ones_are_rarely_told_apart() -> None:
+    """60 comparisons of 12 equal ones each, with the spread that is assumed."""
+    random, false = np.random.default_rng(0), 0
+    for _ in range(60):
+        names = "abcdefghijkl"
+        times = [{name: math.exp(0.03 * random.standard_normal()) for name in names} for _ in range(2)]
+        false += not lab.compare(study(times[0]), study(times[1])).ok
+    assert false <= 6
+
+
+def test_nothing_in_common() -> None:
+    with pytest.raises(ParameterError, match="nothing in common"):
+        lab.compare(study({"a": 1.0}), study({"a": 1.0}, problem="other"))
+
+
+def test_the_command(tmp_path: Path) -> None:
+    for name, times in (("old", {"a": 1.0}), ("new", {"a": 1.5}), ("same", {"a": 1.0})):
+        (tmp_path / name).mkdir()
+        rows = "".join(json.dumps(row) + "\n" for row in study(times).rows)
+        (tmp_path / name / "rows.jsonl").write_text(rows)
+    runner = CliRunner()
+    worse = runner.invoke(app, ["compare", str(tmp_path / "old"), str(tmp_path / "new" / "rows.jsonl")])
+    assert worse.exit_code == 1
+    assert "1 slower" in worse.output
+    assert runner.invoke(app, ["compare", str(tmp_path / "old"), str(tmp_path / "same")]).exit_code == 0
+    missing = runner.invoke(app, ["compare", str(tmp_path / "old"), str(tmp_path / "missing")])
+    assert missing.exit_code == 2
