@@ -67,6 +67,12 @@ def test_equal_ones_are_rarely_told_apart() -> None:
     assert false <= 6
 
 
+def test_another_clock_is_named() -> None:
+    both = study({"a": 1.0}, clock="event"), study({"a": 1.1}, clock="batch")
+    old, new = (Study.joined([one, study({"b": 1.0})]) for one in both)
+    assert "measured otherwise (by another clock, or in another cache state): a" in str(lab.compare(old, new))
+
+
 def test_nothing_in_common() -> None:
     with pytest.raises(ParameterError, match="nothing in common"):
         lab.compare(study({"a": 1.0}), study({"a": 1.0}, problem="other"))

@@ -18,6 +18,9 @@ Word = Literal[
 ]
 
 
+CLOSE = 100  # times the tolerance: errors up to there may be those of an honest sum
+
+
 class WrongResultError(MismatchError):
     """What is wrong with a result, with the ``word`` that stands for it."""
 
@@ -154,7 +157,19 @@ def _judged(name: str, result: np.ndarray, reference: np.ndarray, tolerance: np.
         return compare(result, reference, tolerance)
     except MismatchError as error:
         strange = result.dtype.kind == "f" and bool((~np.isfinite(result) & np.isfinite(reference)).any())
-        raise WrongResultError("nan" if strange else "inexact", f"{name}: {error}") from error
+        hint = "" if strange else _hint(result, reference, tolerance)
+        raise WrongResultError("nan" if strange else "inexact", f"{name}: {error}{hint}") from error
+
+
+def _hint(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> str:
+    """What the author of a task may do about errors that rounding can make."""
+    if result.dtype.kind != "f":
+        return ""
+    with np.errstate(all="ignore"):
+        most = float(np.nanmax(np.abs(result.astype(np.float64) - reference) / np.maximum(tolerance, 1e-300)))
+    if most > CLOSE:
+        return ""
+    return "; long sums in another order cost so much: where the task has them, give tolerance=lab.rounding(...)"
 
 
 def flat(arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> np.ndarray:

@@ -71,7 +71,10 @@ class Changes:
         ]
         words = {word: sum(one.word == word for one in self.changes) for word in ("slower", "faster", "not told")}
         lines += ["", f"{len(self.changes)} compared: " + ", ".join(f"{count} {word}" for word, count in words.items())]
-        for what, names in (("failed now", self.failed), ("only before", self.gone), ("only now", self.added)):
+        both = [name for name in self.gone if name in self.added]
+        gone, added = ([name for name in names if name not in both] for names in (self.gone, self.added))
+        otherwise = ("measured otherwise (by another clock, or in another cache state)", both)
+        for what, names in (("failed now", self.failed), ("only before", gone), ("only now", added), otherwise):
             lines += [f"{what}: {', '.join(names)}"] if names else []
         if self.assumed:
             lines.append(
