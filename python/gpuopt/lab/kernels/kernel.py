@@ -62,8 +62,8 @@ class Kernel:
         A function of any of the values and arrays, by its arguments' names; arrays of floats come as float64. It
         returns the result, or a dict of several.
     tolerance
-        An absolute error, ``lab.rounding(...)`` for long sums, or None: 8 times the error of the reference in the results'
-        own type.
+        An absolute error, ``lab.rounding(...)`` for long sums, or None: 8 times the error of the reference in the
+        results' own type.
     work
         ``lab.work(flops=..., read=..., write=...)``; without it, bytes are those of each array once.
     options
