@@ -130,17 +130,13 @@ def _memory(task: Task, device: Device, known: Mapping[str, Any], arrays: Arrays
             )  # PoCL 3.1 crashes where an image is filled from a part of a buffer
             held[one.name] = (one, _core.to_device(first[one.name], device, around))
         else:
-            held[one.name] = (one, _core.empty(task.shape(one, known), _plain(one), device, guarded))
+            held[one.name] = (one, _core.empty(task.shape(one, known), one.dtype, device, guarded))
     return Memory(held, first, [one.name for one in task.results])
 
 
 def as_bytes(data: np.ndarray) -> np.ndarray:
     """Structs as the bytes that devices hold; other arrays as they are."""
     return data if data.dtype.fields is None else data.reshape(-1).view(np.uint8)
-
-
-def _plain(one: Array) -> np.dtype[Any]:
-    return one.dtype
 
 
 def _bound(task: Task, step: Step, name: str, known: Mapping[str, Any], held: Memory, images: Mapping[str, Any]) -> Any:
