@@ -244,9 +244,8 @@ def test_local_memory_of_arguments_is_counted(device: gpuopt.Device) -> None:
         reference=lambda: np.ones(64),
         parameters={"bytes": [device.local_bytes + 1]},
     )
-    with pytest.raises(
-        UnsupportedError, match=f"{device.local_bytes + 1} bytes of local memory.* has {device.local_bytes}"
-    ):
+    # A driver may round the argument up, or take a byte for itself.
+    with pytest.raises(UnsupportedError, match=rf"\d+ bytes of local memory.* has {device.local_bytes}"):
         kernel.check(device=device)
 
 

@@ -15,7 +15,7 @@ from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.checks import random_like
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
-from gpuopt.lab.kernels.worker import WORKERS, KernelCrashError, KernelTimeoutError, Worker
+from gpuopt.lab.kernels.worker import WORKERS, ContextLostError, KernelCrashError, KernelTimeoutError, Worker
 
 BUILD_S = 60.0
 FIRST_S = 30.0  # of a run of which nothing is known
@@ -47,11 +47,18 @@ class RemotePlan:
         if self.ended is not None:
             raise self.ended
         worker = WORKERS.of(self.device)
-        generation = WORKERS.generation[self.device.index]
-        if self.generation != generation:
+        if self.generation != WORKERS.generation[self.device.index]:
             asked = {"do": "load", "plan": self.number, "recipe": self.recipe}
-            self.facts = self._asked(worker, asked, BUILD_S + self.moving_s, "the build", self.arrays)[0]
-            self.generation = generation
+            limit = BUILD_S + self.moving_s
+            try:
+                self.facts = self._asked(worker, asked, limit, "the build", self.arrays)[0]
+            except ContextLostError:
+                if worker.loaded == 0:  # no kernel ran there before
+                    raise
+                self.ended = None
+                worker = WORKERS.of(self.device)  # another plan's kernel had ended the context, unnoticed
+                self.facts = self._asked(worker, asked, limit, "the build", self.arrays)[0]
+            self.generation = WORKERS.generation[self.device.index]
             worker.loaded += 1
         return worker
 

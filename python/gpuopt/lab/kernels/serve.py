@@ -12,6 +12,9 @@ import sys
 import threading
 from typing import Any
 
+import numpy as np
+
+from gpuopt import _core
 from gpuopt._core import Device, Error
 from gpuopt.lab.kernels import binding, recipe
 from gpuopt.lab.kernels.binding import Plan
@@ -61,6 +64,15 @@ class Bench:
             return prepared.relocate(asked["pad_bytes"]), {}
         raise Error(f"the worker does not know {does!r}")
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the driver has given up this process's context, as a GPU's does after an access to no memory."""
+        try:
+            _core.to_device(np.zeros(16, np.float32), self.device, False).to_numpy()
+        except Error:
+            return True
+        return False
+
     def load(self, number: int, asked: dict[str, Any], arrays: Arrays) -> Any:
         """Builds and binds a plan; what is known of its kernels."""
         task, code, levels, numbers = recipe.read(asked["recipe"])
@@ -108,6 +120,7 @@ def main() -> None:
             reply: dict[str, Any] = {"answer": answer}
         except Exception as error:
             reply, back = told(error), Arrays()
+            reply["lost"] = isinstance(error, Error) and bench is not None and bench.is_lost
         sys.stdout.flush()
         try:
             send(channel, reply, back)

@@ -55,6 +55,10 @@ class KernelTimeoutError(Error):
     status = "timeout"
 
 
+class ContextLostError(KernelCrashError):
+    """The driver gave up a worker's context: after a stray access on a GPU nothing works there any more."""
+
+
 class WorkerLostError(Error):
     """A worker could not be killed: its device is lost to this session."""
 
@@ -117,8 +121,8 @@ class Worker:
     def ask(
         self, message: Mapping[str, Any], limit_s: float, phase: str, arrays: Mapping[str, np.ndarray] | None = None
     ) -> tuple[Any, dict[str, np.ndarray]]:
-        """The answer. Raises what the work raised there, KernelTimeoutError after ``limit_s`` and KernelCrashError; the
-        process is gone then."""
+        """The answer. Raises what the work raised there, KernelTimeoutError after ``limit_s``, KernelCrashError and
+        ContextLostError; the process is gone after these three."""
         with self._lock:
             while self.forgotten:
                 self._asked({"do": "drop", "plan": self.forgotten.pop()}, START_S, "forgetting", None)
@@ -140,7 +144,11 @@ class Worker:
             self.kill()
             raise
         if "error" in reply:
-            raise _again(reply)
+            error = _again(reply)
+            if reply.get("lost"):
+                self.kill()
+                raise ContextLostError(f"{phase} ended its context on the device: {error}") from error
+            raise error
         return reply["answer"], back
 
     def _crashed(self, phase: str) -> KernelCrashError:
