@@ -8,6 +8,8 @@
 # No study goes on from such files: to measure again, copy this file and the scripts to another folder.
 # And once more later that day, on two other machines: profile-again.json and papers/spmv-sizes on the one, with the second run of aa_runs.py;
 # profile-third.json, tomography-cube512 and its adjoint on the other. profile-again-2026-11-21.json is the second sitting of that day.
+# A day later, on one more machine: profile-fourth.json, papers/tmv-sizes, and papers/gemm-sizes up to 2048; its rows of 3072 and 4096 are
+# those of before, of launches too long to hold what events cost.
 set -eu
 cd "$(dirname "$0")"
 gpuopt study spmv 2048x2048 --out spmv-2048x2048 \

@@ -55,13 +55,15 @@ def _audit_all(lines: Lines, ledger: Ledger, profiles: Sequence[KnownProfile], a
     entries = lines.entries
     times = [entry.row["time_utc"] for entry in entries if entry.row["time_utc"]]
     rows = RowAudit(ledger, bool(times) and min(times) < audit_rules.ROUNDED_BEFORE)
+    found = collect(entries, lines.compact)
+    rules = {id(block): each.rules for each in found.comparisons for block in each.blocks.values()}
+    of_visits = {id(entry): rules.get(id(block)) for block in found.blocks for entry in block.visits}
     for entry in entries:
         known = audit_rules.generation(entry.row) is not None
         rule = f"one of {', '.join(audit_rules.RULES)}"
         ledger.fact(entry, "method", entry.row.get("method"), rule, "a generation of rules that is known", known)
-        rows.check(entry, rules_of(entry.row))
-    found = collect(entries, lines.compact)
-    rules = {id(block): each.rules for each in found.comparisons for block in each.blocks.values()}
+        # Rows of a visit do not say: they are of their summary's generation.
+        rows.check(entry, of_visits.get(id(entry)) or rules_of(entry.row))
     for block in found.blocks:
         BlockAudit(ledger, rows, rules.get(id(block), audit_rules.RULES["first"])).check(block)
     bounds = [BoundAudit(ledger, rows, comparison, profiles) for comparison in found.comparisons]
