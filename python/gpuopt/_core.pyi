@@ -296,7 +296,9 @@ def prepare_own(
     device: Device, steps: Sequence[tuple[Any, ...]], main_step: int, flops: float, bytes: Mapping[str, float]
 ) -> Prepared:
     """A plan of launches, in their order. Each is (program, kernel, global sizes, local sizes, arguments), and an
-    argument a DeviceArray, an Image, the bytes of a value, or a number: so many bytes of local memory.
+    argument a DeviceArray, an Image, the bytes of a value, or a number: so many bytes of local memory. Between them,
+    ("clear", array) sets an array's first element to zero, and ("until", array, step) goes on at a later step, by
+    number, where that element is zero.
 
     Raises ParameterError for arguments of a wrong number, UnsupportedError for what the device does not allow.
     """

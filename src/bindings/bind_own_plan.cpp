@@ -96,8 +96,21 @@ OwnArgument argument(const py::handle& given, const std::shared_ptr<Session>& se
     return made;
 }
 
+// ("clear", array) and ("until", array, past): what the host does with a flag.
+OwnStep flag_step(const py::tuple& parts, const std::shared_ptr<Session>& session) {
+    OwnStep made;
+    const auto& array = parts[1].cast<const DeviceArray&>();
+    if (array.buffer->session() != session) throw ArrayError("flag", "it is of another device", "make it here");
+    made.does = parts.size() == 2 ? OwnStep::Does::clears : OwnStep::Does::asks;
+    made.flag = array.buffer;
+    made.flag_bytes = facts(array.dtype).bytes;
+    if (parts.size() > 2) made.past = parts[2].cast<std::size_t>();
+    return made;
+}
+
 OwnStep step(const py::handle& given, const std::shared_ptr<Session>& session) {
     const auto parts = given.cast<py::tuple>();
+    if (parts.size() < 4) return flag_step(parts, session);
     OwnStep made;
     const auto& own = parts[0].cast<const OwnProgram&>();
     if (own.session != session) throw ParameterError("steps", "a program of another device is among them", "build it");

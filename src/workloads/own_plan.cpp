@@ -1,5 +1,7 @@
 #include "workloads/own_plan.hpp"
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -75,6 +77,59 @@ void check_compiled_size(const OwnStep& step, const Device& device, const cl::Ke
         "kernel " + step.entry_point + " is written for work-groups of " + text(wanted) + ", not of " + text(local));
 }
 
+constexpr std::size_t widest_flag = 8;
+
+void check_flag(const OwnStep& step, std::size_t number, std::size_t steps) {
+    if (step.does == OwnStep::Does::launches) return;
+    if (step.flag_bytes == 0 || step.flag_bytes > std::min(widest_flag, step.flag->bytes()))
+        throw ParameterError("flag", "its first element has " + std::to_string(step.flag_bytes) + " bytes",
+                             "give an array of at least one whole number");
+    if (step.does == OwnStep::Does::asks && (step.past <= number || step.past > steps))
+        throw ParameterError(
+            "past", "step " + std::to_string(step.past) + " does not come after step " + std::to_string(number),
+            "lead to a later step");
+}
+
+void add_clear(Prepared& plan, const OwnStep& step) {
+    plan.add(
+        "clear",
+        [flag = step.flag, bytes = step.flag_bytes](const cl::CommandQueue& queue, const std::vector<cl::Event>* wait) {
+            cl::Event event;
+            checked([&] { return queue.enqueueFillBuffer(flag->handle(), cl_uchar(0), 0, bytes, wait, &event); });
+            return event;
+        },
+        {step.flag});
+}
+
+void add_question(Prepared& plan, const OwnStep& step) {
+    plan.add(
+        [flag = step.flag, bytes = step.flag_bytes](const cl::CommandQueue& queue) {
+            std::array<unsigned char, widest_flag> held{};
+            checked([&] { return queue.enqueueReadBuffer(flag->handle(), CL_TRUE, 0, bytes, held.data()); });
+            return held == std::array<unsigned char, widest_flag>{};
+        },
+        step.past, {step.flag});
+}
+
+void add_launch(Prepared& plan, const OwnStep& step) {
+    const auto& device = plan.session()->device();
+    const auto kernel = kernel_of(*step.program, step.entry_point);
+    check_number(step, kernel);
+    check_compiled_size(step, device, kernel);
+    check_local_memory(step, device, kernel);
+    plan.add(step.program, step.entry_point, step.launch);
+    for (const auto& argument : step.arguments) {
+        if (argument.memory) {
+            plan.keep(argument.memory);
+            plan.arg(argument.memory);
+        } else if (argument.local_bytes > 0) {
+            plan.arg(cl::Local(argument.local_bytes));
+        } else {
+            plan.arg(argument.value);
+        }
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> entry_points(const Program& program) {
@@ -111,26 +166,16 @@ std::optional<std::vector<ArgumentFacts>> arguments_of(const Program& program, c
 
 std::shared_ptr<Prepared> prepare_own(const std::shared_ptr<Session>& session, const std::vector<OwnStep>& steps,
                                       std::size_t main_step, Work work) {
-    if (main_step >= steps.size())
-        throw ParameterError("main_step", "there are " + std::to_string(steps.size()) + " steps", "name one of them");
+    if (main_step >= steps.size() || steps[main_step].does != OwnStep::Does::launches)
+        throw ParameterError("main_step", "no launch of " + std::to_string(steps.size()) + " steps has this number",
+                             "name a launch");
+    for (std::size_t i = 0; i < steps.size(); ++i) check_flag(steps[i], i, steps.size());
     auto plan = std::make_shared<Prepared>(session);
-    for (const auto& step : steps) {
-        const auto kernel = kernel_of(*step.program, step.entry_point);
-        check_number(step, kernel);
-        check_compiled_size(step, session->device(), kernel);
-        check_local_memory(step, session->device(), kernel);
-        plan->add(step.program, step.entry_point, step.launch);
-        for (const auto& argument : step.arguments) {
-            if (argument.memory) {
-                plan->keep(argument.memory);
-                plan->arg(argument.memory);
-            } else if (argument.local_bytes > 0) {
-                plan->arg(cl::Local(argument.local_bytes));
-            } else {
-                plan->arg(argument.value);
-            }
+    for (const auto& step : steps) switch (step.does) {
+            case OwnStep::Does::launches: add_launch(*plan, step); continue;
+            case OwnStep::Does::clears: add_clear(*plan, step); break;
+            case OwnStep::Does::asks: add_question(*plan, step); break;
         }
-    }
     plan->main_step = main_step;
     plan->work = std::move(work);
     return plan;

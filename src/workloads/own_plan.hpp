@@ -18,7 +18,13 @@ struct OwnArgument {
     std::size_t local_bytes = 0;
 };
 
+// A launch, or what the host does between launches with the first element of a flag: set it to zero, or read it and,
+// where it is zero, go on at the step of number `past`.
 struct OwnStep {
+    enum class Does { launches, clears, asks };
+    Does does = Does::launches;
+    std::shared_ptr<Buffer> flag{};
+    std::size_t flag_bytes = 0, past = 0;
     std::shared_ptr<const Program> program;
     std::string entry_point;
     Launch launch;

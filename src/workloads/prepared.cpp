@@ -35,6 +35,18 @@ void Prepared::add(const std::string& name, Command command, std::vector<std::sh
     next_argument_ = 0;
 }
 
+void Prepared::add(Question question, std::size_t past, std::vector<std::shared_ptr<Memory>> uses) {
+    if (past <= steps_.size()) throw Error("a plan's question leads to a step before it");
+    others_.insert(others_.end(), uses.begin(), uses.end());
+    Step step;
+    step.question = std::move(question);
+    step.entry_point = "ask";
+    step.past = past;
+    steps_.push_back(std::move(step));
+    asks_ = true;
+    next_argument_ = 0;
+}
+
 Prepared& Prepared::arg(const Scalar& value) {
     checked([&] { return steps_.back().kernel.setArg(next_argument_, value.size, value.bytes); });
     ++next_argument_;
@@ -78,16 +90,17 @@ void Prepared::in_second_queue() {
 void Prepared::wait_for(std::vector<std::size_t> steps) { steps_.back().after = std::move(steps); }
 
 std::size_t Prepared::commands() const {
-    return static_cast<std::size_t>(
-        std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return !step.launch.empty(); }));
+    return static_cast<std::size_t>(std::count_if(
+        steps_.begin(), steps_.end(), [](const Step& step) { return !step.launch.empty() && !step.question; }));
 }
 
 std::size_t Prepared::runs_behind_a_gate() const {
     constexpr std::size_t most_commands = 1024;
+    if (asks_) return 1;  // an answer would wait for the gate
     return std::max<std::size_t>(1, most_commands / std::max<std::size_t>(1, commands()));
 }
 
-// Two queues wait for each other's events: such a plan gives all of them.
+// Two queues wait for each other's events, and what a question leaves out is not known before: such plans give all.
 std::vector<cl::Event> Prepared::enqueue(Ask ask, const cl::Event* gate) {
     if (bound_at_ != session_->moves()) bind();
     std::vector<cl::Event> events, of_step(two_queues_ ? steps_.size() : 0);
@@ -98,6 +111,11 @@ std::vector<cl::Event> Prepared::enqueue(Ask ask, const cl::Event* gate) {
         const auto& step = steps_[i];
         const auto& launch = step.launch;
         if (launch.empty()) continue;
+        if (step.question) {
+            look_now_and_then();
+            if (step.question(session_->queue())) i = step.past - 1;
+            continue;
+        }
         const auto range = [&](const std::array<std::size_t, 3>& size) {
             return launch.dimensions == 1   ? cl::NDRange(size[0])
                    : launch.dimensions == 2 ? cl::NDRange(size[0], size[1])
@@ -112,7 +130,7 @@ std::vector<cl::Event> Prepared::enqueue(Ask ask, const cl::Event* gate) {
         const auto& queue = step.second_queue ? session_->second_queue() : session_->queue();
         const auto* const waiting = wait.empty() ? nullptr : &wait;
         const bool is_first = number == 0, is_last = ++number == every;
-        const bool asked = two_queues_ || ask == Ask::all || (is_first && ask == Ask::ends) ||
+        const bool asked = two_queues_ || asks_ || ask == Ask::all || (is_first && ask == Ask::ends) ||
                            (is_last && (ask == Ask::ends || ask == Ask::last));
         cl::Event event;
         if (step.command) event = checked([&] { return step.command(queue, waiting); });

@@ -17,17 +17,21 @@
 namespace gpuopt {
 
 using Command = std::function<cl::Event(const cl::CommandQueue&, const std::vector<cl::Event>* wait)>;
+// Asked on the host, which waits for the steps before it: whether the steps up to another are left out.
+using Question = std::function<bool(const cl::CommandQueue&)>;
 
 // One kernel of a plan, or another command. Steps of a queue run in order; those of the session's second queue wait for
 // steps of the first as `after` says, and the other way round.
 struct Step {
     cl::Kernel kernel;
-    Command command;  // set where there is no kernel
+    Command command;    // set where there is no kernel
+    Question question;  // the same; it is no command of the device
     Launch launch;
     std::shared_ptr<const Program> program;
     std::string entry_point;
     bool second_queue = false;
     std::vector<std::size_t> after{};  // earlier steps, of the other queue
+    std::size_t past = 0;              // where a question that is answered with yes goes on
 };
 
 class Prepared {
@@ -36,6 +40,9 @@ public:
 
     // `uses` are the memory that the command works on.
     void add(const std::string& name, Command command, std::vector<std::shared_ptr<Memory>> uses = {});
+    // A yes leads to the step of number `past`, a later one, or to the end. Such a plan is not queued behind a gate,
+    // and gives all events.
+    void add(Question question, std::size_t past, std::vector<std::shared_ptr<Memory>> uses);
     // Adds a kernel; arguments follow with `arg`, in order. Steps without work-items are left out when the plan runs.
     void add(std::shared_ptr<const Program> program, const std::string& entry_point, const Launch& launch);
 
@@ -136,7 +143,7 @@ private:
     std::vector<std::weak_ptr<Memory>> others_;  // memory that commands work on
     std::uint64_t bound_at_ = 0;                 // the session's moves when arguments were set; 0: some never were
     cl_uint next_argument_ = 0;
-    bool two_queues_ = false;
+    bool two_queues_ = false, asks_ = false;
     double busy_ms_ = -1;  // of a longer plan's commands, without what lies between them; below 0: not known
     double run_ms_ = -1;   // of the fastest run; -1: never run
 };

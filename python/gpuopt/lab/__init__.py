@@ -12,7 +12,7 @@ from gpuopt.lab.kernels.judge import judge
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.published import Results, read_results, write_kernel_tuner, write_t4
 from gpuopt.lab.kernels.search import search
-from gpuopt.lab.kernels.stages import launch, repeat, stage
+from gpuopt.lab.kernels.stages import launch, repeat, stage, zero
 from gpuopt.lab.kernels.task import work
 from gpuopt.lab.kernels.tolerances import rounding, within
 from gpuopt.lab.kernels.verdicts import Verdict
@@ -74,6 +74,7 @@ __all__ = [
     "work",
     "write_kernel_tuner",
     "write_t4",
+    "zero",
 ]
 
 # Names that people look for here, although their modules import the lab: they are imported when they are asked for.

@@ -16,7 +16,7 @@ from gpuopt.lab.kernels.arguments import Argument, Array, Local, Value
 from gpuopt.lab.kernels.checks import Memory
 from gpuopt.lab.kernels.source import Source
 from gpuopt.lab.kernels.space import Levels, Space
-from gpuopt.lab.kernels.stages import Rounds, Stage, Step, unrolled
+from gpuopt.lab.kernels.stages import Clear, Rounds, Stage, Step, unrolled
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
 
 _OPENCL = {
@@ -96,8 +96,14 @@ def plan(
     images = {
         one.name: _core.make_image(held.arrays[one.name][1], one.channels) for one in task.arrays if one.role == "image"
     }
-    steps, sizes = [], []
+    steps: list[tuple[Any, ...]] = []
+    sizes: list[int] = []  # work-items
     for step in unrolled(code.stages, known):
+        if not isinstance(step, Step):
+            flag = held.arrays[step.flag][1]
+            steps.append(("clear", flag) if isinstance(step, Clear) else ("until", flag, step.past))
+            sizes.append(-1)
+            continue
         at = {**known, "i": step.round}
         overall, local = step.stage.launch.sizes(at)
         given = [_bound(task, step, name, at, held, images) for name in step.stage.arguments]

@@ -141,13 +141,25 @@ class Kernel:
                     listed = ", ".join(self.task.by_name)
                     raise ParameterError(f"stages: {stage.kernel} takes {one!r}, which is no argument; known: {listed}")
         for part in self.code.stages:
-            for pair in part.swap if isinstance(part, Rounds) else ():
-                self._check_swap(pair)
+            if isinstance(part, Rounds):
+                self._check_rounds(part)
         for constraint in self.code.space.constraints:
             if unknown := sorted(constraint.names - known):
                 raise ParameterError(
                     f"constraints: {constraint.text!r} has an unknown {unknown[0]!r}; known: {', '.join(sorted(known))}"
                 )
+
+    def _check_rounds(self, rounds: Rounds) -> None:
+        for pair in rounds.swap:
+            self._check_swap(pair)
+        if rounds.until is None:
+            return
+        flag = self.task.by_name.get(rounds.until.flag)
+        if not isinstance(flag, Array) or flag.dtype.kind not in "iu" or flag.role in ("input", "constant", "image"):
+            raise ParameterError(f"until: {rounds.until.flag} is no array of whole numbers that kernels write")
+        swapped = {name for pair in rounds.swap for name in pair}
+        if strange := sorted(swapped & ({one.name for one in self.task.results} | {flag.name})):
+            raise ParameterError(f"swap: {strange[0]} must stay where it is: a flag ends the rounds after any of them")
 
     def _check_swap(self, pair: tuple[str, str]) -> None:
         found = [self.task.by_name.get(name) for name in pair]

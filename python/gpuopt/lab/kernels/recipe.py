@@ -12,7 +12,7 @@ from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.frames import described, dtype_of
 from gpuopt.lab.kernels.source import Source
 from gpuopt.lab.kernels.space import Levels, Space
-from gpuopt.lab.kernels.stages import Launch, Rounds, Stage
+from gpuopt.lab.kernels.stages import Launch, Rounds, Stage, Zero
 from gpuopt.lab.kernels.task import DeclaredWork, Numbers, Task
 
 Recipe = dict[str, Any]
@@ -91,7 +91,8 @@ def _launch(one: Launch) -> list[Any]:
 def _part(one: Stage | Rounds) -> list[Any]:
     if isinstance(one, Stage):
         return ["stage", one.kernel, list(one.arguments), _launch(one.launch)]
-    return ["repeat", [_part(stage) for stage in one.stages], one.times.text, [list(pair) for pair in one.swap]]
+    flag = None if one.until is None else one.until.flag
+    return ["repeat", [_part(stage) for stage in one.stages], one.times.text, [list(pair) for pair in one.swap], flag]
 
 
 def _read_part(told: list[Any]) -> Any:
@@ -99,4 +100,5 @@ def _read_part(told: list[Any]) -> Any:
         parts = [None if part is None else tuple(Expression(each, "launch") for each in part) for part in told[3]]
         return Stage(told[1], tuple(told[2]), Launch(parts[0], parts[1], parts[2] or ()))
     stages = tuple(_read_part(one) for one in told[1])
-    return Rounds(stages, Expression(told[2], "times"), tuple((a, b) for a, b in told[3]))
+    until = None if told[4] is None else Zero(told[4])
+    return Rounds(stages, Expression(told[2], "times"), tuple((a, b) for a, b in told[3]), until)

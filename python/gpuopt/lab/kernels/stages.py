@@ -69,12 +69,20 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Zero:
+    """The end of rounds: after one that leaves the first element of an array zero."""
+
+    flag: str
+
+
+@dataclass(frozen=True)
 class Rounds:
     """Stages that are repeated; buffers named in ``swap`` change places after each round."""
 
     stages: tuple[Stage, ...]
     times: Expression
     swap: tuple[tuple[str, str], ...] = ()
+    until: Zero | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,21 @@ class Step:
     round: int
 
 
+@dataclass(frozen=True)
+class Clear:
+    """Sets a flag to zero, before a round."""
+
+    flag: str
+
+
+@dataclass(frozen=True)
+class Until:
+    """Reads a flag after a round; where it is zero, the plan goes on at the step of number ``past``."""
+
+    flag: str
+    past: int
+
+
 @checked
 def stage(kernel: str, arguments: str | Sequence[str], launch: Launch) -> Stage:
     """A kernel of a plan of several: its name in the source, its arguments by name and in its order (a text such as
@@ -95,12 +118,26 @@ def stage(kernel: str, arguments: str | Sequence[str], launch: Launch) -> Stage:
 
 
 @checked
-def repeat(stages: Stage | Sequence[Stage], times: int | str, *, swap: Sequence[Any] = ()) -> Rounds:
+def zero(flag: str) -> Zero:
+    """The end of rounds, for ``lab.repeat(..., until=lab.zero("flag"))``: the flag, the first element of an array of
+    whole numbers, is set to zero before each round and read after it; a round that leaves it zero is the last. So
+    kernels only set it, where there is more to do. Reading waits for the device: that is part of the plan's time.
+    Raises ParameterError."""
+    return Zero(identifier(flag, "flag"))
+
+
+@checked
+def repeat(
+    stages: Stage | Sequence[Stage], times: int | str, *, swap: Sequence[Any] = (), until: Zero | None = None
+) -> Rounds:
     """Stages that run ``times`` times, an expression. Launches and values with ``each`` may use ``i``, the round.
 
     ``swap`` is a pair of arrays, or a list of pairs, that change places after each round, as of a stencil from one
     array into the other. What the last round wrote then lies in the one or the other: name the result by the array
-    that the *first* round writes, and give an odd number of rounds, or swap no results. Raises ParameterError.
+    that the *first* round writes, and give an odd number of rounds, or swap no results.
+
+    With ``until`` (see :func:`zero`) a flag ends the rounds, and ``times`` is the most there may be; results must not
+    be swapped then, since nobody knows how many rounds there are. Raises ParameterError.
     """
     listed = (stages,) if isinstance(stages, Stage) else tuple(stages)
     if not listed:
@@ -109,12 +146,13 @@ def repeat(stages: Stage | Sequence[Stage], times: int | str, *, swap: Sequence[
     for pair in pairs:
         if len(pair) != 2 or any(not isinstance(name, str) for name in pair):
             raise ParameterError(f"swap: {pair!r} is no pair of names; write swap=('a', 'b')")
-    return Rounds(listed, Expression(times, "times"), tuple((a, b) for a, b in pairs))
+    return Rounds(listed, Expression(times, "times"), tuple((a, b) for a, b in pairs), until)
 
 
-def unrolled(parts: Sequence[Stage | Rounds], known: Mapping[str, Any]) -> list[Step]:
-    """All launches of a plan, in their order. Raises ParameterError for too many."""
-    steps: list[Step] = []
+def unrolled(parts: Sequence[Stage | Rounds], known: Mapping[str, Any]) -> list[Step | Clear | Until]:
+    """All launches of a plan, in their order, with what the host does between them. Raises ParameterError for too
+    many."""
+    steps: list[Step | Clear | Until] = []
     bound: dict[str, str] = {}
     for part in parts:
         if isinstance(part, Stage):
@@ -123,8 +161,14 @@ def unrolled(parts: Sequence[Stage | Rounds], known: Mapping[str, Any]) -> list[
         rounds = part.times.whole(known)
         if rounds * len(part.stages) > MOST_ROUNDS:
             raise ParameterError(f"times: {rounds} rounds are more launches than {MOST_ROUNDS}; give fewer")
+        with_flag = 0 if part.until is None else 2
+        past = len(steps) + rounds * (len(part.stages) + with_flag)
         for index in range(rounds):
+            if part.until is not None:
+                steps.append(Clear(part.until.flag))
             steps += [Step(one, dict(bound), index) for one in part.stages]
+            if part.until is not None:
+                steps.append(Until(part.until.flag, past))
             for a, b in part.swap:
                 bound[a], bound[b] = bound.get(b, b), bound.get(a, a)
     return steps

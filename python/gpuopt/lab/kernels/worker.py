@@ -144,11 +144,11 @@ class Worker:
             self.kill()
             raise
         if "error" in reply:
-            error = _again(reply)
+            told = _again(reply)
             if reply.get("lost"):
                 self.kill()
-                raise ContextLostError(f"{phase} ended its context on the device: {error}") from error
-            raise error
+                raise ContextLostError(f"{phase} ended its context on the device: {told}") from told
+            raise told
         return reply["answer"], back
 
     def _crashed(self, phase: str) -> KernelCrashError:

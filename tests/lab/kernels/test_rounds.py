@@ -1,0 +1,139 @@
+"""Rounds of stages that a flag ends: the host reads it after each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import Configuration, ParameterError, lab
+
+SEARCH = """
+__kernel void start(__global int* level, int n) {
+    const int i = get_global_id(0);
+    if (i < n) level[i] = i == 0 ? 0 : -1;
+}
+
+__kernel void advance(__global const int* first, __global const int* next, __global int* level, __global int* more,
+                   int n, int at) {
+    const int i = get_global_id(0);
+    if (i >= n || level[i] != at) return;
+    for (int k = first[i]; k < first[i + 1]; ++k)
+        if (level[next[k]] < 0) {
+            level[next[k]] = at + 1;  // several may write it, all the same
+            more[0] = 1;
+        }
+}
+"""
+
+
+def levels_of(first: np.ndarray, next: np.ndarray, n: int) -> np.ndarray:
+    """Breadth-first search from vertex 0; -1 where nothing leads."""
+    level = np.full(n, -1, dtype=np.int32)
+    level[0], frontier, at = 0, [0], 0
+    while frontier:
+        found = []
+        for i in frontier:
+            for k in next[first[i] : first[i + 1]]:
+                if level[k] < 0:
+                    level[k] = at + 1
+                    found.append(k)
+        frontier, at = found, at + 1
+    return level
+
+
+def graph(n: int, chain: int) -> dict[str, np.ndarray]:
+    """A chain of so many vertices from 0, each with a leaf, and vertices that nothing leads to."""
+    edges = [[] for _ in range(n)]
+    for i in range(chain - 1):
+        edges[i] = [i + 1, chain + i]
+    first = np.cumsum([0, *map(len, edges)]).astype(np.int32)
+    return {"first": first, "next": np.array([k for each in edges for k in each], dtype=np.int32)}
+
+
+def search(times: str = "n", data: Mapping[str, np.ndarray] | None = None) -> lab.Kernel:
+    given = data or {}
+    return lab.Kernel(
+        SEARCH,
+        "search",
+        arguments=[
+            lab.input("first", "n + 1", "int32", data=given.get("first")),
+            lab.input("next", "edges", "int32", data=given.get("next")),
+            lab.output("level", "n", "int32"),
+            lab.scratch("more", 1, "int32"),
+            lab.value("n"),
+            lab.value("at", "int32", each="i"),
+        ],
+        stages=[
+            lab.stage("start", "level n", lab.launch(items="n")),
+            lab.repeat(
+                lab.stage("advance", "first next level more n at", lab.launch(items="n")), times, until=lab.zero("more")
+            ),
+        ],
+        reference=lambda first, next, n: {"level": levels_of(first.astype(int), next.astype(int), n)},
+    )
+
+
+@pytest.mark.parametrize("chain", [1, 2, 17])
+@pytest.mark.parametrize("isolated", [False, True])
+def test_a_search_goes_on_as_long_as_it_finds_something(any_device: gpuopt.Device, chain: int, isolated: bool) -> None:
+    problem = search().problem(data=graph(100, chain), n=100, edges=2 * (chain - 1), isolated=isolated)
+    bound = problem.prepare(Configuration("search"), any_device)
+    bound.checks.verify()
+    bound.checks.verify()
+    times = bound.prepared.sample(3, 2, True)
+    assert min(times["device_ms"]) > 0
+    bound.checks.again()
+    if not isolated:
+        # start, and a clear and an advance a round; the last round finds nothing
+        assert len([one for one in bound.prepared.kernels if one["entry_point"] == "ask"]) == 100
+
+
+def test_rounds_that_are_too_few_are_seen_in_the_result(any_device: gpuopt.Device) -> None:
+    with pytest.raises(gpuopt.Error, match="level"):
+        search("3").check(device=any_device, data=graph(50, 17), n=50, edges=32)
+
+
+def test_as_a_call_and_in_a_judge(device: gpuopt.Device) -> None:
+    given = graph(60, 9)
+    np.testing.assert_array_equal(search()(**given, n=60, device=device), levels_of(given["first"], given["next"], 60))
+    lazy = SEARCH.replace("more[0] = 1;", "")
+    sizes = {"n": 60, "edges": 16}
+    task = search(data=given)
+    assert lab.judge(SEARCH, task, device=device, level="full", **sizes).ok
+    assert lab.judge(lazy, task, device=device, level="quick", **sizes).word == "inexact"
+
+
+@pytest.mark.parametrize(
+    ("flag", "swap", "said"),
+    [
+        ("x", (), "until: x is no array of whole numbers"),
+        ("nothing", (), "until: nothing is no array"),
+        ("z", (), "until: z is no array of whole numbers"),
+        ("flag", ("z", "w"), "swap: z must stay"),
+        ("flag", ("flag", "other"), "swap: flag must stay"),
+    ],
+)
+def test_flags_that_cannot_end_rounds(flag: str, swap: tuple[str, ...], said: str) -> None:
+    names = ["x", "z", "w", "flag", "other"]
+    with pytest.raises(ParameterError, match=said):
+        lab.Kernel(
+            "__kernel void f(...) {}",
+            "f",
+            arguments=[
+                lab.input("x", 4),
+                lab.output("z", 4),
+                lab.scratch("w", 4),
+                lab.scratch("flag", 1, "int32"),
+                lab.scratch("other", 1, "int32"),
+            ],
+            stages=[lab.repeat(lab.stage("f", names, lab.launch(items=4)), 3, swap=swap, until=lab.zero(flag))],
+            reference=lambda x: x,
+        )
+
+
+def test_zero_wants_a_name() -> None:
+    with pytest.raises(ParameterError, match="flag"):
+        lab.zero("a b")
