@@ -38,10 +38,14 @@ class Memory:
     arrays: Mapping[str, tuple[Array, DeviceArray]]
     first: Mapping[str, np.ndarray]  # contents of what a caller brings
     results: Sequence[str]
+    scrub: Callable[[int, bool], None] | None = None  # fills local memory with noise of a seed, or with its other bits
 
     def ready(self, seed: int, keep_scratch: bool = False, inverted: bool = False) -> dict[str, np.ndarray]:
         """Restores what runs change, and fills results and scratch with random bytes, which are returned by name; the
-        other bits where ``inverted``. Where scratch is kept, it holds what the last run left."""
+        other bits where ``inverted``. Where scratch is kept, it holds what the last run left. Local memory holds
+        noise."""
+        if self.scrub is not None:
+            self.scrub(seed, inverted)
         random, poison = np.random.default_rng([seed, 77]), {}
         for name, (argument, array) in self.arrays.items():
             if argument.role == "inout":
