@@ -60,6 +60,7 @@ def test_imports(path):
 # ---------------------------------------------------------------- run from top to bottom
 
 
+@pytest.mark.whole
 def test_spmv_notebook_runs(tmp_path):
     path = next(path for path in PATHS if path.stem == "01_spmv")
     notebook, work = execute(path, tmp_path)

@@ -127,6 +127,7 @@ def test_a_workload_is_its_rooms_and_two_lines_at_most(root: Path) -> None:
     assert sum(len(text.splitlines()) for text in elsewhere.values()) <= 2, elsewhere
 
 
+@pytest.mark.whole
 def test_it_has_a_study_with_its_table_and_picture(copy: Path, any_device: gpuopt.Device) -> None:
     asked = ["study", "axpy", "4099", "--quick", "--device", str(any_device.index), "--out", str(copy / "out")]
     table = python(copy, "gpuopt", *asked)

@@ -40,7 +40,7 @@ def case(paper: Paper, name: str) -> tuple[Expected, Configuration, str]:
     return expected, configuration, expected.problem or paper.problem
 
 
-@pytest.mark.thin(first=2)
+@pytest.mark.thin(first=4)
 @pytest.mark.parametrize(("paper", "name"), STEPS, ids=[f"{paper.workload} {name}" for paper, name in STEPS])
 def test_a_step_does_what_the_paper_says(builder: Builder, paper: Paper, name: str) -> None:
     expected, configuration, problem = case(paper, name)
@@ -48,7 +48,7 @@ def test_a_step_does_what_the_paper_says(builder: Builder, paper: Paper, name: s
     assert expected.differences(kernel) == [], f"{expected.says} {expected.compiled}"
 
 
-@pytest.mark.thin(first=3)
+@pytest.mark.thin(first=6)
 @pytest.mark.parametrize(
     ("paper", "name", "mutant"),
     MUTANTS,

@@ -22,7 +22,7 @@ def cases() -> list[object]:
     found = []
     for workload, room in ROOMS.items():
         for title, run in room.runs.items():
-            thin = pytest.mark.thin(others=run.thin, first=3, of=f"{workload} {title}")
+            thin = pytest.mark.thin(others=run.thin, first=4, of=f"{workload} {title}")
             for configuration, names in run.cases:
                 on = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
                 label = "-".join([workload, title, harness.short(workload, configuration), on])

@@ -154,6 +154,7 @@ def test_what_fails_before_timing_is_a_row(compare: Callable[..., Recorder]) -> 
     assert found["variant", "other"]["clock"] == "batch"
 
 
+@pytest.mark.whole
 def test_a_search_compares_times_of_one_clock(
     any_device: gpuopt.Device, brief: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,7 +37,7 @@ def test_every_scenario_is_tested(simulate: Any) -> None:
     assert tuple(noise.name for noise in simulate.SCENARIOS) == NAMES
 
 
-@pytest.mark.thin(first=3)
+@pytest.mark.thin(first=5)
 @pytest.mark.parametrize("name", NAMES)
 def test_intervals_hold_the_truth_and_verdicts_are_not_false(simulate: Any, name: str) -> None:
     (noise,) = (noise for noise in simulate.SCENARIOS if noise.name == name)
@@ -47,6 +47,7 @@ def test_intervals_hold_the_truth_and_verdicts_are_not_false(simulate: Any, name
     assert found.false_share <= 0.05
 
 
+@pytest.mark.whole
 def test_5_percent_are_found_among_80_comparisons(simulate: Any) -> None:
     for noise in (simulate.SCENARIOS[0], simulate.Noise("three samples a visit", lengths_ms=(20.0,))):
         share, blocks = simulate.power(noise, 10)

@@ -132,6 +132,7 @@ def test_each_combination_has_a_cell(whole: Study) -> None:
     laid_out(figure)
 
 
+@pytest.mark.whole
 def test_a_cell_that_cannot_run_is_hatched(whole: Study) -> None:
     lacking = {"SPECIALIZED": 1, "VERTEX": 1, "MATH": 1, "VECTOR": 4, "LOCAL": 0}
     rows = [r for r in whole.rows if r["params"] != BASIC | lacking]
@@ -142,6 +143,7 @@ def test_a_cell_that_cannot_run_is_hatched(whole: Study) -> None:
     laid_out(figure)
 
 
+@pytest.mark.whole
 def test_the_best_cell_is_framed(whole: Study) -> None:
     figure = gem_plots.factorial(whole)
     ax = figure.findobj(Axes)[0]
@@ -253,6 +255,7 @@ def test_potentials_must_fit_the_points(molecule: Molecule) -> None:
 # ---------------------------------------------------------------- files
 
 
+@pytest.mark.whole
 def test_save_writes_what_the_rows_are_enough_for(study: Study, whole: Study, tmp_path: Path) -> None:
     assert [path.name for path in gem_plots.save(study, tmp_path / "few")] == ["optimizations.png"]
     paths = gem_plots.save(whole, tmp_path / "deep" / "er")

@@ -159,6 +159,7 @@ def test_unrolling_by_size() -> None:
     assert papers_own == [1.05, 1.09, 1.07]
 
 
+@pytest.mark.whole
 def test_files(tmp_path: Path) -> None:
     def names(paths: list[Path]) -> list[str]:
         assert all(path.stat().st_size > 5000 for path in paths)
