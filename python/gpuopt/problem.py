@@ -129,6 +129,10 @@ class Peer(Generic[State, Result]):
 AnyPeer = Peer[Any, Any]  # peers of different libraries stand in one list
 
 
+def nothing_ahead(configurations: Sequence[Configuration], device: Device) -> None:
+    """Builds nothing ahead of its plan."""
+
+
 def _no_peers(device: Device, notes: list[str]) -> list[AnyPeer]:
     return []
 
@@ -175,6 +179,9 @@ class Problem:
     peers
         ``peers(device, notes)`` returns the peers that are installed and fit the device; it appends to ``notes`` why
         an installed one was left out.
+    build_ahead
+        ``build_ahead(configurations, device)`` may build them all at once, before they are prepared one by one; it
+        raises nothing of a configuration that does not build.
     awkward
         ``awkward()`` returns small problems of the same kind, of sizes that no work-group or vector divides and with
         less room for errors. Each configuration is verified on them too, before it is timed.
@@ -203,6 +210,7 @@ class Problem:
     default_configuration: Configuration | None = None
     family: str = ""
     peers: Callable[[Device, list[str]], list[AnyPeer]] = _no_peers
+    build_ahead: Callable[[Sequence[Configuration], Device], None] = nothing_ahead
     awkward: Callable[[], Sequence[Problem]] = tuple
 
     def seen(self, output: np.ndarray) -> np.ndarray:

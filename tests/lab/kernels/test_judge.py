@@ -167,3 +167,22 @@ def test_a_race_of_a_sum_in_floats_is_unstable_or_allowed(any_device: gpuopt.Dev
 def test_levels_of_judging_are_named(any_device: gpuopt.Device) -> None:
     with pytest.raises(gpuopt.ParameterError, match=r"^level: "):
         lab.judge(SCALED, own_kernels.scaled(), device=any_device, level="hard", n=10)
+
+
+def test_one_drawing_whose_result_is_near_zero_is_no_bad_task(
+    device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sum of numbers around zero lies within the tolerance of zero for a seed in some sixty."""
+    task = own_kernels.total()
+
+    def sum_of(seed: int) -> tuple[float, float]:
+        arrays = task.task.data(task.task.numbers({"n": 5000}, {}, ["WG", "GROUPS"]), {}, seed)
+        exact, allowed = task.task.right(task.task.numbers({"n": 5000}, {}, ["WG", "GROUPS"]), arrays)
+        return abs(float(exact["sum"][0])), float(allowed["sum"][0])
+
+    near = next(seed for seed in range(5000) if (found := sum_of(seed))[0] < found[1])
+    drawn = iter([near, near, 1, 2, 3, 4])
+    monkeypatch.setattr("gpuopt.lab.kernels.judge.secrets.randbelow", lambda most: next(drawn))
+    assert lab.judge(own_kernels.SUM, task, device=device, level="quick", n=5000).ok
+    with pytest.raises(TaskError, match="zeros"):
+        lab.judge(own_kernels.SUM, task, device=device, level="quick", n=5000, seed=near)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, UnsupportedError
+from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, Program, UnsupportedError
 from gpuopt.lab.kernels.arguments import Argument, Array, Local, Value
 from gpuopt.lab.kernels.checks import Memory
 from gpuopt.lab.kernels.scrub import scrubber
@@ -91,8 +91,7 @@ def plan(
         raise error
     for one in task.arguments:  # a dtype that no kernel of the device can have
         _check_device(one, device)
-    program = _core.build_program(device, code.source.text, code.source.name, code.build_options(levels))
-    _check_declaration(task, code, device, levels)
+    program = built(task, code, device, levels)
     held = _memory(task, device, known, arrays, guarded)
     images = {
         one.name: _core.make_image(held.arrays[one.name][1], one.channels) for one in task.arrays if one.role == "image"
@@ -116,6 +115,13 @@ def plan(
     read, write = task.bytes_of(numbers)
     prepared = _core.prepare_own(device, steps, main, task.flops_of(numbers) or 0.0, {"dram": read + write})
     return Plan(prepared, held)
+
+
+def built(task: Task, code: Code, device: Device, levels: Levels) -> Program:
+    """The program at these levels, whose kernels take what is declared. Raises KernelBuildError, ParameterError."""
+    program = _core.build_program(device, code.source.text, code.source.name, code.build_options(levels))
+    _check_declaration(task, code, device, levels)
+    return program
 
 
 def _check_device(one: Argument, device: Device) -> None:
@@ -166,22 +172,37 @@ def _bound(task: Task, step: Step, name: str, known: Mapping[str, Any], held: Me
 # ---------------------------------------------------------------- the declaration against the kernel
 
 _seen: set[tuple[str, int, str]] = set()
+MOST_SEEN = 10_000
+
+
+def _declaration(task: Task, code: Code, device: Device, levels: Levels) -> tuple[str, int, str]:
+    stages = [(stage.kernel, stage.arguments) for stage in code.kernels]
+    return (code.source.text, device.index, f"{code.build_options(levels)} {task.arguments} {stages}")
+
+
+def is_declared(task: Task, code: Code, device: Device, levels: Levels) -> bool:
+    """Whether the declaration is known to fit this build of the kernel."""
+    return _declaration(task, code, device, levels) in _seen
+
+
+def declared(task: Task, code: Code, device: Device, levels: Levels) -> None:
+    """Notes that it fits, here or in another process."""
+    if len(_seen) > MOST_SEEN:
+        _seen.clear()
+    _seen.add(_declaration(task, code, device, levels))
 
 
 def _check_declaration(task: Task, code: Code, device: Device, levels: Levels) -> None:
     """Holds declared arguments against what the driver says of the kernels' own, once for each build."""
-    options = code.build_options(levels)
-    key = (code.source.text, device.index, f"{options} {task.arguments}")
-    if key in _seen:
+    if is_declared(task, code, device, levels):
         return
+    options = code.build_options(levels)
     with_facts = _core.build_program(device, code.source.text, code.source.name, f"{options} -cl-kernel-arg-info")
     for stage in code.kernels:
         facts = with_facts.arguments(stage.kernel)
         if facts is not None:
             check_arguments(stage, facts, task, alone=isinstance(code.stages[0], Stage) and len(code.stages) == 1)
-    if len(_seen) > 10_000:
-        _seen.clear()
-    _seen.add(key)
+    declared(task, code, device, levels)
 
 
 def check_arguments(stage: Stage, facts: Sequence[Facts], task: Task, alone: bool = True) -> None:

@@ -20,6 +20,7 @@ from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
 from gpuopt.lab.kernels import binding, recipe
 from gpuopt.lab.kernels.arguments import Argument, Array, identifier
 from gpuopt.lab.kernels.binding import Code, Plan
+from gpuopt.lab.kernels.builders import build_ahead
 from gpuopt.lab.kernels.checks import OwnChecks, flat
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.remote import RemoteMemory, remote
@@ -30,7 +31,7 @@ from gpuopt.lab.kernels.task import Arrays, DeclaredWork, Numbers, Task, check_n
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance, within
 from gpuopt.lab.timing import verification
 from gpuopt.lab.timing.fields import VerifiedErrors
-from gpuopt.problem import BoundPlan, ManyOutputs, Problem
+from gpuopt.problem import BoundPlan, ManyOutputs, Problem, nothing_ahead
 from gpuopt.records import user_records
 from gpuopt.selection import Selector, select
 
@@ -210,6 +211,7 @@ class Kernel:
             tolerance=flat(allowed, names),
             footprint_bytes=sum(a.nbytes for a in arrays.values()) + _result_bytes(self.task, numbers),
             prepare=partial(_prepared, table, rows, numbers, arrays, limit_s if isolated else None, (exact, allowed)),
+            build_ahead=partial(_build_ahead, table, numbers) if isolated else nothing_ahead,
             flops=self.task.flops_of(numbers),
             calls={f"{self.name}(...)": lambda device: partial(self._flat_call, device, numbers, arrays)},
             input_properties={"kernel": self.digest},
@@ -352,6 +354,16 @@ def _prepared(
     checks = OwnChecks(plan.memory, plan.prepared.run, plan.prepared, *right)
     restore = plan.memory.restore if plan.memory.changes_itself(plan.prepared.run) else None
     return BoundPlan(plan.prepared, ManyOutputs(outputs), checks=checks, restore=restore)
+
+
+def _build_ahead(
+    kernels: Mapping[str, Kernel], numbers: Numbers, configurations: Sequence[Configuration], device: Device
+) -> None:
+    first = next(iter(kernels.values()))
+    for name, kernel in kernels.items():
+        wanted = [kernel.levels(one) for one in configurations if one.variant == name]
+        admitted = [levels for levels in wanted if kernel.code.space.broken({**numbers, **levels}) is None]
+        build_ahead(device, first.task, kernel.code, numbers, admitted)
 
 
 def _stages(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import Device, DeviceArray, Error
-from gpuopt.lab.kernels import recipe
+from gpuopt.lab.kernels import binding, recipe
 from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.checks import random_like
 from gpuopt.lab.kernels.space import Levels
@@ -36,6 +36,7 @@ class RemotePlan:
     recipe: recipe.Recipe
     arrays: Arrays
     limit_s: float | None = None  # of a run of which nothing is known; None: FIRST_S
+    declared: bool = False  # whether the declaration is known to fit
     number: int = field(default_factory=lambda: next(_numbers))
     generation: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class RemotePlan:
             raise self.ended
         worker = WORKERS.of(self.device)
         if self.generation != WORKERS.generation[self.device.index]:
-            asked = {"do": "load", "plan": self.number, "recipe": self.recipe}
+            asked = {"do": "load", "plan": self.number, "recipe": self.recipe, "declared": self.declared}
             limit = BUILD_S + self.moving_s
             try:
                 self.facts = self._asked(worker, asked, limit, "the build", self.arrays)[0]
@@ -194,6 +195,8 @@ def remote(
 ) -> RemotePlan:
     """The plan, built and bound in the device's worker. Raises as :func:`gpuopt.lab.kernels.binding.plan`, and
     KernelTimeoutError and KernelCrashError."""
-    made = RemotePlan(device, recipe.written(task, code, levels, numbers), arrays, limit_s)
+    known = binding.is_declared(task, code, device, levels)
+    made = RemotePlan(device, recipe.written(task, code, levels, numbers), arrays, limit_s, known)
     made.known()
+    binding.declared(task, code, device, levels)
     return made

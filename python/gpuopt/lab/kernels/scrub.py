@@ -1,5 +1,5 @@
-"""Local memory filled with noise before a kernel is checked: it may hold what the last kernel left, zeros above all, and
-a kernel that forgets to set it is right by luck."""
+"""Local memory filled with noise before a kernel is checked: it may hold what the last kernel left, zeros above all,
+and a kernel that forgets to set it is right by luck."""
 
 from __future__ import annotations
 

@@ -77,6 +77,9 @@ def search(
     bar = Bar(progress, min(len(grid.points), evaluations or len(grid.points)))
     try:
         run.start(None)
+        if strategy == "exhaustive":
+            every = [Configuration(kernel.name, **grid.levels(i)) for i in range(len(grid.points))]  # type: ignore[arg-type]
+            problem.build_ahead(every[:evaluations], chosen)
         best = math.inf
 
         def time_of(levels: Levels) -> float:

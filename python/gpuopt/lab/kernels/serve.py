@@ -37,6 +37,8 @@ class Bench:
         does, number = asked["do"], asked.get("plan", -1)
         if does == "load":
             return self.load(number, asked, arrays), {}
+        if does == "build":
+            return self.build(asked), {}
         if does == "drop":
             return self.plans.pop(number, None) is not None, {}
         plan = self.plans[number]
@@ -73,9 +75,16 @@ class Bench:
             return True
         return False
 
+    def build(self, asked: dict[str, Any]) -> int:
+        """Builds a program into the cache, and checks what is declared of its kernels; how many these are."""
+        task, code, levels, _ = recipe.read(asked["recipe"])
+        return len(binding.built(task, code, self.device, levels).kernels)
+
     def load(self, number: int, asked: dict[str, Any], arrays: Arrays) -> Any:
         """Builds and binds a plan; what is known of its kernels."""
         task, code, levels, numbers = recipe.read(asked["recipe"])
+        if asked["declared"]:
+            binding.declared(task, code, self.device, levels)
         made = binding.plan(task, code, self.device, levels, numbers, arrays)
         self.plans[number] = made
         return {"kernels": made.prepared.kernels, "work": made.prepared.work, "main_step": made.prepared.main_step}

@@ -289,6 +289,11 @@ class SweepRun:
 
     def finalists(self, wanted: Wanted, bar: Bar) -> list[Named]:
         """What is worth a comparison: where the protocol asks for a search, each is measured alone first."""
+        known = [item for item in wanted.items if isinstance(item, Configuration)]
+        if len(known) > 1:
+            bar.say("building")
+            with self.phases("build and upload"):
+                self.problem.build_ahead(known, self.device)
         if not self.protocol.all_levels:
             return [wanted.named(item) for item in wanted.items if isinstance(item, Configuration)]
         looked_at: dict[Configuration, Named] = {}
