@@ -284,6 +284,10 @@ class Program(_NotConstructible):
 class Image(_NotConstructible):
     """Float pixels on a device, for kernels that read through a sampler."""
 
+@final
+class Sampler(_NotConstructible):
+    """How a kernel reads pixels, handed over as an argument."""
+
 def build_program(device: Device, source: str, name: str, options: str) -> Program:
     """The program of a text, ``name`` being what messages call it; built once for a text and options. Raises
     KernelBuildError."""
@@ -292,13 +296,16 @@ def make_image(pixels: DeviceArray, channels: int) -> Image:
     """A copy of float32 pixels (height, width), or with 4 ``channels`` (height, width, 4). Raises ArrayError and
     UnsupportedError."""
 
+def make_sampler(device: Device, normalized: bool, address: str, filter: str) -> Sampler:
+    """``address`` is none, edge, border, repeat or mirror, ``filter`` nearest or linear. Raises ParameterError."""
+
 def prepare_own(
     device: Device, steps: Sequence[tuple[Any, ...]], main_step: int, flops: float, bytes: Mapping[str, float]
 ) -> Prepared:
     """A plan of launches, in their order. Each is (program, kernel, global sizes, local sizes, arguments), and an
-    argument a DeviceArray, an Image, the bytes of a value, or a number: so many bytes of local memory. Between them,
-    ("clear", array) sets an array's first element to zero, and ("until", array, step) goes on at a later step, by
-    number, where that element is zero.
+    argument a DeviceArray, an Image, a Sampler, the bytes of a value, or a number: so many bytes of local memory.
+    Between them, ("clear", array) sets an array's first element to zero, and ("until", array, step) goes on at a later
+    step, by number, where that element is zero.
 
     Raises ParameterError for arguments of a wrong number, UnsupportedError for what the device does not allow.
     """

@@ -25,6 +25,11 @@ struct OwnImage {
     std::shared_ptr<Session> session;
 };
 
+struct OwnSampler {
+    std::shared_ptr<const cl::Sampler> sampler;
+    std::shared_ptr<Session> session;
+};
+
 OwnProgram build_program(const Device& device, const std::string& source, const std::string& name,
                          const std::string& options) {
     OwnProgram made{session_of(device), nullptr};
@@ -62,6 +67,23 @@ OwnImage make_image(const DeviceArray& pixels, int channels) {
     return {image, session};
 }
 
+OwnSampler make_sampler(const Device& device, bool normalized, const std::string& address, const std::string& filter) {
+    static const std::map<std::string, cl_addressing_mode> modes = {{"none", CL_ADDRESS_NONE},
+                                                                    {"edge", CL_ADDRESS_CLAMP_TO_EDGE},
+                                                                    {"border", CL_ADDRESS_CLAMP},
+                                                                    {"repeat", CL_ADDRESS_REPEAT},
+                                                                    {"mirror", CL_ADDRESS_MIRRORED_REPEAT}};
+    const auto found = modes.find(address);
+    if (found == modes.end() || (filter != "nearest" && filter != "linear"))
+        throw ParameterError("sampler", "there is none of " + address + " and " + filter,
+                             "use none, edge, border, repeat or mirror, and nearest or linear");
+    const auto session = session_of(device);
+    const auto kind = filter == "linear" ? CL_FILTER_LINEAR : CL_FILTER_NEAREST;
+    return {std::make_shared<const cl::Sampler>(checked(
+                [&] { return cl::Sampler(session->context(), normalized ? CL_TRUE : CL_FALSE, found->second, kind); })),
+            session};
+}
+
 std::array<std::size_t, 3> sizes(const py::handle& given, int& dimensions) {
     const auto list = given.cast<std::vector<std::size_t>>();
     if (list.empty() || list.size() > 3) throw ParameterError("launch", "it has no 1 to 3 dimensions", "give up to 3");
@@ -84,6 +106,10 @@ OwnArgument argument(const py::handle& given, const std::shared_ptr<Session>& se
         const auto& image = given.cast<const OwnImage&>();
         require(image.session);
         made.memory = image.image;
+    } else if (py::isinstance<OwnSampler>(given)) {
+        const auto& own = given.cast<const OwnSampler&>();
+        require(own.session);
+        made.sampler = own.sampler;
     } else if (py::isinstance<py::bytes>(given)) {
         const auto text = given.cast<std::string>();
         if (text.empty()) throw ParameterError("arguments", "a value of no bytes is among them", "give its bytes");
@@ -148,9 +174,14 @@ void bind_own_plan(py::module_& module) {
         .def("arguments", &arguments, py::arg("kernel"));
     py::class_<OwnImage>(module, "Image", "Float pixels on a device, for kernels that read through a sampler.")
         .def("__repr__", [](const OwnImage& own) { return "<gpuopt image on " + own.session->device().name + ">"; });
+    py::class_<OwnSampler>(module, "Sampler", "How a kernel reads pixels, handed over as an argument.")
+        .def("__repr__",
+             [](const OwnSampler& own) { return "<gpuopt sampler on " + own.session->device().name + ">"; });
     module.def("build_program", &build_program, py::arg("device"), py::arg("source"), py::arg("name"),
                py::arg("options"));
     module.def("make_image", &make_image, py::arg("pixels"), py::arg("channels"));
+    module.def("make_sampler", &make_sampler, py::arg("device"), py::arg("normalized"), py::arg("address"),
+               py::arg("filter"));
     module.def("prepare_own", &prepare, py::arg("device"), py::arg("steps"), py::arg("main_step"), py::arg("flops"),
                py::arg("bytes"));
 }

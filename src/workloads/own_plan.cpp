@@ -122,6 +122,9 @@ void add_launch(Prepared& plan, const OwnStep& step) {
         if (argument.memory) {
             plan.keep(argument.memory);
             plan.arg(argument.memory);
+        } else if (argument.sampler) {
+            plan.keep(argument.sampler);
+            plan.arg(*argument.sampler);
         } else if (argument.local_bytes > 0) {
             plan.arg(cl::Local(argument.local_bytes));
         } else {

@@ -11,11 +11,12 @@
 
 namespace gpuopt {
 
-// What a kernel's argument is set to: one of the three.
+// What a kernel's argument is set to: one of the four.
 struct OwnArgument {
     std::shared_ptr<Memory> memory{};
     std::vector<unsigned char> value{};  // the bytes of a number or a struct
     std::size_t local_bytes = 0;
+    std::shared_ptr<const cl::Sampler> sampler{};
 };
 
 // A launch, or what the host does between launches with the first element of a flag: set it to zero, or read it and,

@@ -7,7 +7,7 @@ import importlib.util
 from contextlib import suppress
 
 from gpuopt.lab.device.profile import Profile
-from gpuopt.lab.kernels.arguments import constant, image, inout, input, local, output, scratch, value
+from gpuopt.lab.kernels.arguments import constant, image, inout, input, local, output, sampler, scratch, value
 from gpuopt.lab.kernels.judge import judge
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.published import Results, read_results, write_kernel_tuner, write_t4
@@ -62,6 +62,7 @@ __all__ = [
     "read_results",
     "repeat",
     "rounding",
+    "sampler",
     "scratch",
     "search",
     "stacking",

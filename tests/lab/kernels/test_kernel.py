@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -261,3 +262,52 @@ def test_tuned_levels_are_used_by_calls(
     )
     assert tuned.choices
     np.testing.assert_allclose(kernel(x=np.ones(5, np.float32), device=any_device), 3)
+
+
+def test_a_sampler_that_is_an_argument(any_device: gpuopt.Device) -> None:
+    text = """
+    __kernel void around(__read_only image2d_t img, sampler_t s, __global float* z, int h, int w) {
+        const int x = get_global_id(0), y = get_global_id(1);
+        if (x < w && y < h) z[y * w + x] = read_imagef(img, s, (int2)(x - 1, y)).x;
+    }"""
+
+    def moved(edge: bool, img: np.ndarray) -> np.ndarray:
+        return np.concatenate([img[:, :1] if edge else 0 * img[:, :1], img[:, :-1]], axis=1)
+
+    for address in ("edge", "border"):
+        kernel = lab.Kernel(
+            text,
+            "around",
+            arguments=[
+                lab.image("img", ("h", "w")),
+                lab.sampler("s", address=address),
+                lab.output("z", ("h", "w")),
+                lab.value("h"),
+                lab.value("w"),
+            ],
+            launch=lab.launch(items=("w", "h"), local=(8, 8)),
+            reference=partial(moved, address == "edge"),
+        )
+        kernel.check(device=any_device, h=5, w=13)
+    with pytest.raises(ParameterError, match=r"s: argument 2 of around is .*; it was declared as a value"):
+        lab.Kernel(
+            text,
+            "around",
+            arguments=[lab.image("img", ("h", "w")), lab.value("s"), *kernel.task.arguments[2:]],
+            launch=lab.launch(items=("w", "h"), local=(8, 8)),
+            reference=lambda img: img,
+        ).check(device=any_device, h=5, w=13, s=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"address": "round"}, "s: 'round'"),
+        ({"filter": "cubic"}, "s: 'edge' and 'cubic'"),
+        ({"address": "mirror"}, "s.normalized"),
+        ({"normalized": 3}, "normalized"),
+    ],
+)
+def test_samplers_that_there_are_not(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(gpuopt.Error, match=said):
+        lab.sampler("s", **given)

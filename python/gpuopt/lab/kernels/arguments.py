@@ -1,4 +1,4 @@
-"""What a kernel's arguments are: numbers, arrays that it reads or writes, local memory, images."""
+"""What a kernel's arguments are: numbers, arrays that it reads or writes, local memory, images, samplers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,18 @@ class Local:
     bytes: Expression
 
 
-Argument = Value | Array | Local
+@dataclass(frozen=True)
+class Sampler:
+    """How a kernel reads pixels, as an argument."""
+
+    name: str
+    address: str
+    filter: str
+    normalized: bool
+
+
+Argument = Value | Array | Local | Sampler
+ADDRESSES = ("none", "edge", "border", "repeat", "mirror")
 
 
 def _dtype(given: Any, what: str) -> np.dtype[Any]:
@@ -189,3 +200,25 @@ def image(name: str, shape: Shape, channels: int = 1, *, data: Any = None) -> Ar
 def local(name: str, bytes: int | str) -> Local:  # the word of OpenCL
     """Local memory of ``bytes`` for each work-group, handed over as an argument. Raises ParameterError."""
     return Local(identifier(name, "name"), Expression(bytes, f"{name}.bytes"))
+
+
+@checked
+def sampler(
+    name: str,
+    *,
+    address: Literal["none", "edge", "border", "repeat", "mirror"] = "edge",
+    filter: Literal["nearest", "linear"] = "nearest",  # the word of OpenCL
+    normalized: bool = False,
+) -> Sampler:
+    """A sampler that the kernel takes as an argument, not from its own source.
+
+    ``address`` is what lies outside of a picture: undefined ("none"), its nearest pixel ("edge"), zeros ("border"), the
+    picture again ("repeat") or mirrored ("mirror"); the last two want ``normalized`` coordinates, from 0 to 1. Raises
+    ParameterError.
+    """
+    if address not in ADDRESSES or filter not in ("nearest", "linear"):
+        listed = ", ".join(ADDRESSES)
+        raise ParameterError(f"{name}: {address!r} and {filter!r} are no sampler; use {listed}, and nearest or linear")
+    if address in ("repeat", "mirror") and not normalized:
+        raise ParameterError(f"{name}.normalized: {address} wants coordinates from 0 to 1; give normalized=True")
+    return Sampler(identifier(name, "name"), address, filter, normalized)

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpuopt import _core
 from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, Program, UnsupportedError
-from gpuopt.lab.kernels.arguments import Argument, Array, Local, Value
+from gpuopt.lab.kernels.arguments import Argument, Array, Local, Sampler, Value
 from gpuopt.lab.kernels.checks import Memory
 from gpuopt.lab.kernels.scrub import scrubber
 from gpuopt.lab.kernels.source import Source
@@ -93,9 +93,12 @@ def plan(
         _check_device(one, device)
     program = built(task, code, device, levels)
     held = _memory(task, device, known, arrays, guarded)
-    images = {
+    made: dict[str, Any] = {
         one.name: _core.make_image(held.arrays[one.name][1], one.channels) for one in task.arrays if one.role == "image"
     }
+    for one in task.arguments:
+        if isinstance(one, Sampler):
+            made[one.name] = _core.make_sampler(device, one.normalized, one.address, one.filter)
     steps: list[tuple[Any, ...]] = []
     sizes: list[int] = []  # work-items
     for step in unrolled(code.stages, known):
@@ -106,7 +109,7 @@ def plan(
             continue
         at = {**known, "i": step.round}
         overall, local = step.stage.launch.sizes(at)
-        given = [_bound(task, step, name, at, held, images) for name in step.stage.arguments]
+        given = [_bound(task, step, name, at, held, made) for name in step.stage.arguments]
         steps.append((program, step.stage.kernel, overall, local, given))
         sizes.append(math.prod(overall))
     if not steps:
@@ -152,12 +155,14 @@ def as_bytes(data: np.ndarray) -> np.ndarray:
     return data if data.dtype.fields is None else data.reshape(-1).view(np.uint8)
 
 
-def _bound(task: Task, step: Step, name: str, known: Mapping[str, Any], held: Memory, images: Mapping[str, Any]) -> Any:
+def _bound(task: Task, step: Step, name: str, known: Mapping[str, Any], held: Memory, made: Mapping[str, Any]) -> Any:
     argument = task.by_name[step.bound.get(name, name)]
     if isinstance(argument, Local):
         return argument.bytes.whole(known, 1)
+    if isinstance(argument, Sampler):
+        return made[argument.name]
     if isinstance(argument, Array):
-        return images.get(argument.name) or held.arrays[argument.name][1]
+        return made.get(argument.name) or held.arrays[argument.name][1]
     number = argument.each.value(known) if argument.each is not None else known[argument.name]
     if argument.dtype.fields is not None:
         return np.array(number, dtype=argument.dtype).tobytes()
@@ -223,6 +228,10 @@ def check_arguments(stage: Stage, facts: Sequence[Facts], task: Task, alone: boo
 
 def _misfit(one: Argument, fact: Facts, alone: bool) -> str | None:
     pointer = "*" in fact["type"]
+    if isinstance(one, Sampler):
+        return None if "sampler" in fact["type"] else "it was declared as a sampler"
+    if "sampler" in fact["type"]:
+        return "declare it by lab.sampler"
     if isinstance(one, Local):
         return None if fact["address"] == "local" else "it was declared as local memory"
     if isinstance(one, Value):

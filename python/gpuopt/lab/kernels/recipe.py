@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt.lab.kernels.arguments import Argument, Array, Local, Value
+from gpuopt.lab.kernels.arguments import Argument, Array, Local, Sampler, Value
 from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.frames import described, dtype_of
@@ -69,6 +69,8 @@ def _read_number(value: Any, dtype: np.dtype[Any] | None) -> Any:
 def _argument(one: Argument) -> list[Any]:
     if isinstance(one, Local):
         return ["local", one.name, one.bytes.text]
+    if isinstance(one, Sampler):
+        return ["sampler", one.name, one.address, one.filter, one.normalized]
     if isinstance(one, Value):
         return ["value", one.name, described(one.dtype), _text(one.each)]
     return [one.role, one.name, described(one.dtype), [part.text for part in one.shape], one.channels]
@@ -78,6 +80,8 @@ def _read_argument(told: list[Any]) -> Argument:
     role, name = told[:2]
     if role == "local":
         return Local(name, Expression(told[2], name))
+    if role == "sampler":
+        return Sampler(name, *told[2:])
     if role == "value":
         return Value(name, dtype_of(told[2]), None, None if told[3] is None else Expression(told[3], name))
     shape = tuple(Expression(part, f"{name}.shape") for part in told[3])

@@ -14,7 +14,7 @@ import numpy as np
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.kernels import tolerances
-from gpuopt.lab.kernels.arguments import Argument, Array, Local, Value
+from gpuopt.lab.kernels.arguments import Argument, Array, Value
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance
 
@@ -306,9 +306,9 @@ def check_names(arguments: Sequence[object], parameters: Mapping[str, Any]) -> t
     """The arguments, each of another name. Raises ParameterError."""
     seen: set[str] = set(parameters)
     for one in arguments:
-        if not isinstance(one, (Value, Array, Local)):
+        if not isinstance(one, Argument):
             raise ParameterError(f"arguments: {one!r} is none; use lab.value, lab.input, lab.output and their like")
         if one.name in seen:
             raise ParameterError(f"{one.name}: the name stands twice among arguments and parameters")
         seen.add(one.name)
-    return tuple(one for one in arguments if isinstance(one, (Value, Array, Local)))
+    return tuple(one for one in arguments if isinstance(one, Argument))
