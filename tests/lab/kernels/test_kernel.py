@@ -289,7 +289,7 @@ def test_a_sampler_that_is_an_argument(any_device: gpuopt.Device) -> None:
             reference=partial(moved, address == "edge"),
         )
         kernel.check(device=any_device, h=5, w=13)
-    with pytest.raises(ParameterError, match=r"s: argument 2 of around is .*; it was declared as a value"):
+    with pytest.raises(ParameterError, match=r"s: argument 2 of around is .*; declare it by lab.sampler"):
         lab.Kernel(
             text,
             "around",
