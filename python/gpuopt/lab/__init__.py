@@ -13,6 +13,8 @@ from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.published import Results, read_results, write_kernel_tuner, write_t4
 from gpuopt.lab.kernels.search import search
 from gpuopt.lab.kernels.stages import launch, repeat, stage, zero
+from gpuopt.lab.kernels.t1 import read_t1
+from gpuopt.lab.kernels.t1_export import write_t1
 from gpuopt.lab.kernels.task import work
 from gpuopt.lab.kernels.tolerances import rounding, within
 from gpuopt.lab.kernels.verdicts import Verdict
@@ -60,6 +62,7 @@ __all__ = [
     "portability",
     "profile",
     "read_results",
+    "read_t1",
     "repeat",
     "rounding",
     "sampler",
@@ -74,6 +77,7 @@ __all__ = [
     "within",
     "work",
     "write_kernel_tuner",
+    "write_t1",
     "write_t4",
     "zero",
 ]

@@ -141,6 +141,17 @@ def test_t4_tells_what_kernel_tuner_cannot(tmp_path: Path) -> None:
     assert [one.status for one in read_results(tmp_path / "out.json").results] == ["timeout", "wrong"]
 
 
+def test_t4_of_ktt(tmp_path: Path) -> None:
+    """Levels as texts, and times in the unit that the file's head names."""
+    entry = {
+        "configuration": {"A": "16", "REAL": "float4"},
+        "measurements": [{"name": "time", "unit": "", "value": 1500.0}],
+    }
+    whole = {"metadata": {"timeunit": "microseconds"}, "results": [entry], "schema_version": "1.0.0"}
+    (tmp_path / "ktt.json").write_text(json.dumps(whole))
+    assert read_results(tmp_path / "ktt.json").results == (Result({"A": 16, "REAL": "float4"}, 1.5),)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from gpuopt.lab.kernels.space import Level
 from gpuopt.lab.kernels.strategies import Grid
 
 MOST_BYTES = 2**30
+_WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
 _KERNEL_TUNER = {
     "InvalidConfig": "constraints",
     "CompilationFailedConfig": "compile",
@@ -32,6 +34,7 @@ _T4 = {
     "timeout": "timeout",
     "correctness": "wrong",
 }
+_IN_MS = {"s": 1e3, "seconds": 1e3, "us": 1e-3, "microseconds": 1e-3, "ns": 1e-6, "nanoseconds": 1e-6}
 _TO_T4 = {
     "ok": "correct",
     "constraints": "constraints",
@@ -79,7 +82,7 @@ class Results:
 def read_results(path: str | Path) -> Results:
     """Reads a cache of Kernel Tuner (also one that is still open) or results in T4, gzipped or not. Raises
     ParameterError, which names the file and what is wrong."""
-    found = _json(Path(path))
+    found = json_of(Path(path))
     try:
         if "cache" in found:
             return _kernel_tuner(found)
@@ -90,7 +93,9 @@ def read_results(path: str | Path) -> Results:
     raise ParameterError(f"path: {path} holds neither a cache of Kernel Tuner nor results in T4")
 
 
-def _json(path: Path) -> Any:
+def json_of(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, gzipped or not, also one whose last brackets are not written yet. Raises
+    ParameterError, which names the file."""
     try:
         if not path.is_file():
             raise ParameterError(f"path: {path} is no file")
@@ -133,6 +138,7 @@ def _kernel_tuner(found: Mapping[str, Any]) -> Results:
 
 
 def _t4(found: Mapping[str, Any]) -> Results:
+    unit = found.get("metadata", {}).get("timeunit", "")  # of KTT, whose measurements of time have none
     results = []
     for entry in found["results"]:
         levels = {str(name): _level(value) for name, value in entry["configuration"].items()}
@@ -142,7 +148,7 @@ def _t4(found: Mapping[str, Any]) -> Results:
             continue
         measured = {one["name"]: one for one in entry["measurements"]}
         one = measured.get("time") or next(iter(measured.values()))
-        scale = {"s": 1e3, "seconds": 1e3, "us": 1e-3, "microseconds": 1e-3}.get(one.get("unit", ""), 1.0)
+        scale = _IN_MS.get(str(one.get("unit") or unit).lower(), 1.0)
         runs = entry.get("times", {})
         results.append(
             Result(levels, _positive(one["value"]) * scale, "ok", tuple(map(float, runs.get("runtimes", ()))))
@@ -158,7 +164,9 @@ def _t4(found: Mapping[str, Any]) -> Results:
 def _level(value: Any) -> Level:
     if isinstance(value, bool):
         return int(value)
-    return value if isinstance(value, (int, str)) else repr(value)
+    if isinstance(value, str):  # KTT writes all levels as texts
+        return int(value) if _WHOLE.fullmatch(value) else value
+    return value if isinstance(value, int) else repr(value)
 
 
 def _positive(value: Any) -> float:
