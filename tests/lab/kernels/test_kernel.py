@@ -302,8 +302,8 @@ def test_a_sampler_that_is_an_argument(any_device: gpuopt.Device) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"address": "round"}, "s: 'round'"),
-        ({"filter": "cubic"}, "s: 'edge' and 'cubic'"),
+        ({"address": "round"}, "address: it is 'round'"),
+        ({"filter": "cubic"}, "filter: it is 'cubic'"),
         ({"address": "mirror"}, "s.normalized"),
         ({"normalized": 3}, "normalized"),
     ],

@@ -80,7 +80,6 @@ class Sampler:
 
 
 Argument = Value | Array | Local | Sampler
-ADDRESSES = ("none", "edge", "border", "repeat", "mirror")
 
 
 def _dtype(given: Any, what: str) -> np.dtype[Any]:
@@ -216,9 +215,6 @@ def sampler(
     picture again ("repeat") or mirrored ("mirror"); the last two want ``normalized`` coordinates, from 0 to 1. Raises
     ParameterError.
     """
-    if address not in ADDRESSES or filter not in ("nearest", "linear"):
-        listed = ", ".join(ADDRESSES)
-        raise ParameterError(f"{name}: {address!r} and {filter!r} are no sampler; use {listed}, and nearest or linear")
     if address in ("repeat", "mirror") and not normalized:
         raise ParameterError(f"{name}.normalized: {address} wants coordinates from 0 to 1; give normalized=True")
     return Sampler(identifier(name, "name"), address, filter, normalized)

@@ -22,7 +22,7 @@ from gpuopt.lab.kernels.arguments import Argument, Array, identifier
 from gpuopt.lab.kernels.binding import Code, Plan
 from gpuopt.lab.kernels.builders import build_ahead
 from gpuopt.lab.kernels.checks import OwnChecks, flat
-from gpuopt.lab.kernels.expressions import Expression
+from gpuopt.lab.kernels.expressions import each
 from gpuopt.lab.kernels.remote import RemoteMemory, remote
 from gpuopt.lab.kernels.source import source_of
 from gpuopt.lab.kernels.space import Levels, Space, levels_of
@@ -83,7 +83,7 @@ class Kernel:
         arguments: Sequence[Any] = (),
         launch: Launch | None = None,
         stages: Sequence[Any] | None = None,
-        constraints: Sequence[str] = (),
+        constraints: str | Sequence[Any] = (),
         reference: Callable[..., Any] | None = None,
         tolerance: Tolerance | float | None = None,
         work: DeclaredWork | None = None,
@@ -100,7 +100,7 @@ class Kernel:
         self.code = Code(
             text,
             label,
-            Space(levels, [Expression(one, "constraints") for one in constraints]),
+            Space(levels, each(constraints, "constraints")),
             _stages(label, declared, launch, stages),
             binding.checked_options(options),
         )
@@ -123,7 +123,7 @@ class Kernel:
     @cached_property
     def digest(self) -> str:
         """A hash of text and declaration: what was tuned for a kernel holds for this very one."""
-        levels = {name: list(each) for name, each in self.code.space.levels.items()}
+        levels = {name: list(some) for name, some in self.code.space.levels.items()}
         told = [recipe.written(self.task, self.code, {}, {}), levels]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 

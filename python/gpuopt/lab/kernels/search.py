@@ -38,6 +38,17 @@ class Found:
     evaluations: int
     configurations: int
 
+    @property
+    def best(self) -> Levels | None:
+        """The levels of the fastest of those that were measured again; None where none ran."""
+        timed = [
+            (row["median_ms"], dict(row["params"] or {}))
+            for row in self.study.rows
+            if (row["kind"], row["role"], row["status"]) == ("summary", "variant", "ok")
+            and row["median_ms"] is not None
+        ]
+        return min(timed, key=lambda one: one[0])[1] if timed else None
+
     def __str__(self) -> str:
         share = f"{self.evaluations} of {self.configurations} configurations were timed"
         return f"{self.study}\n{share}; the fastest were measured again, since the best of many is partly luck"

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from gpuopt._core import ParameterError
 from gpuopt.lab.kernels.arguments import identifier
 from gpuopt.lab.kernels.expressions import Expression
@@ -24,7 +26,8 @@ def levels_of(parameters: Mapping[str, Any]) -> dict[str, tuple[Level, ...]]:
     found = {}
     for name, given in parameters.items():
         identifier(name, "parameters")
-        listed = list(given) if isinstance(given, (list, tuple, range)) else None
+        plain = given.tolist() if isinstance(given, np.ndarray) and given.ndim == 1 else given
+        listed = list(plain) if isinstance(plain, (list, tuple, range)) else None
         if not listed or len(listed) > MOST_LEVELS:
             raise ParameterError(f"{name}: {given!r} is no list of levels; give some, such as [1, 2, 4]")
         levels = tuple(_level(name, one) for one in listed)
@@ -35,6 +38,7 @@ def levels_of(parameters: Mapping[str, Any]) -> dict[str, tuple[Level, ...]]:
 
 
 def _level(name: str, given: Any) -> Level:
+    given = given.item() if isinstance(given, np.generic) else given
     if isinstance(given, bool):
         return int(given)
     if isinstance(given, int) and abs(given) < 2**62:

@@ -305,9 +305,12 @@ def _of_kind(values: np.ndarray, result: Array, what: str) -> np.ndarray:
 def check_names(arguments: Sequence[object], parameters: Mapping[str, Any]) -> tuple[Argument, ...]:
     """The arguments, each of another name. Raises ParameterError."""
     seen: set[str] = set(parameters)
-    for one in arguments:
+    for number, one in enumerate(arguments, 1):
         if not isinstance(one, Argument):
-            raise ParameterError(f"arguments: {one!r} is none; use lab.value, lab.input, lab.output and their like")
+            raise ParameterError(
+                f"arguments: number {number} is of type {type(one).__name__}; declare what the kernel takes by "
+                "lab.value, lab.input, lab.output and their like, and give arrays to problem(data={...})"
+            )
         if one.name in seen:
             raise ParameterError(f"{one.name}: the name stands twice among arguments and parameters")
         seen.add(one.name)
