@@ -14,7 +14,7 @@ import numpy as np
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.files import write
-from gpuopt.lab.kernels.arguments import Argument, Array, Local, Value
+from gpuopt.lab.kernels.arguments import Argument, Array, Local, Sampler, Value
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.stages import Stage
@@ -112,6 +112,8 @@ def _at(texts: list[str], index: int) -> str:
 def _argument(kernel: Kernel, one: Argument, numbers: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(one, Local):
         return {"Name": one.name, "Type": "int8", "MemoryType": "Local", "Size": _with(one.bytes.text, numbers)}
+    if isinstance(one, Sampler):
+        raise ParameterError(f"{one.name}: T1 has no samplers")
     kind = _T1_TYPE.get((one.dtype.name, 1))
     if kind is None:
         raise ParameterError(f"{one.name}: it is a struct; T1 has numbers and vectors of numbers")
