@@ -11,9 +11,9 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 
-from gpuopt._core import Device, DeviceArray, Prepared, empty
+from gpuopt._core import Device, DeviceArray, Prepared, Variant, empty
 from gpuopt.checked import checked
-from gpuopt.configuration import Configuration
+from gpuopt.configuration import Configuration, OwnVariant
 
 _own_inputs: ContextVar[bool] = ContextVar("own_inputs", default=False)
 
@@ -217,9 +217,9 @@ class Problem:
         """Return the elements of an output that ``reference`` is for."""
         return output if self.checked is None else output[self.checked]
 
-    def is_for(self, variant: Any) -> bool:
+    def is_for(self, variant: Variant | OwnVariant) -> bool:
         """Return whether the input has the properties that a variant, a row of a table, is for; what is not told of it
-        counts as had."""
+        counts as had. Raises ParameterError for what is no such row."""
         return all(self.input_properties.get(name, True) for name in variant.input_properties)
 
     def tolerance_for(self, configuration: Configuration) -> np.ndarray:

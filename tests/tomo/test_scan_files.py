@@ -337,3 +337,11 @@ def test_angles_of_many_turns(tmp_path: Path, made: exchange.Counts) -> None:
     found = gt.find_centre(p, np.deg2rad(made.theta))
     assert gt.find_centre(p, made.theta, units="deg") == pytest.approx(found)
     assert gt.find_centre(p, radians, units="rad") == pytest.approx(found)
+
+
+def test_a_scan_of_a_half_made_source_is_refused() -> None:
+    source = object.__new__(gt.scan_files.TiffStack)  # its headers were never read
+    with pytest.raises(ParameterError, match=r"^source: it does not say"):
+        gt.ScanFile(source=source, angles=np.zeros(3))
+    with pytest.raises(ArrayError, match=r"^angles: it is a VoidDType"):
+        gt.ScanFile(source=source, angles=np.dtype("V8"))

@@ -38,6 +38,8 @@ class ScanFile:
     """Whether it holds line integrals, not counts."""
 
     def __post_init__(self) -> None:
+        if len(getattr(self.source, "shape", ())) != 3:
+            raise ParameterError("source: it does not say (views, rows, columns) as its shape; use read_scan")
         if self.angles.shape != self.shape[:1]:
             raise ParameterError(f"angles: there are {self.angles.size} of {self.shape[0]} views; give one for each")
         for name, level in self.levels.items():

@@ -9,6 +9,7 @@ import pytest
 
 from gpuopt import ParameterError, lab
 from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.lab.show.portability import Portability
 
 
 def study(device: str, times: Mapping[str, float], problem: str = "made") -> StudyRows:
@@ -49,6 +50,36 @@ def test_a_picture(tmp_path: Path) -> None:
     path = tmp_path / "cascade.png"
     lab.portability(STUDIES).picture().savefig(path)
     assert path.stat().st_size > 5000
+
+
+PLAIN = {"problem": "p", "devices": ("d",), "efficiency": {"a": {"d": 1.0}}, "best": {"d": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (dict.fromkeys(PLAIN), "^problem: it is None"),
+        ({"devices": ()}, "^devices: there are none"),
+        ({"best": {}}, "^best: d has none"),
+        ({"best": {"d": "b"}}, "^best: d has none"),
+        ({"efficiency": {"a": {"e": 1.0}}}, "^efficiency: there is no 'e'; there are d"),
+        ({"efficiency": {"a": {"d": 0.0}}}, "^efficiency: a has 0.0 on d"),
+    ],
+)
+def test_fields_that_contradict_each_other(change: dict, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        Portability(**(PLAIN | change))
+
+
+def test_unknown_names_are_told() -> None:
+    found = Portability(**PLAIN)
+    for ask in (found.score, found.cascade):
+        with pytest.raises(ParameterError, match=r"^configuration: there is no 'x'; there are a$"):
+            ask("x")
+    with pytest.raises(ParameterError, match=r"^of: there is no 'x'; there are d$"):
+        found.moved("x", "d")
+    with pytest.raises(ParameterError, match=r"^to: there is no 'x'; there are d$"):
+        found.moved("d", "x")
 
 
 @pytest.mark.parametrize(

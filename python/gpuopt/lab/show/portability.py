@@ -7,7 +7,7 @@ al., "Interpreting and Visualizing Performance Portability Metrics" (2020)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,20 +20,44 @@ if TYPE_CHECKING:
     from gpuopt.lab.show.style import Picture
 
 SHOWN = 6  # configurations in a picture
+LISTED = 12  # names in a message
 
 
+@checked
 @dataclass(frozen=True)
 class Portability:
     """Efficiencies by configuration and device; ``best`` is each device's fastest configuration. Devices are in the
-    order of the studies."""
+    order of the studies. Raises ParameterError for fields that contradict each other."""
 
     problem: str
     devices: tuple[str, ...]
     efficiency: Mapping[str, Mapping[str, float]]
     best: Mapping[str, str]
 
+    def __post_init__(self) -> None:
+        if not self.devices:
+            raise ParameterError("devices: there are none; name at least one")
+        for device in self.devices:
+            if self.best.get(device) not in self.efficiency:
+                raise ParameterError(f"best: {device} has none; give one of the configurations of efficiency")
+        for configuration, found in self.efficiency.items():
+            for device, part in found.items():
+                self._known("efficiency", device, self.devices)
+                if not 0 < part <= 1:
+                    raise ParameterError(
+                        f"efficiency: {configuration} has {part} on {device}; give parts of 1, above 0"
+                    )
+
+    def _known(self, argument: str, name: str, names: Collection[str]) -> None:
+        """Raises ParameterError for a name that is none of these."""
+        if name not in names:
+            listed = ", ".join([*names][:LISTED]) + (", ..." if len(names) > LISTED else "")
+            raise ParameterError(f"{argument}: there is no {name!r}; there are {listed}")
+
     def score(self, configuration: str) -> float:
-        """Pennycook's: the harmonic mean over all devices, 0 where it ran on fewer."""
+        """Pennycook's: the harmonic mean over all devices, 0 where it ran on fewer. Raises ParameterError for an
+        unknown configuration."""
+        self._known("configuration", configuration, self.efficiency)
         found = self.efficiency[configuration]
         if any(device not in found for device in self.devices):
             return 0.0
@@ -45,11 +69,16 @@ class Portability:
         return sorted(self.efficiency, key=lambda one: (-self.score(one), one))
 
     def moved(self, of: str, to: str) -> float | None:
-        """What the fastest configuration of one device keeps on another; None where it was not measured there."""
+        """What the fastest configuration of one device keeps on another; None where it was not measured there. Raises
+        ParameterError for an unknown device."""
+        self._known("of", of, self.devices)
+        self._known("to", to, self.devices)
         return self.efficiency[self.best[of]].get(to)
 
     def cascade(self, configuration: str) -> list[tuple[str, float]]:
-        """Devices with its efficiency there, the best first; 0 where it did not run."""
+        """Devices with its efficiency there, the best first; 0 where it did not run. Raises ParameterError for an
+        unknown configuration."""
+        self._known("configuration", configuration, self.efficiency)
         found = self.efficiency[configuration]
         return sorted(((device, found.get(device, 0.0)) for device in self.devices), key=lambda pair: -pair[1])
 
