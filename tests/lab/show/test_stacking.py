@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gpuopt import ParameterError, lab
 from gpuopt.lab.rows.study_rows import StudyRows
-from gpuopt.lab.show.stacking import Stacking
+from gpuopt.lab.show.stacking import Effect, Stacking
 
 
 def study(
@@ -94,6 +95,74 @@ def test_the_base_may_be_named() -> None:
     assert found.alone("B") == pytest.approx(1 / 1.7, abs=1e-2)
 
 
+def test_what_is_off_is_off_in_the_baseline() -> None:
+    """Blocks visit configurations in any order, so the first one says nothing."""
+    rows = [row | {"baseline": "{'A': 2, 'B': 1}"} for row in study(GOLDEN).rows]
+    found = lab.stacking(StudyRows(rows, {}, []))
+    assert found.levels == {"A": (2, 1), "B": (1, 2)}
+    assert found.alone("A") == pytest.approx(1 / 1.3, abs=1e-2)
+
+
+def test_a_picture_has_all_gains_with_their_intervals(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from figures import outside, overlaps, words
+
+    cells = {on: math.prod(1.0 + gain for gain, one in zip((0.3, 0.7, 4.0), on, strict=True) if one) for on in EIGHT}
+    found = lab.stacking(study(cells, noise=0.02))
+    picture = found.picture()
+    shown = words(picture)
+    for text in ("Stacking · made", "A 1 -> 2", "B with C", "all", "times as fast", "all together, as measured"):
+        assert text in shown
+    assert "medians of 12 blocks" in shown
+    gains, pairs = [ax for part in picture.subfigs for ax in part.axes]
+    assert len(gains.containers) == 3 * 3 + 2
+    assert len(pairs.containers) == 3
+    first = gains.containers[0]
+    assert first.lines[0].get_xdata() == pytest.approx([1.3], rel=0.05)
+    low, high = first.lines[2][0].get_segments()[0][:, 0]
+    assert low < 1.3 < high
+    assert not overlaps(picture)
+    assert not outside(picture)
+    lab.stacking(study({(0,): 1.0, (1,): 1.1}, blocks=3)).picture().savefig(
+        tmp_path / "few.png"
+    )  # no intervals, no pairs
+
+
+EIGHT = list(itertools.product((0, 1), repeat=3))
+PLAIN = {"variant": "v", "factors": ("A",), "levels": {"A": (0, 1)}, "speedups": {frozenset(): 1.0}, "effects": ()}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (dict.fromkeys(PLAIN), "^variant: it is None"),
+        ({"factors": ()}, "^factors: there are none"),
+        ({"levels": {}}, "^levels: A has none"),
+        ({"speedups": {}}, "^speedups: there is none of all factors off"),
+        ({"speedups": {frozenset(): 1.0, frozenset("B"): 2.0}}, "^speedups: there is no factor 'B'; there are A"),
+        ({"speedups": {frozenset(): 0.0}}, "^speedups: 0.0 with all off"),
+        ({"effects": (Effect(("C",), 1.0, 0.9, 1.1, "undecided"),)}, "^effects: there is no factor 'C'"),
+    ],
+)
+def test_fields_that_contradict_each_other(change: dict, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        Stacking(**(PLAIN | change))
+
+
+def test_unknown_factors_are_named() -> None:
+    found = Stacking(**PLAIN)
+    assert found.alone("A") is None
+    assert found.shares is None
+    assert found.climbs() == {1.0: 1}
+    for ask in (found.alone, found.left_out):
+        with pytest.raises(ParameterError, match=r"^name: there is no factor 'x'; there are A"):
+            ask("x")
+    with pytest.raises(ParameterError, match=r"^name: it is None"):
+        found.alone(None)
+    with pytest.raises(ParameterError, match=r"^seed: "):
+        found.climbs(seed="x")
+
+
 @pytest.mark.parametrize(
     ("rows", "given", "says"),
     [
@@ -105,6 +174,11 @@ def test_the_base_may_be_named() -> None:
         (study(GOLDEN), {"base": {"Q": 1}}, "no parameter 'Q'"),
         (study(GOLDEN), {"base": {"A": 7}}, "A=7 was not measured"),
         (StudyRows([], {}, []), {}, "variant: the study has none"),
+        (
+            StudyRows([row | {"device": name} for name in ("a", "b") for row in study(GOLDEN).rows], {}, []),
+            {},
+            "of several devices",
+        ),
     ],
 )
 def test_a_study_that_does_not_tell(rows: StudyRows, given: dict, says: str) -> None:

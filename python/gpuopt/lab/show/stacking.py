@@ -11,17 +11,24 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
+from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.schema import Row, levels, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import significant
+from gpuopt.lab.show import header
+from gpuopt.lab.timing import statistics
+
+if TYPE_CHECKING:
+    from gpuopt.lab.show.stacking_picture import Gain
+    from gpuopt.lab.show.style import Picture
 
 On = frozenset[str]  # the factors that are on
 ORDERS = 5  # factors up to which hill climbing is replayed in every order; above, in SOME of them
@@ -29,6 +36,7 @@ SOME = 200
 LEAST_BLOCKS = 3
 
 
+@checked
 @dataclass(frozen=True)
 class Effect:
     """What a factor, or a pair of them, multiplies the speed by: a factor's mean over all settings of the others; of a
@@ -41,10 +49,13 @@ class Effect:
     verdict: str
 
 
+@checked
 @dataclass(frozen=True)
 class Stacking:
     """How the factors of a kernel stack; ``speedups`` are over the configuration with all of them off, medians over
-    blocks. ``missing`` are cells that were not measured, ``unknown`` effects that cannot be told without them."""
+    blocks. ``missing`` are cells that were not measured, ``unknown`` effects that cannot be told without them;
+    ``blocks`` are the speed-ups of each block, in its order, which intervals are made of; ``about`` is the problem and
+    the device. Raises ParameterError for fields that contradict each other."""
 
     variant: str
     factors: tuple[str, ...]
@@ -53,6 +64,31 @@ class Stacking:
     effects: tuple[Effect, ...]
     missing: tuple[On, ...] = ()
     unknown: tuple[tuple[str, ...], ...] = ()
+    blocks: Mapping[On, tuple[float, ...]] = field(default_factory=dict)
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.factors:
+            raise ParameterError("factors: there are none; name at least one")
+        if lacking := [name for name in self.factors if len(self.levels.get(name, ())) != 2]:
+            raise ParameterError(f"levels: {lacking[0]} has none; give its levels off and on")
+        if frozenset() not in self.speedups:
+            raise ParameterError("speedups: there is none of all factors off, frozenset(); give it, 1.0")
+        for on, speed in self.speedups.items():
+            for name in on:
+                self._known("speedups", name)
+            if not 0 < speed < math.inf:
+                raise ParameterError(
+                    f"speedups: {speed} with {', '.join(sorted(on)) or 'all off'}; give numbers above 0"
+                )
+        for effect in self.effects:
+            for name in effect.factors:
+                self._known("effects", name)
+
+    def _known(self, argument: str, name: str) -> None:
+        """Raises ParameterError for a factor that is none of these."""
+        if name not in self.factors:
+            raise ParameterError(f"{argument}: there is no factor {name!r}; there are {', '.join(self.factors)}")
 
     @property
     def product(self) -> float | None:
@@ -66,18 +102,21 @@ class Stacking:
         return self.speedups.get(frozenset(self.factors))
 
     def alone(self, name: str) -> float | None:
-        """The speed-up of one alone."""
+        """The speed-up of one alone, None where it did not run alone. Raises ParameterError for an unknown factor."""
+        self._known("name", name)
         return self.speedups.get(frozenset([name]))
 
     def left_out(self, name: str) -> float | None:
-        """How many times faster all are than all but this one: below 1 it harms in company."""
+        """How many times faster all are than all but this one: below 1 it harms in company. None where one of the two
+        did not run. Raises ParameterError for an unknown factor."""
+        self._known("name", name)
         whole, without = self.together, self.speedups.get(frozenset(self.factors) - {name})
         return None if whole is None or without is None else whole / without
 
     @cached_property
     def shares(self) -> dict[str, float] | None:
         """Shapley's share of each in the logarithm of what all bring; they add up to it. None with missing cells."""
-        if self.missing:
+        if len(self.speedups) < 2 ** len(self.factors):
             return None
         count, found = len(self.factors), {}
         for name in self.factors:
@@ -131,6 +170,56 @@ class Stacking:
             told.append("Not told, for cells are missing: " + ", ".join(" with ".join(one) for one in self.unknown))
         return "\n".join(told)
 
+    def picture(self) -> Picture:
+        """Each factor alone, on average and in company, all of them together beside the product of their gains alone,
+        and what pairs bring beyond their product, with 95 % intervals."""
+        from gpuopt.lab.show import stacking_picture as drawing
+
+        every = frozenset(self.factors)
+        main = {
+            one.factors[0]: drawing.Gain(one.times, one.lo, one.hi) for one in self.effects if len(one.factors) == 1
+        }
+        lines = [
+            drawing.Line(
+                self._named(name),
+                _told(
+                    alone=self._gain(self.alone(name), [frozenset([name])]),
+                    mean=main.get(name),
+                    company=self._gain(self.left_out(name), [every], [every - {name}]),
+                ),
+            )
+            for name in self.factors
+        ]
+        product = self._gain(self.product, [frozenset([name]) for name in self.factors])
+        lines.append(drawing.Line("all", _told(product=product, together=self._gain(self.together, [every]))))
+        pairs = [
+            drawing.Pair(" with ".join(one.factors), drawing.Gain(one.times, one.lo, one.hi), one.verdict)
+            for one in self.effects
+            if len(one.factors) == 2
+        ]
+        count = len(next(iter(self.blocks.values()), ()))
+        return drawing.picture(
+            f"Stacking · {self.variant}",
+            [line for line in lines if line.gains],
+            pairs,
+            [
+                f"Over all of them off, medians of {count} blocks with 95 % intervals; means and pairs by Student's t.",
+                self.about,
+            ],
+        )
+
+    def _gain(self, times: float | None, over: Sequence[On], under: Sequence[On] = ()) -> Gain | None:
+        """A product of cells over a product of others, with its interval over blocks."""
+        from gpuopt.lab.show.stacking_picture import Gain
+
+        if times is None:
+            return None
+        if any(on not in self.blocks for on in (*over, *under)):
+            return Gain(times)
+        logs = sum(np.log(self.blocks[on]) for on in over) - sum(np.log(self.blocks[on]) for on in under)
+        found = statistics.median_ci(logs)
+        return Gain(times, math.exp(found.lo), math.exp(found.hi)) if found.reached else Gain(times)
+
     def _named(self, name: str) -> str:
         off, on = self.levels[name]
         return f"{name} {off} -> {on}"
@@ -149,8 +238,8 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     """How the two-level parameters of a kernel stack in a study of their combinations, all or some.
 
     ``variant`` is needed where the study has several. ``base`` names levels that count as off; what it leaves out is
-    off at the level of the first configuration in the study. Raises ParameterError where a parameter has more than two
-    levels, and below three blocks.
+    off at its level in the study's baseline, or without one in the first configuration. Raises ParameterError where a
+    parameter has more than two levels, below three blocks, and for a study of several devices or problems.
     """
     rows = [row for row in study.rows if row["kind"] == "block" and row["role"] == "variant" and row["status"] == "ok"]
     found = list(dict.fromkeys(str(row["variant"]) for row in rows))
@@ -160,13 +249,17 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     rows = [row for row in rows if row["variant"] == chosen]
     if not rows:
         raise ParameterError(f"variant: the study has no blocks of {chosen!r}; it has {', '.join(found) or 'none'}")
+    if len({where(row) for row in rows}) > 1:
+        raise ParameterError("study: it is of several devices, problems or protocols; give a study of one")
     factors = _factors(rows, dict(base or {}))
-    return _made(chosen, factors, _blocks(rows, factors))
+    group = next(one for one in study.groups() if where(one.first) == where(rows[0]))
+    about = header.dotted([header.title(group), group.device, group.first["protocol"]])
+    return replace(_made(chosen, factors, _blocks(rows, factors)), about=about)
 
 
 def _factors(rows: Sequence[Row], base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     seen: dict[str, list[Any]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row["baseline"] is None or row["configuration"] != row["baseline"]):
         for name, level in levels(row).items():
             held = seen.setdefault(name, [])
             if level not in held:
@@ -226,6 +319,7 @@ def _made(variant: str, factors: Mapping[str, tuple[Any, Any]], blocks: Sequence
         effects,
         tuple(on for on in every if on not in medians),
         tuple(term for place, term in enumerate(terms) if place not in kept),
+        {on: tuple(np.exp(gains[:, place]).tolist()) for place, on in enumerate(cells)},
     )
 
 
@@ -256,6 +350,10 @@ def _tested(terms: Sequence[tuple[str, ...]], effects: np.ndarray) -> tuple[Effe
         verdict = "undecided" if at not in sure else words[0] if mean[at] > 0 else words[1]
         made.append(Effect(term, mid, lo, hi, verdict))
     return tuple(made)
+
+
+def _told(**gains: Gain | None) -> dict[str, Gain]:
+    return {kind: gain for kind, gain in gains.items() if gain is not None}
 
 
 def _x(value: float | None) -> str:
