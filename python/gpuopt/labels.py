@@ -27,12 +27,19 @@ def _no_subject(problem: str, sizes: Mapping[str, int]) -> str:
     return ""
 
 
+def _as_named(problem: str, sizes: Mapping[str, int]) -> str:
+    return problem
+
+
 @dataclass(frozen=True)
 class Labels:
     """The words of one workload.
 
     title
         What pictures call it; empty stands for its name.
+    brought
+        Whether it is none of gpuopt's, but a kernel that somebody brings: no paper measured it, and its variants are
+        called by its name.
     other_accuracy, other_accuracy_meaning, other_accuracy_sentence
         For variants that round their inputs: the title of their section in a table, the remark below the table, and
         what a sentence adds about each of them.
@@ -52,6 +59,7 @@ class Labels:
     """
 
     title: str = ""
+    brought: bool = False
     other_accuracy: str = "ours, 16-bit values"
     other_accuracy_meaning: str = (
         "matrix values rounded to 16 bits, checked within that rounding; no plain call takes these unless asked"
@@ -73,7 +81,7 @@ def of(workload: object) -> Labels:
 @functools.cache
 def _own(name: str) -> Labels:
     if name not in _core.workload_names():  # a results file must not choose what is imported
-        return Labels()
+        return Labels(brought=True, subject=_as_named) if name else Labels()
     module = f"gpuopt.workloads.{name}.labels"
     if importlib.util.find_spec(module) is None:
         return Labels()

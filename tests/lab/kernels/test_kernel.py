@@ -311,3 +311,18 @@ def test_a_sampler_that_is_an_argument(any_device: gpuopt.Device) -> None:
 def test_samplers_that_there_are_not(given: dict[str, Any], said: str) -> None:
     with pytest.raises(gpuopt.Error, match=said):
         lab.sampler("s", **given)
+
+
+def test_a_problem_takes_rows_of_tables_alone() -> None:
+    problem = own_kernels.scaled().problem(n=10)
+    assert problem.name == "n=10"
+    assert problem.is_for(gpuopt.configuration.table_of("scaled")["scaled"])
+    assert problem.is_for(gpuopt.variants("gemm")[0])
+    with pytest.raises(ParameterError, match=r"^variant: it is 1\.0"):
+        problem.is_for(1.0)
+
+
+def test_values_that_are_no_sizes_are_part_of_the_problems_name() -> None:
+    """Or else rows of one value would be taken for those of another."""
+    names = {own_kernels.saxpy().problem(n=10, a=a).name for a in (1.5, 2.5)}
+    assert names == {"n=10, a=1.5", "n=10, a=2.5"}

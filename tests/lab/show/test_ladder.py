@@ -141,7 +141,7 @@ def test_bars_and_bounds_have_the_rows_values(study: Study) -> None:
     bounds = {round(r["flops"] / r["bound_ms"] / 1e6, 6) for r in study.summary if r.get("bound_ms")}
     ticks = {round(float(path.vertices[0, 0]), 6) for c in left.collections for path in c.get_paths()}
     assert bounds <= ticks
-    assert right.get_xlabel() == "percent of the step's own bound"
+    assert right.get_xlabel() == "percent of its own bound"
 
 
 def test_a_bound_far_beyond_the_fastest_is_an_arrow() -> None:

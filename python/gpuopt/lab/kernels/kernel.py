@@ -200,9 +200,10 @@ class Kernel:
         rows = {name: kernel.row(self.name) for name, kernel in table.items()}
         tables.add_own(self.name, rows)
         whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
+        told = [f"{name}={value}" for name, value in numbers.items() if isinstance(value, (int, float))]
         return Problem(
             workload=self.name,
-            name="_".join(f"{name}={value}" for name, value in whole.items()) or self.name,
+            name=", ".join(told) or self.name,
             dtype=self.task.results[0].dtype,
             sizes=whole,
             seed=seed,

@@ -144,7 +144,10 @@ def precision_of(row: Row) -> str:
 
 def section_title(name: str, workload: str) -> str:
     """What one of `SECTIONS` is called in tables and pictures of a workload."""
-    return labels.of(workload).other_accuracy if name == ROUNDED else name
+    words = labels.of(workload)
+    if name == OURS and words.brought:
+        return workload
+    return words.other_accuracy if name == ROUNDED else name
 
 
 def section(row: Row) -> str:

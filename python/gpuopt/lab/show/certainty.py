@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from gpuopt import labels
 from gpuopt.lab.rows.groups import Group, flags_of, is_confirmed
 from gpuopt.lab.rows.pairs import baseline_of, by_other_clock, compared_rows, verdict_of
 from gpuopt.lab.rows.ratios import Ratio
@@ -94,4 +95,5 @@ def _next(study: StudyRows, groups: list[Group]) -> str:
     if not any(row["profile"] for group in groups for row in group.rows):
         out.append("`gpuopt profile` (how far from the limit these are)")
     workload = groups[0].first["workload"]
-    return "; ".join(out[:2]) or f"`gpuopt tune {workload}` keeps the fastest for plain calls"
+    tune = "`gpuopt tune` with its file" if labels.of(workload).brought else f"`gpuopt tune {workload}`"
+    return "; ".join(out[:2]) or f"{tune} keeps the fastest for plain calls"

@@ -56,7 +56,7 @@ def _facts(study: StudyRows, group: Group) -> list[str]:
     measured = joined([f"{name} {significant(rate)} GB/s" for name, rate in group.ceiling_rates().items()])
     launch = f"one launch, queued back to back: {significant(1e3 * group.launch_ms)} us" if group.launch_ms else ""
     return [
-        dotted([group.problem, sizes]),
+        *([] if labels.of(row["workload"]).brought else [dotted([group.problem, sizes])]),
         dotted(
             [
                 row["platform"],
@@ -121,8 +121,11 @@ def _configured(group: Group, row: Row) -> str:
         return str(row["configuration"])
     altered = tables.altered(str(row["workload"]), str(row["variant"]), levels(row))
     told = ", ".join(f"{name}={level}" for name, level in altered.items())
+    short = f"{row['variant']}{f'({told})' if told else ''}"
+    if label == short:
+        return str(row["configuration"])
     preset = f" ({row['preset']})" if row["preset"] else ""
-    return f"{label}{preset}: {row['variant']}{f'({told})' if told else ''}"
+    return f"{label}{preset}: {short}"
 
 
 def _papers_devices(group: Group) -> list[tuple[str, str]]:

@@ -36,15 +36,19 @@ AS_ACCURATE = 10.0  # a peer whose error is more times ours answers another ques
 
 
 def lines(study: StudyRows) -> Lines:
-    """The three lines of a study, as label and text; without any rows none."""
+    """The three lines of a study, as label and text, of somebody's own kernel without that on papers; without any rows
+    none."""
     groups = study.groups()
     if not groups:
         from gpuopt.lab.show import points
 
         return points.headline(study) if study.points else []
-    if not any(_best(group) for group in groups):
-        return _nothing(groups)
-    return [(FASTEST, _fastest_line(groups)), (PAYS, _paper_line(groups)), (SURE, certainty.line(study, groups))]
+    if any(_best(group) for group in groups):
+        told = [(FASTEST, _fastest_line(groups)), (PAYS, _paper_line(groups)), (SURE, certainty.line(study, groups))]
+    else:
+        told = _nothing(groups)
+    brought = all(labels.of(group.first["workload"]).brought for group in groups)
+    return [(label, said) for label, said in told if label != PAYS or not brought]
 
 
 def text(told: Lines, width: int | None = None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
@@ -13,10 +13,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
+from gpuopt import labels
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import (
     CALLS,
+    OURS,
     PAPER,
     PEERS,
     SECTIONS,
@@ -55,6 +57,7 @@ from gpuopt.lab.show.style import (
     error_sides,
     failure_text,
 )
+from gpuopt.lab.show.tables import shown
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -85,7 +88,8 @@ def ladder(study: StudyRows, ax: Axes | None = None) -> Figure:
     Left: the rate of each configuration, call or peer with its 95 % interval, a black tick at the configuration's own
     bound, and as stairs the bound that moves with what the inner loop asks for, as if there were no cache; what failed
     keeps its place, with the reason. Right: percent of bound, here (filled) and in the paper (hollow), whose bound is
-    the one without caches: that compares across devices. Several devices or problems are drawn one under the other.
+    the one without caches: that compares across devices. Several devices or problems are drawn one under the other; of
+    each, where there are many rows, those of the table.
 
     With `ax` (one group only) the bars alone are drawn into it. Returns the figure. Raises ParameterError for a study
     without rows.
@@ -101,19 +105,25 @@ def ladder(study: StudyRows, ax: Axes | None = None) -> Figure:
         figure = ax.get_figure(root=True)
         assert figure is not None
         return figure
-    heights = [_height(group) for group in groups]
+    drawn = [_of_the_table(group) for group in groups]
+    heights = [_height(group) for group in drawn]
     figure = Picture(figsize=(WIDTH_INCHES, sum(heights)), layout="constrained", facecolor="white")
     parts = figure.subfigures(len(groups), 1, height_ratios=heights, squeeze=False)[:, 0]
-    for part, group, height in zip(parts, groups, heights, strict=True):
-        _panels(part, group, height)
+    for part, whole, group, height in zip(parts, groups, drawn, heights, strict=True):
+        _panels(part, group, height, len(whole.rows) - len(group.rows))
     return figure
 
 
-def _panels(whole: SubFigure, group: Group, height: float) -> None:
+def _of_the_table(group: Group) -> Group:
+    """The group with the rows that its table shows; of many configurations the fastest."""
+    return replace(group, rows=[row for name in SECTIONS for row in shown(group, name)])
+
+
+def _panels(whole: SubFigure, group: Group, height: float, hidden: int) -> None:
     # The caption has a strip of its own: the layout engine places a legend and a figure label over one another.
     ratios = [height - CAPTION_INCHES, CAPTION_INCHES]
     part, foot = whole.subfigures(2, 1, squeeze=False, height_ratios=ratios)[:, 0]
-    foot.text(0.012, 0.6, _caption(group), fontsize=8, color=FAINT, va="center")
+    foot.text(0.012, 0.6, _caption(group, hidden), fontsize=8, color=FAINT, va="center")
     shares = any(share_of_bound(row) is not None or paper_figure(row) is not None for row in group.rows)
     left, *rest = part.subplots(1, 2 if shares else 1, squeeze=False, width_ratios=[1.75, 1] if shares else [1])[0]
     handles = _bars(left, group)
@@ -219,7 +229,7 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
     _columns(ax, side, modelled=bool(modelled), quoted=bool(quoted))
     ax.set_yticks(places, [""] * len(places))
     bar_axes(ax, places)
-    ax.set_xlabel("percent of the step's own bound", fontsize=9)
+    ax.set_xlabel("percent of its own bound", fontsize=9)
     handles: list[Artist] = []
     if any(share_of_bound(row) is not None for row in group.rows):
         handles.append(Line2D([], [], color=FAINT, linestyle="none", label="share of bound, here", **DOT))
@@ -312,6 +322,8 @@ def _name(group: Group, row: Row, usual: set[str]) -> str:
     if section(row) not in (CALLS, PEERS):
         name, _, inside = str(row["configuration"] or group.label(row)).partition("(")
         told = [given for given in inside.rstrip(")").split(", ") if given and given not in usual]
+        if told and labels.of(row["workload"]).brought and len({one["variant"] for one in group.section(OURS)}) == 1:
+            return "\n".join(textwrap.wrap(", ".join(told), NAME_WIDTH)[:3])  # the title has the kernel's name
         parameters = f"({', '.join(told)})" if told else ""
     # A space after each underscore lets a long identifier break there.
     lines = [line.replace("_ ", "_") for line in textwrap.wrap(name.replace("_", "_ "), NAME_WIDTH)]
@@ -336,7 +348,7 @@ def _height(group: Group) -> float:
     return 2.5 + ROW_INCHES * (len(group.rows) + SECTION_GAP * (len({section(row) for row in group.rows}) - 1))
 
 
-def _caption(group: Group) -> str:
+def _caption(group: Group, hidden: int) -> str:
     row = group.first
     date = max((str(r["time_utc"])[:10] for r in group.rows if r["time_utc"]), default="")
     facts = [
@@ -349,4 +361,5 @@ def _caption(group: Group) -> str:
     ]
     usual = ", ".join(_usual(group))
     facts.append(f"where a label does not say otherwise {usual}" if usual else "")
+    facts.append(f"{hidden} slower or failed rows are left out" if hidden else "")
     return "\n".join(textwrap.wrap(" · ".join(filter(None, facts)), CAPTION_WIDTH))

@@ -95,7 +95,7 @@ def sheet(study: StudyRows, group: Group, whole: bool = False) -> Sheet:
     gains = any(figure.gain for figure in map(paper_figure, group.rows) if figure is not None)
     workload = str(group.first["workload"])
     sections = [
-        (section_title(name, workload), [_line(group, row, gains) for row in _shown(group, name, whole)])
+        (section_title(name, workload), [_line(group, row, gains) for row in shown(group, name, whole)])
         for name in SECTIONS
     ]
     cells = [cell for _, lines in sections for line in lines for cell in line.cells.items()]
@@ -114,7 +114,7 @@ def sheet(study: StudyRows, group: Group, whole: bool = False) -> Sheet:
     return Sheet(columns, [header.title(group), *header.conditions(study, group)], sections, _footers(group, whole))
 
 
-def _shown(group: Group, name: str, whole: bool) -> list[Row]:
+def shown(group: Group, name: str, whole: bool = False) -> list[Row]:
     """The rows of a section; of a long one the fastest alone, unless the whole table is asked for."""
     rows = group.section(name)
     if whole or name == PAPER or len(group.rows) <= MOST_ROWS or len(rows) <= MOST_OF_SECTION:
@@ -124,7 +124,7 @@ def _shown(group: Group, name: str, whole: bool) -> list[Row]:
 
 def _footers(group: Group, whole: bool) -> list[tuple[str, str]]:
     """What the table's signs mean and which rows it lacks, a line each."""
-    hidden = sum(len(group.section(name)) - len(_shown(group, name, whole)) for name in SECTIONS)
+    hidden = sum(len(group.section(name)) - len(shown(group, name, whole)) for name in SECTIONS)
     out = [("", f"{hidden} slower or failed rows are left out here")] if hidden else []
     words = {str(verdict_of(group, row)) for row in compared_rows(group)}
     other = any(by_other_clock(group, row) for row in compared_rows(group))
