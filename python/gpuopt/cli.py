@@ -1,4 +1,4 @@
-"""The command line: `gpuopt devices | doctor | profile | aa | study | tune | reconstruct | papers |
+"""The command line: `gpuopt devices | doctor | profile | aa | study | tune | judge | reconstruct | papers |
 audit | compare | compact`."""
 
 from __future__ import annotations
@@ -55,12 +55,17 @@ def doctor(ctx: click.Context, full: bool) -> None:
 
 
 class WorkloadGroup(click.Group):
-    """A group with a subcommand for each workload. The records, and with them the lab, are imported when it is used."""
+    """A group with a subcommand for each workload, and one for each Python file of the user's. The records, and with
+    them the lab, are imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self._known())
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name.endswith(".py"):
+            from gpuopt import program_commands
+
+            return (program_commands.study_command if self.name == "study" else program_commands.tune_command)(name)
         return self._known().get(name)
 
     def _known(self) -> dict[str, click.Command]:
@@ -71,7 +76,11 @@ class WorkloadGroup(click.Group):
 
 @app.group(cls=WorkloadGroup)
 def study() -> None:
-    """Run every variant of a workload: checked, timed, and compared with what the device allows."""
+    """Run every variant of a workload: checked, timed, and compared with what the device allows.
+
+    Or every configuration of your own kernel: in place of a workload, name a Python file that defines a lab.Kernel,
+    then its sizes, such as `gpuopt study kernel.py n=1048576`. Python runs that file, as `python kernel.py` does.
+    """
 
 
 @app.group(cls=WorkloadGroup, invoke_without_command=True, no_args_is_help=True)
@@ -82,7 +91,8 @@ def study() -> None:
 def tune(ctx: click.Context, show: bool, reset: bool, device: str | None) -> None:
     """Find the best configuration for this device, and make it what plain calls use.
 
-    What plain calls used before stays unless another is certified to be faster.
+    What plain calls used before stays unless another is certified to be faster. In place of a workload, a Python file
+    that defines a lab.Kernel may be named, then its sizes; Python runs that file, as `python kernel.py` does.
     """
     if not (show or reset):
         if device is not None or ctx.invoked_subcommand is None:
@@ -93,10 +103,42 @@ def tune(ctx: click.Context, show: bool, reset: bool, device: str | None) -> Non
     if show and reset:
         raise click.UsageError("--show or --reset, not both")
     named = ctx.invoked_subcommand
-    (tune_commands.run_show if show else tune_commands.run_reset)(
-        device, [named] if named else sorted(lab_commands.TUNINGS)
-    )
+    workloads = [named] if named else sorted(lab_commands.TUNINGS)
+    if named and named.endswith(".py"):
+        from gpuopt import program_commands
+
+        workloads = program_commands.names_of(named)
+    (tune_commands.run_show if show else tune_commands.run_reset)(device, workloads)
     ctx.exit()
+
+
+@app.command()
+@click.argument("program", metavar="FILE.py", type=click.Path(path_type=Path))
+@click.argument("other", metavar="OTHER.cl", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("sizes", metavar="[NAME=NUMBER]...", nargs=-1)
+@click.option("--kernel", metavar="NAME", help="Whose task; needed where the file defines several kernels.")
+@click.option(
+    "--name", metavar="NAME", default="", help="The kernel function in OTHER.cl; by default of the same name."
+)
+@click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
+@click.option(
+    "--level",
+    type=click.Choice(["quick", "full", "judge"]),
+    default="judge",
+    show_default=True,
+    help="quick: one problem; full: other data and sizes, state, time; judge: also refuses what could deceive.",
+)
+@click.pass_context
+def judge(ctx: click.Context, program: Path, other: Path, sizes: tuple[str, ...], **options: Any) -> None:
+    """Judge somebody's kernel in OTHER.cl by the task of your own in FILE.py: does it compute the same, always?
+
+    Python runs FILE.py, as `python FILE.py` does; it defines a lab.Kernel, whose arguments, data, reference, tolerance,
+    levels and launch the other kernel gets. Exits with 1 where it is wrong or refused.
+    """
+    from gpuopt import program_commands
+
+    if not program_commands.run_judge(program, other, sizes, **options):
+        ctx.exit(1)
 
 
 @app.command()

@@ -163,9 +163,11 @@ def run_tune(
     device: str | None,
     dtype: str,
     resume: bool,
+    search: Callable[[gpuopt.Device, Path], Sequence[gpuopt.Configuration]] | None = None,
     **options: Any,
 ) -> bool:
-    """Make the problem, tune it, and print what won, by how much, and where it is stored. Returns False where it was
+    """Make the problem, tune it, and print what won, by how much, and where it is stored. ``search(device, rows)``
+    returns the configurations to compare; without it, all variants are searched. Returns False where it was
     interrupted."""
 
     chosen = select(device)
@@ -176,7 +178,9 @@ def run_tune(
         sealed.made(rows.parent)  # the user's alone, before anything is believed or moved there
         if not resume:
             set_aside(rows)
-        result = lab.tune(problem, device=chosen, protocol="quick" if quick else "full", store=rows, progress=True)
+        wanted = search(chosen, rows) if search else "all"
+        protocol = "quick" if quick else "full"
+        result = lab.tune(problem, device=chosen, variants=wanted, protocol=protocol, store=rows, progress=True)
         if result.interrupted:
             raise KeyboardInterrupt
     except KeyboardInterrupt:

@@ -8,7 +8,7 @@ import click
 
 from gpuopt import records, selection
 from gpuopt._core import Device
-from gpuopt.configuration import Configuration
+from gpuopt.configuration import Configuration, built_in
 from gpuopt.lab.rows.table import significant
 from gpuopt.records import Record
 
@@ -22,7 +22,8 @@ def run_show(device: str | None, workloads: Chosen) -> None:
     lines = []
     for workload in workloads:
         found = [(record, "") for record in records.user_records(workload)]
-        found += [(record, ", shipped with gpuopt") for record in records.shipped_records(workload)]
+        shipped = records.shipped_records(workload) if workload in built_in() else []
+        found += [(record, ", shipped with gpuopt") for record in shipped]
         lines += [f"{workload}, {_told(record)}{source}" for record, source in found if _is_of(chosen)(record)]
     click.echo(
         f"recorded for {chosen.name}:" if lines else f"nothing is recorded for {chosen.name}: `gpuopt tune` does it"
@@ -49,10 +50,12 @@ def _is_of(device: Device) -> Callable[[Record], bool]:
 def _told(record: Record) -> str:
     match = {name: value for name, value in record["match"].items() if name not in _DEVICE}
     dtype = match.pop("dtype", "any type")
+    text = match.pop("kernel", None)  # of somebody's own: a hash of its text and declaration
     held = [name if value is True else f"{name} {value}" for name, value in match.items() if value not in (False, None)]
     inputs = f"{' and '.join(held)} inputs" if held else "any input"
     what = Configuration(record["variant"], **record.get("parameters", {}))
-    since = [f"since {record['date']}"] if record.get("date") else []
+    since = [f"of the text and declaration {str(text)[:8]}"] if text else []
+    since += [f"since {record['date']}"] if record.get("date") else []
     since += [f"driver {record['driver']}"] if record.get("driver") else []
     return f"{dtype}, {inputs}: {'; '.join([str(what), _gain(record), ', '.join(since)]).rstrip('; ')}"
 

@@ -1,0 +1,96 @@
+"""Programs of the user: Python files that define kernels of their own, for the command line."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gpuopt._core import ParameterError
+from gpuopt.lab.kernels.kernel import Kernel
+
+RUN_NAME = "gpuopt_program"  # its __name__, so that what stands below `if __name__ == "__main__"` is left out
+Sizes = dict[str, Any]  # whole numbers, and floats where the kernel takes them
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[dict[str, Kernel]]:
+    """The kernels of a Python file by the names that it gives them. It is run as `python FILE` would run it, with its
+    folder first on sys.path, which ends with the context. Raises ParameterError where there is no such file, it raises,
+    or it has no kernel."""
+    if not path.is_file():
+        raise ParameterError(f"{path}: there is no such file; name a Python file that defines a lab.Kernel")
+    searched, words = list(sys.path), list(sys.argv)
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.argv[1:] = []
+    try:
+        names = _run(path)
+        found = {name: value for name, value in names.items() if isinstance(value, Kernel)}
+        if not found:
+            raise ParameterError(f"{path}: it has no kernel; write NAME = lab.Kernel(...) at its top level")
+        yield found
+    finally:
+        sys.path[:], sys.argv[:] = searched, words
+
+
+def _run(path: Path) -> dict[str, object]:
+    try:
+        return runpy.run_path(str(path), run_name=RUN_NAME)
+    except (Exception, SystemExit) as error:
+        said = error.msg if isinstance(error, SyntaxError) else str(error)
+        what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        raise ParameterError(f"{_place(path, error)}: {what} (`gpuopt --traceback` shows the rest)") from error
+
+
+def _place(path: Path, error: BaseException) -> str:
+    """`kernel.py, line 3`: the innermost line in a file of the program's folder that the error comes from."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{error.filename}, line {error.lineno}"
+    folder = path.resolve().parent
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_file()]
+    own = [frame for frame in frames if Path(frame.filename).resolve().parent == folder]
+    return f"{own[-1].filename}, line {own[-1].lineno}" if own else str(path)
+
+
+def chosen(kernels: Mapping[str, Kernel], name: str | None = None) -> Kernel:
+    """The kernel of this name, the file's or the kernel's own; without a name the only one. Raises ParameterError that
+    lists them."""
+    listed = ", ".join(held if held == kernel.name else f"{held} ({kernel.name})" for held, kernel in kernels.items())
+    if name is None:
+        if len(set(map(id, kernels.values()))) > 1:
+            raise ParameterError(f"--kernel: the file has several, {listed}; name one")
+        return next(iter(kernels.values()))
+    named = [kernels[name]] if name in kernels else [one for one in kernels.values() if one.name == name]
+    if len(set(map(id, named))) != 1:
+        raise ParameterError(f"--kernel: {name!r} is {'none' if not named else 'not one'} of the file's: {listed}")
+    return named[0]
+
+
+def sizes_of(words: Sequence[str], kernel: Kernel) -> Sizes:
+    """The sizes and values of words such as `n=1048576`. Raises ParameterError for other words, and names what the
+    kernel needs and does not have."""
+    found: Sizes = {}
+    wanted = " ".join(f"{name}=..." for name in kernel.task.sizes_wanted([*kernel.code.space.levels]))
+    for word in words:
+        name, _, text = word.partition("=")
+        number = _number(text)
+        if number is None or not name:
+            raise ParameterError(f"{word!r} is no size; write NAME=NUMBER{f', here {wanted}' if wanted else ''}")
+        if name in found:
+            raise ParameterError(f"{name}: it stands twice; give each size once")
+        found[name] = number
+    kernel.task.numbers(found, {}, [*kernel.code.space.levels])
+    return found
+
+
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None

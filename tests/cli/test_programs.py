@@ -1,0 +1,183 @@
+"""`gpuopt study`, `tune` and `judge` of a Python file of the user's own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpuopt
+import own_kernels
+from gpuopt.lab.rows.store import Store
+
+click = pytest.importorskip("click")
+
+from click.testing import CliRunner, Result  # noqa: E402
+
+from gpuopt import cli, program_commands  # noqa: E402
+
+FILE = f'''
+from gpuopt import lab
+
+saxpy = lab.Kernel(
+    """{own_kernels.SAXPY}""",
+    "saxpy",
+    parameters={{"WIDTH": [1, 4], "WG": [32, 64]}},
+    arguments=[lab.value("n"), lab.value("a", "float32", 1.5), lab.input("x", "n"), lab.inout("y", "n")],
+    launch=lab.launch(items="n / WIDTH", local="WG"),
+    reference=lambda a, x, y: {{"y": a * x + y}},
+)
+'''
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(cli.app, [str(word) for word in words])
+
+
+def said(result: Result) -> str:
+    return " ".join(result.output.split())
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "mine.py"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.mark.usefixtures("brief_quick")
+def test_a_study_has_all_configurations_and_goes_on(file: Path, any_device: gpuopt.Device) -> None:
+    pytest.importorskip("matplotlib")
+    out = file.with_name("out")
+    command = ["study", file, "n=5000", "--quick", "--device", any_device.index, "--out", out]
+    result = run(*command)
+    assert result.exit_code == 0, result.output
+    assert "Fastest:" in result.stdout
+    assert "Paper" not in result.stdout
+    assert "ours" not in result.stdout
+    assert "n=5000, a=1.5 · float32" in result.stdout
+    assert {path.name for path in out.iterdir()} == {"rows.jsonl", "ladder.png", "stacking.png"}
+    rows = Store(out / "rows.jsonl").latest()
+    summaries = [row for row in rows if (row["kind"], row["role"], row["status"]) == ("summary", "variant", "ok")]
+    assert len({row["configuration"] for row in summaries}) == 4
+    again = run(*command, "--no-plots", "--explain")
+    assert again.exit_code == 0, again.output
+    assert "by an earlier run" in said(again)
+    assert "configurations: saxpy(WG=32, WIDTH=1); saxpy(WG=64, WIDTH=1); saxpy(" in said(again)
+
+
+@pytest.mark.usefixtures("brief_quick")
+def test_a_study_of_chosen_configurations(file: Path, any_device: gpuopt.Device) -> None:
+    out = file.with_name("out")
+    wanted = ["-v", "saxpy(WIDTH=4)", "-v", "saxpy(WIDTH=4, WG=64)"]
+    result = run("study", file, "n=500", "a=2.5", "--quick", "--device", any_device.index, "--out", out, *wanted)
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
+    assert {row["params"]["WIDTH"] for row in rows if row["kind"] == "summary" and row["role"] == "variant"} == {4}
+    assert not (out / "stacking.png").exists()
+
+
+@pytest.mark.usefixtures("brief_quick")
+@pytest.mark.parametrize("most", [128, 2])
+def test_a_tuning_is_recorded_shown_and_forgotten(
+    file: Path, any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(program_commands, "MOST", most)  # of 4: above, a search chooses
+    on_device = ["--device", any_device.index]
+    result = run("tune", file, "n=5000", "--quick", *on_device)
+    assert result.exit_code == 0, result.output
+    assert "for any input: saxpy(" in said(result)
+    shown = run("tune", "--show", *on_device, file)
+    assert "- saxpy, float32, any input: saxpy(" in shown.output, shown.output
+    assert "forgotten for" in run("tune", "--reset", *on_device, file).output
+    assert "nothing is recorded" in run("tune", "--show", *on_device, file).output
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "word"), [("", 0, "it computes the task"), ("- 1", 1, "inexact: y: 1 of 3000 elements")]
+)
+def test_judge_gives_its_verdict_as_exit_code(
+    file: Path, any_device: gpuopt.Device, change: str, code: int, word: str
+) -> None:
+    other = file.with_name("other.cl")
+    other.write_text(own_kernels.SAXPY.replace("< n)", f"< n {change})").replace("saxpy", "theirs"))
+    result = run("judge", file, other, "n=3000", "--name", "theirs", "--level", "full", "--device", any_device.index)
+    assert result.exit_code == code, result.output
+    assert word in said(result)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "line"),
+    [
+        ("x = 1\ny = x / 0\n", [], "mine.py, line 2: ZeroDivisionError: division by zero"),
+        ("def f(:\n", [], "mine.py, line 1: SyntaxError: "),
+        ("import nowhere_to_be_found\n", [], "mine.py, line 1: ModuleNotFoundError: No module named 'nowhere_to"),
+        ("import sys\nsys.exit(3)\n", [], "mine.py, line 2: SystemExit: 3"),
+        ("from gpuopt import lab\nlab.Kernel('f(')\n", [], "mine.py, line 2: ParameterError: "),
+        ("saxpy = 3\n", [], "mine.py: it has no kernel; write NAME = lab.Kernel(...)"),
+        (f"{FILE}\nsecond = lab.Kernel('''{own_kernels.SCALE}''', 'scaled', arguments=[lab.input('x', 'n'), "
+         "lab.output('z', 'n'), lab.value('n')], launch=lab.launch(items='n'))", ["n=3"],
+         "--kernel: the file has several, saxpy, second (scaled); name one"),
+        (FILE, [], "n: saxpy needs it; give n"),
+        (FILE, ["n=3", "m=4"], "m: saxpy has no such value; known: a, n"),
+        (FILE, ["1024"], "'1024' is no size; write NAME=NUMBER, here n=..."),
+        (FILE, ["n=big"], "'n=big' is no size"),
+        (FILE, ["n=2.5"], "n: 2.5 is no whole number"),
+        (FILE, ["n=3", "n=4"], "n: it stands twice"),
+        (FILE, ["n=3", "--kernel", "third"], "--kernel: 'third' is none of the file's: saxpy"),
+        (FILE, ["n=3", "-v", "saxpy(WIDTH=3)"], "WIDTH: 3 is none of its levels, 1, 4"),
+        (FILE.replace("[1, 4]", "list(range(1, 100))"), ["n=3"], "saxpy: it has more than 128 configurations"),
+        (FILE.replace('"saxpy",', '"saxpy", constraints=["n % WIDTH == 7"],'), ["n=3"],
+         "constraints: they admit no configuration of saxpy for n=3 a=1.5"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_in_a_line(file: Path, text: str, words: list[str], line: str) -> None:
+    file.write_text(text)
+    result = run("study", file, *words, "--device", "cpu")
+    assert result.exit_code == 2, result.output
+    assert line in said(result)
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("command", ["study", "tune", "judge"])
+def test_a_file_that_is_not_there(tmp_path: Path, command: str) -> None:
+    more = [__file__] if command == "judge" else []
+    result = run(command, tmp_path / "nowhere.py", *more)
+    assert result.exit_code == 2
+    assert "nowhere.py: there is no such file" in said(result)
+
+
+def test_an_interrupt_while_the_file_runs(file: Path) -> None:
+    file.write_text("raise KeyboardInterrupt\n")
+    result = run("study", file)
+    assert result.exit_code == 130
+    assert "gpuopt: interrupted" in result.stderr
+
+
+def test_a_file_runs_as_python_runs_it(file: Path, any_device: gpuopt.Device) -> None:
+    """Its neighbours can be imported, by the reference too; nothing of that is left behind."""
+    file.with_name("neighbour_of_mine.py").write_text("FACTOR = 1.0\n")
+    text = FILE.replace("lambda a, x, y: {", "lambda a, x, y: _exact(a, x, y) or {")
+    text += "\ndef _exact(a, x, y):\n    import neighbour_of_mine\n    assert neighbour_of_mine.FACTOR == WHOLE\n"
+    text += (
+        "WHOLE = 1.0\nimport sys\nassert len(sys.argv) == 1 and __name__ != '__main__' and __file__.endswith('.py')\n"
+    )
+    file.write_text(text)
+    other = file.with_name("other.cl")
+    other.write_text(own_kernels.SAXPY)
+    before = list(sys.path), list(sys.argv)
+    result = run("judge", file, other, "n=100", "--level", "quick", "--device", any_device.index)
+    assert result.exit_code == 0, result.output
+    assert (sys.path, sys.argv) == before
+
+
+def test_the_help_says_that_files_are_run(file: Path) -> None:
+    file.write_text("raise RuntimeError\n")
+    for group in ("study", "tune"):
+        assert "Python runs that file" in said(run(group, "--help"))
+        shown = run(group, file, "--help")
+        assert shown.exit_code == 0, shown.output  # and does not run it
+        assert "is run as `python FILE.py` would run it" in said(shown)
