@@ -326,3 +326,13 @@ def test_values_that_are_no_sizes_are_part_of_the_problems_name() -> None:
     """Or else rows of one value would be taken for those of another."""
     names = {own_kernels.saxpy().problem(n=10, a=a).name for a in (1.5, 2.5)}
     assert names == {"n=10, a=1.5", "n=10, a=2.5"}
+
+
+@pytest.mark.parametrize("name", ["seed", "device", "level", "seconds"])
+def test_values_and_sizes_leave_the_labs_arguments_alone(name: str) -> None:
+    launch = lab.launch(items=8)
+    given = {"launch": launch, "reference": lambda x: x}
+    with pytest.raises(ParameterError, match=f"{name}: calls of the lab"):
+        lab.Kernel("__kernel void f() {}", "f", arguments=[lab.output("z", 8), lab.value(name)], **given)
+    with pytest.raises(ParameterError, match=f"{name}: calls of the lab"):
+        lab.Kernel("__kernel void f() {}", "f", arguments=[lab.output("z", name)], **given)

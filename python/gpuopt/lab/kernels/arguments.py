@@ -19,6 +19,23 @@ Data = np.ndarray | Callable[[np.random.Generator], np.ndarray]
 IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
 SIMPLE = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
 
+# Arguments of the lab's own calls, beside which values and sizes stand.
+_OF_PROBLEMS = ("data", "seed", "versions", "isolated", "limit_s", "device", "configuration")
+_OF_SEARCHES = ("strategy", "evaluations", "seconds", "store", "progress")
+_OF_JUDGES = (
+    "source",
+    "task",
+    "name",
+    "parameters",
+    "launch",
+    "stages",
+    "constraints",
+    "options",
+    "level",
+    "repeatable",
+)
+TAKEN = frozenset((*_OF_PROBLEMS, *_OF_SEARCHES, *_OF_JUDGES))
+
 
 def identifier(name: object, what: str) -> str:
     """``name``, which must be one of C. Raises ParameterError."""

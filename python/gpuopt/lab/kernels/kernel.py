@@ -18,7 +18,7 @@ from gpuopt._core import Device, ParameterError
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
 from gpuopt.lab.kernels import binding, recipe
-from gpuopt.lab.kernels.arguments import Argument, Array, identifier
+from gpuopt.lab.kernels.arguments import TAKEN, Argument, Array, identifier
 from gpuopt.lab.kernels.binding import Code, Plan
 from gpuopt.lab.kernels.builders import build_ahead
 from gpuopt.lab.kernels.checks import OwnChecks, flat
@@ -132,6 +132,8 @@ class Kernel:
         known = parameters | {one.name for one in self.task.values} | set(self.task.sizes_wanted([*parameters]))
         if strange := sorted(parameters & set(self.task.sizes_wanted([]))):
             raise ParameterError(f"{strange[0]}: data and results depend on sizes alone; a parameter is no size")
+        if taken := sorted((known - parameters) & TAKEN):
+            raise ParameterError(f"{taken[0]}: calls of the lab have an argument of this name; call it otherwise")
         for stage in self.code.kernels:
             if unknown := sorted(stage.launch.names - known - {"i"}):
                 raise ParameterError(
