@@ -467,6 +467,41 @@ class Fences(metaclass=_Type):
     def intact(self) -> bool:
         """False when something read or wrote there, or wrote less than a page beside what was made within."""
 
+@final
+class Recording(metaclass=_Type):
+    """Within it, once, kernels that this thread launches are recorded, with the memory that they work on.
+
+    What it holds is told after its end; before, properties raise Error. At its end it raises what a launch raised,
+    even where the block went on. At most ``most_bytes`` of contents are held; a launch that needs more raises
+    ParameterError.
+    """
+
+    def __init__(self, most_bytes: int) -> None: ...
+    def __enter__(self) -> Recording: ...
+    def __exit__(self, error: object, value: object, trace: object, /) -> None: ...
+    @property
+    def device(self) -> Device | None:
+        """The device of the launches; None where there were none."""
+    @property
+    def programs(self) -> list[dict[str, Any]]:
+        """``name``, ``text`` (bytes, with includes put in) and ``options`` of each."""
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """Buffers and images: ``type``, ``flags`` and ``format`` as OpenCL's numbers, ``size`` in pixels, ``bytes``;
+        ``parent``, the buffer that it is a part of from byte ``first`` on; ``host_offset`` in a page, of memory in
+        place on the host; ``before`` and ``after``, contents at first use and after the last launch. None: there is
+        none."""
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """Launches (``program``, ``kernel``, ``global``, ``local`` and ``arguments``: each an ``object``, the bytes of
+        a ``value`` or ``local_bytes``), and ``contents`` that something else wrote to an ``object`` between them."""
+    @property
+    def contents(self) -> list[np.ndarray]:
+        """Bytes, each different from the others; views of what the recording holds."""
+
+def is_recording() -> bool:
+    """Whether this thread's launches are recorded."""
+
 def variants(workload: str) -> list[Variant]:
     """The rows of a workload's table. Raises ParameterError."""
 

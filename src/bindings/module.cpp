@@ -14,6 +14,7 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
     gpuopt::bind_result(module);
     gpuopt::bind_tables(module);
     gpuopt::bind_own_plan(module);
+    gpuopt::bind_recording(module);
 #define WORKLOAD(name) gpuopt::bind_##name(module);
 #include "workloads/registry.def"
     gpuopt::bind_handles(module);

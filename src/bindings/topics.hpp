@@ -11,6 +11,7 @@ void bind_interrupts(pybind11::module_& module);
 void bind_result(pybind11::module_& module);
 void bind_tables(pybind11::module_& module);
 void bind_own_plan(pybind11::module_& module);
+void bind_recording(pybind11::module_& module);
 void bind_handles(pybind11::module_& module);  // after all classes
 
 #define WORKLOAD(name) void bind_##name(pybind11::module_& module);

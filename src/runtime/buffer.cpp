@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/interrupt.hpp"
+#include "runtime/recording.hpp"
 
 namespace gpuopt {
 namespace {
@@ -226,9 +227,14 @@ void Buffer::settle() const {
     });
 }
 
+void Buffer::touched() const {
+    if (auto* const recording = Recording::now()) recording->touch(*this);
+}
+
 void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
     if (bytes == 0) return;
     const auto lock = session_->lock_runs();
+    touched();
     session_->catch_up();
     in_pieces(bytes, 1, [&](std::size_t first, std::size_t part) {
         return session_->queue().enqueueWriteBuffer(place_.handle, CL_TRUE, at + first, part,
@@ -260,6 +266,7 @@ void Buffer::upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row
         return upload(gathered.get(), first * row_bytes, bytes);
     }
     const auto lock = session_->lock_runs();
+    touched();
     session_->catch_up();
     in_pieces(rows, row_bytes, [&](std::size_t row, std::size_t some) {
         return session_->queue().enqueueWriteBufferRect(
@@ -301,6 +308,7 @@ void Buffer::download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_byt
 void Buffer::fill(unsigned char byte) {
     if (bytes_ == 0) return;
     const auto lock = session_->lock_runs();
+    touched();
     session_->catch_up();
     fill_all(session_->queue(), place_.handle, byte, bytes_);
 }

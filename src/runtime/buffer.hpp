@@ -84,6 +84,7 @@ private:
     Place allocated(LargePages (*pages)(std::size_t)) const;
     void set_guard(Guard guard);
     void write_zones();
+    void touched() const;                                                // the host writes to it
     std::size_t behind() const { return reserved_ - before_ - bytes_; }  // bytes of the zone behind
     void exchange() noexcept override { std::swap(place_, twin_); }
 

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "runtime/recording.hpp"
+
 namespace gpuopt {
 namespace {
 
@@ -62,6 +64,7 @@ void Image2D::drop_twin() noexcept {
 
 void Image2D::fill_from(const Buffer& pixels) {
     const auto lock = session_->lock_runs();
+    if (auto* const recording = Recording::now()) recording->touch(*this);
     checked([&] {
         session_->queue().enqueueCopyBufferToImage(pixels.handle(), handle_, 0, {0, 0, 0}, {width_, height_, 1});
         return session_->queue().finish();

@@ -199,6 +199,9 @@ std::shared_ptr<const Program> ProgramCache::build(const KernelSource& source, c
     program->build_ms = ms_since(start);
     program->path = source.path;
     program->source_sha256 = source.sha256;
+    auto& text = texts_[source.sha256];
+    if (!text) text = std::make_shared<const std::string>(source.expanded);
+    program->text = text;
     program->options = options;
     read_statistics(*program);
     return built_[key] = program;

@@ -14,7 +14,8 @@ namespace gpuopt {
 struct Program {
     cl::Program handle;
     std::string path, source_sha256, binary_sha256, options, log;
-    double build_ms = 0;  // what it took here: compilation, or the load of a cached binary
+    std::shared_ptr<const std::string> text;  // expanded; programs of one text share it
+    double build_ms = 0;                      // what it took here: compilation, or the load of a cached binary
     bool from_disk = false;
     int registers = -1, spill_bytes = -1;  // what the build log says, -1 when it says nothing
 };
@@ -36,6 +37,7 @@ private:
     cl::Context context_;
     std::shared_ptr<const Device> device_;
     std::map<std::string, std::shared_ptr<const Program>> built_;
+    std::map<std::string, std::shared_ptr<const std::string>> texts_;  // by their hash
 };
 
 }  // namespace gpuopt

@@ -47,14 +47,27 @@ void Prepared::add(Question question, std::size_t past, std::vector<std::shared_
     next_argument_ = 0;
 }
 
-Prepared& Prepared::arg(const Scalar& value) {
-    checked([&] { return steps_.back().kernel.setArg(next_argument_, value.size, value.bytes); });
+Prepared& Prepared::arg(const cl::Sampler& sampler) {
+    checked([&] { return steps_.back().kernel.setArg(next_argument_, sampler); });
+    has_samplers_ = true;
     ++next_argument_;
     return *this;
 }
 
-Prepared& Prepared::arg(const std::vector<unsigned char>& value) {
-    checked([&] { return steps_.back().kernel.setArg(next_argument_, value.size(), value.data()); });
+Prepared& Prepared::arg(const Scalar& value) { return arg(value.bytes, value.size); }
+
+Prepared& Prepared::arg(const std::vector<unsigned char>& value) { return arg(value.data(), value.size()); }
+
+Prepared& Prepared::arg(const void* bytes, std::size_t count) {
+    checked([&] { return steps_.back().kernel.setArg(next_argument_, count, bytes); });
+    values_.push_back({steps_.size() - 1, next_argument_, {static_cast<const char*>(bytes), count}});
+    ++next_argument_;
+    return *this;
+}
+
+Prepared& Prepared::arg(const cl::LocalSpaceArg& local) {
+    checked([&] { return steps_.back().kernel.setArg(next_argument_, local); });
+    values_.push_back({steps_.size() - 1, next_argument_, {}, local.size_});
     ++next_argument_;
     return *this;
 }
@@ -100,8 +113,41 @@ std::size_t Prepared::runs_behind_a_gate() const {
     return std::max<std::size_t>(1, most_commands / std::max<std::size_t>(1, commands()));
 }
 
-// Two queues wait for each other's events, and what a question leaves out is not known before: such plans give all.
 std::vector<cl::Event> Prepared::enqueue(Ask ask, const cl::Event* gate) {
+    auto* const recording = Recording::now();
+    if (!recording) return enqueue_steps(ask, gate, nullptr);
+    try {
+        auto events = enqueue_steps(ask, gate, recording);
+        finish();
+        recording->end_run();
+        return events;
+    } catch (...) {
+        recording->fail(std::current_exception());
+        throw;
+    }
+}
+
+void Prepared::record(std::size_t number, Recording& recording) const {
+    const auto& step = steps_[number];
+    if (has_samplers_)
+        throw ParameterError("call", "it gives a kernel a sampler as an argument, which is not recorded",
+                             "write the sampler in the kernel's source");
+    finish();
+    if (step.command) {
+        for (const auto& other : others_)
+            if (const auto memory = other.lock()) recording.touch(*memory->storage());
+        return;
+    }
+    std::vector<Recording::Argument> arguments(checked([&] { return step.kernel.getInfo<CL_KERNEL_NUM_ARGS>(); }));
+    for (const auto& bound : bound_)
+        if (bound.step == number) arguments.at(bound.argument).memory = bound.memory.lock();
+    for (const auto& value : values_)
+        if (value.step == number) arguments.at(value.argument) = {nullptr, value.bytes, value.local_bytes};
+    recording.launch(session_, step.program, step.entry_point, step.launch, arguments);
+}
+
+// Two queues wait for each other's events, and what a question leaves out is not known before: such plans give all.
+std::vector<cl::Event> Prepared::enqueue_steps(Ask ask, const cl::Event* gate, Recording* recording) {
     if (bound_at_ != session_->moves()) bind();
     std::vector<cl::Event> events, of_step(two_queues_ ? steps_.size() : 0);
     const auto every = commands();
@@ -125,6 +171,7 @@ std::vector<cl::Event> Prepared::enqueue(Ask ask, const cl::Event* gate) {
         if (gate) wait.push_back(*std::exchange(gate, nullptr));
         for (const auto earlier : step.after)
             if (of_step.at(earlier)()) wait.push_back(of_step[earlier]);
+        if (recording) record(i, *recording);
         if (step.second_queue && !last_of_second() && wait.empty())
             throw Error("a plan's first step of the second queue waits for none of the first");
         const auto& queue = step.second_queue ? session_->second_queue() : session_->queue();
@@ -260,6 +307,8 @@ void Prepared::start() {
 }
 
 Samples Prepared::sample(std::size_t count, std::size_t batch, bool period) {
+    if (Recording::now())
+        throw ParameterError("call", "it takes samples, which are many runs of one plan", "give a plain call");
     Samples samples;
     const std::size_t uncounted = period ? 1 : 0;
     constexpr double longest_group_ms = 5000;  // what an interrupted call may leave on the device

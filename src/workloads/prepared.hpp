@@ -10,6 +10,7 @@
 
 #include "runtime/buffer.hpp"
 #include "runtime/launch.hpp"
+#include "runtime/recording.hpp"
 #include "runtime/session.hpp"
 #include "runtime/timing.hpp"
 #include "workloads/workload.hpp"
@@ -49,10 +50,11 @@ public:
     template <class Value>
     Prepared& arg(const Value& value) {
         static_assert(!std::is_base_of_v<cl::Memory, Value>, "memory may move: give the Memory that holds it");
-        checked([&] { return steps_.back().kernel.setArg(next_argument_, value); });
-        ++next_argument_;
-        return *this;
+        static_assert(std::is_trivially_copyable_v<Value>, "a kernel gets an argument's bytes");
+        return arg(&value, sizeof value);
     }
+    Prepared& arg(const cl::LocalSpaceArg& local);
+    Prepared& arg(const cl::Sampler& sampler);
     Prepared& arg(const Scalar& value);
     Prepared& arg(const std::vector<unsigned char>& value);  // the bytes of a number or a struct
     // Memory is set before a run, and again after it was moved. The plan does not keep it alive.
@@ -122,10 +124,21 @@ private:
         std::uint64_t version = 0;
     };
 
+    // What an argument was set to that is no memory: OpenCL does not tell it again.
+    struct Value {
+        std::size_t step;
+        cl_uint argument;
+        std::string bytes;
+        std::size_t local_bytes = 0;
+    };
+
+    Prepared& arg(const void* bytes, std::size_t count);
     std::size_t runs_behind_a_gate() const;
     void bind();
     enum class Ask { all, ends, last, none };  // of which commands a run gives events
     std::vector<cl::Event> enqueue(Ask ask, const cl::Event* gate = nullptr);
+    std::vector<cl::Event> enqueue_steps(Ask ask, const cl::Event* gate, Recording* recording);
+    void record(std::size_t step, Recording& recording) const;
     Span run_group(std::size_t runs, bool period = false, Ask of_first = Ask::all);
     std::size_t commands() const;
     std::vector<std::shared_ptr<Storage>> storages() const;
@@ -139,11 +152,12 @@ private:
     std::shared_ptr<Session> session_;
     std::vector<Step> steps_;
     std::vector<std::any> kept_;
-    std::vector<Bound> bound_;                   // by step and argument
+    std::vector<Bound> bound_;  // by step and argument
+    std::vector<Value> values_;
     std::vector<std::weak_ptr<Memory>> others_;  // memory that commands work on
     std::uint64_t bound_at_ = 0;                 // the session's moves when arguments were set; 0: some never were
     cl_uint next_argument_ = 0;
-    bool two_queues_ = false, asks_ = false;
+    bool two_queues_ = false, asks_ = false, has_samplers_ = false;
     double busy_ms_ = -1;  // of a longer plan's commands, without what lies between them; below 0: not known
     double run_ms_ = -1;   // of the fastest run; -1: never run
 };

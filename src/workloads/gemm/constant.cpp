@@ -103,7 +103,8 @@ void through_constant_buffers(GemmPlanner& planner, const Tiles& tiles) {
                              cl::Event event;
                              on.enqueueCopyBuffer(panels->handle(), constants->handle(), from, 0, bytes, wait, &event);
                              return event;
-                         });
+                         },
+                         {constants});
                 if (queue == 1) plan.in_second_queue();
                 if (count == 1 && queue == 1) plan.wait_for({packed});
                 auto& writer = last[{matrix, i}];

@@ -57,14 +57,16 @@ class Notes {
 public:
     Notes(GemmPlanner& planner, std::int64_t count)
         : buffer_(planner.scratch(count + 1, "rows' largest magnitudes")), count_(count) {
-        planner.plan().add(
-            "clear", [buffer = buffer_](const cl::CommandQueue& queue, const std::vector<cl::Event>* wait) {
-                cl::Event event;
-                checked([&] {
-                    return queue.enqueueFillBuffer(buffer->handle(), cl_int(0), 0, buffer->bytes(), wait, &event);
-                });
-                return event;
-            });
+        planner.plan().add("clear",
+                           [buffer = buffer_](const cl::CommandQueue& queue, const std::vector<cl::Event>* wait) {
+                               cl::Event event;
+                               checked([&] {
+                                   return queue.enqueueFillBuffer(buffer->handle(), cl_int(0), 0, buffer->bytes(), wait,
+                                                                  &event);
+                               });
+                               return event;
+                           },
+                           {buffer_});
     }
     const std::shared_ptr<Buffer>& buffer() const { return buffer_; }
 

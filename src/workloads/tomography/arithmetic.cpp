@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+
+#include "runtime/recording.hpp"
 
 namespace gpuopt {
 namespace {
@@ -16,6 +19,14 @@ void set(cl::Kernel& kernel, cl_uint& next, const Value& value) {
 void set(cl::Kernel& kernel, cl_uint& next, const Buffer& buffer) {
     checked([&] { return kernel.setArg(next, buffer.handle()); });
     ++next;
+}
+
+template <class Value>
+Recording::Argument recorded(const Value& value) {
+    return {nullptr, {reinterpret_cast<const char*>(&value), sizeof value}};
+}
+Recording::Argument recorded(const Buffer& buffer) {
+    return {std::const_pointer_cast<Memory>(buffer.shared_from_this())};
 }
 
 }  // namespace
@@ -66,8 +77,23 @@ void DeviceArithmetic::run(const char* entry_point, const Buffer& extent, std::s
     auto kernel = checked([&] { return cl::Kernel(program_->handle, entry_point); });
     const auto lock = session_->lock_runs();  // nothing moves between an argument's setting and its use
     cl_uint next = 0;
+    const auto elements = cl_ulong(extent.bytes() / 4);
     (set(kernel, next, values), ...);
-    set(kernel, next, cl_ulong(extent.bytes() / 4));
+    set(kernel, next, elements);
+    auto* const recording = Recording::now();
+    if (!recording) return enqueue(kernel, groups);
+    try {
+        checked([&] { return session_->queue().finish(); });
+        recording->launch(session_, program_, entry_point, launch_1d(std::int64_t(groups * group), group),
+                          {recorded(values)..., recorded(elements)});
+        enqueue(kernel, groups);
+    } catch (...) {
+        recording->fail(std::current_exception());
+        throw;
+    }
+}
+
+void DeviceArithmetic::enqueue(const cl::Kernel& kernel, std::size_t groups) const {
     checked([&] {
         return session_->queue().enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange(groups * group),
                                                       cl::NDRange(group));
@@ -83,6 +109,7 @@ void DeviceArithmetic::fill(const Buffer& x, float value) const {
 void DeviceArithmetic::copy(const Buffer& x, std::size_t first, std::size_t bytes, const Buffer& out,
                             std::size_t to) const {
     const auto lock = session_->lock_runs();
+    if (auto* const recording = Recording::now()) recording->touch(out);
     checked([&] {
         session_->queue().enqueueCopyBuffer(x.handle(), out.handle(), first, to, bytes);
         return session_->device().type == DeviceType::cpu ? session_->queue().finish() : CL_SUCCESS;

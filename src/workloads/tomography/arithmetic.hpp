@@ -43,6 +43,7 @@ private:
     // Runs a kernel on its arguments, in order, then the number of elements of `extent`.
     template <class... Values>
     void run(const char* entry_point, const Buffer& extent, std::size_t groups, const Values&... values) const;
+    void enqueue(const cl::Kernel& kernel, std::size_t groups) const;
     std::size_t groups_of(const Buffer& extent) const;
     std::shared_ptr<Buffer> parts() const;
 
