@@ -244,6 +244,8 @@ GOOD = {
     "write_ply.path": "'made.ply'",
     "write_vtk.path": "'made.vtk'",
     # lab
+    "capture.call": "lambda: gpuopt.gemm(np.ones((8, 6), np.float32), np.ones((6, 5), np.float32))",
+    "capture.folder": "'made-capture'",
     "problem": "problem()",
     "variants": "['naive']",
     "protocol": "'quick'",

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.kernels.arguments import constant, image, inout, input, local, output, sampler, scratch, value
+from gpuopt.lab.kernels.capture import capture
 from gpuopt.lab.kernels.judge import judge
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.published import Results, read_results, write_kernel_tuner, write_t4
@@ -46,6 +47,7 @@ __all__ = [
     "Verdict",
     "aa",
     "audit",
+    "capture",
     "claims",
     "compare",
     "constant",

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import Device, DeviceArray, Error
+from gpuopt import _core
+from gpuopt._core import Device, DeviceArray, Error, ParameterError
 from gpuopt.lab.kernels import binding, recipe
 from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.checks import random_like
@@ -45,6 +46,11 @@ class RemotePlan:
 
     def worker(self) -> Worker:
         """The worker, with this plan in it. Raises what building raises. Call it under the device's lock."""
+        if _core.is_recording():
+            raise ParameterError(
+                "call: its kernels run in a process of their own, where nothing is recorded; call the kernel itself, "
+                "or make its problem with isolated=False"
+            )
         if self.ended is not None:
             raise self.ended
         worker = WORKERS.of(self.device)
