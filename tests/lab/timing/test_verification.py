@@ -88,3 +88,10 @@ def test_a_kernel_of_ours_writes_over_the_poison(any_device: gpuopt.Device) -> N
     other = problem.prepare(configuration, any_device)  # what it writes is looked for elsewhere
     with pytest.raises(MismatchError, match="elements are off"):
         verification.check_again(BoundPlan(other.prepared, bound.output), problem, configuration)
+
+
+def test_a_nan_that_signals_is_a_wrong_result_and_no_warning() -> None:
+    """Of random bytes one float in 512 is such a NaN."""
+    result = np.array([0x7F800001], np.uint32).view(np.float32)
+    with pytest.raises(MismatchError, match="1 of 1 elements are off"):
+        verification.compare(result, np.ones(1), np.ones(1))

@@ -39,6 +39,7 @@ Level = Literal["quick", "full", "judge"]
 RUNS_ALIKE = 5
 SAMPLES = 30
 SCALES = (1.0, 0.125, 8.0)
+ROUNDED = "inputs rounded to the next lower type"  # a wrong result that the audit tries
 
 
 class TaskError(ParameterError):
@@ -175,7 +176,9 @@ class Trial:
         reference, tolerance = flat(exact, self._names()), flat(allowed, self._names())
         if reference.size == 0:
             return
-        wrong = {"zeros": np.zeros_like(reference), "the mean everywhere": np.full_like(reference, reference.mean())}
+        finite = reference[np.isfinite(reference)]
+        mean = finite.mean() if finite.size else 0
+        wrong = {"zeros": np.zeros_like(reference), "the mean everywhere": np.full_like(reference, mean)}
         wrong["the result moved on by one element"] = np.roll(reference, 1)
         for one in self.task.arrays:
             if one.is_given and arrays[one.name].dtype.kind in "fiu" and arrays[one.name].size == reference.size:
@@ -185,11 +188,11 @@ class Trial:
         lower, limit = self._rounded(arrays), self.task.tolerance
         if lower is not None:
             values = flat(self.task.right(numbers, lower)[0], self._names())
-            rounded = {"inputs rounded to the next lower type": values}
+            rounded = {ROUNDED: values}
             if limit is None or limit.magnitude is None:
                 wrong |= rounded
             elif audited(rounded, reference, tolerance) and not np.array_equal(values, reference):
-                self.notes.append("inputs rounded to the next lower type would pass: sums of so many terms cannot tell")
+                self.notes.append(f"{ROUNDED} would pass: sums of so many terms cannot tell")
         self._data(self.sizes, self.seed)
         # What equals the right result is no wrong one: a copy is its input, and the same data have the same result.
         plain = ("zeros", "the mean everywhere", "the result moved on by one element")
@@ -200,13 +203,12 @@ class Trial:
         trivial = reference.size == 1 or bool((reference == reference[0]).all())
         through = audited(wrong, reference, tolerance)
         if trivial:  # one number: it is its own mean, and moved on by one element it is itself
-            through = [
-                one for one in through if one not in ("the mean everywhere", "the result moved on by one element")
-            ]
+            through = [one for one in through if one not in plain[1:]]
         if through:
+            summed = ", or tolerance=lab.rounding(...) where they are summed" if through == [ROUNDED] else ""
             raise TaskError(
                 f"task: {', '.join(through)} would pass within the tolerance of {self.task.name}; give a smaller "
-                "tolerance, or data that tell these from the right result"
+                f"tolerance, or data that tell these from the right result{summed}"
             )
         self.passed.append("audit")
 
@@ -224,20 +226,25 @@ class Trial:
 
     def _full(self, plan: RemotePlan, memory: RemoteMemory, numbers: Numbers, exact: Arrays, allowed: Arrays) -> None:
         self._alike(plan, memory)
-        self._state(plan, memory)
         self._seeds(plan, memory)
+        self._state(plan, memory)
         self._sizes(numbers)
 
     def _alike(self, plan: RemotePlan, memory: RemoteMemory) -> None:
-        """Runs over other poisons give the same bits."""
-        if not self.repeatable:
-            self.notes.append("runs may differ within the tolerance, as the task says")
-            return
+        """Runs over other poisons give the same bits, or differ as the task says."""
         runs = []
         for index in range(RUNS_ALIKE):
             memory.ready(10 + index)
             plan.run()
             runs.append(memory.taken())
+        if not self.repeatable:
+            wide = [flat(one, self._names()).astype(np.float64) for one in runs]
+            with np.errstate(invalid="ignore"):
+                spread = float(np.nanmax(np.ptp(wide, axis=0), initial=0.0))
+            self.notes.append(
+                f"runs may differ within the tolerance, as the task says; {RUNS_ALIKE} did by {spread:.2g}"
+            )
+            return
         for other in runs[1:]:
             for name, first in runs[0].items():
                 if first.tobytes() != other[name].tobytes():
@@ -250,19 +257,6 @@ class Trial:
     @property
     def _has_images(self) -> bool:
         return any(one.role == "image" for one in self.task.arrays)
-
-    def _state(self, plan: RemotePlan, memory: RemoteMemory) -> None:
-        """Other data in the same memory, with what the last run left in its scratch memory."""
-        if self._has_images:
-            self.notes.append("state between runs is not looked for where images are read: each run has new ones")
-            return
-        for turn in range(3):
-            _, arrays, exact, allowed = self._data(self.sizes, self.seed + 100 + turn)
-            memory.give({name: as_bytes(values) for name, values in arrays.items()})
-            memory.ready(20 + turn, keep_scratch=True)
-            plan.run()
-            self._held("state", memory, exact, allowed, "after earlier runs in the same memory")
-        self.passed.append("no state")
 
     def _seeds(self, plan: RemotePlan, memory: RemoteMemory) -> None:
         """Data of other seeds and scales, one seed drawn now. Where an absolute error is allowed, sizes stay."""
@@ -279,6 +273,19 @@ class Trial:
             plan.run()
             self._held("seed", memory, exact, allowed, f"for other data (scale {scale:g})")
         self.passed.append(f"{len(SCALES)} seeds" + ("" if absolute else " and scales"))
+
+    def _state(self, plan: RemotePlan, memory: RemoteMemory) -> None:
+        """Other data in the same memory, with what the last run left in its scratch memory."""
+        if self._has_images:
+            self.notes.append("state between runs is not looked for where images are read: each run has new ones")
+            return
+        for turn in range(3):
+            _, arrays, exact, allowed = self._data(self.sizes, self.seed + 100 + turn)
+            memory.give({name: as_bytes(values) for name, values in arrays.items()})
+            memory.ready(20 + turn, keep_scratch=True)
+            plan.run()
+            self._held("state", memory, exact, allowed, "after earlier runs in the same memory")
+        self.passed.append("no state")
 
     def _sizes(self, numbers: Numbers) -> None:
         """Other sizes: one less, a prime, one, a group and one more, where the constraints admit them."""
