@@ -1,7 +1,9 @@
-"""Kernels as people bring them, for tests: the bases that mutants are made from."""
+"""Kernels as people bring them, for tests: the bases that mutants and honest kernels are made from."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,35 @@ __kernel void blur(__global float* out, __read_only image2d_t img, __constant fl
     out[y * w + x] = sum + 0 * tile[0];
 }
 """
+
+SEARCH = """
+__kernel void start(__global int* level, int n) {
+    const int i = get_global_id(0);
+    if (i < n) level[i] = i == 0 ? 0 : -1;
+}
+
+__kernel void advance(__global const int* first, __global const int* next, __global int* level, __global int* more,
+                   int n, int at) {
+    const int i = get_global_id(0);
+    if (i >= n || level[i] != at) return;
+    for (int k = first[i]; k < first[i + 1]; ++k)
+        if (level[next[k]] < 0) {
+            level[next[k]] = at + 1;  // several may write it, all the same
+            more[0] = 1;
+        }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Honest:
+    """A kernel that is right, and the sizes that it is judged at. ``needs`` is a property of devices."""
+
+    text: str
+    kernel: lab.Kernel
+    sizes: dict[str, int]
+    repeatable: bool = True
+    needs: str = ""
 
 
 def saxpy(text: str = SAXPY, **more: Any) -> lab.Kernel:
@@ -117,3 +148,42 @@ def blur(**more: Any) -> lab.Kernel:
         "reference": reference,
     }
     return lab.Kernel(BLUR, "blur", **(given | more))
+
+
+def levels_of(first: np.ndarray, next: np.ndarray, n: int) -> np.ndarray:
+    """Breadth-first search from vertex 0; -1 where nothing leads."""
+    level = np.full(n, -1, dtype=np.int32)
+    level[0], frontier, at = 0, [0], 0
+    while frontier:
+        found = []
+        for i in frontier:
+            for k in next[first[i] : first[i + 1]]:
+                if level[k] < 0:
+                    level[k] = at + 1
+                    found.append(k)
+        frontier, at = found, at + 1
+    return level
+
+
+def search(times: str = "n", data: Mapping[str, Any] | None = None) -> lab.Kernel:
+    """Levels of a graph's vertices: rounds that a flag ends."""
+    given = data or {}
+    return lab.Kernel(
+        SEARCH,
+        "search",
+        arguments=[
+            lab.input("first", "n + 1", "int32", data=given.get("first")),
+            lab.input("next", "edges", "int32", data=given.get("next"), low=0, high="n"),
+            lab.output("level", "n", "int32"),
+            lab.scratch("more", 1, "int32"),
+            lab.value("n"),
+            lab.value("at", "int32", each="i"),
+        ],
+        stages=[
+            lab.stage("start", "level n", lab.launch(items="n")),
+            lab.repeat(
+                lab.stage("advance", "first next level more n at", lab.launch(items="n")), times, until=lab.zero("more")
+            ),
+        ],
+        reference=lambda first, next, n: {"level": levels_of(first.astype(int), next.astype(int), n)},
+    )

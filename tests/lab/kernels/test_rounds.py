@@ -2,46 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
 
 import gpuopt
 from gpuopt import Configuration, ParameterError, lab
-
-SEARCH = """
-__kernel void start(__global int* level, int n) {
-    const int i = get_global_id(0);
-    if (i < n) level[i] = i == 0 ? 0 : -1;
-}
-
-__kernel void advance(__global const int* first, __global const int* next, __global int* level, __global int* more,
-                   int n, int at) {
-    const int i = get_global_id(0);
-    if (i >= n || level[i] != at) return;
-    for (int k = first[i]; k < first[i + 1]; ++k)
-        if (level[next[k]] < 0) {
-            level[next[k]] = at + 1;  // several may write it, all the same
-            more[0] = 1;
-        }
-}
-"""
-
-
-def levels_of(first: np.ndarray, next: np.ndarray, n: int) -> np.ndarray:
-    """Breadth-first search from vertex 0; -1 where nothing leads."""
-    level = np.full(n, -1, dtype=np.int32)
-    level[0], frontier, at = 0, [0], 0
-    while frontier:
-        found = []
-        for i in frontier:
-            for k in next[first[i] : first[i + 1]]:
-                if level[k] < 0:
-                    level[k] = at + 1
-                    found.append(k)
-        frontier, at = found, at + 1
-    return level
+from own_kernels import SEARCH, levels_of, search
 
 
 def graph(n: int, chain: int) -> dict[str, np.ndarray]:
@@ -51,29 +17,6 @@ def graph(n: int, chain: int) -> dict[str, np.ndarray]:
         edges[i] = [i + 1, chain + i]
     first = np.cumsum([0, *map(len, edges)]).astype(np.int32)
     return {"first": first, "next": np.array([k for each in edges for k in each], dtype=np.int32)}
-
-
-def search(times: str = "n", data: Mapping[str, np.ndarray] | None = None) -> lab.Kernel:
-    given = data or {}
-    return lab.Kernel(
-        SEARCH,
-        "search",
-        arguments=[
-            lab.input("first", "n + 1", "int32", data=given.get("first")),
-            lab.input("next", "edges", "int32", data=given.get("next")),
-            lab.output("level", "n", "int32"),
-            lab.scratch("more", 1, "int32"),
-            lab.value("n"),
-            lab.value("at", "int32", each="i"),
-        ],
-        stages=[
-            lab.stage("start", "level n", lab.launch(items="n")),
-            lab.repeat(
-                lab.stage("advance", "first next level more n at", lab.launch(items="n")), times, until=lab.zero("more")
-            ),
-        ],
-        reference=lambda first, next, n: {"level": levels_of(first.astype(int), next.astype(int), n)},
-    )
 
 
 @pytest.mark.parametrize("chain", [1, 2, 17])
