@@ -32,7 +32,7 @@ HOSTILE = "tests.hostile"
 @dataclass(frozen=True)
 class Stage:
     """``share`` of the whole time. ``command`` gets --seconds, --seed and --device; a stage without one is ``tests``,
-    run by pytest. ``needs`` is a file that has it."""
+    run by pytest (with options). ``needs`` is a file that has it."""
 
     name: str
     share: float
@@ -59,6 +59,9 @@ STAGES = (
           tests=("tests/cli/test_interrupts.py",), needs="tests/cli/test_interrupts.py"),
     Stage("workers", 0.05, "a kernel that hangs or crashes costs one row, and no process stays behind",
           tests=("tests/lab/kernels/test_isolation.py",), needs="tests/lab/kernels/test_isolation.py"),
+    Stage("judge", 0.05, "an honest kernel is never called wrong, and a wrong one is",
+          tests=("--whole", "tests/lab/kernels/test_honest.py", "tests/lab/kernels/test_mutants.py"),
+          needs="tests/lab/kernels/test_honest.py"),
     Stage("magnitudes", 0.05, "a scan of any lengths is computed right or refused",
           tests=("tests/hostile/test_magnitudes.py",), needs="tests/hostile/test_magnitudes.py"),
     Stage("mutants", 0.15, "a wrong kernel is found by a study",
@@ -114,6 +117,7 @@ def run(stage: Stage, seconds: float, seed: int, device: str | None) -> Outcome:
         print(f"attack: {stage.name}: {shlex.join(command)}", file=sys.stderr, flush=True)
         env = {**os.environ, **({"GPUOPT_DEVICE": device} if device else {})}
         env |= {"GPUOPT_HANGS": str(max(10, min(200, int(seconds))))}
+        env |= {"GPUOPT_JUDGE_SEEDS": str(max(1, min(3, int(seconds / 60))))}
         env |= {"GPUOPT_MAGNITUDES_SECONDS": f"{seconds:.0f}", "GPUOPT_MAGNITUDES_SEED": str(seed)}
         begin = time.monotonic()
         process = subprocess.Popen(

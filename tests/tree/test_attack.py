@@ -84,6 +84,12 @@ def test_failed_tests_are_findings(attack: ModuleType, tmp_path: Path) -> None:
     assert one["call"].endswith("::test_b")
 
 
+@pytest.mark.parametrize(("seconds", "seeds"), [(1.0, "1"), (179.0, "2"), (4000.0, "3")])
+def test_more_time_is_more_seeds_for_the_judge(attack: ModuleType, seconds: float, seeds: str) -> None:
+    code = "import json, os; print(json.dumps({'seeds': [os.environ['GPUOPT_JUDGE_SEEDS']]}))"
+    assert attack.findings(outcome_of(attack, code, seconds)) == [("seeds", seeds)]
+
+
 def test_a_stage_that_is_not_there_is_left_out(attack: ModuleType) -> None:
     outcome = attack.run(attack.Stage("calls", 1, "", needs="tests/none.py"), 1, 1, None)
     assert attack.findings(outcome) == []
