@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +24,7 @@ from gpuopt.lab.kernels import tolerances
 from gpuopt.lab.kernels.binding import Code, as_bytes
 from gpuopt.lab.kernels.checks import OwnChecks, WrongResultError, flat, judged
 from gpuopt.lab.kernels.kernel import Kernel
+from gpuopt.lab.kernels.other_sizes import other_sizes
 from gpuopt.lab.kernels.remote import RemoteMemory, RemotePlan, remote
 from gpuopt.lab.kernels.source import refusals, source_of
 from gpuopt.lab.kernels.space import Levels
@@ -290,7 +291,7 @@ class Trial:
     def _sizes(self, numbers: Numbers) -> None:
         """Other sizes: one less, a prime, one, a group and one more, where the constraints admit them."""
         tried = 0
-        for sizes in self._other_sizes(numbers):
+        for sizes in other_sizes(self.task, self.levels, self.sizes, numbers):
             try:  # sizes that the task itself does not take are no fault of the kernel
                 if self.code.space.broken({**self.task.numbers(sizes, {}, [*self.levels]), **self.levels}) is not None:
                     continue
@@ -305,24 +306,8 @@ class Trial:
             tried += 1
         self._data(self.sizes, self.seed)
         self.passed.append(f"{tried} other sizes")
-
-    def _other_sizes(self, numbers: Numbers) -> Iterator[dict[str, Any]]:
-        names = [name for name in self.task.sizes_wanted([*self.levels]) if isinstance(numbers.get(name), int)]
-        fixed = {part.text for a in self.task.arrays if a.data is not None for part in a.shape}
-        free = [name for name in names if name not in fixed]
-        group = max((int(v) for v in self.levels.values() if isinstance(v, int)), default=64)
-        changes: list[Callable[[int], int]] = [
-            lambda n: n - 1,
-            lambda n: _prime_below(n),
-            lambda n: min(n, group + 1),
-            lambda n: 1,
-        ]
-        seen = {tuple(numbers[name] for name in free)}
-        for change in changes:
-            sizes = {name: max(1, change(int(numbers[name]))) for name in free}
-            if tuple(sizes.values()) not in seen and free:
-                seen.add(tuple(sizes.values()))
-                yield {**self.sizes, **sizes}
+        if not tried:
+            self.notes.append("no other size was tried: constraints, or data of one size, leave none that is known")
 
     def _held(self, word: Any, memory: RemoteMemory, exact: Arrays, allowed: Arrays, when: str) -> None:
         try:
@@ -390,13 +375,6 @@ class Trial:
             except (Error, MismatchError):
                 self.at = at
         return self._said(error.word, str(error))
-
-
-def _prime_below(n: int) -> int:
-    for candidate in range(n - 2, 1, -1):
-        if all(candidate % factor for factor in range(2, int(candidate**0.5) + 1)):
-            return candidate
-    return 1
 
 
 def _renamed(stages: tuple[Stage | Rounds, ...], name: str) -> list[Stage | Rounds]:
