@@ -292,10 +292,10 @@ def several_results() -> Honest:
 
 
 NUMBERS = """
-__kernel void numbers(__global uint* z, uint seed, int n) {
+__kernel void numbers(__global uint* z, uint first, int n) {
     const int i = get_global_id(0);
     if (i >= n) return;
-    uint state = (uint)i * 747796405u + seed;
+    uint state = (uint)i * 747796405u + first;
     state = ((state >> ((state >> 28) + 4)) ^ state) * 277803737u;
     z[i] = (state >> 22) ^ state;
 }
@@ -305,9 +305,9 @@ __kernel void numbers(__global uint* z, uint seed, int n) {
 def random_numbers() -> Honest:
     """A hash of the element's number, without any input."""
 
-    def reference(n: int, seed: int) -> np.ndarray:
+    def reference(n: int, first: int) -> np.ndarray:
         mask = np.uint64(0xFFFFFFFF)
-        state = (np.arange(n, dtype=np.uint64) * np.uint64(747796405) + np.uint64(seed)) & mask
+        state = (np.arange(n, dtype=np.uint64) * np.uint64(747796405) + np.uint64(first)) & mask
         shift = (state >> np.uint64(28)) + np.uint64(4)
         state = (((state >> shift) ^ state) * np.uint64(277803737)) & mask
         return (state >> np.uint64(22)) ^ state
@@ -315,7 +315,7 @@ def random_numbers() -> Honest:
     kernel = lab.Kernel(
         NUMBERS,
         "numbers",
-        arguments=[lab.output("z", "n", "uint32"), lab.value("seed", "uint32", 2891336453), lab.value("n")],
+        arguments=[lab.output("z", "n", "uint32"), lab.value("first", "uint32", 2891336453), lab.value("n")],
         launch=lab.launch(items="n"),
         reference=reference,
     )
