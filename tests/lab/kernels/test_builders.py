@@ -9,6 +9,7 @@ import pytest
 import gpuopt
 from gpuopt import Configuration, lab
 from gpuopt.lab.kernels import binding, builders
+from gpuopt.lab.kernels.worker import WORKERS
 
 TEXT = """
 __kernel void many(__global const float* x, __global float* z, int n) {
@@ -37,6 +38,7 @@ def two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(builders, "builders", lambda: 2)
     monkeypatch.setattr(binding, "_seen", set())
+    WORKERS.close()  # one that runs already has another cache
     return tmp_path / "programs"
 
 
