@@ -346,6 +346,13 @@ class Prepared(_NotConstructible):
 
         Of a step that is no kernel (a copy), all but its name, queue and sizes is None.
         """
+    def code(self, step: int) -> dict[str, Any] | None:
+        """What a step's kernel was built from and what the driver made of it; None of a step that is no kernel.
+
+        ``text`` is the source with its includes, ``options`` are those of the build, ``binary`` is the program as the
+        driver gives it back (bytes; of a PTX, machine code or a format of its own). Raises ParameterError for a step
+        that the plan does not have.
+        """
     @property
     def source(self) -> DeviceArray | None:
         """What most of the reading is from, as float32 words whatever it holds; None where nothing is."""

@@ -102,6 +102,25 @@ void bind_result(py::module_& module) {
                                        list.append(as_dict(step, plan.session()->device()));
                                    return list;
                                })
+        .def(
+            "code",
+            [](const Prepared& plan, std::size_t step) -> py::object {
+                if (step >= plan.steps().size())
+                    throw ParameterError("step", "the plan has " + std::to_string(plan.steps().size()),
+                                         "use one of `kernels`");
+                const auto& program = plan.steps()[step].program;
+                if (!program) return py::none();
+                py::dict result;
+                result["text"] = decoded(*program->text);
+                result["options"] = program->options;
+                const auto binaries = checked([&] { return program->handle.getInfo<CL_PROGRAM_BINARIES>(); });
+                const auto empty = binaries.empty() || binaries[0].empty();
+                result["binary"] =
+                    empty ? py::bytes()
+                          : py::bytes(reinterpret_cast<const char*>(binaries[0].data()), binaries[0].size());
+                return result;
+            },
+            py::arg("step"), "What a step's kernel was built from and what the driver made of it; None of a copy.")
         .def_property_readonly(
             "source",
             [](const Prepared& plan) {

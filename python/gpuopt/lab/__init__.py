@@ -23,6 +23,7 @@ from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import UnsavedRowsError
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.run.aa import aa
+from gpuopt.lab.run.instructions import isa
 from gpuopt.lab.run.survey import survey
 from gpuopt.lab.run.sweep import sweep
 from gpuopt.lab.run.tune import tune
@@ -56,6 +57,7 @@ __all__ = [
     "image",
     "inout",
     "input",
+    "isa",
     "judge",
     "launch",
     "local",

@@ -13,9 +13,10 @@ Kind = Literal["alu", "fetch", "store", "local", "atomic", "branch", "other"]
 """What an instruction does: arithmetic, moves and comparisons; reads of memory that work-items share; writes to it;
 reads and writes of local memory; atomic operations; jumps; and the rest (waits, barriers, nothing)."""
 
-Trait = Literal["fma", "double", "special", "matrix", "private"]
+Trait = Literal["fma", "double", "special", "matrix", "private", "scalar"]
 """More of an instruction: a multiplication and addition in one; 64-bit floats; a special function (reciprocal, root,
-exponential, sine); a product of small matrices; a read or write of private memory, such as a spilled register."""
+exponential, sine); a product of small matrices; a read or write of private memory, such as a spilled register; done
+once for a whole wavefront, not by each work-item."""
 
 MOST_BYTES = 64 * 2**20  # of a listing
 MOST_INSTRUCTIONS = 1_000_000
@@ -34,18 +35,21 @@ class Instruction:
         ``v_fma_f32``.
     kind, traits
         What it does.
+    ends_group
+        Whether it is the last of a VLIW group.
     bits
         Width of the vector registers that it works on, on a processor whose instructions have several; else 0.
-    line
-        The line of the source that it stems from, where the compiler says it.
+    place
+        File and line of the source that it stems from, where the compiler says it.
     """
 
     text: str
     opcode: str
     kind: Kind
     traits: frozenset[Trait] = frozenset()
+    ends_group: bool = False
     bits: int = 0
-    line: int | None = None
+    place: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +81,11 @@ class Listing:
         Local memory of a work-group that the kernel declares itself.
     code_bytes
         Size of the instructions.
-    occupancy
-        Wavefronts that a unit can hold at once, as the compiler says it.
-    groups
-        VLIW groups, which issue together; None elsewhere.
+    occupancy, occupancy_by
+        Wavefronts that a unit can hold at once, and what limits them: "registers", "local memory", "groups" or
+        "wavefronts".
     slots
-        Instructions that a VLIW group can hold.
+        Instructions that a VLIW group, which issues at once, can hold; None where there are no groups.
     """
 
     kernel: str
@@ -95,8 +98,8 @@ class Listing:
     local_bytes: int | None = None
     code_bytes: int | None = None
     occupancy: int | None = None
-    groups: int | None = None
-    slots: int = 5
+    occupancy_by: str | None = None
+    slots: int | None = None
     notes: Sequence[str] = field(default_factory=tuple)
 
     @property
@@ -112,8 +115,8 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Instructions by kind and by trait. ``widest`` is the width in bits of the widest vector registers in use, and
-    ``vectors`` how many instructions work on vector registers."""
+    """Instructions by kind and by trait. ``groups`` are VLIW groups; ``widest`` is the width in bits of the widest
+    vector registers in use, and ``vectors`` how many instructions work on vector registers."""
 
     alu: int
     fetch: int
@@ -127,6 +130,8 @@ class Counts:
     special: int
     matrix: int
     private: int
+    scalar: int
+    groups: int
     vectors: int
     widest: int
 
@@ -140,25 +145,16 @@ def counts(instructions: Iterable[Instruction]) -> Counts:
     """What these instructions add up to."""
     kinds: Counter[str] = Counter()
     traits: Counter[str] = Counter()
-    vectors = widest = 0
+    vectors = widest = groups = 0
     for each in instructions:
         kinds[each.kind] += 1
         traits.update(each.traits)
         vectors += each.bits > 0
+        groups += each.ends_group
         widest = max(widest, each.bits)
     named = {name: kinds[name] for name in ("alu", "fetch", "store", "local", "atomic", "branch", "other")}
-    more = {name: traits[name] for name in ("fma", "double", "special", "matrix", "private")}
-    return Counts(**named, **more, vectors=vectors, widest=widest)
-
-
-def loops_of(jumps: Iterable[tuple[int, int]]) -> tuple[Loop, ...]:
-    """The loops that backward jumps make; ``jumps`` are pairs of a jump's place and its target's. Of several jumps to
-    one target the last one ends the loop."""
-    ends: dict[int, int] = {}
-    for place, target in jumps:
-        if target <= place:
-            ends[target] = max(ends.get(target, place), place)
-    return tuple(Loop(first, last) for first, last in sorted(ends.items()))
+    more = {name: traits[name] for name in ("fma", "double", "special", "matrix", "private", "scalar")}
+    return Counts(**named, **more, groups=groups, vectors=vectors, widest=widest)
 
 
 def checked(text: str) -> str:

@@ -135,6 +135,11 @@ class RemotePlan:
         found: list[dict[str, Any]] = self.known()["kernels"]
         return found
 
+    def code(self, step: int) -> dict[str, Any] | None:
+        """What a step's kernel was built from, and its program."""
+        told, back = self.ask("code", "reading a program", step=step)
+        return None if told is None else {**told, "binary": back["binary"].tobytes()}
+
     @property
     def main_step(self) -> int:
         """Which of them carries the kernel."""

@@ -62,6 +62,10 @@ class Bench:
             return None, memory.taken()
         if does == "changes":
             return memory.changes_itself(prepared.run), {}
+        if does == "code":
+            code = prepared.code(asked["step"])
+            binary = np.frombuffer(b"" if code is None else code.pop("binary"), np.uint8)
+            return code, {"binary": binary}
         if does == "relocate":
             return prepared.relocate(asked["pad_bytes"]), {}
         raise Error(f"the worker does not know {does!r}")

@@ -1,0 +1,102 @@
+"""Compilers and disassemblers of the machine: found, asked for their version, and run with a limit, without a shell."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import IO
+
+from gpuopt._core import Error
+
+LIMIT_S = 60.0
+MOST_BYTES = 64 * 2**20  # of what a tool prints
+
+
+class ToolError(Error):
+    """A tool that is missing, fails, does not end or prints too much; the message names it and says which."""
+
+
+def find(*names: str) -> str | None:
+    """The first of these programs that is on PATH, as a path; None where none is."""
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def needed(*names: str) -> str:
+    """The same. Raises ToolError where none is there."""
+    if (path := find(*names)) is None:
+        raise ToolError(f"{names[0]} is not on PATH")
+    return path
+
+
+@lru_cache(maxsize=64)
+def version(path: str) -> str:
+    """The line of ``--version`` that holds a number, without the project's name in front: `15.0.6`, `V13.0.88`; "?"
+    where a tool tells none."""
+    try:
+        printed = run([path, "--version"], limit_s=10.0)
+    except ToolError:
+        return "?"
+    words = [word.strip("(),") for line in printed.splitlines()[:6] for word in line.split()]
+    return next((word for word in words if _is_version(word.lstrip("V"))), "?")
+
+
+def _is_version(word: str) -> bool:
+    parts = word.split("-")[0].split("+")[0].split(".")
+    return len(parts) >= 2 and all(part.isdigit() for part in parts)
+
+
+def run(
+    command: Sequence[str],
+    *,
+    limit_s: float = LIMIT_S,
+    most_bytes: int = MOST_BYTES,
+    folder: Path | None = None,
+) -> str:
+    """What a program prints. Raises ToolError where it is missing, ends with an error, does not end within ``limit_s``
+    seconds (then it is killed, with what it started) or prints more than ``most_bytes``."""
+    name = Path(command[0]).name
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
+        try:
+            process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=said,
+                cwd=folder,
+                env={**os.environ, "LC_ALL": "C"},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ToolError(f"{name} does not start: {error.strerror or error}") from error
+        try:
+            code = process.wait(limit_s)
+        except subprocess.TimeoutExpired as error:
+            raise ToolError(f"{name} did not end within {limit_s:.3g} s") from error
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if code != 0:
+            how = f"exit code {code}" if code > 0 else f"signal {-code}"
+            raise ToolError(f"{name} fails ({how}){_first_error(said)}")
+        if (size := printed.seek(0, os.SEEK_END)) > most_bytes:
+            raise ToolError(f"{name} printed {size / 2**20:.0f} MiB; at most {most_bytes / 2**20:.0f} are read")
+        printed.seek(0)
+        return printed.read().decode(errors="replace")
+
+
+def _first_error(said: IO[bytes]) -> str:
+    """The first line that tells of an error, else the first line."""
+    said.seek(0)
+    lines = said.read(65536).decode(errors="replace").splitlines()
+    lines = [line.strip() for line in lines if line.strip()]
+    told = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
+    return f": {told[:300]}" if told else ""
