@@ -136,11 +136,14 @@ int Recording::add(const cl::Memory& handle, const std::shared_ptr<Storage>& sto
 // The number of an object's contents; equal ones have one number.
 int Recording::read(std::size_t number) {
     const auto& object = objects_[number];
-    if (object.bytes > most_bytes_ - held_bytes_)
-        throw ParameterError("most_bytes",
-                             "the call works on more than " + readable_bytes(most_bytes_) +
-                                 ", each buffer counted before and after its launches",
-                             "give a smaller call, or allow more");
+    const auto refuse_above = [&](std::size_t bytes) {
+        if (object.bytes > bytes)
+            throw ParameterError("most_bytes",
+                                 "the call works on more than " + readable_bytes(most_bytes_) +
+                                     ", each buffer counted before its launches and, where they change it, after them",
+                                 "give a smaller call, or allow more");
+    };
+    refuse_above(most_bytes_);
     std::vector<unsigned char> bytes(object.bytes);
     checked([&] {
         const auto& queue = session_->queue();
@@ -153,6 +156,7 @@ int Recording::read(std::size_t number) {
     const auto known = std::find(contents_.begin(), contents_.end(), bytes);
     const auto found = static_cast<int>(known - contents_.begin());
     if (known == contents_.end()) {
+        refuse_above(most_bytes_ - held_bytes_);
         held_bytes_ += bytes.size();
         contents_.push_back(std::move(bytes));
     }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
+#include <limits>
 #include <utility>
 
 namespace gpuopt {
@@ -51,9 +51,10 @@ void check_number(const OwnStep& step, const cl::Kernel& kernel) {
 
 // A driver's own figure leaves out arguments (PoCL 3.1), or is taken before they are set.
 void check_local_memory(const OwnStep& step, const Device& device, const cl::Kernel& kernel) {
-    const auto of_arguments =
-        std::accumulate(step.arguments.begin(), step.arguments.end(), std::uint64_t{0},
-                        [](std::uint64_t sum, const OwnArgument& argument) { return sum + argument.local_bytes; });
+    std::uint64_t of_arguments = 0;
+    for (const auto& argument : step.arguments)  // a sum that would wrap around is more than any device has
+        if (__builtin_add_overflow(of_arguments, std::uint64_t{argument.local_bytes}, &of_arguments))
+            of_arguments = std::numeric_limits<std::uint64_t>::max() / 2;
     if (of_arguments == 0) return;
     const auto own = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(device.handle); });
     if (own + of_arguments > device.local_bytes)

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 from contextlib import suppress
 
+from gpuopt.lab.compiled.difference import isa_diff
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.kernels.arguments import constant, image, inout, input, local, output, sampler, scratch, value
 from gpuopt.lab.kernels.capture import capture
@@ -58,6 +59,7 @@ __all__ = [
     "inout",
     "input",
     "isa",
+    "isa_diff",
     "judge",
     "launch",
     "local",

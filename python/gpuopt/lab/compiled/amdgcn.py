@@ -49,7 +49,7 @@ _UNITS = {  # as LLVM 15 has them (AMDGPUBaseInfo.cpp), for the wavefront size t
     "gfx906": _Unit(256, 4, 10),
     "gfx90a": _Unit(512, 8, 8),
     "gfx1030": _Unit(1024, 16, 16),
-    "gfx1100": _Unit(1536, 24, 16),
+    "gfx1100": _Unit(1024, 16, 16),  # later versions: 1536, 24
 }
 
 
@@ -80,7 +80,7 @@ def read(text: str, chip: str = "") -> list[Listing]:
 
 def _split(text: str) -> tuple[list[_Kernel], set[str], set[str]]:
     """The kernels, the names of other functions, and the functions whose address is taken."""
-    names = set(re.findall(r"^\s*\.amdhsa_kernel (\S+)", text, re.MULTILINE))
+    names = set(re.findall(r"^[ \t]*\.amdhsa_kernel (\S+)", text, re.MULTILINE))
     kernels: list[_Kernel] = []
     given: dict[str, int] = {}
     functions: set[str] = set()
@@ -176,14 +176,17 @@ def _traits(opcode: str, words: list[str]) -> frozenset[Trait]:
 
 
 def _mark_arguments(kernel: _Kernel) -> None:
-    """Loads of arguments and of the launch's sizes are none of the kernel's fetches: those whose address still is as
-    the launch left it."""
+    """Loads of arguments, of the launch's sizes and of images' descriptions are none of the kernel's fetches: those
+    whose address still is as the launch left it, and beside image instructions the eight words of an image."""
     given = set(range(kernel.given))
+    described = any(each.opcode.startswith("image_") for each in kernel.instructions)
     for at, each in enumerate(kernel.instructions):
         if not each.opcode.startswith("s_"):
             continue
         operands = [word.strip() for word in each.text[len(each.opcode) :].split(",")]
-        if each.opcode.startswith("s_load") and len(operands) > 1 and given >= _numbers(operands[1]) != set():
+        image = described and each.opcode in ("s_load_dwordx8", "s_load_b256")
+        kept = len(operands) > 1 and given >= _numbers(operands[1]) != set()
+        if each.opcode.startswith("s_load") and (image or kept):
             kernel.instructions[at] = replace(each, kind="other")
         if not each.opcode.startswith(("s_cmp", "s_bitcmp", *_JUMPS, *_WAITS)):
             given -= _numbers(operands[0])

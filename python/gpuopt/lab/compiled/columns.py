@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from gpuopt.lab.compiled.listing import Counts, Listing, counts
 
-IN_LOOP = ("groups", "alu", "fetch", "store", "local", "atomic", "double", "special", "matrix", "fma")
+IN_LOOP = ("alu", "fetch", "store", "local", "atomic", "double", "special", "matrix", "fma")
 
 
 class Columns(TypedDict, total=False):
@@ -88,12 +88,13 @@ def columns(listing: Listing) -> Columns:
         "scratch_bytes": listing.scratch_bytes,
         "local_bytes": listing.local_bytes,
         "code_bytes": listing.code_bytes,
-        **told,  # type: ignore[typeddict-item]
+        **told | {"groups": whole.groups if listing.slots else None},  # type: ignore[typeddict-item]
         "widest_bits": widest or None,
         "vectors": vectors if widest else None,
         "loops": len(listing.loops),
         "loop_instructions": inside.all if loop else None,
         **{f"loop_{name}": getattr(inside, name) if loop else None for name in IN_LOOP},  # type: ignore[typeddict-item]
+        "loop_groups": inside.groups if loop and listing.slots else None,
         "utilization": whole.alu / (listing.slots * whole.groups) if listing.slots and whole.groups else None,
         "alu_per_fetch": _alu_per_fetch(listing, whole, inside),
         "occupancy": listing.occupancy,

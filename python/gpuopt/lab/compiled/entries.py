@@ -22,8 +22,8 @@ _LISTED = 8  # names in a message
 class EntryRow(Columns, total=False):
     """A kernel on a target, and its :class:`gpuopt.lab.compiled.columns.Columns`.
 
-    label, entry_point, target, title
-        The configuration; its main kernel; the target as it was asked for; the chip.
+    label, name, entry_point, target, title
+        The configuration; what tables call it; its main kernel; the target as it was asked for; the chip.
     how, tool
         "live" is what the device at hand runs, "offline" another compiler's code for a chip that is not here, and a
         "re-creation" that for one whose own compiler is gone; which tools said it, with their versions.
@@ -32,6 +32,7 @@ class EntryRow(Columns, total=False):
     """
 
     label: str
+    name: str
     entry_point: str | None
     target: str
     title: str
@@ -53,6 +54,7 @@ class Entry:
     """One kernel on one target: its listing, or the reason why there is none. See :class:`EntryRow`."""
 
     label: str
+    name: str
     entry_point: str | None
     target: str
     title: str
@@ -66,6 +68,7 @@ class Entry:
         """Everything as one row."""
         row: EntryRow = {
             "label": self.label,
+            "name": self.name,
             "entry_point": self.entry_point,
             "target": self.target,
             "title": self.title,
@@ -105,16 +108,16 @@ class Compiled:
         return len(self.entries)
 
     def entry(self, label: str, target: str = LIVE) -> Entry:
-        """One of them; ``label`` may be a variant's name where that is of one configuration alone. Raises
-        ParameterError, which lists what there is."""
+        """One of them, by its configuration or by the name that tables have. Raises ParameterError, which lists what
+        there is."""
         here = [each for each in self.entries if each.target == target]
         if not here:
             targets = dict.fromkeys(each.target for each in self.entries)
             raise ParameterError(f"target: there is no {target!r}; there are {', '.join(targets)}")
         named = [each for each in here if each.label == label]
-        named = named or [each for each in here if each.label.split("(")[0] == label]
+        named = named or [each for each in here if label in (each.name, each.label.split("(")[0])]
         if len(named) != 1:
-            listed = ", ".join(each.label for each in (named or here)[:_LISTED])
+            listed = ", ".join(each.name for each in (named or here)[:_LISTED])
             raise ParameterError(f"label: {label!r} is {'several' if named else 'none'} of these: {listed}")
         return named[0]
 
@@ -151,26 +154,26 @@ class Compiled:
 
 
 _COLUMNS = [
-    Column("name", "kernel", ("",), "0", right=False),
-    Column("registers", "registers", ("a work-item",), "0"),
-    Column("spill", "spilled", ("bytes",), "0"),
-    Column("groups", "groups", ("",), "0"),
-    Column("used", "used", ("",), "0"),
-    Column("alu", "ALU", ("",), "0"),
-    Column("fetch", "fetch", ("",), "0"),
-    Column("intensity", "ALU:fetch", ("",), "0"),
-    Column("loop", "in the loop", ("ALU, fetch, local", "ALU, fetch"), "01"),
-    Column("occupancy", "wavefronts", ("a unit", "a unit"), "01"),
+    Column("name", "kernel", ("",), "000", right=False),
+    Column("registers", "registers", ("",), "000"),
+    Column("spill", "spilled", ("bytes",), "000"),
+    Column("groups", "groups", ("",), "000"),
+    Column("used", "used", ("",), "00-"),
+    Column("alu", "ALU", ("",), "000"),
+    Column("fetch", "fetch", ("",), "000"),
+    Column("intensity", "ALU:fetch", ("",), "00-"),
+    Column("loop", "in the loop", ("ALU, fetch, local", "ALU, fetch"), "011"),
+    Column("occupancy", "wavefronts", ("", ""), "011"),
 ]
 
 
 def _line(entry: Entry) -> Line:
     if entry.listing is None:
-        return Line({"name": (entry.label,)}, below=entry.reason or "")
+        return Line({"name": (entry.name,)}, below=entry.reason or "")
     told = columns(entry.listing)
     loop = [told["loop_alu"], told["loop_fetch"], told["loop_local"]]
     cells: dict[str, Forms] = {
-        "name": (entry.label,),
+        "name": (entry.name,),
         "registers": _count(told["registers"]),
         "spill": _count(told["spill_bytes"]),
         "groups": _count(told["groups"]),
@@ -181,9 +184,13 @@ def _line(entry: Entry) -> Line:
         "loop": (", ".join(map(str, loop)), ", ".join(map(str, loop[:2]))) if loop[0] is not None else ABSENT,
         "occupancy": ABSENT
         if told["occupancy"] is None
-        else (f"{told['occupancy']} by {told['occupancy_by'] or '?'}", str(told["occupancy"])),
+        else (_limited(told["occupancy"], told["occupancy_by"]), str(told["occupancy"])),
     }
     return Line(cells, below="; ".join(entry.listing.notes))
+
+
+def _limited(wavefronts: int, by: str | None) -> str:
+    return f"{wavefronts}, {'the most' if by == 'wavefronts' else f'by {by}'}" if by else str(wavefronts)
 
 
 def _count(number: int | None) -> Forms:

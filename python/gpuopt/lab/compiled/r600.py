@@ -34,6 +34,7 @@ _SPECIAL = ("RECIP", "RCP_", "RSQ", "SQRT", "EXP_IEEE", "EXP_CLAMPED", "LOG_", "
 class _Kernel:
     name: str
     registers: int | None
+    is_whole: bool = False
     flow: list[tuple[str, str | None]] = field(default_factory=list)  # lines of control flow, and their places
     clauses: dict[int, list[Instruction]] = field(default_factory=dict)
 
@@ -60,6 +61,8 @@ def _split(text: str) -> list[_Kernel]:
             words = line.split()
             if line.startswith(".type") and line.endswith("@function"):
                 functions.add(words[1].split(",")[0])
+            elif words[0] == ".size" and kernels and words[1:2] == [f"{kernels[-1].name},"]:
+                kernels[-1].is_whole = True
             elif line.startswith(".section"):
                 longs = []
             elif words[0] == ".long" and len(words) == 2 and words[1].isdigit() and len(words[1]) < 12:
@@ -124,7 +127,7 @@ def _listing(kernel: _Kernel, slots: int) -> Listing:
             instructions.append(Instruction(line, opcode, _flow_kind(opcode, line), place=place))
         if len(instructions) > MOST_INSTRUCTIONS:
             raise ListingError(f"the listing of {kernel.name} has more than {MOST_INSTRUCTIONS:,} instructions")
-    if not any(each.opcode == "CF_END" or "CF_END" in each.text for each in instructions) or starts:
+    if not kernel.is_whole or starts:
         raise ListingError(f"the listing of {kernel.name} is cut off")
     return Listing(
         kernel.name,

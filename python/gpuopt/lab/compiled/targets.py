@@ -31,7 +31,6 @@ _ROOT = Path("/")  # tests put a made-up /usr there
 ROCM = "usr/lib/x86_64-linux-gnu/amdgcn/bitcode"
 LIBCLC = "usr/lib/clc"
 COMPILERS = ("clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang")  # the first has the goldens
-RE_CREATION = "re-creation"
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,9 @@ class Target:
     family: Family
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["offline", "re-creation"]:
         """What its numbers are: "offline", or a "re-creation" of what a vendor's compiler of old would have made."""
-        return RE_CREATION if self.family == "vliw" else "offline"
+        return "re-creation" if self.family == "vliw" else "offline"
 
 
 TARGETS = {

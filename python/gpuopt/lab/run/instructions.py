@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpuopt._core import Device, Error, ParameterError, Prepared
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
-from gpuopt.lab.compiled import live, targets
-from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry
-from gpuopt.lab.compiled.targets import Target
+from gpuopt.lab.compiled import live
+from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry, How
+from gpuopt.lab.compiled.listing import Listing
+from gpuopt.lab.compiled.targets import Target, compile_for, target
 from gpuopt.lab.device.environment import device_label
-from gpuopt.lab.run.wanted import what_to_measure
+from gpuopt.lab.rows.names import names_of
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.run.wanted import Wanted, what_to_measure
 from gpuopt.problem import Problem
 from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
@@ -50,15 +54,16 @@ def isa(
     names = [targets] if isinstance(targets, str) else list(targets)
     if not names:
         raise ParameterError("targets: none is given; use live, or names of chips")
-    chips = [None if name == LIVE else _target(name) for name in dict.fromkeys(names)]
+    chips = [None if name == LIVE else target(name) for name in dict.fromkeys(names)]
     wanted = what_to_measure(problem, chosen, variants, False)
     configurations = [item for item in wanted.items if isinstance(item, Configuration)]
+    names = names_of([_named_row(problem, wanted, each) for each in configurations])
     found: list[list[Entry]] = []
     bar = Bar(progress, len(configurations), "kernel")
     try:
-        for configuration in configurations:
-            bar.say(str(configuration))
-            found.append(_entries(problem, configuration, chosen, chips))
+        for configuration, name in zip(configurations, names, strict=True):
+            bar.say(name)
+            found.append(_entries(_Asked(problem, configuration, name, chosen), chips))
             bar.step()
     finally:
         bar.close()
@@ -68,52 +73,61 @@ def isa(
     return Compiled(about, [row[at] for at in range(len(chips)) for row in found])
 
 
-def _target(name: str) -> Target:
-    return targets.target(name)
+def _named_row(problem: Problem, wanted: Wanted, configuration: Configuration) -> Row:
+    """What a name is made of."""
+    return {
+        "workload": problem.workload,
+        "role": "variant",
+        "variant": configuration.variant,
+        "preset": wanted.named(configuration).preset,
+        "params": configuration.parameters,
+    }
 
 
-def _entries(
-    problem: Problem, configuration: Configuration, device: Device, chips: Sequence[Target | None]
-) -> list[Entry]:
+@dataclass(frozen=True)
+class _Asked:
+    """A configuration of a problem on a device, by the name that it has in tables."""
+
+    problem: Problem
+    configuration: Configuration
+    name: str
+    device: Device
+
+    def entry(self, chip: Target | None, entry_point: str | None = None, **found: Any) -> Entry:
+        """Its entry for a chip, the device's own where there is none."""
+        where: tuple[str, str, How]
+        where = (LIVE, device_label(self.device), "live") if chip is None else (chip.name, chip.title, chip.kind)
+        return Entry(str(self.configuration), self.name, entry_point, *where, **found)
+
+
+def _entries(asked: _Asked, chips: Sequence[Target | None]) -> list[Entry]:
     """One configuration on all targets."""
-    label = str(configuration)
     try:
-        prepared = problem.prepare(configuration, device).prepared
-        kernel = prepared.kernels[prepared.main_step]
+        prepared = asked.problem.prepare(asked.configuration, asked.device).prepared
         code = prepared.code(prepared.main_step)
+        kernel = prepared.kernels[prepared.main_step]
     except (Error, MemoryError) as error:
-        return [_refused(label, None, device, chip, str(error)) for chip in chips]
+        return [asked.entry(chip, reason=str(error)) for chip in chips]
     if code is None:
-        return [_refused(label, None, device, chip, "it has no kernel of its own") for chip in chips]
+        return [asked.entry(chip, reason="its main step is a copy, no kernel") for chip in chips]
+    entry_point = kernel["entry_point"]
     items = math.prod(kernel["global_size"])
-    outputs = problem.reference.size / items if problem.checked is None and items else None
-    return [_entry(label, prepared, kernel, code, device, chip, outputs) for chip in chips]
-
-
-def _entry(
-    label: str,
-    prepared: Prepared,
-    kernel: Mapping[str, Any],
-    code: Mapping[str, Any],
-    device: Device,
-    chip: Target | None,
-    outputs: float | None,
-) -> Entry:
-    name = kernel["entry_point"]
-    try:
-        if chip is None:
-            listing, tool = live.read(device, code, kernel, prepared.run)
+    outputs = asked.problem.reference.size / items if asked.problem.checked is None and items else None
+    found = []
+    for chip in chips:
+        try:
+            listing, tool = _read(asked.device, chip, prepared, kernel, code)
+        except Error as error:
+            found.append(asked.entry(chip, entry_point, reason=str(error)))
         else:
-            made = targets.compile_for(chip, code["text"], code["options"])
-            listing, tool = made.kernel(name), made.tool
-    except Error as error:
-        return _refused(label, name, device, chip, str(error))
-    return Entry(label, name, *_named(device, chip), tool, listing, outputs)
+            found.append(asked.entry(chip, entry_point, tool=tool, listing=listing, outputs_per_item=outputs))
+    return found
 
 
-def _refused(label: str, name: str | None, device: Device, chip: Target | None, reason: str) -> Entry:
-    return Entry(label, name, *_named(device, chip), reason=reason)
-
-
-def _named(device: Device, chip: Target | None) -> tuple[str, str, Any]:
-    return (LIVE, device_label(device), "live") if chip is None else (chip.name, chip.title, chip.kind)
+def _read(
+    device: Device, chip: Target | None, prepared: Prepared, kernel: Mapping[str, Any], code: Mapping[str, Any]
+) -> tuple[Listing, str]:
+    if chip is None:
+        return live.read(device, code, kernel, prepared.run)
+    made = compile_for(chip, code["text"], code["options"])
+    return made.kernel(kernel["entry_point"]), made.tool
