@@ -275,6 +275,8 @@ class Program(_NotConstructible):
     @property
     def binary_sha256(self) -> str:
         """A hash of the binary that runs; empty where the driver gives none."""
+    def code(self) -> dict[str, Any]:
+        """What it was built from and what the driver made of it: see :meth:`Prepared.code`."""
     def arguments(self, kernel: str) -> list[dict[str, Any]] | None:
         """What the driver says of a kernel's arguments: ``name``, ``type``, ``address``, ``const``, ``image``. None
         where it says nothing; it does of programs built with -cl-kernel-arg-info. Raises ParameterError for a name that

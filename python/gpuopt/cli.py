@@ -62,14 +62,22 @@ class WorkloadGroup(click.Group):
         return sorted(self._known())
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name.endswith(".py"):
+        if self.name == "isa":
+            from gpuopt import isa_commands
+
+            if name.endswith((".py", ".cl")):
+                return (isa_commands.program_command if name.endswith(".py") else isa_commands.file_command)(name)
+        elif name.endswith(".py"):
             from gpuopt import program_commands
 
             return (program_commands.study_command if self.name == "study" else program_commands.tune_command)(name)
         return self._known().get(name)
 
     def _known(self) -> dict[str, click.Command]:
-        from gpuopt import lab_commands
+        from gpuopt import isa_commands, lab_commands
+
+        if self.name == "isa":
+            return isa_commands.COMMANDS
 
         return lab_commands.STUDIES if self.name == "study" else lab_commands.TUNINGS
 
@@ -110,6 +118,15 @@ def tune(ctx: click.Context, show: bool, reset: bool, device: str | None) -> Non
         workloads = program_commands.names_of(named)
     (tune_commands.run_show if show else tune_commands.run_reset)(device, workloads)
     ctx.exit()
+
+
+@app.group(cls=WorkloadGroup)
+def isa() -> None:
+    """Show what kernels are compiled to: registers, instructions, those of the innermost loop, wavefronts that fit.
+
+    Those of a workload, or of your own: in place of a workload, name a Python file that defines a lab.Kernel, then its
+    sizes, or any OpenCL file, such as `gpuopt isa kernel.cl -t gfx90a`. Python runs a Python file.
+    """
 
 
 @app.command()

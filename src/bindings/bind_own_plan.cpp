@@ -3,6 +3,7 @@
 
 #include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
+#include "bindings/program_code.hpp"
 #include "bindings/text.hpp"
 #include "bindings/topics.hpp"
 #include "runtime/image.hpp"
@@ -171,6 +172,9 @@ void bind_own_plan(py::module_& module) {
         .def_property_readonly("log", [](const OwnProgram& own) { return decoded(own.program->log); })
         .def_property_readonly("build_ms", [](const OwnProgram& own) { return own.program->build_ms; })
         .def_property_readonly("binary_sha256", [](const OwnProgram& own) { return own.program->binary_sha256; })
+        .def(
+            "code", [](const OwnProgram& own) { return code_of(*own.program); },
+            "What it was built from and what the driver made of it.")
         .def("arguments", &arguments, py::arg("kernel"));
     py::class_<OwnImage>(module, "Image", "Float pixels on a device, for kernels that read through a sampler.")
         .def("__repr__", [](const OwnImage& own) { return "<gpuopt image on " + own.session->device().name + ">"; });

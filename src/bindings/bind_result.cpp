@@ -3,6 +3,7 @@
 
 #include "bindings/gil.hpp"
 #include "bindings/plans.hpp"
+#include "bindings/program_code.hpp"
 #include "bindings/text.hpp"
 #include "bindings/topics.hpp"
 #include "runtime/device_array.hpp"
@@ -109,16 +110,7 @@ void bind_result(py::module_& module) {
                     throw ParameterError("step", "the plan has " + std::to_string(plan.steps().size()),
                                          "use one of `kernels`");
                 const auto& program = plan.steps()[step].program;
-                if (!program) return py::none();
-                py::dict result;
-                result["text"] = decoded(*program->text);
-                result["options"] = program->options;
-                const auto binaries = checked([&] { return program->handle.getInfo<CL_PROGRAM_BINARIES>(); });
-                const auto empty = binaries.empty() || binaries[0].empty();
-                result["binary"] =
-                    empty ? py::bytes()
-                          : py::bytes(reinterpret_cast<const char*>(binaries[0].data()), binaries[0].size());
-                return result;
+                return program ? code_of(*program) : py::object(py::none());
             },
             py::arg("step"), "What a step's kernel was built from and what the driver made of it; None of a copy.")
         .def_property_readonly(

@@ -10,6 +10,7 @@ from gpuopt.lab.compiled.difference import isa_diff
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.kernels.arguments import constant, image, inout, input, local, output, sampler, scratch, value
 from gpuopt.lab.kernels.capture import capture
+from gpuopt.lab.kernels.file_isa import isa_of_file
 from gpuopt.lab.kernels.judge import judge
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.published import Results, read_results, write_kernel_tuner, write_t4
@@ -60,6 +61,7 @@ __all__ = [
     "input",
     "isa",
     "isa_diff",
+    "isa_of_file",
     "judge",
     "launch",
     "local",

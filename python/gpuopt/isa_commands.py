@@ -1,0 +1,140 @@
+"""`gpuopt isa`: what kernels were compiled to, those of a workload, of a user's Python file or of any OpenCL file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+import gpuopt
+from gpuopt import files, lab, lab_commands, program_commands, programs
+from gpuopt._core import ParameterError
+from gpuopt.lab.compiled.entries import LIVE, Compiled
+from gpuopt.lab.compiled.targets import TARGETS
+from gpuopt.lab.workload import Workload
+from gpuopt.registry import records
+from gpuopt.selection import select
+
+FILE_HELP = """Show what the kernels of an OpenCL file are compiled to.
+
+OPTIONS are build options, such as '-D WIDTH=4 -cl-mad-enable'; quoted includes are read from the file's folder.
+"""
+
+TARGET_OPTION = click.option(
+    "--target",
+    "-t",
+    "targets",
+    metavar="T",
+    multiple=True,
+    default=(LIVE,),
+    help=f"live is the device itself (the default); others need clang: {', '.join(TARGETS)}. May be repeated.",
+)
+DIFF_OPTION = click.option(
+    "--diff", metavar="A B", nargs=2, help="Also two kernels side by side, by their names in the table."
+)
+OUT_OPTION = click.option(
+    "--out", metavar="FILE.json", type=click.Path(dir_okay=False, path_type=Path), help="Write the rows, too."
+)
+VARIANT_OPTION = click.option(
+    "--variant", "-v", "variants", metavar="V", multiple=True, help="As of `gpuopt study`; may be repeated."
+)
+
+
+def workload_command(workload: Workload) -> click.Command:
+    """Return `gpuopt isa WORKLOAD`."""
+
+    def command(
+        subjects: tuple[str, ...],
+        device: str | None,
+        dtype: str,
+        variants: tuple[str, ...],
+        targets: tuple[str, ...],
+        diff: tuple[str, str] | None,
+        out: Path | None,
+        **options: Any,
+    ) -> None:
+        chosen = select(device)
+        (each, *_) = workload.problems(subjects or workload.default)
+        problem = workload.problem(each, dtype, chosen, **options)
+        wanted = [gpuopt.Configuration.parse(one) if "(" in one else one for one in variants] or ["all"]
+        show(lab.isa(problem, wanted, targets=list(targets), device=chosen, progress=True), diff, out)
+
+    decorators: list[Callable[[Any], Any]] = [
+        click.argument("subjects", metavar=f"[{workload.subject}]", nargs=-1),
+        lab_commands.DEVICE_OPTION,
+        click.option("--dtype", type=click.Choice(workload.dtypes), default=workload.dtypes[0], show_default=True),
+        *workload.options,
+        VARIANT_OPTION,
+        *(TARGET_OPTION, DIFF_OPTION, OUT_OPTION),
+    ]
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    text = f"Show what the kernels of {workload.name} are compiled to.\n\n{workload.subject}: {workload.subject_help}."
+    return click.command(workload.name, help=text)(command)
+
+
+def program_command(path: str) -> click.Command:
+    """Return `gpuopt isa FILE.py`."""
+
+    @click.command(path, help="Show what a kernel that FILE.py defines is compiled to, in all configurations.")
+    @program_commands.SIZES
+    @program_commands.KERNEL_OPTION
+    @lab_commands.DEVICE_OPTION
+    @VARIANT_OPTION
+    @TARGET_OPTION
+    @DIFF_OPTION
+    @OUT_OPTION
+    def command(
+        sizes: tuple[str, ...],
+        kernel: str | None,
+        device: str | None,
+        variants: tuple[str, ...],
+        targets: tuple[str, ...],
+        diff: tuple[str, str] | None,
+        out: Path | None,
+    ) -> None:
+        with programs.opened(Path(path)) as found:
+            own = programs.chosen(found, kernel)
+            problem = own.problem(**programs.sizes_of(sizes, own))
+            wanted = [gpuopt.Configuration.parse(one) if "(" in one else one for one in variants] or ["all"]
+            show(lab.isa(problem, wanted, targets=list(targets), device=device, progress=True), diff, out)
+
+    return command
+
+
+def file_command(path: str) -> click.Command:
+    """Return `gpuopt isa FILE.cl`."""
+
+    @click.command(path, help=FILE_HELP)
+    @click.option("--options", metavar="OPTIONS", default="", help="Build options.")
+    @lab_commands.DEVICE_OPTION
+    @TARGET_OPTION
+    @DIFF_OPTION
+    @OUT_OPTION
+    def command(
+        options: str, device: str | None, targets: tuple[str, ...], diff: tuple[str, str] | None, out: Path | None
+    ) -> None:
+        show(lab.isa_of_file(path, options=options, targets=list(targets), device=device), diff, out)
+
+    return command
+
+
+def show(found: Compiled, diff: Sequence[str] | None, out: Path | None) -> None:
+    """Print the table, and the comparison of two kernels on each target where that was asked for; write the rows."""
+    click.echo(repr(found))
+    targets = list(dict.fromkeys(each.target for each in found))
+    for target in targets if diff else ():
+        one, other = (found.entry(name, target) for name in diff or ())
+        try:
+            click.echo(f"\n{lab.isa_diff(one, other)!r}")
+        except ParameterError as error:
+            click.echo(f"\ngpuopt: {error}", err=True)
+    if out is not None:
+        files.write(out, [(json.dumps(found.rows, indent=1) + "\n").encode()])
+        click.echo(f"\nwritten: {out}")
+
+
+COMMANDS = {record.name: workload_command(record) for record in records() if isinstance(record, Workload)}
