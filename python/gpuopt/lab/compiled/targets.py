@@ -30,6 +30,9 @@ _R600_IMAGES = """float4 __attribute__((const)) gpuopt_texel(float4 at, int x, i
 _ROOT = Path("/")  # tests put a made-up /usr there
 ROCM = "usr/lib/x86_64-linux-gnu/amdgcn/bitcode"
 LIBCLC = "usr/lib/clc"
+# Drivers put functions into the kernels that call them, as the chips of old need it: none may be left to other files,
+# as C's `inline` does, and none is too long.
+_ALWAYS = ("-O3", "-gline-tables-only", "-w", "-S", "-fgnu89-inline", "-mllvm", "-inline-threshold=1000000")
 COMPILERS = ("clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang")  # the first has the goldens
 
 
@@ -100,7 +103,7 @@ def compile_for(chip: Target, source: str, options: str) -> Made:
         text = _R600_IMAGES + source if chip.family == "vliw" and "read_imagef" in source else source
         (folder / "kernel.cl").write_text(text, encoding="utf-8")
         arguments, library = _for_chip(chip)
-        command = [clang, "-x", "cl", *kept_options(options), *arguments, "-O3", "-gline-tables-only", "-w", "-S"]
+        command = [clang, "-x", "cl", *kept_options(options), *arguments, *_ALWAYS]
         try:
             tools.run([*command, "-ferror-limit=1", "kernel.cl", "-o", "kernel.s"], folder=folder)
         except ToolError as error:
@@ -145,8 +148,7 @@ def _words(options: str) -> Sequence[str]:
 def _for_chip(chip: Target) -> tuple[list[str], str]:
     """Arguments of clang for a chip, and which built-ins these link."""
     if chip.family == "vliw":
-        inlined = ["-mllvm", "-inline-threshold=1000000"]  # this hardware calls no functions
-        return ["-target", "r600--", f"-mcpu={chip.name}", *inlined, *_linked(f"{chip.name}-r600--.bc")], "libclc"
+        return ["-target", "r600--", f"-mcpu={chip.name}", *_linked(f"{chip.name}-r600--.bc")], "libclc"
     generation = chip.name.removeprefix("gfx")
     if (_ROOT / ROCM / f"oclc_isa_version_{generation}.bc").exists():
         rocm = f"--rocm-device-lib-path={_ROOT / ROCM}"

@@ -94,9 +94,9 @@ def run(
 
 
 def _first_error(said: IO[bytes]) -> str:
-    """The first line that tells of an error, else the first line."""
+    """The first line that tells of an error, else the last one."""
     said.seek(0)
     lines = said.read(65536).decode(errors="replace").splitlines()
     lines = [line.strip() for line in lines if line.strip()]
-    told = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
+    told = next((line for line in lines if "error:" in line.lower()), lines[-1] if lines else "")
     return f": {told[:300]}" if told else ""
