@@ -244,7 +244,8 @@ UNTOLD = frozenset(
         *("binary_sha256", "gpuopt_version", "time_utc", "build_ms", "warmup_ms", "busy_ms", "queued_start_ms"),
         *("wall_ms", "timer_ns", "doubled", "max_abs", "max_rel", "max_ulp", "max_of_tol", "l2_rel", "tol"),
         *("canary_ok", "launches", "registers", "spill_bytes", "local_bytes", "private_bytes", "core_mhz", "mem_mhz"),
-        *("temp_c", "power_w", "footprint_bytes", "batch_n"),
+        *("temp_c", "power_w", "footprint_bytes", "batch_n", "occupancy", "occupancy_by"),
+        *("instructions", "instructions_by", "instructions_note"),
     )
 )
 

@@ -155,7 +155,11 @@ class Correctness(TypedDict, total=False):
 
 class Code(TypedDict, total=False):
     """The number of launches a run, those of kernels that follow one another (of two queues, in the fuller one), and
-    what the main kernel takes."""
+    what the main kernel takes and was compiled to.
+
+    ``occupancy`` are the wavefronts that a unit can hold, ``occupancy_by`` what limits them. ``instructions`` are
+    counts of the compiled kernel by kind, such as ``{"alu": 40, "fetch": 2, "loop_alu": 9}``; ``instructions_by`` are
+    the tools that told it, or ``instructions_note`` why nothing is told. See :func:`gpuopt.lab.isa`."""
 
     launches: int | None
     in_turn: int | None
@@ -163,6 +167,11 @@ class Code(TypedDict, total=False):
     spill_bytes: int | None
     local_bytes: int | None
     private_bytes: int | None
+    occupancy: int | None
+    occupancy_by: str | None
+    instructions: Mapping[str, int] | None
+    instructions_by: str | None
+    instructions_note: str | None
 
 
 class Comparison(TypedDict, total=False):

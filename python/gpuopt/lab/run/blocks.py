@@ -28,6 +28,7 @@ from gpuopt.lab.rows.row_fields import Role
 from gpuopt.lab.rows.schema import Row, resume_key, time_ms
 from gpuopt.lab.run import bounding
 from gpuopt.lab.run.candidates import Candidate, failure, may_fail, rates
+from gpuopt.lab.run.instructions import code_fields
 from gpuopt.lab.run.placement import Placement
 from gpuopt.lab.run.sentinels import baseline_of, drifting, host_sentinel, settle_clock
 from gpuopt.lab.timing import samplers, statistics
@@ -124,6 +125,7 @@ class Comparison:
         self.host: Candidate | None = None
         self.placement = Placement(seed)
         self.band = statistics.BAND_FLOOR
+        self.code: dict[str, Row] = {}  # what candidates were compiled to, by label
         self.conditions = circumstances.Sampler(device, lambda: device_state(device))
 
     def run(self, bar: Bar) -> None:
@@ -133,6 +135,7 @@ class Comparison:
         bar.more(max(steps[0], min(steps[-1], self.least_blocks())))
         try:
             self.prepare()
+            self.read_code()
             stored = self.stored_blocks()
             for number in range(steps[-1]):
                 if number in steps and self.narrow_enough():
@@ -152,6 +155,13 @@ class Comparison:
         finally:  # an interrupted comparison still says what its finished blocks show
             self.recorder.notes += filter(None, [self.placement.note])
             self.summarise()
+
+    def read_code(self) -> None:
+        """What the variants' kernels were compiled to."""
+        with self.phases("verify"):
+            for candidate in self.candidates:
+                if candidate.role == "variant" and candidate.prepared is not None:
+                    self.code[candidate.label] = code_fields(self.device, candidate.prepared)
 
     def prepare(self) -> None:
         """One clock for all that the device times, that of stored blocks if there are any; and the baseline by the
@@ -333,6 +343,7 @@ class Comparison:
             flags.append("over_bound")
         return {
             **candidate.fields,
+            **self.code.get(candidate.label, {}),
             **rates(candidate, time.median),
             "kind": "summary",
             "role": candidate.role,

@@ -11,6 +11,7 @@ from gpuopt._core import Device, Error, ParameterError, Prepared
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.compiled import live
+from gpuopt.lab.compiled.columns import columns
 from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry, How
 from gpuopt.lab.compiled.listing import Listing
 from gpuopt.lab.compiled.targets import Target, compile_for, target
@@ -82,6 +83,45 @@ def _named_row(problem: Problem, wanted: Wanted, configuration: Configuration) -
         "preset": wanted.named(configuration).preset,
         "params": configuration.parameters,
     }
+
+
+_COUNTED = ("alu", "fetch", "store", "local", "atomic", "branch", "fma", "double", "special", "matrix", "private")
+_IN_LOOP = ("loop_alu", "loop_fetch", "loop_store", "loop_local", "loop_fma", "widest_bits")
+
+
+def code_fields(device: Device, prepared: Prepared) -> Row:
+    """What a row says of a plan's main kernel as the device's driver compiled it, or why it says nothing. Asked for
+    outside of timing, once for a program, its kernel and the size of its work-groups."""
+    kernel = prepared.kernels[prepared.main_step]
+    key = (device.key, kernel["binary_sha256"], kernel["entry_point"], *(kernel["local_size"] or ()))
+    if key not in _known:
+        try:
+            code = prepared.code(prepared.main_step)
+            if code is None:
+                return {"instructions_note": "its main step is a copy, no kernel"}
+            _known[key] = _told(*live.read(device, code, kernel, prepared.run))
+        except Error as error:
+            _known[key] = {"instructions_note": str(error)[:300]}
+    return _known[key]
+
+
+_known: dict[tuple[Any, ...], Row] = {}
+
+
+def _told(listing: Listing, tool: str) -> Row:
+    told = columns(listing)
+    named = {name: told.get(name) for name in (*_COUNTED, *_IN_LOOP)}
+    row: Row = {
+        "occupancy": listing.occupancy,
+        "occupancy_by": listing.occupancy_by,
+        "instructions": {name: value for name, value in named.items() if isinstance(value, int)},
+        "instructions_by": tool,
+    }
+    if listing.registers is not None:
+        row["registers"] = listing.registers
+    if listing.spill_bytes is not None:
+        row["spill_bytes"] = listing.spill_bytes
+    return row
 
 
 @dataclass(frozen=True)
