@@ -78,10 +78,10 @@ def nvml(monkeypatch):
         setattr(module, name, answer)
     monkeypatch.setitem(sys.modules, "pynvml", module)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    for cache in (env._nvml, env._Gpu._find):
+    for cache in (env._nvml, env.NvmlGpu._find):
         cache.cache_clear()
     yield module
-    for cache in (env._nvml, env._Gpu._find):
+    for cache in (env._nvml, env.NvmlGpu._find):
         cache.cache_clear()
 
 
@@ -234,7 +234,7 @@ def test_a_machine_without_nvml(nvml, monkeypatch):
     nvml.nvmlInit = fail
     assert set(env.device_state(GPU).values()) == {None}
     env._nvml.cache_clear()
-    env._Gpu._find.cache_clear()
+    env.NvmlGpu._find.cache_clear()
     monkeypatch.setitem(sys.modules, "pynvml", None)  # as if not installed
     assert env.environment(GPU)["gpu"] is None
 

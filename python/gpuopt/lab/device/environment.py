@@ -75,7 +75,7 @@ def device_state(device: Device | None = None) -> DeviceState:
     if device is None or getattr(device, "type", None) == "cpu":
         host: DeviceState = {"core_mhz": _cpu_mhz(), "temp_c": _cpu_celsius()}
         return state | host
-    gpu = _Gpu.of(device)
+    gpu = NvmlGpu.of(device)
     if gpu is None:
         return state | sysfs_gpu.state(getattr(device, "pci", None) or "")
     milliwatts = gpu.ask("nvmlDeviceGetPowerUsage")
@@ -94,7 +94,7 @@ def clocks_now(device: Device | None) -> DeviceState | None:
     """A GPU's clock and its reasons to throttle alone, which take some us to read; None for what has none to read."""
     if device is None or getattr(device, "type", None) != "gpu":
         return None
-    gpu = _Gpu.of(device)
+    gpu = NvmlGpu.of(device)
     if gpu is None:
         found = sysfs_gpu.state(getattr(device, "pci", None) or "")
         return {"core_mhz": found["core_mhz"], "throttle": found["throttle"]} if found else None
@@ -105,7 +105,7 @@ def clocks_now(device: Device | None) -> DeviceState | None:
 
 def gpu_processes(device: Device | None) -> int | None:
     """How many processes beside this one have kernels or memory on an NVIDIA GPU; None for what nobody can tell of."""
-    gpu = _Gpu.of(device)
+    gpu = NvmlGpu.of(device)
     running = None if gpu is None else gpu.ask("nvmlDeviceGetComputeRunningProcesses")
     # In a container the numbers of processes are another system's: ours is one of them, whatever its number.
     return None if running is None else max(0, len({process.pid for process in running}) - 1)
@@ -288,14 +288,14 @@ def _nvml(process: int) -> Any:
     return pynvml
 
 
-class _Gpu:
+class NvmlGpu:
     """An NVIDIA GPU as NVML knows it."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:
         self.nvml, self.handle = nvml, handle
 
     @classmethod
-    def of(cls, device: Device | None) -> _Gpu | None:
+    def of(cls, device: Device | None) -> NvmlGpu | None:
         """The GPU behind an OpenCL device: by PCI address if the device has `pci`, else by an unambiguous name."""
         maker = f"{getattr(device, 'vendor', '')} {getattr(device, 'platform', '')}".lower()
         if device is None or getattr(device, "type", None) != "gpu" or "nvidia" not in maker:
@@ -306,7 +306,7 @@ class _Gpu:
 
     @classmethod
     @functools.lru_cache(maxsize=64)
-    def _find(cls, process: int, name: str, pci: str | None, visible: str | None) -> _Gpu | None:
+    def _find(cls, process: int, name: str, pci: str | None, visible: str | None) -> NvmlGpu | None:
         nvml = _nvml(process)
         if nvml is None:
             return None
@@ -335,7 +335,7 @@ def _text(value: str | bytes) -> str:
 
 
 def _gpu_facts(device: Device | None) -> GpuFacts | None:
-    gpu = _Gpu.of(device)
+    gpu = NvmlGpu.of(device)
     if gpu is None:
         return None
     ecc, mig = gpu.ask("nvmlDeviceGetEccMode"), gpu.ask("nvmlDeviceGetMigMode")
@@ -356,7 +356,7 @@ def _gpu_facts(device: Device | None) -> GpuFacts | None:
 
 def _pcie_now(device: Device | None) -> HostState:
     """The link as it stands; a GPU lowers it when idle, so it is no fact of the environment."""
-    gpu = _Gpu.of(device)
+    gpu = NvmlGpu.of(device)
     if gpu is None:
         return {}
     return {

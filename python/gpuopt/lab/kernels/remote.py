@@ -110,6 +110,10 @@ class RemotePlan:
         """Runs it once."""
         self.ask("run", "a run", 1)
 
+    def repeat(self, count: int) -> None:
+        """Runs it so often, back to back."""
+        self.ask("repeat", "runs", count, count=count)
+
     def sample(self, count: int, batch: int = 1, period: bool = False) -> dict[str, list[float]]:
         """Samples, as the core's plans take them."""
         got: dict[str, list[float]] = self.ask(

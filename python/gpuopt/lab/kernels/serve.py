@@ -20,6 +20,7 @@ from gpuopt.lab.kernels import binding, recipe
 from gpuopt.lab.kernels.binding import Plan
 from gpuopt.lab.kernels.checks import WrongResultError
 from gpuopt.lab.kernels.frames import ClosedError, receive, send
+from gpuopt.lab.timing import samplers
 from gpuopt.selection import select
 
 Arrays = dict[str, Any]
@@ -45,6 +46,9 @@ class Bench:
         prepared, memory = plan.prepared, plan.memory
         if does == "run":
             prepared.run()
+            return None, {}
+        if does == "repeat":
+            samplers.repeat(prepared, asked["count"])
             return None, {}
         if does == "sample":
             return prepared.sample(asked["count"], asked["batch"], asked["period"]), {}

@@ -9,7 +9,7 @@ from gpuopt.lab.rows.facts import Environment
 from gpuopt.lab.timing.fields import Clock, Flag, Verdict
 
 Status = Literal["ok", "unsupported", "constraints", "compile", "runtime", "wrong", "crash", "timeout"]
-Kind = Literal["search", "block", "summary", "point", "environment"]
+Kind = Literal["search", "block", "summary", "point", "environment", "energy"]
 Role = Literal["variant", "call", "peer", "ceiling", "overhead", "sentinel", "clone"]
 CacheState = Literal["hot", "cold", "large"]
 Method = Literal["rank"]
@@ -193,6 +193,37 @@ class Comparison(TypedDict, total=False):
     var_within_pct: float | None
     var_blocks_pct: float | None
     refused: str | None
+
+
+class Energy(TypedDict, total=False):
+    """The energy of one run, of loops of runs back to back: rows of kind energy, taken after a comparison.
+
+    ``meter`` is its source: "nvml" (the GPU's board) or "rapl" (the host's processor packages). Of each loop, from one
+    step of the counter to another: ``loop_j`` is what the counter says, ``loop_power_j`` the integral of the instant
+    power, ``loop_s`` the seconds and ``loop_runs`` the runs. ``idles_w`` is the power without runs, before the first
+    loop of all and after the last, ``idle_w`` their mean. Joules of a run: ``gross_j`` of all that the meter counts,
+    ``net_j`` without what idling would have taken in the same time; ``gflop_j`` and ``gb_j`` are the declared work over
+    ``net_j``, in GFLOP and GB. ``mean_w`` is the power of the loops. In percent: ``apart_pct`` what the loops' net
+    joules of a run differ by, ``power_pct`` what the integrated power is above the counter, ``sensor_pct`` the share of
+    the time that the sensor samples. ``energy_note`` is what is doubtful about it.
+    """
+
+    meter: str | None
+    loop_j: Sequence[float] | None
+    loop_power_j: Sequence[float] | None
+    loop_s: Sequence[float] | None
+    loop_runs: Sequence[float] | None
+    idles_w: Sequence[float] | None
+    idle_w: float | None
+    gross_j: float | None
+    net_j: float | None
+    gflop_j: float | None
+    gb_j: float | None
+    mean_w: float | None
+    apart_pct: float | None
+    power_pct: float | None
+    sensor_pct: float | None
+    energy_note: str | None
 
 
 class Identity(TypedDict, total=False):

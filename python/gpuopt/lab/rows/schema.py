@@ -25,6 +25,7 @@ from gpuopt.lab.rows.row_fields import (
     Code,
     Comparison,
     Correctness,
+    Energy,
     Identity,
     Outcome,
     Overheads,
@@ -53,6 +54,7 @@ class Row(
     Code,
     DeviceState,
     Comparison,
+    Energy,
     Identity,
     total=False,
 ):
@@ -63,7 +65,8 @@ FIELDS = tuple(get_type_hints(Row))  # in the order of the groups, which files k
 _GROUPS: tuple[tuple[str, type], ...] = (
     *(("what", What), ("where", Where), ("outcome", Outcome), ("time", Time), ("overheads", Overheads)),
     *(("quality", Quality), ("rates", Rates), ("correctness", Correctness), ("code", Code)),
-    *(("device_state", DeviceState), ("comparison", Comparison), ("identity", Identity)),
+    *(("device_state", DeviceState), ("comparison", Comparison), ("energy", Energy)),
+    ("identity", Identity),
 )
 GROUPS = {name: tuple(get_type_hints(group)) for name, group in _GROUPS}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
+from gpuopt.lab.rows.energies import tell_energies
 from gpuopt.lab.rows.frames import to_pandas
 from gpuopt.lab.rows.groups import (
     BESIDE,
@@ -94,6 +95,7 @@ class StudyRows:
     ) -> None:
         self.rows: list[Row] = [complete(row) for row in rows]
         tell_device_types(self.rows)
+        tell_energies(self.rows)
         self.problem_info: ProblemInfo = {**(problem_info or {})}
         self.notes: list[str] = list(notes)
         self.interrupted = False
@@ -195,7 +197,7 @@ class StudyRows:
         """A row for every configuration that is not ok, with its status and reason."""
         last: dict[Hashable, Row] = {}
         for row in self.rows:
-            if is_entry(row):
+            if is_entry(row) and row["kind"] != "energy":
                 last[identity(row)] = row
         return [row for row in last.values() if row["status"] != "ok"]
 

@@ -36,6 +36,7 @@ from gpuopt.lab.run.candidates import (
     problem_fields,
     variant_candidate,
 )
+from gpuopt.lab.run.energy import EnergyPass, pass_of
 from gpuopt.lab.run.peer_inputs import PeerInputs
 from gpuopt.lab.run.search import search
 from gpuopt.lab.run.sentinels import baseline_of
@@ -62,6 +63,7 @@ def sweep(
     store: str | Path | None = None,
     progress: bool = False,
     tunable_only: bool = False,
+    energy: bool = False,
 ) -> Study:
     """Runs the variants of a problem's workload on one device and returns what was found.
 
@@ -88,6 +90,9 @@ def sweep(
         over and from when, and what another environment measured, which is never continued.
     tunable_only
         Whether the search skips configurations that the problem excludes from plain calls.
+    energy
+        Whether, after the comparison, the energy of a run is measured of each variant that ran, in loops of its own
+        (`docs/energy.md`): about 15 s each. A note says why where the device has no meter.
 
     A configuration that cannot run is a row with its status and reason. Ctrl-C ends the sweep early: the study holds
     what was finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's
@@ -98,10 +103,14 @@ def sweep(
         raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
     if cache not in (None, "cold"):
         raise ParameterError(f"cache: {cache!r} is no cache state; use None or 'cold'")
+    if energy and cache == "cold":
+        raise ParameterError("energy: it is measured of runs back to back, and cache='cold' flushes between them")
     chosen = select(device)
     wanted = what_to_measure(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
     searched_for = problem.tunable if tunable_only else _any
     run = SweepRun(problem, chosen, PROTOCOLS[protocol], Recorder(store), searched_for)
+    if energy:
+        run.ask_for_energy()
     competitors = problem.peers(chosen, run.recorder.notes) if peers is None else list(peers)
     whole = list(problem.calls) if calls else []
     run.run(cache, wanted, whole, competitors, Bar(progress, len(competitors) + len(whole)))
@@ -129,6 +138,7 @@ class SweepRun:
     bound_by: str = "dram"  # the memory whose bandwidth is measured beside the variants
     candidates: list[Candidate] = field(default_factory=list)
     peer_inputs: PeerInputs | None = None  # made for the first peer
+    energy: EnergyPass | None = None  # where the energy of runs was asked for, and the device has a meter
     band: float | None = None
     interrupted: bool = False
     phases: PhaseTimer = field(default_factory=PhaseTimer)
@@ -199,6 +209,17 @@ class SweepRun:
             comparison.run(bar)
         finally:
             self.band = comparison.band
+        if self.energy is not None:
+            with self.phases("energy"):
+                self.energy.run([each for each in self.candidates if each.role == "variant"], bar)
+
+    def ask_for_energy(self) -> None:
+        """From now on also the energy of each variant is measured, or a note says why it cannot be."""
+        found = pass_of(self.device, self.recorder)
+        if isinstance(found, str):
+            self.recorder.notes.append(f"no energy: {found}")
+        else:
+            self.energy = found
 
     def add_ceilings(self) -> None:
         """Reads, copies and empty launches, which rows are compared with; without them the comparison goes on."""

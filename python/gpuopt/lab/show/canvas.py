@@ -50,7 +50,7 @@ REASON = 84  # characters of a failure's reason in a caption
 def variant_rows(rows: Rows) -> list[Row]:
     """The rows of variants, with every field. Raises ParameterError where they are of several devices."""
     given = rows.rows if isinstance(rows, StudyRows) else [complete(row) for row in rows]
-    mine = [row for row in given if row["kind"] != "environment" and row["role"] in (None, "variant")]
+    mine = [row for row in given if row["kind"] not in ("environment", "energy") and row["role"] in (None, "variant")]
     devices = {str(row["device"] or "") for row in mine}
     if len(devices) > 1:
         raise ParameterError(

@@ -103,6 +103,13 @@ def once_ms(prepared: Prepared) -> float:
     return by_events if by_events > 0 else float(np.median(got["wall_ms"]))
 
 
+def repeat(prepared: Prepared, count: int) -> None:
+    """Runs a plan so often, back to back and untimed, and waits for the last."""
+    for _ in range(count - 1):
+        prepared.start()
+    prepared.run()
+
+
 def clock_for(once_ms: Sequence[float], step_ns: float) -> Clock:
     """The one clock of all that are compared: events of a single run where every run is long enough (``once_ms``
     milliseconds each) for a clock of this step, else the period of runs queued back to back. The host's clock where the
