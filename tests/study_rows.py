@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from gpuopt.lab.rows.energies import of_loops
+
 Row = dict[str, Any]
 
 DEVICE = "Intel(R) Xeon(R) Processor @ 2.10GHz"
@@ -183,4 +185,19 @@ def full_rows(blocks: int = 6) -> list[Row]:
     for block in range(blocks):
         out.append(row("block", "launch", role="overhead", clock="batch", median_ms=2 * LAUNCH_MS, block=block))
     out.append(row("summary", "launch", role="overhead", clock="batch", median_ms=LAUNCH_MS, workload="microbench"))
+    return out
+
+
+def energy_rows(steps: dict[str, tuple[float, float]], idle_w: float = 80.0, **values: Any) -> list[Row]:
+    """Rows of variants that took so many milliseconds at so many watts, in loops of 5 s: {name: (ms, W)}."""
+    out = []
+    for variant, (median, watts) in steps.items():
+        key: Row = {"key": f"key of {variant}", "device": "NVIDIA H200", "driver": "580.159.04", "role": "variant"}
+        key |= {"device_type": "gpu", "baseline": next(iter(steps)), "blocks": 10}
+        out.append(timed("summary", variant, median, **key))
+        loops: Row = {"loop_j": [5 * watts, 5 * watts * 1.004], "loop_power_j": [5 * watts * 1.01] * 2}
+        loops |= {"loop_s": [5.0, 5.0], "loop_runs": [5e3 / median] * 2, "idles_w": [idle_w, idle_w]}
+        loops |= {"meter": "nvml", "sensor_pct": 25.0, "flops": 2 * ENTRIES, "bytes": {"dram": 85.9e6}}
+        loops |= of_loops(loops)
+        out.append(row("energy", variant, **key, **loops) | values)
     return out

@@ -45,13 +45,26 @@ def doctor(ctx: click.Context, full: bool) -> None:
     """Explain which devices are found and, where there is none, why."""
     from gpuopt import doctor as module
 
-    code = module.main()
+    code = module.main(_meter_lines)
     if full and code == 0:
         from gpuopt import device_commands
 
         if not device_commands.run_aa(None, device_commands.AA_SECONDS):
             code = INTERRUPT_EXIT
     ctx.exit(code)
+
+
+def _meter_lines() -> list[str]:
+    """A line for each device: its meter of energy, or why it has none."""
+    from gpuopt.lab.device.energy import meter_of
+
+    found = [(device, meter_of(device)) for device in gpuopt.devices()]
+    return [
+        f"--  {device.index}  none: {meter}"
+        if isinstance(meter, str)
+        else f"ok  {device.index}  {meter.source}, a step every {1e3 * meter.interval_s:g} ms"
+        for device, meter in found
+    ]
 
 
 class WorkloadGroup(click.Group):

@@ -59,6 +59,7 @@ def study_command(path: str) -> click.Command:
         help="Where rows and pictures go; by default gpuopt-results/KERNEL-DEVICE.",
     )
     @click.option("--no-plots", is_flag=True, help="Draw nothing.")
+    @lab_commands.ENERGY_OPTION
     @lab_commands.EXPLAIN_OPTION
     @lab_commands.RESUME_OPTION
     @click.pass_context

@@ -34,6 +34,20 @@ def test_a_healthy_machine_needs_nothing() -> None:
     assert "fp64, images" in text
 
 
+def test_meters_of_energy_are_told_or_why_there_are_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "gather", lambda: facts())
+    assert doctor.main(lambda: ["ok  0  nvml, a step every 100 ms"]) == 0
+    assert "meters of energy\n  ok  0  nvml, a step every 100 ms" in capsys.readouterr().out
+
+    def broken() -> list[str]:
+        raise OSError("no /sys")
+
+    assert doctor.main(broken) == 0
+    assert "!!  meters: OSError: no /sys" in capsys.readouterr().out
+
+
 def test_no_runtime_names_the_lines_that_install_one() -> None:
     text = doctor.report(none_found(vendor_files=[]))
     assert "no runtime is installed" in text

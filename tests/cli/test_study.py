@@ -54,6 +54,13 @@ def test_study_options_reach_the_sweep(bench: Bench) -> None:
     assert sorted(path.name for path in bench.directory.iterdir()) == ["rows.jsonl"]
 
 
+def test_energy_is_asked_for_by_a_flag(bench: Bench) -> None:
+    assert bench.run_study("--quick", "--no-plots", "--energy").exit_code == 0
+    assert bench.asked["energy"] is True
+    assert bench.run_study("--quick", "--no-plots").exit_code == 0
+    assert bench.asked["energy"] is False
+
+
 def test_the_default_directory_names_workload_and_device(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.directory.mkdir()
     monkeypatch.chdir(bench.directory)

@@ -55,6 +55,7 @@ __all__ = [
     "compare",
     "constant",
     "device_plots",
+    "energy_plot",
     "gem_plots",
     "image",
     "inout",
@@ -90,10 +91,12 @@ __all__ = [
     "zero",
 ]
 
-# Names that people look for here, although their modules import the lab: they are imported when they are asked for.
+# Names that people look for here, although their modules import the lab, or matplotlib: they are imported when they are
+# asked for.
 _ABOVE = {
     "Point": "gpuopt.workloads.microbench.points",
     "audit": "gpuopt.audit",
+    "energy_plot": "gpuopt.lab.show.energy_picture",
     "profile": "gpuopt.workloads.microbench.ceilings",
 }
 _MODULES = {"plots": "gpuopt.lab.show.ladder", "device_plots": "gpuopt.workloads.microbench.pictures"}

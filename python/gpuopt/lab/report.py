@@ -50,8 +50,8 @@ class Study(StudyRows):
 
     def save_plots(self, directory: str | Path) -> list[Path]:
         """Writes `ladder.png` into `directory` (made where missing), with several problems one `ladder-PROBLEM.png` for
-        each; returns the paths written. Needs matplotlib."""
-        from gpuopt.lab.show import ladder
+        each, and `energy.png` where energies were measured; returns the paths written. Needs matplotlib."""
+        from gpuopt.lab.show import energy_picture, ladder
 
         target = Path(directory)
         target.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,11 @@ class Study(StudyRows):
         parts = parts if len(parts) > 1 else {"ladder.png": self}
         for name, part in parts.items():
             ladder.ladder(part).savefig(target / name, dpi=150)
-        return [target / name for name in parts]
+        written = [target / name for name in parts]
+        if any(row["net_j"] for row in self.summary):
+            written.append(target / "energy.png")
+            energy_picture.energy_plot(self).savefig(written[-1], dpi=150)
+        return written
 
     # ------------------------------------------------------------ rendering
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuopt.lab.rows import audit_rules
+from gpuopt.lab.rows import audit_rules, energies
 from gpuopt.lab.rows.audit_facts import Entry, Ledger, alike
 from gpuopt.lab.rows.audit_rules import ROUNDED_MS, Fields, Rules
 from gpuopt.lab.rows.environments import identity as facts_apart
@@ -53,6 +53,8 @@ class RowAudit:
         self.throttling(entry)
         if row["kind"] == "point":
             self.point(entry)
+        if row["kind"] == "energy":
+            self.energy(entry)
 
     def words(self, entry: Entry) -> None:
         """Fields of words hold known ones."""
@@ -153,3 +155,17 @@ class RowAudit:
             doubled = row["doubled"]
             far = doubled is not None and abs(doubled / 2 - 1) > audit_rules.DOUBLE_BAND
             self.ledger.fact(entry, "flags", row["flags"], "not suspicious", "twice the work in another time", far)
+
+    def energy(self, entry: Entry) -> None:
+        """What follows from the loops and the idle power, and that what is doubtful about them is told."""
+        row = entry.row
+        lists = [row[name] for name in ("loop_j", "loop_s", "loop_runs")]
+        whole = all(lists) and row["idles_w"] and len({len(each) for each in lists}) == 1 and min(map(min, lists)) > 0
+        if not self.ledger.fact(entry, "loop_j", lists, "loops", "joules, seconds and runs of each loop", bool(whole)):
+            return
+        made = energies.of_loops(row)
+        self.ledger.all_same(entry, made, "of the loops, the idle power and the declared work")
+        untold = [doubt for doubt in energies.doubts({**row, **made}) if doubt not in str(row["energy_note"])]
+        self.ledger.fact(
+            entry, "energy_note", row["energy_note"], untold, "what the numbers say against it", not untold
+        )

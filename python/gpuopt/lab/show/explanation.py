@@ -14,7 +14,7 @@ from gpuopt.lab.rows.paper_figures import paper_figure
 from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import Line, Sheet, byte_count, joined, quantity, significant
-from gpuopt.lab.show import sittings
+from gpuopt.lab.show import energies, sittings
 from gpuopt.lab.show import tables as sheets
 from gpuopt.lab.show.header import dotted
 from gpuopt.lab.show.tables import FLAG_MEANINGS, SUMMARY_FLAGS, launch_shares
@@ -91,6 +91,7 @@ def _remarks(study: StudyRows, group: Group) -> list[tuple[str, str]]:
         out.append(("error", ERROR_MEANING))
     if any(row["uncached_ms"] for row in group.rows):
         out.append(("no cache", UNCACHED_MEANING))
+    out += energies.remarks(group)
     out += sittings.footers(group.rows)
     out += _papers_devices(group)
     out += launch_shares(group)

@@ -35,7 +35,7 @@ from gpuopt.lab.rows.table import (
     significant,
     spread,
 )
-from gpuopt.lab.show import header
+from gpuopt.lab.show import energies, header
 from gpuopt.lab.timing.fields import Flag
 
 BASELINE_WIDTH = 16  # a longer name does not head a column
@@ -75,6 +75,8 @@ COLUMNS = (
     Column("by", "bound by", ("then, % of it", ""), "00011--------", right=False),
     Column("uncached", "no cache", ("GFLOP/s (%)",), "0000---------"),
     Column("paper", "the paper", ("GFLOP/s of bound", "GFLOP/s (bound)", "GFLOP/s"), "0000012------"),
+    Column("net", "energy", ("net J",), "00000000000--"),
+    Column("per_joule", "per joule", ("GFLOP/J",), "000000000000-"),
     Column("speedup", "speed-up", ("speed-up [95 % CI]", "speed-up ± CI", "speed-up"), "0001111111122"),
 )
 
@@ -104,6 +106,7 @@ def sheet(study: StudyRows, group: Group, whole: bool = False) -> Sheet:
     units = {"counted": (f"G {unit}/s",)} if (unit := counted_unit(group.rows)) else {}
     if _flop_unit(group)[0] != 1:
         units["flops"] = (_flop_unit(group)[1],)
+    units |= {"net": (energies.joule_unit(group)[1],), "per_joule": (energies.work_unit(group)[1],)}
     if gains:
         units["paper"] = ("speed-up",)
     columns = [
@@ -131,7 +134,8 @@ def _footers(group: Group, whole: bool) -> list[tuple[str, str]]:
     refused = any(row["refused"] for row in group.rows)
     signs = [f"{sign} {REFUSED if refused else text}" for word, (sign, text) in VERDICT_SIGNS.items() if word in words]
     signs += ["~ by another clock than the baseline, no verdict"] if other else []
-    signs += ["* remarks in --explain"] if any(map(flags_of, group.rows)) else []
+    told = any(flags_of(row) or row["energy_note"] for row in group.rows)
+    signs += ["* remarks in --explain"] if told else []
     out += [("", "; ".join(signs))] if signs else []
     remark = conditions.bounds_remark(conditions.Conditions.of([*group.rows, *group.blocks]))
     out += [("of bound", remark)] if remark and any(row["profile"] for row in group.rows) else []
@@ -179,6 +183,7 @@ def _line(group: Group, row: Row, gains: bool) -> Line:
     cells["bound"] = spread(share, row["pct_lo"], row["pct_hi"])
     cells["by"] = _bound_by(row)
     cells["uncached"] = _uncached(row)
+    cells["net"], cells["per_joule"] = energies.cells(group, row)
     cells["speedup"] = _speedup(group, row)
     return Line(cells, None if share is None else share / 100)
 
