@@ -29,7 +29,7 @@ def rows(tmp_path: Path) -> Path:
     recorder.keep({"kind": "environment", "status": "ok", "env_hash": "e", "environment": {}})
     meter = BenchMeter(bench, power=lambda watts: 1.1 * watts)
     found = candidate(bench, flops=8e9, bytes={"dram": 2e9}, env_hash="e")
-    EnergyPass(GPU, meter, recorder, bench).run([found], Bar(False, 0))  # type: ignore[arg-type]
+    EnergyPass(GPU, meter, recorder, clock=bench).run([found], Bar(False, 0))  # type: ignore[arg-type]
     return path
 
 

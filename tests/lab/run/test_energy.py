@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
 
 import gpuopt
+import own_kernels
 from gpuopt import lab, problems
 from gpuopt._core import ParameterError
 from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.run import energy
 from gpuopt.lab.run.energy import EnergyPass, HostClock, Lengths, Readings, loop
+from gpuopt.lab.timing.protocol import PROTOCOLS
 from gpuopt.progress import Bar
 from meters import GPU, Bench, BenchMeter, SteadyMeter, candidate
 
@@ -30,7 +35,7 @@ def watts(busy: float, idle: float = 80.0) -> Any:
 def measured(bench: Bench, *candidates: Any, meter: BenchMeter | None = None) -> list[Any]:
     """The rows of kind energy that a pass keeps."""
     recorder = Recorder(None)
-    EnergyPass(GPU, meter or BenchMeter(bench), recorder, bench).run(candidates, Bar(False, 0))  # type: ignore[arg-type]
+    EnergyPass(GPU, meter or BenchMeter(bench), recorder, clock=bench).run(candidates, Bar(False, 0))  # type: ignore[arg-type]
     return recorder.rows
 
 
@@ -169,7 +174,7 @@ def test_an_interrupt_keeps_what_was_finished_and_ends_the_looks() -> None:
         def run(self) -> None:
             raise KeyboardInterrupt
 
-    found = EnergyPass(GPU, BenchMeter(bench), recorder, bench)  # type: ignore[arg-type]
+    found = EnergyPass(GPU, BenchMeter(bench), recorder, clock=bench)  # type: ignore[arg-type]
     with pytest.raises(KeyboardInterrupt):
         found.run([candidate(bench, "first"), candidate(Interrupted(), "second")], Bar(False, 0))
     assert [(row["variant"], row["status"]) for row in recorder.rows] == [("first", "ok")]
@@ -256,3 +261,66 @@ def test_without_a_meter_a_note_says_why(
 def test_cold_runs_are_not_back_to_back(any_device: gpuopt.Device, problem: Any) -> None:
     with pytest.raises(ParameterError, match="energy: it is measured of runs back to back"):
         swept(problem, any_device, energy=True, cache="cold")
+
+
+@pytest.mark.parametrize("call", ["sweep", "tune", "search"])
+def test_energy_decides_nothing_without_a_meter(
+    any_device: gpuopt.Device, problem: Any, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    given(monkeypatch, "there is no package")
+    calls: dict[str, Callable[..., Any]] = {
+        "sweep": partial(lab.sweep, problem),
+        "tune": partial(lab.tune, problem),
+        "search": partial(lab.search, own_kernels.saxpy(), n=64),
+    }
+    with pytest.raises(ParameterError, match="objective: no energy can be measured here, for there is no package"):
+        calls[call](device=any_device, objective="energy")
+
+
+def test_a_search_by_energy_measures_each_configuration(
+    any_device: gpuopt.Device, short: None, brief_quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel of a user's own runs in another process, back to back all the same."""
+    given(monkeypatch, SteadyMeter(50.0))
+    monkeypatch.setattr(EnergyPass, "idle", lambda self: 10.0)
+    found = lab.search(own_kernels.total(), evaluations=3, device=any_device, objective="energy", n=4098)
+    summaries = [row for row in found.study.rows if (row["kind"], row["role"]) == ("summary", "variant")]
+    least = min(summaries, key=lambda row: row["net_j"])
+    assert found.best == dict(least["params"])
+    for row in summaries:
+        idle_j = 10.0 * sum(row["loop_s"]) / sum(row["loop_runs"])
+        assert row["net_j"] == pytest.approx(row["gross_j"] - idle_j)
+    assert "the most frugal were measured again" in str(found)
+
+
+def test_a_sweep_may_search_by_energy(
+    any_device: gpuopt.Device, problem: Any, short: None, brief: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searching = dataclasses.replace(PROTOCOLS[brief], name="full", all_levels=True)
+    monkeypatch.setitem(PROTOCOLS, "full", searching)
+    given(monkeypatch, SteadyMeter(50.0))
+    monkeypatch.setattr(EnergyPass, "idle", lambda self: 10.0)
+    study = lab.sweep(problem, ["naive"], device=any_device, peers=(), calls=False, objective="energy")
+    energies = {row["configuration"] for row in study.rows if row["kind"] == "energy"}
+    tried = {row["configuration"] for row in study.rows if row["kind"] == "search" and row["status"] == "ok"}
+    slow = {row["configuration"] for row in study.rows if "cut_short" in row["flags"]}
+    assert tried - slow <= energies
+    assert len(tried) > 1
+
+
+def test_a_kernel_that_changes_what_it_reads_says_why_it_has_no_energy(
+    any_device: gpuopt.Device, short: None, brief: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given(monkeypatch, SteadyMeter(50.0))
+    problem = own_kernels.saxpy().problem(n=4098)
+    study = lab.sweep(
+        problem,
+        [gpuopt.Configuration("saxpy", WG=64, WIDTH=1)],
+        protocol=brief,
+        device=any_device,
+        calls=False,
+        energy=True,
+    )
+    (row,) = [row for row in study.summary if row["role"] == "variant"]
+    assert row["status"] == "ok"
+    assert "none follow back to back" in row["energy_note"]

@@ -80,6 +80,7 @@ class Bench:
         self.interrupted = False
         self.noise: dict[Configuration, list[float]] = {}  # factors of the time, a block each
         self.asked: dict[str, Any] = {}
+        self.joules: dict[Configuration, float | None] = {}
         table = {
             "plain": variant(("LOCAL", (64, 128), 64), half=True, name="plain"),
             "other": variant(name="other"),
@@ -113,13 +114,14 @@ class Bench:
                 rows.append(study_rows.timed("block", configuration.variant, time * factor, **noisy, block=block))
             sure = {"ratio_lo": named["ratio"], "ratio_hi": named["ratio"], "verdict": "FAST", "blocks": 8}
             kind = "search" if status == "search" else "summary"
-            rows.append(study_rows.timed(kind, configuration.variant, time, **named, **sure))
+            measured = {"net_j": self.joules.get(configuration)}
+            rows.append(study_rows.timed(kind, configuration.variant, time, **named, **sure, **measured))
         study = Study(rows, {"workload": "made-up"})
         study.interrupted = self.interrupted
         return study
 
-    def tune(self) -> Any:
-        return TUNE(self.problem)
+    def tune(self, **more: Any) -> Any:
+        return TUNE(self.problem, **more)
 
     def resolved(self, **input_properties: object) -> Configuration:
         return resolution.resolve(
@@ -155,6 +157,37 @@ def test_the_fastest_is_stored_and_used(bench: Bench) -> None:
     assert told.startswith("for any input: plain(HALF=0, LOCAL=128), 1.0")
     assert "2.00x [2.00, 2.00] faster than other, 2.0" in told
     assert told in tuned.notes
+
+
+def test_by_energy_the_most_frugal_is_stored_and_not_the_fastest(bench: Bench) -> None:
+    bench.times = {OTHER: 2.0, PLAIN: 1.5, PLAIN_128: 1.0}
+    bench.joules = {OTHER: 0.3, PLAIN: 0.2, PLAIN_128: 0.25}
+    tuned = bench.tune(objective="energy")
+    assert bench.asked["objective"] == "energy"
+    assert bench.resolved() == PLAIN
+    (record,) = tuned.records
+    assert (record["objective"], record.get("gain")) == ("energy", None)
+    (told,) = map(str, tuned.choices)
+    assert told == (
+        "for any input: plain(HALF=0, LOCAL=64), net 200 mJ a run; 1.50 times less than other, net 300 mJ a run, "
+        "which a plain call used until now"
+    )
+
+
+@pytest.mark.parametrize(("joules", "stays"), [(0.291, True), (0.28, False)])
+def test_what_was_used_stays_unless_another_takes_5_percent_less(bench: Bench, joules: float, stays: bool) -> None:
+    bench.times, bench.joules = {OTHER: 2.0, PLAIN: 1.5}, {OTHER: 0.3, PLAIN: joules}
+    tuned = bench.tune(objective="energy")
+    assert (tuned.choices[0].configuration == OTHER) == stays
+    assert ("nothing takes 5 % less" in str(tuned.choices[0])) == stays
+
+
+def test_what_has_no_energy_is_not_chosen_for_it(bench: Bench) -> None:
+    bench.times, bench.joules = {OTHER: 2.0, PLAIN: 1.5}, {OTHER: None, PLAIN: 0.4}
+    told = str(bench.tune(objective="energy").choices[0])
+    assert "a plain call used other until now, which gave no energy here" in told
+    bench.joules = {}
+    assert bench.tune(objective="energy").reason == "nothing has an energy that leaves the accuracy alone"
 
 
 def test_what_a_plain_call_used_is_measured_too(bench: Bench) -> None:

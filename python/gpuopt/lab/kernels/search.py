@@ -20,38 +20,41 @@ from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.strategies import Grid
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.run.energy import Objective, asked_for
 from gpuopt.lab.run.sweep import SweepRun, sweep
 from gpuopt.lab.run.wanted import REMEASURED, Named
 from gpuopt.lab.timing.protocol import PROTOCOLS
-from gpuopt.lab.timing.samplers import HOPELESS
 from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found: the ``study`` of the fastest five, measured again in blocks, the ``results`` of all that was
+    """What a search found: the ``study`` of the best five, measured again in blocks, the ``results`` of all that was
     timed, and how many of ``configurations`` those are."""
 
     study: Study
     results: Results
     evaluations: int
     configurations: int
+    objective: Objective = "time"
 
     @property
     def best(self) -> Levels | None:
-        """The levels of the fastest of those that were measured again; None where none ran."""
-        timed = [
-            (row["median_ms"], dict(row["params"] or {}))
+        """The levels of the fastest of those that were measured again, or of the one with the least net energy; None
+        where none ran."""
+        costs = [
+            (cost, dict(row["params"] or {}))
             for row in self.study.rows
             if (row["kind"], row["role"], row["status"]) == ("summary", "variant", "ok")
-            and row["median_ms"] is not None
+            and (cost := row["median_ms" if self.objective == "time" else "net_j"]) is not None
         ]
-        return min(timed, key=lambda one: one[0])[1] if timed else None
+        return min(costs, key=lambda one: one[0])[1] if costs else None
 
     def __str__(self) -> str:
         share = f"{self.evaluations} of {self.configurations} configurations were timed"
-        return f"{self.study}\n{share}; the fastest were measured again, since the best of many is partly luck"
+        best = "fastest" if self.objective == "time" else "most frugal"
+        return f"{self.study}\n{share}; the {best} were measured again, since the best of many is partly luck"
 
 
 @checked
@@ -66,6 +69,7 @@ def search(
     data: Mapping[str, Any] | None = None,
     store: str | Path | None = None,
     progress: bool = False,
+    objective: Objective = "time",
     **sizes: Any,
 ) -> Found:
     """Times configurations of a kernel in the order of a strategy, within a budget, and the five fastest again.
@@ -73,7 +77,9 @@ def search(
     Each is verified before it is timed. ``strategy`` is "exhaustive", "random", "restarts" (descents one parameter at a
     time, from one start after the other), "near" (the same, half of the starts beside what was good) or "optuna";
     ``evaluations`` and ``seconds`` are the budget, None for none. ``data`` and ``sizes`` are those of
-    ``kernel.problem``. Raises ParameterError where the sizes admit no configuration.
+    ``kernel.problem``. ``objective`` is of what the search finds the least: "time", or "energy", the net joules of a
+    run, which takes about 15 s a configuration (`docs/energy.md`). Raises ParameterError where the sizes admit no
+    configuration, and at once where the energy cannot be measured.
     """
     problem, chosen = kernel.problem(data=data, **sizes), select(device)
     space = kernel.code.space
@@ -85,19 +91,18 @@ def search(
             f"constraints: they admit no configuration for {', '.join(f'{n}={v}' for n, v in known.items())}"
         )
     run = SweepRun(problem, chosen, PROTOCOLS["quick"], Recorder(store))
+    if objective == "energy":
+        run.energy = asked_for(chosen, run.recorder, decides=True)
     bar = Bar(progress, min(len(grid.points), evaluations or len(grid.points)))
     try:
         run.start(None)
         if strategy == "exhaustive":
             every = [Configuration(kernel.name, **grid.levels(i)) for i in range(len(grid.points))]  # type: ignore[arg-type]
             problem.build_ahead(every[:evaluations], chosen)
-        best = math.inf
 
         def time_of(levels: Levels) -> float:
-            nonlocal best
             configuration = Configuration(kernel.name, **levels)  # type: ignore[arg-type]
-            found = run.time_alone(Named(configuration, None, False), bar, HOPELESS * best)
-            best = min(best, math.inf if found is None else found)
+            found = run.cost_alone(Named(configuration, None, False), bar)
             return math.inf if found is None else found
 
         made = strategies.run(strategy, grid, time_of, evaluations=evaluations, seconds=seconds, seed=seed)
@@ -109,8 +114,18 @@ def search(
     ranked = sorted((time, index) for index, time in made.times.items() if math.isfinite(time))[:REMEASURED]
     finalists = [Configuration(kernel.name, **grid.levels(index)) for _, index in ranked]  # type: ignore[arg-type]
     standard = finalists or [Configuration(kernel.name, **grid.levels(0))]  # type: ignore[arg-type]
-    study = sweep(problem, standard, protocol="quick", device=chosen, calls=False, store=store, progress=progress)
-    return Found(study, of_rows([*run.recorder.rows], kernel.name), len(made.times), len(grid.points))
+    study = sweep(
+        problem,
+        standard,
+        protocol="quick",
+        device=chosen,
+        calls=False,
+        store=store,
+        progress=progress,
+        energy=objective == "energy",
+    )
+    timed = of_rows([*run.recorder.rows], kernel.name)
+    return Found(study, timed, len(made.times), len(grid.points), objective)
 
 
 def _values(inputs: Mapping[str, Any]) -> dict[str, Any]:

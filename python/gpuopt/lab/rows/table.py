@@ -86,6 +86,12 @@ def quantity(count: float, unit: str) -> str:
     return f"{_scaled(count)}{unit}"
 
 
+def small_quantity(amount: float, unit: str) -> str:
+    """`amount` with a prefix for parts: `12.0 mJ`."""
+    scale, prefix = next((each for each in ((1.0, ""), (1e-3, "m")) if abs(amount) >= each[0]), (1e-6, "u"))
+    return f"{significant(amount / scale)} {prefix}{unit}"
+
+
 # Controls but tab and line feed, marks that turn the direction of writing, and halves of characters.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 

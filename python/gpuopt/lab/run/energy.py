@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from gpuopt._core import Device, UnsupportedError
+from gpuopt._core import Device, ParameterError, UnsupportedError
 from gpuopt.lab.device.energy import Meter, MeterError, meter_of
 from gpuopt.lab.device.environment import gpu_processes
 from gpuopt.lab.rows.energies import doubts, of_loops
@@ -26,6 +26,8 @@ from gpuopt.lab.timing import samplers
 from gpuopt.progress import Bar
 
 STEADY = 0.02  # what the power of two windows one after the other may differ by
+Objective = Literal["time", "energy"]  # of what a search finds the least
+
 LOOK_S = 0.005  # between two looks at the counter
 STUCK_STEPS, STUCK_S = 20, 2.0  # a counter that does not move for so many of its intervals, and so long, stands still
 
@@ -233,11 +235,13 @@ class EnergyPass:
         device: Device,
         meter: Meter,
         recorder: Recorder,
+        decides: bool = False,
         clock: Clock | None = None,
         lengths: Lengths | None = None,
     ) -> None:
         self.device, self.meter, self.recorder = device, meter, recorder
         self.clock, self.lengths = clock or HostClock(), lengths or LENGTHS
+        self.decides = decides  # whether a search looks for the least energy
         self._idle_w: float | None = None
         self._kept: list[tuple[Row, list[str]]] = []  # without what follows from the idle power, and what is doubtful
 
@@ -317,7 +321,13 @@ def _concluded(row: Row, doubtful: Sequence[str], idles_w: list[float]) -> Row:
     return made | {"energy_note": "; ".join([*doubtful, *doubts(made)]) or None}
 
 
-def pass_of(device: Device, recorder: Recorder) -> EnergyPass | str:
-    """How the energy of a device is measured, or the reason why it cannot be, as a clause."""
+def asked_for(device: Device, recorder: Recorder, decides: bool = False) -> EnergyPass | None:
+    """How the energy of a device is measured; None, and a note, where it cannot be. Raises ParameterError where it
+    cannot be and yet ``decides`` what a search finds."""
     meter = meter_of(device)
-    return meter if isinstance(meter, str) else EnergyPass(device, meter, recorder)
+    if not isinstance(meter, str):
+        return EnergyPass(device, meter, recorder, decides)
+    if decides:
+        raise ParameterError(f"objective: no energy can be measured here, for {meter}; use 'time'")
+    recorder.notes.append(f"no energy: {meter}")
+    return None

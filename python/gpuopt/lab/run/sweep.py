@@ -36,7 +36,7 @@ from gpuopt.lab.run.candidates import (
     problem_fields,
     variant_candidate,
 )
-from gpuopt.lab.run.energy import EnergyPass, pass_of
+from gpuopt.lab.run.energy import EnergyPass, Objective, asked_for
 from gpuopt.lab.run.peer_inputs import PeerInputs
 from gpuopt.lab.run.search import search
 from gpuopt.lab.run.sentinels import baseline_of
@@ -64,6 +64,7 @@ def sweep(
     progress: bool = False,
     tunable_only: bool = False,
     energy: bool = False,
+    objective: Objective = "time",
 ) -> Study:
     """Runs the variants of a problem's workload on one device and returns what was found.
 
@@ -93,6 +94,9 @@ def sweep(
     energy
         Whether, after the comparison, the energy of a run is measured of each variant that ran, in loops of its own
         (`docs/energy.md`): about 15 s each. A note says why where the device has no meter.
+    objective
+        Of what a search finds the least: ``"time"``, or ``"energy"``, the net joules of a run, which are then measured
+        of every configuration that it tries and told as with ``energy``. ParameterError where there is no meter.
 
     A configuration that cannot run is a row with its status and reason. Ctrl-C ends the sweep early: the study holds
     what was finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's
@@ -103,14 +107,14 @@ def sweep(
         raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
     if cache not in (None, "cold"):
         raise ParameterError(f"cache: {cache!r} is no cache state; use None or 'cold'")
-    if energy and cache == "cold":
+    if (energy or objective == "energy") and cache == "cold":
         raise ParameterError("energy: it is measured of runs back to back, and cache='cold' flushes between them")
     chosen = select(device)
     wanted = what_to_measure(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
     searched_for = problem.tunable if tunable_only else _any
     run = SweepRun(problem, chosen, PROTOCOLS[protocol], Recorder(store), searched_for)
-    if energy:
-        run.ask_for_energy()
+    if energy or objective == "energy":
+        run.energy = asked_for(chosen, run.recorder, decides=objective == "energy")
     competitors = problem.peers(chosen, run.recorder.notes) if peers is None else list(peers)
     whole = list(problem.calls) if calls else []
     run.run(cache, wanted, whole, competitors, Bar(progress, len(competitors) + len(whole)))
@@ -134,6 +138,7 @@ class SweepRun:
     common: Row = field(default_factory=Row)  # the fields that all rows share
     profile: profiles.Profile | None = None
     flush: Callable[[], None] | None = None  # empties the caches before each sample of a cold sweep
+    least_ms: float = math.inf  # of all configurations measured alone so far
     search_clock: Clock | None = None  # of all configurations that a search measures alone: their times are compared
     bound_by: str = "dram"  # the memory whose bandwidth is measured beside the variants
     candidates: list[Candidate] = field(default_factory=list)
@@ -212,14 +217,6 @@ class SweepRun:
         if self.energy is not None:
             with self.phases("energy"):
                 self.energy.run([each for each in self.candidates if each.role == "variant"], bar)
-
-    def ask_for_energy(self) -> None:
-        """From now on also the energy of each variant is measured, or a note says why it cannot be."""
-        found = pass_of(self.device, self.recorder)
-        if isinstance(found, str):
-            self.recorder.notes.append(f"no energy: {found}")
-        else:
-            self.energy = found
 
     def add_ceilings(self) -> None:
         """Reads, copies and empty launches, which rows are compared with; without them the comparison goes on."""
@@ -325,10 +322,9 @@ class SweepRun:
             bar.more(len(fresh))
             for configuration in fresh:
                 looked_at[configuration] = wanted.named(configuration)
-                hopeless_ms = HOPELESS * min(times.values(), default=math.inf)
-                time = self.time_alone(looked_at[configuration], bar, hopeless_ms)
-                if time is not None:
-                    times[configuration] = time
+                cost = self.cost_alone(looked_at[configuration], bar)
+                if cost is not None:
+                    times[configuration] = cost
             return {configuration: times[configuration] for configuration in configurations if configuration in times}
 
         for item in wanted.items:
@@ -338,16 +334,22 @@ class SweepRun:
                 search(item, measure, self.searched_for)
         return pick_finalists(self.problem.workload, list(looked_at.values()), times)
 
-    def time_alone(self, named: Named, bar: Bar, hopeless_ms: float) -> float | None:
-        """Milliseconds of one configuration measured alone, kept as a row; None where it cannot run. A configuration
-        that takes more than ``hopeless_ms`` gets a few samples only."""
+    def cost_alone(self, named: Named, bar: Bar) -> float | None:
+        """Milliseconds of one configuration measured alone, kept as a row, or by the objective energy its net joules;
+        None where it cannot run or has none. A configuration that is hopelessly slow gets a few samples only."""
         bar.say(str(named.configuration))
         try:
             candidate = self.variant(named)
             self.search_clock = self.search_clock or candidate.sampler.clock
             candidate.use(self.search_clock)
+            hopeless_ms = HOPELESS * self.least_ms
             row = self.recorder.found(resume_key(candidate.fields)) or self.searched(candidate, hopeless_ms)
-            return time_ms(row) if row["status"] == "ok" else None
+            if row["status"] != "ok":
+                return None
+            self.least_ms = min(self.least_ms, time_ms(row))
+            if self.energy is None or not self.energy.decides:
+                return time_ms(row)
+            return None if "cut_short" in row["flags"] else self.energy.measure(candidate)["net_j"]
         except Error as error:
             self.failed("search", error, named.configuration.variant, named)
             return None

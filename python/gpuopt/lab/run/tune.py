@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,12 @@ from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import Study
+from gpuopt.lab.rows.energies import APART_PCT
 from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.ratios import Ratio, by_block, ratio_between
 from gpuopt.lab.rows.schema import Row, levels, time_ms
-from gpuopt.lab.rows.table import spread
+from gpuopt.lab.rows.table import significant, small_quantity, spread
+from gpuopt.lab.run.energy import Objective
 from gpuopt.lab.run.sweep import sweep
 from gpuopt.lab.run.wanted import fitting_variants
 from gpuopt.lab.timing import statistics
@@ -38,7 +41,7 @@ class Choice:
 
     ``before`` is the summary of what a plain call used until now, ``ratio`` the new time divided by the old one. What
     was used stays unless another is FAST against it: ``rival`` is then the fastest of the others, with its ratio, if it
-    was faster by its median.
+    was faster by its median. By the ``objective`` energy, it stays unless another takes 5 % less.
     """
 
     configuration: Configuration
@@ -48,12 +51,15 @@ class Choice:
     before: Row | None
     ratio: Ratio | None
     rival: tuple[Configuration, Ratio] | None = None
+    objective: Objective = "time"
 
     def __str__(self) -> str:
         inputs = f"{' and '.join(sorted(self.input_properties))} inputs" if self.input_properties else "any input"
-        return f"for {inputs}: {self.configuration}, {_time(self.row)}; {self._gain()}"
+        return f"for {inputs}: {self.configuration}, {_told(self.row, self.objective)}; {self._gain()}"
 
     def _gain(self) -> str:
+        if self.objective == "energy":
+            return self._saving()
         if self.configuration == self.previous:
             stays = "a plain call used it before, too"
             if self.rival is None:
@@ -62,12 +68,26 @@ class Choice:
             return f"{stays}; {name} is not certified to be faster (ratio of times {ratio.slowdown})"
         if self.before is None or self.ratio is None:
             return f"a plain call used {self.previous} until now, which gave no time here"
-        against = f"{self.previous}, {_time(self.before)}, which a plain call used until now"
+        against = f"{self.previous}, {_told(self.before)}, which a plain call used until now"
         return f"{self.ratio.speedup} faster than {against}"
+
+    def _saving(self) -> str:
+        if self.configuration == self.previous:
+            return f"a plain call used it before, too, and nothing takes {APART_PCT:g} % less"
+        if self.before is None or not self.before["net_j"]:
+            return f"a plain call used {self.previous} until now, which gave no energy here"
+        times = self.before["net_j"] / (self.row["net_j"] or math.inf)
+        until_now = f"{self.previous}, {_told(self.before, 'energy')}, which a plain call used until now"
+        return f"{significant(times)} times less than {until_now}"
 
     def gain(self) -> Record | None:
         """What is recorded of the gain: over what, and how many times faster, with the interval; None without one."""
-        if self.configuration == self.previous or self.ratio is None or not (self.ratio.lo and self.ratio.hi):
+        if (
+            self.objective == "energy"
+            or self.configuration == self.previous
+            or self.ratio is None
+            or not (self.ratio.lo and self.ratio.hi)
+        ):
             return None
         speedup = {"mid": 1 / self.ratio.mid, "lo": 1 / self.ratio.hi, "hi": 1 / self.ratio.lo}
         return {"over": str(self.previous)} | {name: float(f"{value:.4g}") for name, value in speedup.items()}
@@ -108,6 +128,7 @@ def tune(
     protocol: str = "full",
     store: str | Path | None = None,
     progress: bool = False,
+    objective: Objective = "time",
 ) -> Tuned:
     """Sweeps a problem and makes the winners what plain calls use for its dtype on this device.
 
@@ -115,8 +136,10 @@ def tune(
     stored for inputs of its own kind (a symmetric matrix, where its variant needs one), and the fastest among variants
     that run on any input for the others; the problem's own ``input_properties`` limit both. What a plain call used
     until now is measured in the same blocks, and stays unless another is FAST against it, all of them held against it
-    together. Rows go to ``store``, by default a file beside the records, and the same
-    call goes on where an interrupted one stopped. After an interrupt, or where nothing ran, nothing is stored. The
+    together. Rows go to ``store``, by default a file beside the records, and the same call goes on where an interrupted
+    one stopped. By the ``objective`` "energy" (`docs/energy.md`), what takes the least net joules a run is stored, and
+    what was used stays unless another takes 5 % less; ParameterError says at once where no energy can be measured.
+    After an interrupt, or where nothing ran, nothing is stored. The
     other parameters are those of :func:`sweep`.
     """
     chosen = select(device)
@@ -136,13 +159,15 @@ def tune(
         store=rows_file,
         progress=progress,
         tunable_only=True,
+        objective=objective,
     )
     held = _held(problem, study)
-    choices = _choices(problem, study, held, used)
+    choices = _choices(problem, study, held, used, objective)
     if study.interrupted:
         return Tuned(study, [], "the tuning was interrupted")
     if not choices:
-        return Tuned(study, [], "nothing ran that leaves the accuracy alone")
+        measured = "ran" if objective == "time" else "has an energy"
+        return Tuned(study, [], f"nothing {measured} that leaves the accuracy alone")
     tuned = Tuned(study, choices)
     record = functools.partial(_record, problem, chosen, rows_file)
     try:
@@ -176,6 +201,7 @@ def _record(
         "driver": device.driver,
         "unit": unit_of(device),
         **({"gain": gain} if gain else {}),
+        **({"objective": choice.objective} if choice.objective != "time" else {}),
     }
 
 
@@ -212,9 +238,13 @@ def _held(problem: Problem, study: Study) -> InputProperties:
 
 
 def _choices(
-    problem: Problem, study: Study, held: InputProperties, used: dict[InputProperties, Configuration]
+    problem: Problem,
+    study: Study,
+    held: InputProperties,
+    used: dict[InputProperties, Configuration],
+    objective: Objective = "time",
 ) -> list[Choice]:
-    """The fastest for the problem's own properties, and where it needs any, the fastest that needs none."""
+    """The best for the problem's own properties, and where it needs any, the best that needs none."""
     groups, workload = study.groups(), problem.workload
     if not groups:
         return []
@@ -227,18 +257,27 @@ def _choices(
         for row in groups[0].rows
         if row["kind"] == "summary" and row["role"] == "variant" and row["status"] == "ok"
     }
+    costs = {
+        configuration: cost
+        for configuration, row in compared.items()
+        if (cost := time_ms(row) if objective == "time" else row["net_j"])
+    }
     asked = (
         problem.input_properties.get("precision", tables.NATIVE) != tables.NATIVE
     )  # such a problem says what may be chosen
-    standard = [c for c in compared if problem.tunable(c) and (asked or not tables.accuracy(workload, c))]
-    ranked = sorted(standard, key=lambda configuration: time_ms(compared[configuration]))
+    standard = [c for c in costs if problem.tunable(c) and (asked or not tables.accuracy(workload, c))]
+    ranked = sorted(standard, key=lambda configuration: costs[configuration])
     general = [configuration for configuration in ranked if not needs[configuration.variant]]
 
     def choice(ranked: Sequence[Configuration], inputs: InputProperties) -> Choice:
         previous = used[inputs]
         before = compared.get(previous)
         if before is None or previous not in ranked:
-            return Choice(ranked[0], needs[ranked[0].variant], compared[ranked[0]], previous, before, None)
+            first = ranked[0]
+            return Choice(first, needs[first.variant], compared[first], previous, before, None, objective=objective)
+        if objective == "energy":
+            least = ranked[0] if costs[ranked[0]] < (1 - APART_PCT / 100) * costs[previous] else previous
+            return Choice(least, needs[least.variant], compared[least], previous, before, None, objective=objective)
         faster = _faster(groups[0], {c: compared[c] for c in ranked if c != previous}, before)
         chosen = next((c for c in ranked if c in faster), previous)
         ratio = ratio_between(groups[0], compared[chosen], before)
@@ -267,5 +306,8 @@ def _faster(group: Group, others: Mapping[Configuration, Row], before: Row) -> s
     return {configuration for configuration in others if words.get(str(configuration)) == "FAST"}
 
 
-def _time(row: Row) -> str:
+def _told(row: Row, objective: Objective = "time") -> str:
+    """The time of a summary, or its net energy."""
+    if objective == "energy":
+        return f"net {small_quantity(row['net_j'] or 0.0, 'J')} a run"
     return f"{spread(row['median_ms'], row['ci_lo_ms'], row['ci_hi_ms'], digits=4)[0]} ms"
