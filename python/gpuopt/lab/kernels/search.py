@@ -24,6 +24,7 @@ from gpuopt.lab.run.energy import Objective, asked_for
 from gpuopt.lab.run.sweep import SweepRun, sweep
 from gpuopt.lab.run.wanted import REMEASURED, Named
 from gpuopt.lab.timing.protocol import PROTOCOLS
+from gpuopt.problem import Problem
 from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
 
@@ -82,14 +83,7 @@ def search(
     configuration, and at once where the energy cannot be measured.
     """
     problem, chosen = kernel.problem(data=data, **sizes), select(device)
-    space = kernel.code.space
-    known = problem.sizes
-    admitted = (levels for levels in space if space.broken({**known, **_values(problem.inputs), **levels}) is None)
-    grid = Grid.of(admitted, [*space.levels])
-    if not grid.points:
-        raise ParameterError(
-            f"constraints: they admit no configuration for {', '.join(f'{n}={v}' for n, v in known.items())}"
-        )
+    grid = _admitted(kernel, problem)
     run = SweepRun(problem, chosen, PROTOCOLS["quick"], Recorder(store))
     if objective == "energy":
         run.energy = asked_for(chosen, run.recorder, decides=True)
@@ -124,8 +118,19 @@ def search(
         progress=progress,
         energy=objective == "energy",
     )
-    timed = of_rows([*run.recorder.rows], kernel.name)
-    return Found(study, timed, len(made.times), len(grid.points), objective)
+    return Found(study, of_rows([*run.recorder.rows], kernel.name), len(made.times), len(grid.points), objective)
+
+
+def _admitted(kernel: Kernel, problem: Problem) -> Grid:
+    """The configurations that the sizes admit. Raises ParameterError where there are none."""
+    space, known = kernel.code.space, problem.sizes
+    admitted = (levels for levels in space if space.broken({**known, **_values(problem.inputs), **levels}) is None)
+    grid = Grid.of(admitted, [*space.levels])
+    if not grid.points:
+        raise ParameterError(
+            f"constraints: they admit no configuration for {', '.join(f'{n}={v}' for n, v in known.items())}"
+        )
+    return grid
 
 
 def _values(inputs: Mapping[str, Any]) -> dict[str, Any]:

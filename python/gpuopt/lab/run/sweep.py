@@ -91,34 +91,35 @@ def sweep(
         over and from when, and what another environment measured, which is never continued.
     tunable_only
         Whether the search skips configurations that the problem excludes from plain calls.
-    energy
-        Whether, after the comparison, the energy of a run is measured of each variant that ran, in loops of its own
-        (`docs/energy.md`): about 15 s each. A note says why where the device has no meter.
-    objective
-        Of what a search finds the least: ``"time"``, or ``"energy"``, the net joules of a run, which are then measured
-        of every configuration that it tries and told as with ``energy``. ParameterError where there is no meter.
+    energy, objective
+        ``energy`` also measures the net joules of a run of each variant, after the comparison (`docs/energy.md`), about
+        15 s each; by the objective ``"energy"`` it is of these that a search finds the least, instead of times. Without
+        a meter a note says why, and the objective is refused with ParameterError.
 
     A configuration that cannot run is a row with its status and reason. Ctrl-C ends the sweep early: the study holds
     what was finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's
     ladder, or, without a paper, the first variant given. Raises ResultsError where ``store`` takes no row at all, and
     UnsavedRowsError, which has the study, where at the end it lacks some.
     """
-    if protocol not in PROTOCOLS:
-        raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
-    if cache not in (None, "cold"):
-        raise ParameterError(f"cache: {cache!r} is no cache state; use None or 'cold'")
-    if (energy or objective == "energy") and cache == "cold":
-        raise ParameterError("energy: it is measured of runs back to back, and cache='cold' flushes between them")
+    _check(protocol, cache, energy or objective == "energy")
     chosen = select(device)
     wanted = what_to_measure(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
-    searched_for = problem.tunable if tunable_only else _any
-    run = SweepRun(problem, chosen, PROTOCOLS[protocol], Recorder(store), searched_for)
+    run = SweepRun(problem, chosen, PROTOCOLS[protocol], Recorder(store), problem.tunable if tunable_only else _any)
     if energy or objective == "energy":
         run.energy = asked_for(chosen, run.recorder, decides=objective == "energy")
     competitors = problem.peers(chosen, run.recorder.notes) if peers is None else list(peers)
     whole = list(problem.calls) if calls else []
     run.run(cache, wanted, whole, competitors, Bar(progress, len(competitors) + len(whole)))
     return run.recorder.handed_over(run.study())
+
+
+def _check(protocol: str, cache: str | None, energy: bool) -> None:
+    if protocol not in PROTOCOLS:
+        raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
+    if cache not in (None, "cold"):
+        raise ParameterError(f"cache: {cache!r} is no cache state; use None or 'cold'")
+    if energy and cache == "cold":
+        raise ParameterError("energy: it is measured of runs back to back, and cache='cold' flushes between them")
 
 
 def _any(configuration: Configuration) -> bool:
