@@ -21,6 +21,7 @@ from gpuopt.lab.run import energy
 from gpuopt.lab.run.energy import EnergyPass, HostClock, Lengths, Readings, loop
 from gpuopt.lab.timing.protocol import PROTOCOLS
 from gpuopt.progress import Bar
+from gpuopt.workloads.microbench.points import TransferPoint
 from meters import GPU, Bench, BenchMeter, SteadyMeter, candidate
 
 SHORT = Lengths(
@@ -324,3 +325,17 @@ def test_a_kernel_that_changes_what_it_reads_says_why_it_has_no_energy(
     (row,) = [row for row in study.summary if row["role"] == "variant"]
     assert row["status"] == "ok"
     assert "none follow back to back" in row["energy_note"]
+
+
+def test_points_of_a_survey_have_energies_too(
+    any_device: gpuopt.Device, short: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes a joule of a copy; a transfer is no kernel."""
+    given(monkeypatch, SteadyMeter(50.0))
+    monkeypatch.setattr(EnergyPass, "idle", lambda self: 10.0)
+    copy = lab.Point(gpuopt.Configuration("copy"), "float32", 1 << 18)
+    study = lab.survey([copy, TransferPoint("upload", False, 1 << 16)], device=any_device, energy=True)
+    (copied, sent) = study.points
+    assert copied["gb_j"] == pytest.approx(copied["bytes"]["dram"] * 1e-9 / copied["net_j"])
+    assert sent["net_j"] is None
+    assert "no plan of kernels" in sent["energy_note"]

@@ -53,12 +53,13 @@ def doubts(row: Mapping[str, Any]) -> list[str]:
 
 
 def tell_energies(rows: Sequence[Row]) -> None:
-    """Fills in the energy of summaries, which stands in rows of kind energy of the same measurement and environment; of
-    several the last. Where it could not be measured, the summary's ``energy_note`` says why."""
+    """Fills in the energy of summaries and points, which stands in rows of kind energy of the same measurement and
+    environment; of several the last. Where it could not be measured, their ``energy_note`` says why."""
     found = {(row["key"], row["env_hash"]): row for row in rows if row["kind"] == "energy" and row["key"]}
     for row in rows:
-        told = found.get((row["key"], row["env_hash"])) if row["kind"] == "summary" and row["status"] == "ok" else None
-        if told is not None and row["role"] == "variant":
+        is_result = row["kind"] in ("summary", "point") and (row["status"], row["role"]) == ("ok", "variant")
+        told = found.get((row["key"], row["env_hash"])) if is_result else None
+        if told is not None:
             fields: Any = {name: told.get(name) for name in GROUPS["energy"]}
             row.update(fields)
             row["energy_note"] = row["energy_note"] if told["status"] == "ok" else told["reason"]

@@ -262,7 +262,9 @@ class EnergyPass:
             return stored
         row: Row = {**candidate.fields, "kind": "energy", "role": "variant", "meter": self.meter.source}
         try:
-            if candidate.sampler.flushed or candidate.prepared is None:
+            if candidate.prepared is None:
+                raise UnsupportedError("it is no plan of kernels, which could run back to back")
+            if candidate.sampler.flushed:
                 raise UnsupportedError("before each run data are restored or caches flushed: none follow back to back")
             if self._idle_w is None:
                 self._idle_w = self.idle()

@@ -20,6 +20,7 @@ from gpuopt.lab.rows.schema import Row, resume_key, time_ms
 from gpuopt.lab.rows.study_rows import ProblemInfo
 from gpuopt.lab.run.blocks import throttled, timed
 from gpuopt.lab.run.candidates import Candidate, environment_row, failure
+from gpuopt.lab.run.energy import EnergyPass, asked_for
 from gpuopt.lab.timing import samplers, statistics
 from gpuopt.lab.timing.protocol import PROTOCOLS, PhaseTimer, Protocol
 from gpuopt.progress import Bar
@@ -38,18 +39,23 @@ def survey(
     store: str | Path | None = None,
     progress: bool = False,
     name: str | None = None,
+    energy: bool = False,
 ) -> Study:
     """Measures each point and returns the study of their rows (kind ``point``).
 
     A point that the device cannot run is a row with its status and reason. Points whose rows are in ``store`` and still
     hold are not measured again. Ctrl-C ends the survey early: the study holds what was finished, ``interrupted`` is
     True. Kernels that loop are also timed with twice as many iterations; the flag ``suspicious`` says that this did not
-    take twice as long. Raises UnsavedRowsError, which has the study, where at the end ``store`` lacks rows of it.
+    take twice as long. ``energy`` measures the net joules of a run of each point too (`docs/energy.md`), about 15 s
+    each; a note says why where the device has no meter. Raises UnsavedRowsError, which has the study, where at the end
+    ``store`` lacks rows of it.
     """
     if protocol not in PROTOCOLS:
         raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")
     workload = points[0].workload if points else ""
     run = SurveyRun(workload, select(device), PROTOCOLS[protocol], Recorder(store))
+    if energy:
+        run.energy = asked_for(run.device, run.recorder)
     bar = Bar(progress, len(points))
     interrupted = False
     try:
@@ -57,6 +63,8 @@ def survey(
             bar.say(str(point))
             run.measure(point)
             bar.step()
+        if run.energy is not None:
+            run.energy.conclude(bar)
     except KeyboardInterrupt:
         interrupted = True
     finally:
@@ -95,6 +103,7 @@ class SurveyRun:
         self.device, self.protocol, self.recorder = device, protocol, recorder
         self.phases = PhaseTimer()
         self.conditions = Sampler(device)
+        self.energy: EnergyPass | None = None
         facts = environment(device)
         self.env_hash = facts["env_hash"]
         recorder.keep(environment_row(device, facts))
@@ -120,6 +129,9 @@ class SurveyRun:
             found = self.recorder.found(resume_key(candidate.fields), "point")
             if found is None:
                 self.recorder.keep(self.taken(candidate))
+            if self.energy is not None:
+                with self.phases("energy"):
+                    self.energy.measure(candidate)
         except (Error, MemoryError) as error:
             self.recorder.keep({**self.common, **fields, **failure(error), "kind": "point", "role": "variant"})
 
