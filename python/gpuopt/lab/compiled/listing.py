@@ -104,9 +104,25 @@ class Listing:
 
     @property
     def innermost(self) -> Loop | None:
-        """Of the loops that hold no other, the one with most instructions; None where there is no loop."""
-        bare = [loop for loop in self.loops if not any(loop.holds(other) for other in self.loops)]
-        return max(bare, key=lambda loop: loop.last - loop.first, default=None)
+        """Of the loops that hold no other, the one that runs most multiplications and additions in one if each loop
+        runs ten times, as register allocators guess, and of several such the one that runs most instructions; None
+        where there is no loop. The longest loop is often none of interest: one that stores zeros, or copies."""
+        around: list[Loop] = []
+        depths: dict[Loop, int] = {}
+        for loop in sorted(self.loops, key=lambda loop: (loop.first, -loop.last)):
+            while around and around[-1].last < loop.last:
+                around.pop()
+            if around:
+                depths.pop(around[-1], None)
+            depths[loop] = len(around)
+            around.append(loop)
+
+        def weight(loop: Loop) -> tuple[int, int]:
+            inside = self.inside(loop)
+            fused = sum("fma" in each.traits for each in inside)
+            return fused * 10 ** depths[loop], len(inside) * 10 ** depths[loop]
+
+        return max(depths, key=weight, default=None)
 
     def inside(self, loop: Loop | None) -> Sequence[Instruction]:
         """The instructions of a loop; none of None."""
