@@ -190,7 +190,7 @@ def _line(entry: Entry) -> Line:
 
 
 def _limited(wavefronts: int, by: str | None) -> str:
-    return f"{wavefronts}, {'the most' if by == 'wavefronts' else f'by {by}'}" if by else str(wavefronts)
+    return f"{wavefronts}, {'the most' if by in ('wavefronts', 'warps') else f'by {by}'}" if by else str(wavefronts)
 
 
 def _count(number: int | None) -> Forms:

@@ -58,9 +58,11 @@ def run(
     limit_s: float = LIMIT_S,
     most_bytes: int = MOST_BYTES,
     folder: Path | None = None,
+    errors: bool = False,
 ) -> str:
-    """What a program prints. Raises ToolError where it is missing, ends with an error, does not end within ``limit_s``
-    seconds (then it is killed, with what it started) or prints more than ``most_bytes``."""
+    """What a program prints, with ``errors`` also what it says of errors. Raises ToolError where it is missing, ends
+    with an error, does not end within ``limit_s`` seconds (then it is killed, with what it started) or prints more than
+    ``most_bytes``."""
     name = Path(command[0]).name
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as said:
         try:
@@ -68,7 +70,7 @@ def run(
                 list(command),
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
-                stderr=said,
+                stderr=printed if errors else said,
                 cwd=folder,
                 env={**os.environ, "LC_ALL": "C"},
                 start_new_session=True,
@@ -86,7 +88,7 @@ def run(
                 process.wait()
         if code != 0:
             how = f"exit code {code}" if code > 0 else f"signal {-code}"
-            raise ToolError(f"{name} fails ({how}){_first_error(said)}")
+            raise ToolError(f"{name} fails ({how}){_first_error(printed if errors else said)}")
         if (size := printed.seek(0, os.SEEK_END)) > most_bytes:
             raise ToolError(f"{name} printed {size / 2**20:.0f} MiB; at most {most_bytes / 2**20:.0f} are read")
         printed.seek(0)
