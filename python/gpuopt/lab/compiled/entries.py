@@ -144,9 +144,10 @@ class Compiled:
         sheet = Sheet(shown, header=[self.about])
         for target in dict.fromkeys(each.target for each in self.entries):
             here = [each for each in self.entries if each.target == target]
-            tool = next((f"; {each.tool}" for each in here if each.tool), "")
             name = here[0].title if target == LIVE else f"{target}, {here[0].title}"
-            sheet.sections.append((f"{name} ({here[0].how}{tool})", [_line(each) for each in here]))
+            shared = _shared_notes(here)
+            told = [here[0].how, *(each.tool for each in here if each.tool)][:2] + shared
+            sheet.sections.append((f"{name} ({'; '.join(told)})", [_line(each, shared) for each in here]))
         sheet.footers.append(("in the loop", "of the innermost loop, by the times that its text does them"))
         if vliw:
             sheet.footers.append(("groups", "VLIW instructions that issue at once; used is the part of their slots"))
@@ -167,7 +168,15 @@ _COLUMNS = [
 ]
 
 
-def _line(entry: Entry) -> Line:
+def _shared_notes(entries: Sequence[Entry]) -> list[str]:
+    """What there is to say of all kernels of a target."""
+    listings = [each.listing for each in entries if each.listing is not None]
+    if not listings:
+        return []
+    return [note for note in listings[0].notes if all(note in each.notes for each in listings)]
+
+
+def _line(entry: Entry, shared: Sequence[str]) -> Line:
     if entry.listing is None:
         return Line({"name": (entry.name,)}, below=entry.reason or "")
     told = columns(entry.listing)
@@ -186,7 +195,7 @@ def _line(entry: Entry) -> Line:
         if told["occupancy"] is None
         else (_limited(told["occupancy"], told["occupancy_by"]), str(told["occupancy"])),
     }
-    return Line(cells, below="; ".join(entry.listing.notes))
+    return Line(cells, below="; ".join(note for note in entry.listing.notes if note not in shared))
 
 
 def _limited(wavefronts: int, by: str | None) -> str:

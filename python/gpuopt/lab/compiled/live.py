@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuopt._core import Device
-from gpuopt.lab.compiled import intel_cpu, pocl_cpu, tools, x86
+from gpuopt.lab.compiled import intel_cpu, nvidia_gpu, pocl_cpu, tools, x86
 from gpuopt.lab.compiled.listing import Listing, ListingError
 from gpuopt.lab.compiled.tools import ToolError
 
@@ -23,6 +23,8 @@ def read(
     if device.type == "cpu" and device.platform.startswith("Intel"):
         found = intel_cpu.listing(code["binary"], kernel["entry_point"], kernel["log"] or "", kernel["local_size"])
         return found, _disassembler()
+    if device.platform.startswith("NVIDIA"):
+        return nvidia_gpu.read(code["binary"], kernel)
     raise ToolError(f"programs of {device.platform} cannot be read")
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from gpuopt._core import ParameterError
 from gpuopt.lab.compiled import tools
+from gpuopt.lab.compiled.ptxas import Usage, read_ptxas
 from gpuopt.lab.compiled.tools import ToolError
 
 WARP = 32  # work-items
@@ -146,6 +147,20 @@ def assemble(ptx: str | bytes, machine: str, run: Run = tools.run) -> Assembled:
         (folder / "kernel.ptx").write_bytes(text)
         log, machine = _assembled(ptxas, [machine, *_with_more(machine)], folder, run)
         return Assembled(run([disassembler, *shown, "kernel.cubin"], folder=folder), log, machine)
+
+
+def usage(ptx: str | bytes, machine: str, run: Run = tools.run) -> tuple[dict[str, Usage], str]:
+    """What ``ptxas -v`` says of the kernels of PTX, and the machine that it was assembled for, which :func:`assemble`
+    finds so, too. Raises as it does."""
+    if not capability(machine):
+        raise ParameterError(f"machine: {machine!r} is none of NVIDIA's; give a name such as 'sm_90'")
+    ptxas = tools.needed("ptxas")
+    text = ptx.partition(b"\0")[0] if isinstance(ptx, bytes) else ptx.partition("\0")[0].encode()
+    with tempfile.TemporaryDirectory(prefix="gpuopt-") as held:
+        folder = Path(held)
+        (folder / "kernel.ptx").write_bytes(text)
+        log, machine = _assembled(ptxas, [machine, *_with_more(machine)], folder, run)
+    return read_ptxas(log), machine
 
 
 def _with_more(machine: str) -> list[str]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from gpuopt.lab.compiled.listing import MOST_INSTRUCTIONS, Instruction, Listing, ListingError, checked, loops_of
+from gpuopt.lab.compiled.listing import MOST_INSTRUCTIONS, Instruction, Listing, ListingError, checked
+from gpuopt.lab.compiled.loops import loops_of
 from gpuopt.lab.compiled.sass_opcodes import meaning
 
 _LINE = re.compile(r"\s*/\*([0-9a-f]{4,16})\*/(.*)")
@@ -121,6 +122,12 @@ def _listing(kernel: _Function, machine: str) -> Listing:
     places = {f"{address:#x}": at for at, address in enumerate(kernel.addresses)} | kernel.labels
     jumps = [(at, places[target]) for at, target in kernel.jumps if target in places]
     count = _without_padding(kernel, set(jumps))
+    stops = ("BRA", "EXIT", "RET", "BRX", "JMP")
+    ends = {
+        at
+        for at, each in enumerate(kernel.instructions[:count])
+        if each.opcode.startswith(stops) and each.text[0] != "@"
+    }
     notes = [f"SASS {machine}".strip()]
     if inside := kernel.called & places.keys():
         notes.append(f"its instructions include those of {len(inside)} functions that it calls")
@@ -130,7 +137,7 @@ def _listing(kernel: _Function, machine: str) -> Listing:
     return Listing(
         kernel.name,
         kernel.instructions[:count],
-        loops_of((at, target) for at, target in jumps if target < at < count),
+        loops_of(count, jumps, ends),
         registers=kernel.registers,
         code_bytes=(kernel.addresses[count:] or [kernel.addresses[-1] + _STEP])[0] - kernel.addresses[0],
         notes=notes,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpuopt._core import ParameterError
-from gpuopt.lab.compiled import amdgcn, r600, tools
+from gpuopt.lab.compiled import amdgcn, nvidia_gpu, r600, tools
 from gpuopt.lab.compiled.listing import Listing, ListingError
 from gpuopt.lab.compiled.tools import ToolError
 
@@ -32,7 +32,10 @@ ROCM = "usr/lib/x86_64-linux-gnu/amdgcn/bitcode"
 LIBCLC = "usr/lib/clc"
 # Drivers put functions into the kernels that call them, as the chips of old need it: none may be left to other files,
 # as C's `inline` does, and none is too long.
-_ALWAYS = ("-O3", "-gline-tables-only", "-w", "-S", "-fgnu89-inline", "-mllvm", "-inline-threshold=1000000")
+_ALWAYS = (
+    *("-O3", "-w", "-S", "-fgnu89-inline", "-mllvm", "-inline-threshold=1000000"),
+    *("-ferror-limit=1", "-fno-crash-diagnostics"),
+)
 COMPILERS = ("clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang")  # the first has the goldens
 
 
@@ -79,11 +82,13 @@ def target(name: str) -> Target:
 
 @dataclass(frozen=True)
 class Made:
-    """What an offline compiler made of a program: its kernels, its text, and which tool of which version."""
+    """What an offline compiler made of a program: its kernels, its text, and which tool of which version. ``machine``
+    is NVIDIA's, where it is for one."""
 
     kernels: list[Listing]
     text: str
     tool: str
+    machine: str = ""
 
     def kernel(self, name: str) -> Listing:
         """The listing of an entry point. Raises ListingError."""
@@ -97,23 +102,42 @@ def compile_for(chip: Target, source: str, options: str) -> Made:
     """Compiles OpenCL C with its includes in place, with those of a driver's ``options`` that clang knows. Raises
     ToolError where a tool is missing or refuses the text, ListingError where its listing cannot be trusted."""
     clang = tools.needed(*COMPILERS)
+    if chip.family == "nvptx":
+        ptx = _text_of([clang, *_for_nvidia(clang, chip)], source, options)
+        machine, listings, assembler = nvidia_gpu.compiled(ptx, chip.name)
+        return Made(listings, ptx, f"clang {tools.version(clang)}, {assembler}", machine)
     tool = f"clang {tools.version(clang)}"
-    with tempfile.TemporaryDirectory(prefix="gpuopt-") as held:
-        folder = Path(held)
-        text = _R600_IMAGES + source if chip.family == "vliw" and "read_imagef" in source else source
-        (folder / "kernel.cl").write_text(text, encoding="utf-8")
-        arguments, library = _for_chip(chip)
-        command = [clang, "-x", "cl", *kept_options(options), *arguments, *_ALWAYS]
-        try:
-            tools.run([*command, "-ferror-limit=1", "kernel.cl", "-o", "kernel.s"], folder=folder)
-        except ToolError as error:
-            raise ToolError(_ADDRESS.sub("", str(error))) from error
-        text = (folder / "kernel.s").read_text(encoding="utf-8", errors="replace")
+    arguments, library = _for_chip(chip)
+    images = _R600_IMAGES if chip.family == "vliw" and "read_imagef" in source else ""
+    text = _text_of([clang, *arguments, "-gline-tables-only"], images + source, options)
     kernels = r600.read(text, chip.name) if chip.family == "vliw" else amdgcn.read(text, chip.name)
     return Made(kernels, text, f"{tool}, {library}")
 
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,16}(: |, )?")
+
+
+def _text_of(command: Sequence[str], source: str, options: str) -> str:
+    """What clang writes."""
+    with tempfile.TemporaryDirectory(prefix="gpuopt-") as held:
+        folder = Path(held)
+        (folder / "kernel.cl").write_text(source, encoding="utf-8")
+        kept = [*kept_options(options), *_ALWAYS, "kernel.cl", "-o", "kernel.s"]
+        try:
+            tools.run([*command, "-x", "cl", *kept], folder=folder)
+        except ToolError as error:
+            raise ToolError(_ADDRESS.sub("", str(error))) from error
+        return (folder / "kernel.s").read_text(encoding="utf-8", errors="replace")
+
+
+def _for_nvidia(clang: str, chip: Target) -> list[str]:
+    """Arguments of clang for PTX; ptxas takes that of an earlier machine for a later one."""
+    known = chip.name if chip.name in _OLD_MACHINES or "15" not in tools.version(clang).split(".")[:1] else "sm_86"
+    library = _linked("nvptx64--nvidiacl.bc")
+    return ["-target", "nvptx64-nvidia-nvcl", "-Xclang", "-target-cpu", "-Xclang", known, "-nogpulib", *library]
+
+
+_OLD_MACHINES = ("sm_70", "sm_80", "sm_86")  # that clang 15 knows
 
 
 def kept_options(options: str) -> list[str]:

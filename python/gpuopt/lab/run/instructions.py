@@ -14,6 +14,7 @@ from gpuopt.lab.compiled import live
 from gpuopt.lab.compiled.columns import columns
 from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry, How
 from gpuopt.lab.compiled.listing import Listing
+from gpuopt.lab.compiled.nvidia_gpu import with_occupancy
 from gpuopt.lab.compiled.targets import Target, compile_for, target
 from gpuopt.lab.device.environment import device_label
 from gpuopt.lab.rows.names import names_of
@@ -170,4 +171,7 @@ def _read(
     if chip is None:
         return live.read(device, code, kernel, prepared.run)
     made = compile_for(chip, code["text"], code["options"])
-    return made.kernel(kernel["entry_point"]), made.tool
+    listing = made.kernel(kernel["entry_point"])
+    if made.machine:
+        listing = with_occupancy(listing, made.machine, kernel["local_size"], None)
+    return listing, made.tool
