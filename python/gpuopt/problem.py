@@ -129,7 +129,7 @@ class Peer(Generic[State, Result]):
 AnyPeer = Peer[Any, Any]  # peers of different libraries stand in one list
 
 
-def nothing_ahead(configurations: Sequence[Configuration], device: Device) -> None:
+def nothing_ahead(configurations: Sequence[Configuration], device: Device, until: float | None = None) -> None:
     """Builds nothing ahead of its plan."""
 
 
@@ -181,7 +181,7 @@ class Problem:
         an installed one was left out.
     build_ahead
         ``build_ahead(configurations, device)`` may build them all at once, before they are prepared one by one; it
-        raises nothing of a configuration that does not build.
+        raises nothing of a configuration that does not build. A third argument, a time of ``time.monotonic``, ends it.
     awkward
         ``awkward()`` returns small problems of the same kind, of sizes that no work-group or vector divides and with
         less room for errors. Each configuration is verified on them too, before it is timed.
@@ -210,7 +210,7 @@ class Problem:
     default_configuration: Configuration | None = None
     family: str = ""
     peers: Callable[[Device, list[str]], list[AnyPeer]] = _no_peers
-    build_ahead: Callable[[Sequence[Configuration], Device], None] = nothing_ahead
+    build_ahead: Callable[..., None] = nothing_ahead
     awkward: Callable[[], Sequence[Problem]] = tuple
 
     def seen(self, output: np.ndarray) -> np.ndarray:

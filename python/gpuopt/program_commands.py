@@ -158,7 +158,7 @@ def _admitted(kernel: Kernel, sizes: Sizes) -> list[Configuration]:
     ParameterError where there are none."""
     space = kernel.code.space
     numbers = kernel.task.numbers(sizes, {}, [*space.levels])
-    admitted = (each for each in space if space.broken({**numbers, **each}) is None)
+    admitted = space.admitted(numbers, lambda text: click.echo(f"constraints: {text}", err=True))
     found = [Configuration(kernel.name, **each) for each in itertools.islice(admitted, MOST + 1)]  # type: ignore[arg-type]
     if not found:
         told = " ".join(f"{name}={value}" for name, value in numbers.items())

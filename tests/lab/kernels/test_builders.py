@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gpuopt
 from gpuopt import Configuration, lab
 from gpuopt.lab.kernels import binding, builders
-from gpuopt.lab.kernels.worker import WORKERS
+from gpuopt.lab.kernels import kernel as kernel_module
+from gpuopt.lab.kernels.worker import WORKERS, Worker
 
 TEXT = """
 __kernel void many(__global const float* x, __global float* z, int n) {
@@ -77,3 +84,105 @@ def test_a_declaration_that_does_not_fit_is_told_by_its_plan(device: gpuopt.Devi
     problem.build_ahead(wanted, device)
     with pytest.raises(gpuopt.ParameterError, match="x: argument 1"):
         problem.prepare(wanted[0], device)
+
+
+class Refusing:
+    """Stands for a worker that does not start."""
+
+    tried = 0
+
+    def __init__(self, device: gpuopt.Device) -> None:
+        type(self).tried += 1
+        raise self.why
+
+    why: Exception = gpuopt.Error("the device is another's")
+
+
+@pytest.mark.parametrize("why", [gpuopt.Error("the device is another's"), OSError(11, "no more processes")])
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_start_that_fails_is_not_tried_for_each_configuration(
+    device: gpuopt.Device, two: Path, monkeypatch: pytest.MonkeyPatch, why: Exception
+) -> None:
+    monkeypatch.setattr(Refusing, "tried", 0)
+    monkeypatch.setattr(Refusing, "why", why)
+    monkeypatch.setattr(builders, "Worker", Refusing)
+    many().problem(n=100).build_ahead([Configuration("many", KIND=kind) for kind in range(1, 10)], device)
+    assert Refusing.tried == 2
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.1])  # where threads are started, and where they are waited for
+def test_an_interrupt_leaves_no_worker(
+    device: gpuopt.Device, two: Path, monkeypatch: pytest.MonkeyPatch, after_s: float
+) -> None:
+    made: list[Worker] = []
+    starting = threading.Event()
+
+    class Late(Worker):
+        def __init__(self, device: gpuopt.Device) -> None:
+            starting.set()
+            time.sleep(0.3)  # the interrupt comes meanwhile
+            super().__init__(device)
+            made.append(self)
+
+    def interrupt() -> None:
+        starting.wait(10)
+        time.sleep(after_s)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(builders, "Worker", Late)
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        many().problem(n=100).build_ahead([Configuration("many", KIND=kind) for kind in range(1, 10)], device)
+    assert made
+    assert not [one for one in made if one.is_alive]
+
+
+def test_building_ends_at_its_time(device: gpuopt.Device, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    class Slow:
+        is_alive = True
+
+        def __init__(self, device: gpuopt.Device) -> None:
+            self.closed = threading.Event()
+
+        def ask(self, *message: object) -> None:
+            asked.append(1)
+            self.closed.wait(60)
+            raise gpuopt.Error("closed")
+
+        def close(self) -> None:
+            self.closed.set()
+
+    monkeypatch.setattr(builders, "Worker", Slow)
+    wanted = [Configuration("many", KIND=kind) for kind in range(1, 10)]
+    many().problem(n=100).build_ahead(wanted, device, time.monotonic() + 0.2)
+    assert not asked  # too little for processes to start in
+    monkeypatch.setattr(builders, "SHORTEST_S", 0.1)
+    many().problem(n=100).build_ahead(wanted, device, time.monotonic() + 0.2)
+    assert len(asked) == 2
+
+
+@pytest.mark.usefixtures("two")
+def test_an_exhaustive_search_builds_within_its_budget_and_what_is_not_stored(
+    device: gpuopt.Device, brief_quick: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[tuple[list[int], float]] = []
+
+    def build_ahead(device: object, task: object, code: object, numbers: object, levels: Any, until: float) -> None:
+        asked.append(([one["KIND"] for one in levels], until - time.monotonic()))
+
+    monkeypatch.setattr(kernel_module, "build_ahead", build_ahead)
+    search = partial(lab.search, strategy="exhaustive", device=device, n=100, store=tmp_path / "rows.jsonl")
+    search(many(), evaluations=2, seconds=100)
+    kinds, left = asked[0]
+    assert kinds == [1, 2]
+    assert 40 < left <= 50
+    asked.clear()
+    search(many(), evaluations=4, seconds=100)
+    assert asked[0][0] == [3, 4]
+    asked.clear()
+    lab.search(
+        many(), strategy="exhaustive", evaluations=3, seconds=100, device=device, n=200, store=tmp_path / "rows.jsonl"
+    )
+    assert asked[0][0] == [1, 2, 3]

@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from gpuopt import ParameterError
+from gpuopt.lab.kernels import space as space_module
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.space import Space, levels_of
 
@@ -37,6 +38,26 @@ def test_dependent_levels_are_not_enumerated() -> None:
     names = [f"P{i}" for i in range(16)]
     chained = space({name: range(32) for name in names}, *(f"{b} == {a}" for a, b in itertools.pairwise(names)))
     assert sum(1 for _ in chained) == 32
+
+
+def test_constraints_of_sizes_end_choices_early_too() -> None:
+    """Six parameters of 64 levels are 7 10^10 combinations, of which each but the first fixes the next for n = 3."""
+    names = [f"P{i}" for i in range(6)]
+    chained = space({name: range(64) for name in names}, *(f"{b} == {a} + n" for a, b in itertools.pairwise(names)))
+    assert [one["P5"] for one in chained.admitted({"n": 3})] == list(range(15, 64))
+    assert next(chained.admitted({"n": 3})) == {"P0": 0, "P1": 3, "P2": 6, "P3": 9, "P4": 12, "P5": 15}
+    assert list(chained.admitted({"n": 64})) == []
+    with pytest.raises(ParameterError, match=r"unknown 'n'; known: "):
+        next(chained.admitted({}))
+
+
+def test_a_long_enumeration_tells_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space_module, "TOLD_S", 0.0)
+    told: list[str] = []
+    wide = space({name: range(40) for name in "ABC"}, "A + B + C > n")
+    assert next(wide.admitted({"n": 1000}, told.append), None) is None
+    assert len(told) == 4
+    assert told[0] == "16,384 levels looked at: A=9, B=39"
 
 
 def test_no_parameters_are_one_combination() -> None:

@@ -83,11 +83,11 @@ def _exactly(from_: socket.socket, count: int, until: float | None, look: Callab
             raise LateError("the worker did not answer in time")
         if look is not None:
             look()
-        if not select.select([from_], [], [], left)[0]:
-            continue
         try:
+            if not select.select([from_], [], [], left)[0]:
+                continue
             got = from_.recv_into(view[at : at + AT_ONCE])
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: another thread closed it
             raise ClosedError(f"the worker's socket is closed: {error}") from error
         if got == 0:
             raise ClosedError("the worker is gone")

@@ -311,8 +311,7 @@ class Kernel:
             known = all(name in space.levels and level in space.levels[name] for name, level in tuned.items())
             if fits and known and space.broken({**numbers, **space.first(), **tuned}) is None:
                 return {**space.first(), **tuned}
-        admitted = (levels for levels in space if space.broken({**numbers, **levels}) is None)
-        return next(admitted, space.first())
+        return next(space.admitted(numbers), space.first())
 
     def _run(self, device: Device, numbers: Numbers, arrays: Arrays, configuration: Configuration | None) -> Arrays:
         levels = self._chosen(device, numbers, configuration)
@@ -360,13 +359,17 @@ def _prepared(
 
 
 def _build_ahead(
-    kernels: Mapping[str, Kernel], numbers: Numbers, configurations: Sequence[Configuration], device: Device
+    kernels: Mapping[str, Kernel],
+    numbers: Numbers,
+    configurations: Sequence[Configuration],
+    device: Device,
+    until: float | None = None,
 ) -> None:
     first = next(iter(kernels.values()))
     for name, kernel in kernels.items():
         wanted = [kernel.levels(one) for one in configurations if one.variant == name]
         admitted = [levels for levels in wanted if kernel.code.space.broken({**numbers, **levels}) is None]
-        build_ahead(device, first.task, kernel.code, numbers, admitted)
+        build_ahead(device, first.task, kernel.code, numbers, admitted, until)
 
 
 def _stages(

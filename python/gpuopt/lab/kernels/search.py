@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.strategies import Grid
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.rows.schema import KEY_FIELDS
 from gpuopt.lab.run.energy import Objective, asked_for
 from gpuopt.lab.run.sweep import SweepRun, sweep
 from gpuopt.lab.run.wanted import REMEASURED, Named
@@ -68,44 +70,49 @@ def search(
     seed: int = 0,
     device: Selector = None,
     data: Mapping[str, Any] | None = None,
+    limit_s: float = 30.0,
     store: str | Path | None = None,
     progress: bool = False,
     objective: Objective = "time",
     **sizes: Any,
 ) -> Found:
-    """Times configurations of a kernel in the order of a strategy, within a budget, and the five fastest again.
+    """Times configurations of a kernel in the order of a strategy, within a budget, and the five fastest again, which
+    the budget does not count.
 
     Each is verified before it is timed. ``strategy`` is "exhaustive", "random", "restarts" (descents one parameter at a
     time, from one start after the other), "near" (the same, half of the starts beside what was good) or "optuna";
-    ``evaluations`` and ``seconds`` are the budget, None for none. ``data`` and ``sizes`` are those of
-    ``kernel.problem``. ``objective`` is of what the search finds the least: "time", or "energy", the net joules of a
-    run, which takes about 15 s a configuration (`docs/energy.md`). Raises ParameterError where the sizes admit no
-    configuration, and at once where the energy cannot be measured.
+    ``evaluations`` and ``seconds`` are the budget, None for none; an exhaustive search builds ahead of its timing, for
+    half of the seconds at most. ``data``, ``limit_s`` and ``sizes`` are those of ``kernel.problem``. ``objective`` is
+    of what the search finds the least: "time", or "energy", the net joules of a run, which takes about 15 s a
+    configuration (`docs/energy.md`). Raises ParameterError where the sizes admit no configuration, and at once where
+    the energy cannot be measured.
     """
-    problem, chosen = kernel.problem(data=data, **sizes), select(device)
-    grid = _admitted(kernel, problem)
+    problem, chosen = kernel.problem(data=data, limit_s=limit_s, **sizes), select(device)
+    grid = _admitted(kernel, problem, progress)
     run = SweepRun(problem, chosen, PROTOCOLS["quick"], Recorder(store))
     if objective == "energy":
         run.energy = asked_for(chosen, run.recorder, decides=True)
     bar = Bar(progress, min(len(grid.points), evaluations or len(grid.points)))
     try:
         run.start(None)
+        began = time.monotonic()
         if strategy == "exhaustive":
+            bar.say("building")
             every = [Configuration(kernel.name, **grid.levels(i)) for i in range(len(grid.points))]  # type: ignore[arg-type]
-            problem.build_ahead(every[:evaluations], chosen)
+            _build_ahead(run, every[:evaluations], None if seconds is None else began + seconds / 2)
 
         def time_of(levels: Levels) -> float:
             configuration = Configuration(kernel.name, **levels)  # type: ignore[arg-type]
             found = run.cost_alone(Named(configuration, None, False), bar)
             return math.inf if found is None else found
 
-        made = strategies.run(strategy, grid, time_of, evaluations=evaluations, seconds=seconds, seed=seed)
+        made = strategies.run(strategy, grid, time_of, evaluations=evaluations, seconds=seconds, seed=seed, began=began)
     finally:
         bar.close()
         run.recorder.finish()
     if not made.times:
         raise ParameterError("seconds: they were over before anything was timed; give more")
-    ranked = sorted((time, index) for index, time in made.times.items() if math.isfinite(time))[:REMEASURED]
+    ranked = sorted((ms, index) for index, ms in made.times.items() if math.isfinite(ms))[:REMEASURED]
     finalists = [Configuration(kernel.name, **grid.levels(index)) for _, index in ranked]  # type: ignore[arg-type]
     standard = finalists or [Configuration(kernel.name, **grid.levels(0))]  # type: ignore[arg-type]
     study = sweep(
@@ -121,16 +128,31 @@ def search(
     return Found(study, of_rows([*run.recorder.rows], kernel.name), len(made.times), len(grid.points), objective)
 
 
-def _admitted(kernel: Kernel, problem: Problem) -> Grid:
-    """The configurations that the sizes admit. Raises ParameterError where there are none."""
-    space, known = kernel.code.space, problem.sizes
-    admitted = (levels for levels in space if space.broken({**known, **_values(problem.inputs), **levels}) is None)
-    grid = Grid.of(admitted, [*space.levels])
+def _admitted(kernel: Kernel, problem: Problem, progress: bool) -> Grid:
+    """The configurations that the constraints admit. Raises ParameterError where there are none."""
+    space, known = kernel.code.space, {**problem.sizes, **_values(problem.inputs)}
+    bar = Bar(progress, 0)
+    try:
+        grid = Grid.of(space.admitted(known, bar.say), [*space.levels])
+    finally:
+        bar.close()
     if not grid.points:
-        raise ParameterError(
-            f"constraints: they admit no configuration for {', '.join(f'{n}={v}' for n, v in known.items())}"
-        )
+        told = ", ".join(f"{name}={value}" for name, value in problem.sizes.items())
+        raise ParameterError(f"constraints: they admit no configuration for {told}")
     return grid
+
+
+def _build_ahead(run: SweepRun, configurations: Sequence[Configuration], until: float | None) -> None:
+    """Builds those that the store has no time of, for this problem in this environment."""
+    store, common = run.recorder.store, dict[str, object](run.common)
+    alike = [name for name in common if name in KEY_FIELDS or name == "env_hash"]
+    rows: Sequence[Mapping[str, object]] = [] if store is None else store.latest()
+    stored = {
+        row["configuration"]
+        for row in rows
+        if row["kind"] == "search" and all(row[name] == common[name] for name in alike)
+    }
+    run.problem.build_ahead([one for one in configurations if str(one) not in stored], run.device, until)
 
 
 def _values(inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from gpuopt.lab.kernels.expressions import Expression
 
 Level = int | str
 Levels = dict[str, Level]
+Told = Callable[[str], None]
 _TEXT = re.compile(r"[A-Za-z_]\w{0,63}|-?\d{1,18}\.\d{1,18}[fh]?", re.ASCII)
 MOST_LEVELS = 10_000
+LOOKED_AT = 2**14  # levels between two looks at the clock
+TOLD_S = 2.0
 
 
 def levels_of(parameters: Mapping[str, Any]) -> dict[str, tuple[Level, ...]]:
@@ -54,37 +58,50 @@ def _level(name: str, given: Any) -> Level:
 class Space:
     """All combinations of levels that every constraint on parameters alone admits.
 
-    ``constraints`` that name anything else (sizes) are for a problem: :meth:`broken` looks at them all. Raises
-    ParameterError for a constraint of unknown names, and where nothing is admitted, naming a constraint that admits
-    none by itself.
+    ``constraints`` that name anything else (sizes) are for a problem: :meth:`admitted` and :meth:`broken` look at them
+    all. Raises ParameterError for a constraint of unknown names, and where nothing is admitted, naming a constraint
+    that admits none by itself.
     """
 
     def __init__(self, levels: Mapping[str, Sequence[Level]], constraints: Sequence[Expression]) -> None:
         self.levels = {name: tuple(each) for name, each in levels.items()}
         self.constraints = tuple(constraints)
-        names = list(self.levels)
-        self._after: list[list[Expression]] = [[] for _ in range(len(names) + 1)]
-        for one in constraints:
-            if one.names <= set(names):
-                self._after[max((names.index(name) + 1 for name in one.names), default=0)].append(one)
         if next(iter(self), None) is None:
             raise ParameterError(f"constraints: they admit no combination of levels; {self._hopeless()}")
 
     def __iter__(self) -> Iterator[Levels]:
         """The combinations, the last parameter fastest."""
-        if all(one.holds({}) for one in self._after[0]):
-            yield from self._below({}, 0)
+        return self._combined({}, [one for one in self.constraints if one.names <= set(self.levels)], _untold)
 
-    def _below(self, chosen: Levels, depth: int) -> Iterator[Levels]:
-        if depth == len(self.levels):
-            yield dict(chosen)
-            return
-        name = list(self.levels)[depth]
-        for level in self.levels[name]:
-            chosen[name] = level
-            if all(one.holds(chosen) for one in self._after[depth + 1]):
-                yield from self._below(chosen, depth + 1)
-        del chosen[name]
+    def admitted(self, known: Mapping[str, Any], told: Told | None = None) -> Iterator[Levels]:
+        """The combinations that all constraints admit for these sizes and values, in the same order.
+
+        A constraint is looked at as soon as the last of its parameters has a level. Where that still takes long,
+        ``told`` gets a text now and then that says how far it is. Raises ParameterError for a constraint of unknown
+        names.
+        """
+        return self._combined(known, self.constraints, told or _untold)
+
+    def _combined(self, known: Mapping[str, Any], constraints: Sequence[Expression], told: Told) -> Iterator[Levels]:
+        names = list(self.levels)
+        after: list[list[Expression]] = [[] for _ in range(len(names) + 1)]
+        for one in constraints:
+            after[max((names.index(name) + 1 for name in one.names & set(names)), default=0)].append(one)
+        chosen = dict(known)
+        tick = _ticker(chosen, names, told)
+
+        def below(depth: int) -> Iterator[Levels]:
+            if depth == len(names):
+                yield {name: chosen[name] for name in names}
+                return
+            for level in self.levels[names[depth]]:
+                chosen[names[depth]] = level
+                tick()
+                if all(one.holds(chosen) for one in after[depth + 1]):
+                    yield from below(depth + 1)
+
+        if all(one.holds(chosen) for one in after[0]):
+            yield from below(0)
 
     def _hopeless(self) -> str:
         for one in self.constraints:
@@ -102,3 +119,21 @@ class Space:
     def broken(self, known: Mapping[str, Any]) -> Expression | None:
         """The first constraint that does not hold for these levels and sizes; None where all hold."""
         return next((one for one in self.constraints if not one.holds(known)), None)
+
+
+def _untold(text: str) -> None:
+    """Where nobody waits for it."""
+
+
+def _ticker(chosen: Mapping[str, Any], names: Sequence[str], told: Told) -> Callable[[], None]:
+    """A function to be called for each choice of a level, which tells now and then where the enumeration is."""
+    count, last = 0, time.monotonic()
+
+    def tick() -> None:
+        nonlocal count, last
+        count += 1
+        if count % LOOKED_AT == 0 and time.monotonic() - last >= TOLD_S:
+            last = time.monotonic()
+            told(f"{count:,} levels looked at: {', '.join(f'{name}={chosen[name]}' for name in names[:2])}")
+
+    return tick
