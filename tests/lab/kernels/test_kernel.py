@@ -336,3 +336,16 @@ def test_values_and_sizes_leave_the_labs_arguments_alone(name: str) -> None:
         lab.Kernel("__kernel void f() {}", "f", arguments=[lab.output("z", 8), lab.value(name)], **given)
     with pytest.raises(ParameterError, match=f"{name}: calls of the lab"):
         lab.Kernel("__kernel void f() {}", "f", arguments=[lab.output("z", name)], **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"groups": "n * 100000000000000000"}, r"^launch\.groups: .* groups of 64; give fewer than 2\^63 work-items"),
+        ({"items": ("n", 2**63 - 1), "local": (1, 2)}, r"^launch\.items: '9223372036854775807' makes"),
+    ],
+)
+def test_more_work_items_than_can_be_counted(any_device: gpuopt.Device, given: dict[str, Any], says: str) -> None:
+    kernel = own_kernels.scaled(launch=lab.launch(**given))
+    with pytest.raises(ParameterError, match=says):
+        kernel.check(n=64, device=any_device)

@@ -9,7 +9,7 @@ from typing import Any
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.kernels.arguments import identifier
-from gpuopt.lab.kernels.expressions import Expression, each
+from gpuopt.lab.kernels.expressions import LARGEST, Expression, each
 
 Sizes = int | str | Sequence[int | str]
 MOST_ROUNDS = 100_000
@@ -31,13 +31,19 @@ class Launch:
         }
 
     def sizes(self, known: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Global and local sizes. Items are rounded up to whole groups. Raises ParameterError."""
+        """Global and local sizes. Items are rounded up to whole groups. Raises ParameterError, also for 2^63 items."""
         local = tuple(one.whole(known, 1) for one in self.local)
-        if self.groups is not None:
-            return tuple(one.up(known) * size for one, size in zip(self.groups, local, strict=True)), local
-        assert self.items is not None
-        wanted = [one.up(known) for one in self.items]
-        return tuple(-(-count // size) * size for count, size in zip(wanted, local, strict=True)), local
+        counted, what = (self.items, "items") if self.groups is None else (self.groups, "groups")
+        assert counted is not None
+        overall = []
+        for one, size in zip(counted, local, strict=True):
+            groups = -(-one.up(known) // size) if self.groups is None else one.up(known)
+            if groups * size >= LARGEST:
+                raise ParameterError(
+                    f"launch.{what}: {one.text!r} makes {groups} groups of {size}; give fewer than 2^63 work-items"
+                )
+            overall.append(groups * size)
+        return tuple(overall), local
 
 
 @checked
