@@ -364,3 +364,22 @@ def test_a_folder_that_cannot_be_written_is_left_as_it_was(
     with pytest.raises(gpuopt.Error, match="full"):
         lab.capture(lambda: gpuopt.gemm(A, B, device=any_device), tmp_path / "report")
     assert not (tmp_path / "report").exists()
+
+
+def test_files_of_the_calls_own_are_not_taken_back(
+    any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, parts: Any, **more: Any) -> None:
+        if path.name == "replay.c":
+            raise gpuopt.Error("full")
+        path.write_bytes(b"".join(parts))
+
+    def call() -> None:
+        (tmp_path / "report").mkdir()
+        (tmp_path / "report" / "mine").write_text("kept")
+        gpuopt.gemm(A, B, device=any_device)
+
+    monkeypatch.setattr("gpuopt.lab.kernels.capture.write", full)
+    with pytest.raises(gpuopt.Error, match="full"):
+        lab.capture(call, tmp_path / "report")
+    assert [one.name for one in (tmp_path / "report").iterdir()] == ["mine"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -53,12 +52,14 @@ def capture(call: Callable[[], Any], folder: str | Path, *, most_bytes: int = 2*
             "call: it launches no kernel in this thread; give a call that works on a device, such as "
             "lambda: gpuopt.gemm(A, B)"
         )
+    begun: list[Path] = []
     try:
         path.mkdir(parents=True, exist_ok=True)
         for name, parts in _files(recording, device):
-            write(path / name, parts, way_out=_WAY_OUT)
+            begun.append(path / name)
+            write(begun[-1], parts, way_out=_WAY_OUT)
     except BaseException as error:
-        _take_back(path, is_there)
+        _take_back(path, begun, is_there)
         if isinstance(error, OSError) and not isinstance(error, _core.Error):
             raise refused(path, error, _WAY_OUT) from error
         raise
@@ -78,13 +79,14 @@ def _is_empty(path: Path) -> bool:
     raise ParameterError(f"folder: {path}: {what}; name a new folder, or an empty one")
 
 
-def _take_back(path: Path, was_there: bool) -> None:
-    """Leaves the folder as it was: empty, or not there."""
-    with suppress(OSError):
-        for one in list(path.iterdir()):
-            one.unlink()
+def _take_back(path: Path, begun: Sequence[Path], was_there: bool) -> None:
+    """Takes away the files that were begun, and the folder if it was made for them and holds nothing else."""
+    for one in begun:
+        with suppress(OSError):
+            one.unlink(missing_ok=True)
     if not was_there:
-        shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):
+            path.rmdir()
 
 
 def _files(recording: Recording, device: Device) -> Iterator[tuple[str, Iterator[bytes]]]:
