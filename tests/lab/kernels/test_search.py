@@ -152,6 +152,31 @@ def test_t4_of_ktt(tmp_path: Path) -> None:
     assert read_results(tmp_path / "ktt.json").results == (Result({"A": 16, "REAL": "float4"}, 1.5),)
 
 
+def test_samples_of_t4_are_in_the_files_unit(tmp_path: Path) -> None:
+    times = {"runtimes": [0.002, 0.003]}
+    entry = {
+        "configuration": {"A": 1},
+        "times": times,
+        "measurements": [{"name": "time", "unit": "seconds", "value": 0.0025}],
+    }
+    for metadata in ({"timeunit": "seconds"}, {}):  # without one, the measurement's unit is all there is
+        (tmp_path / "t4.json").write_text(json.dumps({"metadata": metadata, "results": [entry]}))
+        assert read_results(tmp_path / "t4.json").results == (Result({"A": 1}, 2.5, "ok", (2.0, 3.0)),)
+    entry["measurements"] = [{"name": "time", "unit": "ms", "value": 2.5}]
+    (tmp_path / "t4.json").write_text(json.dumps({"metadata": {"timeunit": "seconds"}, "results": [entry]}))
+    assert read_results(tmp_path / "t4.json").results == (Result({"A": 1}, 2.5, "ok", (2.0, 3.0)),)
+
+
+@pytest.mark.parametrize("name", ["time", "times", "__error__"])
+def test_a_cache_has_no_parameter_of_a_measurements_name(tmp_path: Path, name: str) -> None:
+    mine = Results("", "", (name,), (Result({name: 1}, 2.5), Result({name: 2}, 3.5)))
+    with pytest.raises(ParameterError, match=rf"^results: '{name}' is what a cache"):
+        write_kernel_tuner(mine, tmp_path / "cache.json")
+    assert not list(tmp_path.iterdir())
+    write_t4(mine, tmp_path / "t4.json")
+    assert read_results(tmp_path / "t4.json").results == mine.results
+
+
 @pytest.mark.parametrize(
     "text",
     [

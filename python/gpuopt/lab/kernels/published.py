@@ -50,6 +50,7 @@ _TO_KERNEL_TUNER = {
     "unsupported": "InvalidConfig",
     "compile": "CompilationFailedConfig",
 }
+_ENTRIES = ("time", "times", "__error__")  # of a configuration, beside its levels
 
 
 @dataclass(frozen=True)
@@ -148,17 +149,20 @@ def _t4(found: Mapping[str, Any]) -> Results:
             continue
         measured = {one["name"]: one for one in entry["measurements"]}
         one = measured.get("time") or next(iter(measured.values()))
-        scale = _IN_MS.get(str(one.get("unit") or unit).lower(), 1.0)
-        runs = entry.get("times", {})
-        results.append(
-            Result(levels, _positive(one["value"]) * scale, "ok", tuple(map(float, runs.get("runtimes", ()))))
-        )
+        scale = _in_ms(one.get("unit") or unit)
+        of_runs = _in_ms(unit or one.get("unit"))
+        runs = tuple(float(run) * of_runs for run in entry.get("times", {}).get("runtimes", ()))
+        results.append(Result(levels, _positive(one["value"]) * scale, "ok", runs))
     if not results:
         raise ValueError("it has no results")
     if any(one.levels.keys() != results[0].levels.keys() for one in results):
         raise ValueError("its configurations have different parameters")
     facts = {name: found[name] for name in ("schema_version", "metadata") if name in found}
     return Results("", "", tuple(results[0].levels), tuple(results), facts)
+
+
+def _in_ms(unit: Any) -> float:
+    return _IN_MS.get(str(unit).lower(), 1.0)
 
 
 def _level(value: Any) -> Level:
@@ -178,7 +182,13 @@ def _positive(value: Any) -> float:
 
 @checked
 def write_kernel_tuner(results: Results, path: str | Path) -> None:
-    """Writes a cache that Kernel Tuner resumes from and simulates with. Raises WriteError."""
+    """Writes a cache that Kernel Tuner resumes from and simulates with. Raises ParameterError for parameters that are
+    named as what a cache says of a measurement, and WriteError."""
+    if taken := [name for name in results.names if name in _ENTRIES]:
+        raise ParameterError(
+            f"results: {taken[0]!r} is what a cache of Kernel Tuner calls a measurement; name the parameter otherwise, "
+            "or use lab.write_t4"
+        )
     entries = {}
     for one in results.results:
         key = ",".join(str(one.levels[name]) for name in results.names)
