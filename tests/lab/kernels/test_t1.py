@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,8 @@ def test_a_file_that_states_its_result(any_device: gpuopt.Device, tmp_path: Path
         ("KernelSpecification.GlobalSize.X", "2 ** 999999999", r"GlobalSize\.X: .* is no expression"),
         ("KernelSpecification.GlobalSize.X", "ProblemSize[3]", r"GlobalSize\.X: ProblemSize\[3\] is none of 0 sizes"),
         ("KernelSpecification.GlobalSizeType", "Metal", "GlobalSizeType: 'Metal' is not supported"),
+        ("KernelSpecification.GlobalSize.X", "1 + " * 300 + "1", r"GlobalSize\.X: an expression of more than 1000"),
+        ("KernelSpecification.GlobalSize.X", "+".join(["max(unused)"] * 99), r"GlobalSize\.X: an expression of more"),
         ("KernelSpecification.ProblemSize", [1, 2, 3, 4], "ProblemSize: it has 4 dimensions"),
         ("KernelSpecification.Arguments", {}, "Arguments: it is an object; a list is due"),
         ("KernelSpecification.Arguments.0", [], r"Arguments\[0\]: it is a list; an object is due"),
@@ -220,6 +223,31 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, place: str, value
     path = put(tmp_path, changed(place, value))
     with pytest.raises(ParameterError, match=rf"^path: .*weigh\.json: .*{says}"):
         lab.read_t1(path, reference=weighed)
+
+
+def test_long_texts_are_not_put_in(tmp_path: Path) -> None:
+    told = task()
+    told["KernelSpecification"] |= {"ProblemSize": ["1" * 100_000], "GlobalSize": {"X": "ProblemSize[0]" * 60}}
+    tracemalloc.start()
+    try:
+        with pytest.raises(ParameterError, match=r"GlobalSize\.X: an expression of more than 1000 characters"):
+            lab.read_t1(put(tmp_path, told), reference=weighed)
+        assert tracemalloc.get_traced_memory()[1] < 3_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_generated_value_fits_its_type(tmp_path: Path) -> None:
+    argument = {"Type": "int8", "Size": 4, "FillType": "Generator", "Name": "x", "MemoryType": "Vector"}
+    told = changed("KernelSpecification.Arguments.1", {**argument, "DataSource": "100 * i", "AccessType": "ReadOnly"})
+    kernel = lab.read_t1(put(tmp_path, told), reference=weighed)
+    with pytest.raises(
+        ParameterError, match=r"Arguments\[1\]\.DataSource: '100 \* i' is 200 for i=2, which is no int8"
+    ):
+        kernel.problem(isolated=False)
+    told["KernelSpecification"]["Arguments"][1] |= {"Type": "uint64", "DataSource": "9223372036854775807 - 3 * i"}
+    given = lab.read_t1(put(tmp_path, told), reference=lambda: np.zeros((N, 4))).problem(isolated=False).inputs["x"]
+    assert given.tolist() == [2**63 - 1 - 3 * i for i in range(4)]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"a": ' * 50_000, '{"a": 1' + "0" * 5000 + "}", "{}"])
@@ -265,6 +293,36 @@ def test_sizes_are_written_as_numbers(any_device: gpuopt.Device, tmp_path: Path)
     again.check(device=any_device, configuration=Configuration("saxpy", WIDTH=2))
     x = again.problem(seed=1).inputs["x"]
     np.testing.assert_array_equal(x, kernel.problem(n=1002, seed=1).inputs["x"])
+
+
+def test_ceil_is_written_as_a_floor(tmp_path: Path) -> None:
+    """Other tools have no ceil."""
+    kernel = own_kernels.saxpy(
+        parameters={"WIDTH": [1, 2, 3], "WG": [64, 128]},
+        launch=lab.launch(groups="ceil(n / WIDTH / WG) + ceil(ceil(n / 2) / 3)", local="WG"),
+        constraints=["ceil(n / WG) * 2 > WIDTH - 3", "WG > 1"],
+    )
+    lab.write_t1(kernel, tmp_path / "saxpy.json", n=1003)
+    text = (tmp_path / "saxpy.json").read_text()
+    assert "ceil" not in text
+    assert (
+        json.loads(text)["ConfigurationSpace"]["Conditions"][0]["Expression"] == "-(-(1003 / WG) // 1) * 2 > WIDTH - 3"
+    )
+    again = lab.read_t1(tmp_path / "saxpy.json", reference=kernel.task.reference)
+    assert list(again.code.space) == list(kernel.code.space)
+    for levels in again.code.space:
+        known = {"n": 1003, **levels}
+        assert again.code.kernels[0].launch.sizes(known) == kernel.code.kernels[0].launch.sizes(known)
+
+
+@pytest.mark.parametrize("ends", [{"low": -math.inf}, {"high": math.inf}, {"low": math.nan}])
+def test_what_is_not_finite_replaces_no_file(tmp_path: Path, ends: dict[str, float]) -> None:
+    (tmp_path / "task.kernel.cl").write_text("kept")
+    kernel = own_kernels.scaled(arguments=[lab.input("x", "n", **ends), lab.output("z", "n"), lab.value("n")])
+    with pytest.raises(ParameterError, match=rf"^x: its {next(iter(ends))} is .*; T1 has finite numbers alone"):
+        lab.write_t1(kernel, tmp_path / "task.json", n=8)
+    assert [one.name for one in tmp_path.iterdir()] == ["task.kernel.cl"]
+    assert (tmp_path / "task.kernel.cl").read_text() == "kept"
 
 
 def test_what_t1_cannot_say(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from gpuopt.checked import checked
 from gpuopt.lab.kernels import arguments, stages, tolerances
 from gpuopt.lab.kernels.arguments import Argument, Array, identifier
 from gpuopt.lab.kernels.binding import checked_options
-from gpuopt.lab.kernels.expressions import Expression
+from gpuopt.lab.kernels.expressions import MOST_CHARACTERS, Expression
 from gpuopt.lab.kernels.json_parts import Part, as_arithmetic
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.listed_values import levels_in
@@ -52,11 +52,21 @@ class Fill:
     dtype: np.dtype[Any]
 
     def __call__(self, random: np.random.Generator | None = None) -> np.ndarray:
-        """The array, which does not depend on ``random``. Raises ParameterError."""
+        """The array, which does not depend on ``random``. Raises ParameterError, also for a value that the type does
+        not hold."""
         if not isinstance(self.source, Expression):
             return np.full(self.shape, self.source, self.dtype)
-        made = (float(self.source.value({"i": i})) for i in range(int(np.prod(self.shape))))
-        return np.fromiter(made, np.float64).astype(self.dtype).reshape(self.shape)
+        made = (self._element(self.source, i) for i in range(int(np.prod(self.shape))))
+        return np.fromiter(made, self.dtype).reshape(self.shape)
+
+    def _element(self, source: Expression, i: int) -> int | float:
+        found = source.value({"i": i})
+        if self.dtype.kind == "f":
+            return float(found)
+        limits = np.iinfo(self.dtype)
+        if not limits.min <= int(found) <= limits.max:
+            raise ParameterError(f"{source.what}: {source.text!r} is {int(found)} for i={i}, which is no {self.dtype}")
+        return int(found)
 
 
 @checked
@@ -161,17 +171,32 @@ class _Sizes:
             raise ParameterError(f"{place}: it has {len(self.problem)} dimensions; up to 3 are possible")
 
     def plain(self, text: str, place: str) -> str:
-        """The text without ProblemSize[...] and max(parameter). Raises ParameterError."""
+        """The text without ProblemSize[...] and max(parameter). Raises ParameterError, also for one that is or becomes
+        longer than an expression may be."""
+        length = 0
+
+        def longer(by: int) -> None:
+            nonlocal length
+            length += by
+            if length > MOST_CHARACTERS:
+                raise ParameterError(
+                    f"{place}: an expression of more than {MOST_CHARACTERS} characters; write it shorter"
+                )
 
         def size(found: re.Match[str]) -> str:
             if int(found[1]) >= len(self.problem):
                 raise ParameterError(f"{place}: {found[0]} is none of {len(self.problem)} sizes")
-            return f"({self.problem[int(found[1])]})"
+            put = self.problem[int(found[1])]
+            longer(len(put) + 2 - len(found[0]))
+            return f"({put})"
 
         def level(found: re.Match[str]) -> str:
             levels = [one for one in self.levels.get(found[2], ()) if isinstance(one, int)]
-            return str((max if found[1] == "max" else min)(levels)) if levels else found[0]
+            put = str((max if found[1] == "max" else min)(levels)) if levels else found[0]
+            longer(len(put) - len(found[0]))
+            return put
 
+        longer(len(text))
         return _OF_LEVELS.sub(level, _PROBLEM_SIZE.sub(size, text))
 
     def count(self, part: Part) -> int:

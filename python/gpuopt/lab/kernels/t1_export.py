@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from gpuopt.lab.kernels.t1 import AXES, LOW, TYPES, Fill
 
 _T1_TYPE = {(ours, width): theirs for theirs, (ours, width) in TYPES.items()}
 _ACCESS = {"input": "ReadOnly", "constant": "ReadOnly", "output": "WriteOnly", "inout": "ReadWrite"}
+_CEIL = re.compile(r"\bceil\s*\(", re.ASCII)
 _NAME = re.compile(r"\b[A-Za-z_]\w*", re.ASCII)
 
 
@@ -57,8 +60,9 @@ def write_t1(kernel: Kernel, path: str | Path, **sizes: Any) -> None:
         },
         "KernelSpecification": spec,
     }
+    told = json.dumps(whole, indent=1, allow_nan=False).encode()  # whole before the first file is replaced
     write(text, [kernel.code.source.text.encode()])
-    write(target, [json.dumps(whole, indent=1, allow_nan=False).encode()])
+    write(target, [told])
 
 
 def _only_stage(kernel: Kernel) -> Stage:
@@ -69,13 +73,30 @@ def _only_stage(kernel: Kernel) -> Stage:
 
 
 def _with(text: str, numbers: Mapping[str, Any]) -> str:
-    """An expression with numbers in place of the sizes and values that T1 does not know."""
+    """An expression with numbers in place of the sizes and values that T1 does not know, and without ceil."""
 
     def number(found: re.Match[str]) -> str:
         value = numbers.get(found[0], found[0])
         return f"({value})" if not isinstance(value, str) and value < 0 else str(value)
 
-    return _NAME.sub(number, text)
+    return _without_ceil(_NAME.sub(number, text))
+
+
+class _Floors(ast.NodeTransformer):
+    """What is written for ceil is a floor of the negative, since other tools have no ceil."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.func, ast.Name) or node.func.id != "ceil":
+            return node
+        floor = ast.BinOp(ast.UnaryOp(ast.USub(), node.args[0]), ast.FloorDiv(), ast.Constant(1))
+        return ast.UnaryOp(ast.USub(), floor)
+
+
+def _without_ceil(text: str) -> str:
+    if not _CEIL.search(text):
+        return text
+    return ast.unparse(_Floors().visit(ast.parse(text, mode="eval")))
 
 
 def _parameter(name: str, levels: tuple[int | str, ...]) -> dict[str, Any]:
@@ -93,7 +114,7 @@ def _launch(stage: Stage, numbers: Mapping[str, Any]) -> dict[str, Any]:
     local = [_with(one.text, numbers) for one in stage.launch.local]
     counted = stage.launch.items or stage.launch.groups or ()
     texts = [_with(one.text, numbers) for one in counted]
-    # What is written for ceil is a floor of the negative, since other tools have no ceil.
+    # Rounded up, as by ceil.
     by = local if stage.launch.items else ["1"] * len(texts)
     groups = [f"-(-({text}) // ({size}))" for text, size in zip(texts, by, strict=True)]
     return {
@@ -118,7 +139,8 @@ def _argument(kernel: Kernel, one: Argument, numbers: Mapping[str, Any]) -> dict
     if kind is None:
         raise ParameterError(f"{one.name}: it is a struct; T1 has numbers and vectors of numbers")
     if isinstance(one, Value):
-        return {"Name": one.name, "Type": kind, "MemoryType": "Scalar", "FillValue": _finite(one.name, numbers)}
+        value = _finite(one.name, "value", numbers.get(one.name))
+        return {"Name": one.name, "Type": kind, "MemoryType": "Scalar", "FillValue": value}
     if one.role not in _ACCESS:
         raise ParameterError(f"{one.name}: T1 has no {'images' if one.role == 'image' else 'scratch memory'}")
     told = {
@@ -133,10 +155,10 @@ def _argument(kernel: Kernel, one: Argument, numbers: Mapping[str, Any]) -> dict
     return told | (_filled(one, numbers) if one.is_given else {"FillType": "Constant", "FillValue": 0, "Output": 1})
 
 
-def _finite(name: str, numbers: Mapping[str, Any]) -> int | float:
-    found = numbers.get(name)
-    if not isinstance(found, (int, float)) or not math.isfinite(found):
-        raise ParameterError(f"{name}: its value is {found}; T1 has finite numbers alone")
+def _finite(name: str, what: str, found: Any) -> Any:
+    """A number that JSON can hold."""
+    if not isinstance(found, (int, float, Fraction)) or not math.isfinite(found):
+        raise ParameterError(f"{name}: its {what} is {found}; T1 has finite numbers alone")
     return found
 
 
@@ -153,4 +175,5 @@ def _filled(one: Array, numbers: Mapping[str, Any]) -> dict[str, Any]:
         default if end is None else end.value(numbers) if isinstance(end, Expression) else end
         for end, default in zip(given, usual, strict=True)
     )
-    return {"FillType": "Random", "FillValue": float(high), **({LOW: float(low)} if low != 0 else {})}
+    first, end = float(_finite(one.name, "low", low)), float(_finite(one.name, "high", high))
+    return {"FillType": "Random", "FillValue": end, **({LOW: first} if first != 0 else {})}
