@@ -128,6 +128,26 @@ def test_a_picture_has_all_gains_with_their_intervals(tmp_path: Path) -> None:
     )  # no intervals, no pairs
 
 
+def test_points_are_of_the_same_blocks_as_their_intervals() -> None:
+    """In each block one of two gains alone is 4 and the other 1, or both are 1: the median of their products is 4 and
+    the product of their medians 1. Likewise of all over all but one."""
+    swings = ([4.0, 4.0, 1.0, 1.0, 1.0] * 4, [1.0, 1.0, 4.0, 4.0, 1.0] * 4, [2.0] * 20)
+    blocks = dict(zip([frozenset("A"), frozenset("B"), frozenset("AB")], map(tuple, swings), strict=True))
+    blocks[frozenset()] = (1.0,) * 20
+    speedups = {on: float(np.median(times)) for on, times in blocks.items()}
+    levels = {"A": (0, 1), "B": (0, 1)}
+    found = Stacking("made", ("A", "B"), levels, speedups, (), blocks=blocks)
+    assert found.product == pytest.approx(4.0)
+    assert found.left_out("A") == pytest.approx(2.0)
+    assert "All together: 2.00x; if the gains of each alone multiplied: 4.00x." in str(found)
+    gain = found._gain([frozenset("A"), frozenset("B")])
+    assert gain is not None
+    assert gain.lo is not None
+    assert gain.hi is not None
+    assert gain.lo <= gain.times <= gain.hi
+    assert Stacking("made", ("A", "B"), levels, speedups, ()).product == 1.0  # there are no blocks
+
+
 EIGHT = list(itertools.product((0, 1), repeat=3))
 PLAIN = {"variant": "v", "factors": ("A",), "levels": {"A": (0, 1)}, "speedups": {frozenset(): 1.0}, "effects": ()}
 

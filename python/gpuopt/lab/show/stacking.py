@@ -54,8 +54,10 @@ class Effect:
 class Stacking:
     """How the factors of a kernel stack; ``speedups`` are over the configuration with all of them off, medians over
     blocks. ``missing`` are cells that were not measured, ``unknown`` effects that cannot be told without them;
-    ``blocks`` are the speed-ups of each block, in its order, which intervals are made of; ``about`` is the problem and
-    the device. Raises ParameterError for fields that contradict each other."""
+    ``blocks`` are the speed-ups of each block, in its order, which intervals are made of. Products and ratios of cells
+    are medians over blocks too, of the product or ratio in each block; where there are no blocks, they are of
+    ``speedups``. ``about`` is the problem and the device. Raises ParameterError for fields that contradict each other.
+    """
 
     variant: str
     factors: tuple[str, ...]
@@ -93,25 +95,40 @@ class Stacking:
     @property
     def product(self) -> float | None:
         """What all would bring if the gains of each alone multiplied; None where one did not run alone."""
-        alone = [self.speedups.get(frozenset([name])) for name in self.factors]
-        return None if any(one is None for one in alone) else math.prod(one for one in alone if one is not None)
+        return self._times([frozenset([name]) for name in self.factors])
 
     @property
     def together(self) -> float | None:
         """What all bring together."""
-        return self.speedups.get(frozenset(self.factors))
+        return self._times([frozenset(self.factors)])
 
     def alone(self, name: str) -> float | None:
         """The speed-up of one alone, None where it did not run alone. Raises ParameterError for an unknown factor."""
         self._known("name", name)
-        return self.speedups.get(frozenset([name]))
+        return self._times([frozenset([name])])
 
     def left_out(self, name: str) -> float | None:
         """How many times faster all are than all but this one: below 1 it harms in company. None where one of the two
         did not run. Raises ParameterError for an unknown factor."""
         self._known("name", name)
-        whole, without = self.together, self.speedups.get(frozenset(self.factors) - {name})
-        return None if whole is None or without is None else whole / without
+        every = frozenset(self.factors)
+        return self._times([every], [every - {name}])
+
+    def _times(self, over: Sequence[On], under: Sequence[On] = ()) -> float | None:
+        """A product of cells over a product of others; None where one of them was not measured."""
+        if any(on not in self.speedups for on in (*over, *under)):
+            return None
+        logs = self._logs(over, under)
+        if logs is None:
+            return math.prod(self.speedups[on] for on in over) / math.prod(self.speedups[on] for on in under)
+        return math.exp(float(np.median(logs)))
+
+    def _logs(self, over: Sequence[On], under: Sequence[On]) -> np.ndarray | None:
+        """The logarithm of the same in each block; None where a cell has no blocks."""
+        if any(on not in self.blocks for on in (*over, *under)):
+            return None
+        found = sum(np.log(self.blocks[on]) for on in over) - sum(np.log(self.blocks[on]) for on in under)
+        return np.asarray(found)
 
     @cached_property
     def shares(self) -> dict[str, float] | None:
@@ -183,15 +200,15 @@ class Stacking:
             drawing.Line(
                 self._named(name),
                 _told(
-                    alone=self._gain(self.alone(name), [frozenset([name])]),
+                    alone=self._gain([frozenset([name])]),
                     mean=main.get(name),
-                    company=self._gain(self.left_out(name), [every], [every - {name}]),
+                    company=self._gain([every], [every - {name}]),
                 ),
             )
             for name in self.factors
         ]
-        product = self._gain(self.product, [frozenset([name]) for name in self.factors])
-        lines.append(drawing.Line("all", _told(product=product, together=self._gain(self.together, [every]))))
+        product = self._gain([frozenset([name]) for name in self.factors])
+        lines.append(drawing.Line("all", _told(product=product, together=self._gain([every]))))
         pairs = [
             drawing.Pair(" with ".join(one.factors), drawing.Gain(one.times, one.lo, one.hi), one.verdict)
             for one in self.effects
@@ -208,17 +225,17 @@ class Stacking:
             ],
         )
 
-    def _gain(self, times: float | None, over: Sequence[On], under: Sequence[On] = ()) -> Gain | None:
+    def _gain(self, over: Sequence[On], under: Sequence[On] = ()) -> Gain | None:
         """A product of cells over a product of others, with its interval over blocks."""
         from gpuopt.lab.show.stacking_picture import Gain
 
+        times, logs = self._times(over, under), self._logs(over, under)
         if times is None:
             return None
-        if any(on not in self.blocks for on in (*over, *under)):
+        found = None if logs is None else statistics.median_ci(logs)
+        if found is None or not found.reached:
             return Gain(times)
-        logs = sum(np.log(self.blocks[on]) for on in over) - sum(np.log(self.blocks[on]) for on in under)
-        found = statistics.median_ci(logs)
-        return Gain(times, math.exp(found.lo), math.exp(found.hi)) if found.reached else Gain(times)
+        return Gain(times, math.exp(found.lo), math.exp(found.hi))
 
     def _named(self, name: str) -> str:
         off, on = self.levels[name]
