@@ -77,6 +77,17 @@ def test_restarts_need_fewer_evaluations_than_chance() -> None:
     assert medians["near"] < medians["random"]
 
 
+@pytest.mark.parametrize("strategy", ["restarts", "near"])
+def test_the_standard_configuration_is_among_the_first(strategy: str) -> None:
+    grid, times = rugged()
+    for seed in range(5):
+        made = strategies.run(strategy, grid, measured(grid, times), evaluations=3, seed=seed)
+        assert 0 in made.times
+    alone = Grid(("A",), ((1,),))
+    assert strategies.run(strategy, alone, lambda levels: 1.0).times == {0: 1.0}
+    assert strategies.run(strategy, Grid((), ((),)), lambda levels: 1.0).times == {0: 1.0}
+
+
 # ---------------------------------------------------------------- published results
 
 

@@ -347,8 +347,8 @@ def test_what_t1_cannot_say(tmp_path: Path) -> None:
 
 
 def test_restarts_on_a_published_space() -> None:
-    """A convolution on an RTX 2080 Ti: 12 of 6768 configurations are within 5 % of the best. Medians over seeds, held
-    against chance (521 in the mean) and what the same kernel took on an RTX 3090 (90th percentile: 152)."""
+    """A convolution on an RTX 2080 Ti: 12 of 6768 configurations are within 5 % of the best. Over seeds, held against
+    plain descents that start anywhere: 86.5 evaluations in the median, 247 at the 90th percentile."""
     space = read_space(PUBLISHED / "convolution.json")
     found = lab.read_results(PUBLISHED / "convolution_rtx_2080_ti.json.gz")
     time_of = {tuple(sorted(one.levels.items())): math.inf if one.ms is None else one.ms for one in found.results}
@@ -356,6 +356,9 @@ def test_restarts_on_a_published_space() -> None:
     times = [time_of[tuple(sorted(levels.items()))] for levels in space]
     assert len(times) == len(time_of) == 6768
     assert sum(time <= min(times) / 0.95 for time in times) == 12
-    needed = [strategies.evaluations_to(0.95, grid, times, "restarts", seed) for seed in range(20)]
-    assert None not in needed
-    assert np.median([one for one in needed if one is not None]) <= 152
+    for strategy in ("restarts", "near"):
+        found = [strategies.evaluations_to(0.95, grid, times, strategy, seed) for seed in range(20)]
+        needed = [one for one in found if one is not None]
+        assert len(needed) == len(found)
+        assert np.median(needed) <= 86.5
+        assert np.percentile(needed, 90) <= 247

@@ -5,6 +5,7 @@ which that function enforces by raising :class:`SpentError`."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -16,8 +17,7 @@ import numpy as np
 from gpuopt._core import Error, ParameterError
 from gpuopt.lab.kernels.space import Level, Levels
 
-GAIN = 0.01  # what a round of a descent must bring for another to follow
-ROUNDS = 3
+STARTS = 3  # points of which a descent begins at the best
 MOST = 1_000_000  # configurations that are listed
 
 
@@ -93,18 +93,22 @@ def at_random(grid: Grid, time_of: Evaluator, random: np.random.Generator) -> No
 
 
 def restarts(grid: Grid, time_of: Evaluator, random: np.random.Generator) -> None:
-    """Descents, one parameter at a time, from one point after the other.
+    """Descents, one parameter at a time, each from the best of three points that were not timed yet. One of the first
+    three is the standard configuration.
 
-    The first starts at the standard configuration, the others where nothing was timed yet. A descent goes through the
-    parameters in an order that is drawn, takes the best level of each, and ends with a round that brings less than 1 %.
+    A descent goes round the parameters in an order that is drawn, takes the first level that is faster, and ends where
+    no other level of any one parameter is.
     """
-    lines, start = grid.lines(), 0
-    while True:
-        _descend(grid, lines, time_of, start, random)
-        fresh = [index for index in range(len(grid.points)) if index not in time_of.times]
-        if not fresh:
-            return
-        start = int(random.choice(fresh))
+    lines, starts = grid.lines(), [0, *_drawn(grid, time_of, random)[1:]]
+    while starts:
+        _descend(grid, lines, time_of, min(starts, key=time_of), random)
+        starts = _drawn(grid, time_of, random)
+
+
+def _drawn(grid: Grid, time_of: Evaluator, random: np.random.Generator) -> list[int]:
+    """Three points that were not timed yet, or as many as there are."""
+    fresh = [index for index in range(len(grid.points)) if index not in time_of.times]
+    return [int(index) for index in random.permutation(fresh)[:STARTS]]
 
 
 def _descend(
@@ -113,34 +117,26 @@ def _descend(
     time_of: Evaluator,
     start: int,
     random: np.random.Generator,
-) -> int:
-    best, best_time = start, time_of(start)
-    for _ in range(ROUNDS):
-        before = best_time
-        for axis in random.permutation(len(grid.names)):
-            point = grid.points[best]
-            for index in lines[axis][point[:axis] + point[axis + 1 :]]:
-                if (found := time_of(index)) < best_time:
-                    best, best_time = index, found
-        if not best_time < (1 - GAIN) * before:
-            break
-    return best
+) -> None:
+    best, in_vain = start, 0
+    for axis in itertools.cycle(random.permutation(len(grid.names))):
+        point = grid.points[best]
+        line = random.permutation(lines[axis][point[:axis] + point[axis + 1 :]])
+        faster = next((int(index) for index in line if time_of(int(index)) < time_of(best)), None)
+        best, in_vain = (best, in_vain + 1) if faster is None else (faster, 0)
+        if in_vain == len(grid.names):
+            return
 
 
 def annealed_restarts(grid: Grid, time_of: Evaluator, random: np.random.Generator) -> None:
     """Descents that start near what was good so far as often as anywhere: half of them two parameters away from one of
     the three best points, where published spaces have their other good points."""
-    lines, start = grid.lines(), 0
+    lines, starts = grid.lines(), [0, *_drawn(grid, time_of, random)[1:]]
     place = {point: index for index, point in enumerate(grid.points)}
-    while True:
-        _descend(grid, lines, time_of, start, random)
-        fresh = [index for index in range(len(grid.points)) if index not in time_of.times]
-        if not fresh:
-            return
-        start = int(random.choice(fresh))
-        if random.random() < 0.5:
-            near = _near(grid, place, lines, time_of, random)
-            start = start if near is None else near
+    while starts:
+        _descend(grid, lines, time_of, min(starts, key=time_of), random)
+        near = _near(grid, place, lines, time_of, random) if random.random() < 0.5 else None
+        starts = _drawn(grid, time_of, random) if near is None else [near]
 
 
 def _near(
