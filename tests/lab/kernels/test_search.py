@@ -231,3 +231,12 @@ def test_sizes_that_admit_nothing(any_device: gpuopt.Device) -> None:
     kernel = own_kernels.saxpy(parameters={"WIDTH": [2, 4], "WG": [16]}, constraints=["n % WIDTH == 0"])
     with pytest.raises(ParameterError, match="admit no configuration for n=7"):
         lab.search(kernel, device=any_device, n=7)
+
+
+def test_a_search_bounds_each_run(any_device: gpuopt.Device, brief_quick: None) -> None:
+    with pytest.raises(ParameterError, match=r"limit_s: it is 0\.0; give seconds above 0"):
+        lab.search(own_kernels.scaled(), device=any_device, n=100, limit_s=0.0)
+    endless = own_kernels.SCALE.replace("    if (i < n)", "    for (volatile int k = 0; n > 0; ++k) ;\n    if (i < n)")
+    found = lab.search(own_kernels.scaled(endless), device=any_device, n=100, limit_s=0.5)
+    assert [one.status for one in found.results.results] == ["timeout"]
+    assert any("within 0.5 s" in str(row["reason"]) for row in found.study.rows)
