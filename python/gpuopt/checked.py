@@ -104,6 +104,7 @@ def _class(target: Target, special: Collection[str]) -> Target:
 def _function(function: Callable[..., Any]) -> Callable[..., Any]:
     parameters = list(inspect.signature(function).parameters.values())
     first = [one.name for one in parameters if one.kind <= one.POSITIONAL_OR_KEYWORD]
+    named = {one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
     rest = next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), None)
     checks: dict[str, Check] | None = None
     in_order: list[Check] = []
@@ -118,7 +119,7 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
         if len(args) > len(given):
             given += [checks[rest](value) if rest else value for value in args[len(given) :]]
         for name in keywords:
-            if name in checks:
+            if name in named:  # a keyword of another name, or of one that goes by its place alone, is for **rest
                 keywords[name] = checks[name](keywords[name])
         try:
             return function(*given, **keywords)

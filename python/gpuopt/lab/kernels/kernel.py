@@ -175,6 +175,7 @@ class Kernel:
     @checked
     def problem(
         self,
+        /,
         *,
         data: Mapping[str, Any] | None = None,
         seed: int = 0,
@@ -262,6 +263,7 @@ class Kernel:
     @checked
     def check(
         self,
+        /,
         *,
         device: Selector = None,
         configuration: Configuration | None = None,
@@ -279,7 +281,7 @@ class Kernel:
 
     @checked
     def __call__(
-        self, *, device: Selector = None, configuration: Configuration | None = None, **given: Any
+        self, /, *, device: Selector = None, configuration: Configuration | None = None, **given: Any
     ) -> np.ndarray | dict[str, np.ndarray]:
         """The results for these arrays and values, NumPy in and out; a dict where there are several.
 

@@ -63,6 +63,7 @@ class Found:
 @checked
 def search(
     kernel: Kernel,
+    /,
     *,
     strategy: str = "restarts",
     evaluations: int | None = None,

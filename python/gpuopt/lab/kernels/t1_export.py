@@ -29,7 +29,7 @@ _NAME = re.compile(r"\b[A-Za-z_]\w*", re.ASCII)
 
 
 @checked
-def write_t1(kernel: Kernel, path: str | Path, **sizes: Any) -> None:
+def write_t1(kernel: Kernel, path: str | Path, /, **sizes: Any) -> None:
     """Writes the task of a kernel at these sizes, T1 1.0.0, and its text beside it: ``task.json`` names
     ``task.kernel.cl``, both of which are replaced.
 
