@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuopt import ParameterError
+import gpuopt
+from gpuopt import ParameterError, _core
 from gpuopt.lab.kernels.source import refusals, source_of
 
 
@@ -61,7 +62,7 @@ def test_what_is_neither(given: str) -> None:
 @pytest.mark.parametrize(
     ("text", "on_gpu", "count"),
     [
-        ("char c = '\"'; __kernel void f(void) { __asm__(\"nop\"); } char d = '\"';", False, 1),
+        ("constant char c = '\"'; __kernel void f(void) { __asm__(\"nop\"); } constant char d = '\"';", False, 1),
         ("#define PASTE(a, b) a##b\n__kernel void f(void) {}", True, 1),
         ("/* asm */ // __asm__\n__kernel void f(void) {}", False, 0),
         ('__kernel void f(void) { __asm__("nop"); }', False, 1),
@@ -73,6 +74,64 @@ def test_what_is_neither(given: str) -> None:
 )
 def test_constructs_that_are_not_judged(text: str, on_gpu: bool, count: int) -> None:
     assert len(refusals(text, on_gpu)) == count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int count = 0;",
+        "int __global count = 0;",
+        "volatile __global int count;",
+        "#define PLACE __global\nPLACE int count;",
+        "typedef __global int Count;\nCount count;",
+        "__attribute__((aligned(4))) __global int count;",
+        "__global int count __attribute__((aligned(4)));",
+        "__kernel void g(void) {} int count[2] = {1, 2}; __kernel void h(void) {}",
+        "__kernel void g(void) { static __global int count; }",
+        "__kernel void g(void) { static int count; }",
+        "struct Count { int count; } count;",
+        "__global const int* held;",
+        "int g(int), count;",
+        "#if 0\nint g(int count);\n#else\nint count;\n#endif",
+        "#if 1\nint count;\n#else\nint g(int count);\n#endif",
+    ],
+)
+def test_variables_that_live_between_launches_are_not_judged(text: str) -> None:
+    assert refusals(f"{text}\n__kernel void f(void) {{}}\n", True) == ["it keeps a variable between launches"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__constant float table[] = {1, 2};\nconst sampler_t plain = CLK_FILTER_NEAREST;",
+        "static const int count = 3; static __constant int other = 3;",
+        "typedef struct { int a; } Pair; struct Named { int a; }; enum { A, B };",
+        "struct Named g(int a) { struct Named b; return b; }",
+        "static inline float g(float x);\nstatic inline float g(float x) { const float y = x; return y; }",
+        "__global float* g(__global float* x) { return x; }",
+        "__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void g(void) {}",
+        "#ifdef A\n__kernel void g(int n) {\n#else\n__kernel void g(int n, int m) {\n#endif\n    n = 5;\n}",
+        "#pragma OPENCL EXTENSION cl_khr_fp64 : enable",
+        "__kernel void g(void) { static const int count = 3; }",
+    ],
+)
+def test_what_is_no_such_variable(text: str) -> None:
+    assert refusals(f"{text}\n__kernel void f(void) {{}}\n", True) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "count"), [("", 0), ("-cl-std=CL1.2", 0), ("-cl-std=CL2.0", 1), ("-cl-std=CL3.0", 1)]
+)
+def test_languages_where_macros_could_hide_such_variables_are_not_judged(options: str, count: int) -> None:
+    assert len(refusals("__kernel void f(void) {}", True, f"-cl-mad-enable {options}")) == count
+
+
+@pytest.mark.parametrize("text", ["int count;", "int __global count;", "__kernel void g(void) { static int count; }"])
+@pytest.mark.parametrize("options", ["", "-cl-std=CL1.2"])
+def test_compilers_of_opencl_c_1_have_no_such_variables(any_device: gpuopt.Device, text: str, options: str) -> None:
+    """However macros hide them: so text alone need not be trusted."""
+    with pytest.raises(gpuopt.KernelBuildError):
+        _core.build_program(any_device, f"{text}\n__kernel void f(__global int* z) {{ z[0] = 1; }}\n", "f.cl", options)
 
 
 @pytest.mark.parametrize(

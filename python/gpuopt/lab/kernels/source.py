@@ -118,29 +118,75 @@ _REFUSED = (
     (re.compile(r"\b(?:__asm__|__asm|asm)\b"), "it has inline assembly", False),
     (re.compile(r"\b(?:enqueue_kernel|enqueue_marker|get_default_queue)\b"), "it starts kernels of its own", True),
     (re.compile(r"\b__builtin_(?!assume\b|expect\b|unreachable\b)\w+"), "it uses the compiler's own functions", False),
-    (
-        re.compile(r"^[ \t]*(?:static[ \t]+)?(?:__global|global)\b[^(){};]*(?:;|=)", re.MULTILINE),
-        "it keeps a variable between launches",
-        True,
-    ),
 )
+_KEEPS = "it keeps a variable between launches"
+_DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(\w*).*$", re.MULTILINE)
+_ATTRIBUTE = re.compile(r"\b__attribute__\s*\(\)")
+_CONSTANT = re.compile(r"\b(?:const|constant|__constant|sampler_t)\b")
+_GLOBAL = re.compile(r"\b(?:__)?global\b")
+_STATIC = re.compile(r"\bstatic\b(?!\s+(?:const|constant|__constant)\b)")
+_STANDARD = re.compile(r"-cl-std=(?!CL1\.)\S+")
 
 
-def refusals(text: str, on_gpu: bool) -> list[str]:
+def refusals(text: str, on_gpu: bool, options: str = "") -> list[str]:
     """Constructs of a kernel that is not trusted which are refused, each in words. GPUs may have inline assembly: it
-    cannot leave the device there."""
-    plain = re.sub(r"^#line .*$", "", bare(text), flags=re.MULTILINE)
-    return [says for pattern, says, everywhere in _REFUSED if (everywhere or not on_gpu) and _at_top(pattern, plain)]
+    cannot leave the device there.
+
+    Variables that live between launches are looked for in the text, where macros can hide them. Compilers of OpenCL C
+    1.x, which they take where no option names another, refuse all of them; so a later language is refused whole.
+    """
+    plain = bare(text)
+    found = [says for pattern, says, everywhere in _REFUSED if (everywhere or not on_gpu) and pattern.search(plain)]
+    if later := _STANDARD.search(options):
+        found.append(f"it is built with {later[0]}, where variables may live between launches; only CL1.x is judged")
+    if any(_keeps_variables(_branches(plain, first)) for first in (True, False)):
+        found.append(_KEEPS)
+    return found
 
 
-def _at_top(pattern: re.Pattern[str], text: str) -> bool:
-    """Whether it occurs; of what stands for a variable, outside of all functions."""
-    if not pattern.flags & re.MULTILINE:
-        return bool(pattern.search(text))
-    depth, outside = 0, []
+def _branches(text: str, first: bool) -> str:
+    """The text without directives, and of each #if the first branch, or the last, so that braces are in pairs."""
+    kept, begin = [], 0
+    open_ifs: list[tuple[int, list[str]]] = []  # where the branch begins in kept, the branches before it
+    for found in _DIRECTIVE.finditer(text):
+        kept.append(text[begin : found.start()])
+        begin, word = found.end(), found[1]
+        if word.startswith("if"):
+            open_ifs.append((len(kept), []))
+        elif open_ifs and (word.startswith("el") or word == "endif"):
+            start, branches = open_ifs.pop()
+            branches.append("".join(kept[start:]))
+            del kept[start:]
+            if word == "endif":
+                kept.append(branches[0 if first else -1])
+            else:
+                open_ifs.append((start, branches))
+    return "".join([*kept, text[begin:]])
+
+
+def _keeps_variables(text: str) -> bool:
+    """Whether a declaration outside of functions is neither a function nor a type, and nothing that is constant; or a
+    function has static variables."""
+    outside, inside = _by_depth(text)
+    if _STATIC.search(inside):
+        return True
+    for one in _ATTRIBUTE.sub("", outside).split(";"):
+        *before, last = one.split("{}")
+        words = "{}".join([part for part in before if "()" not in part or "=" in part] + [last]).strip()
+        head = words.partition("=")[0].rstrip()
+        is_type = re.match(r"(?:struct|union|enum)\b\s*\w*\s*(?:\{\})?$", words) or words.startswith("typedef")
+        is_function = head == words and words.endswith("()") and "," not in words
+        is_constant = _CONSTANT.search(head) and not _GLOBAL.search(head)
+        if words and not (is_type or is_function or is_constant):
+            return True
+    return False
+
+
+def _by_depth(text: str) -> tuple[str, str]:
+    """What stands outside of all brackets and braces, which are left as () and {}; and what stands inside."""
+    depth, outside, inside = 0, [], []
     for letter in text:
+        depth = max(0, depth - (letter in "})"))
+        (inside if depth else outside).append(letter)
         depth += letter in "{("
-        if depth == 0:
-            outside.append(letter)
-        depth -= letter in "})"
-    return bool(pattern.search("".join(outside)))
+    return "".join(outside), "".join(inside)
