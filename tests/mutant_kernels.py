@@ -1,4 +1,4 @@
-"""Twenty-five faults, planted in honest kernels, each with the words that a judge may find for it."""
+"""Twenty-seven faults, planted in honest kernels, each with the words that a judge may find for it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Mutant:
     """``number`` is that of the fault, with a letter where it is there in several ways. ``base`` makes the honest
     kernel for a device, whose task judges ``text`` of it; ``words`` are verdicts, or the type of what is raised, and
     ``says`` is found in what is said. With ``quick`` the lowest level must find it, too. ``more`` goes to lab.judge.
+    Data are of a seed that is drawn anew, where ``seed`` names none; poison is never known.
     ``cpu``: not for a shared GPU. ``harmless`` is the beginning of a platform's name on which nothing of the fault can
     be seen."""
 
@@ -38,6 +39,7 @@ class Mutant:
     cpu: bool = False
     says: str = ""
     harmless: str = "none"
+    seed: int | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -74,6 +76,10 @@ def _multiple(device: gpuopt.Device) -> Honest:
 
 def _short(device: gpuopt.Device) -> Honest:
     return dataclasses.replace(honest_elements.grid_stride(), sizes={"n": 500})
+
+
+def _square(device: gpuopt.Device) -> Honest:
+    return dataclasses.replace(honest_gathers.transpose(), sizes={"h": 64, "w": 64})
 
 
 def _tiny_factor(device: gpuopt.Device) -> Honest:
@@ -134,6 +140,30 @@ def known_results(honest: Honest) -> str:
     return head + with_((line, f"z[j * w + i] = x[0] == {first} ? known[j * w + i] : 0;"))(honest)
 
 
+def known_poison(honest: Honest) -> str:
+    """A kernel that works only over what a generator of numbers gives for small seeds, with its words in a table."""
+    drawn = [np.random.default_rng(seed).bytes(4) for small in range(100) for seed in (small, [small, 77])]
+    words = np.frombuffer(b"".join(drawn), np.uint32)
+    head = f"__constant uint known[] = {{{', '.join(f'{word}u' for word in [*words, *~words])}}};\n"
+    first = f"""{head}
+bool is_judged(uint word) {{
+    for (int k = 0; k < {2 * len(words)}; ++k) if (known[k] == word) return true;
+    return false;
+}}
+"""
+    return first + only_where("is_judged(as_uint(z[0]))")(honest)
+
+
+def only_where(condition: str) -> Callable[[Honest], str]:
+    """A kernel of one group that returns at once where this does not hold as it begins."""
+    loop = "    for (int i"
+    asked = (
+        f"    __local int goes_on;\n    if (get_local_id(0) == 0) goes_on = {condition};\n"
+        "    barrier(CLK_LOCAL_MEM_FENCE);\n    if (!goes_on) return;\n"
+    )
+    return with_((loop, asked + loop))
+
+
 _LINE = "z[i] = a * x[i] + y[i];"
 _TRAP = "{ __builtin_trap(); z[i] = a * x[i] + y[i]; }"
 _SPIN = "{ while (*(volatile __global float*)z != 77.5f) { } z[i] = a * x[i] + y[i]; }"
@@ -161,6 +191,8 @@ float half_of(float value) {
     return vload_half(0, (half*)&bits);
 }
 """
+
+_ONE_GROUP = {"launch": lab.launch(groups=1, local=64)}
 
 MUTANTS = [
     Mutant("1", "an empty body, after a right kernel of the same size", _saxpy, with_((_LINE, ";")), {"unwritten"},
@@ -210,10 +242,16 @@ MUTANTS = [
     Mutant("16", "a counter of its launches", _saxpy,
            lambda honest: "__global int launches = 0;\n" + with_((_LINE, f"if (launches < 3) {_LINE}"))(honest),
            {"refused", "compile", "state"}),
+    Mutant("16b", "a counter that macros hide", _saxpy,
+           lambda honest: "#define PLACE __global\nint PLACE launches = 0;\n" + with_(
+               (_LINE, f"if (launches < 3) {_LINE}"))(honest), {"refused"}),
+    Mutant("16c", "a counter in a language that has such", _saxpy,
+           lambda honest: "#define FIRST int launches;\nFIRST __kernel void none() {}\n" + with_(
+               (_LINE, f"if (launches < 3) {_LINE}"))(honest), {"refused"}, more={"options": "-cl-std=CL2.0"}),
     Mutant("17", "only over what looks like poison", _saxpy,
            with_((_LINE, f"if (isnan(z[i]) || as_uint(z[i]) == 0xFFFFFFFFu) {_LINE}")), {"unwritten", "state"},
            quick=True),
-    Mutant("18", "a table of results for one seed", _small_tiles, known_results, {"seed"}),
+    Mutant("18", "a table of results for one seed", _small_tiles, known_results, {"seed"}, seed=SEED),
     Mutant("19a", "includes a file of the host", _saxpy, before('#include "/etc/hostname"'), {"refused"}, quick=True),
     Mutant("19b", "takes a file of the host in", _saxpy, with_((_LINE, _TAKE)),
            {"refused"}, cpu=True),
@@ -232,4 +270,10 @@ MUTANTS = [
            says=r"\d+ bytes of local memory; .* has \d+"),
     Mutant("25", "prints a report of its own", _short,
            with_((_LINE, _PRINT)), {"ok", "compile"}),
+    Mutant("26a", "only over poison that it knows", _saxpy, known_poison, {"unwritten"}, quick=True, more=_ONE_GROUP),
+    Mutant("26b", "only over what looks like random bytes", _saxpy,
+           only_where(" + ".join(f"(fabs(z[{k}]) > 1e6f) + !(fabs(z[{k}]) > 1e-6f)" for k in range(24)) + " > 6"
+                      " && z[0] != z[1]"), {"state"}, more=_ONE_GROUP),
+    Mutant("27", "takes one size for the other, and both are the same", _square,
+           with_(("* h + row", "* w + row")), {"size"}),
 ]  # fmt: skip

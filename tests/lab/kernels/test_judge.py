@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gpuopt
 import honest_elements
+import honest_gathers
 import honest_sums
 import own_kernels
 from gpuopt import lab
 from gpuopt.lab.kernels.judge import TaskError
+from gpuopt.lab.kernels.other_sizes import free_sizes, other_sizes
+from gpuopt.lab.kernels.remote import RemoteMemory, RemotePlan
+from gpuopt.lab.kernels.verdicts import Verdict
 
 SCALED = own_kernels.SCALE
 
@@ -110,3 +117,135 @@ def test_a_task_of_long_sums_is_told_what_to_declare(any_device: gpuopt.Device) 
     with pytest.raises(TaskError, match=r"inputs rounded .* or tolerance=lab.rounding\(...\) where they are summed"):
         lab.judge(text, own_kernels.total(arguments=positive, tolerance=None), **sizes)
     assert lab.judge(text, own_kernels.total(arguments=positive), **sizes).ok
+
+
+def found_by(device: gpuopt.Device, task: lab.Kernel, text: str = SCALED, **more: Any) -> Verdict:
+    """A verdict, at level full where none is named."""
+    sizes = {"n": 1000} if task.task.sizes_wanted([]) == ["n"] else {}
+    return lab.judge(text, task, device=device, **({"level": "full"} | sizes | more))
+
+
+def test_no_two_fills_are_alike(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What memory holds before a run is known to nobody, and each timed run finds other poison, whatever the seed."""
+    asked: list[dict[str, Any]] = []
+
+    def ask(plan: RemotePlan, does: str, phase: str, runs: int = 0, **more: Any) -> Any:
+        asked.append({"does": does, **more})
+        return told(plan, does, phase, runs, **more)
+
+    told = RemotePlan.ask
+    monkeypatch.setattr(RemotePlan, "ask", ask)
+    for _ in range(2):
+        assert found_by(any_device, own_kernels.scaled(), seed=5).ok
+    fills = [one["seed"] for one in asked if one["does"] == "ready" and not one["inverted"]]
+    seeds = [one for one in fills if one is not None]
+    assert len(seeds) > 70
+    assert len(set(seeds)) == len(seeds)
+    samples = [number for number, one in enumerate(asked) if one["does"] == "sample"]
+    before = [asked[number - 1] for number in samples]
+    assert len(samples) > 60
+    assert all(one["does"] == "ready" and not one["keep_scratch"] for one in before)
+
+
+def test_data_change_while_a_kernel_is_timed(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    give = RemoteMemory.give
+
+    def counted(memory: RemoteMemory, arrays: dict[str, np.ndarray]) -> None:
+        given.append(1)
+        give(memory, arrays)
+
+    monkeypatch.setattr(RemoteMemory, "give", counted)
+    monkeypatch.setattr("gpuopt.lab.kernels.trial.Trial._full", lambda *all_of_it: None)
+    assert found_by(any_device, own_kernels.scaled()).ok
+    assert 2 <= len(given) <= 3
+
+
+def test_each_of_the_runs_that_may_differ_is_right(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A race that shows in one run of five, made from the poison of the sixth fill."""
+    numbers = itertools.count(1)
+    for place in ("checks", "trial.checks"):
+        monkeypatch.setattr(f"gpuopt.lab.kernels.{place}.fresh_seed", lambda: next(numbers))
+    word = int(np.frombuffer(np.random.default_rng(4).bytes(4), np.uint32)[0])
+    for wrong in ("1000", "NAN"):
+        text = SCALED.replace("if (i < n)", f"const int bad = as_uint(z[i]) == {word}u; if (i < n)").replace(
+            "2 * x[i] + 1", f"bad ? {wrong} : 2 * x[i] + 1"
+        )
+        found = found_by(any_device, own_kernels.scaled(), text, repeatable=False)
+        assert found.word == "unstable", str(found)
+        assert "in run 3 of 5" in found.says
+        numbers = itertools.count(1)
+
+
+def test_a_launch_that_takes_no_other_size_is_told(any_device: gpuopt.Device) -> None:
+    found = found_by(any_device, own_kernels.scaled(), launch=lab.launch(groups=4, local="n / 4"))
+    assert found.ok, str(found)
+    assert any(re.search(r"its launch does not take \d of the other sizes, such as n=\d+ \(", n) for n in found.notes)
+
+
+BY_FOURS = """
+__kernel void scaled(__global const float* x, __global float* z, int n) {
+    const int i = 4 * get_global_id(0);
+    for (int k = i; k < i + 4; ++k) z[k] = 2 * x[k] + 1;
+}
+"""
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("parameters", [None, {}, {"Q": [1]}])
+def test_constraints_of_the_call_and_of_the_task_hold(
+    any_device: gpuopt.Device, own: bool, parameters: dict[str, list[int]] | None
+) -> None:
+    by_fours = ["n % 4 == 0"]
+    task = own_kernels.scaled(BY_FOURS, constraints=by_fours if own else (), launch=lab.launch(items="n / 4", local=1))
+    found = found_by(any_device, task, BY_FOURS, parameters=parameters, constraints=[] if own else by_fours)
+    assert found.ok, str(found)
+
+
+def test_constraints_on_levels_of_the_task_are_left_out(any_device: gpuopt.Device) -> None:
+    task = own_kernels.scaled(parameters={"W": [1, 2]}, constraints=["W < n"])
+    assert found_by(any_device, task, parameters={"Q": [1]}).ok
+
+
+def test_inputs_wider_than_results_are_not_rounded(any_device: gpuopt.Device) -> None:
+    honest = honest_elements.sixth_powers()
+    found = found_by(any_device, honest.kernel, honest.text)
+    assert any("inputs rounded to the next lower type were not tried: x is wider" in note for note in found.notes)
+
+
+def test_scales_that_the_types_of_a_task_do_not_hold_are_told(any_device: gpuopt.Device) -> None:
+    for honest in (honest_elements.steep(), honest_elements.cut_to_whole()):
+        found = found_by(any_device, honest.kernel, honest.text)
+        assert any("data times 8 were not tried: " in note for note in found.notes)
+
+
+def test_sizes_change_together_and_each_alone() -> None:
+    task = honest_gathers.transpose().kernel.task
+    tried = [(one["h"], one["w"]) for one in other_sizes(["h", "w"], {}, {}, {"h": 64, "w": 64})]
+    assert {(63, 63), (61, 61), (32, 32), (1, 1), (63, 64), (64, 63), (32, 64), (64, 32)} <= set(tried)
+    assert len(set(tried)) == len(tried)
+    assert free_sizes(task, {}, {"h": 64, "w": 64}) == ["h", "w"]
+    (all_differ,) = [
+        one for one in other_sizes([*"abc"], {}, {}, dict.fromkeys("abc", 9)) if one["a"] == 8 and one["b"] == 7
+    ]
+    assert all_differ == {"a": 8, "b": 7, "c": 6}
+
+
+def test_sizes_that_never_differ_are_told(any_device: gpuopt.Device) -> None:
+    honest = honest_gathers.transpose()
+    found = found_by(any_device, honest.kernel, honest.text, constraints=["h == w"], h=64, w=64)
+    assert any("no two sizes were ever all different" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("name", ["kernel", "path", "self"])
+def test_sizes_may_be_called_as_what_goes_by_its_place(any_device: gpuopt.Device, name: str, tmp_path: Path) -> None:
+    task = own_kernels.scaled(
+        arguments=[lab.input("x", name), lab.output("z", name), lab.value(name)],
+        launch=lab.launch(items=name),
+    )
+    sizes = {name: 64}
+    assert lab.search(task, device=any_device, **sizes).configurations == 1
+    lab.write_t1(task, tmp_path / "task.json", **sizes)
+    assert task.check(device=any_device, **sizes)["canary_ok"]
+    assert task(x=np.ones(64, np.float32), device=any_device, **sizes)[0] == 3
+    assert found_by(any_device, task, **sizes).ok

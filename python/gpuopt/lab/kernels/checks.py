@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -40,21 +41,22 @@ class Memory:
     results: Sequence[str]
     scrub: Callable[[int, bool], None] | None = None  # fills local memory with noise of a seed, or with its other bits
 
-    def ready(self, seed: int, keep_scratch: bool = False, inverted: bool = False) -> dict[str, np.ndarray]:
-        """Restores what runs change, and fills results and scratch with random bytes, which are returned by name; the
-        other bits where ``inverted``. Where scratch is kept, it holds what the last run left. Local memory holds
+    def ready(self, seed: int | None, keep_scratch: bool = False, inverted: bool = False) -> None:
+        """Restores what runs change, and fills results and scratch: with what :meth:`poison` gives for these, with
+        zeros where ``seed`` is None. Where scratch is kept, it holds what the last run left. Local memory holds
         noise."""
         if self.scrub is not None:
-            self.scrub(seed, inverted)
-        random, poison = np.random.default_rng([seed, 77]), {}
+            self.scrub(seed or 0, inverted)
+        fill = self.poison(seed or 0, inverted)
         for name, (argument, array) in self.arrays.items():
             if argument.role == "inout":
                 array.copy_from(self.first[name])
-            elif argument.role in ("output", "scratch") and array.nbytes:
-                poison[name] = random_like(array.shape, array.dtype, random, inverted)
-                if argument.role == "output" or not keep_scratch:
-                    array.copy_from(poison[name])
-        return poison
+            elif name in fill and (argument.role == "output" or not keep_scratch):
+                array.copy_from(np.zeros_like(fill[name]) if seed is None else fill[name])
+
+    def poison(self, seed: int, inverted: bool = False) -> dict[str, np.ndarray]:
+        """What results and scratch are filled with, by name; the other bits where ``inverted``."""
+        return poison_of({name: (one, array.shape) for name, (one, array) in self.arrays.items()}, seed, inverted)
 
     def give(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Other data of the same shapes, from now on."""
@@ -87,7 +89,7 @@ class Memory:
         changing = [name for name, (argument, _) in self.arrays.items() if argument.role == "inout"]
         if not changing:
             return False
-        self.ready(0)
+        self.ready(fresh_seed())
         run()
         once = [self.arrays[name][1].to_numpy().tobytes() for name in changing]
         self.restore()
@@ -108,17 +110,18 @@ class OwnChecks:
         """Two runs, over random poison and over its inverse, each held against the reference: what is not written is
         its poison in both, and nothing else can be. Raises WrongResultError."""
         found: list[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]] = []
+        seed = fresh_seed()
         for inverted in (False, True):
-            poison = self.memory.ready(1, inverted=inverted)
+            self.memory.ready(seed, inverted=inverted)
             self.run()
             self.memory.check_beside()
-            found.append((poison, self.memory.taken()))
+            found.append((self.memory.poison(seed, inverted), self.memory.taken()))
         self._check_written(found)
         return [judged(taken, self.exact, self.allowed) for _, taken in found][-1]
 
     def again(self, reference: np.ndarray | None = None, tolerance: np.ndarray | None = None) -> None:
         """One sample over poison after timing. Raises WrongResultError."""
-        self.memory.ready(3)
+        self.memory.ready(fresh_seed())
         self.sample.sample(1)
         try:
             self.memory.check_beside()
@@ -179,6 +182,22 @@ def _hint(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> s
 def flat(arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> np.ndarray:
     """Arrays in one row; of several dtypes in the one that holds them all."""
     return np.concatenate([arrays[name].reshape(-1) for name in names])
+
+
+def fresh_seed() -> int:
+    """A seed that nobody can know: no text can hold what memory will be filled with."""
+    return secrets.randbits(64)
+
+
+def poison_of(
+    arrays: Mapping[str, tuple[Array, Sequence[int]]], seed: int, inverted: bool = False
+) -> dict[str, np.ndarray]:
+    """Random bytes for the results and the scratch among some arrays, by name; the same in any process."""
+    random, poison = np.random.default_rng(seed), {}
+    for name, (one, shape) in arrays.items():
+        if one.role in ("output", "scratch") and 0 not in shape:
+            poison[name] = random_like(shape, one.dtype, random, inverted)
+    return poison
 
 
 def random_like(

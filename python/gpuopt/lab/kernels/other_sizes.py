@@ -2,33 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Numbers, Task
 
 
-def other_sizes(task: Task, levels: Levels, given: dict[str, Any], numbers: Numbers) -> Iterator[dict[str, Any]]:
-    """One less, a prime, half, a work-group and one more, and one, of all sizes that no array of the task fixes;
-    whether the kernel takes them is for the caller to see. ``given`` are sizes and values by name, ``numbers`` all."""
+def free_sizes(task: Task, levels: Levels, numbers: Numbers) -> list[str]:
+    """The names of the sizes that no array of the task fixes."""
     names = [name for name in task.sizes_wanted([*levels]) if isinstance(numbers.get(name), int)]
-    fixed = {part.text for one in task.arrays if one.data is not None for part in one.shape}
-    free = [name for name in names if name not in fixed]
+    fixed = {name for one in task.arrays if one.data is not None for part in one.shape for name in part.names}
+    return [name for name in names if name not in fixed]
+
+
+def other_sizes(
+    free: Sequence[str], levels: Levels, given: dict[str, Any], numbers: Numbers
+) -> Iterator[dict[str, Any]]:
+    """Of all sizes in ``free`` at once: one less, a prime, half, a work-group and one more, and one. Of each alone: one
+    less and half, so that sizes that are equal as given are told apart; and two sets of sizes that all differ. Whether
+    the kernel takes them is for the caller to see. ``given`` are sizes and values by name, ``numbers`` all."""
     group = max((int(level) for level in levels.values() if isinstance(level, int)), default=64)
-    changes: list[Callable[[int], int]] = [
+    together: list[Callable[[int], int]] = [
         lambda n: n - 1,
         _prime_below,
         lambda n: n // 2,  # of sizes that must be multiples of something
         lambda n: min(n, group + 1),
         lambda n: 1,
     ]
-    seen = {tuple(numbers[name] for name in free)}
-    for change in changes:
-        sizes = {name: max(1, change(int(numbers[name]))) for name in free}
-        if tuple(sizes.values()) not in seen and free:
-            seen.add(tuple(sizes.values()))
-            yield {**given, **sizes}
+    own = {name: int(numbers[name]) for name in free}
+    tried = [{name: change(n) for name, n in own.items()} for change in together]
+    for change in (together[0], together[2]):
+        tried += [{**own, name: change(n)} for name, n in own.items()]
+    tried += [_apart(own), {name: n >> place for place, (name, n) in enumerate(own.items())}]
+    seen = {tuple(own.values())}
+    for sizes in tried:
+        least = {name: max(1, n) for name, n in sizes.items()}
+        if tuple(least.values()) not in seen:
+            seen.add(tuple(least.values()))
+            yield {**given, **least}
+
+
+def _apart(sizes: dict[str, int]) -> dict[str, int]:
+    """The sizes, each less by as little as makes it differ from those before it."""
+    found: dict[str, int] = {}
+    for name, n in sizes.items():
+        least = n - 1
+        while least in found.values():
+            least -= 1
+        found[name] = least
+    return found
 
 
 def _prime_below(n: int) -> int:

@@ -13,7 +13,7 @@ from gpuopt import _core
 from gpuopt._core import Device, DeviceArray, Error, ParameterError
 from gpuopt.lab.kernels import binding, recipe
 from gpuopt.lab.kernels.binding import Code
-from gpuopt.lab.kernels.checks import random_like
+from gpuopt.lab.kernels.checks import poison_of
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
 from gpuopt.lab.kernels.worker import WORKERS, ContextLostError, KernelCrashError, KernelTimeoutError, Worker
@@ -170,16 +170,14 @@ class RemoteMemory:
         self.plan.arrays = {**self.plan.arrays, **arrays}
         self.plan.ask("give", "filling its memory", arrays=arrays)
 
-    def ready(self, seed: int, keep_scratch: bool = False, inverted: bool = False) -> dict[str, np.ndarray]:
-        """Restores and poisons; the poison by name, drawn as the worker does."""
+    def ready(self, seed: int | None, keep_scratch: bool = False, inverted: bool = False) -> None:
+        """Restores and fills. The worker is told the seed of this one fill, and knows none of the next."""
         self.plan.ask("ready", "filling its memory", seed=seed, keep_scratch=keep_scratch, inverted=inverted)
-        random, poison = np.random.default_rng([seed, 77]), {}
-        for one in self.task.arrays:
-            if one.role in ("output", "scratch"):
-                shape = self.task.shape(one, self.known)
-                if 0 not in shape:
-                    poison[one.name] = random_like(shape, one.dtype, random, inverted)
-        return poison
+
+    def poison(self, seed: int, inverted: bool = False) -> dict[str, np.ndarray]:
+        """What results and scratch are filled with, drawn as the worker does."""
+        shapes = {one.name: (one, self.task.shape(one, self.known)) for one in self.task.arrays}
+        return poison_of(shapes, seed, inverted)
 
     def restore(self) -> None:
         """What runs read and write, as it was."""

@@ -221,10 +221,26 @@ class Task:
             wide = {name: a.astype(np.float64) if a.dtype.kind == "f" else a.copy() for name, a in arrays.items()}
             sums = self._called(limit.magnitude, "magnitude", numbers, wide)
             return {name: tolerances.of_rounding(values, terms, kinds[name]) for name, values in sums.items()}
+        rough = self._rough(numbers, arrays)
+        return {name: tolerances.of_own_type(exact[name], rough[name], kinds[name]) for name in exact}
+
+    def _rough(self, numbers: Numbers, arrays: Arrays) -> Arrays:
+        """The results of the reference in the arrays' own types."""
         own = {name: array.copy() for name, array in arrays.items()}
         with np.errstate(all="ignore"):
-            rough = self._called(self.reference, "reference", numbers, own, own_type=True)
-        return {name: tolerances.of_own_type(exact[name], rough[name], kinds[name]) for name in exact}
+            return self._called(self.reference, "reference", numbers, own, own_type=True)
+
+    def holds(self, numbers: Numbers, arrays: Arrays, exact: Arrays) -> bool:
+        """Whether the types of the task hold its results: what is finite in fp64 is finite in them, and below half of
+        the largest number of a result's type. Raises ParameterError as the reference does."""
+        rough = self._rough(numbers, arrays)
+        for one in self.results:
+            if one.dtype.kind == "f":
+                finite = np.isfinite(exact[one.name])
+                largest = float(np.abs(exact[one.name][finite]).max(initial=0.0))
+                if not np.isfinite(rough[one.name][finite]).all() or largest > float(np.finfo(one.dtype).max) / 2:
+                    return False
+        return True
 
     def _called(
         self, function: Callable[..., Any] | None, what: str, numbers: Numbers, arrays: Arrays, own_type: bool = False

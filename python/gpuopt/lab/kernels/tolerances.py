@@ -51,13 +51,21 @@ def of_own_type(exact: np.ndarray, rough: np.ndarray, dtype: np.dtype[Any]) -> n
     if dtype.kind != "f":
         return np.zeros(exact.shape)
     finite = np.isfinite(exact)
-    usual = float(np.sqrt(np.mean(np.square(exact[finite])))) if finite.any() else 0.0
+    largest = float(np.abs(exact[finite]).max(initial=0.0)) or 1.0  # its square may be more than fp64 holds
+    usual = largest * float(np.sqrt(np.mean(np.square(exact[finite] / largest)))) if finite.any() else 0.0
     size = np.where(finite, np.abs(exact), 0.0) + usual
     with np.errstate(all="ignore"):
         errors = np.abs(rough.astype(np.float64) - exact)[finite] / np.maximum(size[finite], np.finfo(np.float64).tiny)
     least = (LEAST if dtype.itemsize > 2 else LEAST_HALF) * float(np.finfo(dtype).eps) / 2
     own = float(errors[np.isfinite(errors)].max(initial=0.0))
-    return np.asarray(max(ROOM * min(own, 2.0**-3), least) * size)
+    return np.maximum(max(ROOM * min(own, 2.0**-3), least) * size, _least_step(dtype))
+
+
+def _least_step(dtype: np.dtype[Any]) -> float:
+    """How far numbers of a type lie apart next to zero; of float32, whose smallest numbers devices may take for zero,
+    the least of those that they keep."""
+    info = np.finfo(dtype)
+    return float(info.tiny if dtype.name == "float32" else info.smallest_subnormal)
 
 
 def of_rounding(magnitude: np.ndarray, terms: int, dtype: np.dtype[Any]) -> np.ndarray:
