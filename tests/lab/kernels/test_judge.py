@@ -14,6 +14,7 @@ import pytest
 import gpuopt
 import honest_elements
 import honest_gathers
+import honest_ranges
 import honest_sums
 import own_kernels
 from gpuopt import lab
@@ -208,13 +209,13 @@ def test_constraints_on_levels_of_the_task_are_left_out(any_device: gpuopt.Devic
 
 
 def test_inputs_wider_than_results_are_not_rounded(any_device: gpuopt.Device) -> None:
-    honest = honest_elements.sixth_powers()
+    honest = honest_ranges.sixth_powers()
     found = found_by(any_device, honest.kernel, honest.text)
     assert any("inputs rounded to the next lower type were not tried: x is wider" in note for note in found.notes)
 
 
 def test_scales_that_the_types_of_a_task_do_not_hold_are_told(any_device: gpuopt.Device) -> None:
-    for honest in (honest_elements.steep(), honest_elements.cut_to_whole()):
+    for honest in (honest_ranges.steep(), honest_ranges.cut_to_whole()):
         found = found_by(any_device, honest.kernel, honest.text)
         assert any("data times 8 were not tried: " in note for note in found.notes)
 

@@ -184,7 +184,9 @@ def _keeps_variables(text: str) -> bool:
 
 def _by_depth(text: str) -> tuple[str, str]:
     """What stands outside of all brackets and braces, which are left as () and {}; and what stands inside."""
-    depth, outside, inside = 0, [], []
+    depth = 0
+    outside: list[str] = []
+    inside: list[str] = []
     for letter in text:
         depth = max(0, depth - (letter in "})"))
         (inside if depth else outside).append(letter)
