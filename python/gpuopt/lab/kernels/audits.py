@@ -77,8 +77,9 @@ def _rounded(task: Task, arrays: Arrays) -> tuple[Arrays | None, str]:
     below = tolerances.LOWER.get(result.name)
     if below is None:
         wider = [name for name, kind in kinds.items() if kind.itemsize > result.itemsize]
-        note = f"{ROUNDED} were not tried: {wider[0]} is wider than {result}, below which there is none"
-        return None, note if wider else ""
+        if not wider:
+            return None, ""
+        return None, f"{ROUNDED} were not tried: {wider[0]} is wider than {result}, below which there is none"
     rounded = dict(arrays)
     for name, kind in kinds.items():
         own = tolerances.LOWER.get(kind.name)

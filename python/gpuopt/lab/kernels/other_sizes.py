@@ -10,10 +10,14 @@ from gpuopt.lab.kernels.task import Numbers, Task
 
 
 def free_sizes(task: Task, levels: Levels, numbers: Numbers) -> list[str]:
-    """The names of the sizes that no array of the task fixes."""
-    names = [name for name in task.sizes_wanted([*levels]) if isinstance(numbers.get(name), int)]
-    fixed = {name for one in task.arrays if one.data is not None for part in one.shape for name in part.names}
-    return [name for name in names if name not in fixed]
+    """The names of the sizes that no array of the task fixes; none, where whole numbers that a task brings may be
+    places in any array."""
+    brought = [one for one in task.arrays if one.data is not None]
+    if any(one.dtype.kind != "f" for one in brought):
+        return []
+    fixed = {name for one in brought for part in one.shape for name in part.names}
+    names = task.sizes_wanted([*levels])
+    return [name for name in names if isinstance(numbers.get(name), int) and name not in fixed]
 
 
 def other_sizes(

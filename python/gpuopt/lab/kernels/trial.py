@@ -218,7 +218,7 @@ class Trial:
         if len(tried) == 1:
             self.notes.append("no other size was tried: constraints, or data of one size, leave none that is known")
         elif not any(len({made[name] for name in free}) == len(free) for made in tried):
-            self.notes.append("no two sizes were ever all different: a kernel that takes one for another may be right")
+            self.notes.append("the sizes were never all different: a kernel that takes one for another may be right")
 
     def _give(self, memory: RemoteMemory, arrays: Arrays) -> None:
         memory.give({name: as_bytes(values) for name, values in arrays.items()})
