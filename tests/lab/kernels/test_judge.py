@@ -232,6 +232,12 @@ def test_sizes_change_together_and_each_alone() -> None:
     assert all_differ == {"a": 8, "b": 7, "c": 6}
 
 
+def test_sizes_that_data_of_whole_numbers_may_refer_to_stay() -> None:
+    first = np.array([0, 2, 3], np.int32)
+    assert free_sizes(own_kernels.search(data={"first": first}).task, {}, {"n": 2, "edges": 3}) == []
+    assert free_sizes(own_kernels.search().task, {}, {"n": 2, "edges": 3}) == ["edges", "n"]
+
+
 def test_sizes_that_never_differ_are_told(any_device: gpuopt.Device) -> None:
     honest = honest_gathers.transpose()
     found = found_by(any_device, honest.kernel, honest.text, constraints=["h == w"], h=64, w=64)
