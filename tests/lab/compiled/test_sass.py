@@ -116,7 +116,7 @@ def test_loops() -> None:
     )
     assert found.loops == (Loop(0, 2),)
     told = 'BRX R6 -0x170 (*"BRANCH_TARGETS .L_x_1,.L_x_2"*)'
-    assert kernel(".L_x_1:", "MOV R0, R1", ".L_x_2:", told, "EXIT").loops == (Loop(0, 1),)
+    assert kernel(".L_x_1:", "MOV R0, R1", ".L_x_2:", told, "EXIT").loops == (Loop(0, 1), Loop(1, 1))
 
 
 def test_functions_inside_and_outside_of_a_kernel() -> None:
