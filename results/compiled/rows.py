@@ -15,23 +15,28 @@ from gpuopt import Configuration, lab, problems
 from gpuopt.problem import Problem
 from gpuopt.selection import select
 
+PLANES = ("copy2d", "transpose", "tiled", "cache_reuse", "row", "image2d", "taps")
+
 
 def all_problems(device: gpuopt.Device) -> Iterator[tuple[Problem, str]]:
     """Problems with the variants that each is for."""
     yield problems.spmv_grid(128, 128, device=device), "all"
     yield problems.spmv_grid(128, 128, symmetric=True, device=device), "all"
-    atoms = gpuopt.Molecule(np.random.default_rng(0).normal(size=(256, 3)) * 10, np.full(256, 0.1), radius=np.ones(256))
-    sphere = np.random.default_rng(1).normal(size=(1024, 3))
+    charge = np.full(256, 0.1, np.float32)
+    atoms = gpuopt.Molecule(np.random.default_rng(0).normal(0, 10, (256, 3)).astype(np.float32), charge, 10 * charge)
+    sphere = np.random.default_rng(1).normal(size=(1024, 3)).astype(np.float32)
     sphere *= 60 / np.linalg.norm(sphere, axis=1, keepdims=True)
     yield problems.gem(atoms, gpuopt.Surface(sphere, sphere / 60), device=device), "all"
     yield problems.gemm(256, device=device), "all"
     yield problems.tmv(512, device=device), "all"
     yield problems.back_projection("I1:4", device=device), "all"
     for operation in ("forward", "adjoint"):
-        yield problems.projection("32", operation, device=device), "all"
+        yield problems.projection("32x24x48x64", operation, device=device), "all"
     for variant in gpuopt.variants("microbench"):
         configuration = Configuration(variant.name, **{p.name: p.standard for p in variant.parameters})
-        width = 256 if variant.family in ("copy2d", "transpose", "tiled", "cache_reuse", "row", "image2d", "taps") else 0
+        width = (
+            256 if variant.family in ("copy2d", "transpose", "tiled", "cache_reuse", "row", "image2d", "taps") else 0
+        )
         yield problems.microbenchmark(configuration, bytes=1 << 20, width=width, device=device), variant.name
 
 

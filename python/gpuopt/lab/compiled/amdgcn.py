@@ -79,11 +79,12 @@ def read(text: str, chip: str = "") -> list[Listing]:
 
 
 def _split(text: str) -> tuple[list[_Kernel], set[str], set[str]]:
-    """The kernels, the names of other functions, and the functions whose address is taken."""
+    """The kernels, the names of other functions and of constants, and what addresses are taken of."""
     names = set(re.findall(r"^[ \t]*\.amdhsa_kernel (\S+)", text, re.MULTILINE))
     kernels: list[_Kernel] = []
     given: dict[str, int] = {}
     functions: set[str] = set()
+    objects: set[str] = set()
     called: set[str] = set()
     now: _Kernel | None = None
     described = ""
@@ -106,8 +107,8 @@ def _split(text: str) -> tuple[list[_Kernel], set[str], set[str]]:
             elif now:
                 now.labels[label] = len(now.instructions)
         elif line.startswith("."):
-            if line.startswith(".type") and line.endswith("@function"):
-                functions.add(line.split()[1].split(",")[0])
+            if line.startswith(".type") and line.endswith(("@function", "@object")):
+                (functions if line.endswith("@function") else objects).add(line.split()[1].split(",")[0])
             elif line.startswith(".section"):
                 now = None
             elif line.startswith(".amdhsa_"):
@@ -122,7 +123,7 @@ def _split(text: str) -> tuple[list[_Kernel], set[str], set[str]]:
             _add(now, line, places.now)
     for kernel in kernels:
         kernel.given = given.get(kernel.name, 0)
-    return kernels, functions - names, called
+    return kernels, (functions | objects) - names, called
 
 
 def _add(kernel: _Kernel, line: str, place: str | None) -> None:

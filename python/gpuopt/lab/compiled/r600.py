@@ -40,11 +40,21 @@ class _Kernel:
 
 
 def read(text: str, chip: str = "cypress") -> list[Listing]:
-    """The kernels of a listing. Raises ListingError for one that is none or is cut off."""
+    """The kernels of a listing, with functions that stand beside them as far as these can be read: this hardware calls
+    none. Raises ListingError where nothing can be read."""
     kernels = _split(checked(text))
     if not kernels:
         raise ListingError("the listing has no kernel")
-    return [_listing(kernel, _SLOTS.get(chip, 5)) for kernel in kernels]
+    found: list[Listing] = []
+    refused: list[ListingError] = []
+    for kernel in kernels:
+        try:
+            found.append(_listing(kernel, _SLOTS.get(chip, 5)))
+        except ListingError as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    return found
 
 
 def _split(text: str) -> list[_Kernel]:
