@@ -37,7 +37,8 @@ def all_problems(device: gpuopt.Device) -> Iterator[tuple[Problem, str]]:
         width = (
             256 if variant.family in ("copy2d", "transpose", "tiled", "cache_reuse", "row", "image2d", "taps") else 0
         )
-        yield problems.microbenchmark(configuration, bytes=1 << 20, width=width, device=device), variant.name
+        dtype = "float32" if "float32" in variant.dtypes else variant.dtypes[0]
+        yield problems.microbenchmark(configuration, dtype, 1 << 20, width=width, device=device), variant.name
 
 
 def main() -> None:

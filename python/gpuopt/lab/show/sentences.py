@@ -28,6 +28,7 @@ from gpuopt.lab.rows.ratios import Ratio
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import byte_count, flop_rate, joined, significant, spread
+from gpuopt.lab.show.code_words import about_code
 from gpuopt.lab.show.wording import NO_VERDICT, compared
 
 # What a bound's resource is called in a sentence; any other word is "this device's measured <word> ceiling".
@@ -170,7 +171,8 @@ def _sentence(group: Group, step: Step, told: Told | None) -> str:
     text += f"; {about_bytes}" if about_bytes else ""
     if ratio.verdict in ("FAST", "SLOW") and (about_bound := _bound(name, row, group.label(reference), reference)):
         text += f"{':' if about_bytes else ';'} {about_bound}"
-    return f"{text}.{_paper_gain(row, reference)}{_counted(name, row, reference)}{_over_bound(name, row)}"
+    code = about_code(row, reference, group.label(reference)) if ratio.verdict in ("FAST", "SLOW") else ""
+    return f"{text}.{code}{_paper_gain(row, reference)}{_counted(name, row, reference)}{_over_bound(name, row)}"
 
 
 # ---------------------------------------------------------------- parts of a sentence
