@@ -45,13 +45,20 @@ def doctor(ctx: click.Context, full: bool) -> None:
     """Explain which devices are found and, where there is none, why."""
     from gpuopt import doctor as module
 
-    code = module.main(_meter_lines)
+    code = module.main(_meter_lines, _tool_lines)
     if full and code == 0:
         from gpuopt import device_commands
 
         if not device_commands.run_aa(None, device_commands.AA_SECONDS):
             code = INTERRUPT_EXIT
     ctx.exit(code)
+
+
+def _tool_lines() -> list[str]:
+    """A line for each kind of tool that `gpuopt isa` uses."""
+    from gpuopt.lab.compiled import found
+
+    return found.lines()
 
 
 def _meter_lines() -> list[str]:

@@ -202,6 +202,7 @@ def report(facts: Mapping[str, Any]) -> str:
         ("platforms", _platforms(facts.get("discovery"))),
         ("devices, best first", device_lines(facts.get("devices") or [])),
         ("meters of energy", list(facts.get("meters") or [])),
+        ("compilers and disassemblers (gpuopt isa)", list(facts.get("tools") or [])),
         ("cache of built programs", _cache_lines(facts.get("cache"))),
         ("extras", _extra_lines(facts.get("extras"))),
         ("what could not be asked", [f"!!  {step}: {text}" for step, text in (facts.get("errors") or {}).items()]),
@@ -376,13 +377,15 @@ def _gib(count: int | None) -> str:
     return "unknown" if count is None else f"{count / 2**30:.1f} GiB"
 
 
-def main(meters: Callable[[], Sequence[str]] = tuple) -> int:
-    """Print the report; ``meters`` gives its lines about energy. Returns 0 where a device was found, otherwise 1."""
+def main(meters: Callable[[], Sequence[str]] = tuple, tools: Callable[[], Sequence[str]] = tuple) -> int:
+    """Print the report; ``meters`` and ``tools`` give its lines about energy, and about compilers and disassemblers.
+    Returns 0 where a device was found, otherwise 1."""
     facts = gather()
-    try:
-        facts["meters"] = meters()
-    except Exception as error:
-        facts["errors"]["meters"] = f"{type(error).__name__}: {error}"
+    for name, lines in (("meters", meters), ("tools", tools)):
+        try:
+            facts[name] = lines()
+        except Exception as error:
+            facts["errors"][name] = f"{type(error).__name__}: {error}"
     print(report(facts))
     return 0 if facts["devices"] else 1
 

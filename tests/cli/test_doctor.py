@@ -41,6 +41,9 @@ def test_meters_of_energy_are_told_or_why_there_are_none(
     assert doctor.main(lambda: ["ok  0  nvml, a step every 100 ms"]) == 0
     assert "meters of energy\n  ok  0  nvml, a step every 100 ms" in capsys.readouterr().out
 
+    assert doctor.main(tools=lambda: ["ok  machine code of CPUs: objdump 2.40"]) == 0
+    assert "(gpuopt isa)\n  ok  machine code of CPUs: objdump 2.40" in capsys.readouterr().out
+
     def broken() -> list[str]:
         raise OSError("no /sys")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuopt.lab.compiled import tools
+from gpuopt.lab.compiled import found, targets, tools
 from gpuopt.lab.compiled.tools import ToolError
 
 
@@ -66,3 +66,17 @@ def test_no_shell_reads_the_words() -> None:
 def test_versions() -> None:
     assert tools.version(sys.executable).startswith("3.")
     assert tools.version("/usr/bin/no-such-tool-at-all") == "?"
+
+
+def test_what_is_here_and_what_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tools, "find", lambda *names: None)
+    monkeypatch.setattr(targets, "_ROOT", tmp_path)
+    lines = found.lines()
+    assert len(lines) == 5
+    assert all(line.startswith("--  ") for line in lines)
+    assert lines[0] == "--  machine code of CPUs: none of objdump, llvm-objdump on PATH (Debian: binutils)"
+    monkeypatch.setattr(tools, "find", lambda *names: sys.executable)
+    (tmp_path / targets.LIBCLC).mkdir(parents=True)
+    lines = found.lines()
+    assert lines[1].startswith(f"ok  chips that are not here: {sys.executable} 3.")
+    assert lines[2] == "ok  built-in functions for other chips: libclc"

@@ -181,6 +181,11 @@ def _for_chip(chip: Target) -> tuple[list[str], str]:
     return ["-target", "amdgcn-amd-amdhsa", f"-mcpu={chip.name}", *libclc], "libclc"
 
 
+def has(place: str) -> bool:
+    """Whether a folder of libraries is there, :data:`ROCM` or :data:`LIBCLC`."""
+    return (_ROOT / place).is_dir()
+
+
 def _linked(name: str) -> list[str]:
     """Arguments that link a library of libclc. Raises ToolError where it is not installed."""
     path = _ROOT / LIBCLC / name
