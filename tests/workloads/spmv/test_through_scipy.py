@@ -174,3 +174,11 @@ def test_rows_are_not_walked(any_device: gpuopt.Device) -> None:
     """Each would copy the matrix."""
     with pytest.raises(TypeError):
         list(both(any_device)[0])
+
+
+def test_an_out_of_the_wrong_shape_is_told_as_such(any_device: gpuopt.Device) -> None:
+    ours, _ = both(any_device)
+    with pytest.raises(ParameterError, match=r"^out: "):
+        ours.sum(axis=0, out=np.zeros(2))
+    with pytest.raises(ParameterError, match=r"^axis: "):
+        ours.sum(axis=7, out=np.zeros(2))

@@ -46,6 +46,11 @@ class ParameterIndexError(ParameterError, IndexError):
     """An index lies outside the matrix."""
 
 
+def _named(axis: Any, out: Any) -> str:
+    """Which argument SciPy refuses, as far as that is known: an axis that it takes leaves ``out``."""
+    return "out" if out is not None and axis in (None, 0, 1, -1, -2) else "axis"
+
+
 def _converted(matrix: ThroughScipy, x: Any) -> np.ndarray:
     """The product with x in any real or complex dtype: solvers' vectors are those of their right-hand sides."""
     if np.iscomplexobj(x):
@@ -154,11 +159,11 @@ class ThroughScipy:
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return the sum of all entries, of each column (``axis`` 0) or of each row (1)."""
-        return self._by_scipy("axis", lambda A: A.sum(axis, dtype=dtype, out=out))
+        return self._by_scipy(_named(axis, out), lambda A: A.sum(axis, dtype=dtype, out=out))
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return the mean of all elements, zeros included, of each column (``axis`` 0) or of each row (1)."""
-        return self._by_scipy("axis", lambda A: A.mean(axis, dtype=dtype, out=out))
+        return self._by_scipy(_named(axis, out), lambda A: A.mean(axis, dtype=dtype, out=out))
 
     def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the largest element, with ``explicit`` the largest entry: of all, of each column (``axis``
@@ -182,7 +187,7 @@ class ThroughScipy:
 
     def _extreme(self, name: str, axis: Any, out: Any, explicit: bool) -> Any:
         more = {"explicit": True} if explicit else {}  # SciPy 1.15 and later
-        return self._by_scipy("axis", lambda A: getattr(A.tocsr(), name)(axis, out, **more))
+        return self._by_scipy(_named(axis, out), lambda A: getattr(A.tocsr(), name)(axis, out, **more))
 
     def trace(self, offset: int = 0) -> Any:
         """Return the sum of the diagonal of column minus row ``offset``."""
