@@ -37,7 +37,7 @@ def all_problems(device: gpuopt.Device) -> Iterator[tuple[Problem, str]]:
         width = (
             256 if variant.family in ("copy2d", "transpose", "tiled", "cache_reuse", "row", "image2d", "taps") else 0
         )
-        size = 1 << 14 if variant.family == "latency" else 1 << 20
+        size = 1 << 14 if variant.family in ("latency", "constant") else 1 << 20
         dtype = "float32" if "float32" in variant.dtypes else variant.dtypes[0]
         try:
             yield problems.microbenchmark(configuration, dtype, size, width=width, device=device), variant.name

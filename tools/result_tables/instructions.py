@@ -11,11 +11,11 @@ from typing import Any
 from gpuopt import papers
 from gpuopt.configuration import complete
 
-from .tables import Cell, Line, grid, paper_gain
+from .tables import Cell, Line, grid, markdown, paper_gain
 from .values import ROOT, Rows, noted, significant
 
 FILES = ("results/compiled/pocl.jsonl", "results/compiled/intel.jsonl")
-GENERATIONS = ("gfx90a", "gfx1100", "sm_90")
+GENERATIONS = ("gfx90a", "gfx1030")
 PRODUCTS = tuple(
     f"paper:{step}_image"
     for step in ("naive", "variable_reduction", "unroll4", "unroll8", "unroll16", "vector_type", "multiple_output")
@@ -138,8 +138,10 @@ _REASONS = (  # beginnings or parts of reasons, and what they are
     ("read_image", "the built-in library reads no images"),
     ("translate_sampler", "the built-in library reads no images"),
     ("Cannot select", "clang has no instruction for it (backend error)"),
+    ("ran out of registers", "clang finds no registers (backend error)"),
+    ("no registers from class", "clang finds no registers (backend error)"),
+    ("Undefined external symbol", "clang's target lacks a function"),
     ("exit code 1", "clang fails"),
-    ("several columns", "for several columns alone"),
     ("local memory", "more local memory than the chip has"),
 )
 
@@ -154,6 +156,82 @@ def _why() -> list[Line]:
                 target = "the device" if entry["target"] == "live" else entry["target"]
                 found[words, target] += 1
     return [[words, target, str(count)] for (words, target), count in sorted(found.items(), key=lambda each: -each[1])]
+
+
+def _gpu(preset: str, workload: str = "gemm") -> Entry:
+    """For the H200's generation, by clang and ptxas."""
+    return _entry(workload, f"paper:{preset}", "sm_90")
+
+
+def _loop(entry: Entry) -> str:
+    return f"{entry['loop_alu']} ALU and {entry['loop_fetch']} fetches"
+
+
+def _each(entry: Entry, name: str) -> str:
+    """A count of the loop for each multiply-add in it."""
+    return significant(entry[name] / entry["loop_fma"], 2)
+
+
+def _causes() -> list[Line]:
+    """Results that surprised, or whose reason was a guess, and what the compiled kernels say."""
+    gemm = {name: _gpu(name) for name in ("naive", "variable_reduction", "unroll4", "unroll16", "multiple_output")}
+    gem = {name: _gpu(name, "gem") for name in ("basic", "register_accumulator", "register_preloading", "local_memory")}
+    blocks = {name: _gpu(f"block_{name}") for name in ("16x16", "32x8", "32x16", "32x32")}
+    naive, four, unrolled, many = (gemm[name] for name in ("naive", "unroll4", "unroll16", "multiple_output"))
+    basic, preloaded = gem["basic"], gem["register_preloading"]
+    summed, local = gem["register_accumulator"], gem["local_memory"]
+    return [
+        [
+            "Products: `variable_reduction` changes nothing on an H200 (printed 1.01)",
+            f"The loop of `naive` has {_loop(naive)}, the other {_loop(gemm['variable_reduction'])}; "
+            f"registers {naive['registers']} and {gemm['variable_reduction']['registers']}.",
+            "shown: the compiler does it alone",
+        ],
+        [
+            "Products: unrolling gains 3.16 to 3.38 from buffers (printed 1.05 to 1.09)",
+            f"Arithmetic for a multiply-add falls from {_each(naive, 'loop_alu')} to {_each(unrolled, 'loop_alu')}, "
+            f"and a loop has {unrolled['loop_fetch']} fetches on their way instead of {naive['loop_fetch']}; "
+            f"registers stay at {unrolled['registers']}.",
+            "shown: half as many instructions explain a part; the rest is fetches that wait together (inferred)",
+        ],
+        [
+            "Jang's rule that unrolling loses, since registers leave fewer threads, is inverted (1.04)",
+            f"Unrolled 4 and 16 times: {four['registers']} and {unrolled['registers']} registers, "
+            f"{four['occupancy']} and {unrolled['occupancy']} wavefronts; without, {naive['occupancy']}.",
+            "refuted here: unrolling takes no wavefront away",
+        ],
+        [
+            "Products of 512: eight outputs a work-item are slower than `unroll4`",
+            f"{many['registers']} registers: {many['occupancy']} wavefronts fit, of `unroll4` {four['occupancy']}.",
+            "added: besides too few work-items, a quarter of the wavefronts",
+        ],
+        [
+            "Work-groups of Yang's product: 32 x 8 gains less than 32 x 16",
+            "Fetches for a multiply-add: "
+            + ", ".join(f"{name} {_each(entry, 'loop_fetch')}" for name, entry in blocks.items())
+            + ".",
+            "shown: 32 x 8 fetches more than 16 x 16, not less",
+        ],
+        [
+            "GEM: a sum in a register gains 1.07 (printed 1.3)",
+            f"The loop's {basic['loop_store']} store goes, and {basic['loop_fetch']} fetches become "
+            f"{summed['loop_fetch']}, of {basic['loop_instructions']} instructions in all.",
+            "shown: the loop is arithmetic, so little is left to gain",
+        ],
+        [
+            "GEM: preloading into registers gains 1.23 (printed 1.6)",
+            f"{basic['loop_alu']} ALU become {preloaded['loop_alu']}, {basic['loop_fetch']} fetches "
+            f"{preloaded['loop_fetch']}; {preloaded['registers']} registers in place of {basic['registers']} leave "
+            f"{preloaded['occupancy']} wavefronts of {basic['occupancy']}.",
+            "shown: fewer instructions gain, fewer wavefronts take some of it back",
+        ],
+        [
+            "GEM: local memory gains 1.11 (printed 2.3)",
+            f"{basic['loop_fetch'] - local['loop_fetch']} of {basic['loop_fetch']} fetches become reads of local "
+            "memory.",
+            "shown: most fetches stay",
+        ],
+    ]
 
 
 PRINTED = [
@@ -171,5 +249,6 @@ TABLES = {
     "projections": grid(PRINTED, lambda: _printed("tomography", PROJECTIONS)),
     "projections-elsewhere": grid(ELSEWHERE, lambda: _elsewhere("tomography", PROJECTIONS)),
     "counts": lambda: grid(["workload", *_targets()], _counts)(),
+    "causes": lambda: markdown(["measured", "compiled", "so"], _causes(), words=True),
     "reasons": grid(["reason", "target", "kernels"], _why),
 }
