@@ -103,6 +103,23 @@ def test_what_is_off_is_off_in_the_baseline() -> None:
     assert found.alone("A") == pytest.approx(1 / 1.3, abs=1e-2)
 
 
+def test_where_verdicts_are_refused_nothing_is_decided() -> None:
+    """Effects of noise alone look sure where blocks drift; the table's refusal holds for them too."""
+    sure = study(GOLDEN)
+    assert {one.verdict for one in lab.stacking(sure).effects} == {"helps", "less than the product"}
+    why = {"kind": "summary", "refused": "the baseline differed from itself by 39 %", "block": None}
+    found = lab.stacking(StudyRows([*sure.rows, *(row | why for row in sure.rows[:1])], {}, []))
+    assert {one.verdict for one in found.effects} == {"undecided"}
+    assert str(found).startswith("NO VERDICTS: the baseline differed from itself by 39 %")
+    pytest.importorskip("matplotlib")
+    from figures import words
+
+    shown = words(found.picture())
+    assert "NO VERDICTS: the baseline differed from itself by 39 %" in shown
+    assert "pair: undecided" in shown
+    assert "pair: less than the product" not in shown
+
+
 def test_a_picture_has_all_gains_with_their_intervals(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from figures import outside, overlaps, words

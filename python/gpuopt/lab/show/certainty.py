@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from gpuopt import labels
 from gpuopt.lab.rows.groups import Group, flags_of, is_confirmed
@@ -17,9 +18,9 @@ from gpuopt.lab.timing import statistics
 
 def line(study: StudyRows, groups: list[Group]) -> str:
     """The counts, the noise, why verdicts are refused, what is doubtful, and what to do next."""
-    refused = dict.fromkeys(why for group in groups for row in group.rows if (why := row["refused"]))
-    parts = [f"verdicts are refused: {'; '.join(refused)}" if refused else "", _verdict_counts(groups)]
-    parts += [] if any("differed from itself" in why for why in refused) else [_noise(groups)]
+    refused = refusals(row for group in groups for row in group.rows)
+    parts = [f"verdicts are refused: {refused}" if refused else "", _verdict_counts(groups)]
+    parts += [] if "differed from itself" in refused else [_noise(groups)]
     above = [group.label(row) for group in groups for row in group.rows if "over_bound" in flags_of(row)]
     if above:
         parts.append(f"{len(above)} above the bound, so the declared work or a ceiling is wrong")
@@ -33,6 +34,12 @@ def line(study: StudyRows, groups: list[Group]) -> str:
     parts.append(study.problem_info.get("could_show", ""))
     told = "; ".join(filter(None, parts))
     return f"{'interrupted; ' if study.interrupted else ''}{told}. Next: {_next(study, groups)}."
+
+
+def refusals(rows: Iterable[Row]) -> str:
+    """Why these rows have no verdicts, each reason once; empty where they have."""
+    found = dict.fromkeys(str(why) for row in rows if (why := row["refused"]))
+    return "; ".join(why for why in found if not any(why != other and why in other for other in found))
 
 
 def _verdict_counts(groups: list[Group]) -> str:

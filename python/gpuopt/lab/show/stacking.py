@@ -23,7 +23,7 @@ from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.schema import Row, levels, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import significant
-from gpuopt.lab.show import header
+from gpuopt.lab.show import certainty, header
 from gpuopt.lab.timing import statistics
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class Stacking:
     blocks. ``missing`` are cells that were not measured, ``unknown`` effects that cannot be told without them;
     ``blocks`` are the speed-ups of each block, in its order, which intervals are made of. Products and ratios of cells
     are medians over blocks too, of the product or ratio in each block; where there are no blocks, they are of
-    ``speedups``. ``about`` is the problem and the device. Raises ParameterError for fields that contradict each other.
+    ``speedups``. ``about`` is the problem and the device; ``refused`` says why no effect has a verdict, where the
+    study's rows have none. Raises ParameterError for fields that contradict each other.
     """
 
     variant: str
@@ -68,6 +69,7 @@ class Stacking:
     unknown: tuple[tuple[str, ...], ...] = ()
     blocks: Mapping[On, tuple[float, ...]] = field(default_factory=dict)
     about: str = ""
+    refused: str = ""
 
     def __post_init__(self) -> None:
         if not self.factors:
@@ -176,7 +178,8 @@ class Stacking:
         wide = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
         table = ["  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]) for row in cells]
         pairs = [effect for effect in self.effects if len(effect.factors) == 2]
-        told = [*table, "", self._all()]
+        told = [f"NO VERDICTS: {self.refused}", ""] if self.refused else []
+        told += [*table, "", self._all()]
         told += [f"{' with '.join(one.factors)}: {_interval(one)} of the product, {one.verdict}" for one in pairs]
         climbs = self.climbs()
         told.append(
@@ -222,6 +225,7 @@ class Stacking:
             [
                 f"Over all of them off, medians of {count} blocks with 95 % intervals; means and pairs by Student's t.",
                 self.about,
+                f"NO VERDICTS: {self.refused}" if self.refused else "",
             ],
         )
 
@@ -256,7 +260,8 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
 
     ``variant`` is needed where the study has several. ``base`` names levels that count as off; what it leaves out is
     off at its level in the study's baseline, or without one in the first configuration. Raises ParameterError where a
-    parameter has more than two levels, below three blocks, and for a study of several devices or problems.
+    parameter has more than two levels, below three blocks, and for a study of several devices or problems. Where the
+    study's rows are refused a verdict, for the machine was too busy or too noisy, all effects are undecided.
     """
     rows = [row for row in study.rows if row["kind"] == "block" and row["role"] == "variant" and row["status"] == "ok"]
     found = list(dict.fromkeys(str(row["variant"]) for row in rows))
@@ -271,7 +276,10 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     factors = _factors(rows, dict(base or {}))
     group = next(one for one in study.groups() if where(one.first) == where(rows[0]))
     about = header.dotted([header.title(group), group.device, group.first["protocol"]])
-    return replace(_made(chosen, factors, _blocks(rows, factors)), about=about)
+    made = _made(chosen, factors, _blocks(rows, factors))
+    why = certainty.refusals(row for row in group.rows if row["variant"] == chosen)
+    undecided = tuple(replace(effect, verdict="undecided") for effect in made.effects)
+    return replace(made, about=about, refused=why, effects=undecided if why else made.effects)
 
 
 def _factors(rows: Sequence[Row], base: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
