@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+
 import pytest
 
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.short_names import short_names
 from gpuopt.lab.show import headline
 from study_rows import timed
 
@@ -40,6 +44,65 @@ def test_a_study_that_is_sure_says_how_to_tune_it() -> None:
     sure = [row | {"verdict": "FAST", "ratio_lo": row["ratio"], "ratio_hi": row["ratio"]} for row in rows(3)]
     told = dict(headline.lines(Study([row | {"profile": "2026-11-20"} for row in sure])))["How sure"]
     assert told.endswith("Next: `gpuopt tune` with its file keeps the fastest for plain calls.")
+
+
+STENCIL = ("block_size_x", "block_size_y", "tile_size_x", "tile_size_y", "use_local")
+
+
+def many_levels() -> Study:
+    """All combinations of two levels each of five parameters with long names."""
+    made = []
+    for levels in itertools.product((16, 128), (1, 2), (1, 2), (1, 4), (0, 1)):
+        params = dict(zip(STENCIL, levels, strict=True))
+        name = f"stencil({', '.join(f'{name}={level}' for name, level in params.items())})"
+        given = {"workload": "stencil", "configuration": name, "params": params, "verdict": "AMBIGUOUS", "blocks": 9}
+        made.append(timed("summary", "stencil", 5.0 + len(made) / 64, **given, flags=["drift"]))
+    return Study(made)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_names_of_many_levels_are_whole_unique_and_explained(width: int) -> None:
+    text = many_levels().to_text(width).partition("\nstencil\n")[2]
+    assert max(map(len, text.splitlines())) <= width
+    table, _, legend = text.partition("\n---")
+    named = re.sub(r"\s+", " ", re.sub(r"(?<=[,)])( \*)?  .*", "", table, flags=re.MULTILINE))  # the first column alone
+    found = re.findall(r"stencil\(bsx=\d+, bsy=\d, tsx=\d, tsy=\d, ul=\d\)", named)
+    assert len(set(found)) == 32
+    assert "bsx is block_size_x, bsy is block_size_y, tsx is tile_size_x, tsy is tile_size_y" in " ".join(
+        legend.split()
+    )
+    assert "…" not in text
+
+
+def test_short_names_are_not_those_of_others() -> None:
+    assert short_names(["TILE_M", "TILE_N", "WG"]) == {"TILE_M": "TM", "TILE_N": "TN", "WG": "WG"}
+    assert short_names(["LOAD", "LOCAL", "UNROLL"]) == {"LOAD": "LOAD", "LOCAL": "LOCAL", "UNROLL": "U"}
+    assert short_names(["W", "WIDTH"]) == {"W": "W", "WIDTH": "WIDTH"}
+    assert short_names(["blockSizeX", "UNROLL2"]) == {"blockSizeX": "bSX", "UNROLL2": "U2"}
+
+
+def test_names_in_sentences_keep_the_commas_of_their_levels() -> None:
+    told = dict(headline.lines(many_levels()))["Fastest"]
+    assert "block_size_x=16, block_size_y=1, tile_size_x=1" in told
+    close = [row | {"verdict": "AMBIGUOUS", "ratio_lo": 0.9, "ratio_hi": 1.1} for row in rows(2)]
+    assert "(not told from mine(WIDTH=1))" in dict(headline.lines(Study(close)))["Fastest"]
+
+
+def test_a_picture_of_many_levels_shows_them_all() -> None:
+    pytest.importorskip("matplotlib")
+    from figures import outside, overlaps, words
+    from gpuopt.lab.show import ladder
+
+    picture = ladder.ladder(many_levels())
+    shown = words(picture)
+    assert "tsx=2, tsy=4, ul=1" in shown.replace("\n", " ")
+    assert "tsx is tile_size_x" in shown.replace("\n", " ")
+    assert not overlaps(picture)
+    assert not outside(picture)
+    labels = [
+        label.get_text() for part in picture.subfigs[0].subfigs for ax in part.axes for label in ax.get_yticklabels()
+    ]
+    assert len({label for label in labels if label}) == 32
 
 
 def test_a_picture_of_it() -> None:

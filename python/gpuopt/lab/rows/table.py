@@ -14,10 +14,13 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gpuopt.lab.rows.short_names import has_levels
+
 Forms = tuple[str, ...]
 
 ABSENT: Forms = ("-",)
 SEPARATOR = "  "
+UNFOLDED = 10_000  # characters of a line that is not folded
 NARROWEST, WIDEST, FALLBACK_WIDTH = 60, 120, 110
 ASYMMETRIC = 1.5  # of sides of an interval that differ by more, the wider does not stand for both
 TERA = 10_000  # GFLOP/s from which on rates are told in TFLOP/s
@@ -129,6 +132,20 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
+def name_lines(text: str, width: int) -> list[str]:
+    """A row's name in lines of at most ``width`` characters, broken between its levels; what cannot be broken is cut."""
+    if len(text) <= width or not has_levels(text.strip()):
+        return [shortened(text, width)]
+    inset = " " * (len(text) - len(text.lstrip()) + 2)
+    out = [""]
+    for part in (f"{part}, " for part in text.split(", ")):
+        if out[-1] and len((out[-1] + part).rstrip(" ")) > width:
+            out.append(inset)
+        out[-1] += part
+    out[-1] = out[-1].removesuffix(", ")
+    return [shortened(line.rstrip(), width) for line in out]
+
+
 def joined(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
@@ -159,13 +176,19 @@ def _places(mid: float, half: float, digits: int) -> int:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: `units` are the forms of its second heading, `layout` a character a level (a form's index or `-`)."""
+    """One column: `units` are the forms of its second heading, `layout` a character a level (a form's index or `-`).
+    Of the first one, `folds` says how many characters a line of each form may have."""
 
     key: str
     title: str
     units: Forms
     layout: str
     right: bool = True
+    folds: tuple[int, ...] = ()
+
+    def fold(self, level: int) -> int:
+        """Characters of a line of its cells at `level`."""
+        return self.folds[int(self.layout[level])] if self.folds else UNFOLDED
 
     def form(self, forms: Forms, level: int) -> str:
         """The form of a cell at `level`: the last one where the cell has fewer."""
@@ -184,17 +207,20 @@ class Line:
 
 @dataclass
 class Sheet:
-    """Header lines, titled sections of lines, and labelled footers (label, text) that are wrapped under the table."""
+    """Header lines, titled sections of lines, and labelled footers (label, text) that are wrapped under the table.
+    ``legend`` says what short names in the first column stand for, in the forms of its cells."""
 
     columns: Sequence[Column]
     header: list[str] = field(default_factory=list)
     sections: list[tuple[str, list[Line]]] = field(default_factory=list)
     footers: list[tuple[str, str]] = field(default_factory=list)
+    legend: Forms = ()
 
     def text(self, width: int | None = None) -> str:
         """The sheet in `width` characters (the terminal's when None, 60 to 120), in the widest layout that fits."""
         width = max(NARROWEST, terminal_width() if width is None else width)
         table: list[str] = []
+        level = 0
         for level in range(len(self.columns[0].layout)) if self.columns else ():
             table = self._table(level)
             if max(map(len, table)) <= width:
@@ -204,7 +230,8 @@ class Sheet:
             table = self._table(level, max(map(len, table)) - width, width) if table else []
         out = [part for line in self.header for part in folded(line, width)]
         out += ["", *table] if self.sections else []
-        for label, text in self.footers:
+        told = self.columns[0].form(self.legend, level) if self.columns and self.legend else ""
+        for label, text in [*([("", told)] if told else []), *self.footers]:
             out += folded(f"{label}: {text}" if label else text, width)
         return "\n".join(out)
 
@@ -224,24 +251,26 @@ class Sheet:
                 cells[0] = indent + cells[0]
         everything = heading + [cells for _, lines in body for cells in lines]
         widths = [max(map(len, column)) for column in zip(*everything, strict=True)]
+        fold = len(indent) + columns[0].fold(level)
+        widths[0] = max(len(line) for cells in everything for line in name_lines(cells[0], fold))
         if excess > 0:
             widths[0] = max(8, widths[0] - excess)
 
-        def layout(cells: Sequence[str]) -> str:
-            cells = [shortened(cells[0], widths[0]), *cells[1:]]
+        def layout(cells: Sequence[str]) -> list[str]:
+            first, *more = name_lines(cells[0], widths[0])
             parts = [
                 cell.rjust(width) if column.right else cell.ljust(width)
-                for column, cell, width in zip(columns, cells, widths, strict=True)
+                for column, cell, width in zip(columns, [first, *cells[1:]], widths, strict=True)
             ]
-            return SEPARATOR.join(parts).rstrip()
+            return [SEPARATOR.join(parts).rstrip(), *more]
 
         rule = "-" * (sum(widths) + len(SEPARATOR) * (len(widths) - 1))
-        out = [layout(heading[0]), layout(heading[1]), rule]
+        out = [*layout(heading[0]), *layout(heading[1]), rule]
         sentences = [[line.below for line in lines] for _, lines in self.sections if lines]
         for (title, lines), below in zip(body, sentences, strict=True):
             out += [printable(title)] if title else []
             for cells, sentence in zip(lines, below, strict=True):
-                out.append(layout(cells))
+                out += layout(cells)
                 if sentence and width:
                     inset = indent + "  "
                     out += folded(sentence, width, inset, inset)
@@ -253,7 +282,7 @@ class Sheet:
         for number, text in enumerate(self.header):
             out.append(f'<div class="gpuopt-{"facts" if number else "title"}">{_esc(text)}</div>')
         out += self._html_table() if self.sections else []
-        for label, text in self.footers:
+        for label, text in [*([("", self.legend[0])] if self.legend and self.legend[0] else []), *self.footers]:
             named = f"<b>{_esc(label)}</b>: " if label else ""
             out.append(f'<div class="gpuopt-facts">{named}{_esc(text)}</div>')
         out.append("</div>")

@@ -21,6 +21,7 @@ from gpuopt.lab.show.style import (
     COLOURS,
     FAINT,
     INK,
+    LINE_INCHES,
     MODEL,
     WARNING,
     WHISKER,
@@ -39,7 +40,7 @@ Rows = StudyRows | Iterable[Mapping[str, Any]]  # what a picture is asked with; 
 # The ladder's palette, then the two colours of Okabe and Ito that it leaves for marks, then grey.
 MARKERS = "osD^vPX<>"
 CYCLE = (*COLOURS.values(), MODEL, INK, "#999999")
-LINE_INCHES, FOOT_INCHES = 0.165, 0.16  # of a caption: a line, and the rest
+FOOT_INCHES = 0.16  # of a caption, beside its lines
 LIFT: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.6, foreground="white")]}
 REASON = 84  # characters of a failure's reason in a caption
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ Lines = list[tuple[str, str]]  # a label and its text
 FASTEST, PAYS, SURE = "Fastest", "Paper", "How sure"
 MOST_NAMED = 3  # of a list of names, the rest is a number
 FAR_SLOWER = 0.1  # a speed below it is told as a fraction
+_BARE_COMMA = re.compile(r", (?![^()]*\))")
 AS_ACCURATE = 10.0  # a peer whose error is more times ours answers another question
 
 
@@ -65,9 +67,9 @@ def _best(group: Group) -> Row | None:
 
 
 def _named(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """`a, b, c and 4 more`; names lose their own commas."""
+    """`a, b, c and 4 more`; names lose their own commas, but for those in brackets."""
     left = len(names) - most
-    plain = [name.replace(", ", " ") for name in names]
+    plain = [_BARE_COMMA.sub(" ", name) for name in names]
     return joined([*plain[:most], f"{left} more"] if left > 1 else plain)
 
 
@@ -84,7 +86,7 @@ def _fastest_line(groups: list[Group]) -> str:
         if other is not group:
             best = _best(other)
             elsewhere.setdefault(other.label(best) if best else "nothing", []).append(short[id(other)])
-    told = [f"{name.replace(', ', ' ')} ({_named(subjects, 2)})" for name, subjects in elsewhere.items()]
+    told = [f"{_BARE_COMMA.sub(' ', name)} ({_named(subjects, 2)})" for name, subjects in elsewhere.items()]
     return f"at {short[id(group)].replace(', ', ' ')}: {_fastest(group)} Elsewhere: {joined(told)}."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from gpuopt.lab.rows.groups import (
 )
 from gpuopt.lab.rows.paper_figures import paper_figure
 from gpuopt.lab.rows.schema import Number, Row, number_of, time_ms
+from gpuopt.lab.rows.short_names import legend, short_names
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA, joined, significant
 from gpuopt.lab.show.header import cache_words, title
@@ -44,6 +45,7 @@ from gpuopt.lab.show.style import (
     FLAT,
     HOLLOW,
     INK,
+    LINE_INCHES,
     MODEL,
     NAME_WIDTH,
     ROW_INCHES,
@@ -121,9 +123,10 @@ def _of_the_table(group: Group) -> Group:
 
 def _panels(whole: SubFigure, group: Group, height: float, hidden: int) -> None:
     # The caption has a strip of its own: the layout engine places a legend and a figure label over one another.
-    ratios = [height - CAPTION_INCHES, CAPTION_INCHES]
-    part, foot = whole.subfigures(2, 1, squeeze=False, height_ratios=ratios)[:, 0]
-    foot.text(0.012, 0.6, _caption(group, hidden), fontsize=8, color=FAINT, va="center")
+    caption = _caption(group, hidden)
+    foot_inches = CAPTION_INCHES + LINE_INCHES * max(0, caption.count("\n") - 1)
+    part, foot = whole.subfigures(2, 1, squeeze=False, height_ratios=[height - foot_inches, foot_inches])[:, 0]
+    foot.text(0.012, 0.6, caption, fontsize=8, color=FAINT, va="center")
     shares = any(share_of_bound(row) is not None or paper_figure(row) is not None for row in group.rows)
     left, *rest = part.subplots(1, 2 if shares else 1, squeeze=False, width_ratios=[1.75, 1] if shares else [1])[0]
     handles = _bars(left, group)
@@ -161,8 +164,7 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
         _value_label(ax, metric, row, y, reach * 1.14)
     for stairs in _stairs(metric, group.rows, places):
         ax.plot(*stairs, zorder=5, path_effects=[withStroke(linewidth=3.8, foreground="white")], **STAIRS)
-    usual = set(_usual(group))
-    ax.set_yticks(places, [_name(group, row, usual) for row in group.rows], fontsize=9)
+    ax.set_yticks(places, _names(group)[0], fontsize=9)
     bar_axes(ax, places)
     ax.set_xlabel(f"{metric.label}   (more is faster)", fontsize=9)
     workload = str(group.first["workload"])
@@ -315,22 +317,39 @@ def _places(rows: list[Row]) -> list[float]:
     return out
 
 
-def _name(group: Group, row: Row, usual: set[str]) -> str:
-    """The variant on at most two lines, with its unusual parameters on three in all; the table holds what does not
-    fit."""
+def _names(group: Group) -> tuple[list[str], str]:
+    """What stands beside the bars, and what short names in it stand for: parameters have them in all labels where one
+    label would have to be cut."""
+    usual = set(_usual(group))
+    told = [_name(group, row, usual, {}) for row in group.rows]
+    if all(whole for _, whole in told):
+        return [text for text, _ in told], ""
+    short = short_names(name for row in group.rows for name in row["params"] or {})
+    return [_name(group, row, usual, short)[0] for row in group.rows], legend(short)
+
+
+def _name(group: Group, row: Row, usual: set[str], short: Mapping[str, str]) -> tuple[str, bool]:
+    """The variant on at most two lines, with its unusual parameters on three in all, and whether that is all of it; the
+    table holds what does not fit."""
     name, parameters = str(row["variant"]), ""
     if section(row) not in (CALLS, PEERS):
         name, _, inside = str(row["configuration"] or group.label(row)).partition("(")
-        told = [given for given in inside.rstrip(")").split(", ") if given and given not in usual]
+        given = (level.partition("=") for level in inside.rstrip(")").split(", ") if level and level not in usual)
+        told = ", ".join(f"{short.get(one, one)}{sign}{level}" for one, sign, level in given)
         if told and labels.of(row["workload"]).brought and len({one["variant"] for one in group.section(OURS)}) == 1:
-            return "\n".join(textwrap.wrap(", ".join(told), NAME_WIDTH)[:3])  # the title has the kernel's name
-        parameters = f"({', '.join(told)})" if told else ""
+            return _of_lines([], textwrap.wrap(told, NAME_WIDTH))  # the title has the kernel's name
+        parameters = f"({told})" if told else ""
     # A space after each underscore lets a long identifier break there.
     lines = [line.replace("_ ", "_") for line in textwrap.wrap(name.replace("_", "_ "), NAME_WIDTH)]
     lines = lines if len(lines) <= 2 else [lines[0], f"{lines[1]} …"]
-    more = textwrap.wrap(parameters, NAME_WIDTH)
+    return _of_lines(lines, textwrap.wrap(parameters, NAME_WIDTH))
+
+
+def _of_lines(lines: list[str], more: list[str]) -> tuple[str, bool]:
+    """The lines, and as many more as make three, the last of which shows that something is left out."""
     room = 3 - len(lines)
-    return "\n".join([*lines, *(more if len(more) <= room else [*more[: room - 1], f"{more[room - 1]} …"])])
+    cut = more if len(more) <= room else [*more[: room - 1], f"{more[room - 1]} …"]
+    return "\n".join([*lines, *cut]), len(more) <= room
 
 
 def _usual(group: Group) -> list[str]:
@@ -361,5 +380,6 @@ def _caption(group: Group, hidden: int) -> str:
     ]
     usual = ", ".join(_usual(group))
     facts.append(f"where a label does not say otherwise {usual}" if usual else "")
+    facts.append(_names(group)[1])
     facts.append(f"{hidden} slower or failed rows are left out" if hidden else "")
     return "\n".join(textwrap.wrap(" · ".join(filter(None, facts)), CAPTION_WIDTH))

@@ -30,7 +30,8 @@ INK, FAINT, WARNING, MODEL = "#222222", "#6b6b6b", "#8a3b00", "#D55E00"
 BAR_HEIGHT = 0.62
 NAME_WIDTH, REASON_WIDTH, REASON_LINES = 28, 56, 2
 CAPTION_WIDTH, USUAL_ROWS = 150, 3
-WIDTH_INCHES, ROW_INCHES, CAPTION_INCHES = 10.0, 0.48, 0.36
+WIDTH_INCHES, ROW_INCHES, CAPTION_INCHES = 10.0, 0.48, 0.36  # a caption of two lines
+LINE_INCHES = 0.165  # of a further one
 
 
 TICK: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 2.2, "linestyle": "none"}

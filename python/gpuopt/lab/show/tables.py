@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from gpuopt import labels
@@ -21,7 +20,8 @@ from gpuopt.lab.rows.groups import (
 )
 from gpuopt.lab.rows.pairs import by_other_clock, compared_rows, verdict_of
 from gpuopt.lab.rows.paper_figures import paper_figure
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, levels
+from gpuopt.lab.rows.short_names import has_levels, in_short, legend, named_in, short_names
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import (
     ABSENT,
@@ -40,7 +40,10 @@ from gpuopt.lab.timing.fields import Flag
 
 BASELINE_WIDTH = 16  # a longer name does not head a column
 NAME_WIDTH, NARROW_NAME = 24, 18  # of a name where the columns have to be saved
-LEVEL_NAME = re.compile(r"(?P<initial>\w)\w*=")
+LONG_NAME, MOST_NAME = (
+    40,
+    10_000,
+)  # of a name where there is room: of somebody's own kernel, which has many alike; of any
 SHORT_LAUNCHES = 50  # a plan that takes less time than so many launches is told the launches' share of it
 LEAST_SHARE = 0.1  # %, below which there is nothing to tell
 
@@ -65,7 +68,7 @@ MOST_ROWS, MOST_OF_SECTION = 40, 8  # of a longer table, so many rows of a secti
 
 # One character a level, widest layout first: which form of the cell is shown, `-` for none.
 COLUMNS = (
-    Column("name", "variant", ("",), "0000000111212", right=False),
+    Column("name", "variant", ("",), "0000000111212", right=False, folds=(MOST_NAME, NAME_WIDTH, NARROW_NAME)),
     Column("time", "time", ("ms [95 % CI]", "ms ± CI", "ms"), "0001111112222"),
     Column("flops", "rate", ("GFLOP/s",), "0000000000000"),
     Column("counted", "rate", ("G/s",), "0000000000000"),
@@ -96,8 +99,9 @@ def sheet(study: StudyRows, group: Group, whole: bool = False) -> Sheet:
     titles = {"speedup": f"vs {over if 0 < len(over) <= BASELINE_WIDTH else 'baseline'}", "paper": paper}
     gains = any(figure.gain for figure in map(paper_figure, group.rows) if figure is not None)
     workload = str(group.first["workload"])
+    names, legends = _names(group)
     sections = [
-        (section_title(name, workload), [_line(group, row, gains) for row in shown(group, name, whole)])
+        (section_title(name, workload), [_line(group, row, names[id(row)], gains) for row in shown(group, name, whole)])
         for name in SECTIONS
     ]
     cells = [cell for _, lines in sections for line in lines for cell in line.cells.items()]
@@ -114,7 +118,8 @@ def sheet(study: StudyRows, group: Group, whole: bool = False) -> Sheet:
         for c in COLUMNS
         if c.key in filled
     ]
-    return Sheet(columns, [header.title(group), *header.conditions(study, group)], sections, _footers(group, whole))
+    top = [header.title(group), *header.conditions(study, group)]
+    return Sheet(columns, top, sections, _footers(group, whole), legends)
 
 
 def shown(group: Group, name: str, whole: bool = False) -> list[Row]:
@@ -161,11 +166,7 @@ def launch_shares(group: Group) -> list[tuple[str, str]]:
     return [("launches' share of the time", joined(shares))] if shares else []
 
 
-def _line(group: Group, row: Row, gains: bool) -> Line:
-    label = group.label(row)
-    flags = " *" if flags_of(row) else ""
-    cut = (f"{_cut(group, label, width - len(flags))}{flags}" for width in (NAME_WIDTH, NARROW_NAME))
-    name: Forms = (f"{label}{flags}", *cut)
+def _line(group: Group, row: Row, name: Forms, gains: bool) -> Line:
     cells: dict[str, Forms] = {"name": name}
     figure = paper_figure(row)
     if figure is not None:
@@ -188,21 +189,46 @@ def _line(group: Group, row: Row, gains: bool) -> Line:
     return Line(cells, None if share is None else share / 100)
 
 
-def _cut(group: Group, label: str, width: int) -> str:
-    """The name in so many characters: levels without their names, or with initials where that leaves two alike, and as
-    much of its end as tells it from others."""
+def _names(group: Group) -> tuple[dict[int, Forms], Forms]:
+    """The forms of each row's name, by the row's ``id``, and what short names in them stand for. Where a name with
+    levels is too long, parameters have short names in the whole table; what is still too long is folded there. A name
+    without levels loses its middle, but for as much of its end as tells it from others."""
+    every = {id(row): group.label(row) for row in group.rows}
+    starred = {id(row): " *" if flags_of(row) else "" for row in group.rows}
+    brought = labels.of(group.first["workload"]).brought
+    short = short_names(named_in(every.values()))
+    forms: dict[int, list[str]] = {key: [] for key in every}
+    legends = []
+    for width in (LONG_NAME if brought else MOST_NAME, NAME_WIDTH, NARROW_NAME):
+        shorten = any(has_levels(name) and len(name + starred[key]) > width for key, name in every.items())
+        names = {key: in_short(name, short) if shorten else name for key, name in every.items()}
+        for key, name in names.items():
+            fits = name if has_levels(name) else _cut(name, [*names.values()], width - len(starred[key]))
+            forms[key].append(fits + starred[key])
+        legends.append("; ".join(filter(None, [legend(short) if shorten else "", _unsaid(group) if brought else ""])))
+    return {key: tuple(each) for key, each in forms.items()}, tuple(legends)
+
+
+def _unsaid(group: Group) -> str:
+    """The levels that are standard, where names do not tell them: `where a name does not say it, use_local=0`."""
+    ours = [row for row in group.rows if row["role"] not in ("call", "peer")]
+    named = named_in(map(group.label, ours))
+    plain = {
+        name: [r for r in ours if f"{name}=" not in group.label(r) and name in (r["params"] or {})] for name in named
+    }
+    told = [f"{name}={levels(rows[0])[name]}" for name, rows in plain.items() if rows]
+    return f"where a name does not say it, {', '.join(told)}" if told else ""
+
+
+def _cut(label: str, every: list[str], width: int) -> str:
+    """The name in so many characters, with as much of its end as tells it from others."""
     if len(label) <= width:
         return label
-    every = [group.label(row) for row in group.rows]
-    bare = LEVEL_NAME.sub("", label)
-    for form in ("", r"\g<initial>="):
-        names = [LEVEL_NAME.sub(form, name) for name in every]
-        mine = LEVEL_NAME.sub(form, label)
-        for end in (0, width // 3, width // 2, 2 * width // 3):
-            cut = _squeezed(mine, width, end)
-            if [_squeezed(name, width, end) for name in names].count(cut) == 1:
-                return cut
-    return shortened(bare, width)
+    for end in (0, width // 3, width // 2, 2 * width // 3):
+        cut = _squeezed(label, width, end)
+        if [_squeezed(name, width, end) for name in every].count(cut) == 1:
+            return cut
+    return shortened(label, width)
 
 
 def _squeezed(text: str, width: int, end: int) -> str:
