@@ -17,7 +17,7 @@ from gpuopt import lab
 from own_kernels import Honest
 
 SEED = 5
-WRONG_SUMS = {"inexact", "nan", "unstable"}
+WRONG_SUMS = {"wrong", "inexact", "nan", "unstable"}
 
 
 @dataclass(frozen=True)
@@ -207,12 +207,12 @@ MUTANTS = [
            quick=True),
     Mutant("5", "swaps rows of its input", lambda device: honest_gathers.transpose(),
            lambda honest: honest.text + _SWAP, {"inputs"}, quick=True, more={"stages": _SWAPPED}),
-    Mutant("6a", "copies y", _saxpy, with_((_LINE, "z[i] = y[i];")), {"inexact"}, quick=True),
+    Mutant("6a", "copies y", _saxpy, with_((_LINE, "z[i] = y[i];")), {"wrong"}, quick=True),
     Mutant("6b", "copies y, where the task's own a is too small to show it", _tiny_factor,
            with_((_LINE, "z[i] = y[i];")), {"TaskError"}, quick=True, says=r"task: y itself.* would pass"),
     Mutant("7a", "zeros for a soft maximum, where the task allows an error of 1e-4", _long_rows(1e-4),
            with_(("exp(a[i] - top) / sum;", "0;")), {"TaskError"}, quick=True, says=r"task: zeros.* would pass"),
-    Mutant("7b", "zeros for a soft maximum", _long_rows(None), with_(("exp(a[i] - top) / sum;", "0;")), {"inexact"},
+    Mutant("7b", "zeros for a soft maximum", _long_rows(None), with_(("exp(a[i] - top) / sum;", "0;")), {"wrong"},
            quick=True),
     Mutant("8", "operands in half precision", lambda device: honest_sums.matrix_product(),
            lambda honest: _HALF + with_(("left[j][l] * right[l][i]", "half_of(left[j][l]) * half_of(right[l][i])"))(
@@ -261,7 +261,7 @@ MUTANTS = [
            level="full", cpu=True),
     Mutant("21b", "writes far away", _saxpy, with_((_LINE, _ASTRAY)),
            {"crash", "runtime"}, cpu=True),
-    Mutant("22a", "scales in place, declared as an output", _in_place_as_output, same, {"inexact", "nan", "after"},
+    Mutant("22a", "scales in place, declared as an output", _in_place_as_output, same, {"wrong", "nan", "after"},
            quick=True),
     Mutant("22b", "scales in place, declared as such", lambda device: honest_elements.in_place(), same, {"ok"}),
     Mutant("23", "a float that is declared as a whole number", _whole_factor, same, {"ParameterError"}, quick=True,

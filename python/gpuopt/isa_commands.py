@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-import gpuopt
 from gpuopt import files, lab, lab_commands, program_commands, programs
 from gpuopt._core import ParameterError
 from gpuopt.lab.compiled.entries import LIVE, Compiled
@@ -59,7 +58,7 @@ def workload_command(workload: Workload) -> click.Command:
         chosen = select(device)
         (each, *_) = workload.problems(subjects or workload.default)
         problem = workload.problem(each, dtype, chosen, **options)
-        wanted = [gpuopt.Configuration.parse(one) if "(" in one else one for one in variants] or ["all"]
+        wanted = list(variants) or ["all"]
         show(lab.isa(problem, wanted, targets=list(targets), device=chosen, progress=True), diff, out)
 
     decorators: list[Callable[[Any], Any]] = [
@@ -99,7 +98,7 @@ def program_command(path: str) -> click.Command:
         with programs.opened(Path(path)) as found:
             own = programs.chosen(found, kernel)
             problem = own.problem(**programs.sizes_of(sizes, own))
-            wanted = [gpuopt.Configuration.parse(one) if "(" in one else one for one in variants] or ["all"]
+            wanted = list(variants) or ["all"]
             show(lab.isa(problem, wanted, targets=list(targets), device=device, progress=True), diff, out)
 
     return command

@@ -122,7 +122,6 @@ def run_study(
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
     click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
-    asked: list[str | gpuopt.Configuration] = [gpuopt.Configuration.parse(v) if "(" in v else v for v in variants or ()]
     studies: list[Study] = []
     try:
         for each in workload.problems(subjects):
@@ -132,7 +131,7 @@ def run_study(
                 set_aside(rows)
             found = lab.sweep(
                 problem,
-                variants=[*(asked or ["all"]), *(workload.designs[design]() if design else [])],
+                variants=[*(variants or ["all"]), *(workload.designs[design]() if design else [])],
                 protocol="quick" if quick else "full",
                 device=chosen,
                 store=rows,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,24 +23,37 @@ from gpuopt.problem import Problem
 from gpuopt.programs import Sizes
 
 MOST = 128  # configurations of a study: all combinations of seven parameters with two levels
+MOST_COUNTED = 100_000  # configurations of a kernel, to say how many there are
+Levels = Mapping[str, Sequence[int | str]]
 STUDY_HELP = """Compare all configurations of a kernel that FILE.py defines: checked, timed, and held against bounds.
 
 FILE.py is run as `python FILE.py` would run it, but for what stands below `if __name__ == "__main__"`; it defines one
 or several lab.Kernel. Each NAME=NUMBER is a size or a value of the kernel, such as n=1048576.
+
+It takes some seconds a configuration; --quick takes a part of that.
 """
 TUNE_HELP = """Find the fastest configuration of a kernel that FILE.py defines, and make it what its calls use.
 
 FILE.py is run as `python FILE.py` would run it, but for what stands below `if __name__ == "__main__"`; it defines one
-or several lab.Kernel. Each NAME=NUMBER is a size or a value of the kernel, such as n=1048576. Of more than 128
-configurations as many are tried as a search chooses.
+or several lab.Kernel. Each NAME=NUMBER is a size or a value of the kernel, such as n=1048576.
+
+Up to 128 configurations are all compared, at some seconds each; of more, 128 that a search chooses. With --seconds or
+--evaluations a search chooses in any case, and the five fastest of those are compared.
 """
 KERNEL_OPTION = click.option(
     "--kernel", metavar="NAME", help="Which kernel of the file; needed where it defines several."
 )
 SIZES = click.argument("sizes", metavar="[NAME=NUMBER]...", nargs=-1)
 QUICK_OPTION = click.option("--quick", is_flag=True, help="A fixed budget: fewer blocks, wider intervals.")
-VARIANT_HELP = f"""Only this configuration, such as 'saxpy(WIDTH=4)'; of more than {MOST} some have to be named. The
-kernel's name alone stands for the fastest that a search finds; may be repeated."""
+VARIANT_HELP = f"""Only this configuration, such as 'saxpy(WIDTH=4)'; of more than {MOST} some have to be named,
+or fewer levels. The kernel's name alone stands for the fastest that a search finds; may be repeated."""
+LEVELS_OPTION = click.option(
+    "--level",
+    "some",
+    metavar="NAME=V,V...",
+    multiple=True,
+    help="Only these levels of a parameter, such as WIDTH=1,4; may be repeated. Two levels each show what stacks.",
+)
 
 
 def study_command(path: str) -> click.Command:
@@ -52,6 +65,7 @@ def study_command(path: str) -> click.Command:
     @QUICK_OPTION
     @lab_commands.DEVICE_OPTION
     @click.option("--variant", "-v", "variants", metavar="V", multiple=True, help=VARIANT_HELP)
+    @LEVELS_OPTION
     @click.option(
         "--out",
         metavar="DIR",
@@ -64,14 +78,21 @@ def study_command(path: str) -> click.Command:
     @lab_commands.RESUME_OPTION
     @click.pass_context
     def command(
-        ctx: click.Context, sizes: tuple[str, ...], kernel: str | None, variants: tuple[str, ...], **given: Any
+        ctx: click.Context,
+        sizes: tuple[str, ...],
+        kernel: str | None,
+        variants: tuple[str, ...],
+        some: tuple[str, ...],
+        **given: Any,
     ) -> None:
+        if some and variants:
+            raise click.UsageError("--level restricts all configurations, and -v names single ones: give one of them")
         with programs.opened(Path(path)) as found:
             own = programs.chosen(found, kernel)
             known = programs.sizes_of(sizes, own)
             for variant in variants:
                 own.levels(Configuration.parse(variant))  # a level that it does not have is no row
-            wanted = variants or tuple(map(str, _every(own, known, path)))
+            wanted = variants or tuple(map(str, _every(own, known, _levels_of(some), path)))
             if not lab_commands.run_study(_workload(own, known), sizes, variants=wanted, dtype=_dtype(own), **given):
                 ctx.exit(INTERRUPT_EXIT)
 
@@ -85,14 +106,25 @@ def tune_command(path: str) -> click.Command:
     @SIZES
     @KERNEL_OPTION
     @QUICK_OPTION
+    @click.option("--evaluations", metavar="N", type=click.IntRange(1), help="Try so many, which a search chooses.")
+    @click.option(
+        "--seconds", metavar="S", type=click.FloatRange(0, min_open=True), help="Search for so long, then compare."
+    )
     @lab_commands.DEVICE_OPTION
     @lab_commands.RESUME_OPTION
     @click.pass_context
-    def command(ctx: click.Context, sizes: tuple[str, ...], kernel: str | None, **given: Any) -> None:
+    def command(
+        ctx: click.Context,
+        sizes: tuple[str, ...],
+        kernel: str | None,
+        evaluations: int | None,
+        seconds: float | None,
+        **given: Any,
+    ) -> None:
         with programs.opened(Path(path)) as found:
             own = programs.chosen(found, kernel)
             known = programs.sizes_of(sizes, own)
-            search = partial(_worth_comparing, own, known)
+            search = partial(_worth_comparing, own, known, evaluations, seconds)
             if not lab_commands.run_tune(_workload(own, known), sizes, search=search, dtype=_dtype(own), **given):
                 ctx.exit(INTERRUPT_EXIT)
 
@@ -153,35 +185,55 @@ def _pictures(kernel: Kernel, problem: Problem, device: Device, directory: Path,
     return [path]
 
 
-def _admitted(kernel: Kernel, sizes: Sizes) -> list[Configuration]:
-    """The configurations that the constraints admit for these sizes, one more than a study takes at most. Raises
-    ParameterError where there are none."""
-    space = kernel.code.space
-    numbers = kernel.task.numbers(sizes, {}, [*space.levels])
-    admitted = space.admitted(numbers, lambda text: click.echo(f"constraints: {text}", err=True))
-    found = [Configuration(kernel.name, **each) for each in itertools.islice(admitted, MOST + 1)]  # type: ignore[arg-type]
-    if not found:
-        told = " ".join(f"{name}={value}" for name, value in numbers.items())
-        raise ParameterError(f"constraints: they admit no configuration of {kernel.name} for {told}; give other sizes")
+def _levels_of(given: Sequence[str]) -> dict[str, list[int | str]]:
+    """The levels that `--level WIDTH=1,4` names. Raises UsageError for any other text."""
+    found: dict[str, list[int | str]] = {}
+    for text in given:
+        name, sign, levels = text.partition("=")
+        if not (sign and name.strip() and levels.strip()) or name.strip() in found:
+            raise click.UsageError(f"--level {text}: write a parameter and its levels once, such as WIDTH=1,4")
+        listed = [one.strip() for one in levels.split(",")]
+        found[name.strip()] = [int(one) if one.lstrip("-").isdecimal() else one for one in listed]
     return found
 
 
-def _every(kernel: Kernel, sizes: Sizes, path: str) -> list[Configuration]:
-    found = _admitted(kernel, sizes)
+def _admitted(kernel: Kernel, sizes: Sizes, levels: Levels, most: int) -> list[Configuration]:
+    """The configurations that the constraints admit for these sizes, of these levels, ``most`` at most. Raises
+    ParameterError where there are none."""
+    admitted = kernel.admitted(levels, sizes, lambda text: click.echo(f"constraints: {text}", err=True))
+    return list(itertools.islice(admitted, most))
+
+
+def _every(kernel: Kernel, sizes: Sizes, levels: Levels, path: str) -> list[Configuration]:
+    found = _admitted(kernel, sizes, levels, MOST_COUNTED + 1)
     if len(found) > MOST:
+        count = f"{len(found):,}" if len(found) <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
+        named = " ".join(f"--level {name}={some[0]},{some[-1]}" for name, some in _many(kernel, levels)[:2])
         raise ParameterError(
-            f"{kernel.name}: it has more than {MOST} configurations for these sizes; `gpuopt tune {path}` or "
-            f"lab.search finds the fastest, -v '{found[0]}' compares one that you name"
+            f"{kernel.name}: it has {count} configurations for these sizes, and a study compares {MOST} at most; keep "
+            f"fewer levels ({named} and so on), name configurations (-v '{found[0]}'), or find the fastest: "
+            f"`gpuopt tune {path}`, lab.search"
         )
     return found
 
 
-def _worth_comparing(kernel: Kernel, sizes: Sizes, device: Device, rows: Path) -> list[Configuration]:
-    """All configurations, or the fastest ones that a search finds."""
-    found = _admitted(kernel, sizes)
-    if len(found) <= MOST:
+def _many(kernel: Kernel, levels: Levels) -> list[tuple[str, Sequence[int | str]]]:
+    """The parameters with their levels, those with the most first."""
+    kept = {**kernel.code.space.levels, **levels}
+    return sorted(kept.items(), key=lambda one: -len(one[1]))
+
+
+def _worth_comparing(
+    kernel: Kernel, sizes: Sizes, evaluations: int | None, seconds: float | None, device: Device, rows: Path
+) -> list[Configuration]:
+    """All configurations, or the fastest ones that a search finds within its budget."""
+    found = _admitted(kernel, sizes, {}, MOST + 1)
+    if len(found) <= MOST and evaluations is None and seconds is None:
         return found
-    study = lab.search(kernel, evaluations=MOST, device=device, store=rows, progress=True, **sizes).study
+    most = MOST if evaluations is None and seconds is None else evaluations
+    study = lab.search(
+        kernel, evaluations=most, seconds=seconds, device=device, store=rows, progress=True, **sizes
+    ).study
     if study.interrupted:
         raise KeyboardInterrupt
     best = [row for row in study.rows if (row["kind"], row["role"], row["status"]) == ("summary", "variant", "ok")]

@@ -1,26 +1,38 @@
-"""A progress bar where one is wanted, tqdm is installed and somebody is at the terminal."""
+"""A progress bar where one is wanted, tqdm is installed and somebody is at the terminal; else a line now and then."""
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import Any
+
+EVERY_S = 10.0  # between two lines where there is no terminal
 
 
 class Bar:
-    """Steps with a label; silent unless ``wanted``."""
+    """Steps with a label; silent unless ``wanted``. Where there is neither a terminal nor a notebook, a line to stderr
+    about every ten seconds says how far it is."""
 
     def __init__(self, wanted: bool, total: int, unit: str = "step") -> None:
         self._bar: Any = None
+        self._lines = wanted
+        self._done, self._total, self._unit = 0, total, unit
+        self._label = ""
+        self._began = self._told = time.monotonic()
         if wanted:
             try:
                 from tqdm.auto import tqdm
             except ImportError:
                 return
             self._bar = tqdm(total=total, leave=False, unit=unit, dynamic_ncols=True, disable=None)
+            self._lines = bool(self._bar.disable)
 
     def say(self, text: str) -> None:
         """Names what comes next."""
+        self._label = text
         if self._bar is not None:
             self._bar.set_description(text[:40])
+        self._line()
 
     def note(self, text: str) -> None:
         """Shows a result behind the bar."""
@@ -29,11 +41,14 @@ class Bar:
 
     def step(self) -> None:
         """One step is done."""
+        self._done += 1
         if self._bar is not None:
             self._bar.update()
+        self._line()
 
     def more(self, count: int) -> None:
         """``count`` further steps turned out to be needed."""
+        self._total += count
         if self._bar is not None:
             self._bar.total += count
             self._bar.refresh()
@@ -42,3 +57,12 @@ class Bar:
         """Takes the bar away."""
         if self._bar is not None:
             self._bar.close()
+
+    def _line(self) -> None:
+        """`gpuopt: 12 of 40 steps after 31 s, block 3`, unless the last such line is younger than that."""
+        now = time.monotonic()
+        if not self._lines or now - self._told < EVERY_S:
+            return
+        self._told = now
+        count = f"{self._done} of {self._total} {self._unit}s" if self._total else f"{self._done} {self._unit}s"
+        print(f"gpuopt: {count} after {now - self._began:.0f} s, {self._label}", file=sys.stderr, flush=True)

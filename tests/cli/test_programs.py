@@ -81,13 +81,47 @@ def test_a_study_of_chosen_configurations(file: Path, any_device: gpuopt.Device)
 
 
 @pytest.mark.usefixtures("brief_quick")
+def test_a_study_of_some_levels(file: Path, any_device: gpuopt.Device) -> None:
+    out = file.with_name("out")
+    options = ["--quick", "--no-plots", "--device", any_device.index, "--out", out, "--level", "WIDTH=4"]
+    result = run("study", file, "n=500", *options)
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in (out / "rows.jsonl").read_text().splitlines()]
+    own = [row["params"] for row in rows if row["kind"] == "summary" and row["role"] == "variant"]
+    assert {(one["WIDTH"], one["WG"]) for one in own} == {(4, 32), (4, 64)}
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--level", "WIDTH"], "--level WIDTH: write a parameter and its levels once, such as WIDTH=1,4"),
+        (["--level", "WIDTH=8"], "WIDTH: 8 is none of its levels, 1, 4"),
+        (["--level", "WIDE=8"], "WIDE: there is no such parameter; there are WIDTH, WG"),
+        (["--level", "WIDTH=1", "-v", "saxpy"], "give one of them"),
+    ],
+)
+def test_levels_that_there_are_not(file: Path, options: list[str], line: str) -> None:
+    result = run("study", file, "n=500", "--device", "cpu", *options)
+    assert result.exit_code == 2, result.output
+    assert line in said(result)
+
+
+def test_too_many_configurations_are_counted(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_commands, "MOST", 3)
+    result = run("study", file, "n=500", "--device", "cpu")
+    assert result.exit_code == 2, result.output
+    assert "saxpy: it has 4 configurations for these sizes, and a study compares 3 at most" in said(result)
+    assert "(--level WIDTH=1,4 --level WG=32,64 and so on)" in said(result)
+
+
+@pytest.mark.usefixtures("brief_quick")
 @pytest.mark.parametrize("most", [128, 2])
 def test_a_tuning_is_recorded_shown_and_forgotten(
     file: Path, any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(program_commands, "MOST", most)  # of 4: above, a search chooses
     on_device = ["--device", any_device.index]
-    result = run("tune", file, "n=5000", "--quick", *on_device)
+    result = run("tune", file, "n=5000", "--quick", *on_device, *(["--evaluations", "2"] if most > 2 else []))
     assert result.exit_code == 0, result.output
     assert "for any input: saxpy(" in said(result)
     shown = run("tune", "--show", *on_device, file)
@@ -97,7 +131,7 @@ def test_a_tuning_is_recorded_shown_and_forgotten(
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "word"), [("", 0, "it computes the task"), ("- 1", 1, "inexact: y: 1 of 3000 elements")]
+    ("change", "code", "word"), [("", 0, "it computes the task"), ("- 1", 1, "wrong: y: 1 of 3000 elements")]
 )
 def test_judge_gives_its_verdict_as_exit_code(
     file: Path, any_device: gpuopt.Device, change: str, code: int, word: str
@@ -129,9 +163,9 @@ def test_judge_gives_its_verdict_as_exit_code(
         (FILE, ["n=3", "n=4"], "n: it stands twice"),
         (FILE, ["n=3", "--kernel", "third"], "--kernel: 'third' is none of the file's: saxpy"),
         (FILE, ["n=3", "-v", "saxpy(WIDTH=3)"], "WIDTH: 3 is none of its levels, 1, 4"),
-        (FILE.replace("[1, 4]", "list(range(1, 100))"), ["n=3"], "saxpy: it has more than 128 configurations"),
+        (FILE.replace("[1, 4]", "list(range(1, 100))"), ["n=3"], "saxpy: it has 198 configurations for these sizes"),
         (FILE.replace('"saxpy",', '"saxpy", constraints=["n % WIDTH == 7"],'), ["n=3"],
-         "constraints: they admit no configuration of saxpy for n=3 a=1.5"),
+         "constraints: they admit no configuration of saxpy for n=3, a=1.5"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_a_line(file: Path, text: str, words: list[str], line: str) -> None:

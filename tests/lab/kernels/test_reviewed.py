@@ -15,6 +15,7 @@ import pytest
 import gpuopt
 import own_kernels
 from gpuopt import Configuration, MismatchError, ParameterError, lab
+from gpuopt.lab.kernels.checks import WrongResultError, judged
 from gpuopt.lab.kernels.worker import WORKERS
 
 
@@ -89,7 +90,7 @@ def test_whole_numbers_of_64_bits_are_compared_exactly(any_device: gpuopt.Device
         if right:
             kernel.check(n=100, device=any_device)
         else:
-            with pytest.raises(MismatchError, match="inexact: z: 100 of 100"):
+            with pytest.raises(MismatchError, match="wrong: z: 100 of 100"):
                 kernel.check(n=100, device=any_device)
 
 
@@ -255,3 +256,17 @@ def test_bad_input_is_a_typed_error(call: Any) -> None:
 
 
 ZN = (lab.output("z", "n"), lab.value("n"))
+
+
+@pytest.mark.parametrize(
+    ("factor", "off", "word"),
+    [(1 + 1e-4, 0, "inexact"), (1 + 3e-6, 0, "inexact"), (1.5, 0, "wrong"), (1.0, 1, "wrong"), (-1.0, 0, "wrong")],
+)
+def test_what_rounding_may_make_is_inexact_and_the_rest_is_wrong(factor: float, off: int, word: str) -> None:
+    """All elements a little off, many by far, or one by far."""
+    exact = np.linspace(-1.0, 1.0, 1000)
+    result = (exact * factor).astype(np.float32)
+    result[7] += off
+    with pytest.raises(WrongResultError) as caught:
+        judged({"y": result}, {"y": exact}, {"y": np.full(1000, 1e-6)})
+    assert caught.value.word == word

@@ -81,6 +81,12 @@ def test_short_names_are_not_those_of_others() -> None:
     assert short_names(["blockSizeX", "UNROLL2"]) == {"blockSizeX": "bSX", "UNROLL2": "U2"}
 
 
+def test_levels_that_no_name_tells_stand_below_the_table() -> None:
+    text = Study(rows(2)).to_text(120)
+    assert "everywhere WG=64" in text
+    assert "where a name does not say it" not in text  # WIDTH stands in each name
+
+
 def test_names_in_sentences_keep_the_commas_of_their_levels() -> None:
     told = dict(headline.lines(many_levels()))["Fastest"]
     assert "block_size_x=16, block_size_y=1, tile_size_x=1" in told

@@ -15,11 +15,23 @@ from gpuopt.lab.timing.fields import Errors
 from gpuopt.lab.timing.verification import compare
 
 Word = Literal[
-    "unwritten", "outside", "inputs", "inexact", "nan", "unstable", "state", "seed", "size", "after", "compiler"
+    "unwritten",
+    "outside",
+    "inputs",
+    "wrong",
+    "inexact",
+    "nan",
+    "unstable",
+    "state",
+    "seed",
+    "size",
+    "after",
+    "compiler",
 ]
 
 
 CLOSE = 100  # times the tolerance: errors up to there may be those of an honest sum
+FAR = 0.01  # of the results' usual size: errors up to there may be those of a narrower type
 
 
 class WrongResultError(MismatchError):
@@ -147,7 +159,8 @@ def judged(
     taken: Mapping[str, np.ndarray], exact: Mapping[str, np.ndarray], allowed: Mapping[str, np.ndarray]
 ) -> Errors:
     """The errors of the results, of several those of the worst. Raises WrongResultError: nan, where a reference is
-    finite and its result is not, else inexact. Whole numbers are compared as such."""
+    finite and its result is not; wrong, where errors are far from what rounding makes; else inexact. Whole numbers are
+    compared as such."""
     found = [_judged(name, taken[name], exact[name], allowed[name]) for name in exact]
     return max(found, key=lambda errors: errors["max_of_tol"])
 
@@ -163,20 +176,25 @@ def _judged(name: str, result: np.ndarray, reference: np.ndarray, tolerance: np.
             return Errors(max_abs=0.0, max_rel=0.0, max_ulp=0.0, max_of_tol=0.0, l2_rel=0.0, tol=0.0)
         return compare(result, reference, tolerance)
     except MismatchError as error:
-        strange = result.dtype.kind == "f" and bool((~np.isfinite(result) & np.isfinite(reference)).any())
-        hint = "" if strange else _hint(result, reference, tolerance)
-        raise WrongResultError("nan" if strange else "inexact", f"{name}: {error}{hint}") from error
+        word, hint = _wrong(result, reference, tolerance)
+        raise WrongResultError(word, f"{name}: {error}{hint}") from error
 
 
-def _hint(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> str:
-    """What the author of a task may do about errors that rounding can make."""
+def _wrong(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> tuple[Word, str]:
+    """The word for a result that is off, and what the author of a task may do about errors that rounding can make."""
     if result.dtype.kind != "f":
-        return ""
+        return "wrong", ""
+    finite = np.isfinite(reference)
+    if bool((~np.isfinite(result) & finite).any()):
+        return "nan", ""
     with np.errstate(all="ignore"):
-        most = float(np.nanmax(np.abs(result.astype(np.float64) - reference) / np.maximum(tolerance, 1e-300)))
-    if most > CLOSE:
-        return ""
-    return "; long sums in another order cost so much: where the task has them, give tolerance=lab.rounding(...)"
+        error = np.abs(result.astype(np.float64) - reference)[finite]
+        most = float((error / np.maximum(np.broadcast_to(tolerance, finite.shape)[finite], 1e-300)).max(initial=0.0))
+        usual = float(np.sqrt(np.mean(np.square(reference[finite], dtype=np.float64)))) if finite.any() else 0.0
+    if most <= CLOSE:
+        hint = "; long sums in another order cost so much: where the task has them, give tolerance=lab.rounding(...)"
+        return "inexact", hint
+    return ("wrong" if float(error.max(initial=0.0)) > FAR * usual else "inexact"), ""
 
 
 def flat(arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> np.ndarray:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,24 +18,24 @@ from gpuopt import configuration as tables
 from gpuopt._core import Device, ParameterError
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
-from gpuopt.lab.kernels import binding, recipe
+from gpuopt.lab.kernels import binding, plans, recipe
 from gpuopt.lab.kernels.arguments import TAKEN, Argument, Array, identifier
 from gpuopt.lab.kernels.binding import Code, Plan
-from gpuopt.lab.kernels.builders import build_ahead
-from gpuopt.lab.kernels.checks import OwnChecks, flat
+from gpuopt.lab.kernels.checks import flat
 from gpuopt.lab.kernels.expressions import each
-from gpuopt.lab.kernels.remote import RemoteMemory, remote
 from gpuopt.lab.kernels.source import source_of
-from gpuopt.lab.kernels.space import Levels, Space, levels_of
+from gpuopt.lab.kernels.space import Levels, Space, Told, levels_of
 from gpuopt.lab.kernels.stages import Launch, Rounds, Stage
 from gpuopt.lab.kernels.task import Arrays, DeclaredWork, Numbers, Task, check_names
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance, within
 from gpuopt.lab.timing import verification
 from gpuopt.lab.timing.fields import VerifiedErrors
-from gpuopt.problem import BoundPlan, ManyOutputs, Problem, nothing_ahead
+from gpuopt.problem import Problem, nothing_ahead
 from gpuopt.records import user_records
 from gpuopt.selection import Selector, select
 
+Chosen = Configuration | Mapping[str, Any] | None  # levels by name, or those of a configuration
+MOST_LISTED = 100_000  # configurations
 PLANS_KEPT = 4  # of plain calls, with their memory
 
 
@@ -214,8 +215,10 @@ class Kernel:
             reference=flat(exact, names),
             tolerance=flat(allowed, names),
             footprint_bytes=sum(a.nbytes for a in arrays.values()) + _result_bytes(self.task, numbers),
-            prepare=partial(_prepared, table, rows, numbers, arrays, limit_s if isolated else None, (exact, allowed)),
-            build_ahead=partial(_build_ahead, table, numbers) if isolated else nothing_ahead,
+            prepare=partial(
+                plans.prepared, table, rows, numbers, arrays, limit_s if isolated else None, (exact, allowed)
+            ),
+            build_ahead=partial(plans.built_ahead, table, numbers) if isolated else nothing_ahead,
             flops=self.task.flops_of(numbers),
             calls={f"{self.name}(...)": lambda device: partial(self._flat_call, device, numbers, arrays)},
             input_properties={"kernel": self.digest},
@@ -234,10 +237,11 @@ class Kernel:
             found[one.name] = one
         return found
 
-    def levels(self, configuration: Configuration | None = None) -> Levels:
+    def levels(self, configuration: Chosen = None) -> Levels:
         """The levels of a configuration, the standard ones where it names none. Raises ParameterError for a parameter
         or a level that was not declared."""
-        space, given = self.code.space, configuration.parameters if configuration is not None else {}
+        space = self.code.space
+        given = configuration.parameters if isinstance(configuration, Configuration) else dict(configuration or {})
         for name, level in given.items():
             if name not in space.levels:
                 raise ParameterError(
@@ -248,6 +252,34 @@ class Kernel:
                     f"{name}: {level!r} is none of its levels, {', '.join(map(str, space.levels[name]))}"
                 )
         return {**space.first(), **given}
+
+    @checked
+    def configurations(self, /, *, levels: Mapping[str, Any] | None = None, **sizes: Any) -> list[Configuration]:
+        """All configurations that the constraints admit for these sizes, as :func:`lab.sweep` takes them: of a problem
+        alone, a quick sweep measures the standard one, a full one searches.
+
+        ``levels`` keeps some of the levels of parameters: ``{"WIDTH": [1, 4]}``. Raises ParameterError, also where
+        nothing is admitted and for more than 100,000.
+        """
+        found = list(itertools.islice(self.admitted(levels or {}, sizes), MOST_LISTED + 1))
+        if len(found) > MOST_LISTED:
+            raise ParameterError(
+                f"levels: {self.name} has more than {MOST_LISTED:,} configurations; keep fewer, or use lab.search"
+            )
+        return found
+
+    def admitted(self, levels: Mapping[str, Any], sizes: Numbers, told: Told | None = None) -> Iterator[Configuration]:
+        """The same one after the other; ``told`` gets a text now and then where that takes long."""
+        space = self.code.space.within(levels)
+        numbers = self.task.numbers(sizes, {}, [*space.levels])
+        one = None
+        for one in space.admitted(numbers, told):
+            yield Configuration(self.name, **one)  # type: ignore[arg-type]
+        if one is None:
+            said = ", ".join(f"{name}={value}" for name, value in numbers.items())
+            raise ParameterError(
+                f"constraints: they admit no configuration of {self.name} for {said}; give other sizes or levels"
+            )
 
     def row(self, workload: str) -> OwnVariant:
         """Its row in the table of a study."""
@@ -266,27 +298,36 @@ class Kernel:
         /,
         *,
         device: Selector = None,
-        configuration: Configuration | None = None,
+        configuration: Chosen = None,
         data: Mapping[str, Any] | None = None,
         seed: int = 0,
         **sizes: Any,
     ) -> VerifiedErrors:
-        """Verifies one configuration (the standard one where none is given) without timing. Raises MismatchError, and
-        what building and launching raise."""
+        """Verifies one configuration, the standard one where none is given, without timing; :func:`lab.search` and
+        :func:`lab.sweep` check each that they time.
+
+        Returns its largest error as a part of what the tolerance allows there, ``max_of_tol``, which is at most 1;
+        absolute, relative and in units of the last place (``max_abs``, ``max_rel``, ``max_ulp``; near zero the last two
+        are large where the first is small); the root mean square of errors over that of the reference, ``l2_rel``; the
+        largest tolerance, ``tol``; and ``canary_ok``, that nothing was written beside an array. Raises MismatchError,
+        UnsupportedError for levels that a constraint forbids, and what building and launching raise.
+        """
         problem = self.problem(data=data, seed=seed, **sizes)
         chosen = Configuration(self.name, **self.levels(configuration))  # type: ignore[arg-type]
-        return verification.verify(problem.prepare(chosen, select(device)), problem, chosen)
+        found = verification.verify(problem.prepare(chosen, select(device)), problem, chosen)
+        return cast("VerifiedErrors", {"max_of_tol": found["max_of_tol"], **found})
 
     # ------------------------------------------------------------ as a function
 
     @checked
     def __call__(
-        self, /, *, device: Selector = None, configuration: Configuration | None = None, **given: Any
+        self, /, *, device: Selector = None, configuration: Chosen = None, **given: Any
     ) -> np.ndarray | dict[str, np.ndarray]:
         """The results for these arrays and values, NumPy in and out; a dict where there are several.
 
         Levels are those that :func:`lab.tune` found for this kernel on this device, else the standard ones, unless
-        ``configuration`` names them. Sizes that are lengths of arrays need not be given. Raises ParameterError.
+        ``configuration`` names them, by a Configuration or a mapping such as ``best`` of a search. Sizes that follow
+        from the lengths of arrays need not be given. Raises ParameterError.
         """
         chosen = select(device)
         arrays = {
@@ -301,7 +342,7 @@ class Kernel:
     def _flat_call(self, device: Device, numbers: Numbers, arrays: Arrays) -> np.ndarray:
         return flat(self._run(device, numbers, arrays, None), [one.name for one in self.task.results])
 
-    def _chosen(self, device: Device, numbers: Numbers, configuration: Configuration | None) -> Levels:
+    def _chosen(self, device: Device, numbers: Numbers, configuration: Chosen) -> Levels:
         """The levels of a call: those that are named, or tuned, or the first that the sizes admit."""
         space = self.code.space
         if configuration is not None:
@@ -315,7 +356,7 @@ class Kernel:
                 return {**space.first(), **tuned}
         return next(space.admitted(numbers), space.first())
 
-    def _run(self, device: Device, numbers: Numbers, arrays: Arrays, configuration: Configuration | None) -> Arrays:
+    def _run(self, device: Device, numbers: Numbers, arrays: Arrays, configuration: Chosen) -> Arrays:
         levels = self._chosen(device, numbers, configuration)
         key = (device.index, tuple(levels.items()), tuple((n, str(v)) for n, v in numbers.items()), _shapes(arrays))
         with self._calling:
@@ -330,48 +371,6 @@ class Kernel:
             while len(self._plans) > PLANS_KEPT:
                 self._plans.popitem(last=False)
         return taken
-
-
-def _prepared(
-    kernels: Mapping[str, Kernel],
-    rows: Mapping[str, OwnVariant],
-    numbers: Numbers,
-    arrays: Arrays,
-    limit_s: float | None,
-    right: tuple[Arrays, Arrays],
-    configuration: Configuration,
-    device: Device,
-) -> BoundPlan:
-    first = next(iter(kernels.values()))
-    if tables.own(first.name) != rows:
-        raise ParameterError(f"{first.name}: it was defined anew since this problem was made; call .problem(...) again")
-    kernel = kernels[configuration.variant]
-    levels = kernel.levels(configuration)
-    names = [one.name for one in first.task.results]
-    if limit_s is not None:
-        made = remote(first.task, kernel.code, device, levels, numbers, arrays, limit_s)
-        memory = RemoteMemory(made, first.task, {**numbers, **levels}, names)
-        before = memory.restore if memory.changes_itself() else None
-        return BoundPlan(made, ManyOutputs(()), checks=OwnChecks(memory, made.run, made, *right), restore=before)
-    plan = binding.plan(first.task, kernel.code, device, levels, numbers, arrays)
-    outputs = [plan.memory.arrays[name][1] for name in names]
-    checks = OwnChecks(plan.memory, plan.prepared.run, plan.prepared, *right)
-    restore = plan.memory.restore if plan.memory.changes_itself(plan.prepared.run) else None
-    return BoundPlan(plan.prepared, ManyOutputs(outputs), checks=checks, restore=restore)
-
-
-def _build_ahead(
-    kernels: Mapping[str, Kernel],
-    numbers: Numbers,
-    configurations: Sequence[Configuration],
-    device: Device,
-    until: float | None = None,
-) -> None:
-    first = next(iter(kernels.values()))
-    for name, kernel in kernels.items():
-        wanted = [kernel.levels(one) for one in configurations if one.variant == name]
-        admitted = [levels for levels in wanted if kernel.code.space.broken({**numbers, **levels}) is None]
-        build_ahead(device, first.task, kernel.code, numbers, admitted, until)
 
 
 def _stages(

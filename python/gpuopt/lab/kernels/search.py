@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ from gpuopt.selection import Selector, select
 @dataclass(frozen=True)
 class Found:
     """What a search found: the ``study`` of the best five, measured again in blocks, the ``results`` of all that was
-    timed, and how many of ``configurations`` those are."""
+    tried, failures too, and how many ``evaluations`` of ``configurations`` those are."""
 
     study: Study
     results: Results
@@ -54,10 +55,27 @@ class Found:
         ]
         return min(costs, key=lambda one: one[0])[1] if costs else None
 
+    @property
+    def configuration(self) -> Configuration | None:
+        """The same as a Configuration, which :func:`lab.tune` makes what calls use; None where none ran."""
+        return None if self.best is None else Configuration(self.results.kernel, **self.best)  # type: ignore[arg-type]
+
     def __str__(self) -> str:
-        share = f"{self.evaluations} of {self.configurations} configurations were timed"
+        share = f"{self.evaluations} of {self.configurations} configurations were tried{self._failures()}"
         best = "fastest" if self.objective == "time" else "most frugal"
         return f"{self.study}\n{share}; the {best} were measured again, since the best of many is partly luck"
+
+    def _failures(self) -> str:
+        """`, 3 wrong (the first: stencil(use_local=1)), 1 timeout`."""
+        first: dict[str, Configuration] = {}
+        for one in self.results.results:
+            if one.status != "ok":
+                first.setdefault(one.status, Configuration(self.results.kernel, **one.levels))  # type: ignore[arg-type]
+        counts = Counter(one.status for one in self.results.results)
+        told = [
+            f"{counts[word]} {word} ({'the first: ' if counts[word] > 1 else ''}{one})" for word, one in first.items()
+        ]
+        return f", of these {', '.join(told)}" if told else ""
 
 
 @checked

@@ -112,6 +112,21 @@ class Space:
                     return f"{one.text!r} lets none through by itself"
         return "each lets some through, but not together"
 
+    def within(self, levels: Mapping[str, Any]) -> Space:
+        """The same with these levels alone of some parameters. Raises ParameterError for a parameter or a level that it
+        does not have, and where nothing is admitted."""
+        kept = levels_of(levels)
+        for name, some in kept.items():
+            if name not in self.levels:
+                raise ParameterError(
+                    f"{name}: there is no such parameter; there are {', '.join(self.levels) or 'none'}"
+                )
+            if strange := [one for one in some if one not in self.levels[name]]:
+                raise ParameterError(
+                    f"{name}: {strange[0]!r} is none of its levels, {', '.join(map(str, self.levels[name]))}"
+                )
+        return Space({**self.levels, **kept}, self.constraints)
+
     def first(self) -> Levels:
         """The first combination, the standard one."""
         return next(iter(self))

@@ -285,7 +285,7 @@ class Trial:
         """What is wrong; or ``compiler``, where it is wrong again and the same text built without optimization is
         right."""
         given = (numbers, arrays, exact, allowed)
-        if error.word in ("inexact", "nan", "unstable") and "-cl-opt-disable" not in self.code.options:
+        if error.word in ("wrong", "inexact", "nan", "unstable") and "-cl-opt-disable" not in self.code.options:
             plain = dataclasses.replace(self.code, options=f"{self.code.options} -cl-opt-disable")
             if not self._is_right(self.code, *given) and self._is_right(plain, *given):
                 right = "built with -cl-opt-disable it is right: the compiler's fault, or undefined behaviour"

@@ -11,8 +11,9 @@ from gpuopt.configuration import Configuration
 class Verdict:
     """What a judge says of a kernel.
 
-    ``word`` is "ok", "refused", a status such as "timeout", or why it is wrong: unwritten, outside, inputs, inexact,
-    nan, unstable, state, seed, size, after, compiler. ``says`` has the whole sentence, ``passed`` the checks before it,
+    ``word`` is "ok", "refused", a status such as "timeout", or what is wrong: unwritten, outside, inputs, wrong,
+    inexact, nan, unstable, state, seed, size, after, compiler (docs/decisions/own-kernels.md has what each means).
+    ``says`` has the whole sentence, ``passed`` the checks before it,
     ``reproducer`` the sizes and seed that show it. Times are of right kernels alone, in ms; ``flags`` may have
     ``impossible``: faster than the device can write the results.
     """

@@ -133,7 +133,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def name_lines(text: str, width: int) -> list[str]:
-    """A row's name in lines of at most ``width`` characters, broken between its levels; what cannot be broken is cut."""
+    """A row's name in lines of at most ``width`` characters, broken between its levels; what has none is cut."""
     if len(text) <= width or not has_levels(text.strip()):
         return [shortened(text, width)]
     inset = " " * (len(text) - len(text.lstrip()) + 2)

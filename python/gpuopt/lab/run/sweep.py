@@ -72,9 +72,10 @@ def sweep(
     ----------
     variants
         ``"all"`` (the papers' presets, and every variant), ``"paper"`` (the presets alone, in the papers' order), or
-        names, presets, Configurations and these words in a list.
-        Unless the protocol is quick, a variant's name alone means its fastest configuration, one for each accuracy
-        class, found by a search. Presets and Configurations are compared as given.
+        names, presets, Configurations (or their texts, ``"sliced(SLICE=64)"``) and these words in a list.
+        By the protocol quick, a variant's name alone means its standard configuration, else its fastest, one for each
+        accuracy class, found by a search. Presets and Configurations are compared as given; all of an own kernel are
+        ``kernel.configurations(n=...)``.
     protocol
         ``"quick"`` (one level a parameter, fixed budget, intervals as obtained) or ``"full"`` (search, then interleaved
         blocks until the intervals are narrow).

@@ -57,7 +57,8 @@ def what_to_measure(
     for preset in sorted(quoted, key=lambda preset: preset not in own):
         if quoted[preset].variant in table:
             presets.setdefault(tables.complete(workload, quoted[preset]), preset)
-    given = [names] if isinstance(names, str) else list(names)
+    listed = [names] if isinstance(names, str) else list(names)
+    given = [Configuration.parse(name) if isinstance(name, str) and "(" in name else name for name in listed]
     if "paper" in given and not quoted:
         raise ParameterError(f"variants: no paper measured {problem.name}; use 'all' or names of gpuopt.variants")
     sets = {"all": [*quoted, *fitting_variants(problem)], "paper": list(quoted)}

@@ -300,7 +300,10 @@ def _factors(rows: Sequence[Row], base: Mapping[str, Any]) -> dict[str, tuple[An
         raise ParameterError(f"study: {many[0]} has the levels {seen[many[0]]}; measure two levels of each parameter")
     found = {name: (held[0], held[1]) for name, held in seen.items() if len(held) == 2}
     if not found:
-        raise ParameterError("study: no parameter has two levels; measure combinations of at least one")
+        raise ParameterError(
+            "study: no parameter has two levels; measure combinations of at least one, of your own kernel by "
+            "lab.sweep(problem, kernel.configurations(n=...), protocol='quick')"
+        )
     return found
 
 

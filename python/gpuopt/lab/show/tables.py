@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpuopt import labels
+from gpuopt.configuration import altered
 from gpuopt.lab.rows import conditions
 from gpuopt.lab.rows.groups import (
     PAPER,
@@ -210,14 +211,15 @@ def _names(group: Group) -> tuple[dict[int, Forms], Forms]:
 
 
 def _unsaid(group: Group) -> str:
-    """The levels that are standard, where names do not tell them: `where a name does not say it, use_local=0`."""
+    """The levels that names do not tell: `where a name does not say it, use_local=0`, `everywhere tile_size_x=2`."""
     ours = [row for row in group.rows if row["role"] not in ("call", "peer")]
     named = named_in(map(group.label, ours))
-    plain = {
-        name: [r for r in ours if f"{name}=" not in group.label(r) and name in (r["params"] or {})] for name in named
-    }
-    told = [f"{name}={levels(rows[0])[name]}" for name, rows in plain.items() if rows]
-    return f"where a name does not say it, {', '.join(told)}" if told else ""
+    left: dict[str, list[Row]] = {name: [row for row in ours if f"{name}=" not in group.label(row)] for name in named}
+    plain = [f"{name}={levels(rows[0])[name]}" for name, rows in left.items() if rows and name in levels(rows[0])]
+    other = [altered(str(row["workload"]), str(row["variant"]), levels(row)) for row in ours]
+    same = [f"{name}={level}" for name, level in (other[0] if other else {}).items() if name not in named]
+    told = [f"where a name does not say it, {', '.join(plain)}"] if plain else []
+    return "; ".join([*told, f"everywhere {', '.join(same)}"] if same else told)
 
 
 def _cut(label: str, every: list[str], width: int) -> str:

@@ -1,0 +1,64 @@
+"""The plans of kernels for a problem, each in a process of its own or all in this one, and their programs ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from gpuopt import configuration as tables
+from gpuopt._core import Device, ParameterError
+from gpuopt.configuration import Configuration, OwnVariant
+from gpuopt.lab.kernels import binding
+from gpuopt.lab.kernels.builders import build_ahead
+from gpuopt.lab.kernels.checks import OwnChecks
+from gpuopt.lab.kernels.remote import RemoteMemory, remote
+from gpuopt.lab.kernels.task import Arrays, Numbers
+from gpuopt.problem import BoundPlan, ManyOutputs
+
+if TYPE_CHECKING:
+    from gpuopt.lab.kernels.kernel import Kernel
+
+
+def prepared(
+    kernels: Mapping[str, Kernel],
+    rows: Mapping[str, OwnVariant],
+    numbers: Numbers,
+    arrays: Arrays,
+    limit_s: float | None,
+    right: tuple[Arrays, Arrays],
+    configuration: Configuration,
+    device: Device,
+) -> BoundPlan:
+    """The plan of one configuration, whose first run may take ``limit_s``; None for one in this process. Raises
+    ParameterError where the first kernel was defined anew, and what preparing raises."""
+    first = next(iter(kernels.values()))
+    if tables.own(first.name) != rows:
+        raise ParameterError(f"{first.name}: it was defined anew since this problem was made; call .problem(...) again")
+    kernel = kernels[configuration.variant]
+    levels = kernel.levels(configuration)
+    names = [one.name for one in first.task.results]
+    if limit_s is not None:
+        made = remote(first.task, kernel.code, device, levels, numbers, arrays, limit_s)
+        memory = RemoteMemory(made, first.task, {**numbers, **levels}, names)
+        before = memory.restore if memory.changes_itself() else None
+        return BoundPlan(made, ManyOutputs(()), checks=OwnChecks(memory, made.run, made, *right), restore=before)
+    plan = binding.plan(first.task, kernel.code, device, levels, numbers, arrays)
+    outputs = [plan.memory.arrays[name][1] for name in names]
+    checks = OwnChecks(plan.memory, plan.prepared.run, plan.prepared, *right)
+    restore = plan.memory.restore if plan.memory.changes_itself(plan.prepared.run) else None
+    return BoundPlan(plan.prepared, ManyOutputs(outputs), checks=checks, restore=restore)
+
+
+def built_ahead(
+    kernels: Mapping[str, Kernel],
+    numbers: Numbers,
+    configurations: Sequence[Configuration],
+    device: Device,
+    until: float | None = None,
+) -> None:
+    """Builds the programs of those configurations that all constraints admit."""
+    first = next(iter(kernels.values()))
+    for name, kernel in kernels.items():
+        wanted = [kernel.levels(one) for one in configurations if one.variant == name]
+        admitted = [levels for levels in wanted if kernel.code.space.broken({**numbers, **levels}) is None]
+        build_ahead(device, first.task, kernel.code, numbers, admitted, until)

@@ -1,0 +1,76 @@
+"""Configurations of one's own kernel: listed, named by a mapping or a text, and found by a search."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import gpuopt
+import own_kernels
+from gpuopt import Configuration, ParameterError, lab
+from gpuopt.lab.kernels.published import Result, Results
+from gpuopt.lab.kernels.search import Found
+from gpuopt.lab.report import Study
+
+
+def test_all_configurations_and_those_of_some_levels() -> None:
+    kernel = own_kernels.saxpy(constraints="n % WIDTH == 0")
+    assert len(kernel.configurations(n=100)) == 6
+    assert kernel.configurations(n=99) == [Configuration("saxpy", WIDTH=1, WG=size) for size in (64, 128)]
+    assert kernel.configurations(n=100, levels={"WG": [128], "WIDTH": [1, 4]}) == [
+        Configuration("saxpy", WIDTH=width, WG=128) for width in (1, 4)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("levels", "says"),
+    [
+        ({"WIDE": [1]}, "^WIDE: there is no such parameter; there are WIDTH, WG"),
+        ({"WIDTH": [3]}, "^WIDTH: 3 is none of its levels, 1, 2, 4"),
+        ({"WIDTH": []}, r"^WIDTH: \[\] is no list of levels"),
+        ({"WIDTH": [2, 4]}, "^constraints: they admit no configuration of saxpy for n=99"),
+    ],
+)
+def test_levels_that_it_does_not_have(levels: dict[str, list[int]], says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        own_kernels.saxpy(constraints="n % WIDTH == 0").configurations(n=99, levels=levels)
+
+
+def test_more_than_a_list_should_hold_are_refused_at_once() -> None:
+    huge = own_kernels.saxpy(parameters={name: range(1, 1001) for name in ("WIDTH", "WG", "X", "Y")})
+    with pytest.raises(ParameterError, match="more than 100,000 configurations; keep fewer"):
+        huge.configurations(n=100)
+
+
+def test_what_a_search_found_is_what_calls_take(any_device: gpuopt.Device, brief_quick: None) -> None:
+    kernel = own_kernels.scaled(parameters={"X": [1, 2]})
+    found = lab.search(kernel, evaluations=2, device=any_device, n=1000)
+    x = np.ones(10, np.float32)
+    assert found.best is not None
+    assert found.configuration == Configuration("scaled", **found.best)
+    for chosen in (found.best, found.configuration):
+        np.testing.assert_array_equal(kernel(x=x, configuration=chosen, device=any_device), 3 * x)
+        assert kernel.check(n=10, configuration=chosen, device=any_device)["max_of_tol"] <= 1
+    with pytest.raises(ParameterError, match=r"^X: 3 is none of its levels"):
+        kernel(x=x, configuration={"X": 3}, device=any_device)
+
+
+def test_texts_of_configurations_are_names_of_variants(any_device: gpuopt.Device, brief_quick: None) -> None:
+    problem = own_kernels.saxpy().problem(n=1000)
+    study = lab.sweep(problem, ["saxpy(WIDTH=2)", "saxpy(WIDTH=4, WG=128)"], protocol="quick", device=any_device)
+    own = {row["configuration"] for row in study.rows if row["kind"] == "summary" and row["role"] == "variant"}
+    assert own == {"saxpy(WG=64, WIDTH=2)", "saxpy(WG=128, WIDTH=4)"}
+    assert len(lab.isa(problem, "saxpy(WIDTH=4)", device=any_device)) == 1
+    with pytest.raises(ParameterError, match=re.escape("'saxpy(WIDTH)' is no configuration")):
+        lab.sweep(problem, "saxpy(WIDTH)", protocol="quick", device=any_device)
+
+
+def test_a_search_says_what_failed() -> None:
+    statuses = ["ok", "wrong", "timeout", "wrong"]
+    results = tuple(Result({"X": at}, 1.0 if word == "ok" else None, word) for at, word in enumerate(statuses))
+    found = Found(Study([]), Results("a device", "made", ("X",), results), 4, 9)
+    assert "4 of 9 configurations were tried, of these 2 wrong (the first: made(X=1)), 1 timeout (made(X=2));" in str(
+        found
+    )
