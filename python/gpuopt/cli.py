@@ -165,12 +165,13 @@ def isa() -> None:
     show_default=True,
     help="quick: one problem; full: other data and sizes, state, time; judge: also refuses what could deceive.",
 )
+@click.option("--variant", "-v", metavar="V", help="At these levels, such as 'saxpy(WIDTH=4)'; else the standard ones.")
 @click.pass_context
 def judge(ctx: click.Context, program: Path, other: Path, sizes: tuple[str, ...], **options: Any) -> None:
     """Judge somebody's kernel in OTHER.cl by the task of your own in FILE.py: does it compute the same, always?
 
     Python runs FILE.py, as `python FILE.py` does; it defines a lab.Kernel, whose arguments, data, reference, tolerance,
-    levels and launch the other kernel gets. Exits with 1 where it is wrong or refused.
+    levels and launch the other kernel gets. One configuration is judged. Exits with 1 where it is wrong or refused.
     """
     from gpuopt import program_commands
 

@@ -132,14 +132,23 @@ def tune_command(path: str) -> click.Command:
 
 
 def run_judge(
-    path: Path, other: Path, sizes: Sequence[str], *, kernel: str | None, name: str, device: str | None, level: str
+    path: Path,
+    other: Path,
+    sizes: Sequence[str],
+    *,
+    kernel: str | None,
+    name: str,
+    device: str | None,
+    level: str,
+    variant: str | None,
 ) -> bool:
     """Judge the kernel in ``other`` by the task of one that the file defines, and print the verdict. Returns whether it
     is right."""
+    chosen = None if variant is None else Configuration.parse(variant)
     with programs.opened(path) as found:
         task = programs.chosen(found, kernel)
         known = programs.sizes_of(sizes, task)
-        verdict = lab.judge(other, task, name=name, device=device, level=level, **known)
+        verdict = lab.judge(other, task, name=name, configuration=chosen, device=device, level=level, **known)
     click.echo(str(verdict))
     return verdict.ok
 

@@ -138,9 +138,23 @@ def test_judge_gives_its_verdict_as_exit_code(
 ) -> None:
     other = file.with_name("other.cl")
     other.write_text(own_kernels.SAXPY.replace("< n)", f"< n {change})").replace("saxpy", "theirs"))
-    result = run("judge", file, other, "n=3000", "--name", "theirs", "--level", "full", "--device", any_device.index)
+    result = run(
+        "judge",
+        file,
+        other,
+        "n=3000",
+        "--name",
+        "theirs",
+        "--level",
+        "full",
+        "--device",
+        any_device.index,
+        "-v",
+        "theirs(WIDTH=4)",
+    )
     assert result.exit_code == code, result.output
     assert word in said(result)
+    assert "theirs(WG=32, WIDTH=4) on" in said(result)
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,10 @@ _ABOVE = {
 _MODULES = {"plots": "gpuopt.lab.show.ladder", "device_plots": "gpuopt.workloads.microbench.pictures"}
 
 
+def __dir__() -> list[str]:
+    return [*__all__]
+
+
 def __getattr__(name: str) -> object:
     if name in _ABOVE:
         return getattr(importlib.import_module(_ABOVE[name]), name)

@@ -21,6 +21,9 @@ from gpuopt.lab.kernels.expressions import Expression
         ("1 < n <= 10 and not n == 9", True),
         ("n == 9 or n != 10", False),
         ("0.5 * n", 5),
+        ("2 ** n - n**0", 1023),
+        ("(1 / 2) ** 3", Fraction(1, 8)),
+        ("n in [8, 5 + 5] and n not in (1, 2) and not n in {3}", True),
         (12, 12),
         ("TYPE == TYPE", True),
     ],
@@ -43,7 +46,9 @@ def test_names() -> None:
         "[n]",
         "n if n else 1",
         "lambda: 1",
-        "n ** 9",
+        "n in 3",
+        "[1, 2] in [n]",
+        "n in [1, [2]]",
         "'text'",
         "f(n)",
         "min()",
@@ -72,6 +77,10 @@ def test_what_is_no_arithmetic_is_refused(text: str) -> None:
         ("n / 3", "is 3.33333 for n=10; it must be a whole number of at least 0"),
         ("n - 11", "is -1 for n=10"),
         ("n > 1", "is True"),
+        ("2 ** -n", "an exponent is a whole number from 0 to 63"),
+        ("n ** (1 / 2)", "an exponent is a whole number from 0 to 63"),
+        ("((n ** 60) ** 60) ** 60", "a power is too large"),
+        ("n ** 19", "is too large for n=10"),
     ],
 )
 def test_what_cannot_be_computed_says_for_which_values(text: str, says: str) -> None:
@@ -82,3 +91,27 @@ def test_what_cannot_be_computed_says_for_which_values(text: str, says: str) -> 
 
 def test_items_are_rounded_up() -> None:
     assert Expression("n / 3", "x").up({"n": 10}) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "number"),
+    [
+        ("n", 7, 7),
+        ("h + 2", 12, 10),
+        ("2 * (h - 1) / 4 + m", 8, 7),
+        ("-h + 3 * h", 10, 5),
+        ("(m + ceil(m / 2)) * h", 32, 4),
+        ("h + 2", 1, None),  # below 0
+        ("2 * h", 7, None),  # no whole number
+        ("h * h", 9, None),
+        ("h // 2", 3, None),  # two numbers have it
+        ("max(h, 3)", 5, None),
+        ("m / h", 5, None),
+        ("h - h", 0, None),
+        ("h + k", 5, None),
+        ("h / (m - 5)", 5, None),
+    ],
+)
+def test_a_size_that_a_length_tells(text: str, value: int, number: int | None) -> None:
+    name = "n" if text == "n" else "h"
+    assert Expression(text, "x").solved(name, value, {"m": 5}) == number

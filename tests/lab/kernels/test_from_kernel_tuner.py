@@ -11,7 +11,7 @@ import pytest
 
 import gpuopt
 import own_kernels
-from gpuopt import ParameterError, lab
+from gpuopt import MismatchError, ParameterError, UnsupportedError, lab
 
 ADD = """
 __kernel void vector_add(__global float* c, __global const float* a, __global const float* b, int n) {
@@ -58,3 +58,76 @@ def test_what_is_written_as_for_kernel_tuner(change: dict[str, Any], says: str) 
 def test_no_best_where_nothing_ran(any_device: gpuopt.Device, brief_quick: None) -> None:
     wrong = own_kernels.scaled(own_kernels.SCALE.replace("2 * x[i]", "3 * x[i]"))
     assert lab.search(wrong, device=any_device, n=1000).best is None
+
+
+STENCIL = """
+#define TW (block_size_x * tile_size_x)
+#define TH (block_size_y * tile_size_y)
+__kernel void stencil(__global float *out, __global const float *in, const int w, const int h, const float c) {
+    for (int j = get_local_id(1); j < TH; j += block_size_y)
+        for (int i = get_local_id(0); i < TW; i += block_size_x) {
+            const int x = get_group_id(0) * TW + i, y = get_group_id(1) * TH + j, pitch = w + 2;
+            __global const float *p = in + (y + 1) * pitch + x + 1;
+            if (x < w && y < h) out[y * w + x] = p[0] + c * (p[-pitch] + p[pitch] + p[-1] + p[1] - 4 * p[0]);
+        }
+}
+"""
+
+
+def around(padded: np.ndarray, c: float) -> np.ndarray:
+    """A five-point stencil of an array with a border."""
+    inner = padded[1:-1, 1:-1]
+    return inner + c * (padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:] - 4 * inner)
+
+
+def stencil(**more: Any) -> lab.Kernel:
+    """In tiles, x first."""
+    size = [lab.value("w"), lab.value("h")]
+    given: dict[str, Any] = {
+        "parameters": {"block_size_x": [16, 32], "block_size_y": [2, 4], "tile_size_x": [1, 2], "tile_size_y": [1, 4]},
+        "constraints": ["block_size_x * block_size_y in [32, 64]", "tile_size_x**2 <= 4"],
+        "arguments": [
+            lab.output("out", ("h", "w")),
+            lab.input("padded", ("h + 2", "w + 2")),
+            *size,
+            lab.value("c", "float32", 0.2),
+        ],
+        "launch": lab.launch(items=("w / tile_size_x", "h / tile_size_y"), local=("block_size_x", "block_size_y")),
+        "reference": around,
+    }
+    return lab.Kernel(STENCIL, "stencil", **(given | more))
+
+
+def test_sizes_of_a_halo_follow_from_the_array(any_device: gpuopt.Device) -> None:
+    padded = np.random.default_rng(0).random((22, 35), np.float32)
+    found = stencil()(padded=padded, configuration={"tile_size_y": 4}, device=any_device)
+    np.testing.assert_allclose(found, around(padded, 0.2), rtol=1e-4)
+    assert next(iter(stencil().check(w=33, h=20, device=any_device))) == "max_of_tol"
+
+
+def test_arguments_in_another_order_are_told_where_a_result_is_wrong(any_device: gpuopt.Device) -> None:
+    right = stencil()
+    out, padded, w, h, c = right.task.arguments
+    with pytest.raises(MismatchError, match="stencil takes out, w, h, c in this order, declared are out, h, w, c"):
+        stencil(arguments=[out, padded, h, w, c]).check(w=64, h=48, device=any_device)
+
+
+def test_a_constraint_that_does_not_hold_says_for_what(any_device: gpuopt.Device) -> None:
+    with pytest.raises(UnsupportedError, match=r"'w % block_size_x == 0' does not hold for block_size_x=16, w=33"):
+        stencil(constraints="w % block_size_x == 0").check(w=33, h=20, device=any_device)
+
+
+def test_the_grid_of_kernel_tuner_is_named() -> None:
+    with pytest.raises(ParameterError, match=r"^grid_div_x: launch has no such argument; give items="):
+        lab.launch(grid_div_x=["block_size_x"])
+
+
+def test_a_macro_that_nothing_uses_is_noted() -> None:
+    unused = own_kernels.saxpy(parameters={"WIDTH": [1], "WG": [64], "UNROL": [1, 2]})
+    assert unused.problem(n=100).notes == ["UNROL: neither the text of saxpy nor its launch has it"]
+    assert not own_kernels.saxpy().problem(n=100).notes
+
+
+def test_the_lab_lists_its_own_names() -> None:
+    assert dir(lab) == sorted(lab.__all__)
+    assert all(hasattr(lab, name) for name in dir(lab))

@@ -15,7 +15,7 @@ from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, Program,
 from gpuopt.lab.kernels.arguments import Argument, Array, Local, Sampler, Value
 from gpuopt.lab.kernels.checks import Memory
 from gpuopt.lab.kernels.scrub import scrubber
-from gpuopt.lab.kernels.source import Source
+from gpuopt.lab.kernels.source import Source, bare
 from gpuopt.lab.kernels.space import Levels, Space
 from gpuopt.lab.kernels.stages import Clear, Rounds, Stage, Step, unrolled
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
@@ -53,6 +53,13 @@ class Code:
         """Each stage once."""
         return [one for part in self.stages for one in (part.stages if isinstance(part, Rounds) else (part,))]
 
+    def unused(self) -> list[str]:
+        """Notes of parameters that the text never names, as a macro, and no launch either: all levels are one."""
+        named = {name for stage in self.kernels for name in stage.launch.names}
+        named |= set(re.findall(r"\w+", bare(self.source.text)))
+        lacking = [name for name in self.space.levels if name not in named]
+        return [f"{name}: neither the text of {self.label} nor its launch has it" for name in lacking]
+
     def build_options(self, levels: Levels) -> str:
         """What the compiler gets: names and words that were checked, and nothing else."""
         return " ".join([f"-D{name}={level}" for name, level in levels.items()] + self.options.split())
@@ -86,7 +93,7 @@ def plan(
     """
     known: dict[str, Any] = {**numbers, **levels}
     if (broken := code.space.broken(known)) is not None:
-        error = UnsupportedError(f"the constraint {broken.text!r} does not hold")
+        error = UnsupportedError(f"the constraint {broken.text!r} does not hold for {broken.at(known)}")
         error.because = "constraint"
         raise error
     for one in task.arguments:  # a dtype that no kernel of the device can have
@@ -224,6 +231,19 @@ def check_arguments(stage: Stage, facts: Sequence[Facts], task: Task, alone: boo
             raise ParameterError(
                 f"{name}: argument {number} of {stage.kernel} is {fact['address']} {fact['type']} {fact['name']}; {why}"
             )
+
+
+def order_hint(task: Task, code: Code, device: Device, levels: Levels) -> str:
+    """What to look at where a result is wrong, and a kernel names the declared arguments in another order than the
+    declaration; empty where it does not."""
+    options = f"{code.build_options(levels)} -cl-kernel-arg-info"
+    program = _core.build_program(device, code.source.text, code.source.name, options)
+    for stage in code.kernels:
+        theirs = [str(fact["name"]) for fact in program.arguments(stage.kernel) or ()]
+        ours = [name for name in stage.arguments if name in theirs]
+        if ours != (order := [name for name in theirs if name in ours]):
+            return f"{stage.kernel} takes {', '.join(order)} in this order, declared are {', '.join(ours)}"
+    return ""
 
 
 def _misfit(one: Argument, fact: Facts, alone: bool) -> str | None:

@@ -17,7 +17,19 @@ from gpuopt._core import ParameterError
 Number = int | Fraction | bool
 MOST_CHARACTERS = 1000
 MOST_DEEP = 40
+MOST_POWER, MOST_BITS = 63, 512  # an exponent, and the bits of a power
 LARGEST = 2**63  # sizes are 64-bit numbers
+
+
+def _power(base: Number, exponent: Number) -> Number:
+    """Of whole exponents, so that powers stay exact; as large as can be, so that none takes long."""
+    if isinstance(exponent, bool) or exponent != int(exponent) or not 0 <= exponent <= MOST_POWER:
+        raise ValueError(f"an exponent is a whole number from 0 to {MOST_POWER}")
+    exact = Fraction(base)
+    if int(exponent) * max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MOST_BITS:
+        raise ValueError("a power is too large")
+    return cast("Number", exact ** int(exponent))
+
 
 _OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -26,6 +38,7 @@ _OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Div: lambda a, b: Fraction(a) / Fraction(b),
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
+    ast.Pow: _power,
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Not: operator.not_,
@@ -35,9 +48,11 @@ _OPERATIONS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
+    ast.In: lambda a, listed: a in listed,
+    ast.NotIn: lambda a, listed: a not in listed,
 }
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "ceil": math.ceil}
-_ALLOWED = "use names, numbers, + - * / // %, comparisons, and, or, not, min, max, ceil"
+_ALLOWED = "use names, numbers, + - * / // % **, comparisons, in [...], and, or, not, min, max, ceil"
 
 
 class Expression:
@@ -97,6 +112,22 @@ class Expression:
             raise ParameterError(f"{self.what}: {self.text!r} is {found} for {_shown(known, self.names)}")
         return found
 
+    def solved(self, name: str, value: int, known: Mapping[str, Any]) -> int | None:
+        """The whole number of at least 0 that a name must be for this value, such as n = 6 of ``2 * n + 1`` and 13;
+        None where the expression is not linear in it, or holds other unknown names."""
+        try:
+            found = _linear(self._tree, name, known)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            return None
+        if found is None or not found[0]:
+            return None
+        number = (value - found[1]) / found[0]
+        return int(number) if number.denominator == 1 and number >= 0 else None
+
+    def at(self, known: Mapping[str, Any]) -> str:
+        """Its names with their values: `n=100, WIDTH=4`."""
+        return _shown(known, self.names)
+
     def holds(self, known: Mapping[str, Any]) -> bool:
         """Whether it is true (not 0)."""
         return bool(self.value(known))
@@ -130,11 +161,22 @@ def _names(node: ast.AST, depth: int) -> set[str]:
     if isinstance(node, ast.BoolOp):
         return set().union(*(_names(value, depth + 1) for value in node.values))
     if isinstance(node, ast.Compare) and all(type(op) in _OPERATIONS for op in node.ops):
-        return set().union(*(_names(value, depth + 1) for value in (node.left, *node.comparators)))
+        right = zip(node.ops, node.comparators, strict=True)
+        parts = [part for op, value in right for part in _listed(op, value)]
+        return set().union(*(_names(value, depth + 1) for value in (node.left, *parts)))
     known = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS
     if known and isinstance(node, ast.Call) and node.args and not node.keywords:
         return set().union(*(_names(value, depth + 1) for value in node.args))
     raise ValueError(f"{type(node).__name__} is not allowed")
+
+
+def _listed(op: ast.cmpop, value: ast.expr) -> list[ast.expr]:
+    """What stands on the right of a comparison: of `in` the elements of a list, else the value itself."""
+    if not isinstance(op, (ast.In, ast.NotIn)):
+        return [value]
+    if not isinstance(value, (ast.List, ast.Tuple, ast.Set)):
+        raise ValueError("after in stands a list, such as [16, 32]")
+    return value.elts
 
 
 def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:
@@ -152,12 +194,40 @@ def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:
             if bool(found) == isinstance(node.op, ast.Or):
                 return found
         return found
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return [_value(one, known) for one in node.elts]
     if isinstance(node, ast.Compare):
         values = [_value(value, known) for value in (node.left, *node.comparators)]
         return all(_OPERATIONS[type(op)](a, b) for op, a, b in zip(node.ops, values, values[1:], strict=False))
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Name)
     return _FUNCTIONS[node.func.id](*(_value(value, known) for value in node.args))
+
+
+def _linear(node: ast.AST, name: str, known: Mapping[str, Any]) -> tuple[Fraction, Fraction] | None:
+    """How many times the name, and what is added; None where it is not so."""
+    if name not in _names(node, 0):
+        return Fraction(0), Fraction(_value(node, known))
+    if isinstance(node, ast.Name):
+        return Fraction(1), Fraction(0)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        inner = _linear(node.operand, name, known)
+        sign = -1 if isinstance(node.op, ast.USub) else 1
+        return inner and (sign * inner[0], sign * inner[1])
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = _linear(node.left, name, known), _linear(node.right, name, known)
+    if left is None or right is None:
+        return None
+    if isinstance(node.op, (ast.Add, ast.Sub)):
+        sign = 1 if isinstance(node.op, ast.Add) else -1
+        return left[0] + sign * right[0], left[1] + sign * right[1]
+    if isinstance(node.op, ast.Mult) and not (left[0] and right[0]):
+        (times, rest), factor = (left, right[1]) if left[0] else (right, left[1])
+        return times * factor, rest * factor
+    if isinstance(node.op, ast.Div) and not right[0]:
+        return left[0] / right[1], left[1] / right[1]
+    return None
 
 
 def _number(given: Any) -> Any:

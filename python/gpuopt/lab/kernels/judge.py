@@ -47,7 +47,8 @@ def judge(
 ) -> Verdict:
     """Judges a kernel by the task of another one: its arguments, reference, tolerance and work.
 
-    Of the judged kernel come text, levels, launch and stages alone; what is left out is the task's own. Its
+    One configuration is judged, the standard one where ``configuration`` names none. Of the judged kernel come text,
+    levels, launch and stages alone; what is left out is the task's own. Its
     ``constraints`` are added to those of the task, of which, where ``parameters`` are given, only those on sizes and
     values hold. ``level`` is
     "quick" (results over two random poisons, guards, inputs), "full" (also five runs alike, other data, other sizes,

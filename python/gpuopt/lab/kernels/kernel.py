@@ -15,17 +15,17 @@ from typing import Any, cast
 import numpy as np
 
 from gpuopt import configuration as tables
-from gpuopt._core import Device, ParameterError
+from gpuopt._core import Device, MismatchError, ParameterError
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
 from gpuopt.lab.kernels import binding, plans, recipe
-from gpuopt.lab.kernels.arguments import TAKEN, Argument, Array, identifier
+from gpuopt.lab.kernels.arguments import TAKEN, Array, identifier
 from gpuopt.lab.kernels.binding import Code, Plan
 from gpuopt.lab.kernels.checks import flat
 from gpuopt.lab.kernels.expressions import each
 from gpuopt.lab.kernels.source import source_of
 from gpuopt.lab.kernels.space import Levels, Space, Told, levels_of
-from gpuopt.lab.kernels.stages import Launch, Rounds, Stage
+from gpuopt.lab.kernels.stages import Launch, Rounds, parts_of
 from gpuopt.lab.kernels.task import Arrays, DeclaredWork, Numbers, Task, check_names
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance, within
 from gpuopt.lab.timing import verification
@@ -71,7 +71,8 @@ class Kernel:
     options
         Of the compiler, such as ``"-cl-fast-relaxed-math"``.
 
-    Expressions are texts of sizes, values and parameters. Raises ParameterError, which names the argument.
+    Expressions are texts of sizes, values and parameters. ``task`` is what a kernel computes (arguments, reference,
+    tolerance, work), ``code`` how (text, levels, stages). Raises ParameterError, which names the argument.
     """
 
     @checked
@@ -102,7 +103,7 @@ class Kernel:
             text,
             label,
             Space(levels, each(constraints, "constraints")),
-            _stages(label, declared, launch, stages),
+            parts_of(label, [one.name for one in declared], launch, stages),
             binding.checked_options(options),
         )
         if not self.task.results:
@@ -222,6 +223,7 @@ class Kernel:
             flops=self.task.flops_of(numbers),
             calls={f"{self.name}(...)": lambda device: partial(self._flat_call, device, numbers, arrays)},
             input_properties={"kernel": self.digest},
+            notes=[note for kernel in table.values() for note in kernel.code.unused()],
         )
 
     def _versions(self, versions: Iterable[Kernel]) -> dict[str, Kernel]:
@@ -314,7 +316,12 @@ class Kernel:
         """
         problem = self.problem(data=data, seed=seed, **sizes)
         chosen = Configuration(self.name, **self.levels(configuration))  # type: ignore[arg-type]
-        found = verification.verify(problem.prepare(chosen, select(device)), problem, chosen)
+        try:
+            found = verification.verify(problem.prepare(chosen, select(device)), problem, chosen)
+        except MismatchError as error:
+            if hint := binding.order_hint(self.task, self.code, select(device), self.levels(chosen)):
+                error.args = (f"{error}; {hint}",)
+            raise
         return cast("VerifiedErrors", {"max_of_tol": found["max_of_tol"], **found})
 
     # ------------------------------------------------------------ as a function
@@ -371,19 +378,6 @@ class Kernel:
             while len(self._plans) > PLANS_KEPT:
                 self._plans.popitem(last=False)
         return taken
-
-
-def _stages(
-    label: str, declared: Sequence[Argument], launch: Launch | None, stages: Sequence[Any] | None
-) -> tuple[Stage | Rounds, ...]:
-    if (launch is None) == (stages is None):
-        raise ParameterError("launch: give either launch, of one kernel, or stages")
-    if launch is not None:
-        return (Stage(label, tuple(one.name for one in declared), launch),)
-    assert stages is not None
-    if not stages or not all(isinstance(one, (Stage, Rounds)) for one in stages):
-        raise ParameterError("stages: give lab.stage(...) and lab.repeat(...), at least one")
-    return tuple(stages)
 
 
 def _result_bytes(task: Task, numbers: Numbers) -> int:

@@ -47,9 +47,15 @@ class Launch:
 
 
 @checked
-def launch(*, items: Sizes | None = None, groups: Sizes | None = None, local: Sizes = 64) -> Launch:
+def launch(*, items: Sizes | None = None, groups: Sizes | None = None, local: Sizes = 64, **other: Any) -> Launch:
     """How a kernel is launched: as many work-``items``, rounded up to whole work-groups of ``local``, or so many
-    ``groups`` of them. Each is an expression, or one for each of up to three dimensions. Raises ParameterError."""
+    ``groups`` of them. Each is an expression, or one for each of up to three dimensions, x first. Raises
+    ParameterError, also for any ``other`` argument."""
+    if other:
+        raise ParameterError(
+            f"{next(iter(other))}: launch has no such argument; give items=('w / tile_size_x', 'h / tile_size_y'), or "
+            "groups=, and local=('block_size_x', 'block_size_y'), x first"
+        )
     if (items is None) == (groups is None):
         raise ParameterError("launch: give either items or groups")
     parts = {"items": items, "groups": groups, "local": local}
@@ -178,3 +184,17 @@ def unrolled(parts: Sequence[Stage | Rounds], known: Mapping[str, Any]) -> list[
             for a, b in part.swap:
                 bound[a], bound[b] = bound.get(b, b), bound.get(a, a)
     return steps
+
+
+def parts_of(
+    label: str, arguments: Sequence[str], launch: Launch | None, stages: Sequence[Any] | None
+) -> tuple[Stage | Rounds, ...]:
+    """The stages of a kernel, of which one launch is one. Raises ParameterError."""
+    if (launch is None) == (stages is None):
+        raise ParameterError("launch: give either launch, of one kernel, or stages")
+    if launch is not None:
+        return (Stage(label, tuple(arguments), launch),)
+    assert stages is not None
+    if not stages or not all(isinstance(one, (Stage, Rounds)) for one in stages):
+        raise ParameterError("stages: give lab.stage(...) and lab.repeat(...), at least one")
+    return tuple(stages)

@@ -96,8 +96,7 @@ class Task:
                 listed = ", ".join(sorted({*known, *allowed})) or "none"
                 raise ParameterError(f"{name}: {self.name} has no such value; known: {listed}")
         found: Numbers = dict(given)
-        for name, array in arrays.items():
-            self._infer(found, self.by_name.get(name), np.asarray(array))
+        self._infer(found, arrays)
         for one in self.values:
             if one.name not in found and one.default is not None:
                 found[one.name] = one.default
@@ -106,12 +105,21 @@ class Task:
             raise ParameterError(f"{missing[0]}: {self.name} needs it; give {', '.join(dict.fromkeys(missing))}")
         return {name: self._number(allowed.get(name), name, value) for name, value in found.items()}
 
-    def _infer(self, found: Numbers, argument: Argument | None, array: np.ndarray) -> None:
-        if not isinstance(argument, Array) or array.ndim < len(argument.shape):
-            return
-        for part, length in zip(argument.shape, array.shape, strict=False):
-            if part.text.isidentifier():
-                found.setdefault(part.text, int(length))
+    def _infer(self, found: Numbers, arrays: Mapping[str, np.ndarray]) -> None:
+        """Adds the sizes that lengths of arrays tell: `n` of a shape `n`, and of `n + 2` where that is its one unknown
+        name."""
+        lengths = []
+        for name, given in arrays.items():
+            argument, array = self.by_name.get(name), np.asarray(given)
+            if isinstance(argument, Array) and array.ndim >= len(argument.shape):
+                lengths += list(zip(argument.shape, array.shape, strict=False))
+        lengths.sort(key=lambda one: not one[0].text.isidentifier())
+        for _ in lengths:  # what one tells may be what another lacks
+            for part, length in lengths:
+                unknown = [name for name in part.names if name not in found]
+                number = part.solved(unknown[0], int(length), found) if len(unknown) == 1 else None
+                if number is not None:
+                    found[unknown[0]] = number
 
     def _number(self, value: Value | None, name: str, given: Any) -> Any:
         if isinstance(given, np.generic):
