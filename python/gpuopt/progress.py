@@ -64,5 +64,6 @@ class Bar:
         if not self._lines or now - self._told < EVERY_S:
             return
         self._told = now
-        count = f"{self._done} of {self._total} {self._unit}s" if self._total else f"{self._done} {self._unit}s"
+        of_all = f" of {self._total}" if self._done <= self._total else ""  # more may be needed than was expected
+        count = f"{self._done}{of_all} {self._unit}s"
         print(f"gpuopt: {count} after {now - self._began:.0f} s, {self._label}", file=sys.stderr, flush=True)

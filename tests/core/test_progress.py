@@ -8,7 +8,7 @@ from gpuopt import progress
 
 
 def test_lines_without_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 1.0, 11.0, 12.0, 35.0, 36.0])
+    clock = iter([0.0, 1.0, 11.0, 12.0, 35.0, 36.0, 37.0, 38.0, 50.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     bar = progress.Bar(True, 3)
     bar.say("one")
@@ -17,10 +17,13 @@ def test_lines_without_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatc
     bar.more(1)
     bar.step()
     bar.say("three")
+    for _ in range(3):
+        bar.step()
     bar.close()
     assert capsys.readouterr().err.splitlines() == [
         "gpuopt: 1 of 3 steps after 11 s, one",
         "gpuopt: 2 of 4 steps after 35 s, two",
+        "gpuopt: 5 steps after 50 s, three",
     ]
 
 
