@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from gpuopt import configuration as tables
 from gpuopt._core import Device, ParameterError
 from gpuopt.configuration import Configuration, OwnVariant
 from gpuopt.lab.kernels import binding
+from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.builders import build_ahead
 from gpuopt.lab.kernels.checks import OwnChecks
 from gpuopt.lab.kernels.remote import RemoteMemory, remote
-from gpuopt.lab.kernels.task import Arrays, Numbers
+from gpuopt.lab.kernels.space import Levels
+from gpuopt.lab.kernels.task import Arrays, Numbers, Task
 from gpuopt.problem import BoundPlan, ManyOutputs
 
-if TYPE_CHECKING:
-    from gpuopt.lab.kernels.kernel import Kernel
+
+class Declared(Protocol):
+    """What is asked of a kernel here: :class:`gpuopt.lab.Kernel`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def task(self) -> Task: ...
+    @property
+    def code(self) -> Code: ...
+    def levels(self, configuration: Configuration) -> Levels: ...
 
 
 def prepared(
-    kernels: Mapping[str, Kernel],
+    kernels: Mapping[str, Declared],
     rows: Mapping[str, OwnVariant],
     numbers: Numbers,
     arrays: Arrays,
@@ -50,7 +61,7 @@ def prepared(
 
 
 def built_ahead(
-    kernels: Mapping[str, Kernel],
+    kernels: Mapping[str, Declared],
     numbers: Numbers,
     configurations: Sequence[Configuration],
     device: Device,
