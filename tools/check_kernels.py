@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from gpuopt import _core
+from gpuopt.lab.kernels.kernel import Kernel
+from gpuopt.workloads.casebook import index
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 # The generic target has every extension: no #ifdef hides a branch. NVIDIA's, which lacks halves, is for what has its
@@ -68,6 +70,11 @@ def cases() -> Iterator[Case]:
                 if workload == "gemm":
                     given = [f"-D{name}={value}" for name, value in standard.items()]
                     yield from ((variant.source, [*TYPES[dtype], *given, *form]) for form in PRODUCTS)
+    for entry in index.entries():
+        for version in entry.versions:
+            if isinstance(version.of, Kernel):
+                in_tables.add(version.path)
+                yield version.path, version.of.code.build_options(version.of.code.space.first()).split()
     for file in sorted(KERNELS.rglob("*.cl")):
         source = file.relative_to(KERNELS).as_posix()
         if source not in in_tables and not source.startswith("common/") and "/include/" not in source:

@@ -1,4 +1,4 @@
-"""The command line: `gpuopt devices | doctor | profile | aa | study | tune | judge | reconstruct | papers |
+"""The command line: `gpuopt devices | doctor | profile | aa | study | tune | judge | reconstruct | papers | casebook |
 audit | compare | compact`."""
 
 from __future__ import annotations
@@ -287,6 +287,41 @@ def papers(words: tuple[str, ...], out: Path | None, picture: bool, measured: bo
     from gpuopt import paper_commands
 
     paper_commands.run_papers(words, out, picture, measured)
+
+
+@app.command()
+@click.argument("names", metavar="[ENTRY]...", nargs=-1)
+@click.option("--list", "listed", is_flag=True, help="Name all entries; run nothing.")
+@click.option("--quick", is_flag=True, help="Smaller sizes and a fixed budget: some seconds an entry.")
+@click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the rows go; by default gpuopt-results/casebook-DEVICE.",
+)
+@click.option("--resume/--fresh", default=True, help="Go on with rows of an earlier run (the default), or start anew.")
+@click.pass_context
+def casebook(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    listed: bool,
+    quick: bool,
+    device: str | None,
+    out: Path | None,
+    resume: bool,
+) -> None:
+    """Run performance bugs of real projects beside their fixes: what does each fix gain on your device?
+
+    Each ENTRY is an id or a name, such as A2 or row_sum; without one, all are run. Of a single entry the whole story is
+    told: both kernels side by side, times, instructions, why, and what to look for in your own code.
+    """
+    from gpuopt import casebook_commands
+
+    if listed:
+        casebook_commands.run_list()
+    elif not casebook_commands.run_casebook(names, quick, device, out, resume):
+        ctx.exit(INTERRUPT_EXIT)
 
 
 @app.command()

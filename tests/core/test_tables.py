@@ -7,8 +7,9 @@ from gpuopt import _core
 
 
 def test_files_and_rows_agree() -> None:
-    """A variant is one file and one row: no file without a row, no row without a file."""
-    paths = set(_core.kernel_paths())
+    """A variant is one file and one row: no file without a row, no row without a file. The casebook has no table: its
+    entries name their files."""
+    paths = {path for path in _core.kernel_paths() if not path.startswith("casebook/")}
     rows = {v.source for name in _core.workload_names() for v in gpuopt.variants(name)}
     helpers = {path for path in paths if path.startswith("common/") or "/passes/" in path or "/include/" in path}
     assert rows <= paths

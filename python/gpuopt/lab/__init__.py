@@ -51,6 +51,7 @@ __all__ = [
     "aa",
     "audit",
     "capture",
+    "casebook",
     "claims",
     "compare",
     "constant",
@@ -96,6 +97,7 @@ __all__ = [
 _ABOVE = {
     "Point": "gpuopt.workloads.microbench.points",
     "audit": "gpuopt.audit",
+    "casebook": "gpuopt.workloads.casebook.running",
     "energy_plot": "gpuopt.lab.show.energy_picture",
     "profile": "gpuopt.workloads.microbench.ceilings",
 }

@@ -1,0 +1,39 @@
+"""`gpuopt casebook`: all entries as a table, or one as a story."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from gpuopt import lab_commands
+from gpuopt.lab.device.environment import device_label, slug
+from gpuopt.selection import select
+from gpuopt.workloads.casebook import index, stories, tables
+from gpuopt.workloads.casebook.running import casebook
+
+
+def run_list() -> None:
+    """Print the entries that there are."""
+    click.echo(tables.listing(index.entries()).text())
+
+
+def run_casebook(names: Sequence[str], quick: bool, device: str | None, out: Path | None, resume: bool) -> bool:
+    """Run the named entries, or all, and print their table; of a single one the whole story. Returns False where it was
+    interrupted. Raises ParameterError for an unknown name."""
+    wanted = index.chosen(names or None)
+    chosen = select(device)
+    directory = out or Path("gpuopt-results") / f"casebook-{slug(device_label(chosen))}"
+    rows = directory / lab_commands.ROWS_FILE
+    click.echo(f"{len(wanted)} entries on {chosen.name}, rows go to {rows}", err=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    if not resume:
+        lab_commands.set_aside(rows)
+    book = casebook(wanted, device=chosen, quick=quick, store=rows, progress=True)
+    click.echo(f"\n{book.to_text()}\n")
+    if len(wanted) == 1 and not book.interrupted:
+        (entry,) = wanted
+        click.echo(f"{stories.told(entry, book.findings, chosen, entry.quick if quick else entry.sizes)}\n")
+    click.echo(f"written: {rows}")
+    return not book.interrupted

@@ -1,0 +1,237 @@
+"""The record of an entry: a bug and its fixes, what they are predicted to do, and what the paper says of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import ParameterError
+from gpuopt.configuration import Configuration, table_of
+from gpuopt.lab.kernels.kernel import Kernel
+from gpuopt.problem import Problem
+
+Category = Literal["A", "B", "C", "D", "E", "F"]
+Provenance = Literal["src", "fig", "rec"]
+Kind = Literal["bug", "fix", "flag", "trap", "control"]
+DeviceClass = Literal["gpu_fast_fp64", "gpu_slow_fp64", "cpu"]
+Word = Literal["FAST", "SLOW", "SAME"]
+Level = Literal["kernel", "program"]
+Sizes = Mapping[str, Any]
+
+CATEGORIES: dict[Category, str] = {
+    "A": "data types and access patterns in global memory",
+    "B": "shapes of work-groups",
+    "C": "portability between devices",
+    "D": "constant memory and textures",
+    "E": "function specialization",
+    "F": "floating-point arithmetic",
+}
+PROVENANCES: dict[Provenance, str] = {
+    "src": "the project's source was read, and the kernels written anew",
+    "fig": "after a figure of the paper",
+    "rec": "reconstructed from the paper's words",
+}
+KINDS: dict[Kind, str] = {
+    "bug": "what the project did",
+    "fix": "what mends it",
+    "flag": "the bug's own text, built with an option of the compiler",
+    "trap": "a change that looks like a fix and is predicted to be none",
+    "control": "a change that removes what a rule of thumb forbids, and is predicted to gain nothing",
+}
+DEVICE_CLASSES: tuple[DeviceClass, ...] = get_args(DeviceClass)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a version does to the bug's time, FAST, SLOW or SAME, and why, in a sentence."""
+
+    word: Word
+    why: str
+
+
+def fast(why: str) -> Prediction:
+    """Faster than the bug."""
+    return Prediction("FAST", why)
+
+
+def slow(why: str) -> Prediction:
+    """Slower than the bug."""
+    return Prediction("SLOW", why)
+
+
+def same(why: str) -> Prediction:
+    """As fast as the bug, within 5 %."""
+    return Prediction("SAME", why)
+
+
+@dataclass(frozen=True)
+class PaperGain:
+    """How many times as fast the paper found a fix on a device, from ``low`` to ``high``: of the kernel alone, or of
+    the whole program. The two are never compared with each other."""
+
+    device: str
+    low: float
+    high: float
+    level: Level = "kernel"
+
+    def __str__(self) -> str:
+        several = "" if self.low == self.high else f"{self.low:g} to "
+        return f"{several}{self.high:g}x {self.device}{' (program)' if self.level == 'program' else ''}"
+
+
+def gain(device: str, low: float, high: float | None = None, level: Level = "kernel") -> PaperGain:
+    """A figure of the paper: ``gain("GTX 480", 3.46)``, or with a range ``gain("GTX 480", 1.61, 5.0)``."""
+    return PaperGain(device, low, low if high is None else high, level)
+
+
+@dataclass(frozen=True)
+class Version:
+    """The bug, or something that was done about it.
+
+    kind, summary
+        What it is to the bug (``KINDS``), and its idea in a line.
+    of
+        A kernel of the casebook, or a configuration of a workload that gpuopt has.
+    path
+        The kernel's file below ``kernels/``; empty for a configuration, whose variant has one.
+    predicted, paper
+        By class of device what it does to the bug's time, and the paper's figures; of all versions but the bug.
+    """
+
+    kind: Kind
+    summary: str
+    of: Kernel | Configuration
+    path: str = ""
+    predicted: Mapping[DeviceClass, Prediction] = field(default_factory=dict)
+    paper: Sequence[PaperGain] = ()
+
+    @property
+    def name(self) -> str:
+        """What tables of the lab call it."""
+        return self.of.name if isinstance(self.of, Kernel) else str(self.of)
+
+    def configuration(self, sizes: Sizes) -> Configuration:
+        """What a sweep runs at these sizes: of a kernel's levels the first that its constraints admit there."""
+        if isinstance(self.of, Configuration):
+            return self.of
+        space = self.of.code.space
+        return Configuration(self.of.name, **next(space.admitted(sizes), space.first()))  # type: ignore[arg-type]
+
+    def text(self, workload: str) -> str:
+        """Its source for a reader: without marks of lines, and without the comment at the top."""
+        path = table_of(workload)[self.of.variant].source if isinstance(self.of, Configuration) else self.path
+        lines = [line for line in _core.kernel_source(path).splitlines() if not line.startswith("#line ")]
+        return "\n".join(itertools.dropwhile(lambda line: line.startswith("//"), lines))
+
+
+def own(
+    kind: Kind,
+    path: str,
+    summary: str,
+    *,
+    name: str = "",
+    predicted: Mapping[DeviceClass, Prediction] | None = None,
+    paper: Sequence[PaperGain] = (),
+    **declared: Any,
+) -> Version:
+    """A kernel of the casebook: ``own("fix", "row_sum/tiled", ...)`` is ``kernels/casebook/row_sum/tiled.cl``, whose
+    function is ``row_sum_tiled``. ``name`` calls it otherwise, where several versions are of one file; ``declared`` is
+    what :class:`gpuopt.lab.Kernel` takes."""
+    file = f"casebook/{path}.cl"
+    kernel = Kernel(_core.kernel_source(file), name or path.replace("/", "_"), **declared)
+    return Version(kind, summary, kernel, file, predicted or {}, paper)
+
+
+def built_in(
+    kind: Kind,
+    configuration: Configuration,
+    summary: str,
+    *,
+    predicted: Mapping[DeviceClass, Prediction] | None = None,
+    paper: Sequence[PaperGain] = (),
+) -> Version:
+    """A configuration of a workload that gpuopt has; its entry says by ``problem`` on which data."""
+    return Version(kind, summary, configuration, "", predicted or {}, paper)
+
+
+@dataclass(frozen=True)
+class Story:
+    """An entry in short sentences: what the project did, what is slow about it, the fix, and what to look for in
+    one's own code."""
+
+    did: str
+    slow: str
+    fix: str
+    look_for: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One case.
+
+    id, name, title, project
+        Such as "A2"; the folder's name; what it is about; whose code had the bug.
+    category, provenance
+        See ``CATEGORIES``; where our kernels are from, see ``PROVENANCES``.
+    versions
+        The bug, then the others. Of kernels of the casebook, data, reference, tolerance and declared work are the
+        bug's own.
+    sizes, quick, awkward
+        Sizes and values of the problem: in full, where time is short, and small ones that no work-group divides.
+    explains
+        The resource that explains the difference, in a few words.
+    exactness
+        How far results may be from the reference, and why, in a sentence.
+    story, slips
+        For people; and what the paper says twice in different ways, or wrongly.
+    problem
+        ``problem(**sizes)``, of a workload that gpuopt has.
+    data
+        ``data(**sizes)`` returns arrays by name, of kernels whose data are not just drawn.
+    """
+
+    id: str
+    name: str
+    title: str
+    project: str
+    category: Category
+    provenance: Sequence[Provenance]
+    versions: Sequence[Version]
+    sizes: Sizes
+    quick: Sizes
+    awkward: Sizes
+    explains: str
+    exactness: str
+    story: Story
+    slips: Sequence[str] = ()
+    problem: Callable[..., Problem] | None = None
+    data: Callable[..., Mapping[str, np.ndarray]] | None = None
+
+    @property
+    def bug(self) -> Version:
+        """What the others are held against."""
+        return self.versions[0]
+
+    @property
+    def others(self) -> Sequence[Version]:
+        """What was done about it."""
+        return self.versions[1:]
+
+    def problem_of(self, sizes: Sizes) -> Problem:
+        """Data, reference and all versions at these sizes, for :func:`gpuopt.lab.sweep`. Raises what making a problem
+        raises."""
+        if self.problem is not None:
+            return self.problem(**sizes)
+        if not isinstance(self.bug.of, Kernel):
+            raise ParameterError(f"problem: {self.id} is of a workload's configurations; give the function of its data")
+        versions = [each.of for each in self.others]
+        return self.bug.of.problem(versions=versions, data=self.data(**sizes) if self.data else None, **sizes)
+
+    def configurations(self, sizes: Sizes) -> list[Configuration]:
+        """What a sweep compares at these sizes, the bug first."""
+        return [each.configuration(sizes) for each in self.versions]

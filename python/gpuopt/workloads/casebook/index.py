@@ -1,0 +1,37 @@
+"""All entries: each folder beside this file holds one, as ``ENTRY``. No list names them."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Sequence
+
+from gpuopt._core import ParameterError
+from gpuopt.workloads import casebook
+from gpuopt.workloads.casebook.entry import Entry
+
+
+@functools.cache
+def entries() -> tuple[Entry, ...]:
+    """Every entry, in the order of the ids."""
+    folders = [found.name for found in pkgutil.iter_modules(casebook.__path__) if found.ispkg]
+    found = [importlib.import_module(f"{casebook.__name__}.{name}").ENTRY for name in folders]
+    return tuple(sorted(found, key=lambda entry: (entry.id[0], int(entry.id[1:]))))
+
+
+def chosen(wanted: str | Entry | Sequence[str | Entry] | None) -> list[Entry]:
+    """The entries of these ids or names, all for None; entries that are no folder's are taken as they are. Raises
+    ParameterError, which lists what there is."""
+    if wanted is None:
+        return list(entries())
+    listed = [wanted] if isinstance(wanted, (str, Entry)) else list(wanted)
+    known = {key.casefold(): entry for entry in entries() for key in (entry.id, entry.name)}
+    found = []
+    for each in listed:
+        if isinstance(each, str) and each.casefold() not in known:
+            raise ParameterError(
+                f"entries: the casebook has no {each!r}; it has {', '.join(f'{e.id} {e.name}' for e in entries())}"
+            )
+        found.append(known[each.casefold()] if isinstance(each, str) else each)
+    return list({entry.id: entry for entry in found}.values())

@@ -1,0 +1,140 @@
+"""The casebook on a device: each entry swept, its versions held against its bug (`lab.casebook`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuopt._core import Device, Error
+from gpuopt.checked import checked
+from gpuopt.configuration import complete
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.recorder import UnsavedRowsError
+from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.table import Sheet
+from gpuopt.lab.run.sweep import sweep
+from gpuopt.progress import Bar
+from gpuopt.selection import Selector, select
+from gpuopt.workloads.casebook import index, tables
+from gpuopt.workloads.casebook.device_class import class_of
+from gpuopt.workloads.casebook.entry import DeviceClass, Entry
+from gpuopt.workloads.casebook.findings import Finding, findings_of, not_run
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass
+class Casebook:
+    """What was found. ``findings`` are a version each, ``studies`` the sweeps by the entries' ids, ``notes`` for the
+    reader; ``interrupted`` is True where Ctrl-C ended it early."""
+
+    device: Device
+    device_class: DeviceClass
+    findings: list[Finding] = field(default_factory=list)
+    studies: dict[str, Study] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows of all sweeps."""
+        return [row for study in self.studies.values() for row in study.rows]
+
+    def of(self, entry: str | Entry) -> list[Finding]:
+        """The findings of one entry, by its id or name. Raises ParameterError for an unknown one."""
+        (one,) = index.chosen(entry)
+        return [each for each in self.findings if each.entry.id == one.id]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A line for each finding, as a DataFrame."""
+        import pandas
+
+        return pandas.DataFrame.from_records([each.to_json() for each in self.findings])
+
+    def to_text(self, width: int | None = None) -> str:
+        """The table in ``width`` characters, or in those of the terminal."""
+        return self._sheet().text(width)
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self._sheet().html()
+
+    def _sheet(self) -> Sheet:
+        return tables.sheet(self.findings, self.device, self.device_class, self.notes)
+
+
+@checked
+def casebook(
+    entries: str | Entry | Sequence[str | Entry] | None = None,
+    *,
+    device: Selector = None,
+    quick: bool = False,
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> Casebook:
+    """Run entries of the casebook on one device: each bug beside its fixes, checked, timed and judged by a sweep.
+
+    Parameters
+    ----------
+    entries
+        Ids or names, such as ``"A2"`` or ``["row_sum", "E1"]``; None for all.
+    quick
+        Smaller sizes and a fixed budget, a few seconds an entry.
+    store
+        A JSON-lines file of the sweeps' rows; the same call goes on where it was interrupted.
+
+    What cannot run is a finding with its reason. Ctrl-C ends it early and keeps what is finished. Raises
+    ParameterError for an unknown entry, and ResultsError where ``store`` takes no row at all.
+
+    >>> from gpuopt import lab
+    >>> lab.casebook(["A2"], quick=True)  # doctest: +SKIP
+    """
+    chosen = select(device)
+    wanted = index.chosen(entries)
+    book = Casebook(chosen, class_of(chosen))
+    bar = Bar(progress, len(wanted), "entry")
+    try:
+        _run(book, wanted, bar, quick, store)
+    except KeyboardInterrupt:
+        book.interrupted = True
+    finally:
+        bar.close()
+    if book.interrupted:
+        book.notes.append("interrupted: what was finished is here and in the file; the same call goes on from there")
+    return book
+
+
+def _run(book: Casebook, wanted: Sequence[Entry], bar: Bar, quick: bool, store: str | Path | None) -> None:
+    for entry in wanted:
+        bar.say(f"{entry.id} {entry.name}")
+        try:
+            study, labels = _swept(entry, book.device, quick, store)
+        except (Error, MemoryError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            book.findings += not_run(entry, book.device_class, reason)
+        else:
+            book.studies[entry.id] = study
+            book.findings += findings_of(entry, study, labels, book.device_class)
+            book.notes += [note for note in study.notes if note not in book.notes and len(wanted) == 1]
+            if study.interrupted:
+                raise KeyboardInterrupt
+        bar.step()
+
+
+def _swept(entry: Entry, device: Device, quick: bool, store: str | Path | None) -> tuple[Study, list[str]]:
+    """The study of one entry, and what its rows call the versions."""
+    sizes = entry.quick if quick else entry.sizes
+    problem = entry.problem_of(sizes)
+    configurations = [complete(problem.workload, each) for each in entry.configurations(sizes)]
+    protocol = "quick" if quick else "full"
+    try:
+        study = sweep(problem, configurations, protocol=protocol, device=device, peers=(), calls=False, store=store)
+    except UnsavedRowsError as error:
+        study = error.study
+        study.notes.append(str(error))
+    return study, [str(each) for each in configurations]

@@ -1,0 +1,101 @@
+"""Every entry of the casebook: complete, right on every device at quick and awkward sizes, and of different kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gpuopt
+from gpuopt import _core
+from gpuopt.configuration import Configuration
+from gpuopt.lab.kernels.kernel import Kernel
+from gpuopt.lab.timing import verification
+from gpuopt.workloads.casebook.entry import (
+    CATEGORIES,
+    DEVICE_CLASSES,
+    KINDS,
+    PROVENANCES,
+    Entry,
+    Sizes,
+    Version,
+)
+from gpuopt.workloads.casebook.index import chosen, entries
+
+of_entries = pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.id)
+SENTENCES = ("did", "slow", "fix", "look_for")
+
+
+def build_of(version: Version) -> object:
+    """What tells two programs apart."""
+    if isinstance(version.of, Configuration):
+        return version.of
+    return version.of.code.source.text, version.of.code.options
+
+
+def verify(entry: Entry, sizes: Sizes, device: gpuopt.Device) -> None:
+    problem = entry.problem_of(sizes)
+    for version, configuration in zip(entry.versions, entry.configurations(sizes), strict=True):
+        errors = verification.verify(problem.prepare(configuration, device), problem, configuration)
+        assert errors["max_of_tol"] <= 1, version.name
+
+
+@of_entries
+@pytest.mark.parametrize("sizes", ["quick", "awkward"])
+def test_every_version_is_right(entry: Entry, sizes: str, device: gpuopt.Device) -> None:
+    try:
+        verify(entry, getattr(entry, sizes), device)
+    except gpuopt.UnsupportedError as error:
+        pytest.skip(str(error))
+
+
+@of_entries
+def test_the_record_is_complete(entry: Entry) -> None:
+    assert entry.category == entry.id[0]
+    assert entry.category in CATEGORIES
+    assert entry.provenance
+    assert set(entry.provenance) <= set(PROVENANCES)
+    for text in (entry.title, entry.project, entry.explains):
+        assert text
+        assert not text.endswith(".")
+    for text in (entry.exactness, *entry.slips, *(getattr(entry.story, name) for name in SENTENCES)):
+        assert text.endswith("."), text
+    assert entry.bug.kind == "bug"
+    assert entry.others
+    for version in entry.others:
+        assert version.kind in set(KINDS) - {"bug"}
+        assert set(version.predicted) == set(DEVICE_CLASSES)
+        for prediction in version.predicted.values():
+            assert prediction.word in ("FAST", "SLOW", "SAME")
+            assert prediction.why
+            assert not prediction.why.endswith(".")
+        assert all(0 < gain.low <= gain.high for gain in version.paper)
+
+
+@of_entries
+def test_versions_differ(entry: Entry) -> None:
+    assert len({version.name for version in entry.versions}) == len(entry.versions)
+    assert len({build_of(version) for version in entry.versions}) == len(entry.versions)
+
+
+@of_entries
+def test_an_entry_has_the_name_of_its_folders(entry: Entry, root: Path) -> None:
+    assert (root / "python/gpuopt/workloads/casebook" / entry.name / "__init__.py").is_file()
+    own = [version for version in entry.versions if isinstance(version.of, Kernel)]
+    assert {version.path for version in own} == {
+        path for path in _core.kernel_paths() if path.startswith(f"casebook/{entry.name}/")
+    }
+
+
+def test_ids_and_names_are_single() -> None:
+    found = entries()
+    assert len({entry.id for entry in found}) == len({entry.name for entry in found}) == len(found)
+    assert chosen(None) == list(found)
+    assert chosen(["a2", "row_sum", "A2"]) == chosen("A2")
+    with pytest.raises(gpuopt.ParameterError, match=r"entries: the casebook has no 'Z9'; it has .*A2 row_sum"):
+        chosen("Z9")
+
+
+def test_folders_of_kernels_are_those_of_entries(root: Path) -> None:
+    names = {entry.name for entry in entries()}
+    assert {path.split("/")[1] for path in _core.kernel_paths() if path.startswith("casebook/")} <= names

@@ -1,0 +1,171 @@
+"""`lab.casebook`: findings, verdicts and their words, entries that cannot run, interrupts, resumed runs, stories."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpuopt
+from gpuopt import lab
+from gpuopt.lab.kernels.kernel import Kernel
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.ratios import Ratio
+from gpuopt.workloads.casebook import device_class, running, stories
+from gpuopt.workloads.casebook.entry import Entry, Story, Version, fast, same, slow
+from gpuopt.workloads.casebook.findings import Finding
+
+TEXT = """
+kernel void {name}(global const float* x, global float* y, const int n) {{
+    const int i = get_global_id(0);
+    if (i < n) y[i] = 2 * x[i];{broken}
+}}
+"""
+PREDICTED = {"gpu_fast_fp64": fast("a"), "gpu_slow_fp64": slow("b"), "cpu": same("it is the same text")}
+
+
+def version(name: str, kind: Any = "fix", broken: str = "") -> Version:
+    kernel = Kernel(
+        TEXT.format(name=name, broken=broken),
+        name,
+        arguments=[lab.input("x", "n"), lab.output("y", "n"), lab.value("n")],
+        launch=lab.launch(items="n"),
+        reference=lambda x: 2 * x,
+    )
+    return Version(kind, "doubles", kernel, "casebook/row_sum/tiled.cl", {} if kind == "bug" else PREDICTED)
+
+
+def made_up(*others: Version, bug: Version | None = None, id: str = "A99", **more: Any) -> Entry:
+    given: dict[str, Any] = {
+        "id": id,
+        "name": "made_up",
+        "title": "a kernel beside itself",
+        "project": "nobody's",
+        "category": "A",
+        "provenance": ["rec"],
+        "versions": [bug or version("made_up_bug", "bug"), *(others or [version("made_up_same")])],
+        **{size: {"n": 3000} for size in ("sizes", "quick", "awkward")},
+        "explains": "nothing",
+        "exactness": "exact.",
+        "story": Story("It doubles.", "Nothing.", "None.", "This."),
+    }
+    return Entry(**(given | more))
+
+
+pytestmark = pytest.mark.usefixtures("brief_quick")
+
+
+def test_a_kernel_beside_itself(any_device: gpuopt.Device) -> None:
+    book = lab.casebook(made_up(), quick=True, device=any_device)
+    (finding,) = book.findings
+    assert finding.ratio is not None
+    assert finding.ratio.blocks >= 10
+    assert finding.bug is not None
+    assert finding.bug["configuration"] == finding.bug["baseline"] == "made_up_bug"
+    assert finding.verdict in ("no effect here", "undecided", "confirmed", "inverted here")
+    assert {row["configuration"] for row in book.rows if row["kind"] == "summary"} >= {"made_up_bug", "made_up_same"}
+    assert "A99 made_up" in str(book)
+    assert "<table>" in book._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("word", "verdict", "right"),
+    [
+        ("FAST", "confirmed", False),
+        ("SLOW", "inverted here", False),
+        ("SAME", "no effect here", True),
+        ("AMBIGUOUS", "undecided", None),
+        (None, "undecided", None),
+    ],
+)
+def test_verdicts(word: Any, verdict: str, right: bool | None) -> None:
+    entry = made_up()
+    finding = Finding(entry, entry.others[0], "cpu", ratio=Ratio(0.5, 0.4, 0.6, word, 10))
+    assert (finding.verdict, finding.right) == (verdict, right)
+    assert finding.to_json()["gain"] == 2.0
+    assert Finding(entry, entry.others[0], "cpu", reason="no doubles").verdict == "not measured"
+
+
+def test_what_cannot_run_is_a_finding_and_the_rest_goes_on(any_device: gpuopt.Device) -> None:
+    def no_problem(**sizes: int) -> gpuopt.problems.Problem:
+        raise gpuopt.UnsupportedError("it has no doubles")
+
+    broken = version("made_up_broken", broken=" this is no C")
+    book = lab.casebook(
+        [
+            made_up(broken, version("made_up_same")),
+            made_up(id="A98", bug=version("made_up_broken", "bug", " this is no C")),
+            made_up(id="A97", problem=no_problem),
+        ],
+        quick=True,
+        device=any_device,
+    )
+    first, second, third, fourth = book.findings
+    assert (first.verdict, second.ratio is not None) == ("not measured", True)
+    assert first.reason.startswith("made_up_broken does not run here: compile: ")
+    assert third.reason.startswith("the bug does not run here: compile: ")
+    assert fourth.reason == "it has no doubles"
+    assert str(book).count("not measured") == 3
+
+
+def test_an_interrupt_keeps_what_is_finished(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    swept = running.sweep
+
+    def sweep(problem: Any, *given: Any, **more: Any) -> Study:
+        if problem.workload == "second_bug":
+            raise KeyboardInterrupt
+        return swept(problem, *given, **more)
+
+    monkeypatch.setattr(running, "sweep", sweep)
+    second = made_up(version("second_same"), bug=version("second_bug", "bug"), id="A98")
+    book = lab.casebook([made_up(), second], quick=True, device=any_device)
+    assert book.interrupted
+    assert [finding.entry.id for finding in book.findings] == ["A99"]
+    assert "interrupted" in str(book)
+
+
+def test_a_second_run_takes_the_rows_of_the_first(any_device: gpuopt.Device, tmp_path: Path) -> None:
+    store = tmp_path / "rows.jsonl"
+    first = lab.casebook(made_up(), quick=True, device=any_device, store=store)
+    second = lab.casebook(made_up(), quick=True, device=any_device, store=store)
+    assert first.findings[0].ratio is not None
+    assert second.findings[0].ratio is not None
+    assert first.findings[0].ratio.mid == pytest.approx(second.findings[0].ratio.mid)
+    assert second.studies["A99"].resumed is not None
+
+
+def test_a_story_marks_what_changed(any_device: gpuopt.Device) -> None:
+    (entry,) = running.index.chosen("A2")
+    book = lab.casebook(made_up(), quick=True, device=any_device)
+    findings = [dataclasses.replace(book.findings[0], entry=entry, version=entry.others[0])]
+    text = stories.told(entry, findings, any_device, entry.awkward, width=100)
+    assert max(map(len, text.splitlines())) <= 100
+    for part in ("What is slow: ", "What to look for: ", "The paper of tiled: 5.96x GTX 285", "row_sum_tiled"):
+        assert part in text
+    marked = [line for line in text.splitlines() if " > " in line or " | " in line]
+    assert any("barrier(CLK_LOCAL_MEM_FENCE)" in line for line in marked)
+    assert not any("float sum = 0;" in line for line in marked)
+
+
+def test_classes_of_devices(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    if device.type == "cpu":
+        assert device_class.class_of(device) == "cpu"
+    monkeypatch.setattr(device_class, "_known", {})
+
+    class Gpu:
+        type, fp64, key = "gpu", True, "made-up"
+
+    for share, name in ((1 / 2, "gpu_fast_fp64"), (1 / 64, "gpu_slow_fp64")):
+        monkeypatch.setattr(device_class, "_known", {})
+        monkeypatch.setattr(device_class, "_fp64_share", lambda _, share=share: share)
+        assert device_class.class_of(Gpu()) == name  # type: ignore[arg-type]
+    Gpu.fp64 = False
+    assert device_class.class_of(Gpu()) == "gpu_slow_fp64"  # type: ignore[arg-type]
+
+
+def test_the_share_of_fp64_is_measured(any_device: gpuopt.Device) -> None:
+    if not any_device.fp64:
+        pytest.skip(f"{any_device.name} has no fp64")
+    assert 0.01 < device_class._fp64_share(any_device) < 20
