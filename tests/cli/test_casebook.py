@@ -9,12 +9,12 @@ import pytest
 
 pytest.importorskip("click")
 
-from click.testing import CliRunner  # noqa: E402
+from click.testing import CliRunner
 
-from gpuopt import casebook_commands, cli  # noqa: E402
-from gpuopt.workloads.casebook.findings import not_run  # noqa: E402
-from gpuopt.workloads.casebook.index import entries  # noqa: E402
-from gpuopt.workloads.casebook.running import Casebook  # noqa: E402
+from gpuopt import casebook_commands, cli
+from gpuopt.workloads.casebook.findings import not_run
+from gpuopt.workloads.casebook.index import entries
+from gpuopt.workloads.casebook.running import Casebook
 
 
 @pytest.fixture

@@ -44,6 +44,7 @@ def verify(entry: Entry, sizes: Sizes, device: gpuopt.Device) -> None:
 @pytest.mark.parametrize("sizes", ["quick", "awkward"])
 def test_every_version_is_right(entry: Entry, sizes: str, device: gpuopt.Device) -> None:
     try:
+        entry.check(device)
         verify(entry, getattr(entry, sizes), device)
     except gpuopt.UnsupportedError as error:
         pytest.skip(str(error))

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import ParameterError
+from gpuopt._core import Device, ParameterError, UnsupportedError
 from gpuopt.configuration import Configuration, table_of
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.problem import Problem
@@ -193,6 +193,8 @@ class Entry:
         ``problem(**sizes)``, of a workload that gpuopt has.
     data
         ``data(**sizes)`` returns arrays by name, of kernels whose data are not just drawn.
+    needs_fp64
+        Whether the bug computes in doubles although none of its arguments does.
     """
 
     id: str
@@ -211,6 +213,7 @@ class Entry:
     slips: Sequence[str] = ()
     problem: Callable[..., Problem] | None = None
     data: Callable[..., Mapping[str, np.ndarray]] | None = None
+    needs_fp64: bool = False
 
     @property
     def bug(self) -> Version:
@@ -221,6 +224,11 @@ class Entry:
     def others(self) -> Sequence[Version]:
         """What was done about it."""
         return self.versions[1:]
+
+    def check(self, device: Device) -> None:
+        """Raises UnsupportedError where the device lacks what the bug needs."""
+        if self.needs_fp64 and not device.fp64:
+            raise UnsupportedError(f"the bug computes in doubles, and {device.name} has none")
 
     def problem_of(self, sizes: Sizes) -> Problem:
         """Data, reference and all versions at these sizes, for :func:`gpuopt.lab.sweep`. Raises what making a problem

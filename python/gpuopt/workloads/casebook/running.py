@@ -128,6 +128,7 @@ def _run(book: Casebook, wanted: Sequence[Entry], bar: Bar, quick: bool, store: 
 
 def _swept(entry: Entry, device: Device, quick: bool, store: str | Path | None) -> tuple[Study, list[str]]:
     """The study of one entry, and what its rows call the versions."""
+    entry.check(device)
     sizes = entry.quick if quick else entry.sizes
     problem = entry.problem_of(sizes)
     configurations = [complete(problem.workload, each) for each in entry.configurations(sizes)]
