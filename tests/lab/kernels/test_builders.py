@@ -14,8 +14,7 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, lab
-from gpuopt.lab.kernels import binding, builders
-from gpuopt.lab.kernels import kernel as kernel_module
+from gpuopt.lab.kernels import binding, builders, plans
 from gpuopt.lab.kernels.worker import WORKERS, Worker
 
 TEXT = """
@@ -172,7 +171,7 @@ def test_an_exhaustive_search_builds_within_its_budget_and_what_is_not_stored(
     def build_ahead(device: object, task: object, code: object, numbers: object, levels: Any, until: float) -> None:
         asked.append(([one["KIND"] for one in levels], until - time.monotonic()))
 
-    monkeypatch.setattr(kernel_module, "build_ahead", build_ahead)
+    monkeypatch.setattr(plans, "build_ahead", build_ahead)
     search = partial(lab.search, strategy="exhaustive", device=device, n=100, store=tmp_path / "rows.jsonl")
     search(many(), evaluations=2, seconds=100)
     kinds, left = asked[0]
