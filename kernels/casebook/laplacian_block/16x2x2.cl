@@ -1,0 +1,15 @@
+// The Laplacian of a grid within a layer of ghosts, added to another grid, in groups of 16 x 2 x 2: 16 neighbours are
+// half a row of 128 bytes, and groups of 64 items are all that fill a compute unit.
+float bend(global const float* p, const int step) { return p[step] + p[-step] - 2 * p[0]; }
+
+kernel void laplacian_block_16x2x2(global const float* p, global float* out, const float per_hx2, const float per_hy2,
+                                   const float per_hz2, const float scale, const int nx, const int ny, const int nz) {
+    const int row = nz + 2, plane = row * (ny + 2);
+    const int k = get_group_id(0) * 16 + get_local_id(0);
+    const int j = get_group_id(1) * 2 + get_local_id(1);
+    const int i = get_group_id(2) * 2 + get_local_id(2);
+    if (i >= nx || j >= ny || k >= nz) return;
+    global const float* at = p + (size_t)(i + 1) * plane + (j + 1) * row + k + 1;
+    out[((size_t)i * ny + j) * nz + k] +=
+        scale * (per_hx2 * bend(at, plane) + per_hy2 * bend(at, row) + per_hz2 * bend(at, 1));
+}
