@@ -7,45 +7,22 @@ from typing import Any
 import numpy as np
 
 from gpuopt import lab
+from gpuopt.workloads.casebook import activation_block
+from gpuopt.workloads.casebook.activation_block import distances
 from gpuopt.workloads.casebook.entry import Entry, Story, fast, own
 
 OF_POW = 8  # times the rounding of a product: OpenCL allows pow 16 units in the last place
 
 
-def exponents(A: np.ndarray, B: np.ndarray, spread: np.ndarray, scale: float) -> np.ndarray:
-    """The scaled distances (samples, centers) between rows of B and rows of A; squares are products here."""
-    squared = np.square(B).sum(axis=1)[:, None] + np.square(A).sum(axis=1) - 2 * B @ A.T
-    return np.asarray(squared / (scale * spread**2))
-
-
-def reference(A: np.ndarray, B: np.ndarray, spread: np.ndarray, scale: float) -> np.ndarray:
-    """The activations (samples, centers)."""
-    return np.asarray(np.exp(-exponents(A, B, spread, scale)))
-
-
 def magnitude(A: np.ndarray, B: np.ndarray, spread: np.ndarray, scale: float) -> np.ndarray:
     """What a relative error of all squares becomes in the activation, and that of the exponential itself."""
-    exponent = exponents(A, B, spread, scale)
+    exponent = distances(A, B) / (scale * spread**2)
     return np.asarray(np.exp(-exponent) * (1 + OF_POW * exponent))
 
 
-TASK: dict[str, Any] = {
-    "arguments": [
-        lab.input("A", ("centers", "width")),
-        lab.input("B", ("samples", "width")),
-        lab.input("spread", "centers", low=1.0, high=2.0),
-        lab.output("out", ("samples", "centers")),
-        *(lab.value(name, "float32" if name == "scale" else "int32") for name in ("scale", "centers", "samples")),
-        lab.value("width"),
-    ],
-    "launch": lab.launch(items=("centers", "samples"), local=(16, 16)),
-    "reference": reference,
+TASK: dict[str, Any] = activation_block.TASK | {
+    "launch": activation_block.launch(16, 16),
     "tolerance": lab.rounding(magnitude, "width"),
-    "work": lab.work(
-        flops="3 * samples * centers * width",
-        read="4 * (centers * width + samples * width + centers)",
-        write="4 * samples * centers",
-    ),
 }
 ANY_EXPONENT = "pow takes a logarithm and an exponential where one multiplication does"
 
