@@ -131,12 +131,9 @@ def search(
         run.recorder.finish()
     if not made.times:
         raise ParameterError("seconds: they were over before anything was timed; give more")
-    ranked = sorted((ms, index) for index, ms in made.times.items() if math.isfinite(ms))[:REMEASURED]
-    finalists = [Configuration(kernel.name, **grid.levels(index)) for _, index in ranked]  # type: ignore[arg-type]
-    standard = finalists or [Configuration(kernel.name, **grid.levels(0))]  # type: ignore[arg-type]
     study = sweep(
         problem,
-        standard,
+        _fastest(kernel, grid, made.times),
         protocol="quick",
         device=chosen,
         calls=False,
@@ -145,6 +142,13 @@ def search(
         energy=objective == "energy",
     )
     return Found(study, of_rows([*run.recorder.rows], kernel.name), len(made.times), len(grid.points), objective)
+
+
+def _fastest(kernel: Kernel, grid: Grid, times: Mapping[int, float]) -> list[Configuration]:
+    """What is measured again: the fastest ones, or one, so that its row says why none ran."""
+    ranked = sorted((ms, index) for index, ms in times.items() if math.isfinite(ms))[:REMEASURED]
+    indices = [index for _, index in ranked] or [0]
+    return [Configuration(kernel.name, **grid.levels(index)) for index in indices]  # type: ignore[arg-type]
 
 
 def _admitted(kernel: Kernel, problem: Problem, progress: bool) -> Grid:
