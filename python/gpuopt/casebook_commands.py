@@ -34,6 +34,6 @@ def run_casebook(names: Sequence[str], quick: bool, device: str | None, out: Pat
     click.echo(f"\n{book.to_text()}\n")
     if len(wanted) == 1 and not book.interrupted:
         (entry,) = wanted
-        click.echo(f"{stories.told(entry, book.findings, chosen, entry.quick if quick else entry.sizes)}\n")
+        click.echo(f"{stories.told(entry, book.findings, chosen, entry.sizes_for(chosen, quick))}\n")
     click.echo(f"written: {rows}")
     return not book.interrupted

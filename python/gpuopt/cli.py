@@ -292,7 +292,7 @@ def papers(words: tuple[str, ...], out: Path | None, picture: bool, measured: bo
 @app.command()
 @click.argument("names", metavar="[ENTRY]...", nargs=-1)
 @click.option("--list", "listed", is_flag=True, help="Name all entries; run nothing.")
-@click.option("--quick", is_flag=True, help="Smaller sizes and a fixed budget: some seconds an entry.")
+@click.option("--quick", is_flag=True, help="A fixed budget, some seconds an entry; smaller sizes on CPUs.")
 @click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
 @click.option(
     "--out",

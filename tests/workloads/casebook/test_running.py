@@ -104,10 +104,17 @@ def test_what_cannot_run_is_a_finding_and_the_rest_goes_on(any_device: gpuopt.De
     )
     first, second, third, fourth = book.findings
     assert (first.verdict, second.ratio is not None) == ("not measured", True)
-    assert first.reason.startswith("made_up_broken does not run here: compile: ")
-    assert third.reason.startswith("the bug does not run here: compile: ")
+    assert first.reason.startswith("made_up_broken: compile: ")
+    assert third.reason.startswith("the bug: compile: ")
     assert fourth.reason == "it has no doubles"
     assert str(book).count("not measured") == 3
+
+
+def test_what_is_printed_wrongly_is_refused(any_device: gpuopt.Device) -> None:
+    wrong = version("made_up_wrong", "wrong", " if (i == 7) y[i] = 0;")
+    (finding,) = lab.casebook(made_up(wrong), quick=True, device=any_device).findings
+    assert (finding.verdict, finding.right, finding.ratio) == ("refused", None, None)
+    assert finding.reason.startswith("made_up_wrong: wrong: inexact: ")
 
 
 def test_an_interrupt_keeps_what_is_finished(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from gpuopt.problem import Problem
 
 Category = Literal["A", "B", "C", "D", "E", "F"]
 Provenance = Literal["src", "fig", "rec"]
-Kind = Literal["bug", "fix", "flag", "trap", "control"]
+Kind = Literal["bug", "fix", "flag", "trap", "control", "wrong"]
 DeviceClass = Literal["gpu_fast_fp64", "gpu_slow_fp64", "cpu"]
 Word = Literal["FAST", "SLOW", "SAME"]
 Level = Literal["kernel", "program"]
@@ -42,6 +42,7 @@ KINDS: dict[Kind, str] = {
     "flag": "the bug's own text, built with an option of the compiler",
     "trap": "a change that looks like a fix and is predicted to be none",
     "control": "a change that removes what a rule of thumb forbids, and is predicted to gain nothing",
+    "wrong": "as it is printed, which computes something else: no time is told of it",
 }
 DEVICE_CLASSES: tuple[DeviceClass, ...] = get_args(DeviceClass)
 
@@ -52,6 +53,9 @@ class Prediction:
 
     word: Word
     why: str
+
+
+Predictions = Mapping[DeviceClass, Prediction]
 
 
 def fast(why: str) -> Prediction:
@@ -100,14 +104,15 @@ class Version:
     path
         The kernel's file below ``kernels/``; empty for a configuration, whose variant has one.
     predicted, paper
-        By class of device what it does to the bug's time, and the paper's figures; of all versions but the bug.
+        By class of device what it does to the bug's time, and the paper's figures; of all versions but the bug and
+        what is wrong.
     """
 
     kind: Kind
     summary: str
     of: Kernel | Configuration
     path: str = ""
-    predicted: Mapping[DeviceClass, Prediction] = field(default_factory=dict)
+    predicted: Predictions = field(default_factory=dict)
     paper: Sequence[PaperGain] = ()
 
     @property
@@ -123,9 +128,14 @@ class Version:
         return Configuration(self.of.name, **next(space.admitted(sizes), space.first()))  # type: ignore[arg-type]
 
     def text(self, workload: str) -> str:
-        """Its source for a reader: without marks of lines, and without the comment at the top."""
+        """Its own file for a reader: without what that includes, and without the comment at the top."""
         path = table_of(workload)[self.of.variant].source if isinstance(self.of, Configuration) else self.path
-        lines = [line for line in _core.kernel_source(path).splitlines() if not line.startswith("#line ")]
+        lines, file = [], ""
+        for line in _core.kernel_source(path).splitlines():
+            if line.startswith("#line "):
+                file = line.split('"')[1]
+            elif file == path:
+                lines.append(line)
         return "\n".join(itertools.dropwhile(lambda line: line.startswith("//"), lines))
 
 
@@ -135,7 +145,7 @@ def own(
     summary: str,
     *,
     name: str = "",
-    predicted: Mapping[DeviceClass, Prediction] | None = None,
+    predicted: Predictions | None = None,
     paper: Sequence[PaperGain] = (),
     **declared: Any,
 ) -> Version:
@@ -152,7 +162,7 @@ def built_in(
     configuration: Configuration,
     summary: str,
     *,
-    predicted: Mapping[DeviceClass, Prediction] | None = None,
+    predicted: Predictions | None = None,
     paper: Sequence[PaperGain] = (),
 ) -> Version:
     """A configuration of a workload that gpuopt has; its entry says by ``problem`` on which data."""
@@ -182,7 +192,8 @@ class Entry:
         The bug, then the others. Of kernels of the casebook, data, reference, tolerance and declared work are the
         bug's own.
     sizes, quick, awkward
-        Sizes and values of the problem: in full, where time is short, and small ones that no work-group divides.
+        Sizes and values of the problem: in full; of a quick run on a CPU, a few milliseconds on two cores; and small
+        ones that no work-group divides.
     explains
         The resource that explains the difference, in a few words.
     exactness
@@ -224,6 +235,10 @@ class Entry:
     def others(self) -> Sequence[Version]:
         """What was done about it."""
         return self.versions[1:]
+
+    def sizes_for(self, device: Device, quick: bool) -> Sizes:
+        """The sizes of a run on a device. A GPU always gets the full ones: small ones would show launches alone."""
+        return self.quick if quick and device.type == "cpu" else self.sizes
 
     def check(self, device: Device) -> None:
         """Raises UnsupportedError where the device lacks what the bug needs."""

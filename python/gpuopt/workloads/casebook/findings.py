@@ -11,7 +11,7 @@ from gpuopt.lab.rows.ratios import Ratio, ratio_between
 from gpuopt.lab.rows.schema import Row
 from gpuopt.workloads.casebook.entry import DeviceClass, Entry, Prediction, Version
 
-Verdict = Literal["confirmed", "inverted here", "no effect here", "undecided", "not measured"]
+Verdict = Literal["confirmed", "inverted here", "no effect here", "undecided", "refused", "not measured"]
 _OF_FIXES: dict[str | None, Verdict] = {
     "FAST": "confirmed",
     "SLOW": "inverted here",
@@ -38,7 +38,10 @@ class Finding:
     @property
     def verdict(self) -> Verdict:
         """By the lab's verdict: ``confirmed`` where it is faster than the bug, ``inverted here`` where it is slower,
-        ``no effect here`` within 5 %; else ``undecided``, and ``not measured`` where one of the two did not run."""
+        ``no effect here`` within 5 %; else ``undecided``. ``refused`` is what the entry says to be wrong and was found
+        so, ``not measured`` is where one of the two did not run."""
+        if self.version.kind == "wrong" and self.row is not None and self.row["status"] == "wrong":
+            return "refused"
         if self.ratio is None:
             return "not measured"
         return _OF_FIXES.get(self.ratio.verdict, "undecided")
@@ -96,7 +99,7 @@ def findings_of(entry: Entry, study: Study, labels: Sequence[str], device_class:
             found.append(Finding(entry, version, device_class, row, bug, None, reason))
         elif failed := [each for each in (bug, row) if each["status"] != "ok"]:
             what = "the bug" if failed[0] is bug else version.name
-            reason = f"{what} does not run here: {failed[0]['status']}: {failed[0]['reason']}"
+            reason = f"{what}: {failed[0]['status']}: {failed[0]['reason']}"
             found.append(Finding(entry, version, device_class, row, bug, None, reason))
         else:
             ratio = ratio_between(group, row, bug)

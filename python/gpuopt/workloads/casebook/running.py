@@ -84,7 +84,7 @@ def casebook(
     entries
         Ids or names, such as ``"A2"`` or ``["row_sum", "E1"]``; None for all.
     quick
-        Smaller sizes and a fixed budget, a few seconds an entry.
+        A fixed budget, a few seconds an entry, and on CPUs smaller sizes.
     store
         A JSON-lines file of the sweeps' rows; the same call goes on where it was interrupted.
 
@@ -129,7 +129,7 @@ def _run(book: Casebook, wanted: Sequence[Entry], bar: Bar, quick: bool, store: 
 def _swept(entry: Entry, device: Device, quick: bool, store: str | Path | None) -> tuple[Study, list[str]]:
     """The study of one entry, and what its rows call the versions."""
     entry.check(device)
-    sizes = entry.quick if quick else entry.sizes
+    sizes = entry.sizes_for(device, quick)
     problem = entry.problem_of(sizes)
     configurations = [complete(problem.workload, each) for each in entry.configurations(sizes)]
     protocol = "quick" if quick else "full"

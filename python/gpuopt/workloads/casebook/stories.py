@@ -13,6 +13,9 @@ from gpuopt.workloads.casebook.entry import CATEGORIES, KINDS, PROVENANCES, Entr
 from gpuopt.workloads.casebook.findings import Finding
 from gpuopt.workloads.casebook.tables import CLASSES, short_name
 
+MOST_ALIKE, BESIDE = 12, 3  # lines that are the same and shown; at each end, where there are more
+MOST_INSET = 16  # of a line of code that is wrapped
+
 
 def told(entry: Entry, findings: Sequence[Finding], device: Device, sizes: Sizes, width: int | None = None) -> str:
     """The story of an entry in ``width`` characters, or in those of the terminal. ``sizes`` are those at which it was
@@ -51,7 +54,7 @@ def _opening(entry: Entry, width: int) -> str:
 
 def _side_by_side(entry: Entry, version: Version, width: int) -> str:
     """The bug's text on the left and a version's on the right. Between them ``|`` marks lines that were changed, ``<``
-    those that the bug alone has, ``>`` those that it lacks."""
+    those that the bug alone has, ``>`` those that it lacks; long parts that are the same are left out."""
     workload = entry.problem_of(entry.awkward).workload
     left, right = entry.bug.text(workload), version.text(workload)
     heading = (
@@ -73,6 +76,8 @@ def _aligned(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[str, s
     """Pairs of lines with a mark between them; lines that stand in both are beside each other."""
     for kind, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         ones, others = left[a:b], right[c:d]
+        if kind == "equal" and b - a > MOST_ALIKE:
+            ones = others = [*ones[:BESIDE], f"... {b - a - 2 * BESIDE} lines that are the same ...", *ones[-BESIDE:]]
         for at in range(max(len(ones), len(others))):
             one = ones[at] if at < len(ones) else None
             other = others[at] if at < len(others) else None
@@ -82,9 +87,11 @@ def _aligned(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[str, s
 
 def _wrapped(line: str, width: int) -> list[str]:
     """A line of code in lines of at most ``width`` characters, the later ones set in."""
-    indent = " " * (len(line) - len(line.lstrip()) + 8)
+    code = printable(line.expandtabs(4))
+    inset = min(len(code) - len(code.lstrip()), MOST_INSET)
+    indent = " " * inset
     found = textwrap.wrap(
-        printable(line.expandtabs(4)), width, subsequent_indent=indent, drop_whitespace=True, break_on_hyphens=False
+        indent + code.lstrip(), width, subsequent_indent=f"{indent}    ", drop_whitespace=True, break_on_hyphens=False
     )
     return found or [""]
 

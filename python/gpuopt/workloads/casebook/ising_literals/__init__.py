@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt import lab
-from gpuopt.workloads.casebook.entry import Entry, Story, fast, gain, own, same
+from gpuopt.workloads.casebook.entry import Entry, Predictions, Story, fast, gain, own, same
 
 UNIT = 4.656612e-10  # 2^-31: makes numbers in [0, 1) of whole ones
 T_CRITICAL = 2.269185
@@ -91,7 +91,7 @@ TASK: dict[str, Any] = {
 FEW_DOUBLES = "doubles run at a small part of the rate of floats, and half of the instructions are of doubles"
 FULL_RATE = "doubles run at half of the rate of floats, and memory and launches take most of the time"
 ON_A_CPU = "half as many doubles as floats fit a vector, and numbers need no conversion"
-PREDICTED = {"gpu_fast_fp64": same(FULL_RATE), "gpu_slow_fp64": fast(FEW_DOUBLES), "cpu": fast(ON_A_CPU)}
+PREDICTED: Predictions = {"gpu_fast_fp64": same(FULL_RATE), "gpu_slow_fp64": fast(FEW_DOUBLES), "cpu": fast(ON_A_CPU)}
 
 ENTRY = Entry(
     id="F1",
@@ -120,8 +120,8 @@ ENTRY = Entry(
             **TASK,
         ),
     ],
-    sizes={"n": 1024, "sweeps": 16},
-    quick={"n": 512, "sweeps": 4},
+    sizes={"n": 1024, "sweeps": 8},
+    quick={"n": 256, "sweeps": 4},
     awkward={"n": 74, "sweeps": 3},
     explains="instructions of doubles and conversions",
     exactness=(
