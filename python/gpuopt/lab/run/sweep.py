@@ -72,9 +72,9 @@ def sweep(
     ----------
     variants
         ``"all"`` (the papers' presets, and every variant), ``"paper"`` (the presets alone, in the papers' order), or
-        names, presets, Configurations (or their texts, ``"sliced(SLICE=64)"``) and these words in a list. By quick,
-        a variant's name alone means its standard configuration, else its fastest, one for each accuracy class, found by
-        a search. Presets and Configurations are compared as given; an own kernel's are ``kernel.configurations(n=..)``.
+        names, presets, Configurations (or their texts) and these words in a list. By quick, a variant's name alone is
+        its standard configuration, else its fastest, one for each accuracy class, found by a search. Presets and
+        Configurations are compared as given; an own kernel's are ``kernel.configurations(n=...)``.
     protocol
         ``"quick"`` (one level a parameter, fixed budget, intervals as obtained) or ``"full"`` (search, then interleaved
         blocks until the intervals are narrow).
@@ -87,8 +87,8 @@ def sweep(
         before every sample.
     store
         A JSON-lines file. Stored rows are not measured again while kernel, options, device, driver, problem and
-        environment are the same; an interrupted sweep goes on where it stopped. Notes and header say what was taken
-        over and from when, and what another environment measured, which is never continued.
+        environment are the same: an interrupted sweep goes on where it stopped. Notes and header say what was taken
+        over, from when, and what another environment measured.
     tunable_only
         Whether the search skips configurations that the problem excludes from plain calls.
     energy, objective
@@ -96,10 +96,10 @@ def sweep(
         15 s each; by the objective ``"energy"`` it is of these that a search finds the least, instead of times. Without
         a meter a note says why, and the objective is refused with ParameterError.
 
-    A configuration that cannot run is a row with its status and reason. Ctrl-C ends the sweep early: the study holds
-    what was finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's
-    ladder, or, without a paper, the first variant given. Raises ResultsError where ``store`` takes no row at all, and
-    UnsavedRowsError, which has the study, where at the end it lacks some.
+    A configuration that cannot run is a row with its reason. Ctrl-C ends the sweep early: the study holds what was
+    finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's ladder, or
+    the first given. Raises ResultsError where ``store`` takes no row, UnsavedRowsError, which has the study, where it
+    lacks some at the end.
     """
     _check(protocol, cache, energy or objective == "energy")
     chosen = select(device)
@@ -108,7 +108,7 @@ def sweep(
     if energy or objective == "energy":
         run.energy = asked_for(chosen, run.recorder, decides=objective == "energy")
     competitors = problem.peers(chosen, run.recorder.notes) if peers is None else list(peers)
-    whole = list(problem.calls) if calls else []
+    whole = [*problem.calls] if calls else []
     run.run(cache, wanted, whole, competitors, Bar(progress, len(competitors) + len(whole)))
     return run.recorder.handed_over(run.study())
 
