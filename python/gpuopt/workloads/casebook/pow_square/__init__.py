@@ -47,8 +47,8 @@ ENTRY = Entry(
             **TASK,
         ),
     ],
-    sizes={"centers": 1024, "samples": 1024, "width": 128, "scale": 64.0},
-    quick={"centers": 256, "samples": 256, "width": 64, "scale": 32.0},
+    sizes={"centers": 512, "samples": 512, "width": 128, "scale": 64.0},
+    quick={"centers": 128, "samples": 128, "width": 64, "scale": 32.0},
     awkward={"centers": 77, "samples": 45, "width": 33, "scale": 16.0},
     explains="instructions of a square",
     exactness=(
