@@ -71,6 +71,6 @@ def test_a_search_says_what_failed() -> None:
     statuses = ["ok", "wrong", "timeout", "wrong"]
     results = tuple(Result({"X": at}, 1.0 if word == "ok" else None, word) for at, word in enumerate(statuses))
     found = Found(Study([]), Results("a device", "made", ("X",), results), 4, 9)
-    assert "4 of 9 configurations were tried, of these 2 wrong (the first: made(X=1)), 1 timeout (made(X=2));" in str(
+    assert "4 of 9 configurations were tried, of these 2 wrong (the first: made(X=1)), 1 timeout (made(X=2))" in str(
         found
     )

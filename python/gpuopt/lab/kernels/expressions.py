@@ -155,7 +155,10 @@ def _names(node: ast.AST, depth: int) -> set[str]:
             raise ValueError("a number is too large")
         return set()
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
-        return _names(node.left, depth + 1) | _names(node.right, depth + 1)
+        names = _names(node.left, depth + 1) | _names(node.right, depth + 1)
+        if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
+            _power(1, cast("Number", node.right.value))  # what is no exponent is seen before there are values
+        return names
     if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATIONS:
         return _names(node.operand, depth + 1)
     if isinstance(node, ast.BoolOp):

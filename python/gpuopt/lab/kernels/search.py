@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections import Counter
@@ -63,7 +64,8 @@ class Found:
     def __str__(self) -> str:
         share = f"{self.evaluations} of {self.configurations} configurations were tried{self._failures()}"
         best = "fastest" if self.objective == "time" else "most frugal"
-        return f"{self.study}\n{share}; the {best} were measured again, since the best of many is partly luck"
+        again = f"; the {best} were measured again, since the best of many is partly luck"
+        return f"{self.study}\n{share}{again if self.best is not None else ''}"
 
     def _failures(self) -> str:
         """`, 3 wrong (the first: stencil(use_local=1)), 1 timeout`."""
@@ -117,8 +119,7 @@ def search(
         began = time.monotonic()
         if strategy == "exhaustive":
             bar.say("building")
-            every = [Configuration(kernel.name, **grid.levels(i)) for i in range(len(grid.points))]  # type: ignore[arg-type]
-            _build_ahead(run, every[:evaluations], None if seconds is None else began + seconds / 2)
+            _build_ahead(run, kernel.name, grid, evaluations, None if seconds is None else began + seconds / 2)
 
         def time_of(levels: Levels) -> float:
             configuration = Configuration(kernel.name, **levels)  # type: ignore[arg-type]
@@ -131,15 +132,9 @@ def search(
         run.recorder.finish()
     if not made.times:
         raise ParameterError("seconds: they were over before anything was timed; give more")
+    best, frugal = _fastest(kernel, grid, made.times), objective == "energy"
     study = sweep(
-        problem,
-        _fastest(kernel, grid, made.times),
-        protocol="quick",
-        device=chosen,
-        calls=False,
-        store=store,
-        progress=progress,
-        energy=objective == "energy",
+        problem, best, protocol="quick", device=chosen, calls=False, store=store, progress=progress, energy=frugal
     )
     return Found(study, of_rows([*run.recorder.rows], kernel.name), len(made.times), len(grid.points), objective)
 
@@ -165,8 +160,9 @@ def _admitted(kernel: Kernel, problem: Problem, progress: bool) -> Grid:
     return grid
 
 
-def _build_ahead(run: SweepRun, configurations: Sequence[Configuration], until: float | None) -> None:
-    """Builds those that the store has no time of, for this problem in this environment."""
+def _build_ahead(run: SweepRun, name: str, grid: Grid, most: int | None, until: float | None) -> None:
+    """Builds those that the store has no time of, for this problem in this environment, of the first ``most``."""
+    every = (Configuration(name, **grid.levels(index)) for index in range(len(grid.points)))  # type: ignore[arg-type]
     store, common = run.recorder.store, dict[str, object](run.common)
     alike = [name for name in common if name in KEY_FIELDS or name == "env_hash"]
     rows: Sequence[Mapping[str, object]] = [] if store is None else store.latest()
@@ -175,7 +171,8 @@ def _build_ahead(run: SweepRun, configurations: Sequence[Configuration], until: 
         for row in rows
         if row["kind"] == "search" and all(row[name] == common[name] for name in alike)
     }
-    run.problem.build_ahead([one for one in configurations if str(one) not in stored], run.device, until)
+    wanted = [one for one in itertools.islice(every, most) if str(one) not in stored]
+    run.problem.build_ahead(wanted, run.device, until)
 
 
 def _values(inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -72,9 +72,9 @@ def sweep(
     ----------
     variants
         ``"all"`` (the papers' presets, and every variant), ``"paper"`` (the presets alone, in the papers' order), or
-        names, presets, Configurations (or their texts) and these words in a list. By quick, a variant's name alone is
-        its standard configuration, else its fastest, one for each accuracy class, found by a search. Presets and
-        Configurations are compared as given; an own kernel's are ``kernel.configurations(n=...)``.
+        names, presets, Configurations (or their texts, ``"sliced(SLICE=64)"``) and these words in a list.
+        By the protocol quick, a variant's name alone means its standard configuration, else its fastest, one for each
+        accuracy class, found by a search. Presets and Configurations, ``kernel.configurations(...)``, are as given.
     protocol
         ``"quick"`` (one level a parameter, fixed budget, intervals as obtained) or ``"full"`` (search, then interleaved
         blocks until the intervals are narrow).
