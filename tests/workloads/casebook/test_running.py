@@ -114,7 +114,7 @@ def test_what_is_printed_wrongly_is_refused(any_device: gpuopt.Device) -> None:
     wrong = version("made_up_wrong", "wrong", " if (i == 7) y[i] = 0;")
     (finding,) = lab.casebook(made_up(wrong), quick=True, device=any_device).findings
     assert (finding.verdict, finding.right, finding.ratio) == ("refused", None, None)
-    assert finding.reason.startswith("made_up_wrong: wrong: inexact: ")
+    assert finding.reason.startswith("made_up_wrong: wrong: y: 1 of 3000 elements are off")
 
 
 def test_an_interrupt_keeps_what_is_finished(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,8 @@ def findings_of(entry: Entry, study: Study, labels: Sequence[str], device_class:
             found.append(Finding(entry, version, device_class, row, bug, None, reason))
         elif failed := [each for each in (bug, row) if each["status"] != "ok"]:
             what = "the bug" if failed[0] is bug else version.name
-            reason = f"{what}: {failed[0]['status']}: {failed[0]['reason']}"
+            said = str(failed[0]["reason"]).removeprefix(f"{failed[0]['status']}: ")
+            reason = f"{what}: {failed[0]['status']}: {said}"
             found.append(Finding(entry, version, device_class, row, bug, None, reason))
         else:
             ratio = ratio_between(group, row, bug)
