@@ -4,14 +4,12 @@ fit."""
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TypedDict
-
-from gpuopt.lab.compiled.listing import Counts, Listing, counts
+from gpuopt.lab.compiled.listing import Counted, Counts, Listing, counts
 
 IN_LOOP = ("alu", "fetch", "store", "local", "atomic", "double", "special", "matrix", "fma")
 
 
-class Columns(TypedDict, total=False):
+class Columns(Counted, total=False):
     """A compiled kernel in numbers; None where a target has no such number, or where its tools do not tell it.
 
     registers, scalar_registers, spill_bytes, scratch_bytes, local_bytes, code_bytes
@@ -40,19 +38,6 @@ class Columns(TypedDict, total=False):
     scratch_bytes: int | None
     local_bytes: int | None
     code_bytes: int | None
-    alu: int
-    fetch: int
-    store: int
-    local: int
-    atomic: int
-    branch: int
-    other: int
-    fma: int
-    double: int
-    special: int
-    matrix: int
-    private: int
-    scalar: int
     widest_bits: int | None
     vectors: int | None
     loops: int

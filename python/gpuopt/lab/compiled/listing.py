@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypedDict
 
 from gpuopt._core import Error
 
@@ -155,6 +155,24 @@ class Counts:
     def all(self) -> int:
         """Of every kind."""
         return self.alu + self.fetch + self.store + self.local + self.atomic + self.branch + self.other
+
+
+class Counted(TypedDict, total=False):
+    """The numbers of :class:`Counts` that are of every target, as a row has them."""
+
+    alu: int
+    fetch: int
+    store: int
+    local: int
+    atomic: int
+    branch: int
+    other: int
+    fma: int
+    double: int
+    special: int
+    matrix: int
+    private: int
+    scalar: int
 
 
 def counts(instructions: Iterable[Instruction]) -> Counts:
