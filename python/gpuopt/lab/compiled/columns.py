@@ -4,6 +4,7 @@ fit."""
 from __future__ import annotations
 
 from dataclasses import asdict
+
 from gpuopt.lab.compiled.listing import Counted, Counts, Listing, counts
 
 IN_LOOP = ("alu", "fetch", "store", "local", "atomic", "double", "special", "matrix", "fma")
