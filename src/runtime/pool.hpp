@@ -1,5 +1,5 @@
-// Device memory that is free for the next buffer of the same size: making and dropping an object costs more than a small
-// kernel (0.1 ms from 256 KB on, H200, driver 580).
+// Device memory that is free for the next buffer of the same size: making and dropping an object costs more than a
+// small kernel (0.1 ms from 256 KB on, H200, driver 580).
 #pragma once
 
 #include <cstddef>

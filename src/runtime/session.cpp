@@ -92,7 +92,8 @@ const cl::CommandQueue& Session::timing_queue() {
 cl::CommandQueue Session::made(cl::CommandQueue& queue) {
     require_own_process();
     const std::lock_guard<std::mutex> lock(queues_mutex_);
-    if (!queue()) queue = checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); });
+    if (!queue())
+        queue = checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); });
     return queue;
 }
 

@@ -1,5 +1,6 @@
 // One session a device, made on first use: context, in-order queues, built programs, memory and plans for later calls,
-// and the locks that make them safe to share. It belongs to the process that made it: drivers' threads do not survive a fork.
+// and the locks that make them safe to share. It belongs to the process that made it: drivers' threads do not survive a
+// fork.
 #pragma once
 
 #include <any>
@@ -27,7 +28,8 @@ public:
     const cl::Context& context() const { return context_; }
     // The queue of all that is not timed: its events have no times, which makes it faster.
     const cl::CommandQueue& queue() const { return queue_; }
-    // The queue of what is timed, made on first use. Whoever uses it has finished `queue` before, and finishes this one.
+    // The queue of what is timed, made on first use. Whoever uses it has finished `queue` before, and finishes this
+    // one.
     const cl::CommandQueue& timing_queue();
     // Another in-order queue, for plans with steps that may run at the same time; made on first use.
     const cl::CommandQueue& second_queue();

@@ -19,7 +19,8 @@ PlanKey::PlanKey(const std::string& variant, const Parameters& parameters) : tex
 
 PlanKey& PlanKey::add(const std::vector<std::shared_ptr<Buffer>>& arrays) {
     for (const auto& array : arrays)
-        text_ += array ? static_cast<char>('0' + (std::find(arrays.begin(), arrays.end(), array) - arrays.begin())) : '-';
+        text_ +=
+            array ? static_cast<char>('0' + (std::find(arrays.begin(), arrays.end(), array) - arrays.begin())) : '-';
     return *this;
 }
 

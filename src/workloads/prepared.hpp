@@ -169,7 +169,7 @@ private:
     std::vector<std::any> kept_;
     std::vector<std::shared_ptr<Buffer>> arrays_;
     int source_array_ = -1;
-    bool timed_ = false;  // commands go to the queue of what is timed
+    bool timed_ = false;        // commands go to the queue of what is timed
     std::vector<Bound> bound_;  // by step and argument
     std::vector<Value> values_;
     std::vector<std::weak_ptr<Memory>> others_;  // memory that commands work on
