@@ -2,9 +2,9 @@
 
 python results/whole_calls.py [--out FILE] [--only TEXT] [--skip TEXT] [--seconds N] [--device NAME]
 
-Every module of whole_calls_cases/ lists cases in CASES. A case makes its arrays and gives a call, peers that compute the
-same, and a check against NumPy, which is made before and after the measurement. All are timed in turn within blocks;
-rows have the median of the blocks' times per call and an interval that holds the median with 95 % confidence. Every
+Every module of whole_calls_cases/ lists cases in CASES. A case makes its arrays and gives a call, peers that compute
+the same, and a check against NumPy, made before and after the measurement. All are timed in turn within blocks; rows
+have the median of the blocks' times per call and an interval that holds the median with 95 % confidence. Every
 call ends with its result: in NumPy's memory, or finished on the device.
 """
 

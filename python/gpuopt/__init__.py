@@ -34,6 +34,7 @@ from gpuopt.configuration import Configuration, variants
 from gpuopt.molecule import Molecule, Surface, electrostatic_size
 from gpuopt.prefixes import search_prefixes
 from gpuopt.selection import devices, use
+from gpuopt.tracing import trace
 from gpuopt.workloads.gem.contacts import PrecisionWarning
 from gpuopt.workloads.gem.energy import SolvationEnergy, solvation_energy
 from gpuopt.workloads.gem.operation import gem
@@ -81,6 +82,7 @@ __all__ = [
     "spmv",
     "tmv",
     "to_device",
+    "trace",
     "use",
     "variants",
 ]

@@ -32,6 +32,7 @@ from gpuopt.annotations import (
     test_of,
     words,
 )
+from gpuopt.tracing import TRACING, clock, note
 
 EXACT = 2**53  # integers below it are floats
 Target = TypeVar("Target", bound=Callable[..., Any])
@@ -112,6 +113,7 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         nonlocal checks, in_order
+        begin = clock() if TRACING else 0
         if checks is None:  # annotations are read at the first call: they may name what is defined further below
             made = {one.name: _check(function, one) for one in parameters}
             in_order, checks = [made[name] for name in first], made
@@ -127,6 +129,9 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(error, Error):
                 raise
             raise HostMemoryError(f"the host's memory does not hold this ({error}); give a smaller size") from error
+        finally:
+            if begin:
+                note(function.__qualname__, begin)
 
     return call
 

@@ -11,6 +11,7 @@ import numpy as np
 from gpuopt import records
 from gpuopt._core import Device
 from gpuopt.configuration import Configuration, generation
+from gpuopt.tracing import traced
 
 Choose = Callable[[Device, "np.dtype[Any]", None, "str | Configuration | None"], Configuration]
 
@@ -18,6 +19,7 @@ _MOST = 256
 _chosen: dict[tuple[object, ...], tuple[object, Configuration]] = {}
 
 
+@traced("records")
 def remembered(
     workload: str, device: Device, dtype: np.dtype[Any], variant: str | Configuration | None, choose: Choose
 ) -> Configuration:

@@ -8,6 +8,7 @@
 #include "runtime/discovery.hpp"
 #include "runtime/private_folder.hpp"
 #include "runtime/sha256.hpp"
+#include "runtime/trace.hpp"
 #include "workloads/prepared.hpp"
 
 namespace gpuopt {
@@ -160,6 +161,14 @@ py::dict kept_counts(const Device& device) {
     return found;
 }
 
+// (name, begin and end in ns of the steady clock, thread) of what was noted since tracing began.
+py::list trace_spans() {
+    py::list list;
+    for (const auto& span : Traced::spans())
+        list.append(py::make_tuple(span.name, span.begin_ns, span.end_ns, span.thread));
+    return list;
+}
+
 void poison_kept(const Device& device) {
     auto& session = *session_of(device);
     const auto lock = session.lock_runs();
@@ -183,6 +192,8 @@ void bind_device(py::module_& module) {
     bind_device_class(module);
     module.def("kept_counts", &kept_counts, py::arg("device"),
                "What the device's session made, used again and keeps for later calls.");
+    module.def("set_tracing", &Traced::set, py::arg("on"));
+    module.def("trace_spans", &trace_spans);
     module.def("poison_kept", &poison_kept, py::arg("device"), py::call_guard<WithoutGil>(),
                "Sets every byte of the memory that is kept for later calls to 255: floats become NaN.");
     module.def(

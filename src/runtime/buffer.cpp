@@ -7,6 +7,7 @@
 
 #include "runtime/interrupt.hpp"
 #include "runtime/recording.hpp"
+#include "runtime/trace.hpp"
 
 namespace gpuopt {
 namespace {
@@ -76,6 +77,7 @@ void Buffer::make_place() {
         }
     }
     ++session_->counts.buffers_made;
+    const Traced span("allocation");
     try {
         place_ = allocated(take_pages);
     } catch (const DeviceMemoryError&) {
@@ -248,6 +250,7 @@ void in_pieces(std::size_t units, std::size_t unit_bytes, const F& transfer) {
 }  // namespace
 
 void Buffer::settle() const {
+    const Traced span("download");
     const auto lock = session_->lock_runs();
     session_->catch_up();
     const auto& queue = session_->queue();
@@ -264,6 +267,7 @@ void Buffer::touched() const {
 
 void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
     if (bytes == 0) return;
+    const Traced span("upload");
     const auto lock = session_->lock_runs();
     touched();
     session_->catch_up();
@@ -275,6 +279,7 @@ void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
 
 void Buffer::download(void* host) const {
     if (bytes_ == 0) return;
+    const Traced span("download");
     const auto lock = session_->lock_runs();
     session_->catch_up();
     in_pieces(bytes_, 1, [&](std::size_t first, std::size_t part) {
@@ -296,6 +301,7 @@ void Buffer::upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row
                         static_cast<const unsigned char*>(host) + static_cast<std::ptrdiff_t>(row) * pitch, row_bytes);
         return upload(gathered.get(), first * row_bytes, bytes);
     }
+    const Traced span("upload");
     const auto lock = session_->lock_runs();
     touched();
     session_->catch_up();
@@ -310,6 +316,7 @@ void Buffer::download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_byt
                            std::size_t first) const {
     const auto bytes = row_bytes * rows;
     if (bytes == 0) return;
+    const Traced span("download");
     const auto lock = session_->lock_runs();
     session_->catch_up();
     const auto& queue = session_->queue();

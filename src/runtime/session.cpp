@@ -10,6 +10,8 @@
 #include <map>
 #include <utility>
 
+#include "runtime/trace.hpp"
+
 namespace gpuopt {
 namespace {
 
@@ -132,6 +134,7 @@ void Session::finish_interruptibly(std::any kept) {
 
 std::shared_ptr<const Program> Session::built_by(const KernelSource& source, const std::string& options) {
     ++counts.programs_built;
+    const Traced span("build");
     return programs_->build(source, options);
 }
 

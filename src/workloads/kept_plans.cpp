@@ -5,6 +5,7 @@
 #include "runtime/fence.hpp"
 #include "runtime/kernel_source.hpp"
 #include "runtime/recording.hpp"
+#include "runtime/trace.hpp"
 
 namespace gpuopt {
 
@@ -35,6 +36,7 @@ void run_kept(Session& session, Kept& kept, const PlanKey& key, const std::vecto
         plan->give_arrays(arrays);
     } else {
         ++session.counts.plans_made;
+        const Traced span("plan");
         plan = make();
         again = keeps && plan->takes_other_arrays();
     }

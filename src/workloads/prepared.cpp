@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/trace.hpp"
+
 namespace gpuopt {
 namespace {
 
@@ -292,6 +294,7 @@ void Prepared::settle() const noexcept {
 
 // Without times. Of a GPU's commands the last one's event alone: each one more makes the next kernel wait (H200).
 void Prepared::run_untimed() {
+    const Traced span("kernels");
     const auto start = Clock::now();
     std::vector<cl::Event> events;
     try {

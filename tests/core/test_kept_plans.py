@@ -7,6 +7,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ def test_what_changes_between_two_calls_counts(device: gpuopt.Device) -> None:
     a, b, c = (drawn(40, 40, seed=seed) for seed in (1, 2, 3))
     A, B, C = (gpuopt.to_device(x, device) for x in (a, b, c))
     out = gpuopt.to_device(np.zeros_like(a), device)
-    options = [
+    options: list[dict[str, Any]] = [
         {},
         {"alpha": 2.0},
         {"alpha": 0.0},
@@ -81,7 +82,7 @@ def test_what_changes_between_two_calls_counts(device: gpuopt.Device) -> None:
     for given in options * 2:
         one, other = (x.T if given.get(key) else x for x, key in ((a, "transpose_a"), (b, "transpose_b")))
         wanted = given.get("alpha", 1.0) * one.astype(np.float64) @ other + given.get("beta", 0.0) * c
-        np.testing.assert_allclose(gpuopt.gemm(A, B, **given).to_numpy(), wanted, rtol=1e-4, atol=1e-4)  # type: ignore[arg-type]
+        np.testing.assert_allclose(gpuopt.gemm(A, B, **given).to_numpy(), wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_arrays_that_are_one_are_told_from_arrays_that_are_two(device: gpuopt.Device) -> None:

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/image.hpp"
+#include "runtime/trace.hpp"
 #include "workloads/gem/packing.hpp"
 #include "workloads/plan_builder.hpp"
 
@@ -328,6 +329,7 @@ void check_count(const char* name, std::int64_t count) {
 
 std::shared_ptr<Prepared> prepare_gem(const GemArguments& arguments, const std::string& variant,
                                       const Parameters& parameters) {
+    const Traced span("plan");
     check_count("atoms", arguments.atoms);
     check_count("points", arguments.points);
     const auto& model = arguments.model;
