@@ -74,7 +74,7 @@ def gemm(  # long: half of it is what users read of its arguments
     chosen = A.device if device is None and isinstance(A, DeviceArray) else select(device)
     before: Sequence[Configuration]
     if precision is None:
-        before, last = (), remembered("gemm", chosen, dtype, variant, choose)
+        before, last = (), remembered("gemm", chosen, dtype, variant, lambda: choose(chosen, dtype, None, variant))
     else:
         *before, last = fallbacks(chosen, dtype, precision, variant, math.prod(sizes))
 
