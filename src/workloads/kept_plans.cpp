@@ -43,6 +43,7 @@ void run_kept(Session& session, Kept& kept, const PlanKey& key, const std::vecto
     try {
         plan->run();
     } catch (const OpenCLError&) {
+        plan = nullptr;  // first: its memory goes to the pool
         session.drop_kept();
         kept.clear();
         throw;
