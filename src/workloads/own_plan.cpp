@@ -57,7 +57,7 @@ void check_local_memory(const OwnStep& step, const Device& device, const cl::Ker
             of_arguments = std::numeric_limits<std::uint64_t>::max() / 2;
     if (of_arguments == 0) return;
     const auto own = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(device.handle); });
-    if (own + of_arguments > device.local_bytes)
+    if (own + of_arguments > most_local_bytes(device))
         throw UnsupportedError(UnsupportedError::Because::device, "kernel " + step.entry_point + " takes " +
                                                                       std::to_string(own + of_arguments) +
                                                                       " bytes of local memory; " + device.name +
