@@ -345,11 +345,3 @@ def test_a_scan_of_a_half_made_source_is_refused() -> None:
         gt.ScanFile(source=source, angles=np.zeros(3))
     with pytest.raises(ArrayError, match=r"^angles: it is a VoidDType"):
         gt.ScanFile(source=source, angles=np.dtype("V8"))
-
-
-def test_angles_of_a_scan_that_are_no_array_are_refused(tmp_path: Path) -> None:
-    tifffile = pytest.importorskip("tifffile")
-    tifffile.imwrite(tmp_path / "views.tif", np.ones((3, 4, 5), np.uint16), photometric="minisblack")
-    source = gt.read_scan(tmp_path / "views.tif", np.linspace(0, 2, 3), flat=1.0).source
-    with pytest.raises(ParameterError, match=r"^angles: dict is no array of float64"):
-        gt.ScanFile(source=source, angles={})  # type: ignore[arg-type]

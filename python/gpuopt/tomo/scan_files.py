@@ -40,8 +40,6 @@ class ScanFile:
     def __post_init__(self) -> None:
         if len(getattr(self.source, "shape", ())) != 3:
             raise ParameterError("source: it does not say (views, rows, columns) as its shape; use read_scan")
-        if not isinstance(self.angles, np.ndarray):
-            raise ParameterError(f"angles: {type(self.angles).__name__} is no array of float64; use read_scan")
         if self.angles.shape != self.shape[:1]:
             raise ParameterError(f"angles: there are {self.angles.size} of {self.shape[0]} views; give one for each")
         for name, level in self.levels.items():
