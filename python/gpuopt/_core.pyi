@@ -194,6 +194,13 @@ class DeviceArray(_NotConstructible):
         """Where it lies."""
     def to_numpy(self) -> np.ndarray:
         """A new NumPy array with the same shape, dtype and values."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """A copy for NumPy: numpy.asarray(a) is a.to_numpy()."""
+    def __matmul__(self, other: DeviceArray) -> DeviceArray:
+        """gpuopt.gemm(self, other)."""
+    def __rmatmul__(self, other: DeviceArray) -> DeviceArray:
+        """gpuopt.gemm(other, self)."""
+    __array_ufunc__: None
     def fill_bytes(self, byte: int) -> None:
         """Sets every byte, e.g. 255 to poison floats with NaN."""
     def copy_from(self, values: np.ndarray) -> None:
