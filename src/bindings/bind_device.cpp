@@ -109,8 +109,11 @@ py::object as_numpy(const DeviceArray& array, const py::object& dtype, const py:
     return dtype.is_none() ? host : host.attr("astype")(dtype, py::arg("copy") = false);
 }
 
-// Products by gpuopt.gemm, whose errors name A and B.
+// Products by gpuopt.gemm, whose errors name A and B. Matrices of other kinds have operators of their own.
 py::object product(const py::object& a, const py::object& b) {
+    for (const auto& one : {a, b})
+        if (!py::isinstance<DeviceArray>(one) && !py::isinstance<py::array>(one))
+            return py::reinterpret_borrow<py::object>(Py_NotImplemented);
     return py::module_::import("gpuopt").attr("gemm")(a, b);
 }
 
