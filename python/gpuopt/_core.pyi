@@ -436,6 +436,9 @@ def devices() -> list[Device]:
 def discovery() -> dict[str, Any]:
     """What was looked at to find devices: the loader, vendor files, platforms, and what was left out and why."""
 
+def kept_counts(device: Device) -> dict[str, int]: ...
+def poison_kept(device: Device) -> None: ...
+def drop_kept(device: Device) -> None: ...
 def cache_dir() -> str:
     """The cache's folder: GPUOPT_CACHE_DIR, or gpuopt in the user's own cache."""
 

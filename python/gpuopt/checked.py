@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gpuopt._core import ArrayError, Error, ParameterError
+from gpuopt._core import ArrayError, DeviceArray, Error, ParameterError
 from gpuopt.annotations import (
     LARGEST,
     NUMERIC,
@@ -137,9 +137,10 @@ def _check(function: Callable[..., Any], one: inspect.Parameter) -> Check:
     test = is_seed if name == "seed" and hint is int else test_of(hint)
     listed, keeps_scalars = _iterates(hint), hint is Any
     is_float = float in alternatives(hint) and int not in alternatives(hint)
+    quick = DeviceArray if test is not is_seed and _takes_device_arrays(hint) else _Never
 
     def check(value: Any) -> Any:
-        if value is default:
+        if value is default or type(value) is quick:
             return value
         if listed:
             value = _listed(name, value, hint)
@@ -152,6 +153,15 @@ def _check(function: Callable[..., Any], one: inspect.Parameter) -> Check:
         return value
 
     return check
+
+
+class _Never:
+    """The type of no value."""
+
+
+def _takes_device_arrays(hint: Any) -> bool:
+    constraints = getattr(hint, "__constraints__", ())  # of a TypeVar
+    return DeviceArray in (constraints or alternatives(hint))
 
 
 def _hint(function: Callable[..., Any], one: inspect.Parameter) -> Any:

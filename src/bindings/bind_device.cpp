@@ -8,6 +8,7 @@
 #include "runtime/discovery.hpp"
 #include "runtime/private_folder.hpp"
 #include "runtime/sha256.hpp"
+#include "workloads/prepared.hpp"
 
 namespace gpuopt {
 namespace {
@@ -158,6 +159,31 @@ void bind_device_class(py::module_& module) {
         });
 }
 
+// How often a session made something anew and how often it used what it had, and what it keeps.
+py::dict kept_counts(const Device& device) {
+    auto& session = *session_of(device);
+    const auto& counts = session.counts;
+    py::dict found;
+    found["plans_made"] = counts.plans_made.load();
+    found["plans_reused"] = counts.plans_reused.load();
+    found["buffers_made"] = counts.buffers_made.load();
+    found["buffers_reused"] = counts.buffers_reused.load();
+    found["kernels_made"] = counts.kernels_made.load();
+    found["programs_built"] = counts.programs_built.load();
+    found["fills"] = counts.fills.load();
+    found["pool_bytes"] = session.pool().bytes();
+    found["plans"] = session.plans().count();
+    found["plan_bytes"] = session.plans().bytes();
+    return found;
+}
+
+void poison_kept(const Device& device) {
+    auto& session = *session_of(device);
+    const auto lock = session.lock_runs();
+    session.plans().for_each([](void* plan) { static_cast<Prepared*>(plan)->fill_scratch(0xFF); });
+    session.pool().fill(session.queue(), 0xFF);
+}
+
 // A whole number from 0 to 255; a flag is none.
 unsigned char byte_of(const py::object& given) {
     int overflow = 0;
@@ -172,6 +198,13 @@ unsigned char byte_of(const py::object& given) {
 
 void bind_device(py::module_& module) {
     bind_device_class(module);
+    module.def("kept_counts", &kept_counts, py::arg("device"),
+               "What the device's session made, used again and keeps for later calls.");
+    module.def("poison_kept", &poison_kept, py::arg("device"), py::call_guard<WithoutGil>(),
+               "Sets every byte of the memory that is kept for later calls to 255: floats become NaN.");
+    module.def(
+        "drop_kept", [](const Device& device) { session_of(device)->drop_kept(); }, py::arg("device"),
+        py::call_guard<WithoutGil>(), "Gives the memory and the plans back that are kept for later calls.");
     module.def("set_search_prefixes", &set_search_prefixes, py::arg("prefixes"));
     module.def("devices", &devices, py::call_guard<WithoutGil>());
     module.def("discovery", &discovery_facts);

@@ -44,12 +44,43 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
     set_guard(guard);
     session_->reserve(reserved_, what);
     try {
-        place_ = allocated(take_pages);
+        make_place();
         if (place_.fence) Fences::now()->add(place_.fence);
         else if (guarded()) write_zones();
     } catch (...) {
         session_->release(reserved_);  // the destructor of a half-made object does not run
         throw;
+    }
+}
+
+Buffer::~Buffer() {
+    twin_ = {};
+    if (pooled() && place_.whole() && session_->in_own_process()) {
+        session_->release(reserved_);
+        session_->pool().give(std::move(place_.whole), reserved_);
+        return;
+    }
+    place_ = {};  // first: another thread may wait for the room
+    session_->release(reserved_);
+}
+
+// From the pool where it has one of this size. A driver may have less memory than it says, or another process uses it:
+// then what is kept for later calls goes first.
+void Buffer::make_place() {
+    if (pooled()) {
+        place_.whole = session_->pool().take(reserved_);
+        if (place_.whole()) {
+            place_.handle = place_.whole;
+            ++session_->counts.buffers_reused;
+            return;
+        }
+    }
+    ++session_->counts.buffers_made;
+    try {
+        place_ = allocated(take_pages);
+    } catch (const DeviceMemoryError&) {
+        session_->drop_kept();
+        place_ = allocated(take_pages);
     }
 }
 
@@ -310,6 +341,7 @@ void Buffer::fill(unsigned char byte) {
     const auto lock = session_->lock_runs();
     touched();
     session_->catch_up();
+    ++session_->counts.fills;
     fill_all(session_->queue(), place_.handle, byte, bytes_);
 }
 

@@ -28,10 +28,7 @@ public:
                                             std::shared_ptr<void> owner = nullptr);
     static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes,
                                             std::shared_ptr<void> owner = nullptr);
-    ~Buffer() override {
-        place_ = twin_ = {};  // first: another thread may wait for the room
-        session_->release(reserved_);
-    }
+    ~Buffer() override;
 
     const cl::Buffer& handle() const { return place_.handle; }
     // A part of the buffer, as a kernel's argument; it must begin at a multiple of the device's base_align_bytes.
@@ -82,6 +79,8 @@ private:
     Buffer(std::shared_ptr<Session> session, void* memory, std::size_t bytes, cl_mem_flags access);
     bool in_large_pages() const;
     Place allocated(LargePages (*pages)(std::size_t)) const;
+    bool pooled() const { return reserved_ > 0 && before_ == 0 && !fenced_ && !in_large_pages(); }
+    void make_place();
     void set_guard(Guard guard);
     void write_zones();
     void touched() const;                                                // the host writes to it

@@ -147,7 +147,7 @@ py::object gemm(const py::object& a, const py::object& b, const py::object& c, d
     {
         const WithoutGil release;
         call.upload();
-        prepare_gemm(call.session, call.arguments, variant, parameters)->run();
+        run_gemm(call.session, call.arguments, variant, parameters);
         call.finish();
     }
     return finished(call.result);

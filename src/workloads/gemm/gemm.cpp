@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "workloads/gemm/planner.hpp"
+#include "workloads/kept_plans.hpp"
 
 namespace gpuopt {
 namespace {
@@ -36,13 +37,12 @@ std::shared_ptr<Prepared> GemmPlanner::build() {
     const bool products = arguments_.k > 0 && arguments_.alpha != 0;
     plan_->work = work();  // builders add what their passes ask for
     if (nothing) return plan_;
-    plan_->keep(std::vector<std::shared_ptr<Buffer>>{arguments_.a.buffer, arguments_.b.buffer, arguments_.c.buffer,
-                                                     arguments_.d.buffer});
     const auto &a = arguments_.a.buffer, &b = arguments_.b.buffer;
     plan_->source = a->bytes() > b->bytes() ? a : b;
     if (!products) scale();
     else if (variant_.build) variant_.build(*this);
     else multiply_directly();
+    plan_->keep_arrays(arguments_.arrays());
     return plan_;
 }
 
@@ -251,6 +251,18 @@ GemmShape check_gemm(const std::vector<std::int64_t>& a, const std::vector<std::
 std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments,
                                        const std::string& variant, const Parameters& parameters) {
     return GemmPlanner(session, arguments, row_of<GemmVariant>(gemm_workload(), variant), parameters).build();
+}
+
+void run_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments, const std::string& variant,
+              const Parameters& parameters) {
+    const auto arrays = arguments.arrays();
+    PlanKey key("gemm " + variant, parameters);
+    key.add(arguments.dtype).add(arguments.m).add(arguments.n).add(arguments.k).add(arguments.batch);
+    key.add(arguments.transpose_a).add(arguments.transpose_b).add(arguments.alpha).add(arguments.beta).add(arrays);
+    for (const auto* matrix : {&arguments.a, &arguments.b, &arguments.c, &arguments.d})
+        key.add(matrix->ld).add(matrix->batch).add(matrix->from);
+    run_kept(*session, session->plans(), key, arrays,
+             [&] { return prepare_gemm(session, arguments, variant, parameters); });
 }
 
 }  // namespace gpuopt

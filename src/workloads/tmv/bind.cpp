@@ -76,7 +76,7 @@ py::object tmv(const py::object& A, const py::object& v, const py::object& out, 
     {
         const WithoutGil release;
         call.upload();
-        prepare_tmv(call.arguments, variant, parameters)->run();
+        run_tmv(call.arguments, variant, parameters);
         if (!call.result.is_device()) call.arguments.y->download(call.result.host);
     }
     return finished(call.result);

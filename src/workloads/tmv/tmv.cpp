@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "workloads/kept_plans.hpp"
 #include "workloads/plan_builder.hpp"
 
 namespace gpuopt {
@@ -31,7 +32,7 @@ public:
             add(variant_.grid(case_, false), sums, arguments_.cols, arguments_.aligned_to, arguments_.y, " -DONES");
         }
         plan_->source = arguments_.A;
-        plan_->keep(std::vector<std::shared_ptr<Buffer>>{arguments_.A, arguments_.v, arguments_.y});
+        plan_->keep_arrays(arguments_.arrays());
         return plan_;
     }
 
@@ -83,6 +84,15 @@ std::shared_ptr<Prepared> prepare_tmv(const TmvArguments& arguments, const std::
     if (std::max(arguments.rows, arguments.cols) > most)
         throw ArrayError("A", "more than 2^30 rows or columns", "give it in blocks and add or join their products");
     return Planner(arguments, row_of<TmvVariant>(tmv_workload(), variant), parameters).plan();
+}
+
+void run_tmv(const TmvArguments& arguments, const std::string& variant, const Parameters& parameters) {
+    const auto arrays = arguments.arrays();
+    auto& session = *arguments.y->session();
+    PlanKey key("tmv " + variant, parameters);
+    key.add(arguments.dtype).add(arguments.rows).add(arguments.cols).add(arguments.stride).add(arguments.aligned_to);
+    run_kept(session, session.plans(), key.add(arrays), arrays,
+             [&] { return prepare_tmv(arguments, variant, parameters); });
 }
 
 }  // namespace gpuopt
