@@ -113,6 +113,9 @@ class Device(_NotConstructible):
     def driver(self) -> str:
         """Version of its driver."""
     @property
+    def architecture(self) -> str:
+        """What code is compiled for: "sm_90", "gfx942", of a CPU its runtime and vectors; empty where not told."""
+    @property
     def uuid(self) -> str:
         """32 hex digits that no other device has; empty where its driver does not tell them."""
     @property
@@ -523,6 +526,9 @@ def is_recording() -> bool:
 
 def variants(workload: str) -> list[Variant]:
     """The rows of a workload's table. Raises ParameterError."""
+
+def refusal(workload: str, variant: str, parameters: _Parameters, dtype: str, device: dict[str, Any]) -> str:
+    """Why a configuration cannot run on a device of these facts whatever the input; empty where it can."""
 
 def workload_names() -> list[str]:
     """All workloads."""

@@ -127,6 +127,7 @@ void bind_device_class(py::module_& module) {
         .def_readonly("vendor", &Device::vendor)
         .def_readonly("version", &Device::version)
         .def_readonly("driver", &Device::driver)
+        .def_readonly("architecture", &Device::architecture)
         .def_readonly("uuid", &Device::uuid)
         .def_readonly("pci", &Device::pci)
         .def_property_readonly("type", [](const Device& device) { return name_of(device.type); })
