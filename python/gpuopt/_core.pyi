@@ -113,6 +113,9 @@ class Device(_NotConstructible):
     def driver(self) -> str:
         """Version of its driver."""
     @property
+    def architecture(self) -> str:
+        """What code is compiled for: "sm_90", "gfx942", of a CPU its runtime and vectors; empty where not told."""
+    @property
     def uuid(self) -> str:
         """32 hex digits that no other device has; empty where its driver does not tell them."""
     @property
@@ -194,6 +197,13 @@ class DeviceArray(_NotConstructible):
         """Where it lies."""
     def to_numpy(self) -> np.ndarray:
         """A new NumPy array with the same shape, dtype and values."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """A copy for NumPy: numpy.asarray(a) is a.to_numpy()."""
+    def __matmul__(self, other: DeviceArray) -> DeviceArray:
+        """gpuopt.gemm(self, other)."""
+    def __rmatmul__(self, other: DeviceArray) -> DeviceArray:
+        """gpuopt.gemm(other, self)."""
+    __array_ufunc__: None
     def fill_bytes(self, byte: int) -> None:
         """Sets every byte, e.g. 255 to poison floats with NaN."""
     def copy_from(self, values: np.ndarray) -> None:
@@ -518,6 +528,9 @@ def is_recording() -> bool:
 
 def variants(workload: str) -> list[Variant]:
     """The rows of a workload's table. Raises ParameterError."""
+
+def refusal(workload: str, variant: str, parameters: _Parameters, dtype: str, device: dict[str, Any]) -> str:
+    """Why a configuration cannot run on a device of these facts whatever the input; empty where it can."""
 
 def workload_names() -> list[str]:
     """All workloads."""

@@ -102,6 +102,23 @@ py::array to_numpy(const DeviceArray& array) {
     return host;
 }
 
+py::object as_numpy(const DeviceArray& array, const py::object& dtype, const py::object& copy) {
+    if (!copy.is_none() && !copy.cast<bool>())
+        throw py::value_error(
+            "copy: a DeviceArray lies in a device's memory, so that a NumPy array of it is a copy; "
+            "leave copy=False out");
+    py::object host = to_numpy(array);
+    return dtype.is_none() ? host : host.attr("astype")(dtype, py::arg("copy") = false);
+}
+
+// Products by gpuopt.gemm, whose errors name A and B. Matrices of other kinds have operators of their own.
+py::object product(const py::object& a, const py::object& b) {
+    for (const auto& one : {a, b})
+        if (!py::isinstance<DeviceArray>(one) && !py::isinstance<py::array>(one))
+            return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+    return py::module_::import("gpuopt").attr("gemm")(a, b);
+}
+
 void bind_device_class(py::module_& module) {
     py::class_<Device, DevicePointer>(module, "Device", "An OpenCL device and what it says of itself; sizes in bytes.")
         .def_readonly("index", &Device::index)
@@ -111,6 +128,7 @@ void bind_device_class(py::module_& module) {
         .def_readonly("vendor", &Device::vendor)
         .def_readonly("version", &Device::version)
         .def_readonly("driver", &Device::driver)
+        .def_readonly("architecture", &Device::architecture)
         .def_readonly("uuid", &Device::uuid)
         .def_readonly("pci", &Device::pci)
         .def_property_readonly("type", [](const Device& device) { return name_of(device.type); })
@@ -214,16 +232,23 @@ void bind_device(py::module_& module) {
     module.def(
         "kernel_source", [](const std::string& path) { return decoded(load_kernel(path).expanded); }, py::arg("path"));
 
-    py::class_<DeviceArray>(
+    py::class_<DeviceArray> arrays(
         module, "DeviceArray",
-        "A C-contiguous array in device memory; operations return the kind of array they were given.")
-        .def_property_readonly("shape", [](const DeviceArray& array) { return py::tuple(py::cast(array.shape)); })
+        "A C-contiguous array in device memory; operations return the kind of array they were given.");
+    arrays.attr("__array_ufunc__") = py::none();  // NumPy's functions would copy it to the host
+    arrays.def_property_readonly("shape", [](const DeviceArray& array) { return py::tuple(py::cast(array.shape)); })
         .def_property_readonly("ndim", [](const DeviceArray& array) { return array.shape.size(); })
         .def_property_readonly("dtype", [](const DeviceArray& array) { return numpy_dtype(array.dtype); })
         .def_property_readonly("nbytes", [](const DeviceArray& array) { return array.buffer->bytes(); })
         .def_property_readonly(
             "device", [](const DeviceArray& array) { return shared(array.buffer->session()->shared_device()); })
         .def("to_numpy", &to_numpy, "A new NumPy array with the same shape, dtype and values.")
+        .def("__array__", &as_numpy, py::arg("dtype") = py::none(), py::arg("copy") = py::none(),
+             "A copy for NumPy: numpy.asarray(a) is a.to_numpy().")
+        .def("__matmul__", &product, py::arg("other"), "gpuopt.gemm(self, other).")
+        .def(
+            "__rmatmul__", [](const py::object& b, const py::object& a) { return product(a, b); }, py::arg("other"),
+            "gpuopt.gemm(other, self).")
         .def(
             "fill_bytes",
             [](DeviceArray& array, const py::object& byte) {

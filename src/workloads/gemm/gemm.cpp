@@ -90,16 +90,17 @@ void GemmPlanner::in_parts(const GemmCall& call, const std::function<Launch(cons
 }
 
 Parameter parts_of_k_parameter() {
-    return {"SPLIT", {0, 1, 2, 4, 8, 16, 32, 64}, 0, "parts of k added by a pass; 0: as many as fill the device"};
+    return {"SPLIT", {0, 1, 2, 4, 8, 16, 32, 64, 128, 256}, 0, "parts of k added by a pass; 0: as many as fill the device"};
 }
 
 std::int64_t GemmPlanner::parts_of_k(const GemmCall& call, const Launch& launch) const {
     // 256 work-items fill a compute unit here, fewer than it could hold, since each keeps many sums (H200, 2026-11).
-    constexpr std::int64_t shortest = 64, most = 64, enough = 256;
+    constexpr std::int64_t shortest = 64, enough = 256;
     if (call.batch > 1) return 1;
     if (const auto parts = case_.parameter("SPLIT"); parts > 0) return parts;
     const auto wanted = static_cast<std::int64_t>(case_.device.compute_units) * enough,
                there = static_cast<std::int64_t>(launch.global[0]);
+    const auto most = 4 * static_cast<std::int64_t>(case_.device.compute_units);  // sums of parts are read again
     return std::clamp<std::int64_t>(std::min(wanted / there, call.k / shortest), 1, most);
 }
 
@@ -123,7 +124,10 @@ void GemmPlanner::in_parts_of_k(const GemmCall& call, std::int64_t parts, std::i
     sum.a = sum.b = sums;
     sum.k = count;
     sum.transpose_a = sum.transpose_b = false;
-    pass("sum", sum, launch_1d(call.m * quotient_up(call.n, 4), 256));
+    // Work-items of a group share parts where they are many.
+    const std::int64_t group = 256, down = count >= 16 ? 8 : 1;
+    pass("sum", sum, launch_1d(quotient_up(call.m * quotient_up(call.n, 4) * down, group) * group, group),
+         {{"DOWN", down}});
 }
 
 void GemmPlanner::asks_for(double elements) {

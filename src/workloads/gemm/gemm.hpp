@@ -28,6 +28,7 @@ struct GemmVariant : Variant, GemmDetails {};
 GemmVariant gemm_packed();
 GemmVariant gemm_register_tile();
 GemmVariant gemm_tensor();
+GemmVariant gemm_thin();
 
 // A row-major matrix, or one for each product of a batch. Distances in elements.
 struct GemmMatrix {
