@@ -102,8 +102,9 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def brief_quick(monkeypatch: pytest.MonkeyPatch, brief: str) -> None:
-    """The same under the quick protocol's name, for what asks for that one."""
-    monkeypatch.setitem(PROTOCOLS, "quick", dataclasses.replace(PROTOCOLS[brief], name="quick"))
+    """The same under the names of the quick protocols, for what asks for them."""
+    for name in ("quick", "short"):
+        monkeypatch.setitem(PROTOCOLS, name, dataclasses.replace(PROTOCOLS[brief], name=name))
 
 
 @pytest.fixture(scope="session")
