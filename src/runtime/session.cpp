@@ -8,7 +8,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <thread>
 #include <utility>
+
+#include "runtime/large_pages.hpp"
 
 namespace gpuopt {
 namespace {
@@ -36,6 +39,9 @@ Session::Session(std::shared_ptr<const Device> device) : device_(std::move(devic
     context_ = checked([&] { return cl::Context(device_->handle); });
     queue_ = checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); });
     programs_ = std::make_unique<ProgramCache>(context_, device_);
+    const char* const staging = std::getenv("GPUOPT_STAGING");
+    stages_ = staging && *staging ? std::string(staging) != "0" : device_->type != DeviceType::cpu;
+    staging_sizes_.threads = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 4);
 }
 
 namespace {
@@ -92,6 +98,23 @@ void Session::catch_up() {
     if (std::exchange(behind_ms_, 0) > long_wait_ms) finish_interruptibly({});
 }
 
+StagingRing* Session::staging(std::size_t bytes) {
+    if (!stages_ || bytes < staging_sizes_.slot_bytes / 4) return nullptr;
+    if (!ring_) try {
+            ring_ = new StagingRing(context_, queue_, staging_sizes_);
+        } catch (const Error&) {  // a system may give no pinned memory: the driver's own way is slower, and right
+            stages_ = false;
+        }
+    return ring_;
+}
+
+void Session::set_staging(bool on, const StagingSizes& sizes) {
+    const auto lock = lock_runs();
+    stages_ = on;
+    staging_sizes_ = sizes;
+    ring_ = nullptr;
+}
+
 void Session::finish_interruptibly(std::any kept) {
     const auto second = [&] {
         const std::lock_guard<std::mutex> lock(second_mutex_);
@@ -145,7 +168,14 @@ void Session::require_room(std::size_t bytes, const std::string& what) const {
     auto limit = device_->global_bytes;
     std::size_t free = limit > allocated_ ? limit - allocated_ : 0;
     constexpr std::size_t worth_asking = std::size_t(64) << 20;  // reading /proc/meminfo takes tens of microseconds
-    if (device_->type == DeviceType::cpu && bytes >= worth_asking) free = std::min(free, host_available_bytes());
+    if (device_->type == DeviceType::cpu && bytes >= worth_asking) {
+        auto available = host_available_bytes();
+        if (bytes > available) {
+            drop_pages();
+            available = host_available_bytes();
+        }
+        free = std::min(free, available);
+    }
     if (bytes > free)
         throw DeviceMemoryError(what + " needs " + readable_bytes(bytes) + "; " + device_->name + " has " +
                                 readable_bytes(free) + " left; free DeviceArrays or use a smaller problem");
