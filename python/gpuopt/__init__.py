@@ -29,7 +29,7 @@ from gpuopt._core import (
     ParameterError,
     UnsupportedError,
 )
-from gpuopt.arrays import to_device
+from gpuopt.arrays import pinned_empty, to_device
 from gpuopt.configuration import Configuration, variants
 from gpuopt.molecule import Molecule, Surface, electrostatic_size
 from gpuopt.prefixes import search_prefixes
@@ -77,6 +77,7 @@ __all__ = [
     "io",
     "lab",
     "microbench",
+    "pinned_empty",
     "problems",
     "solvation_energy",
     "spmv",

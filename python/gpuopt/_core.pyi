@@ -476,6 +476,16 @@ def kernel_source(path: str) -> str:
 def to_device(a: np.ndarray, device: Device, guarded: bool = False) -> DeviceArray:
     """A copy on the device; ``guarded`` puts known bytes around it, so that writes beside it show."""
 
+def pinned_empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device) -> np.ndarray:
+    """An array of undefined values in memory that the device reads and writes directly. Raises ArrayError,
+    DeviceMemoryError, OpenCLError."""
+
+def set_staging(device: Device, on: bool, slot_bytes: int = ..., slots: int = ..., threads: int = ...) -> None:
+    """Whether copies from a quarter of a slot on are staged through slots of pinned memory; for tests."""
+
+def slots_filled(device: Device) -> int:
+    """Slots of pinned memory that copies of this device have filled."""
+
 def empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device, guarded: bool = False) -> DeviceArray:
     """An array of undefined values; ``guarded`` as in :func:`to_device`. Raises ArrayError for a negative length,
     DeviceMemoryError."""

@@ -94,8 +94,14 @@ DeviceArray empty(const std::vector<std::int64_t>& shape, const py::dtype& dtype
     return DeviceArray::empty(session_of(device), type, shape, "a DeviceArray", guarded ? Guard::zones : Guard::none);
 }
 
+py::array pinned_empty(const std::vector<std::int64_t>& shape, const py::dtype& dtype, const Device& device) {
+    for (const auto n : shape)
+        if (n < 0) throw ArrayError("shape", shape_text(shape) + " is negative", "give lengths of at least 0");
+    return pinned_array(dtype_of(dtype, "dtype"), shape, session_of(device));
+}
+
 py::array to_numpy(const DeviceArray& array) {
-    py::array host(numpy_dtype(array.dtype), std::vector<py::ssize_t>(array.shape.begin(), array.shape.end()));
+    auto host = host_array(array.dtype, array.shape);
     void* target = host.mutable_data();
     const WithoutGil release;
     array.buffer->download(target);
@@ -290,6 +296,24 @@ void bind_device(py::module_& module) {
         });
     module.def("to_device", &to_device, py::arg("a"), py::arg("device"), py::arg("guarded") = false);
     module.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("guarded") = false);
+
+    module.def("pinned_empty", &pinned_empty, py::arg("shape"), py::arg("dtype"), py::arg("device"));
+    module.def(
+        "set_staging",
+        [](const Device& device, bool on, std::size_t slot_bytes, std::size_t slots, std::size_t threads) {
+            const WithoutGil release;
+            session_of(device)->set_staging(on, {slot_bytes, slots, threads});
+        },
+        py::arg("device"), py::arg("on"), py::arg("slot_bytes") = StagingSizes().slot_bytes,
+        py::arg("slots") = StagingSizes().slots, py::arg("threads") = StagingSizes().threads,
+        "Whether copies are staged through slots of pinned memory; for tests.");
+    module.def(
+        "slots_filled",
+        [](const Device& device) {
+            const auto* const ring = session_of(device)->staging_ring();
+            return ring ? ring->slots_filled() : 0;
+        },
+        py::arg("device"), "Slots of pinned memory that copies of this device have filled.");
 
     py::class_<Fences, std::shared_ptr<Fences>>(module, "Fences", "Protected pages beside what is made within it.")
         .def(py::init<>())

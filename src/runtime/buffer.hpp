@@ -38,7 +38,8 @@ public:
 
     void upload(const void* host) { upload(host, 0, bytes_); }
     void upload(const void* host, std::size_t at, std::size_t bytes);
-    void download(void* host) const;
+    void download(void* host) const { download(host, 0, bytes_); }
+    void download(void* host, std::size_t at, std::size_t bytes) const;
     // Rows of the caller's, `pitch` bytes from each to the next (0 and below too), that lie here one after the other,
     // the first of them as the row of number `first`. Rows to download to must not overlap.
     void upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows,
@@ -83,6 +84,7 @@ private:
     void make_place();
     void set_guard(Guard guard);
     void write_zones();
+    StagingRing* staging(const HostRows& rows) const;
     void touched() const;                                                // the host writes to it
     std::size_t behind() const { return reserved_ - before_ - bytes_; }  // bytes of the zone behind
     void exchange() noexcept override { std::swap(place_, twin_); }

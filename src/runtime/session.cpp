@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <thread>
 #include <utility>
 
+#include "runtime/large_pages.hpp"
 #include "runtime/trace.hpp"
 
 namespace gpuopt {
@@ -50,6 +52,9 @@ Session::Session(std::shared_ptr<const Device> device)
     context_ = checked([&] { return cl::Context(device_->handle); });
     queue_ = checked([&] { return cl::CommandQueue(context_, device_->handle); });
     programs_ = std::make_unique<ProgramCache>(context_, device_);
+    const char* const staging = std::getenv("GPUOPT_STAGING");
+    stages_ = staging && *staging ? std::string(staging) != "0" : device_->type != DeviceType::cpu;
+    staging_sizes_.threads = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 4);
 }
 
 namespace {
@@ -116,6 +121,23 @@ PatientMutex::Lock Session::lock_runs(bool may_throw) {
 
 void Session::catch_up() {
     if (std::exchange(behind_ms_, 0) > long_wait_ms) finish_interruptibly({});
+}
+
+StagingRing* Session::staging(std::size_t bytes) {
+    if (!stages_ || bytes < staging_sizes_.slot_bytes / 4) return nullptr;
+    if (!ring_) try {
+            ring_ = new StagingRing(context_, queue_, staging_sizes_);
+        } catch (const Error&) {  // a system may give no pinned memory: the driver's own way is slower, and right
+            stages_ = false;
+        }
+    return ring_;
+}
+
+void Session::set_staging(bool on, const StagingSizes& sizes) {
+    const auto lock = lock_runs();
+    stages_ = on;
+    staging_sizes_ = sizes;
+    ring_ = nullptr;
 }
 
 void Session::finish_interruptibly(std::any kept) {
@@ -196,6 +218,7 @@ void Session::require_room(std::size_t bytes, const std::string& what) {
     auto free = free_bytes(bytes);
     if (bytes > free) {
         drop_kept();
+        if (device_->type == DeviceType::cpu) drop_pages();
         free = free_bytes(bytes);
     }
     if (bytes > free)

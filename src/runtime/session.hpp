@@ -16,6 +16,7 @@
 #include "runtime/kept.hpp"
 #include "runtime/pool.hpp"
 #include "runtime/program.hpp"
+#include "runtime/staging.hpp"
 
 namespace gpuopt {
 
@@ -76,6 +77,13 @@ public:
     };
     Counts counts;
 
+    // Slots of pinned memory for a transfer of so many bytes; nullptr where it goes without: on CPU devices, whose
+    // memory is the host's, where it is short, and where there is no such memory. Call under the lock of runs.
+    StagingRing* staging(std::size_t bytes);
+    // Whether transfers are staged, and how, from now on (GPUOPT_STAGING sets it, too): for tests on CPU devices.
+    void set_staging(bool on, const StagingSizes& sizes);
+    const StagingRing* staging_ring() const { return ring_; }
+
     // How often memory was moved: plans set their kernels' arguments again where the number is another one.
     std::uint64_t moves() const { return moves_; }
     void count_move() { ++moves_; }
@@ -94,6 +102,9 @@ private:
     std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options
     std::mutex build_mutex_;
     PatientMutex run_mutex_;
+    bool stages_ = false;
+    StagingSizes staging_sizes_;
+    StagingRing* ring_ = nullptr;  // never destroyed: its threads live as long as the process
     Background runs_left_, builds_left_;
     double behind_ms_ = 0;
     std::atomic<std::size_t> allocated_{0};

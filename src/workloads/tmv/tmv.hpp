@@ -28,6 +28,7 @@ struct TmvArguments {
     DType dtype = DType::f32;
     std::shared_ptr<Buffer> A, v, y;
     std::int64_t rows = 0, cols = 0, stride = 0;  // of A; elements from row to row
+    std::int64_t begin = 0;                       // elements before A's first in its buffer
     std::size_t aligned_to = 128;                 // alignment of A's first element, in bytes
 
     std::vector<std::shared_ptr<Buffer>> arrays() const { return {A, v, y}; }
