@@ -2,8 +2,9 @@
 
 A plain call uses what its caller names. Otherwise it uses a tuned record: of those that fit the device and the input,
 the one that requires the most properties of the input; of those the one that is closest to the device: its own, then
-that of its architecture, then of its vendor, then of its type; then the user's own records before the shipped ones. The last
-shipped records require nothing but a type of device. Nothing here runs a kernel, so a plain call never starts a sweep.
+that of its architecture, then of its vendor, then of its type; then the user's own records before the shipped ones. The
+last shipped records require nothing but a type of device. Nothing here runs a kernel, so a plain call never starts a
+sweep.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records that serve sibling devices: made-up devices, and which record each gets; what the model of products chooses."""
+"""Records that serve sibling devices: which record made-up devices get; what the model of products chooses."""
 
 from __future__ import annotations
 
