@@ -113,6 +113,9 @@ class Device(_NotConstructible):
     def driver(self) -> str:
         """Version of its driver."""
     @property
+    def architecture(self) -> str:
+        """What code is compiled for: "sm_90", "gfx942", of a CPU its runtime and vectors; empty where not told."""
+    @property
     def uuid(self) -> str:
         """32 hex digits that no other device has; empty where its driver does not tell them."""
     @property
@@ -194,6 +197,13 @@ class DeviceArray(_NotConstructible):
         """Where it lies."""
     def to_numpy(self) -> np.ndarray:
         """A new NumPy array with the same shape, dtype and values."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """A copy for NumPy: numpy.asarray(a) is a.to_numpy()."""
+    def __matmul__(self, other: DeviceArray) -> DeviceArray:
+        """gpuopt.gemm(self, other)."""
+    def __rmatmul__(self, other: DeviceArray) -> DeviceArray:
+        """gpuopt.gemm(other, self)."""
+    __array_ufunc__: None
     def fill_bytes(self, byte: int) -> None:
         """Sets every byte, e.g. 255 to poison floats with NaN."""
     def copy_from(self, values: np.ndarray) -> None:
@@ -429,6 +439,11 @@ def devices() -> list[Device]:
 def discovery() -> dict[str, Any]:
     """What was looked at to find devices: the loader, vendor files, platforms, and what was left out and why."""
 
+def kept_counts(device: Device) -> dict[str, int]: ...
+def poison_kept(device: Device) -> None: ...
+def set_tracing(on: bool) -> None: ...
+def trace_spans() -> list[tuple[str, int, int, int]]: ...
+def drop_kept(device: Device) -> None: ...
 def cache_dir() -> str:
     """The cache's folder: GPUOPT_CACHE_DIR, or gpuopt in the user's own cache."""
 
@@ -460,6 +475,16 @@ def kernel_source(path: str) -> str:
 
 def to_device(a: np.ndarray, device: Device, guarded: bool = False) -> DeviceArray:
     """A copy on the device; ``guarded`` puts known bytes around it, so that writes beside it show."""
+
+def pinned_empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device) -> np.ndarray:
+    """An array of undefined values in memory that the device reads and writes directly. Raises ArrayError,
+    DeviceMemoryError, OpenCLError."""
+
+def set_staging(device: Device, on: bool, slot_bytes: int = ..., slots: int = ..., threads: int = ...) -> None:
+    """Whether copies from a quarter of a slot on are staged through slots of pinned memory; for tests."""
+
+def slots_filled(device: Device) -> int:
+    """Slots of pinned memory that copies of this device have filled."""
 
 def empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device, guarded: bool = False) -> DeviceArray:
     """An array of undefined values; ``guarded`` as in :func:`to_device`. Raises ArrayError for a negative length,
@@ -513,6 +538,9 @@ def is_recording() -> bool:
 
 def variants(workload: str) -> list[Variant]:
     """The rows of a workload's table. Raises ParameterError."""
+
+def refusal(workload: str, variant: str, parameters: _Parameters, dtype: str, device: dict[str, Any]) -> str:
+    """Why a configuration cannot run on a device of these facts whatever the input; empty where it can."""
 
 def workload_names() -> list[str]:
     """All workloads."""

@@ -23,13 +23,26 @@ ELEMENTS = 1000  # of a list that are looked at
 NUMERIC, REAL = "biufc", "biuf"  # kinds of dtypes that are numbers
 
 
+def plain(hint: Any) -> Any:
+    """An annotation without the ``type`` statement's aliases: NumPy's NDArray is one since 2.5."""
+    if hint is ArrayLike or hint is DTypeLike:
+        return hint
+    inner = typing.get_args(hint)
+    value = getattr(typing.get_origin(hint) if inner else hint, "__value__", None)
+    if value is None:
+        return hint
+    return plain(value[inner] if inner else value)
+
+
 def alternatives(hint: Any) -> tuple[Any, ...]:
     """What a union is of; of another annotation itself."""
+    hint = plain(hint)
     return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
 
 def words(hint: Any) -> str:
     """What an annotation allows, as a message says it: ``a number or None``."""
+    hint = plain(hint)
     if typing.get_origin(hint) in (typing.Union, types.UnionType) and hint not in (ArrayLike, DTypeLike):
         parts = list(dict.fromkeys(words(one) for one in typing.get_args(hint)))
         return " or ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
@@ -56,6 +69,7 @@ def words(hint: Any) -> str:
 
 def is_of_arrays(hint: Any) -> bool:
     """Whether an annotation is of arrays."""
+    hint = plain(hint)
     if isinstance(hint, TypeVar):
         return any(map(is_of_arrays, hint.__constraints__))
     if hint is ArrayLike or np.ndarray in (hint, typing.get_origin(hint)) or hint is DeviceArray:
@@ -74,6 +88,7 @@ def test_of(hint: Any) -> Test:
 
 
 def _test_of(hint: Any) -> Test:
+    hint = plain(hint)
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is ArrayLike:
         return _array_like

@@ -44,7 +44,7 @@ def write(
     if target.exists() and not target.is_file():
         raise ParameterError(f"path: {path} is no regular file; name a file")
     # Not mkstemp: its files are their owner's alone, and the process's mask cannot be asked without changing it.
-    beside = target.with_name(f"{target.name}.{secrets.token_hex(8)}.tmp")
+    beside = target.with_name(f"{_beginning(target.name)}.{secrets.token_hex(8)}.tmp")
     try:
         if make_folder:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -62,6 +62,11 @@ def write(
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
+
+
+def _beginning(name: str) -> str:
+    """So much of a file's name that a longer one beside it is still a name: 255 bytes on most file systems."""
+    return os.fsencode(name)[:200].decode(errors="ignore")
 
 
 @contextmanager

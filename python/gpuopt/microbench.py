@@ -320,7 +320,8 @@ def registers(
 
 
 def flops(dtype: str = "float", width: int | None = None, device: Selector = None, **how: Any) -> Study:
-    """Measure fused multiply-adds per second, two flop each, in vectors of ``width`` (None: what may be best)."""
+    """Measure fused multiply-adds per second, two flop each, alone and beside as many additions, which some devices
+    issue at once, in vectors of ``width`` (None: what may be best)."""
     chosen = select(device)
     widths = (width,) if width else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
     chains = (8, 16) if chosen.type != "cpu" else (4, 8)

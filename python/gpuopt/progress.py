@@ -65,5 +65,6 @@ class Bar:
             return
         self._told = now
         of_all = f" of {self._total}" if self._done <= self._total else ""  # more may be needed than was expected
-        count = f"{self._done}{of_all} {self._unit}s"
+        units = f"{self._unit[:-1]}ies" if self._unit.endswith("y") else f"{self._unit}s"
+        count = f"{self._done}{of_all} {units}"
         print(f"gpuopt: {count} after {now - self._began:.0f} s, {self._label}", file=sys.stderr, flush=True)

@@ -16,6 +16,7 @@ from gpuopt import papers
 from gpuopt._core import Device, ParameterError
 from gpuopt.configuration import NATIVE, Configuration, accuracy, complete
 from gpuopt.records import Record, shipped_records, user_records
+from gpuopt.tracing import traced
 from gpuopt.unit import unit_of
 
 InputProperties = Mapping[str, Callable[[], object]]
@@ -24,6 +25,7 @@ InputProperties = Mapping[str, Callable[[], object]]
 # ---------------------------------------------------------------- choosing
 
 
+@traced("records")
 def resolve(
     workload: str,
     device: Device,

@@ -2,6 +2,12 @@
 
 namespace gpuopt {
 
+std::uint64_t most_local_bytes(const Device& device) {
+    // NVIDIA's figure of a kernel includes the arrays' largest alignment; a kernel whose arrays fill all local memory
+    // runs (driver 580). Of a kernel that has arguments alone it is 1.
+    return device.local_bytes + (device.is_nvidia() ? 128 : 0);
+}
+
 void check_launch(const Launch& launch, const Device& device, const cl::Kernel& kernel) {
     const auto items = launch.local[0] * launch.local[1] * launch.local[2];
     const auto allowed = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(device.handle); });
@@ -15,10 +21,7 @@ void check_launch(const Launch& launch, const Device& device, const cl::Kernel& 
                                "a work-group of " + std::to_string(items) + " items; " + device.name +
                                    " runs this kernel with at most " + std::to_string(allowed));
     const auto local_bytes = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(device.handle); });
-    // NVIDIA's figure includes the arrays' largest alignment; a kernel whose arrays fill all local memory runs (driver
-    // 580).
-    const std::uint64_t slack = device.is_nvidia() ? 128 : 0;
-    if (local_bytes > device.local_bytes + slack)
+    if (local_bytes > most_local_bytes(device))
         throw UnsupportedError(UnsupportedError::Because::device, std::to_string(local_bytes) +
                                                                       " bytes of local memory; " + device.name +
                                                                       " has " + std::to_string(device.local_bytes));

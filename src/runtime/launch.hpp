@@ -42,6 +42,9 @@ inline Launch launch_3d(const std::array<std::int64_t, 3>& items, std::int64_t l
     return launch;
 }
 
+// The local memory that kernels may take by the driver's own figure.
+std::uint64_t most_local_bytes(const Device& device);
+
 // Throws UnsupportedError naming the limit when the device, or this kernel as built for it, allows no such work-group.
 void check_launch(const Launch& launch, const Device& device, const cl::Kernel& kernel);
 

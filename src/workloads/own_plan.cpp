@@ -56,8 +56,10 @@ void check_local_memory(const OwnStep& step, const Device& device, const cl::Ker
         if (__builtin_add_overflow(of_arguments, std::uint64_t{argument.local_bytes}, &of_arguments))
             of_arguments = std::numeric_limits<std::uint64_t>::max() / 2;
     if (of_arguments == 0) return;
-    const auto own = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(device.handle); });
-    if (own + of_arguments > device.local_bytes)
+    const auto told = checked([&] { return kernel.getWorkGroupInfo<CL_KERNEL_LOCAL_MEM_SIZE>(device.handle); });
+    const auto own = told > 1 ? told : 0;  // NVIDIA's 1 is of a kernel that has no arrays of its own
+    const auto most = own > 0 ? most_local_bytes(device) : device.local_bytes;
+    if (own + of_arguments > most)
         throw UnsupportedError(UnsupportedError::Because::device, "kernel " + step.entry_point + " takes " +
                                                                       std::to_string(own + of_arguments) +
                                                                       " bytes of local memory; " + device.name +

@@ -59,7 +59,8 @@ plan.run()
 """
 CALLS = {
     "gemm": (
-        "A = rng.random((2600, 2600), dtype=np.float32)\nB = A[:9, :9].copy()\ngpuopt.gemm(B, B, device=device)",
+        "N = 2600 if device.type == 'cpu' else 12000\n"
+        "A = rng.random((N, N), dtype=np.float32)\nB = A[:9, :9].copy()\ngpuopt.gemm(B, B, device=device)",
         "gpuopt.gemm(A, A, device=device, variant='naive')",
     ),
     "sample": (PLAN, "plan.sample(4000)"),
@@ -92,9 +93,9 @@ def test_what_an_interrupted_call_worked_on_outlives_it(device: gpuopt.Device) -
     """The device goes on: arrays that were dropped meanwhile must not be given to others, and the next result is
     right."""
     before = CALLS["gemm"][0] + "\nB = A[:64, :64].copy()"
-    call = "gpuopt.gemm(A.copy()[:1500], A.copy(), device=device, variant='naive')"
+    call = "gpuopt.gemm(A.copy()[: N - N // 3], A.copy(), device=device, variant='naive')"
     after = (
-        "junk = [np.full((1500, 2600), 7, np.float32) for _ in range(3)]\n"
+        "junk = [np.full((N - N // 3, N), 7, np.float32) for _ in range(3)]\n"
         "C = gpuopt.gemm(B, B, device=device)\n"
         "assert np.allclose(C, B @ B, rtol=1e-4)\n"
         "assert all((each == 7).all() for each in junk)"

@@ -30,6 +30,12 @@ def test_a_file_appears_whole(tmp_path: Path) -> None:
     assert content(tmp_path / "deep" / "er") == {"b": b"three"}
 
 
+@pytest.mark.parametrize("name", ["a" * 255, "\u20ac" * 85, "a\udcff" * 100])
+def test_names_as_long_as_names_may_be(tmp_path: Path, name: str) -> None:
+    files.write(tmp_path / name, [b"one"])
+    assert content(tmp_path) == {name: b"one"}
+
+
 @pytest.mark.parametrize(("call", "aside"), [("fsync", False), ("replace", False), ("fsync", True), ("replace", True)])
 def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, aside: bool) -> None:
     path = tmp_path / "a"

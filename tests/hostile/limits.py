@@ -14,6 +14,7 @@ def limit_memory(more: int, device: str | int | None = None) -> None:
     import gpuopt
     from gpuopt.selection import select
 
-    gpuopt.to_device(np.zeros(1), select(device)).to_numpy()
+    one = gpuopt.to_device(np.ones((1, 1), np.float32), select(device))
+    gpuopt.gemm(one, one).to_numpy()  # its compiler too: NVIDIA's takes a GB
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + more, resource.RLIM_INFINITY))

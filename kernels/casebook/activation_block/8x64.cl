@@ -1,7 +1,7 @@
 // The same in groups of 8 x 64: each row of A serves 64 work-items of the group.
-kernel void activation_block_8x64(global const float* A, global const float* B, global const float* spread,
-                                  global float* out, const float scale, const int centers, const int samples,
-                                  const int width) {
+kernel __attribute__((reqd_work_group_size(8, 64, 1))) void activation_block_8x64(
+    global const float* A, global const float* B, global const float* spread, global float* out, const float scale,
+    const int centers, const int samples, const int width) {
     float distance = 0;
     const int x = get_group_id(0) * 8 + get_local_id(0), y = get_group_id(1) * 64 + get_local_id(1);
     if (x >= centers || y >= samples) return;

@@ -7,6 +7,7 @@ namespace {
 
 const Parameter width{"WIDTH", {1, 2, 4, 8, 16}, 4, "lanes of a chain"};
 const Parameter chains{"CHAINS", {1, 2, 4, 8, 16}, 8, "independent chains of a work-item"};
+const Parameter pairs_of_chains{"CHAINS", {2, 4, 8, 16}, 8, chains.meaning};
 const Parameter few_widths{"WIDTH", {1, 4, 16}, 4, width.meaning};
 const Parameter few_chains{"CHAINS", {1, 4, 8}, 4, chains.meaning};
 const Parameter in_flight{
@@ -24,6 +25,12 @@ double all_steps(const Case& at) {
 Work multiply_adds(const Case& at) {
     Work work;
     work.flops = 2 * all_steps(at);
+    return work;
+}
+Work multiply_adds_and_additions(const Case& at) {
+    Work work;
+    work.flops = 1.5 * all_steps(at);
+    work.special["issue"] = all_steps(at);
     return work;
 }
 Work one_chain_each(const Case& at) {
@@ -120,6 +127,18 @@ MicrobenchRows arithmetic_rows() {
          {
              .outputs = items_of_full_device,
              .work = multiply_adds,
+         }},
+        {{
+             .name = "fma_add",
+             .summary = "x = fma(x, y, z) and w = z - w, each in half of CHAINS chains of WIDTH lanes a work-item",
+             .parameters = {width, pairs_of_chains, local_size(), groups_a_unit()},
+             .launch = full_device,
+             .rules = {work_group_fits("LOCAL"), only_for(real_dtypes), stays_in_registers()},
+             .family = "flops",
+         },
+         {
+             .outputs = items_of_full_device,
+             .work = multiply_adds_and_additions,
          }},
         integer("int_mad", "x = x y + z and y = y x + w in turn", "mad", 2),
         integer("int_xorshift", "x ^= x << a; x ^= x >> b; x ^= x << c", "shift_xor", 3),

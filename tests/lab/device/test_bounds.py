@@ -16,6 +16,7 @@ from gpuopt.lab.device import bandwidth, bounds, caches
 from gpuopt.lab.device.bandwidth import MIB, BandwidthTest
 from gpuopt.lab.device.caches import CacheSize
 from gpuopt.lab.device.profile import Ceiling, Profile
+from gpuopt.lab.rows import audit_rules
 from gpuopt.lab.timing import samplers
 
 GIB = 1 << 30
@@ -215,6 +216,20 @@ def test_what_tensor_cores_do_is_bounded_by_them() -> None:
     unmeasured = {**work, "special": {"mma_tf32": 3e12}}
     assert bounds.resources(unmeasured, "float32", profile) == {}
     assert bounds.resources({**work, "special": {}}, "float32", profile) == pytest.approx({"float32": 20.0})
+
+
+def test_additions_beside_multiply_adds_raise_what_is_issued_in_float32() -> None:
+    """Zen 5 issues two additions beside two multiply-adds: half of the multiply-adds' rate was no bound there."""
+    work = {"special": {"issue": 1e10}}
+    for beside, ms in ((226.0, 1e4 / 226), (80.0, 1e4 / 115), (None, 1e4 / 115)):
+        rates = {"float32": (230.0, "GFLOP/s"), "float64": (115.0, "GFLOP/s")}
+        rates |= {"issue": (beside, "G issue/s")} if beside else {}
+        ceilings = {name: Ceiling(rate, unit, name) for name, (rate, unit) in rates.items()}
+        profile = Profile("A CPU", "1.0", "P", "2026-11-24", "0", ceilings)
+        assert bounds.resources(work, "float32", profile) == pytest.approx({"issue": ms})
+        assert bounds.resources(work, "float64", profile) == pytest.approx({"issue": 1e4 / 57.5})
+        row = {"bytes": None, "special": work["special"], "flops": 0, "dtype": "float32", "device_type": "cpu"}
+        assert audit_rules.resources(row, rates) == pytest.approx({"issue": ms})
 
 
 def test_bandwidth_kernels_move_what_they_say(device: gpuopt.Device) -> None:

@@ -79,8 +79,10 @@ def resources(work: Work, dtype: str, profile: Profile | None, device_type: str 
     if device_type == "cpu":
         amounts = {name: amount for name, amount in amounts.items() if name not in _NOT_ON_CPUS}
     rates = {name: known.rate for name, known in profile.ceilings.items() if known.unit.startswith(_RATES)}
-    # Instructions of a lane: a multiply-add is one of them, and counts as two flops.
-    rates["issue"] = (profile.rate(dtype) or 0.0) / 2
+    # Instructions of a lane: a multiply-add is one of them, and counts as two flops. Where additions have units of
+    # their own more are issued, which was measured in float32.
+    beside = rates.pop("issue", 0.0) if dtype == "float32" else 0.0
+    rates["issue"] = max(beside, (profile.rate(dtype) or 0.0) / 2)
     return {name: amount / rates[name] * 1e-6 for name, amount in amounts.items() if amount and rates.get(name)}
 
 

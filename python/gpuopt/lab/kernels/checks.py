@@ -129,7 +129,10 @@ class OwnChecks:
             self.memory.check_beside()
             found.append((self.memory.poison(seed, inverted), self.memory.taken()))
         self._check_written(found)
-        return [judged(taken, self.exact, self.allowed) for _, taken in found][-1]
+        first, second = (taken for _, taken in found)
+        errors = judged(first, self.exact, self.allowed)
+        alike = all(first[name].tobytes() == second[name].tobytes() for name in self.exact)
+        return errors if alike else judged(second, self.exact, self.allowed)
 
     def again(self, reference: np.ndarray | None = None, tolerance: np.ndarray | None = None) -> None:
         """One sample over poison after timing. Raises WrongResultError."""

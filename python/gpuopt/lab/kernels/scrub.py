@@ -20,23 +20,30 @@ __kernel void scrub(__local uint* words, uint count, uint seed, __global uint* s
 """
 LOCAL = 64
 GROUPS = 4  # a compute unit
+KEPT_BACK = (0, 1024)  # bytes that a driver may need for itself
 
 
 def scrubber(device: Device) -> Callable[[int, bool], None]:
-    """What fills a device's local memory with noise of a seed, or with its other bits. A device that refuses is left as
-    it is: its own kernels are told of that anyway."""
+    """What fills a device's local memory with noise of a seed, or with its other bits. A device that refuses all of it
+    is asked for nearly all; one that refuses that too is left as it is."""
     groups = GROUPS * device.compute_units
-    count = device.local_bytes // 4
     try:
         program = _core.build_program(device, TEXT, "scrub.cl", "")
         seen = _core.empty((groups,), np.dtype(np.uint32), device, False)
     except Error:
         return lambda seed, inverted: None
 
-    def scrub(seed: int, inverted: bool) -> None:
+    def filled(count: int, seed: int, inverted: bool) -> None:
         word = np.uint32((seed * 40503 + 12345) & 0xFFFFFFFF)
         values = [(~word if inverted else word).tobytes(), seen]
         given = [count * 4, np.uint32(count).tobytes(), *values]
         _core.prepare_own(device, [(program, "scrub", (groups * LOCAL,), (LOCAL,), given)], 0, 0.0, {}).run()
 
-    return scrub
+    for kept_back in KEPT_BACK:
+        count = (device.local_bytes - kept_back) // 4
+        try:
+            filled(count, 0, False)
+        except Error:
+            continue
+        return lambda seed, inverted: filled(count, seed, inverted)
+    return lambda seed, inverted: None

@@ -36,13 +36,15 @@ from gpuopt.selection import Selector, select
 @dataclass(frozen=True)
 class Found:
     """What a search found: the ``study`` of the best five, measured again in blocks, the ``results`` of all that was
-    tried, failures too, and how many ``evaluations`` of ``configurations`` those are."""
+    tried, failures too, and how many ``evaluations`` of ``configurations`` those are. ``overhead_ms`` is what the
+    search itself took for each of them, beside building, checking, warming up and timing it."""
 
     study: Study
     results: Results
     evaluations: int
     configurations: int
     objective: Objective = "time"
+    overhead_ms: float = 0.0
 
     @property
     def best(self) -> Levels | None:
@@ -126,7 +128,9 @@ def search(
             found = run.cost_alone(Named(configuration, None, False), bar)
             return math.inf if found is None else found
 
+        before = run.phases.harness_s
         made = strategies.run(strategy, grid, time_of, evaluations=evaluations, seconds=seconds, seed=seed, began=began)
+        overhead_ms = 1e3 * (run.phases.harness_s - before) / max(1, len(made.times))
     finally:
         bar.close()
         run.recorder.finish()
@@ -136,7 +140,8 @@ def search(
     study = sweep(
         problem, best, protocol="quick", device=chosen, calls=False, store=store, progress=progress, energy=frugal
     )
-    return Found(study, of_rows([*run.recorder.rows], kernel.name), len(made.times), len(grid.points), objective)
+    results = of_rows([*run.recorder.rows], kernel.name)
+    return Found(study, results, len(made.times), len(grid.points), objective, overhead_ms)
 
 
 def _fastest(kernel: Kernel, grid: Grid, times: Mapping[int, float]) -> list[Configuration]:

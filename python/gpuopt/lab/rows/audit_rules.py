@@ -183,7 +183,7 @@ RULES = {
         band=statistics.aa_band,
         noise_role="clone",
         verdicts=statistics.verdicts,
-        targets={"quick": math.inf, "full": 0.01},
+        targets={"quick": math.inf, "short": math.inf, "full": 0.01},
         one_clock=True,
     ),
 }
@@ -285,7 +285,8 @@ def amounts(row: Fields) -> dict[str, float]:
 def resources(row: Fields, ceilings: Mapping[str, tuple[float, str]]) -> dict[str, float]:
     """Milliseconds that each resource but memory needs for the row's work, by a profile's ceilings (rate, unit)."""
     rates = {name: rate for name, (rate, unit) in ceilings.items() if unit.startswith(_RATES)}
-    rates["issue"] = ceilings.get(str(row["dtype"]), (0.0, ""))[0] / 2
+    beside = rates.pop("issue", 0.0) if row["dtype"] == "float32" else 0.0
+    rates["issue"] = max(beside, ceilings.get(str(row["dtype"]), (0.0, ""))[0] / 2)
     return {name: amount / rates[name] * 1e-6 for name, amount in amounts(row).items() if rates.get(name)}
 
 

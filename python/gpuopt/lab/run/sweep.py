@@ -136,6 +136,7 @@ class SweepRun:
     protocol: Protocol
     recorder: Recorder
     searched_for: Callable[[Configuration], bool] = _any
+    ceilings: bool = True  # whether reads, copies and empty launches are visited too
     common: Row = field(default_factory=Row)  # the fields that all rows share
     profile: profiles.Profile | None = None
     flush: Callable[[], None] | None = None  # empties the caches before each sample of a cold sweep
@@ -199,8 +200,9 @@ class SweepRun:
             self.recorder.notes.append("no variant of this workload runs here; the rows say why")
             return
         self.add_clone(finalists, bar)
-        bar.say("ceilings")
-        self.add_ceilings()
+        if self.ceilings:
+            bar.say("ceilings")
+            self.add_ceilings()
         comparison = Comparison(
             self.candidates,
             self.bound_by,

@@ -2,7 +2,7 @@
 
 A comparison takes as many blocks as Holm over its comparisons needs for any verdict (``statistics.blocks_for``), and
 at least the protocol's least count. The quick protocol stops there: 10 blocks for up to 25 comparisons, 16 for up to
-1638, known before the first one. The full one goes on until the intervals are narrow; it looks at their widths and not
+1638, known before the first one. The short one does too, with visits of a few milliseconds, for many small comparisons. The full one goes on until the intervals are narrow; it looks at their widths and not
 at what they say, and at the protocol's counts only, so that looking again adds no false verdicts.
 """
 
@@ -40,6 +40,7 @@ PROTOCOLS = {
     for protocol in (
         # One level a parameter, a fixed budget, intervals as obtained.
         Protocol("quick", False, 0.05, 0.25, 0.0, 0.0, 1.0, 0.03, 3, statistics.BLOCK_STEPS[1:4], 1, math.inf),
+        Protocol("short", False, 0.02, 0.1, 0.0, 0.0, 1.0, 0.006, 3, statistics.BLOCK_STEPS[1:4], 1, math.inf),
         Protocol("full", True, 0.1, 2.0, 0.2, 5.0, 0.01, 0.04, 3, statistics.BLOCK_STEPS, 3, 0.01),
     )
 }

@@ -69,6 +69,10 @@ class _Errors:
     scale: float = 0.0
 
     def add(self, start: int, result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> None:
+        if bool((result == reference).all()):  # most exact results of large problems; none of them is a NaN
+            finite = reference[np.isfinite(reference)]
+            self.scale += float(np.dot(finite, finite))
+            return
         finite = np.isfinite(reference)
         with np.errstate(invalid="ignore"):  # random bytes may be a NaN that signals
             got = result.astype(np.float64)

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 from gpuopt._core import Device, Error
 from gpuopt.checked import checked
-from gpuopt.configuration import complete
+from gpuopt.configuration import Configuration, complete
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows.recorder import UnsavedRowsError
+from gpuopt.lab.rows.recorder import Recorder, UnsavedRowsError
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.table import Sheet
-from gpuopt.lab.run.sweep import sweep
+from gpuopt.lab.run.sweep import SweepRun, sweep
+from gpuopt.lab.run.wanted import what_to_measure
+from gpuopt.lab.timing.protocol import PROTOCOLS
+from gpuopt.problem import Problem
 from gpuopt.progress import Bar
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.casebook import index, tables
@@ -84,7 +87,7 @@ def casebook(
     entries
         Ids or names, such as ``"A2"`` or ``["row_sum", "E1"]``; None for all.
     quick
-        A fixed budget, a few seconds an entry, and on CPUs smaller sizes.
+        A fixed budget, a second or two an entry, and on CPUs smaller sizes.
     store
         A JSON-lines file of the sweeps' rows; the same call goes on where it was interrupted.
 
@@ -126,15 +129,26 @@ def _run(book: Casebook, wanted: Sequence[Entry], bar: Bar, quick: bool, store: 
         bar.step()
 
 
+def glance(
+    problem: Problem, configurations: Sequence[Configuration], device: Device, store: str | Path | None = None
+) -> Study:
+    """A sweep of short visits, without reads and copies beside them: a second or two. Raises as ``sweep`` does."""
+    wanted = what_to_measure(problem, device, configurations, all_levels=False)
+    run = SweepRun(problem, device, PROTOCOLS["short"], Recorder(store), ceilings=False)
+    run.run(None, wanted, (), (), Bar(False, 0))
+    return run.recorder.handed_over(run.study())
+
+
 def _swept(entry: Entry, device: Device, quick: bool, store: str | Path | None) -> tuple[Study, list[str]]:
     """The study of one entry, and what its rows call the versions."""
     entry.check(device)
     sizes = entry.sizes_for(device, quick)
     problem = entry.problem_of(sizes)
     configurations = [complete(problem.workload, each) for each in entry.configurations(sizes)]
-    protocol = "quick" if quick else "full"
     try:
-        study = sweep(problem, configurations, protocol=protocol, device=device, peers=(), calls=False, store=store)
+        if quick:
+            return glance(problem, configurations, device, store), [str(each) for each in configurations]
+        study = sweep(problem, configurations, device=device, peers=(), calls=False, store=store)
     except UnsavedRowsError as error:
         study = error.study
         study.notes.append(str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 
 from gpuopt import _core
@@ -10,6 +11,7 @@ from gpuopt._core import ArrayError, DeviceArray, Prepared
 from gpuopt.arrays import Array, factor
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
+from gpuopt.remembered import remembered
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.gemm.precision import choose, fallbacks
 
@@ -70,7 +72,11 @@ def gemm(  # long: half of it is what users read of its arguments
     dtype, *sizes = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
     numbers = factor("alpha", alpha, dtype), factor("beta", beta, dtype)
     chosen = A.device if device is None and isinstance(A, DeviceArray) else select(device)
-    *before, last = fallbacks(chosen, dtype, precision, variant, math.prod(sizes))
+    before: Sequence[Configuration]
+    if precision is None:
+        before, last = (), remembered("gemm", chosen, dtype, variant, lambda: choose(chosen, dtype, None, variant))
+    else:
+        *before, last = fallbacks(chosen, dtype, precision, variant, math.prod(sizes))
 
     def product(configuration: Configuration) -> Array:
         name, parameters = configuration.variant, configuration.parameters

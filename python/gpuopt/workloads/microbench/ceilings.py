@@ -115,8 +115,11 @@ def headline(device: Device) -> list[Point | TransferPoint]:
     ask("image1d", 16384, {})
     ask("image2d", 16384, {"LINEAR": (0, 1), "CHANNELS": (1, 4)}, width=256)
     ask("taps", 16384, {"LANES": 1, "AHEAD": 8} if gpu else {"LANES": (8, 16), "AHEAD": (8, 16)}, width=256)
+    alone, beside = ([row for row in family_rows("flops") if row.name == name] for name in ("fma", "fma_add"))
     for dtype in ("float32", "float64"):
-        ask("flops", 16384, {"WIDTH": (1, 2) if gpu else (8, 16), "CHAINS": 8}, dtype)
+        found.extend(points(device, alone, dtype, 16384, {"WIDTH": (1, 2) if gpu else (8, 16), "CHAINS": 8}))
+    for width, chains in ((1, 8), (1, 16)) if gpu else ((8, 16), (16, 8)):
+        found.extend(points(device, beside, "float32", 16384, {"WIDTH": width, "CHAINS": chains}))
     if reads_ptx(device):
         ask("tensor", 16384, {"CHAINS": (4, 8)})
     special = [row for row in family_rows("special") if row.name in ("native_rsqrt", "rsqrt", "divide")]
@@ -186,7 +189,7 @@ def names_of(row: Row) -> list[str]:
     if family == "taps":
         return ["taps"]
     if family == "flops":
-        return [str(row["dtype"])]
+        return list(row["special"] or {}) or [str(row["dtype"])]
     if family == "latency":
         size = _source_bytes(row)
         return [f"latency.{size // MIB}MiB" if size >= MIB else f"latency.{size // 1024}KiB"]

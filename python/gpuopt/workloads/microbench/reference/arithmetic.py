@@ -58,7 +58,7 @@ def source_fma(elements: int, width: int, dtype: np.dtype[Any], random: np.rando
     return np.resize(random.uniform(0.9375, 0.96875, min(elements, 1 << 20)).astype(dtype), elements)
 
 
-source_waves = source_fma
+source_fma_add = source_waves = source_fma
 
 
 def fma(case: Case) -> Expected:
@@ -68,6 +68,17 @@ def fma(case: Case) -> Expected:
 
 
 waves = fma
+
+
+def fma_add(case: Case) -> Expected:
+    """Chains in turn by multiply-adds and by ``w = z - w``, which comes back after two steps but for their rounding."""
+    chains = _chains(case)
+    x, y, z = (_starts(case, i).astype(np.float64) for i in (chains, chains.size, chains.size + 1))
+    eps = float(np.finfo(case.source.dtype).eps)
+    values, errors = _iterated(case, x[::2], lambda x: x * y + (1 - z), np.abs(y).max(), eps)
+    all_values, all_errors = x.copy(), np.full_like(x, 2 * eps)
+    all_values[::2], all_errors[::2] = values, errors
+    return _added(case, all_values, all_errors)
 
 
 def int_mad(case: Case) -> Expected:

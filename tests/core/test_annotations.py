@@ -1,0 +1,39 @@
+"""What annotations allow where they are named by the ``type`` statement, as NumPy's NDArray is since 2.5."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from gpuopt import annotations
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+class Alias:
+    """As typing.TypeAliasType of Python 3.12."""
+
+    def __init__(self, value: Any) -> None:
+        self.__value__ = value
+
+
+OF_SCALARS = types.GenericAlias(Alias(np.ndarray[Any, np.dtype[Scalar]]), (np.float64,))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("hint", [NDArray[np.float64], OF_SCALARS, Alias(Alias(OF_SCALARS))])
+def test_arrays_behind_an_alias_are_arrays(hint: Any) -> None:
+    test = annotations.test_of(hint)
+    assert (test(np.ones(3)), test({}), test(None)) == (True, False, False)
+    assert annotations.is_of_arrays(hint)
+    assert annotations.words(hint) == annotations.words(NDArray[np.float64])
+
+
+def test_unions_behind_an_alias_are_unions() -> None:
+    hint = Alias(int | None)
+    assert annotations.alternatives(hint) == (int, type(None))
+    assert annotations.words(hint) == "a whole number or None"
+    assert [annotations.test_of(hint)(value) for value in (3, None, "3")] == [True, True, False]
