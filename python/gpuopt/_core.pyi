@@ -686,6 +686,19 @@ def prepare_back_projection(
     ``weight`` is "none", "adjoint" or "fdk"; ``fdk`` is the square of the factor of 1 / w in that weight.
     """
 
+def plan_back_projection(
+    projections: _DeviceFloat32,
+    volume: _DeviceFloat32,
+    geometry: TomographyGeometry,
+    *,
+    weight: str,
+    fdk: float,
+    accumulate: bool,
+    variant: str,
+    parameters: _Parameters,
+) -> ProjectorPlan:
+    """The same plan, whose arrays may be exchanged between runs."""
+
 @final
 class DeviceSums(_NotConstructible):
     """Two sums that wait on the device until they are read."""
@@ -743,14 +756,41 @@ class JosephScratch(metaclass=_Type):
     def __init__(self, device: Device) -> None: ...
 
 @final
-class JosephPlan(_NotConstructible):
-    """A projection or its adjoint, whose arrays may be exchanged."""
+class ProjectorPlan(_NotConstructible):
+    """A projection, its adjoint or a back projection voxel by voxel, whose arrays may be exchanged."""
 
     @property
     def prepared(self) -> Prepared:
         """The plan on the arrays it was made with, to be timed. Raises ParameterError once it was started."""
     def start(self, volume: _DeviceFloat32, projections: _DeviceFloat32) -> None:
         """Runs it on these arrays, and does not wait on a GPU."""
+
+def transform_length(device: Device, least: int) -> int:
+    """The length of the shortest Fourier transform of at least ``least`` elements that the device's local memory holds;
+    0: it holds none."""
+
+@final
+class RowFilter(metaclass=_Type):
+    """Weights and filters rows of projections on a device."""
+
+    def __init__(
+        self,
+        weights: _DeviceFloat32,
+        slants: _DeviceFloat32,
+        response: _DeviceFloat32,
+        *,
+        shape: tuple[int, int, int],
+        lead: int = 0,
+        trail: int = 0,
+        rows_reversed: bool = False,
+        columns_reversed: bool = False,
+    ) -> None:
+        """Of projections of a ``shape`` (views, rows, columns). Factors of pixels, ``weights`` (views, columns) and
+        ``slants`` (rows, columns), any axis of which may be 1; ``response``, that of the filter divided by its length,
+        one of :func:`transform_length`. The result has ``lead`` and ``trail`` more columns."""
+    def start(self, projections: _DeviceFloat32, out: _DeviceFloat32) -> DeviceArray:
+        """Enqueues it; returns (rows of all views, 4): the largest value of each, the first, the last, and 1 where one
+        is NaN or infinite. ``out`` may be ``projections`` where shape and order are the same."""
 
 def joseph_properties(geometry: TomographyGeometry) -> dict[str, bool]:
     """Return "upright", whether all rows are parallel to z and no ray is steeper than it is wide, and "planar", whether
@@ -765,7 +805,7 @@ def prepare_joseph(
     accumulate: bool,
     variant: str,
     parameters: _Parameters,
-) -> JosephPlan:
+) -> ProjectorPlan:
     """The plan of projections = A volume (family "forward"), or volume = A^T projections (family "adjoint").
 
     ``accumulate`` adds to what the result holds. Without ``scratch`` the plan has memory of its own.
