@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -74,14 +73,14 @@ def gemm(  # long: half of it is what users read of its arguments
     ------
     ArrayError, ParameterError, UnsupportedError, DeviceMemoryError, NoDeviceError, KernelBuildError, OpenCLError
     """
-    dtype, *sizes = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
+    dtype, batch, m, n, k = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
     numbers = factor("alpha", alpha, dtype), factor("beta", beta, dtype)
     chosen = A.device if device is None and isinstance(A, DeviceArray) else select(device)
     before: Sequence[Configuration]
     if precision is None:
-        before, last = (), _of_shape(chosen, dtype, variant, Sizes(*sizes, transpose_a, transpose_b))
+        before, last = (), _of_shape(chosen, dtype, variant, Sizes(batch, m, n, k, transpose_a, transpose_b))
     else:
-        *before, last = fallbacks(chosen, dtype, precision, variant, math.prod(sizes))
+        *before, last = fallbacks(chosen, dtype, precision, variant, batch * m * n * k)
 
     def product(configuration: Configuration) -> Array:
         name, parameters = configuration.variant, configuration.parameters
@@ -112,9 +111,9 @@ def prepare_gemm(
     ``run()`` of the result computes it again with the values that A, B and C hold at that time; ``sample()`` measures
     it. Raises as :func:`gemm` does.
     """
-    dtype, *sizes = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
+    dtype, batch, m, n, k = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
     if precision is None:
-        configuration = _of_shape(out.device, dtype, variant, Sizes(*sizes, transpose_a, transpose_b))
+        configuration = _of_shape(out.device, dtype, variant, Sizes(batch, m, n, k, transpose_a, transpose_b))
     else:
         configuration = choose(out.device, dtype, precision, variant)
     name, parameters = configuration.variant, configuration.parameters
