@@ -31,8 +31,8 @@ export PATH
 rm -f "dist/gpuopt-$version.tar.gz"
 step "sdist" $tools/bin/python -m build --sdist --outdir dist .
 
-# libstdc++ is linked statically, and hidden: its newest symbols are what would need a newer system.
-flags="-static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL -Wl,-s"
+# libstdc++ is linked statically, hidden, and without what nothing calls: its newest symbols are what would need a newer system.
+flags="-static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-s"
 for python; do
     tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
     env=build/wheel-$tag
