@@ -128,6 +128,24 @@ def rows_of(case: Case, device: Any, seconds: float, facts: dict[str, Any]) -> l
     return rows
 
 
+def table(rows: list[dict[str, Any]]) -> str:
+    """Rows as a Markdown table, a section for each device: the last row of each call counts."""
+    text = []
+    for device in dict.fromkeys((row["device"], row["platform"]) for row in rows):
+        own = {(r["case"], r["call"]): r for r in rows if (r["device"], r["platform"]) == device and "median_ms" in r}
+        last = list(own.values())[-1:]
+        about = "".join(f", {r['driver']}, {r['date']}, commit {r['commit'][:12]}" for r in last)
+        text += [f"### {device[0]} ({device[1]}{about})", "", "| case | call | ms | interval | goal |"]
+        text += ["| --- | --- | --- | --- | --- |"]
+        for (case, call), row in own.items():
+            wanted = call == "gpuopt" and "H200" in row["device"]  # the goals are that device's
+            goal = (row["goal_ms"] or "") if wanted else ""
+            cells = (case, call, f"{row['median_ms']:.4g}", f"{row['low_ms']:.4g} to {row['high_ms']:.4g}", str(goal))
+            text.append(f"| {' | '.join(cells)} |")
+        text.append("")
+    return "\n".join(text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("whole-calls.jsonl"))
@@ -136,7 +154,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="for the blocks of one case")
     parser.add_argument("--limit", type=float, default=float("inf"), help="begin no case after so many seconds")
     parser.add_argument("--device", default=None)
+    parser.add_argument("--table", type=Path, nargs="+", help="print these files' rows as Markdown; measure nothing")
     given = parser.parse_args()
+    if given.table:
+        print(table([json.loads(line) for path in given.table for line in path.read_text().splitlines()]))
+        return
     device = select(given.device)
     commit, changed = source.tree() or (gpuopt.__version__, False)
     facts = {"device": device.name, "platform": device.platform, "driver": device.driver, "commit": commit}

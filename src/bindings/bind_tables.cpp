@@ -60,8 +60,7 @@ std::string refused(const std::string& name, const std::string& variant, const P
     const auto& row = table.variant(variant);
     const auto device = device_of(facts_of_device);
     for (const auto known : table.dtypes)
-        if (facts(known).numpy_name == dtype)
-            return refusal(table, row, {device, known, table.usual, parameters});
+        if (facts(known).numpy_name == dtype) return refusal(table, row, {device, known, table.usual, parameters});
     return name + " has no kernels for " + dtype;
 }
 

@@ -18,7 +18,7 @@ struct Device {
     std::string key;  // stable identity: "platform / name", with #n for a twin
     std::string name, platform, vendor, version, driver;
     std::string architecture;  // "sm_90", "gfx942", "intel_12.55.8", a CPU's runtime and vectors; "" where not told
-    std::string uuid, pci;  // 32 hex digits; "0000:01:00.0"; "" where the driver does not tell
+    std::string uuid, pci;     // 32 hex digits; "0000:01:00.0"; "" where the driver does not tell
     DeviceType type = DeviceType::custom;
     std::uint32_t compute_units = 0, clock_mhz = 0;
     std::uint64_t global_bytes = 0, max_alloc_bytes = 0, local_bytes = 0, constant_bytes = 0;

@@ -54,7 +54,8 @@ Session::Session(std::shared_ptr<const Device> device)
     programs_ = std::make_unique<ProgramCache>(context_, device_);
     const char* const staging = std::getenv("GPUOPT_STAGING");
     stages_ = staging && *staging ? std::string(staging) != "0" : device_->type != DeviceType::cpu;
-    staging_sizes_.threads = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 4);
+    staging_sizes_.threads =
+        std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, staging_sizes_.threads);
 }
 
 namespace {

@@ -6,10 +6,6 @@
 #include <thread>
 #include <utility>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include "runtime/error.hpp"
 #include "runtime/interrupt.hpp"
 
@@ -62,28 +58,6 @@ void CopyThreads::serve(std::size_t number) {
 }
 
 namespace {
-
-// By stores that pass the caches: what is written is the device's to read.
-void copy_past_caches(unsigned char* to, const unsigned char* from, std::size_t bytes) {
-#if defined(__SSE2__)
-    constexpr std::size_t vector = sizeof(__m128i), step = 4 * vector;
-    const auto lead = std::min(bytes, (vector - reinterpret_cast<std::uintptr_t>(to) % vector) % vector);
-    std::memcpy(to, from, lead);
-    to += lead, from += lead, bytes -= lead;
-    for (; bytes >= step; to += step, from += step, bytes -= step) {
-        const auto* const source = reinterpret_cast<const __m128i*>(from);
-        auto* const target = reinterpret_cast<__m128i*>(to);
-        const __m128i a = _mm_loadu_si128(source), b = _mm_loadu_si128(source + 1), c = _mm_loadu_si128(source + 2),
-                      d = _mm_loadu_si128(source + 3);
-        _mm_stream_si128(target, a);
-        _mm_stream_si128(target + 1, b);
-        _mm_stream_si128(target + 2, c);
-        _mm_stream_si128(target + 3, d);
-    }
-    _mm_sfence();
-#endif
-    std::memcpy(to, from, bytes);
-}
 
 // The parts of rows that lie at `first` and behind in what the rows are one after the other; `move(host, piece, bytes)`
 // each, `piece` counted from `first`.
@@ -195,7 +169,7 @@ void StagingRing::upload(const cl::CommandQueue& queue, const cl::Buffer& to, st
         auto* const filled = slot(number);
         over_rows(rows, transfer.first(number), transfer.size(number),
                   [&](const unsigned char* host, std::size_t within, std::size_t bytes) {
-                      copy_past_caches(filled + within, host, bytes);
+                      std::memcpy(filled + within, host, bytes);
                   });
         cl::Event event;
         checked([&] {

@@ -44,8 +44,9 @@ private:
     std::exception_ptr failure_;
 };
 
+// 256 MB on an H200 with 16 cores (GB/s up, down): 4 threads 31, 27; 8 threads 40, 39; with slots of 1 MiB 27, 27.
 struct StagingSizes {
-    std::size_t slot_bytes = std::size_t(4) << 20, slots = 8, threads = 4;
+    std::size_t slot_bytes = std::size_t(4) << 20, slots = 8, threads = 8;
 };
 
 // Slots of pinned memory. One transfer at a time: whoever calls holds the session's lock of runs.

@@ -90,7 +90,8 @@ void GemmPlanner::in_parts(const GemmCall& call, const std::function<Launch(cons
 }
 
 Parameter parts_of_k_parameter() {
-    return {"SPLIT", {0, 1, 2, 4, 8, 16, 32, 64, 128, 256}, 0, "parts of k added by a pass; 0: as many as fill the device"};
+    return {
+        "SPLIT", {0, 1, 2, 4, 8, 16, 32, 64, 128, 256}, 0, "parts of k added by a pass; 0: as many as fill the device"};
 }
 
 std::int64_t GemmPlanner::parts_of_k(const GemmCall& call, const Launch& launch) const {

@@ -39,9 +39,8 @@ std::int64_t strip(const Case& at) {
 }
 std::int64_t local_bytes(const Case& at) {
     const auto local = at.parameter("LOCAL"), lanes = lanes_along_k(at), hold = at.parameter("HOLD");
-    const auto sums = sides_of(at).beside
-                          ? local * wide
-                          : std::min(hold * at.parameter("EACH"), wide) * (local / lanes) * (lanes + 1);
+    const auto sums = sides_of(at).beside ? local * wide
+                                          : std::min(hold * at.parameter("EACH"), wide) * (local / lanes) * (lanes + 1);
     return at.element_bytes() * (hold * depth(at) + sums);
 }
 

@@ -1,0 +1,40 @@
+// Metropolis updates as in ising_literals, in doubles: the two thresholds are exponentials of quotients.
+int next(const int r) { return (int)(1664525u * (uint)r + 1013904223u); }
+
+int neighbours(global const int* s, const int row, const int column, const int n) {
+    const int up = (row ? row : n) - 1, down = row + 1 < n ? row + 1 : 0;
+    const int left = (column ? column : n) - 1, right = column + 1 < n ? column + 1 : 0;
+    return s[up * n + column] + s[down * n + column] + s[row * n + left] + s[row * n + right];
+}
+
+int update(global int* s, int r, const int row, const int column, const int n, const float t) {
+    const float exp_4 = exp(-(4.0) / t);
+    const float exp_8 = exp(-(8.0) / t);
+    const int spin = s[row * n + column];
+    const int dH = 2 * spin * neighbours(s, row, column, n);
+    r = next(r);
+    if (dH <= 0 || fabs(r * 4.656612e-10) < (dH == 4 ? exp_4 : exp_8)) s[row * n + column] = -spin;
+    return r;
+}
+
+kernel void ising_black(global int* s, global int* r, const int n, const float t) {
+    const int row = 2 * get_group_id(0), column = 2 * get_local_id(0), item = get_global_id(0);
+    const int drawn = update(s, r[item], row, column, n, t);
+    r[item] = update(s, drawn, row + 1, column + 1, n, t);
+}
+
+kernel void ising_white(global int* s, global int* r, global int* energy, local int* parts, const int n,
+                        const float t) {
+    const int row = 2 * get_group_id(0), column = 2 * get_local_id(0), item = get_global_id(0);
+    const int drawn = update(s, r[item], row, column + 1, n, t);
+    r[item] = update(s, drawn, row + 1, column, n, t);
+    parts[get_local_id(0)] = -s[row * n + column + 1] * neighbours(s, row, column + 1, n) -
+                             s[(row + 1) * n + column] * neighbours(s, row + 1, column, n);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int left = get_local_size(0); left > 1; left = (left + 1) / 2) {
+        const int other = get_local_id(0) + (left + 1) / 2;
+        if (other < left) parts[get_local_id(0)] += parts[other];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (get_local_id(0) == 0) energy[get_group_id(0)] = parts[0];
+}
