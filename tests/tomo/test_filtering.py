@@ -15,7 +15,9 @@ from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.filters import WINDOWS, ramp, response_of
 
 
-def a_filter(columns: int, rows: int = 3, lead: int = 0, trail: int = 0, window: str = "hann", **more: Any) -> RowFilter:
+def a_filter(
+    columns: int, rows: int = 3, lead: int = 0, trail: int = 0, window: str = "hann", **more: Any
+) -> RowFilter:
     random = np.random.default_rng(columns)
     weights, slants = random.uniform(0.5, 1, (2, columns)), random.uniform(0.5, 1, (rows, columns))
     return RowFilter(
@@ -119,9 +121,7 @@ def scans() -> dict[str, tuple[gt.Geometry, Any]]:
 
 
 @pytest.mark.parametrize("name", ["turn", "short", "displaced", "parallel"])
-def test_images_of_a_device_that_filters(
-    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_images_of_a_device_that_filters(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """As on a GPU: each kind of weight, both kinds of arrays, twice; the place of a NaN."""
     monkeypatch.setattr(RowFilter, "fits", lambda self, device: True)
     scan, algorithm = scans()[name]

@@ -59,8 +59,8 @@ def fbp(
     stays, a LimitedAngleWarning says what is missing, and edges along the missing rays are blurred. Objects that reach
     beyond the detector get a TruncationWarning. ``window`` smooths the ramp filter: "ram-lak" (not at all),
     "shepp-logan", "cosine", "hann" or "hamming". A GPU filters rows of up to some
-    6000 pixels itself, and device arrays stay there; a CPU's rows are filtered by threads. ``interpolation`` between pixels is
-    "linear"; what other toolboxes have besides, "nearest" and "cubic", is refused.
+    6000 pixels itself, and device arrays stay there; a CPU's rows are filtered by threads. ``interpolation`` between
+    pixels is "linear"; what other toolboxes have besides, "nearest" and "cubic", is refused.
 
     Returns an image in 1/mm, of the projections' kind and dtype. Raises ParameterError, ArrayError, UnsupportedError.
     """

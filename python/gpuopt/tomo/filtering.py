@@ -1,4 +1,4 @@
-"""The rows of a filtered back projection: weighted and filtered, on the host in threads or on a device in one kernel."""
+"""The rows of a filtered back projection: weighted and filtered, in threads on the host or in a kernel on a device."""
 
 from __future__ import annotations
 

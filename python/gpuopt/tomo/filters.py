@@ -84,9 +84,7 @@ def response_of(taps: Float64Array, window: str, scale: float, length: int) -> F
     return found
 
 
-def host_response(
-    taps: Float64Array, window: str, scale: float, dtype: np.dtype[Any]
-) -> tuple[int, np.ndarray]:
+def host_response(taps: Float64Array, window: str, scale: float, dtype: np.dtype[Any]) -> tuple[int, np.ndarray]:
     """The length that the host pads rows to, and the response over it in a dtype."""
     length = _length(2 * len(taps) - 1)
     return length, response_of(taps, window, scale, length).astype(dtype)

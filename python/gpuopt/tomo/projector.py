@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, DeviceArray, ProjectorPlan, JosephScratch, ParameterError
+from gpuopt._core import Device, DeviceArray, JosephScratch, ParameterError, ProjectorPlan
 from gpuopt.checked import ArrayTypeError, checked
 from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
