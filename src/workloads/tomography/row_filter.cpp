@@ -81,11 +81,12 @@ std::array<std::int64_t, 2> steps_of(const DeviceArray& array) {
 
 TransformShape transform_shape(const Device& device, std::int64_t least) {
     constexpr std::int64_t longest = std::int64_t(1) << 20;
-    for (std::int64_t half = 8; half < longest; half *= 2) {
-        for (const auto length : {2 * half, 3 * half})
-            if (length >= least)
-                if (auto shape = shape_of(device, length); shape.length > 0) return shape;
-    }
+    // Lengths of 2^k first: with 3072 elements a work-item holds 24 complex numbers, which takes half as long again as
+    // 4096 with 16 of them (19.2 and 13.3 ms for 476,160 rows of 1248 columns, H200, 2026-11-24).
+    for (const std::int64_t factor : {2, 3})
+        for (std::int64_t half = 8; half < longest; half *= 2)
+            if (factor * half >= least)
+                if (auto shape = shape_of(device, factor * half); shape.length > 0) return shape;
     return {};
 }
 
