@@ -261,8 +261,8 @@ def _gem_causes() -> list[Line]:
         [
             f"GEM: preloading into registers gains {_gains('gem', 'register_preloading')} (printed 1.6)",
             f"{_loop(basic)} become {_loop(preloaded)}; {_held(preloaded)} in place of {_held(basic)}.",
-            "in part: 4 % fewer instructions do not make it; fetches after each store, which wait, may (inferred). Fewer "
-            "wavefronts do not harm",
+            "in part: so few instructions less do not make it; fetches after each store, which wait, may (inferred). "
+            "Fewer wavefronts do no harm",
         ],
         [
             f"GEM: local memory gains {_gains('gem', 'local_memory')}, less than registers (printed 1.4 times as much)",
