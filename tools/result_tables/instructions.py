@@ -54,7 +54,7 @@ def _step(preset: str) -> str:
 
 def _printed(workload: str, steps: tuple[str, ...]) -> list[Line]:
     """What was printed for the HD 3870, and what clang makes of the same steps for the HD 5870."""
-    lines = []
+    lines: list[Line] = []
     for preset in steps:
         figure = papers.figures(workload).get(preset, {})
         entry = _entry(workload, preset, "cypress")
@@ -82,7 +82,7 @@ def _figure(figure: Any, name: str) -> Cell:
 
 def _elsewhere(workload: str, steps: tuple[str, ...]) -> list[Line]:
     """The same kernels on other chips: arithmetic and fetches of the innermost loop, registers, wavefronts."""
-    lines = []
+    lines: list[Line] = []
     for preset in steps:
         cells: list[Cell] = [_step(preset), paper_gain(workload, preset), _speed(workload, preset, steps[0])]
         for target in GENERATIONS:
