@@ -1,4 +1,4 @@
-"""Time against energy of the rows that energy.py wrote: ROWS PICTURE [WORKLOAD...]. Times are those of the loops of the energy."""
+"""Time against energy in rows of energy.py: ROWS PICTURE [WORKLOAD...]. Times are those of the loops."""
 
 import json
 import sys

@@ -121,7 +121,11 @@ def _yang() -> list[Line]:
     """Printed for a GTX 480, whole system at the plug; ours is the board."""
     blocks = {size: {"preset": f"paper:block_{size}"} for size in ("16x16", "32x8", "32x16", "32x32")}
     pairs: list[tuple[str, str, str, str, dict[str, Any], dict[str, Any]]] = [
-        ("products, blocks of 32 x 32 over 16 x 16", "most of all; up to 1.22", "gemm", "gflop_j", blocks["32x32"], blocks["16x16"]),
+        (
+            *("products, blocks of 32 x 32 over 16 x 16", "most of all; up to 1.22", "gemm", "gflop_j"),
+            blocks["32x32"],
+            blocks["16x16"],
+        ),
         ("products, blocks of 32 x 16 over 16 x 16", "more", "gemm", "gflop_j", blocks["32x16"], blocks["16x16"]),
         ("products, blocks of 32 x 8 over 16 x 16", "more", "gemm", "gflop_j", blocks["32x8"], blocks["16x16"]),
         (

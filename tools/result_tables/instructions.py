@@ -54,7 +54,7 @@ def _step(preset: str) -> str:
 
 def _printed(workload: str, steps: tuple[str, ...]) -> list[Line]:
     """What was printed for the HD 3870, and what clang makes of the same steps for the HD 5870."""
-    lines = []
+    lines: list[Line] = []
     for preset in steps:
         figure = papers.figures(workload).get(preset, {})
         entry = _entry(workload, preset, "cypress")
@@ -82,7 +82,7 @@ def _figure(figure: Any, name: str) -> Cell:
 
 def _elsewhere(workload: str, steps: tuple[str, ...]) -> list[Line]:
     """The same kernels on other chips: arithmetic and fetches of the innermost loop, registers, wavefronts."""
-    lines = []
+    lines: list[Line] = []
     for preset in steps:
         cells: list[Cell] = [_step(preset), paper_gain(workload, preset), _speed(workload, preset, steps[0])]
         for target in GENERATIONS:
@@ -261,8 +261,8 @@ def _gem_causes() -> list[Line]:
         [
             f"GEM: preloading into registers gains {_gains('gem', 'register_preloading')} (printed 1.6)",
             f"{_loop(basic)} become {_loop(preloaded)}; {_held(preloaded)} in place of {_held(basic)}.",
-            "in part: 4 % fewer instructions do not make it; fetches after each store, which wait, may (inferred). Fewer "
-            "wavefronts do not harm",
+            "in part: so few instructions less do not make it; fetches after each store, which wait, may (inferred). "
+            "Fewer wavefronts do no harm",
         ],
         [
             f"GEM: local memory gains {_gains('gem', 'local_memory')}, less than registers (printed 1.4 times as much)",
