@@ -77,7 +77,7 @@ def apart(found: Any, expected: Any) -> float:
 
 def planned(
     device: gpuopt.Device, scan: Scan, configuration: Configuration, given: np.ndarray, accumulate: bool = False
-) -> tuple[np.ndarray, _core.JosephPlan]:
+) -> tuple[np.ndarray, _core.ProjectorPlan]:
     """The result of a plan whose arrays have guards around them."""
     family = next(v.family for v in gpuopt.variants("tomography") if v.name == configuration.variant)
     geometry, volume = scan

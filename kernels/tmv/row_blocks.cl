@@ -45,7 +45,8 @@ inline void add_narrow_rows(global const REAL *entry, const long stride, global 
     VSTORE(sum[0], sums);
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void tmv_row_blocks(TMV_ARGUMENTS) {
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void tmv_row_blocks(TMV_KERNEL_ARGUMENTS) {
+    TMV_BEGIN;
     const long vectors = (cols + WIDTH - 1) / WIDTH, strip = get_group_id(0), strips = get_num_groups(0);
     const int from = (int)(vectors * strip / strips) * WIDTH, width = (int)(vectors * (strip + 1) / strips) * WIDTH - from;
     const int inside = min(width, cols - from), beyond = width - inside;

@@ -26,7 +26,8 @@ inline REALV load_columns(global const REAL *entry, const int left) {
 #endif
 }
 
-kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void tmv_row_parts(TMV_ARGUMENTS) {
+kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void tmv_row_parts(TMV_KERNEL_ARGUMENTS) {
+    TMV_BEGIN;
     const int item = get_local_id(0), lane = item % ACROSS, down = item / ACROSS;
     const int col = (int)get_group_id(0) * (ACROSS * WIDTH) + FIRST_COLUMN(lane), left = cols - col;
     const int first = (int)get_group_id(1) * part_rows, last = min(first + part_rows, rows);

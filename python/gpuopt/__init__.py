@@ -29,11 +29,12 @@ from gpuopt._core import (
     ParameterError,
     UnsupportedError,
 )
-from gpuopt.arrays import to_device
+from gpuopt.arrays import pinned_empty, to_device
 from gpuopt.configuration import Configuration, variants
 from gpuopt.molecule import Molecule, Surface, electrostatic_size
 from gpuopt.prefixes import search_prefixes
 from gpuopt.selection import devices, use
+from gpuopt.tracing import trace
 from gpuopt.workloads.gem.contacts import PrecisionWarning
 from gpuopt.workloads.gem.energy import SolvationEnergy, solvation_energy
 from gpuopt.workloads.gem.operation import gem
@@ -76,11 +77,13 @@ __all__ = [
     "io",
     "lab",
     "microbench",
+    "pinned_empty",
     "problems",
     "solvation_energy",
     "spmv",
     "tmv",
     "to_device",
+    "trace",
     "use",
     "variants",
 ]

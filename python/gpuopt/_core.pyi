@@ -113,6 +113,9 @@ class Device(_NotConstructible):
     def driver(self) -> str:
         """Version of its driver."""
     @property
+    def architecture(self) -> str:
+        """What code is compiled for: "sm_90", "gfx942", of a CPU its runtime and vectors; empty where not told."""
+    @property
     def uuid(self) -> str:
         """32 hex digits that no other device has; empty where its driver does not tell them."""
     @property
@@ -194,6 +197,13 @@ class DeviceArray(_NotConstructible):
         """Where it lies."""
     def to_numpy(self) -> np.ndarray:
         """A new NumPy array with the same shape, dtype and values."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """A copy for NumPy: numpy.asarray(a) is a.to_numpy()."""
+    def __matmul__(self, other: DeviceArray) -> DeviceArray:
+        """gpuopt.gemm(self, other)."""
+    def __rmatmul__(self, other: DeviceArray) -> DeviceArray:
+        """gpuopt.gemm(other, self)."""
+    __array_ufunc__: None
     def fill_bytes(self, byte: int) -> None:
         """Sets every byte, e.g. 255 to poison floats with NaN."""
     def copy_from(self, values: np.ndarray) -> None:
@@ -429,6 +439,11 @@ def devices() -> list[Device]:
 def discovery() -> dict[str, Any]:
     """What was looked at to find devices: the loader, vendor files, platforms, and what was left out and why."""
 
+def kept_counts(device: Device) -> dict[str, int]: ...
+def poison_kept(device: Device) -> None: ...
+def set_tracing(on: bool) -> None: ...
+def trace_spans() -> list[tuple[str, int, int, int]]: ...
+def drop_kept(device: Device) -> None: ...
 def cache_dir() -> str:
     """The cache's folder: GPUOPT_CACHE_DIR, or gpuopt in the user's own cache."""
 
@@ -460,6 +475,16 @@ def kernel_source(path: str) -> str:
 
 def to_device(a: np.ndarray, device: Device, guarded: bool = False) -> DeviceArray:
     """A copy on the device; ``guarded`` puts known bytes around it, so that writes beside it show."""
+
+def pinned_empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device) -> np.ndarray:
+    """An array of undefined values in memory that the device reads and writes directly. Raises ArrayError,
+    DeviceMemoryError, OpenCLError."""
+
+def set_staging(device: Device, on: bool, slot_bytes: int = ..., slots: int = ..., threads: int = ...) -> None:
+    """Whether copies from a quarter of a slot on are staged through slots of pinned memory; for tests."""
+
+def slots_filled(device: Device) -> int:
+    """Slots of pinned memory that copies of this device have filled."""
 
 def empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device, guarded: bool = False) -> DeviceArray:
     """An array of undefined values; ``guarded`` as in :func:`to_device`. Raises ArrayError for a negative length,
@@ -513,6 +538,9 @@ def is_recording() -> bool:
 
 def variants(workload: str) -> list[Variant]:
     """The rows of a workload's table. Raises ParameterError."""
+
+def refusal(workload: str, variant: str, parameters: _Parameters, dtype: str, device: dict[str, Any]) -> str:
+    """Why a configuration cannot run on a device of these facts whatever the input; empty where it can."""
 
 def workload_names() -> list[str]:
     """All workloads."""
@@ -658,6 +686,19 @@ def prepare_back_projection(
     ``weight`` is "none", "adjoint" or "fdk"; ``fdk`` is the square of the factor of 1 / w in that weight.
     """
 
+def plan_back_projection(
+    projections: _DeviceFloat32,
+    volume: _DeviceFloat32,
+    geometry: TomographyGeometry,
+    *,
+    weight: str,
+    fdk: float,
+    accumulate: bool,
+    variant: str,
+    parameters: _Parameters,
+) -> ProjectorPlan:
+    """The same plan, whose arrays may be exchanged between runs."""
+
 @final
 class DeviceSums(_NotConstructible):
     """Two sums that wait on the device until they are read."""
@@ -715,14 +756,41 @@ class JosephScratch(metaclass=_Type):
     def __init__(self, device: Device) -> None: ...
 
 @final
-class JosephPlan(_NotConstructible):
-    """A projection or its adjoint, whose arrays may be exchanged."""
+class ProjectorPlan(_NotConstructible):
+    """A projection, its adjoint or a back projection voxel by voxel, whose arrays may be exchanged."""
 
     @property
     def prepared(self) -> Prepared:
         """The plan on the arrays it was made with, to be timed. Raises ParameterError once it was started."""
     def start(self, volume: _DeviceFloat32, projections: _DeviceFloat32) -> None:
         """Runs it on these arrays, and does not wait on a GPU."""
+
+def transform_length(device: Device, least: int) -> int:
+    """The length of the shortest Fourier transform of at least ``least`` elements that the device's local memory holds;
+    0: it holds none."""
+
+@final
+class RowFilter(metaclass=_Type):
+    """Weights and filters rows of projections on a device."""
+
+    def __init__(
+        self,
+        weights: _DeviceFloat32,
+        slants: _DeviceFloat32,
+        response: _DeviceFloat32,
+        *,
+        shape: tuple[int, int, int],
+        lead: int = 0,
+        trail: int = 0,
+        rows_reversed: bool = False,
+        columns_reversed: bool = False,
+    ) -> None:
+        """Of projections of a ``shape`` (views, rows, columns). Factors of pixels, ``weights`` (views, columns) and
+        ``slants`` (rows, columns), any axis of which may be 1; ``response``, that of the filter divided by its length,
+        one of :func:`transform_length`. The result has ``lead`` and ``trail`` more columns."""
+    def start(self, projections: _DeviceFloat32, out: _DeviceFloat32) -> DeviceArray:
+        """Enqueues it; returns (rows of all views, 4): the largest value of each, the first, the last, and 1 where one
+        is NaN or infinite. ``out`` may be ``projections`` where shape and order are the same."""
 
 def joseph_properties(geometry: TomographyGeometry) -> dict[str, bool]:
     """Return "upright", whether all rows are parallel to z and no ray is steeper than it is wide, and "planar", whether
@@ -737,7 +805,7 @@ def prepare_joseph(
     accumulate: bool,
     variant: str,
     parameters: _Parameters,
-) -> JosephPlan:
+) -> ProjectorPlan:
     """The plan of projections = A volume (family "forward"), or volume = A^T projections (family "adjoint").
 
     ``accumulate`` adds to what the result holds. Without ``scratch`` the plan has memory of its own.

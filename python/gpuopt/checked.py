@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gpuopt._core import ArrayError, Error, ParameterError
+from gpuopt._core import ArrayError, DeviceArray, Error, ParameterError
 from gpuopt.annotations import (
     LARGEST,
     NUMERIC,
@@ -32,6 +32,7 @@ from gpuopt.annotations import (
     test_of,
     words,
 )
+from gpuopt.tracing import TRACING, clock, note
 
 EXACT = 2**53  # integers below it are floats
 Target = TypeVar("Target", bound=Callable[..., Any])
@@ -112,6 +113,7 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         nonlocal checks, in_order
+        begin = clock() if TRACING else 0
         if checks is None:  # annotations are read at the first call: they may name what is defined further below
             made = {one.name: _check(function, one) for one in parameters}
             in_order, checks = [made[name] for name in first], made
@@ -127,6 +129,9 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(error, Error):
                 raise
             raise HostMemoryError(f"the host's memory does not hold this ({error}); give a smaller size") from error
+        finally:
+            if begin:
+                note(function.__qualname__, begin)
 
     return call
 
@@ -137,9 +142,10 @@ def _check(function: Callable[..., Any], one: inspect.Parameter) -> Check:
     test = is_seed if name == "seed" and hint is int else test_of(hint)
     listed, keeps_scalars = _iterates(hint), hint is Any
     is_float = float in alternatives(hint) and int not in alternatives(hint)
+    quick = DeviceArray if test is not is_seed and _takes_device_arrays(hint) else _Never
 
     def check(value: Any) -> Any:
-        if value is default:
+        if value is default or type(value) is quick:
             return value
         if listed:
             value = _listed(name, value, hint)
@@ -152,6 +158,15 @@ def _check(function: Callable[..., Any], one: inspect.Parameter) -> Check:
         return value
 
     return check
+
+
+class _Never:
+    """The type of no value."""
+
+
+def _takes_device_arrays(hint: Any) -> bool:
+    constraints = getattr(hint, "__constraints__", ())  # of a TypeVar
+    return DeviceArray in (constraints or alternatives(hint))
 
 
 def _hint(function: Callable[..., Any], one: inspect.Parameter) -> Any:

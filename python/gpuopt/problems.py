@@ -4,6 +4,7 @@ from gpuopt.problem import BoundPlan, Problem
 from gpuopt.workloads.gem.molecules import capsid, globule
 from gpuopt.workloads.gem.problem import gem
 from gpuopt.workloads.gemm.problem import gemm
+from gpuopt.workloads.gemm.shapes import gemm_shapes
 from gpuopt.workloads.microbench.problem import microbenchmark
 from gpuopt.workloads.spmv.problem import spmv_grid, spmv_image_affinity, spmv_stencil
 from gpuopt.workloads.tmv.problem import tmv
@@ -17,6 +18,7 @@ __all__ = [
     "capsid",
     "gem",
     "gemm",
+    "gemm_shapes",
     "globule",
     "microbenchmark",
     "projection",

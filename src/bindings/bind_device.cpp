@@ -8,6 +8,8 @@
 #include "runtime/discovery.hpp"
 #include "runtime/private_folder.hpp"
 #include "runtime/sha256.hpp"
+#include "runtime/trace.hpp"
+#include "workloads/prepared.hpp"
 
 namespace gpuopt {
 namespace {
@@ -92,12 +94,35 @@ DeviceArray empty(const std::vector<std::int64_t>& shape, const py::dtype& dtype
     return DeviceArray::empty(session_of(device), type, shape, "a DeviceArray", guarded ? Guard::zones : Guard::none);
 }
 
+py::array pinned_empty(const std::vector<std::int64_t>& shape, const py::dtype& dtype, const Device& device) {
+    for (const auto n : shape)
+        if (n < 0) throw ArrayError("shape", shape_text(shape) + " is negative", "give lengths of at least 0");
+    return pinned_array(dtype_of(dtype, "dtype"), shape, session_of(device));
+}
+
 py::array to_numpy(const DeviceArray& array) {
-    py::array host(numpy_dtype(array.dtype), std::vector<py::ssize_t>(array.shape.begin(), array.shape.end()));
+    auto host = host_array(array.dtype, array.shape);
     void* target = host.mutable_data();
     const WithoutGil release;
     array.buffer->download(target);
     return host;
+}
+
+py::object as_numpy(const DeviceArray& array, const py::object& dtype, const py::object& copy) {
+    if (!copy.is_none() && !copy.cast<bool>())
+        throw py::value_error(
+            "copy: a DeviceArray lies in a device's memory, so that a NumPy array of it is a copy; "
+            "leave copy=False out");
+    py::object host = to_numpy(array);
+    return dtype.is_none() ? host : host.attr("astype")(dtype, py::arg("copy") = false);
+}
+
+// Products by gpuopt.gemm, whose errors name A and B. Matrices of other kinds have operators of their own.
+py::object product(const py::object& a, const py::object& b) {
+    for (const auto& one : {a, b})
+        if (!py::isinstance<DeviceArray>(one) && !py::isinstance<py::array>(one))
+            return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+    return py::module_::import("gpuopt").attr("gemm")(a, b);
 }
 
 void bind_device_class(py::module_& module) {
@@ -109,6 +134,7 @@ void bind_device_class(py::module_& module) {
         .def_readonly("vendor", &Device::vendor)
         .def_readonly("version", &Device::version)
         .def_readonly("driver", &Device::driver)
+        .def_readonly("architecture", &Device::architecture)
         .def_readonly("uuid", &Device::uuid)
         .def_readonly("pci", &Device::pci)
         .def_property_readonly("type", [](const Device& device) { return name_of(device.type); })
@@ -141,6 +167,39 @@ void bind_device_class(py::module_& module) {
         });
 }
 
+// How often a session made something anew and how often it used what it had, and what it keeps.
+py::dict kept_counts(const Device& device) {
+    auto& session = *session_of(device);
+    const auto& counts = session.counts;
+    py::dict found;
+    found["plans_made"] = counts.plans_made.load();
+    found["plans_reused"] = counts.plans_reused.load();
+    found["buffers_made"] = counts.buffers_made.load();
+    found["buffers_reused"] = counts.buffers_reused.load();
+    found["kernels_made"] = counts.kernels_made.load();
+    found["programs_built"] = counts.programs_built.load();
+    found["fills"] = counts.fills.load();
+    found["pool_bytes"] = session.pool().bytes();
+    found["plans"] = session.plans().count();
+    found["plan_bytes"] = session.plans().bytes();
+    return found;
+}
+
+// (name, begin and end in ns of the steady clock, thread) of what was noted since tracing began.
+py::list trace_spans() {
+    py::list list;
+    for (const auto& span : Traced::spans())
+        list.append(py::make_tuple(span.name, span.begin_ns, span.end_ns, span.thread));
+    return list;
+}
+
+void poison_kept(const Device& device) {
+    auto& session = *session_of(device);
+    const auto lock = session.lock_runs();
+    session.plans().for_each([](void* plan) { static_cast<Prepared*>(plan)->fill_scratch(0xFF); });
+    session.pool().fill(session.queue(), 0xFF);
+}
+
 // A whole number from 0 to 255; a flag is none.
 unsigned char byte_of(const py::object& given) {
     int overflow = 0;
@@ -155,6 +214,15 @@ unsigned char byte_of(const py::object& given) {
 
 void bind_device(py::module_& module) {
     bind_device_class(module);
+    module.def("kept_counts", &kept_counts, py::arg("device"),
+               "What the device's session made, used again and keeps for later calls.");
+    module.def("set_tracing", &Traced::set, py::arg("on"));
+    module.def("trace_spans", &trace_spans);
+    module.def("poison_kept", &poison_kept, py::arg("device"), py::call_guard<WithoutGil>(),
+               "Sets every byte of the memory that is kept for later calls to 255: floats become NaN.");
+    module.def(
+        "drop_kept", [](const Device& device) { session_of(device)->drop_kept(); }, py::arg("device"),
+        py::call_guard<WithoutGil>(), "Gives the memory and the plans back that are kept for later calls.");
     module.def("set_search_prefixes", &set_search_prefixes, py::arg("prefixes"));
     module.def("devices", &devices, py::call_guard<WithoutGil>());
     module.def("discovery", &discovery_facts);
@@ -170,16 +238,23 @@ void bind_device(py::module_& module) {
     module.def(
         "kernel_source", [](const std::string& path) { return decoded(load_kernel(path).expanded); }, py::arg("path"));
 
-    py::class_<DeviceArray>(
+    py::class_<DeviceArray> arrays(
         module, "DeviceArray",
-        "A C-contiguous array in device memory; operations return the kind of array they were given.")
-        .def_property_readonly("shape", [](const DeviceArray& array) { return py::tuple(py::cast(array.shape)); })
+        "A C-contiguous array in device memory; operations return the kind of array they were given.");
+    arrays.attr("__array_ufunc__") = py::none();  // NumPy's functions would copy it to the host
+    arrays.def_property_readonly("shape", [](const DeviceArray& array) { return py::tuple(py::cast(array.shape)); })
         .def_property_readonly("ndim", [](const DeviceArray& array) { return array.shape.size(); })
         .def_property_readonly("dtype", [](const DeviceArray& array) { return numpy_dtype(array.dtype); })
         .def_property_readonly("nbytes", [](const DeviceArray& array) { return array.buffer->bytes(); })
         .def_property_readonly(
             "device", [](const DeviceArray& array) { return shared(array.buffer->session()->shared_device()); })
         .def("to_numpy", &to_numpy, "A new NumPy array with the same shape, dtype and values.")
+        .def("__array__", &as_numpy, py::arg("dtype") = py::none(), py::arg("copy") = py::none(),
+             "A copy for NumPy: numpy.asarray(a) is a.to_numpy().")
+        .def("__matmul__", &product, py::arg("other"), "gpuopt.gemm(self, other).")
+        .def(
+            "__rmatmul__", [](const py::object& b, const py::object& a) { return product(a, b); }, py::arg("other"),
+            "gpuopt.gemm(other, self).")
         .def(
             "fill_bytes",
             [](DeviceArray& array, const py::object& byte) {
@@ -221,6 +296,24 @@ void bind_device(py::module_& module) {
         });
     module.def("to_device", &to_device, py::arg("a"), py::arg("device"), py::arg("guarded") = false);
     module.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("guarded") = false);
+
+    module.def("pinned_empty", &pinned_empty, py::arg("shape"), py::arg("dtype"), py::arg("device"));
+    module.def(
+        "set_staging",
+        [](const Device& device, bool on, std::size_t slot_bytes, std::size_t slots, std::size_t threads) {
+            const WithoutGil release;
+            session_of(device)->set_staging(on, {slot_bytes, slots, threads});
+        },
+        py::arg("device"), py::arg("on"), py::arg("slot_bytes") = StagingSizes().slot_bytes,
+        py::arg("slots") = StagingSizes().slots, py::arg("threads") = StagingSizes().threads,
+        "Whether copies are staged through slots of pinned memory; for tests.");
+    module.def(
+        "slots_filled",
+        [](const Device& device) {
+            const auto* const ring = session_of(device)->staging_ring();
+            return ring ? ring->slots_filled() : 0;
+        },
+        py::arg("device"), "Slots of pinned memory that copies of this device have filled.");
 
     py::class_<Fences, std::shared_ptr<Fences>>(module, "Fences", "Protected pages beside what is made within it.")
         .def(py::init<>())

@@ -28,6 +28,42 @@ std::vector<VariantView> variants(const std::string& name) {
     return list;
 }
 
+// A device of these facts, as far as rules ask for them; made up ones serve as well.
+Device device_of(const py::dict& told) {
+    Device device;
+    const auto take = [&](const char* name, auto& fact) {
+        if (told.contains(name)) fact = told[name].cast<std::decay_t<decltype(fact)>>();
+    };
+    take("name", device.name);
+    take("vendor", device.vendor);
+    take("architecture", device.architecture);
+    take("compute_units", device.compute_units);
+    take("local_bytes", device.local_bytes);
+    take("constant_bytes", device.constant_bytes);
+    take("max_work_group_size", device.max_work_group_size);
+    take("image_support", device.image_support);
+    take("fp64", device.fp64);
+    take("fp16", device.fp16);
+    take("subgroups", device.subgroups);
+    std::vector<std::string> extensions;
+    take("extensions", extensions);
+    device.extensions = {extensions.begin(), extensions.end()};
+    if (told.contains("type"))
+        for (const auto type : {DeviceType::gpu, DeviceType::accelerator, DeviceType::cpu})
+            if (told["type"].cast<std::string>() == name_of(type)) device.type = type;
+    return device;
+}
+
+std::string refused(const std::string& name, const std::string& variant, const Parameters& parameters,
+                    const std::string& dtype, const py::dict& facts_of_device) {
+    const auto& table = workload(name);
+    const auto& row = table.variant(variant);
+    const auto device = device_of(facts_of_device);
+    for (const auto known : table.dtypes)
+        if (facts(known).numpy_name == dtype) return refusal(table, row, {device, known, table.usual, parameters});
+    return name + " has no kernels for " + dtype;
+}
+
 }  // namespace
 
 void bind_tables(py::module_& module) {
@@ -54,6 +90,9 @@ void bind_tables(py::module_& module) {
             return "<gpuopt.Variant " + variant.workload + " " + variant.name + ": " + variant.summary + ">";
         });
     module.def("variants", &variants, py::arg("workload"));
+    module.def("refusal", &refused, py::arg("workload"), py::arg("variant"), py::arg("parameters"), py::arg("dtype"),
+               py::arg("device"),
+               "Why a configuration cannot run on a device of these facts whatever the input; empty where it can.");
     module.def("workload_names", [] {
         std::vector<std::string> names;
         for (const auto* table : workloads()) names.push_back(table->name);

@@ -4,8 +4,10 @@
 #include <memory>
 #include <new>
 
+#include "bindings/gil.hpp"
 #include "runtime/discovery.hpp"
 #include "runtime/large_pages.hpp"
+#include "runtime/pinned.hpp"
 
 namespace gpuopt {
 
@@ -86,6 +88,18 @@ std::shared_ptr<Buffer> Operand::buffer(const std::shared_ptr<Session>& session)
         for (const auto& rows : rows_of(*this))
             made->upload_rows(rows.host, rows.pitch, rows.bytes, rows.count, rows.first);
     return made;
+}
+
+std::optional<Operand::InPlace> Operand::in_place(const std::shared_ptr<Session>& session, std::size_t span,
+                                                  const std::shared_ptr<void>& keeper) const {
+    if (!host || span == 0 || session->device().type != DeviceType::cpu) return std::nullopt;
+    const auto before = reinterpret_cast<std::uintptr_t>(host) % session->device().base_align_bytes;
+    const auto element = facts(dtype).bytes;
+    if (before % element != 0) return std::nullopt;
+    session->require_own_process();
+    const void* const begin = static_cast<const unsigned char*>(host) - before;
+    return InPlace{Buffer::borrowed(session, begin, before + span, keeper),
+                   static_cast<std::int64_t>(before / element)};
 }
 
 void Operand::take(const Buffer& from) const {
@@ -192,9 +206,6 @@ void require_same_device(const Operand& operand, const std::shared_ptr<Session>&
                          "move it with gpuopt.to_device(" + operand.name + ".to_numpy(), device)");
 }
 
-namespace {
-
-// A new NumPy array that a device can write in place: aligned for any vector, a big one on large pages.
 py::array host_array(DType dtype, const std::vector<std::int64_t>& shape) {
     constexpr auto alignment = std::align_val_t{128};
     const std::vector<py::ssize_t> lengths(shape.begin(), shape.end());
@@ -215,7 +226,18 @@ py::array host_array(DType dtype, const std::vector<std::int64_t>& shape) {
     return py::array(numpy_dtype(dtype), lengths, data, owner);
 }
 
-}  // namespace
+py::array pinned_array(DType dtype, const std::vector<std::int64_t>& shape, const std::shared_ptr<Session>& session) {
+    const auto bytes = DeviceArray::bytes_of(dtype, shape, "the array");
+    if (bytes == 0 || session->device().type == DeviceType::cpu) return host_array(dtype, shape);
+    auto pinned = [&] {
+        const WithoutGil release;
+        return std::make_unique<Pinned>(session, bytes);
+    }();
+    void* const data = pinned->data();
+    const py::capsule owner(pinned.get(), [](void* held) { delete static_cast<Pinned*>(held); });
+    static_cast<void>(pinned.release());
+    return py::array(numpy_dtype(dtype), std::vector<py::ssize_t>(shape.begin(), shape.end()), data, owner);
+}
 
 Operand result_operand(py::handle out, bool on_device, DType dtype, const std::vector<std::int64_t>& shape,
                        const std::shared_ptr<Session>& session, bool rows_apart) {

@@ -30,6 +30,16 @@ struct Operand {
     std::int64_t rank() const { return static_cast<std::int64_t>(shape.size()); }
     // Its buffer on the session's device, uploaded if it is a host array. Call without the GIL.
     std::shared_ptr<Buffer> buffer(const std::shared_ptr<Session>& session) const;
+    // A buffer on the array's own memory, for reading, and the elements in it before the array's first: it begins at
+    // the last address at or before the array where the device's buffers do, else a driver may copy it. `span` are the
+    // array's bytes from its first element on. Nothing where the memory is not this device's own to read: another
+    // kind of device, an array without elements, elements that are not aligned.
+    struct InPlace {
+        std::shared_ptr<Buffer> buffer;
+        std::int64_t begin = 0;
+    };
+    std::optional<InPlace> in_place(const std::shared_ptr<Session>& session, std::size_t span,
+                                    const std::shared_ptr<void>& keeper) const;
     // Keeps a NumPy array alive until the last copy is gone, in whatever thread. Call with the GIL.
     std::shared_ptr<void> keeper() const;
     // Writes what a buffer of this shape holds into the host array. Call without the GIL.
@@ -60,6 +70,12 @@ bool overlap(const Operand& one, const Operand& other);
 Operand result_operand(py::handle out, bool on_device, DType dtype, const std::vector<std::int64_t>& shape,
                        const std::shared_ptr<Session>& session, bool rows_apart = false);
 py::object finished(const Operand& result);
+
+// A new NumPy array that a device can write in place: aligned for any vector, a big one on large pages, which are used
+// again.
+py::array host_array(DType dtype, const std::vector<std::int64_t>& shape);
+// A new NumPy array in memory that the session's device reads and writes directly; the same on a CPU device, as any.
+py::array pinned_array(DType dtype, const std::vector<std::int64_t>& shape, const std::shared_ptr<Session>& session);
 
 void require_dtype(const Operand& operand, DType wanted, const std::string& like);
 void require_same_device(const Operand& operand, const std::shared_ptr<Session>& session);

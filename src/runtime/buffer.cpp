@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "runtime/interrupt.hpp"
+#include "runtime/pinned.hpp"
 #include "runtime/recording.hpp"
+#include "runtime/staging.hpp"
+#include "runtime/trace.hpp"
 
 namespace gpuopt {
 namespace {
@@ -44,12 +47,44 @@ Buffer::Buffer(std::shared_ptr<Session> session, std::size_t bytes, const std::s
     set_guard(guard);
     session_->reserve(reserved_, what);
     try {
-        place_ = allocated(take_pages);
+        make_place();
         if (place_.fence) Fences::now()->add(place_.fence);
         else if (guarded()) write_zones();
     } catch (...) {
         session_->release(reserved_);  // the destructor of a half-made object does not run
         throw;
+    }
+}
+
+Buffer::~Buffer() {
+    twin_ = {};
+    if (pooled() && place_.whole() && session_->in_own_process()) {
+        session_->release(reserved_);
+        session_->pool().give(std::move(place_.whole), reserved_);
+        return;
+    }
+    place_ = {};  // first: another thread may wait for the room
+    session_->release(reserved_);
+}
+
+// From the pool where it has one of this size. A driver may have less memory than it says, or another process uses it:
+// then what is kept for later calls goes first.
+void Buffer::make_place() {
+    if (pooled()) {
+        place_.whole = session_->pool().take(reserved_);
+        if (place_.whole()) {
+            place_.handle = place_.whole;
+            ++session_->counts.buffers_reused;
+            return;
+        }
+    }
+    ++session_->counts.buffers_made;
+    const Traced span("allocation");
+    try {
+        place_ = allocated(take_pages);
+    } catch (const DeviceMemoryError&) {
+        session_->drop_kept();
+        place_ = allocated(take_pages);
     }
 }
 
@@ -217,6 +252,7 @@ void in_pieces(std::size_t units, std::size_t unit_bytes, const F& transfer) {
 }  // namespace
 
 void Buffer::settle() const {
+    const Traced span("download");
     const auto lock = session_->lock_runs();
     session_->catch_up();
     const auto& queue = session_->queue();
@@ -231,78 +267,92 @@ void Buffer::touched() const {
     if (auto* const recording = Recording::now()) recording->touch(*this);
 }
 
+// What is pinned itself needs no slots.
+StagingRing* Buffer::staging(const HostRows& rows) const {
+    if (rows.rows == 1 && Pinned::holds(*session_, rows.data, rows.row_bytes)) return nullptr;
+    return session_->staging(rows.bytes());
+}
+
 void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
     if (bytes == 0) return;
+    const Traced span("upload");
+    const HostRows all{static_cast<unsigned char*>(const_cast<void*>(host)), 0, bytes, 1};
     const auto lock = session_->lock_runs();
     touched();
     session_->catch_up();
+    if (auto* const ring = staging(all)) return ring->upload(session_->queue(), place_.handle, at, all);
     in_pieces(bytes, 1, [&](std::size_t first, std::size_t part) {
-        return session_->queue().enqueueWriteBuffer(place_.handle, CL_TRUE, at + first, part,
-                                                    static_cast<const unsigned char*>(host) + first);
+        return session_->queue().enqueueWriteBuffer(place_.handle, CL_TRUE, at + first, part, all.data + first);
     });
 }
 
-void Buffer::download(void* host) const {
-    if (bytes_ == 0) return;
+void Buffer::download(void* host, std::size_t at, std::size_t bytes) const {
+    if (bytes == 0) return;
+    const HostRows all{static_cast<unsigned char*>(host), 0, bytes, 1};
+    const Traced span("download");
     const auto lock = session_->lock_runs();
     session_->catch_up();
-    in_pieces(bytes_, 1, [&](std::size_t first, std::size_t part) {
-        return session_->queue().enqueueReadBuffer(place_.handle, CL_TRUE, first, part,
-                                                   static_cast<unsigned char*>(host) + first);
+    if (auto* const ring = staging(all)) return ring->download(session_->queue(), place_.handle, at, all);
+    in_pieces(bytes, 1, [&](std::size_t first, std::size_t part) {
+        return session_->queue().enqueueReadBuffer(place_.handle, CL_TRUE, at + first, part, all.data + first);
     });
 }
 
 // Rectangles of OpenCL have positive pitches; rows in another order are gathered on the host, one copy of theirs.
 void Buffer::upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows,
                          std::size_t first) {
-    const auto bytes = row_bytes * rows;
+    const HostRows all{static_cast<unsigned char*>(const_cast<void*>(host)), pitch, row_bytes, rows};
+    const auto bytes = all.bytes(), at = first * row_bytes;
     if (bytes == 0) return;
-    if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes)) return upload(host, first * row_bytes, bytes);
-    if (pitch < static_cast<std::ptrdiff_t>(row_bytes)) {
-        const auto gathered = std::make_unique<unsigned char[]>(bytes);
-        for (std::size_t row = 0; row < rows; ++row)
-            std::memcpy(gathered.get() + row * row_bytes,
-                        static_cast<const unsigned char*>(host) + static_cast<std::ptrdiff_t>(row) * pitch, row_bytes);
-        return upload(gathered.get(), first * row_bytes, bytes);
-    }
+    if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes)) return upload(host, at, bytes);
+    const Traced span("upload");
     const auto lock = session_->lock_runs();
     touched();
     session_->catch_up();
+    const auto& queue = session_->queue();
+    if (auto* const ring = staging(all)) return ring->upload(queue, place_.handle, at, all);
+    if (pitch < static_cast<std::ptrdiff_t>(row_bytes)) {
+        const auto gathered = std::make_unique<unsigned char[]>(bytes);
+        for (std::size_t row = 0; row < rows; ++row)
+            std::memcpy(gathered.get() + row * row_bytes, all.data + static_cast<std::ptrdiff_t>(row) * pitch,
+                        row_bytes);
+        return in_pieces(bytes, 1, [&](std::size_t done, std::size_t part) {
+            return queue.enqueueWriteBuffer(place_.handle, CL_TRUE, at + done, part, gathered.get() + done);
+        });
+    }
     in_pieces(rows, row_bytes, [&](std::size_t row, std::size_t some) {
-        return session_->queue().enqueueWriteBufferRect(
-            place_.handle, CL_TRUE, {0, first + row, 0}, {0, 0, 0}, {row_bytes, some, 1}, row_bytes, bytes,
-            static_cast<std::size_t>(pitch), 0, static_cast<const unsigned char*>(host) + row * std::size_t(pitch));
+        return queue.enqueueWriteBufferRect(place_.handle, CL_TRUE, {0, first + row, 0}, {0, 0, 0},
+                                            {row_bytes, some, 1}, row_bytes, bytes, static_cast<std::size_t>(pitch), 0,
+                                            all.data + row * std::size_t(pitch));
     });
 }
 
 void Buffer::download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows,
                            std::size_t first) const {
-    const auto bytes = row_bytes * rows;
+    const HostRows all{static_cast<unsigned char*>(host), pitch, row_bytes, rows};
+    const auto bytes = all.bytes(), at = first * row_bytes;
     if (bytes == 0) return;
+    if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes)) return download(host, at, bytes);
+    const Traced span("download");
     const auto lock = session_->lock_runs();
     session_->catch_up();
     const auto& queue = session_->queue();
-    const auto read_all = [&](void* to) {
-        in_pieces(bytes, 1, [&](std::size_t done, std::size_t part) {
-            return queue.enqueueReadBuffer(place_.handle, CL_TRUE, first * row_bytes + done, part,
-                                           static_cast<unsigned char*>(to) + done);
-        });
-    };
-    if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes)) {
-        read_all(host);
-    } else if (pitch < static_cast<std::ptrdiff_t>(row_bytes)) {
+    if (auto* const ring = staging(all)) return ring->download(queue, place_.handle, at, all);
+    if (pitch < static_cast<std::ptrdiff_t>(row_bytes)) {
         const auto gathered = std::make_unique<unsigned char[]>(bytes);
-        read_all(gathered.get());
-        for (std::size_t row = 0; row < rows; ++row)
-            std::memcpy(static_cast<unsigned char*>(host) + static_cast<std::ptrdiff_t>(row) * pitch,
-                        gathered.get() + row * row_bytes, row_bytes);
-    } else {
-        in_pieces(rows, row_bytes, [&](std::size_t row, std::size_t some) {
-            return queue.enqueueReadBufferRect(place_.handle, CL_TRUE, {0, first + row, 0}, {0, 0, 0},
-                                               {row_bytes, some, 1}, row_bytes, bytes, static_cast<std::size_t>(pitch),
-                                               0, static_cast<unsigned char*>(host) + row * std::size_t(pitch));
+        in_pieces(bytes, 1, [&](std::size_t done, std::size_t part) {
+            return queue.enqueueReadBuffer(place_.handle, CL_TRUE, at + done, part, gathered.get() + done);
         });
+        for (std::size_t row = 0; row < rows; ++row)
+            std::memcpy(all.data + static_cast<std::ptrdiff_t>(row) * pitch, gathered.get() + row * row_bytes,
+                        row_bytes);
+        return;
     }
+    in_pieces(rows, row_bytes, [&](std::size_t row, std::size_t some) {
+        return queue.enqueueReadBufferRect(place_.handle, CL_TRUE, {0, first + row, 0}, {0, 0, 0}, {row_bytes, some, 1},
+                                           row_bytes, bytes, static_cast<std::size_t>(pitch), 0,
+                                           all.data + row * std::size_t(pitch));
+    });
 }
 
 void Buffer::fill(unsigned char byte) {
@@ -310,6 +360,7 @@ void Buffer::fill(unsigned char byte) {
     const auto lock = session_->lock_runs();
     touched();
     session_->catch_up();
+    ++session_->counts.fills;
     fill_all(session_->queue(), place_.handle, byte, bytes_);
 }
 

@@ -28,10 +28,7 @@ public:
                                             std::shared_ptr<void> owner = nullptr);
     static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes,
                                             std::shared_ptr<void> owner = nullptr);
-    ~Buffer() override {
-        place_ = twin_ = {};  // first: another thread may wait for the room
-        session_->release(reserved_);
-    }
+    ~Buffer() override;
 
     const cl::Buffer& handle() const { return place_.handle; }
     // A part of the buffer, as a kernel's argument; it must begin at a multiple of the device's base_align_bytes.
@@ -41,7 +38,8 @@ public:
 
     void upload(const void* host) { upload(host, 0, bytes_); }
     void upload(const void* host, std::size_t at, std::size_t bytes);
-    void download(void* host) const;
+    void download(void* host) const { download(host, 0, bytes_); }
+    void download(void* host, std::size_t at, std::size_t bytes) const;
     // Rows of the caller's, `pitch` bytes from each to the next (0 and below too), that lie here one after the other,
     // the first of them as the row of number `first`. Rows to download to must not overlap.
     void upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows,
@@ -82,8 +80,11 @@ private:
     Buffer(std::shared_ptr<Session> session, void* memory, std::size_t bytes, cl_mem_flags access);
     bool in_large_pages() const;
     Place allocated(LargePages (*pages)(std::size_t)) const;
+    bool pooled() const { return reserved_ > 0 && before_ == 0 && !fenced_ && !in_large_pages(); }
+    void make_place();
     void set_guard(Guard guard);
     void write_zones();
+    StagingRing* staging(const HostRows& rows) const;
     void touched() const;                                                // the host writes to it
     std::size_t behind() const { return reserved_ - before_ - bytes_; }  // bytes of the zone behind
     void exchange() noexcept override { std::swap(place_, twin_); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <sstream>
 
 namespace gpuopt {
@@ -64,7 +65,26 @@ std::string pci_of(const cl::Device& handle, const std::set<std::string>& extens
     return "";
 }
 
+// What code is compiled for: devices that share it are siblings, whatever their names.
+std::string architecture_of(const cl::Device& handle, const Device& device) {
+    constexpr cl_device_info nv_major = 0x4000, nv_minor = 0x4001, intel_ip_version = 0x4250;
+    if (device.type == DeviceType::cpu)
+        return device.platform + ", " + std::to_string(device.vector_bytes) + "-byte vectors";
+    cl_uint major = 0, minor = 0, version = 0;
+    if (device.is_nvidia() && asked(handle, nv_major, major) && asked(handle, nv_minor, minor))
+        return "sm_" + std::to_string(major) + std::to_string(minor);
+    if (device.extensions.count("cl_intel_device_attribute_query") && asked(handle, intel_ip_version, version))
+        return "intel_" + std::to_string(version >> 22) + "." + std::to_string((version >> 14) & 0xFF) + "." +
+               std::to_string(version & 0x3F);
+    // AMD's drivers name a GPU by its architecture, with features behind colons.
+    return device.name.rfind("gfx", 0) == 0 ? device.name.substr(0, device.name.find(':')) : "";
+}
+
 }  // namespace
+
+int Device::compute_capability() const {
+    return architecture.rfind("sm_", 0) == 0 ? std::atoi(architecture.c_str() + 3) : 0;
+}
 
 const char* name_of(DeviceType type) {
     switch (type) {
@@ -111,6 +131,7 @@ Device describe(const cl::Device& handle) {
 
         std::istringstream words(handle.getInfo<CL_DEVICE_EXTENSIONS>());
         for (std::string word; words >> word;) device.extensions.insert(trimmed(word));
+        device.architecture = architecture_of(handle, device);
         device.uuid = uuid_of(handle, device.extensions);
         device.pci = pci_of(handle, device.extensions);
         device.fp64 = device.extensions.count("cl_khr_fp64") > 0;

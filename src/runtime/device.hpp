@@ -17,7 +17,8 @@ struct Device {
     int index = 0;    // place in the list, best device first
     std::string key;  // stable identity: "platform / name", with #n for a twin
     std::string name, platform, vendor, version, driver;
-    std::string uuid, pci;  // 32 hex digits; "0000:01:00.0"; "" where the driver does not tell
+    std::string architecture;  // "sm_90", "gfx942", "intel_12.55.8", a CPU's runtime and vectors; "" where not told
+    std::string uuid, pci;     // 32 hex digits; "0000:01:00.0"; "" where the driver does not tell
     DeviceType type = DeviceType::custom;
     std::uint32_t compute_units = 0, clock_mhz = 0;
     std::uint64_t global_bytes = 0, max_alloc_bytes = 0, local_bytes = 0, constant_bytes = 0;
@@ -29,6 +30,8 @@ struct Device {
     std::set<std::string> extensions;
 
     bool is_nvidia() const { return extensions.count("cl_nv_device_attribute_query") > 0; }
+    // 90 of "sm_90"; 0 of other devices.
+    int compute_capability() const;
 };
 
 std::string device_name(const cl::Device& handle);

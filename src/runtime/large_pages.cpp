@@ -1,5 +1,7 @@
 #include "runtime/large_pages.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
@@ -68,18 +70,27 @@ public:
         return LargePages(bytes);
     }
     void give(LargePages block) noexcept {
-        if (!block.data() || block.bytes() > most_bytes) return;
+        if (!block.data() || block.bytes() > most_bytes_) return;
         const std::lock_guard<std::mutex> lock(mutex_);
         const auto all = [&] {
             return std::accumulate(blocks_.begin(), blocks_.end(), block.bytes(),
                                    [](std::size_t sum, const LargePages& kept) { return sum + kept.bytes(); });
         };
-        while (blocks_.size() == most_blocks || all() > most_bytes) blocks_.erase(blocks_.begin());
+        while (blocks_.size() == most_blocks || all() > most_bytes_) blocks_.erase(blocks_.begin());
         blocks_.push_back(std::move(block));
+    }
+    void drop() noexcept {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        blocks_.clear();
     }
 
 private:
-    static constexpr std::size_t most_blocks = 6, most_bytes = std::size_t(64) << 20;  // of all
+    static std::size_t memory_share() {
+        const auto pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+        return pages > 0 && bytes > 0 ? std::size_t(pages) / 16 * std::size_t(bytes) : std::size_t(64) << 20;
+    }
+    static constexpr std::size_t most_blocks = 8;
+    const std::size_t most_bytes_ = std::min(std::size_t(2) << 30, memory_share());  // of all
 
     std::mutex mutex_;
     std::vector<LargePages> blocks_;
@@ -94,5 +105,6 @@ KeptPages& kept_pages() {
 
 LargePages take_pages(std::size_t bytes) { return kept_pages().take(bytes); }
 void give_pages(LargePages pages) noexcept { kept_pages().give(std::move(pages)); }
+void drop_pages() noexcept { kept_pages().drop(); }
 
 }  // namespace gpuopt

@@ -8,7 +8,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <thread>
 #include <utility>
+
+#include "runtime/large_pages.hpp"
+#include "runtime/trace.hpp"
 
 namespace gpuopt {
 namespace {
@@ -32,10 +36,26 @@ std::string readable_bytes(std::size_t bytes) {
     return text;
 }
 
-Session::Session(std::shared_ptr<const Device> device) : device_(std::move(device)), pid_(getpid()) {
+namespace {
+
+// What is kept for later calls: an eighth of the memory in the pool and a sixteenth in plans; of a CPU's, which others
+// use too, a quarter of a GB.
+std::size_t most_kept(const Device& device, std::size_t part) {
+    const auto share = static_cast<std::size_t>(device.global_bytes) / part;
+    return device.type == DeviceType::cpu ? std::min(share, std::size_t(256) << 20) : share;
+}
+
+}  // namespace
+
+Session::Session(std::shared_ptr<const Device> device)
+    : device_(std::move(device)), pool_(most_kept(*device_, 8)), plans_(most_kept(*device_, 16)), pid_(getpid()) {
     context_ = checked([&] { return cl::Context(device_->handle); });
-    queue_ = checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); });
+    queue_ = checked([&] { return cl::CommandQueue(context_, device_->handle); });
     programs_ = std::make_unique<ProgramCache>(context_, device_);
+    const char* const staging = std::getenv("GPUOPT_STAGING");
+    stages_ = staging && *staging ? std::string(staging) != "0" : device_->type != DeviceType::cpu;
+    staging_sizes_.threads =
+        std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, staging_sizes_.threads);
 }
 
 namespace {
@@ -68,12 +88,24 @@ std::vector<std::shared_ptr<Session>> Session::all() {
 }
 
 const cl::CommandQueue& Session::second_queue() {
-    require_own_process();
-    const std::lock_guard<std::mutex> lock(second_mutex_);
-    if (!second_queue_())
-        second_queue_ = checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); });
+    made(second_queue_);
     return second_queue_;
 }
+
+const cl::CommandQueue& Session::timing_queue() {
+    made(timing_queue_);
+    return timing_queue_;
+}
+
+cl::CommandQueue Session::made(cl::CommandQueue& queue) {
+    require_own_process();
+    const std::lock_guard<std::mutex> lock(queues_mutex_);
+    if (!queue())
+        queue = checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); });
+    return queue;
+}
+
+bool Session::in_own_process() const noexcept { return pid_ == getpid(); }
 
 void Session::require_own_process() const {
     if (pid_ != getpid())
@@ -92,18 +124,41 @@ void Session::catch_up() {
     if (std::exchange(behind_ms_, 0) > long_wait_ms) finish_interruptibly({});
 }
 
+StagingRing* Session::staging(std::size_t bytes) {
+    if (!stages_ || bytes < staging_sizes_.slot_bytes / 4) return nullptr;
+    if (!ring_) try {
+            ring_ = new StagingRing(context_, queue_, staging_sizes_);
+        } catch (const Error&) {  // a system may give no pinned memory: the driver's own way is slower, and right
+            stages_ = false;
+        }
+    return ring_;
+}
+
+void Session::set_staging(bool on, const StagingSizes& sizes) {
+    const auto lock = lock_runs();
+    stages_ = on;
+    staging_sizes_ = sizes;
+    ring_ = nullptr;
+}
+
 void Session::finish_interruptibly(std::any kept) {
-    const auto second = [&] {
-        const std::lock_guard<std::mutex> lock(second_mutex_);
-        return second_queue_;
-    }();
-    runs_left_.run([queue = queue_, second, kept = std::move(kept)] {
-        checked([&] {
-            if (second()) queue.flush(), second.flush();
-            return queue.finish();
-        });
-        if (second()) checked([&] { return second.finish(); });
+    std::vector<cl::CommandQueue> queues{queue_};
+    {
+        const std::lock_guard<std::mutex> lock(queues_mutex_);
+        for (const auto& other : {timing_queue_, second_queue_})
+            if (other()) queues.push_back(other);
+    }
+    runs_left_.run([queues = std::move(queues), kept = std::move(kept)] {
+        if (queues.size() > 1)
+            for (const auto& queue : queues) checked([&] { return queue.flush(); });
+        for (const auto& queue : queues) checked([&] { return queue.finish(); });
     });
+}
+
+std::shared_ptr<const Program> Session::built_by(const KernelSource& source, const std::string& options) {
+    ++counts.programs_built;
+    const Traced span("build");
+    return programs_->build(source, options);
 }
 
 // A compiler cannot be stopped either: an interrupted build goes on, and is there for the next call.
@@ -116,12 +171,12 @@ std::shared_ptr<const Program> Session::build(const std::string& kernel_path, co
     builds_left_.run([this, kernel_path, options, changing, built] {
         const std::lock_guard<std::mutex> lock(build_mutex_);
         if (changing) {
-            *built = programs_->build(load_kernel(kernel_path), options);
+            *built = built_by(load_kernel(kernel_path), options);
             return;
         }
         // Expanding and hashing a source takes 0.2 ms, as long as a small product.
         const auto known = known_.find({kernel_path, options});
-        *built = known != known_.end() ? known->second : programs_->build(load_kernel(kernel_path), options);
+        *built = known != known_.end() ? known->second : built_by(load_kernel(kernel_path), options);
         known_[{kernel_path, options}] = *built;
     });
     return *built;
@@ -132,20 +187,41 @@ std::shared_ptr<const Program> Session::build(const KernelSource& source, const 
     const auto built = std::make_shared<std::shared_ptr<const Program>>();
     builds_left_.run([this, source, options, built] {
         const std::lock_guard<std::mutex> lock(build_mutex_);
-        *built = programs_->build(source, options);
+        *built = built_by(source, options);
     });
     return *built;
 }
 
-void Session::require_room(std::size_t bytes, const std::string& what) const {
+std::size_t Session::allocated_bytes() const {
+    const auto kept = plans_.bytes(), all = allocated_.load();
+    return all > kept ? all - kept : 0;
+}
+
+void Session::drop_kept() noexcept {
+    plans_.clear();  // whose memory goes to the pool
+    pool_.clear();
+}
+
+// Without what is kept for later calls.
+std::size_t Session::free_bytes(std::size_t wanted) const {
+    const std::size_t limit = device_->global_bytes, taken = allocated_ + pool_.bytes();
+    const auto free = limit > taken ? limit - taken : 0;
+    constexpr std::size_t worth_asking = std::size_t(64) << 20;  // reading /proc/meminfo takes tens of microseconds
+    const bool asks = device_->type == DeviceType::cpu && wanted >= worth_asking;
+    return asks ? std::min(free, host_available_bytes()) : free;
+}
+
+void Session::require_room(std::size_t bytes, const std::string& what) {
     if (bytes > device_->max_alloc_bytes)
         throw DeviceMemoryError(what + " needs " + readable_bytes(bytes) + " in one buffer; " + device_->name +
                                 " allows " + readable_bytes(device_->max_alloc_bytes) +
                                 "; use a smaller problem or another device");
-    auto limit = device_->global_bytes;
-    std::size_t free = limit > allocated_ ? limit - allocated_ : 0;
-    constexpr std::size_t worth_asking = std::size_t(64) << 20;  // reading /proc/meminfo takes tens of microseconds
-    if (device_->type == DeviceType::cpu && bytes >= worth_asking) free = std::min(free, host_available_bytes());
+    auto free = free_bytes(bytes);
+    if (bytes > free) {
+        drop_kept();
+        if (device_->type == DeviceType::cpu) drop_pages();
+        free = free_bytes(bytes);
+    }
     if (bytes > free)
         throw DeviceMemoryError(what + " needs " + readable_bytes(bytes) + "; " + device_->name + " has " +
                                 readable_bytes(free) + " left; free DeviceArrays or use a smaller problem");

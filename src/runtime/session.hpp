@@ -1,8 +1,10 @@
-// One session a device, made on first use: context, in-order profiling queues, built programs, and the locks that make
-// them safe to share. It belongs to the process that made it: drivers' threads do not survive a fork.
+// One session a device, made on first use: context, in-order queues, built programs, memory and plans for later calls,
+// and the locks that make them safe to share. It belongs to the process that made it: drivers' threads do not survive a
+// fork.
 #pragma once
 
 #include <any>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,7 +13,10 @@
 
 #include "runtime/device.hpp"
 #include "runtime/interrupt.hpp"
+#include "runtime/kept.hpp"
+#include "runtime/pool.hpp"
 #include "runtime/program.hpp"
+#include "runtime/staging.hpp"
 
 namespace gpuopt {
 
@@ -22,7 +27,11 @@ public:
     const Device& device() const { return *device_; }
     const std::shared_ptr<const Device>& shared_device() const { return device_; }
     const cl::Context& context() const { return context_; }
+    // The queue of all that is not timed: its events have no times, which makes it faster.
     const cl::CommandQueue& queue() const { return queue_; }
+    // The queue of what is timed, made on first use. Whoever uses it has finished `queue` before, and finishes this
+    // one.
+    const cl::CommandQueue& timing_queue();
     // Another in-order queue, for plans with steps that may run at the same time; made on first use.
     const cl::CommandQueue& second_queue();
     std::shared_ptr<const Program> build(const std::string& kernel_path, const std::string& options);
@@ -51,10 +60,29 @@ public:
 
     // Throws DeviceMemoryError for what cannot fit, before a driver over-commits or the machine swaps. `what` is the
     // argument's name.
-    void require_room(std::size_t bytes, const std::string& what) const;
+    void require_room(std::size_t bytes, const std::string& what);
     void reserve(std::size_t bytes, const std::string& what);  // the same, and counts the bytes as taken
     void release(std::size_t bytes) { allocated_ -= bytes; }
-    std::size_t allocated_bytes() const { return allocated_; }
+    // Without what is kept for later calls, which is free.
+    std::size_t allocated_bytes() const;
+
+    // Memory and plans for later calls, and how often they served.
+    BufferPool& pool() { return pool_; }
+    Kept& plans() { return plans_; }
+    void drop_kept() noexcept;  // both
+    bool in_own_process() const noexcept;
+    struct Counts {
+        std::atomic<std::uint64_t> plans_made{0}, plans_reused{0}, buffers_made{0}, buffers_reused{0}, kernels_made{0},
+            programs_built{0}, fills{0};
+    };
+    Counts counts;
+
+    // Slots of pinned memory for a transfer of so many bytes; nullptr where it goes without: on CPU devices, whose
+    // memory is the host's, where it is short, and where there is no such memory. Call under the lock of runs.
+    StagingRing* staging(std::size_t bytes);
+    // Whether transfers are staged, and how, from now on (GPUOPT_STAGING sets it, too): for tests on CPU devices.
+    void set_staging(bool on, const StagingSizes& sizes);
+    const StagingRing* staging_ring() const { return ring_; }
 
     // How often memory was moved: plans set their kernels' arguments again where the number is another one.
     std::uint64_t moves() const { return moves_; }
@@ -65,15 +93,23 @@ private:
 
     std::shared_ptr<const Device> device_;
     cl::Context context_;
-    cl::CommandQueue queue_, second_queue_;
-    std::mutex second_mutex_;  // of the making of the second queue
+    cl::CommandQueue queue_, second_queue_, timing_queue_;
+    std::mutex queues_mutex_;  // of the making of the other two
+    cl::CommandQueue made(cl::CommandQueue& queue);
+    std::size_t free_bytes(std::size_t wanted) const;
     std::unique_ptr<ProgramCache> programs_;
+    std::shared_ptr<const Program> built_by(const KernelSource& source, const std::string& options);
     std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options
     std::mutex build_mutex_;
     PatientMutex run_mutex_;
+    bool stages_ = false;
+    StagingSizes staging_sizes_;
+    StagingRing* ring_ = nullptr;  // never destroyed: its threads live as long as the process
     Background runs_left_, builds_left_;
     double behind_ms_ = 0;
     std::atomic<std::size_t> allocated_{0};
+    BufferPool pool_;
+    Kept plans_;
     std::atomic<std::uint64_t> moves_{1};
     int pid_;
 };

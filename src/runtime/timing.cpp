@@ -4,6 +4,13 @@
 
 namespace gpuopt {
 
+void require_success(const std::vector<cl::Event>& events) {
+    for (const auto& event : events) {
+        const auto status = checked([&] { return event.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>(); });
+        if (status < 0) rethrow_opencl("kernel execution", status);
+    }
+}
+
 Span span_of(const std::vector<cl::Event>& first, const std::vector<cl::Event>& last, double wall_ms, bool period) {
     Span span;
     span.wall_ms = wall_ms;
@@ -11,10 +18,9 @@ Span span_of(const std::vector<cl::Event>& first, const std::vector<cl::Event>& 
     // Times of clocks that run backwards come out negative, not huge: all differences have a sign.
     cl_ulong begin = ~cl_ulong(0), first_end = 0, end = 0;
     cl_long busy = 0;
-    for (const auto* const events : {&first, &last})
+    for (const auto* const events : {&first, &last}) {
+        require_success(*events);
         for (const auto& event : *events) {
-            const auto status = checked([&] { return event.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>(); });
-            if (status < 0) rethrow_opencl("kernel execution", status);
             const auto started = checked([&] { return event.getProfilingInfo<CL_PROFILING_COMMAND_START>(); });
             const auto ended = checked([&] { return event.getProfilingInfo<CL_PROFILING_COMMAND_END>(); });
             end = std::max(end, ended);
@@ -23,6 +29,7 @@ Span span_of(const std::vector<cl::Event>& first, const std::vector<cl::Event>& 
             first_end = std::max(first_end, ended);
             busy += cl_long(ended - started);
         }
+    }
     const auto queued = checked([&] { return first.front().getProfilingInfo<CL_PROFILING_COMMAND_QUEUED>(); });
     span.device_ms = double(cl_long(end - (period ? first_end : begin))) / 1e6;
     span.all_ms = double(cl_long(end - begin)) / 1e6;

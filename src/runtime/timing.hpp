@@ -27,6 +27,8 @@ struct Samples {
 // `first` are of the first run, `last` of the last one (empty: there is only one), its last command's at least. With
 // `period` the time begins at the end of the first run.
 Span span_of(const std::vector<cl::Event>& first, const std::vector<cl::Event>& last, double wall_ms, bool period);
+// Throws OpenCLError where a command failed; all must have completed.
+void require_success(const std::vector<cl::Event>& events);
 void add_sample(Samples& samples, const Span& span, double start_s, std::size_t counted, std::size_t runs);
 
 }  // namespace gpuopt

@@ -6,13 +6,15 @@ namespace gpuopt {
 
 std::shared_ptr<Buffer> PlanBuilder::scratch(std::int64_t elements, const std::string& what) {
     auto buffer = std::make_shared<Buffer>(session_, DeviceArray::bytes_of(case_.dtype, {elements}, what), what);
-    plan_->keep(buffer);
+    plan_->scratch_bytes += buffer->bytes();
+    plan_->scratch.push_back(buffer);
     return buffer;
 }
 
 std::shared_ptr<Buffer> PlanBuilder::uploaded(const void* data, std::size_t bytes, const std::string& what) {
     auto buffer = std::make_shared<Buffer>(session_, bytes, what);
     buffer->upload(data);
+    plan_->scratch_bytes += buffer->bytes();
     plan_->keep(buffer);
     return buffer;
 }

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/trace.hpp"
+
 namespace gpuopt {
 namespace {
 
@@ -18,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 void Prepared::add(std::shared_ptr<const Program> program, const std::string& entry_point, const Launch& launch) {
     Step step;
     step.kernel = checked([&] { return cl::Kernel(program->handle, entry_point.c_str()); });
+    ++session_->counts.kernels_made;
     check_launch(launch, session_->device(), step.kernel);
     step.launch = launch;
     step.program = std::move(program);
@@ -82,6 +85,54 @@ void Prepared::rebind(std::size_t step, cl_uint argument, const std::shared_ptr<
     bound_at_ = 0;
 }
 
+void Prepared::keep_arrays(std::vector<std::shared_ptr<Buffer>> arrays) {
+    arrays_ = std::move(arrays);
+    const auto number_of = [&](const Memory* memory) {
+        for (std::size_t i = 0; memory && i < arrays_.size(); ++i)
+            if (arrays_[i].get() == memory) return static_cast<int>(i);
+        return -1;
+    };
+    for (auto& bound : bound_) bound.array = number_of(bound.memory.lock().get());
+    source_array_ = number_of(source.get());
+}
+
+bool Prepared::takes_other_arrays() const {
+    const auto apart = [&](const std::weak_ptr<Memory>& held) {
+        const auto memory = held.lock();
+        const auto storage = memory ? memory->storage() : nullptr;
+        return storage && std::none_of(arrays_.begin(), arrays_.end(), [&](const auto& array) {
+                   return static_cast<const Storage*>(array.get()) == storage.get();
+               });
+    };
+    return !arrays_.empty() && !asks_ && !two_queues_ && !has_samplers_ &&
+           std::all_of(others_.begin(), others_.end(), apart) &&
+           std::all_of(bound_.begin(), bound_.end(),
+                       [&](const Bound& bound) { return bound.array >= 0 || apart(bound.memory); });
+}
+
+void Prepared::give_arrays(std::vector<std::shared_ptr<Buffer>> arrays) {
+    if (arrays.size() != arrays_.size()) throw Error("a plan is given another number of arrays than it was made for");
+    arrays_ = std::move(arrays);
+    for (auto& bound : bound_) {
+        if (bound.array < 0) continue;
+        bound.memory = arrays_[static_cast<std::size_t>(bound.array)];
+        bound.version = 0;
+    }
+    if (source_array_ >= 0) source = arrays_[static_cast<std::size_t>(source_array_)];
+    bound_at_ = 0;
+}
+
+void Prepared::fill_scratch(unsigned char byte) const {
+    for (const auto& buffer : scratch)
+        checked([&] { return queue().enqueueFillBuffer(buffer->handle(), byte, 0, buffer->bytes()); });
+    finish();
+}
+
+void Prepared::let_arrays_go() {
+    for (auto& array : arrays_) array = nullptr;
+    if (source_array_ >= 0) source = nullptr;
+}
+
 // Arguments whose memory is gone stay as they are: such a plan has been started, and is not run again.
 void Prepared::bind() {
     const auto moves = session_->moves();
@@ -105,12 +156,6 @@ void Prepared::wait_for(std::vector<std::size_t> steps) { steps_.back().after = 
 std::size_t Prepared::commands() const {
     return static_cast<std::size_t>(std::count_if(
         steps_.begin(), steps_.end(), [](const Step& step) { return !step.launch.empty() && !step.question; }));
-}
-
-std::size_t Prepared::runs_behind_a_gate() const {
-    constexpr std::size_t most_commands = 1024;
-    if (asks_) return 1;  // an answer would wait for the gate
-    return std::max<std::size_t>(1, most_commands / std::max<std::size_t>(1, commands()));
 }
 
 std::vector<cl::Event> Prepared::enqueue(Ask ask, const cl::Event* gate) {
@@ -159,7 +204,7 @@ std::vector<cl::Event> Prepared::enqueue_steps(Ask ask, const cl::Event* gate, R
         if (launch.empty()) continue;
         if (step.question) {
             look_now_and_then();
-            if (step.question(session_->queue())) i = step.past - 1;
+            if (step.question(queue())) i = step.past - 1;
             continue;
         }
         const auto range = [&](const std::array<std::size_t, 3>& size) {
@@ -174,7 +219,7 @@ std::vector<cl::Event> Prepared::enqueue_steps(Ask ask, const cl::Event* gate, R
         if (recording) record(i, *recording);
         if (step.second_queue && !last_of_second() && wait.empty())
             throw Error("a plan's first step of the second queue waits for none of the first");
-        const auto& queue = step.second_queue ? session_->second_queue() : session_->queue();
+        const auto& queue = step.second_queue ? session_->second_queue() : this->queue();
         const auto* const waiting = wait.empty() ? nullptr : &wait;
         const bool is_first = number == 0, is_last = ++number == every;
         const bool asked = two_queues_ || asks_ || ask == Ask::all || (is_first && ask == Ask::ends) ||
@@ -193,19 +238,19 @@ std::vector<cl::Event> Prepared::enqueue_steps(Ask ask, const cl::Event* gate, R
     if (!last_of_second()) return events;
     // What follows in the first queue, of this plan or of others, comes after the second one's steps.
     const std::vector<cl::Event> wait = {last_of_second};
-    checked([&] { return session_->queue().enqueueBarrierWithWaitList(&wait); });
+    checked([&] { return queue().enqueueBarrierWithWaitList(&wait); });
     return events;
 }
 
 // An event that another queue waits for must have been flushed.
 void Prepared::flush() const {
-    checked([&] { return session_->queue().flush(); });
+    checked([&] { return queue().flush(); });
     if (two_queues_) checked([&] { return session_->second_queue().flush(); });
 }
 
 void Prepared::finish() const {
     if (two_queues_) flush();
-    checked([&] { return session_->queue().finish(); });
+    checked([&] { return queue().finish(); });
     if (two_queues_) checked([&] { return session_->second_queue().finish(); });
 }
 
@@ -229,7 +274,7 @@ void Prepared::finish(double expected_ms) {
         auto all = storages();
         const auto kept = [](const std::shared_ptr<Storage>& storage) { return storage && storage->kept(); };
         if (!std::all_of(all.begin(), all.end(), kept)) return finish();
-        all_of_it = std::make_tuple(std::move(all), kept_, steps_);
+        all_of_it = std::make_tuple(std::move(all), kept_, arrays_, steps_);
     } catch (const std::bad_alloc&) {  // what cannot be kept is waited for
         return finish();
     }
@@ -241,51 +286,33 @@ void Prepared::settle() const noexcept {
         if (two_queues_) flush();
     } catch (...) {  // what is left is waited for all the same
     }
-    for (const auto* queue : {&session_->queue(), two_queues_ ? &session_->second_queue() : nullptr}) try {
+    for (const auto* queue : {&this->queue(), two_queues_ ? &session_->second_queue() : nullptr}) try {
             if (queue) queue->finish();
         } catch (...) {  // what made it necessary is thrown already
         }
 }
 
-// The wall time of runs behind a gate begins where the gate opens: how long the host takes to queue them is no part.
-Span Prepared::run_group(std::size_t runs, bool period, Ask of_first) {
-    auto start = Clock::now();
-    std::vector<cl::Event> first, last;
-    const auto enqueue_all = [&](const cl::Event* gate) {
-        first = enqueue(of_first, gate);
-        for (std::size_t i = 1; i < runs; ++i) last = enqueue(i + 1 == runs ? Ask::last : Ask::none);
-    };
-    if (runs == 1 || runs > runs_behind_a_gate()) {
-        try {
-            enqueue_all(nullptr);
-        } catch (...) {  // a step that was enqueued before must not outlive the buffers it works on
-            settle();
-            throw;
-        }
-    } else {
-        cl::UserEvent gate = checked([&] { return cl::UserEvent(session_->context()); });
-        try {
-            enqueue_all(&gate);
-        } catch (...) {
-            gate.setStatus(-1);  // an unset gate would leave the queue blocked for good
-            settle();
-            throw;
-        }
-        start = Clock::now();
-        checked([&] { return gate.setStatus(CL_COMPLETE); });
+// Without times. Of a GPU's commands the last one's event alone: each one more makes the next kernel wait (H200).
+void Prepared::run_untimed() {
+    const Traced span("kernels");
+    const auto start = Clock::now();
+    std::vector<cl::Event> events;
+    try {
+        events = enqueue(session_->device().type == DeviceType::cpu ? Ask::all : Ask::last);
+    } catch (...) {  // a step that was enqueued before must not outlive the buffers it works on
+        settle();
+        throw;
     }
-    finish(expected_ms() * double(runs));
+    finish(expected_ms());
+    require_success(events);
     const std::chrono::duration<double, std::milli> wall_ms = Clock::now() - start;
-    const auto span = span_of(first, last, wall_ms.count(), period);
-    const auto took_ms = (span.all_ms > 0 ? std::min(span.all_ms, span.wall_ms) : span.wall_ms) / double(runs);
-    run_ms_ = run_ms_ < 0 ? took_ms : std::min(run_ms_, took_ms);
-    return span;
+    run_ms_ = run_ms_ < 0 ? wall_ms.count() : std::min(run_ms_, wall_ms.count());
 }
 
 void Prepared::run() {
     {
         const auto lock = session_->lock_runs();
-        run_group(1);
+        run_untimed();
     }
     if (validate) validate();  // reads buffers, which take the lock themselves
 }
@@ -293,7 +320,7 @@ void Prepared::run() {
 void Prepared::start() {
     const auto lock = session_->lock_runs();
     if (session_->device().type == DeviceType::cpu) {
-        run_group(1);
+        run_untimed();
         return;
     }
     try {
@@ -304,41 +331,6 @@ void Prepared::start() {
     }
     flush();
     session_->fall_behind(expected_ms());
-}
-
-Samples Prepared::sample(std::size_t count, std::size_t batch, bool period) {
-    if (Recording::now())
-        throw ParameterError("call", "it takes samples, which are many runs of one plan", "give a plain call");
-    Samples samples;
-    const std::size_t uncounted = period ? 1 : 0;
-    constexpr double longest_group_ms = 5000;  // what an interrupted call may leave on the device
-    const auto at_once = [&] {
-        const auto runs = std::min(double(runs_behind_a_gate()), longest_group_ms / std::max(expected_ms(), 1e-3));
-        return std::max<std::size_t>(1, static_cast<std::size_t>(runs) - std::min(uncounted, std::size_t(runs)));
-    };
-    const auto lock = session_->lock_runs();
-    const bool is_long = commands() > 2 && !two_queues_;
-    if (is_long && busy_ms_ < 0 && count > 0) busy_ms_ = std::max(0.0, run_group(1).busy_ms);
-    for (std::size_t i = 0; i < count; ++i) {
-        Span whole;
-        std::size_t runs = 0;
-        const std::chrono::duration<double> start = Clock::now().time_since_epoch();
-        for (std::size_t left = batch, counted; left > 0; left -= counted) {
-            counted = std::min(left, at_once());
-            const auto span = run_group(counted + uncounted, period, is_long ? Ask::ends : Ask::all);
-            runs += counted + uncounted;
-            if (left == batch) {
-                whole.queued_ms = span.queued_ms;
-                whole.busy_ms = is_long ? busy_ms_ : span.busy_ms;
-            }
-            whole.device_ms += span.device_ms;
-            whole.all_ms += span.all_ms;
-            whole.wall_ms += span.wall_ms;
-            look_now_and_then();
-        }
-        add_sample(samples, whole, start.count(), batch, runs);
-    }
-    return samples;
 }
 
 // All storage that arguments and commands use, each once; a null pointer stands for what is gone.

@@ -78,6 +78,14 @@ public:
 
     // Keeps what the kernels point to alive for as long as the plan.
     void keep(std::any owner) { kept_.push_back(std::move(owner)); }
+    // The same of the caller's arrays, in an order of the workload's own; a null pointer stands for none.
+    void keep_arrays(std::vector<std::shared_ptr<Buffer>> arrays);
+    // Whether other arrays may take their places: no command and no other memory works on them.
+    bool takes_other_arrays() const;
+    // Gives all arguments that were one of the caller's arrays another one. Those that were one array before must be
+    // one again.
+    void give_arrays(std::vector<std::shared_ptr<Buffer>> arrays);
+    void let_arrays_go();  // until the next ones are given
 
     void run();
     // Enqueues a run and does not wait for it, but on a CPU device, where waiting costs nothing. What it works on lives
@@ -114,6 +122,10 @@ public:
     // What most of the reading is from. How fast memory is depends on where it lies: on a virtual machine, reads of two
     // buffers of 690 MB differed by 25 %, each time the same way (2026-11).
     std::shared_ptr<Buffer> source;
+    // Memory that is written before it is read in every run; what it and other memory of the plan's own take.
+    std::vector<std::shared_ptr<Buffer>> scratch;
+    std::size_t scratch_bytes = 0;
+    void fill_scratch(unsigned char byte) const;  // for tests; under the lock of runs
 
 private:
     // Memory that an argument was set to, as it was at `version`; 0: never.
@@ -122,6 +134,7 @@ private:
         cl_uint argument;
         std::weak_ptr<Memory> memory;
         std::uint64_t version = 0;
+        int array = -1;  // which of the caller's arrays it is; below 0: none
     };
 
     // What an argument was set to that is no memory: OpenCL does not tell it again.
@@ -139,6 +152,8 @@ private:
     std::vector<cl::Event> enqueue(Ask ask, const cl::Event* gate = nullptr);
     std::vector<cl::Event> enqueue_steps(Ask ask, const cl::Event* gate, Recording* recording);
     void record(std::size_t step, Recording& recording) const;
+    void run_untimed();
+    const cl::CommandQueue& queue() const { return timed_ ? session_->timing_queue() : session_->queue(); }
     Span run_group(std::size_t runs, bool period = false, Ask of_first = Ask::all);
     std::size_t commands() const;
     std::vector<std::shared_ptr<Storage>> storages() const;
@@ -152,6 +167,9 @@ private:
     std::shared_ptr<Session> session_;
     std::vector<Step> steps_;
     std::vector<std::any> kept_;
+    std::vector<std::shared_ptr<Buffer>> arrays_;
+    int source_array_ = -1;
+    bool timed_ = false;        // commands go to the queue of what is timed
     std::vector<Bound> bound_;  // by step and argument
     std::vector<Value> values_;
     std::vector<std::weak_ptr<Memory>> others_;  // memory that commands work on

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <stdexcept>
 
 namespace gpuopt {
 namespace {
@@ -92,6 +93,18 @@ void check_configuration(const Workload& workload, const Variant& variant, const
         require(rule.unmet(configuration), rule.of_device ? Because::device : Because::constraint, who);
 }
 
+std::string refusal(const Workload& workload, const Variant& variant, const Case& configuration) {
+    if (configuration.dtype == DType::f64 && !configuration.device.fp64) return "no fp64";
+    for (const auto& feature : variant.needs)
+        if (auto missing = missing_feature(feature, configuration.device); !missing.empty()) return missing;
+    const Case at{configuration.device, configuration.dtype, workload.usual, configuration.parameters};
+    for (const auto& rule : variant.rules) try {
+            if (auto unmet = rule.unmet(at); !unmet.empty()) return unmet;
+        } catch (const std::out_of_range&) {  // of a size that only an input has
+        }
+    return "";
+}
+
 std::string build_options(const Case& configuration) {
     // Halves are held as bits: not every device can compute with them.
     const bool half = configuration.dtype == DType::f16;
@@ -147,10 +160,18 @@ Rule multiple_of(const char* parameter, const char* divisor) {
 }
 
 Rule needs_ptx(std::string what, std::function<bool(const Case&)> wanted) {
-    return {.of_device = true, .unmet = [what = std::move(what), wanted = std::move(wanted)](const Case& at) {
-                return !wanted(at) || at.device.is_nvidia()
-                           ? std::string()
-                           : what + " written in PTX; " + at.device.name + " does not read it";
+    return needs_ptx(std::move(what), 0, std::move(wanted));
+}
+
+Rule needs_ptx(std::string what, int capability, std::function<bool(const Case&)> wanted) {
+    return {.of_device = true,
+            .unmet = [what = std::move(what), capability, wanted = std::move(wanted)](const Case& at) -> std::string {
+                if (!wanted(at)) return "";
+                if (!at.device.is_nvidia()) return what + " written in PTX; " + at.device.name + " does not read it";
+                const auto own = at.device.compute_capability();
+                if (own == 0 || own >= capability) return "";
+                return what + " of instructions since sm_" + std::to_string(capability) + "; " + at.device.name +
+                       " has " + at.device.architecture;
             }};
 }
 

@@ -80,6 +80,7 @@ struct Workload {
     std::string name;
     std::vector<DType> dtypes;
     std::vector<const Variant*> variants;
+    Sizes usual{};  // sizes at which a configuration is held against a device before there is an input
 
     std::vector<DType> dtypes_of(const Variant& variant) const;  // those of the workload that the variant's rules allow
     const Variant& variant(const std::string& name) const;       // ParameterError listing the names there are
@@ -96,8 +97,8 @@ const Workload& workload(const std::string& name);
 
 // A workload of rows that live as long as the program.
 template <class Row>
-Workload workload_of(std::string name, std::vector<DType> dtypes, const std::vector<Row>& rows) {
-    Workload made{std::move(name), std::move(dtypes), {}};
+Workload workload_of(std::string name, std::vector<DType> dtypes, const std::vector<Row>& rows, Sizes usual = {}) {
+    Workload made{std::move(name), std::move(dtypes), {}, std::move(usual)};
     for (const auto& row : rows) made.variants.push_back(&row);
     return made;
 }
@@ -110,6 +111,10 @@ const Row& row_of(const Workload& workload, const std::string& name) {
 // Throws ParameterError for unknown, missing or undeclared values, UnsupportedError for a dtype, feature or rule that
 // is not met.
 void check_configuration(const Workload& workload, const Variant& variant, const Case& configuration);
+
+// Why a configuration cannot run on a device whatever the input, "" where it can: the same at the workload's usual
+// sizes. A rule that asks for a size that is not among them is not judged.
+std::string refusal(const Workload& workload, const Variant& variant, const Case& configuration);
 
 // -D options of a configuration: REAL and each parameter.
 std::string build_options(const Case& configuration);
@@ -126,6 +131,8 @@ Rule work_group_fits(const char* across, const char* down);
 Rule multiple_of(const char* parameter, const char* divisor);
 // `what` ("LOAD=1 is") is written in PTX, which only NVIDIA's compiler reads. The rule holds where `wanted` is false.
 Rule needs_ptx(std::string what, std::function<bool(const Case&)> wanted);
+// The same for instructions that NVIDIA's chips have since a compute capability, 80 of "sm_80".
+Rule needs_ptx(std::string what, int capability, std::function<bool(const Case&)> wanted);
 Rule loads_past_l1();  // LOAD=1
 
 }  // namespace gpuopt

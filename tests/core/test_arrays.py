@@ -32,3 +32,30 @@ def test_rows_apart_that_are_more_than_is_moved_at_once(device: gpuopt.Device, a
     assert not room[1 if apart > 0 else 0 :: 2].any()
     total = gpuopt.gemm(out, np.ones((cols, 1), np.float32), device=device)
     np.testing.assert_allclose(total, a * b.sum(), rtol=1e-5)
+
+
+def test_numpy_gets_a_copy_and_never_an_array_of_objects(device: gpuopt.Device) -> None:
+    a = np.arange(6, dtype=np.float32).reshape(2, 3)
+    d = gpuopt.to_device(a, device)
+    for made in (np.asarray(d), np.array(d), np.stack([d, d])[1]):
+        assert made.dtype == np.float32
+        np.testing.assert_array_equal(made, a)
+    assert np.asarray(d, dtype=np.float64).dtype == np.float64
+    np.asarray(d)[0, 0] = 7
+    np.testing.assert_array_equal(d.to_numpy(), a)
+    if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        with pytest.raises(ValueError, match="copy: a DeviceArray lies in a device's memory"):
+            np.asarray(d, copy=False)
+
+
+def test_matrices_are_multiplied_where_they_lie(device: gpuopt.Device) -> None:
+    a, b = (np.random.default_rng(k).normal(size=(5, 5)).astype(np.float32) for k in range(2))
+    A, B = (gpuopt.to_device(each, device) for each in (a, b))
+    product = A @ B
+    assert isinstance(product, gpuopt.DeviceArray)
+    np.testing.assert_allclose(product.to_numpy(), a @ b, rtol=1e-4, atol=1e-5)
+    for mixed in (lambda: a @ B, lambda: A @ b):
+        with pytest.raises(gpuopt.Error, match=r"^[AB]: "):
+            mixed()
+    with pytest.raises(TypeError):
+        np.add(A, 1)  # nothing is copied unseen

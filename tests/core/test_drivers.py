@@ -160,6 +160,31 @@ def test_a_gate_holds_back_a_bounded_number_of_commands(device: gpuopt.Device, b
     assert len(held) == 2 * (1 + 1 + 3) + 2 * (1 + 1 + 2)
 
 
+FAILURE = """
+import ctypes, gpuopt, numpy as np
+from gpuopt import _core
+d = gpuopt.devices()[{index}]
+A = gpuopt.to_device(np.ones((8, 8), np.float32), d)
+for _ in range(2):
+    gpuopt.gemm(A, A)
+print(_core.kept_counts(d)["plans"] > 0)
+ctypes.c_int.in_dll(ctypes.CDLL(None), "failing").value = 1
+try:
+    gpuopt.gemm(A, A)
+except gpuopt.OpenCLError as error:
+    print("CL_OUT_OF_RESOURCES" in str(error))
+found = _core.kept_counts(d)
+print(found["plans"], found["plan_bytes"])
+print(bool((gpuopt.gemm(A, A).to_numpy() == 8).all()), _core.kept_counts(d)["plans_made"] - found["plans_made"])
+"""
+
+
+def test_nothing_that_is_kept_outlives_an_error_of_the_device(device: gpuopt.Device, built: Path) -> None:
+    needs_a_dynamic_loader()
+    lines = told(FAILURE.format(index=device.index), LD_PRELOAD=str(built / "failure.so"))
+    assert lines == ["True", "True", "0 0", "True 1"]
+
+
 # ---------------------------------------------------------------- forks
 
 FORK = """
@@ -171,6 +196,8 @@ M = gpuopt.DiaMatrix((np.ones((1, 64), np.float32), np.array([0])), (64, 64), de
 host = np.ones(64, np.float32)
 x, y = gpuopt.to_device(host, d), gpuopt.to_device(host, d)
 plan = prepare_spmv(M, x, y, "basic")
+square = gpuopt.to_device(np.ones((8, 8), np.float32), d)
+gpuopt.gemm(square, square)
 M @ host
 plan.run()
 if os.fork() == 0:
@@ -178,7 +205,7 @@ if os.fork() == 0:
     tries = {{
         "host": lambda: M @ host, "device": lambda: M @ x, "run": plan.run, "sample": lambda: plan.sample(2, 8),
         "to_numpy": x.to_numpy, "fill": lambda: x.fill_bytes(0), "to_device": lambda: gpuopt.to_device(host, d),
-        "prepare": lambda: prepare_spmv(M, x, y, "basic"),
+        "prepare": lambda: prepare_spmv(M, x, y, "basic"), "gemm": lambda: gpuopt.gemm(square, square),
     }}
     for name, attempt in tries.items():
         try:
@@ -194,5 +221,5 @@ print(status, bool((M @ host == host).all()))
 def test_what_was_made_before_a_fork_is_refused_after_it(device: gpuopt.Device) -> None:
     lines = told(FORK.format(index=device.index))
     assert lines[-1] == "0 True"
-    names = ("host", "device", "run", "sample", "to_numpy", "fill", "to_device", "prepare")
+    names = ("host", "device", "run", "sample", "to_numpy", "fill", "to_device", "prepare", "gemm")
     assert lines[:-1] == [f"{name} True" for name in names]

@@ -43,7 +43,7 @@ def test_no_object_is_made_bare(name: str) -> None:
     assert run.stdout.startswith("refused")
 
 
-@pytest.mark.parametrize("name", ["Device", "DeviceArray", "Prepared", "JosephPlan", "Parameter", "Variant"])
+@pytest.mark.parametrize("name", ["Device", "DeviceArray", "Prepared", "ProjectorPlan", "Parameter", "Variant"])
 def test_what_only_functions_return(name: str) -> None:
     with pytest.raises(_core.HandleError, match=f"{name}: it cannot be made like this") as raised:
         getattr(_core, name)()

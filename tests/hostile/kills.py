@@ -22,8 +22,8 @@ from pathlib import Path
 from .findings import ROOT, Findings, command, environment, parser, say
 
 STAGE = "kills"
-KINDS = ("crashes", "hangs", "untyped", "lost", "torn")
-_TURNS = ("study", "tune", "study", "profile")
+KINDS = ("crashes", "hangs", "untyped", "lost", "torn", "left")
+_TURNS = ("study", "tune", "own", "profile")  # own: a kernel that somebody brings, in a process of its own
 _PATIENCE_S = 60.0
 _SLOW_S = 0.005  # what a sync of a file takes more
 _MOST_RUNS = 12  # of one folder: a run that is always killed early never ends
@@ -89,6 +89,8 @@ def _run(
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             found.count("killed")
+            if left := _left(chain.cache):
+                found.add("left", f"{chain.kind}, run {chain.runs}: {left} processes outlived it")
             if after is None:
                 found.add("hangs", f"{chain.kind}: no end within {_PATIENCE_S:.0f} s: {_last(words)}")
     found.count("tried")
@@ -106,6 +108,21 @@ def _run(
     if after is None and process.returncode == 0 and times:
         lasted.setdefault(chain.kind, (times[0], time.monotonic() - begin))
     return process.returncode != -signal.SIGKILL
+
+
+def _left(cache: Path, patience_s: float = 5.0) -> int:
+    """How many processes of a run, known by its cache folder, are there when it is dead for so long."""
+    mark, end = f"GPUOPT_CACHE_DIR={cache}".encode(), time.monotonic() + patience_s
+    while True:
+        count = 0
+        for file in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                count += mark in file.read_bytes().split(b"\0")
+            except OSError:  # it is gone, or another user's
+                continue
+        if not count or time.monotonic() > end:
+            return count
+        time.sleep(0.05)
 
 
 def _last(words: Path) -> str:
@@ -142,6 +159,24 @@ def _check(chain: Chain, found: Findings, where: str) -> None:
 
 # ---------------------------------------------------------------- in the child
 
+_OWN = """from gpuopt import lab
+
+TEXT = '''
+__kernel void doubled(__global const float* x, __global float* z, int n) {
+    const int i = get_global_id(0);
+    if (i < n) z[i] = 2 * x[i];
+}
+'''
+doubled = lab.Kernel(
+    TEXT,
+    "doubled",
+    parameters={"WG": [32, 64, 128], "N": [0, 1]},
+    arguments=[lab.input("x", "n"), lab.output("z", "n"), lab.value("n")],
+    launch=lab.launch(items="n", local="WG"),
+    reference=lambda x: 2 * x,
+)
+"""
+
 
 def work(kind: str, folder: Path, device: str) -> None:
     """One run of the command line, which tells each row once it is written."""
@@ -171,9 +206,12 @@ def work(kind: str, folder: Path, device: str) -> None:
     arguments = {
         "study": ["study", "tmv", "96x80", "--quick", "--no-plots", "-v", "naive", "-v", "tlp"],
         "tune": ["tune", "tmv", "96x80", "--quick"],
+        "own": ["study", str(folder / "doubled.py"), "n=5000", "--quick", "--no-plots"],
         "profile": ["profile", "--force", "--no-aa"],
     }[kind]
-    if kind == "study":
+    if kind == "own":
+        (folder / "doubled.py").write_text(_OWN)
+    if kind in ("study", "own"):
         arguments += ["--out", str(folder / "out")]
     if kind == "profile":
         _shorten(brief)
@@ -196,7 +234,7 @@ def _shorten(brief: dict[str, float]) -> None:
 
 def main() -> int:
     options = parser(__doc__ or "", 600.0)
-    options.add_argument("--worker", choices=("study", "tune", "profile"), help="run this in this process")
+    options.add_argument("--worker", choices=("study", "tune", "own", "profile"), help="run this in this process")
     options.add_argument("--folder", type=Path)
     given = options.parse_args()
     if given.worker:

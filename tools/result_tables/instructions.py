@@ -14,7 +14,7 @@ from gpuopt.configuration import complete
 from .tables import Cell, Line, grid, markdown, paper_gain
 from .values import ROOT, Rows, noted, significant
 
-FILES = ("results/compiled/pocl.jsonl", "results/compiled/intel.jsonl")
+FILES = ("results/compiled/pocl.jsonl", "results/compiled/intel.jsonl", "results/compiled/h200.jsonl")
 GENERATIONS = ("gfx90a", "gfx1030")
 PRODUCTS = tuple(
     f"paper:{step}_image"
@@ -24,6 +24,7 @@ PROJECTIONS = tuple(f"paper:{step}_image" for step in ("naive", "intrinsics", "a
 SPEEDS = {
     "gemm": Rows("results/h200/papers/gemm-sizes/rows.jsonl", "gemm_3072x"),
     "tomography": Rows("results/h200/papers/tomography-paper/rows.jsonl", ""),
+    "gem": Rows("results/h200/papers/gem-steps/rows.jsonl", "capsid_8000x270336"),
 }
 Entry = dict[str, Any]
 
@@ -94,6 +95,7 @@ def _elsewhere(workload: str, steps: tuple[str, ...]) -> list[Line]:
         for path in FILES:
             entry = _entry(workload, preset, "live", path)
             cells.append(f"{entry['loop_alu']}, {entry['loop_fetch']}" if "loop_alu" in entry else "")
+        cells.append(f"{entry['registers']}, {entry['occupancy']}" if "occupancy" in entry else "")
         lines.append(cells)
     return lines
 
@@ -134,6 +136,8 @@ def _targets() -> list[str]:
 _REASONS = (  # beginnings or parts of reasons, and what they are
     ("written in PTX", "written in PTX, which this chip does not read"),
     ("no tensor cores", "tensor cores through PTX alone"),
+    ("do what work-groups do", "its work-items are for CPUs: one does what a work-group does"),
+    ("bytes of local memory;", "more local memory than the chip has"),
     ("is not symmetric", "the matrix is not symmetric"),
     ("read_image", "the built-in library reads no images"),
     ("translate_sampler", "the built-in library reads no images"),
@@ -142,7 +146,6 @@ _REASONS = (  # beginnings or parts of reasons, and what they are
     ("no registers from class", "clang finds no registers (backend error)"),
     ("Undefined external symbol", "clang's target lacks a function"),
     ("exit code 1", "clang fails"),
-    ("local memory", "more local memory than the chip has"),
 )
 
 
@@ -159,77 +162,135 @@ def _why() -> list[Line]:
 
 
 def _gpu(preset: str, workload: str = "gemm") -> Entry:
-    """For the H200's generation, by clang and ptxas."""
-    return _entry(workload, f"paper:{preset}", "sm_90")
+    """What an H200's own compiler makes of it."""
+    return _entry(workload, f"paper:{preset}", "live", FILES[2])
 
 
 def _loop(entry: Entry) -> str:
     return f"{entry['loop_alu']} ALU and {entry['loop_fetch']} fetches"
 
 
-def _each(entry: Entry, name: str) -> str:
+def _each(entry: Entry, name: str = "loop_alu") -> str:
     """A count of the loop for each multiply-add in it."""
-    return significant(entry[name] / entry["loop_fma"], 2)
+    return significant(entry[name] / entry["loop_fma"], 3)
+
+
+def _held(entry: Entry) -> str:
+    return f"{entry['registers']} registers, {entry['occupancy']} wavefronts"
+
+
+def _gains(workload: str, *steps: str, first: str = "basic") -> str:
+    """Measured on an H200 over the first step."""
+    told = [SPEEDS[workload].speedup(f"paper:{step}", f"paper:{first}") for step in steps]
+    return ", ".join(str(gain).split(" ")[0] for gain in told)
 
 
 def _causes() -> list[Line]:
     """Results that surprised, or whose reason was a guess, and what the compiled kernels say."""
-    gemm = {name: _gpu(name) for name in ("naive", "variable_reduction", "unroll4", "unroll16", "multiple_output")}
-    gem = {name: _gpu(name, "gem") for name in ("basic", "register_accumulator", "register_preloading", "local_memory")}
+    return [*_product_causes(), *_gem_causes(), *_projection_causes()]
+
+
+def _product_causes() -> list[Line]:
+    naive, reduced, four, unrolled, many = map(
+        _gpu, ("naive", "variable_reduction", "unroll4", "unroll16", "multiple_output")
+    )
+    pictured, far = _gpu("naive_image"), _gpu("unroll16_image")
     blocks = {name: _gpu(f"block_{name}") for name in ("16x16", "32x8", "32x16", "32x32")}
-    naive, four, unrolled, many = (gemm[name] for name in ("naive", "unroll4", "unroll16", "multiple_output"))
-    basic, preloaded = gem["basic"], gem["register_preloading"]
-    summed, local = gem["register_accumulator"], gem["local_memory"]
     return [
         [
-            "Products: `variable_reduction` changes nothing on an H200 (printed 1.01)",
-            f"The loop of `naive` has {_loop(naive)}, the other {_loop(gemm['variable_reduction'])}; "
-            f"registers {naive['registers']} and {gemm['variable_reduction']['registers']}.",
+            "Products: `variable_reduction` changes nothing (printed 1.01)",
+            f"The loop of `naive` has {_loop(naive)}, the other {_loop(reduced)}; "
+            f"registers {naive['registers']} and {reduced['registers']}.",
             "shown: the compiler does it alone",
         ],
         [
-            "Products: unrolling gains 3.16 to 3.38 from buffers (printed 1.05 to 1.09)",
-            f"Arithmetic for a multiply-add falls from {_each(naive, 'loop_alu')} to {_each(unrolled, 'loop_alu')}, "
-            f"and a loop has {unrolled['loop_fetch']} fetches on their way instead of {naive['loop_fetch']}; "
-            f"registers stay at {unrolled['registers']}.",
-            "shown: half as many instructions explain a part; the rest is fetches that wait together (inferred)",
+            f"Products from buffers: unrolling gains {_gains('gemm', 'unroll4', 'unroll16', first='naive')} "
+            "(printed 1.05 to 1.09)",
+            f"Arithmetic for a multiply-add falls from {_each(naive)} to {_each(four)} (4 times) and {_each(unrolled)} "
+            f"(16 times); {_held(naive)} become {_held(unrolled)}.",
+            "shown: addresses and the bound are most of the plain loop's instructions, and unrolling removes them",
+        ],
+        [
+            "Products from images: unrolling gains "
+            f"{_gains('gemm', 'unroll4_image', 'unroll16_image', first='naive_image')} (printed 1.05 to 1.09)",
+            f"Arithmetic for a multiply-add is {_each(pictured)} in the plain loop, {_each(far)} in that of 16; "
+            "both have two fetches for it.",
+            "shown: an image's addresses cost the loop little, so there is little to remove",
         ],
         [
             "Jang's rule that unrolling loses, since registers leave fewer threads, is inverted (1.04)",
-            f"Unrolled 4 and 16 times: {four['registers']} and {unrolled['registers']} registers, "
-            f"{four['occupancy']} and {unrolled['occupancy']} wavefronts; without, {naive['occupancy']}.",
+            f"Plain: {_held(naive)}. Unrolled 4 and 16 times: {_held(four)}; {_held(unrolled)}.",
             "refuted here: unrolling takes no wavefront away",
         ],
         [
             "Products of 512: eight outputs a work-item are slower than `unroll4`",
-            f"{many['registers']} registers: {many['occupancy']} wavefronts fit, of `unroll4` {four['occupancy']}.",
+            f"{_held(many)}; `unroll4` {_held(four)}.",
             "added: besides too few work-items, a quarter of the wavefronts",
         ],
         [
-            "Work-groups of Yang's product: 32 x 8 gains less than 32 x 16",
+            "Work-groups of Yang's product, over 16 x 16: 32 x 8, 32 x 16 and 32 x 32 gain "
+            + _gains("gemm", "block_32x8", "block_32x16", "block_32x32", first="block_16x16"),
             "Fetches for a multiply-add: "
             + ", ".join(f"{name} {_each(entry, 'loop_fetch')}" for name, entry in blocks.items())
+            + "; arithmetic "
+            + ", ".join(_each(entry) for entry in blocks.values())
             + ".",
-            "shown: 32 x 8 fetches more than 16 x 16, not less",
+            "shown: 32 x 8 fetches more than 16 x 16, not less, and has more arithmetic around it",
+        ],
+    ]
+
+
+def _gem_causes() -> list[Line]:
+    basic, split, summed, preloaded, local = (
+        _gpu(name, "gem")
+        for name in ("basic", "kernel_splitting", "register_accumulator", "register_preloading", "local_memory")
+    )
+    return [
+        [
+            f"GEM: kernel splitting gains {_gains('gem', 'kernel_splitting')} alone",
+            f"{_loop(basic)} become {_loop(split)}, {basic['loop_special']} special functions {split['loop_special']}; "
+            f"{basic['occupancy']} and {split['occupancy']} wavefronts.",
+            "shown: the cases that a kernel of one model leaves out are most of its instructions",
         ],
         [
-            "GEM: a sum in a register gains 1.07 (printed 1.3)",
+            f"GEM: a sum in a register gains {_gains('gem', 'register_accumulator')} (printed 1.3)",
             f"The loop's {basic['loop_store']} store goes, and {basic['loop_fetch']} fetches become "
             f"{summed['loop_fetch']}, of {basic['loop_instructions']} instructions in all.",
             "shown: the loop is arithmetic, so little is left to gain",
         ],
         [
-            "GEM: preloading into registers gains 1.23 (printed 1.6)",
-            f"{basic['loop_alu']} ALU become {preloaded['loop_alu']}, {basic['loop_fetch']} fetches "
-            f"{preloaded['loop_fetch']}; {preloaded['registers']} registers in place of {basic['registers']} leave "
-            f"{preloaded['occupancy']} wavefronts of {basic['occupancy']}.",
-            "shown: fewer instructions gain, fewer wavefronts take some of it back",
+            f"GEM: preloading into registers gains {_gains('gem', 'register_preloading')} (printed 1.6)",
+            f"{_loop(basic)} become {_loop(preloaded)}; {_held(preloaded)} in place of {_held(basic)}.",
+            "in part: 4 % fewer instructions do not make it; fetches after each store, which wait, may (inferred). Fewer "
+            "wavefronts do not harm",
         ],
         [
-            "GEM: local memory gains 1.11 (printed 2.3)",
-            f"{basic['loop_fetch'] - local['loop_fetch']} of {basic['loop_fetch']} fetches become reads of local "
-            "memory.",
-            "shown: most fetches stay",
+            f"GEM: local memory gains {_gains('gem', 'local_memory')}, less than registers (printed 1.4 times as much)",
+            f"{_loop(local)} and {local['loop_local']} reads of local memory; from registers {_loop(preloaded)}.",
+            "shown: the same fetches go, but its own reads and addresses come; it holds more wavefronts "
+            f"({local['occupancy']}, not {preloaded['occupancy']}), so they are not the reason",
+        ],
+    ]
+
+
+def _projection_causes() -> list[Line]:
+    naive, merged, arithmetic, vectors = (
+        _gpu(name, "tomography") for name in ("naive_image", "intrinsics_image", "alu_image", "vector_output_image")
+    )
+    return [
+        [
+            "Back projection: intrinsics and fewer operations gain "
+            f"{_gains('tomography', 'intrinsics_image', 'alu_image', first='naive_image')}",
+            f"The loop has {naive['loop_alu']} ALU, with them {merged['loop_alu']} and {arithmetic['loop_alu']}; "
+            f"{_held(naive)}, {_held(merged)}, {_held(arithmetic)}.",
+            "shown: the compiler leaves nothing for them to save",
+        ],
+        [
+            "Back projection: four outputs a work-item take "
+            f"{_gains('tomography', 'vector_output_image', first='naive_image')} times the speed of one",
+            f"{_held(vectors)} in place of {_held(naive)}; ALU for an output "
+            f"{significant(vectors['loop_alu'] / 4, 3)} in place of {naive['loop_alu']}.",
+            "shown: half the wavefronts, hardly fewer instructions",
         ],
     ]
 
@@ -241,7 +302,8 @@ PRINTED = [
 ELSEWHERE = [
     *("step", "printed gain", "H200's gain [95 % CI]"),
     *(f"{name}: {what}" for name in GENERATIONS for what in ("ALU, fetch in the loop", "registers, wavefronts")),
-    *(f"{name}: ALU, fetch in the loop" for name in ("PoCL", "Intel")),
+    *(f"{name}: ALU, fetch in the loop" for name in ("PoCL", "Intel", "H200")),
+    "H200: registers, wavefronts",
 ]
 TABLES = {
     "products": grid(PRINTED, lambda: _printed("gemm", PRODUCTS)),

@@ -25,8 +25,8 @@
 #define TILE_READER(X, P, WIDE, PITCH, x0, BOUND, ld, ALONG_K, ALIGNED)                                                         \
     enum {                                                                                                                      \
         X##_along_k = ALONG_K,                                                                                                  \
-        X##_wide = !(ALONG_K) && (ALIGNED) ? 4 : 1,                                                                             \
-        X##_row = X##_along_k ? TILE_K : WIDE / X##_wide,                                                                       \
+        X##_wide = (ALIGNED) && !(COPY == 1 && (ALONG_K)) ? 4 : 1,                                                                         \
+        X##_row = (X##_along_k ? TILE_K : WIDE) / X##_wide,                                                                         \
         X##_each = WIDE * TILE_K / X##_wide / ITEMS,                                                                            \
         X##_even = ITEMS % X##_row == 0,                                                                                        \
         X##_pitch = PITCH                                                                                                       \
@@ -47,7 +47,9 @@
 #define PIECE_LINE(X, i) ((item + (i) * ITEMS) / X##_row)
 #define PIECE_K(X, i) (X##_along_k ? PIECE_AT(X, i) : PIECE_LINE(X, i))
 #define PIECE_X(X, i) (X##_along_k ? PIECE_LINE(X, i) : PIECE_AT(X, i))
-#define PIECE_LEFT(X, i, k0) ((k0) + PIECE_K(X, i) < K ? clamp(X##_bound - X##_x0 - PIECE_X(X, i), 0, (int)X##_wide) : 0)
+#define PIECE_LEFT(X, i, k0)                                                                                                    \
+    (X##_along_k ? (X##_x0 + PIECE_X(X, i) < X##_bound ? clamp(K - (k0)-PIECE_K(X, i), 0, (int)X##_wide) : 0)                   \
+                 : ((k0) + PIECE_K(X, i) < K ? clamp(X##_bound - X##_x0 - PIECE_X(X, i), 0, (int)X##_wide) : 0))
 #define PIECE_FROM(X, P, i, k0)                                                                                                 \
     (P + (X##_along_k ? (X##_x0 + PIECE_X(X, i)) * X##_ld + (k0) + PIECE_K(X, i)                                                \
                       : ((k0) + PIECE_K(X, i)) * X##_ld + X##_x0 + PIECE_X(X, i)))
@@ -129,8 +131,17 @@ inline REAL4 read_piece(const global REAL *from, const int wide, const int left)
 #define TILE_START(X, P, k0, to) TILE_FETCH(X, P, k0)
 #define TILE_PUT(X, to)                                                                                                         \
     _Pragma("unroll") for (int i = 0; i < X##_each; ++i) {                                                                      \
-        if (X##_wide == 4) *(local REAL4 *)PIECE_TO(X, to, i) = X##_held[i];                                                    \
-        else *PIECE_TO(X, to, i) = X##_held[i].x;                                                                               \
+        local REAL *const place = PIECE_TO(X, to, i);                                                                           \
+        if (X##_wide == 4 && !X##_along_k) {                                                                                    \
+            *(local REAL4 *)place = X##_held[i];                                                                                \
+        } else {                                                                                                                \
+            place[0] = X##_held[i].x;                                                                                           \
+            if (X##_wide == 4) {                                                                                                \
+                place[X##_pitch] = X##_held[i].y;                                                                               \
+                place[2 * X##_pitch] = X##_held[i].z;                                                                           \
+                place[3 * X##_pitch] = X##_held[i].w;                                                                           \
+            }                                                                                                                   \
+        }                                                                                                                       \
     }
 #endif
 #endif

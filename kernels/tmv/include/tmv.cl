@@ -14,6 +14,11 @@
     global const REAL *RESTRICT A, global const REAL *RESTRICT v, global REAL *RESTRICT y, const int rows, const int cols, \
         const long stride, const int part_rows
 
+// A kernel's own: A begins `begin` elements into its buffer, since a caller's memory need not begin where a
+// buffer may.
+#define TMV_KERNEL_ARGUMENTS TMV_ARGUMENTS, const long begin
+#define TMV_BEGIN A += begin
+
 // ONES: a second pass that adds the sums of parts, for which v is 1.
 #if defined(ONES)
 #define V_AT(row) ((REAL)1)

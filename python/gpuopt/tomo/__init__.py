@@ -6,6 +6,7 @@ u) or (view, u).
 
 from gpuopt.tomo.analytic import fbp, fdk
 from gpuopt.tomo.centre import find_centre
+from gpuopt.tomo.conventions import from_skimage
 from gpuopt.tomo.filters import filter_rows, ramp
 from gpuopt.tomo.geometry import Detector, Frames, Geometry
 from gpuopt.tomo.iterative import cgls, mlem, os_em, os_sart, sart, sirt
@@ -54,6 +55,7 @@ __all__ = [
     "filter_rows",
     "find_centre",
     "from_astra",
+    "from_skimage",
     "from_vectors",
     "helical",
     "mlem",

@@ -4,6 +4,8 @@ cones."""
 from __future__ import annotations
 
 import math
+import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +15,9 @@ from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
-from gpuopt.tomo.filters import filter_rows, ramp
+from gpuopt.tomo.filtering import RowFilter
+from gpuopt.tomo.filters import ramp, require_window
+from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.limits import check_edges, check_rows
 from gpuopt.tomo.operators import GeometricOperator
 from gpuopt.tomo.redundancy import Redundancy, fan_angles, fan_weights, parallel_weights
@@ -21,8 +25,6 @@ from gpuopt.tomo.rotation import Rotation, rotation_of
 from gpuopt.tomo.scans import Cone, Parallel
 
 AXES = ("avu", "vau")
-
-_VIEWS_AT_ONCE = 16
 
 
 def view_major(p: Any, axes: str) -> Any:
@@ -56,8 +58,9 @@ def fbp(
     they are a plain rotation. With ``limited_angle`` less will do: views count so that the mean of a round object
     stays, a LimitedAngleWarning says what is missing, and edges along the missing rays are blurred. Objects that reach
     beyond the detector get a TruncationWarning. ``window`` smooths the ramp filter: "ram-lak" (not at all),
-    "shepp-logan", "cosine", "hann" or "hamming". Filtering runs on the host. ``interpolation`` between pixels is
-    "linear"; what other toolboxes have besides, "nearest" and "cubic", is refused.
+    "shepp-logan", "cosine", "hann" or "hamming". A GPU filters rows of up to some
+    6000 pixels itself, and device arrays stay there; a CPU's rows are filtered by threads. ``interpolation`` between
+    pixels is "linear"; what other toolboxes have besides, "nearest" and "cubic", is refused.
 
     Returns an image in 1/mm, of the projections' kind and dtype. Raises ParameterError, ArrayError, UnsupportedError.
     """
@@ -68,9 +71,14 @@ def fbp(
     _require_linear(interpolation)
     if not isinstance(scan, Parallel):
         raise ParameterError(f"A: fbp is for parallel beams and fans, not for {A.geometry!r}; use fdk or os_sart")
-    du = scan.detector.du
-    kernel = _Kernel(window, du, du, False, np.ones(1))
-    return _filtered(A, turn, projections, axes, kernel, parallel_weights(scan, limited_angle))
+    require_window(window)
+
+    def make() -> _Way:
+        du = scan.detector.du
+        kernel = _Kernel(window, du, du, False, np.ones(1))
+        return _way_of(A, turn, kernel, parallel_weights(scan, limited_angle))
+
+    return _filtered(A, projections, axes, _way(A, None if limited_angle else window, make))
 
 
 @checked
@@ -99,16 +107,24 @@ def fdk(
             f"A: its detector's radius is {scan.radius:g} mm; fdk is for flat ones and those about the source "
             f"({scan.sdd:g} mm); use os_sart"
         )
+    require_window(window)
+
+    def make() -> _Way:
+        return _way_of(A, turn, _cone_kernel(scan, window), fan_weights(scan, limited_angle))
+
+    return _filtered(A, projections, axes, _way(A, None if limited_angle else window, make))
+
+
+def _cone_kernel(scan: Cone, window: str) -> _Kernel:
     detector, sod, sdd = scan.detector, scan.sod, scan.sdd
     u, v = detector.u, detector.v[:, np.newaxis]
     if scan.radius is None:
-        spacing = scale = detector.du * sod / sdd
+        spacing = detector.du * sod / sdd
         slant = sdd / np.sqrt(sdd**2 + u**2 + v**2)
     else:
-        spacing = scale = detector.du / sdd
+        spacing = detector.du / sdd
         slant = sod * np.cos(fan_angles(scan, u)) * sdd / np.sqrt(sdd**2 + v**2)
-    kernel = _Kernel(window, spacing, scale, scan.radius is not None, slant)
-    return _filtered(A, turn, projections, axes, kernel, fan_weights(scan, limited_angle))
+    return _Kernel(window, spacing, spacing, scan.radius is not None, slant)
 
 
 def _require_linear(interpolation: str) -> None:
@@ -138,29 +154,82 @@ class _Kernel(NamedTuple):
     """Factors (rows, columns) of all views; either axis may have length 1."""
 
 
-def _filtered(
-    A: GeometricOperator, turn: Rotation, projections: Any, axes: str, kernel: _Kernel, by: Redundancy
-) -> Any:
-    """Projections, weighted, filtered and back projected."""
-    given, scan, detector = view_major(projections, axes), turn.scan, turn.scan.detector
-    checks.shape("projections", given, A.geometry.shape, A.data_axes, "the geometry")
-    p = A.backend.host(given, A.data_axes)
-    rows = turn.rows_of(p.reshape(scan.views, detector.rows, detector.columns))
-    check_rows(scan, turn.volume_of(A.volume))
-    check_edges(rows, detector, by.redundant)
+class _Way(NamedTuple):
+    """How projections of an operator are filtered and back projected."""
+
+    rows: RowFilter
+    operator: GeometricOperator | None
+    """What projects the filtered rows back; None: the operator itself."""
+    scan: Geometry
+    """The given scan by angles."""
+    redundant: bool
+
+
+_ways: weakref.WeakKeyDictionary[GeometricOperator, dict[Any, _Way]] = weakref.WeakKeyDictionary()
+_MOST_WAYS = 4  # of an operator are kept
+
+
+def _way(A: GeometricOperator, key: Any, make: Callable[[], _Way]) -> _Way:
+    """What was made for an operator before, or is made now. ``key`` is None where each call is to warn."""
+    known = _ways.setdefault(A, {})
+    found = known.get(key) if key is not None else None
+    if found is None:
+        found = make()
+        if key is not None:
+            if len(known) >= _MOST_WAYS:
+                known.clear()
+            known[key] = found
+    return found
+
+
+def _way_of(A: GeometricOperator, turn: Rotation, kernel: _Kernel, by: Redundancy) -> _Way:
+    scan, detector = turn.scan, turn.scan.detector
+    volume = turn.volume_of(A.volume)
+    check_rows(scan, volume)
     columns = detector.columns + by.added
     right = math.copysign(1, detector.u_offset) > 0  # The far side is that of the offset.
-    own = slice(by.added, None) if right else slice(0, detector.columns)
+    lead, trail = (by.added, 0) if right else (0, by.added)
     taps = ramp(columns, kernel.spacing, fan=kernel.fan)
-    filtered = np.zeros((scan.views, detector.rows, columns), p.dtype)
-    for first in range(0, scan.views, _VIEWS_AT_ONCE):
-        some = slice(first, first + _VIEWS_AT_ONCE)
-        filtered[some, :, own] = rows[some] * (by.weights[some, np.newaxis] * kernel.slant)
-        filtered[some] = filter_rows(filtered[some], taps, kernel.window, kernel.scale)
+    rows = RowFilter(
+        (scan.views, detector.rows, detector.columns),
+        by.weights,
+        np.atleast_2d(kernel.slant),
+        taps,
+        kernel.window,
+        kernel.scale,
+        lead,
+        trail,
+        turn.rows_reversed,
+        turn.columns_reversed,
+    )
+    wider: Geometry = scan
     if by.added:
         offset = detector.u_offset - math.copysign(by.added * detector.du / 2, detector.u_offset)
-        scan = replace(scan, detector=replace(detector, columns=columns, u_offset=offset))
-    if scan is not A.geometry:
-        A = A.with_scan(scan, turn.volume_of(A.volume))
-    q = A.backend.take(filtered.reshape(A.data_shape), "projections", A.data_shape, A.data_axes)
-    return A.backend.give(A.back_project(q, "none" if scan.parallel else "fdk"), like=projections)
+        wider = replace(scan, detector=replace(detector, columns=columns, u_offset=offset))
+    operator = None if wider is A.geometry else A.with_scan(wider, volume)
+    return _Way(rows, operator, scan, by.redundant)
+
+
+def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> Any:
+    """Projections, weighted, filtered and back projected."""
+    given = view_major(projections, axes)
+    checks.shape("projections", given, A.geometry.shape, A.data_axes, "the geometry")
+    q, facts = A.backend.filtered(given, way.rows, A.data_axes)
+    operator = A if way.operator is None else way.operator
+    weight = "none" if way.scan.parallel else "fdk"
+    if isinstance(q, np.ndarray):
+        q = q.reshape(operator.data_shape)
+    if isinstance(facts, np.ndarray):
+        _judge(facts, given, way, A.data_axes)
+        image = operator.back_project(q, weight)
+    else:  # The device goes on while the host looks at what it found.
+        image = operator.back_project(q, weight)
+        _judge(facts.to_numpy(), given, way, A.data_axes)
+    return A.backend.give(image, like=projections)
+
+
+def _judge(facts: np.ndarray, given: Any, way: _Way, axes: tuple[str, ...]) -> None:
+    """Raises ArrayError, naming the place, where projections hold NaN or infinity; looks at the detector's edges."""
+    if facts[..., 3].any():
+        checks.floats("projections", given if isinstance(given, np.ndarray) else given.to_numpy(), axes)
+    check_edges(facts, way.scan.detector, way.redundant)

@@ -203,11 +203,16 @@ def lines(projections: np.ndarray) -> np.ndarray:
 def floats(name: str, array: np.ndarray, axes: Sequence[str]) -> None:
     """Refuses an array whose dtype is not native float32 or float64, or that holds NaN or infinity; the message says
     where and how many."""
+    float_dtype(name, array)
+    finite(name, array, axes, "repair or mask such pixels")
+
+
+def float_dtype(name: str, array: np.ndarray) -> None:
+    """Refuses an array whose dtype is not native float32 or float64."""
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
         raise ArrayError(
             f"{name}: its dtype is {array.dtype.str}, not native float32 or float64; use {name}.astype(np.float32)"
         )
-    finite(name, array, axes, "repair or mask such pixels")
 
 
 def finite(name: str, array: np.ndarray, axes: Sequence[str], fix: str, rows: range | None = None) -> None:

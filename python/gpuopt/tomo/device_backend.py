@@ -11,6 +11,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray
 from gpuopt.tomo import checks
+from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.numpy_projector import NumpyBackend
 from gpuopt.tomo.operators import Backend, Norms
 
@@ -38,8 +39,10 @@ class DeviceBackend(Backend):
             return self._checked(given, name, axes)
         require_float32(name, given)
         checks.shape(name, given, shape, axes, "the operator")
-        checks.floats(name, given, axes)
-        return _core.to_device(np.ascontiguousarray(given), self.device)
+        found = _core.to_device(np.ascontiguousarray(given), self.device)
+        if self._arithmetic.not_finite(found):
+            checks.floats(name, given, axes)  # which says where
+        return found
 
     def give(self, array: DeviceArray, like: Any) -> Any:
         return array if isinstance(like, DeviceArray) else array.to_numpy()
@@ -51,16 +54,31 @@ class DeviceBackend(Backend):
         checks.floats("projections", given, axes)
         return np.asarray(given)
 
+    def filtered(self, given: Any, by: RowFilter, axes: tuple[str, ...]) -> tuple[DeviceArray, Any]:
+        on_device = isinstance(given, DeviceArray)
+        require_float32("projections", given)
+        if on_device:
+            self._require_here(given, "projections")
+        if not by.fits(self.device):
+            found, facts = by.on_host(given.to_numpy() if on_device else np.asarray(given))
+            return _core.to_device(found, self.device), facts
+        data = given if on_device else _core.to_device(np.ascontiguousarray(given), self.device)
+        out = data if by.in_place and not on_device else self.empty((*by.shape[:2], by.wide))
+        return out, by.on_device(data, out)
+
     def _checked(self, given: DeviceArray, name: str, axes: tuple[str, ...]) -> DeviceArray:
         require_float32(name, given)
+        self._require_here(given, name)
+        if self._arithmetic.not_finite(given):
+            checks.floats(name, given.to_numpy(), axes)  # which says where
+        return given
+
+    def _require_here(self, given: DeviceArray, name: str) -> None:
         if given.device.index != self.device.index:
             raise ArrayError(
                 f"{name}: it is on {given.device.name}, the operator on {self.device.name}; use {name}.to_numpy(), "
                 "or make the operator on that device"
             )
-        if self._arithmetic.not_finite(given):
-            checks.floats(name, given.to_numpy(), axes)  # which says where
-        return given
 
     def empty(self, shape: tuple[int, ...]) -> DeviceArray:
         """A new array; its values are undefined."""
@@ -156,6 +174,10 @@ class HostBackend(NumpyBackend):
     def host(self, given: Any, axes: tuple[str, ...]) -> np.ndarray:
         require_float32("projections", given)
         return super().host(_on_host(given), axes)
+
+    def filtered(self, given: Any, by: RowFilter, axes: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+        require_float32("projections", given)
+        return super().filtered(_on_host(given), by, axes)
 
     def views(self, p: np.ndarray, index: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(p[index])

@@ -54,8 +54,7 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
     Rows count as 0 outside: Fourier transforms are padded to at least 2 n - 1. Raises ParameterError for unknown
     windows, ArrayError for rows that are not finite float32 or float64, and for taps of another length.
     """
-    if window not in WINDOWS:
-        raise ParameterError(f"window: {window!r} is not known; give one of {', '.join(map(repr, WINDOWS))}")
+    require_window(window)
     checks.floats("rows", rows, [f"axis {i}" for i in range(rows.ndim)])
     columns = rows.shape[-1] if rows.ndim else 0
     if columns < 1 or np.shape(taps) != (columns,):
@@ -63,14 +62,40 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
             f"taps: their shape is {np.shape(taps)}, that of rows {rows.shape}; give ramp(columns, spacing)"
         )
     scale = checks.number("scale", scale, "a factor")
-    fft = _fft()
-    length = _length(2 * columns - 1)
+    length, response = host_response(taps, window, scale, rows.dtype)
+    return convolved(rows, response, length)
+
+
+def require_window(window: str) -> None:
+    """Raises ParameterError for unknown windows."""
+    if window not in WINDOWS:
+        raise ParameterError(f"window: {window!r} is not known; give one of {', '.join(map(repr, WINDOWS))}")
+
+
+def response_of(taps: Float64Array, window: str, scale: float, length: int) -> Float64Array:
+    """What frequencies 0 to length // 2 of rows padded to ``length`` are multiplied by; ``length`` is even, and at
+    least 2 n - 1 for n taps."""
+    columns = len(taps)
     kernel = np.zeros(length)
     kernel[:columns] = taps
     kernel[length - columns + 1 :] = taps[:0:-1]
     frequency = 2 * np.arange(length // 2 + 1) / length
-    response = (scale * np.fft.rfft(kernel).real * WINDOWS[window](frequency)).astype(rows.dtype)
-    found: np.ndarray = fft.irfft(fft.rfft(rows, length) * response, length)[..., :columns]
+    found: Float64Array = scale * np.fft.rfft(kernel).real * WINDOWS[window](frequency)
+    return found
+
+
+def host_response(taps: Float64Array, window: str, scale: float, dtype: np.dtype[Any]) -> tuple[int, np.ndarray]:
+    """The length that the host pads rows to, and the response over it in a dtype."""
+    length = _length(2 * len(taps) - 1)
+    return length, response_of(taps, window, scale, length).astype(dtype)
+
+
+def convolved(rows: np.ndarray, response: np.ndarray, length: int) -> np.ndarray:
+    """Rows along the last axis, filtered by a response; the dtype stays."""
+    fft = _fft()
+    spectrum = fft.rfft(rows, length)
+    spectrum *= response
+    found: np.ndarray = fft.irfft(spectrum, length)[..., : rows.shape[-1]]
     return found.astype(rows.dtype, copy=False)
 
 

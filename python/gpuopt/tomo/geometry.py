@@ -167,8 +167,7 @@ class Geometry(ABC):
 
     @property
     def view_angles(self) -> Float64Array:
-        """The view angles t (views,) in radians; of free vectors, the angle around z of the direction to the
-        source."""
+        """The view angles t (views,) in radians; of free vectors, those of the direction to the source around z."""
         frames = self.frames
         towards = frames.source if self.parallel else frames.source - frames.centre
         return np.arctan2(towards[:, 0], -towards[:, 1])
@@ -247,13 +246,14 @@ class Geometry(ABC):
         return found if volume is None else found @ volume.affine
 
     def to_astra(self) -> dict[str, Any]:
-        """ASTRA's projection geometry as a dictionary: "cone_vec", "cyl_cone_vec" or "parallel3d_vec". Raises
-        ParameterError in 2D."""
+        """ASTRA's projection geometry as a dictionary: "cone_vec", "cyl_cone_vec" or "parallel3d_vec"; in 2D
+        "fanflat_vec" or "parallel_vec", mirrored as :func:`from_astra` says. Raises ParameterError for arcs in 2D."""
         if self.dimensions == 2:
-            raise ParameterError(
-                "geometry: it has two dimensions, and the rows of ASTRA's 2D images run towards -y; use a 3D scan of "
-                "one row"
-            )
+            if self.radius is not None:
+                raise ParameterError("geometry: ASTRA has no curved detector in 2D; use a 3D scan of one row")
+            kind = "parallel_vec" if self.parallel else "fanflat_vec"
+            table = np.hstack([vectors[:, :2] * [1, -1] for vectors in self.frames[:3]])
+            return {"type": kind, "DetectorCount": self.detector.columns, "Vectors": table}
         kind, columns = "parallel3d_vec" if self.parallel else "cone_vec", list(self.frames)
         if self.radius is not None:
             kind = "cyl_cone_vec"

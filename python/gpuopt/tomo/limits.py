@@ -51,13 +51,15 @@ def check_rows(scan: Geometry, volume: Volume) -> None:
     )
 
 
-def check_edges(rows: np.ndarray, detector: Detector, redundant: bool) -> None:
-    """Looks at both edges of projections (views, rows, columns), whose detector is ``detector``.
+def check_edges(facts: np.ndarray, detector: Detector, redundant: bool) -> None:
+    """Looks at both edges of projections, whose detector is ``detector``, by the largest, the first and the last value
+    of each row, along the last axis of ``facts``.
 
     ``redundant`` says that weights let the far side of a displaced detector stand for the near one. Where they do not,
     raises ParameterError if a displaced detector's near edge cuts the object. Any other cut is a TruncationWarning.
     """
-    left, right = _cut(rows[..., 0], rows), _cut(rows[..., -1], rows)
+    largest = facts[..., 0]
+    left, right = _cut(facts[..., 1], largest), _cut(facts[..., 2], largest)
     near, far = (left, right) if detector.u_offset > 0 else (right, left)
     width, offset = detector.columns * detector.du, abs(detector.u_offset)
     displaced = offset > max(detector.du / 2, _NEARLY_CENTRED * width)
@@ -76,8 +78,7 @@ def check_edges(rows: np.ndarray, detector: Detector, redundant: bool) -> None:
         )
 
 
-def _cut(edge: np.ndarray, rows: np.ndarray) -> float:
-    """The part of the rows whose value at an edge, (views, rows), is far from zero."""
-    largest = rows.max(axis=-1)
+def _cut(edge: np.ndarray, largest: np.ndarray) -> float:
+    """The part of the rows whose value at an edge is far from zero."""
     signal = largest > max(0.0, _SIGNAL * float(largest.max()))
     return float((edge[signal] > _EDGE * largest[signal]).mean()) if signal.any() else 0.0

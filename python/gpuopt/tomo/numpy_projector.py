@@ -9,6 +9,7 @@ import numpy as np
 from gpuopt._core import ArrayError
 from gpuopt.checked import checked
 from gpuopt.tomo import checks, numpy_kernels
+from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.operators import Backend, GeometricOperator, Norms
 from gpuopt.tomo.volume import Volume
@@ -34,12 +35,22 @@ class NumpyBackend(Backend):
     def host(self, given: Any, axes: tuple[str, ...]) -> np.ndarray:
         return self._numbers(given, "projections", axes)
 
+    def filtered(self, given: Any, by: RowFilter, axes: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+        self._require_floats(given, "projections")
+        found, facts = by.on_host(given)
+        return found.astype(self.dtype, copy=False), facts
+
+    @classmethod
+    def _numbers(cls, given: Any, name: str, axes: tuple[str, ...]) -> np.ndarray:
+        cls._require_floats(given, name)
+        checks.floats(name, given, axes)
+        return np.asarray(given)
+
     @staticmethod
-    def _numbers(given: Any, name: str, axes: tuple[str, ...]) -> np.ndarray:
+    def _require_floats(given: Any, name: str) -> None:
         if not isinstance(given, np.ndarray):
             raise ArrayError(f"{name}: {type(given).__name__} is not a NumPy array; use np.asarray({name})")
-        checks.floats(name, given, axes)
-        return given
+        checks.float_dtype(name, given)
 
     def full(self, shape: tuple[int, ...], value: float) -> np.ndarray:
         return np.full(shape, value, dtype=self.dtype)

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, DeviceArray, ParameterError, Prepared
+from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, ProjectorPlan
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, table_of
 from gpuopt.resolution import resolve
@@ -51,13 +51,43 @@ def prepare_back_projection(
     ``out`` has the size of the volume and is overwritten; with ``accumulate`` the sum is added to it. Raises
     ParameterError, ArrayError, UnsupportedError, DeviceMemoryError.
     """
+    scan, configuration = _scan_and_configuration(geometry, volume, out.device, weight, variant)
+    return plan_back_projection(scan, projections, out, *kernel_weight(geometry, weight), accumulate, configuration)
+
+
+def plan_exchangeable(
+    geometry: Geometry,
+    volume: Volume,
+    projections: DeviceArray,
+    out: DeviceArray,
+    weight: str,
+    variant: str | Configuration | None = None,
+) -> ProjectorPlan:
+    """The same plan, whose arrays may be exchanged: ``start(out, projections)`` enqueues it on these, and does not wait
+    on a GPU."""
+    scan, configuration = _scan_and_configuration(geometry, volume, out.device, weight, variant)
+    name, fdk = kernel_weight(geometry, weight)
+    return _core.plan_back_projection(
+        projections,
+        out,
+        scan,
+        weight=name,
+        fdk=fdk,
+        accumulate=False,
+        variant=configuration.variant,
+        parameters=configuration.parameters,
+    )
+
+
+def _scan_and_configuration(
+    geometry: Geometry, volume: Volume, device: Device, weight: str, variant: str | Configuration | None
+) -> tuple[_core.TomographyGeometry, Configuration]:
     if weight not in WEIGHTS:
         raise ParameterError(f"weight: {weight!r} is not known; give one of {', '.join(map(repr, WEIGHTS))}")
     scan = kernel_geometry(geometry, volume)
     known = input_properties_of(scan, volume)
     input_properties = {name: functools.partial(known.get, name) for name in known}
-    configuration = resolve("tomography", out.device, "float32", variant, input_properties)
-    return plan_back_projection(scan, projections, out, *kernel_weight(geometry, weight), accumulate, configuration)
+    return scan, resolve("tomography", device, "float32", variant, input_properties)
 
 
 @checked

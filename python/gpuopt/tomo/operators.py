@@ -17,6 +17,7 @@ from gpuopt._core import ParameterError, UnsupportedError
 from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
+from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.geometry import Geometry, as_geometry
 from gpuopt.tomo.volume import Volume
 
@@ -68,6 +69,12 @@ class Backend(ABC):
     def host(self, given: Any, axes: tuple[str, ...]) -> np.ndarray:
         """The caller's projections, checked, as a NumPy array, for filters, which run on the host. Raises ArrayError
         as ``take`` does."""
+
+    def filtered(self, given: Any, by: RowFilter, axes: tuple[str, ...]) -> tuple[Array, Any]:
+        """The caller's projections as filtered rows (views, rows, columns), and what was found of each row, as of
+        :meth:`RowFilter.on_host`: an array of NumPy, or of a device that is still at work. Raises ArrayError for other
+        dtypes; NaN and infinity are what was found."""
+        return by.on_host(self.host(given, axes))
 
     @abstractmethod
     def full(self, shape: tuple[int, ...], value: float) -> Array:

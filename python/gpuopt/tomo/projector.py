@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, DeviceArray, JosephPlan, JosephScratch, ParameterError, Prepared
+from gpuopt._core import Device, DeviceArray, JosephScratch, ParameterError, ProjectorPlan
 from gpuopt.checked import ArrayTypeError, checked
 from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
@@ -22,9 +22,10 @@ from gpuopt.tomo import on_device
 from gpuopt.tomo.device_backend import DeviceBackend, HostBackend
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.operators import GeometricOperator
-from gpuopt.tomo.streaming import Streamed, spare
+from gpuopt.tomo.streaming import Needs, Streamed, spare
 from gpuopt.tomo.volume import Volume
 
+_SMALL = 32  # 1 / _SMALL of a device's memory
 _USED = 0.9  # The part of a device's free memory that an iteration may take, unless the caller says.
 
 
@@ -130,9 +131,11 @@ class Projector(GeometricOperator):
             self._streamed = Streamed(self.geometry, self.volume, shared.device, shared.limit, not self.exact)
         self._subsets: dict[bytes, Projector] = {}
         self._lock = threading.Lock()
-        self._forward: JosephPlan | None = None
-        self._adjoint: JosephPlan | None = None
-        self._voxel_driven: tuple[weakref.ref[DeviceArray], weakref.ref[DeviceArray], Prepared] | None = None
+        self._forward: ProjectorPlan | None = None
+        self._adjoint: ProjectorPlan | None = None
+        self._voxel_driven: dict[str, ProjectorPlan] = {}
+        self._is_subset = False
+        self._until: list[weakref.ref[DeviceArray]] = []
 
     @property
     def on_host(self) -> bool:
@@ -186,31 +189,32 @@ class Projector(GeometricOperator):
             self._streamed.back(p, found, project)
             return found
         found = self._empty(self.image_shape) if out is None else out
-        if weight != "adjoint":
-            self._plan_back_projection(p, found, weight).start()
-            return found
-        held = self._voxel_driven
-        # The plan is bound to its arrays. An iteration passes the same ones each time; the plan is dropped with them.
-        if held is None or held[0]() is not p or held[1]() is not found:
-            self._voxel_driven = None
-            plan = self._plan_back_projection(p, found, weight)
-            held = self._voxel_driven = weakref.ref(p, self._drop()), weakref.ref(found, self._drop()), plan
-        held[2].start()
+        plan = self._voxel_driven.get(weight)
+        if plan is None:
+            plan = on_device.plan_exchangeable(self.geometry, self.volume, p, found, weight, self._shared.variant)
+            if not self.exact or self._small_images():
+                self._voxel_driven[weight] = plan
+                if self._is_subset:  # There may be many: their copies of projections end with an iteration's arrays.
+                    self._until = [weakref.ref(array, self._drop()) for array in (p, found)]
+        plan.start(found, p)
         return found
 
-    def _plan_back_projection(self, p: DeviceArray, out: DeviceArray, weight: str) -> Prepared:
-        return on_device.prepare_back_projection(self.geometry, self.volume, p, out, weight, self._shared.variant)
-
     def _drop(self) -> Callable[[object], None]:
-        """A callback that drops the plan of back projections when one of its arrays is deleted."""
+        """A callback that drops the plans of back projections when an array is deleted."""
         this = weakref.ref(self)
 
         def drop(_: object) -> None:
             projector = this()
             if projector is not None:
-                projector._voxel_driven = None
+                projector._voxel_driven.clear()
 
         return drop
+
+    def _small_images(self) -> bool:
+        """Whether copies of the projections for back projection, which an exact pair needs for no iteration, take so
+        little that they are kept."""
+        needs = Needs.of(self.volume.shape, self.views, self.geometry, fast=True)
+        return needs.fast <= self.device.global_bytes // _SMALL
 
     def subset(self, views: Any) -> Projector:
         """The operator of some views, in the order given. It is made once and kept, and shares the device and its
@@ -220,6 +224,7 @@ class Projector(GeometricOperator):
         found = self._subsets.get(key)
         if found is None:
             found = Projector._sharing(self._shared, self.geometry.subset(views), self.volume, self.pair)
+            found._is_subset = True
             with self._lock:
                 if len(self._subsets) >= self.views:  # No iteration has more subsets than views.
                     del self._subsets[next(iter(self._subsets))]
@@ -243,12 +248,12 @@ class Projector(GeometricOperator):
 
     def _plan_forward(
         self, geometry: Geometry, volume: Volume, image: DeviceArray, data: DeviceArray, accumulate: bool
-    ) -> JosephPlan:
+    ) -> ProjectorPlan:
         return self._plan(geometry, volume, image, data, accumulate, "forward")
 
     def _plan_adjoint(
         self, geometry: Geometry, volume: Volume, image: DeviceArray, data: DeviceArray, accumulate: bool
-    ) -> JosephPlan:
+    ) -> ProjectorPlan:
         return self._plan(geometry, volume, image, data, accumulate, "adjoint")
 
     def _plan(
@@ -259,7 +264,7 @@ class Projector(GeometricOperator):
         data: DeviceArray,
         accumulate: bool,
         operation: str,
-    ) -> JosephPlan:
+    ) -> ProjectorPlan:
         known: dict[str, object] = {"operation": operation, **self._shared.rays}
         asked = {name: functools.partial(known.get, name) for name in known}
         configuration = resolve("tomography", self.device, "float32", None, asked)

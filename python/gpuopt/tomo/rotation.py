@@ -78,7 +78,9 @@ def _parallel(geometry: Vectors) -> Rotation:
         offset, axis = float(fitted[0]), fitted[1:]
         _agree("its detector is shifted against the others", np.abs(place - offset - e @ axis) / pixel)
     detector = replace(detector, u_offset=offset, v_offset=float(centre[:, 2].mean()))
-    return Rotation(Parallel(detector, 3, checks.frozen(angles)), *flips, (float(axis[0]), float(axis[1])))
+    return Rotation(
+        Parallel(detector, geometry.dimensions, checks.frozen(angles)), *flips, (float(axis[0]), float(axis[1]))
+    )
 
 
 def _circle(geometry: Vectors) -> Rotation:
@@ -98,9 +100,8 @@ def _circle(geometry: Vectors) -> Rotation:
     detector, flips = _detector(geometry, _dot(column[:, :2], tangent), row[:, 2])
     lift = centre[:, 2] - source[:, 2]
     detector = replace(detector, u_offset=float(place.mean()), v_offset=float(lift.mean()))
-    scan = Cone(
-        detector, 3, checks.frozen(angles), sod, float(depth.mean()), geometry.radius, float(source[:, 2].mean())
-    )
+    angles, height = checks.frozen(angles), float(source[:, 2].mean())
+    scan = Cone(detector, geometry.dimensions, angles, sod, float(depth.mean()), geometry.radius, height)
     _compare(geometry.frames, scan, flips, axis)
     return Rotation(scan, *flips, axis)
 

@@ -14,15 +14,17 @@ from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.geometry import Detector, Frames, Geometry, Projection, points_of
-from gpuopt.tomo.scans import circular, parallel3d
+from gpuopt.tomo.scans import circular, parallel2d, parallel3d
 
 _KINDS = {"cone_vec": 12, "cyl_cone_vec": 13, "parallel3d_vec": 12}
+_PLANAR = {"parallel": "parallel_vec", "fanflat": "fanflat_vec"}  # ASTRA's types of slices
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Vectors(Geometry):
-    """A 3D scan by free vectors, made by :func:`from_vectors` and :func:`from_astra`. The counts of ``detector`` hold
-    for all views, its pitches for the first one."""
+    """A scan by free vectors, made by :func:`from_vectors` and :func:`from_astra`. The counts of ``detector`` hold for
+    all views, its pitches for the first one. In 2D all vectors lie in the plane z = 0, but for a row's step of 1 along
+    z."""
 
     free: Frames
     beams: bool
@@ -96,10 +98,11 @@ class Vectors(Geometry):
 
     def refined(self, times: int) -> Vectors:
         times = checks.count("times", times)
+        rows = times if self.dimensions == 3 else 1
         finer = self.free._replace(
-            column=checks.frozen(self.free.column / times), row=checks.frozen(self.free.row / times)
+            column=checks.frozen(self.free.column / times), row=checks.frozen(self.free.row / rows)
         )
-        return replace(self, detector=self.detector.refined(times, 3), free=finer)
+        return replace(self, detector=self.detector.refined(times, self.dimensions), free=finer)
 
     def shifted(self, v: float, u: float) -> Vectors:
         _, centre, column, row = self.free
@@ -135,11 +138,20 @@ def from_vectors(vectors: Any, det: Any, kind: str = "cone_vec") -> Vectors:
     table = real("vectors", vectors, f"(views, {_KINDS[kind]})")
     if table.ndim != 2 or not len(table) or table.shape[1] != _KINDS[kind]:
         raise ArrayError(f"vectors: their shape is {table.shape}; give (views, {_KINDS[kind]}) for {kind!r}")
+    return _of_table(_checked(table), det, kind, 3)
+
+
+def _checked(table: Float64Array) -> Float64Array:
     if not np.isfinite(table).all():
         raise ArrayError(f"vectors: view {np.argwhere(~np.isfinite(table))[0][0]} holds NaN or infinity; correct it")
     beyond = np.abs(table).max(axis=1) > checks.LONGEST
     _views("vectors", beyond, f"an entry is beyond {checks.LONGEST:g} mm")
-    parallel = kind == "parallel3d_vec"
+    return table
+
+
+def _of_table(table: Float64Array, det: Any, kind: str, dimensions: int) -> Vectors:
+    """The scan of checked vectors; ``det`` has one count in 2D."""
+    parallel = kind in ("parallel3d_vec", "parallel_vec")
     frames = Frames(*(checks.frozen(table[:, i : i + 3]) for i in (0, 3, 6, 9)))
     lengths = [np.linalg.norm(step, axis=1) for step in (frames.column, frames.row)]
     for step, what in zip(lengths, ("U", "Q"), strict=True):
@@ -165,8 +177,28 @@ def from_vectors(vectors: Any, det: Any, kind: str = "cone_vec") -> Vectors:
         _views("vectors", table[:, 12] != arc, "its radius differs from that of view 0")
         _views("vectors", areas < (1 - 1e-9) * lengths[0] * lengths[1], "its steps U and Q are not perpendicular")
         _views("vectors", seen <= 0, "the hollow side (U x Q) does not look at the source; give -U or -Q")
-    detector = Detector.of(3, det, (lengths[1][0], lengths[0][0]), 0.0)
-    return Vectors(detector, 3, frames, parallel, arc)
+    detector = Detector.of(dimensions, det, (lengths[1][0], lengths[0][0]) if dimensions == 3 else lengths[0][0], 0.0)
+    return Vectors(detector, dimensions, frames, parallel, arc)
+
+
+def _in_plane(table: Any, det: Any, kind: str) -> Vectors:
+    """A 2D scan by ASTRA's vectors S, C, U, each (x, y), mirrored at y = 0."""
+    given = real("Vectors", table, "(views, 6)")
+    if given.ndim != 2 or not len(given) or given.shape[1] != 6:
+        raise ArrayError(f"Vectors: their shape is {given.shape}; give (views, 6) for {kind!r}")
+    whole = np.zeros((len(given), 12))
+    for first in range(3):
+        whole[:, 3 * first] = given[:, 2 * first]
+        whole[:, 3 * first + 1] = -given[:, 2 * first + 1]
+    whole[:, 11] = 1
+    checked_table = _checked(whole)
+    return _of_table(checked_table, det, kind, 2)
+
+
+def _fan_vectors(angles: Float64Array, sod: float, odd: float, width: float) -> Float64Array:
+    """ASTRA's "fanflat" as its "fanflat_vec"."""
+    sin, cos = np.sin(angles), np.cos(angles)
+    return np.stack([sin * sod, -cos * sod, -sin * odd, cos * odd, cos * width, sin * width], axis=1)
 
 
 def _views(name: str, wrong: np.ndarray, why: str) -> None:
@@ -176,23 +208,29 @@ def _views(name: str, wrong: np.ndarray, why: str) -> None:
 
 @checked
 def from_astra(geometry: Mapping[str, Any], *, units: str | None = None) -> Geometry:
-    """A scan from the dictionary of an ASTRA 3D projection geometry: "cone", "parallel3d", "cone_vec", "cyl_cone_vec"
-    or "parallel3d_vec". Its lengths are taken as mm; ``units`` of its angles as in :func:`parallel2d`. Raises
-    ParameterError, ArrayError."""
+    """A scan from the dictionary of an ASTRA projection geometry, 3D ("cone", "parallel3d", "cone_vec", "cyl_cone_vec",
+    "parallel3d_vec") or 2D ("parallel", "fanflat", "parallel_vec", "fanflat_vec"). Its lengths are taken as mm;
+    ``units`` of its angles as in :func:`parallel2d`.
+
+    The rows of ASTRA's 2D images run towards -y, ours towards +y. A 2D scan is mirrored, so that images and sinograms
+    are the same arrays here and there. Raises ParameterError, ArrayError.
+    """
     checks.unit(units)
     try:
         kind = geometry["type"]
-        if isinstance(kind, str) and kind in ("cone", "parallel3d", *_KINDS):
+        known = isinstance(kind, str) and kind in ("cone", "parallel3d", *_KINDS, *_PLANAR, *_PLANAR.values())
+        if known and kind in (*_PLANAR, *_PLANAR.values()):
+            return _planar(geometry, kind, units)
+        if known:
             det = (geometry["DetectorRowCount"], geometry["DetectorColCount"])
-        if isinstance(kind, str) and kind in _KINDS:
+        if known and kind in _KINDS:
             return from_vectors(geometry["Vectors"], det, kind)
-        if isinstance(kind, str) and kind in ("cone", "parallel3d"):
+        if known:
             angles = checks.vector("ProjectionAngles", geometry["ProjectionAngles"], "angles")
             pixel = (geometry["DetectorSpacingY"], geometry["DetectorSpacingX"])
             if kind == "parallel3d":
                 return parallel3d(angles, det, pixel, units=units)
-            names = "DistanceOriginSource", "DistanceOriginDetector"
-            sod, odd = (checks.number(name, geometry[name]) for name in names)
+            sod, odd = _distances(geometry)
             return circular(angles, sod, sod + odd, det, pixel, units=units)
     except KeyError as error:
         raise ParameterError(
@@ -200,4 +238,24 @@ def from_astra(geometry: Mapping[str, Any], *, units: str | None = None) -> Geom
         ) from error
     except TypeError as error:
         raise ParameterError("geometry: it is not a dictionary; give what astra.create_proj_geom returned") from error
-    raise ParameterError(f"geometry: its type {kind!r} is not known; give one of 'cone', 'parallel3d', {list(_KINDS)}")
+    types = [*_PLANAR, *_PLANAR.values(), "cone", "parallel3d", *_KINDS]
+    raise ParameterError(f"geometry: its type {kind!r} is not known; give one of {', '.join(map(repr, types))}")
+
+
+def _distances(geometry: Mapping[str, Any]) -> tuple[float, float]:
+    sod, odd = (checks.number(name, geometry[name]) for name in ("DistanceOriginSource", "DistanceOriginDetector"))
+    return sod, odd
+
+
+def _planar(geometry: Mapping[str, Any], kind: str, units: str | None) -> Geometry:
+    """A slice's scan, mirrored at y = 0."""
+    det = geometry["DetectorCount"]
+    if kind in _PLANAR.values():
+        return _in_plane(geometry["Vectors"], det, kind)
+    angles = checks.vector("ProjectionAngles", geometry["ProjectionAngles"], "angles")
+    angles = checks.angles("ProjectionAngles", angles, math.pi, units=units)
+    width = geometry["DetectorWidth"]
+    if kind == "parallel":
+        return parallel2d(-angles, det, width, units="rad")
+    sod, odd = (checks.length(name, value) for name, value in zip(("sod", "odd"), _distances(geometry), strict=True))
+    return _in_plane(_fan_vectors(angles, sod, odd, checks.length("DetectorWidth", width)), det, "fanflat_vec")

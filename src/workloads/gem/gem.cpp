@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "runtime/image.hpp"
+#include "runtime/trace.hpp"
 #include "workloads/gem/packing.hpp"
 #include "workloads/plan_builder.hpp"
 
@@ -13,6 +15,7 @@ namespace {
 
 using gem::along_a_curve, gem::Box, gem::Packed, gem::Point, gem::Reals;
 
+constexpr std::size_t most_model_bytes = 1024;
 constexpr std::int64_t most = std::int64_t(1) << 28;  // kernels index four scalars each by int
 
 // Builds the plan: points are sorted by region, and each region has launches of its own form, each short enough for
@@ -37,6 +40,7 @@ public:
         if (variant_.group) parameters_["LOCAL"] = variant_.group(case_);
         sizes_["atoms"] = round_up(input_.atoms, variant_.step(case_));
         form_ = variant_.form(case_);
+        arena_.emplace(session_, arena_bytes(), 10);
         pack_atoms();
         sort_points();
         pack_points();
@@ -45,11 +49,23 @@ public:
                                     (4.0 * double(input_.atoms) + double(input_.shift ? 8 : 5) * double(input_.points));
         for (const auto& [region, range] : regions_) add_region(region, range.first, range.second);
         if (!order_.empty()) scatter();
+        arena_->upload();
+        plan_->keep(arena_->held());
         plan_->keep(phi_);
         return plan_;
     }
 
 private:
+    // Of atoms (their places, depths, squares and tiles' centres), points, their shifts and order, and three models.
+    std::size_t arena_bytes() const {
+        const auto atoms = static_cast<std::size_t>(sizes_.at("atoms")), points = std::size_t(input_.points);
+        return facts(dtype_).bytes * (10 * atoms + 8 * points + 8) + 4 * points + 3 * most_model_bytes;
+    }
+
+    std::shared_ptr<Memory> placed(const Packed& packed, const std::string& what) {
+        return arena_->add(packed.bytes().data(), packed.bytes().size(), what);
+    }
+
     // Atoms added as padding have no charge and lie so far outside that no point touches them.
     void pack_atoms() {
         const auto padded = sizes_.at("atoms");
@@ -104,18 +120,21 @@ private:
             }
             squares.set(i, square);
         }
-        atoms_ = atoms.upload(session_, "atoms");
-        depth_ = depth.upload(session_, "atoms' depths");
-        squares_ = squares.upload(session_, "atoms' squares");
-        centres_ = centres.upload(session_, "tiles' centres");
-        for (const auto& buffer : {atoms_, depth_, squares_, centres_}) plan_->keep(buffer);
+        depth_ = placed(depth, "atoms' depths");
+        squares_ = placed(squares, "atoms' squares");
+        centres_ = placed(centres, "tiles' centres");
+        if (source < 2) {
+            atoms_ = placed(atoms, "atoms");
+            return;
+        }
+        const auto buffer = gem::upload(session_, atoms, "atoms");
         if (source >= 4) {
             image2d_ = std::make_shared<Image2D>(session_, static_cast<std::size_t>(width),
                                                  static_cast<std::size_t>(held / width), "the atoms");
-            image2d_->fill_from(*atoms_);
+            image2d_->fill_from(*buffer);
             plan_->keep(image2d_);
-        } else if (source >= 2) {
-            image_ = std::make_shared<ImageBuffer>(atoms_, padded);
+        } else {
+            image_ = std::make_shared<ImageBuffer>(buffer, padded);
             plan_->keep(image_);
         }
     }
@@ -171,10 +190,8 @@ private:
             points.set4(i, p, input_.r[from]);
             if (shift) shifts.set4(i, shift.point(from), 0);
         }
-        points_ = points.upload(session_, "points");
-        shifts_ = shifts.upload(session_, "shifts");
-        plan_->keep(points_);
-        plan_->keep(shifts_);
+        points_ = placed(points, "points");
+        shifts_ = placed(shifts, "shifts");
     }
 
     // A launch takes a fraction of a second on a device that computes one pair a clock in each compute unit: a display
@@ -203,7 +220,8 @@ private:
         const auto values = constants(model_, form_, kind, total_, input_.nearest, dtype_);
         std::vector<unsigned char> bytes;
         for (const auto& value : values) bytes.insert(bytes.end(), value.bytes, value.bytes + value.size);
-        const auto model = uploaded(bytes, "the model");
+        if (bytes.size() > most_model_bytes) throw Error("a model of " + std::to_string(bytes.size()) + " bytes");
+        const auto model = arena_->add(bytes.data(), bytes.size(), "the model");
 
         const auto part = std::to_string(static_cast<int>(model_.part));
         auto levels = parameters_;
@@ -257,7 +275,7 @@ private:
     }
 
     void scatter() {
-        const auto index = uploaded(order_, "the points' order");
+        const auto index = arena_->add(order_.data(), order_.size() * sizeof(order_[0]), "the points' order");
         add_pass("scatter", options(), launch_1d(input_.points, 64));
         plan_->arg(target_).arg(index).arg(cl_int(input_.points)).arg(phi_);
     }
@@ -295,7 +313,9 @@ private:
     double total_ = 0;                                                            // charge, times K
     std::vector<std::pair<int, std::pair<std::int64_t, std::int64_t>>> regions_;  // region, first point and count
     std::vector<std::int32_t> order_;  // the caller's index of each point; empty: the same order
-    std::shared_ptr<Buffer> atoms_, depth_, squares_, centres_, points_, shifts_, target_;
+    std::optional<gem::Arena> arena_;
+    std::shared_ptr<Memory> atoms_, depth_, squares_, centres_, points_, shifts_;
+    std::shared_ptr<Buffer> target_;
     std::shared_ptr<ImageBuffer> image_;  // one of the two, where there is an image
     std::shared_ptr<Image2D> image2d_;
 };
@@ -309,6 +329,7 @@ void check_count(const char* name, std::int64_t count) {
 
 std::shared_ptr<Prepared> prepare_gem(const GemArguments& arguments, const std::string& variant,
                                       const Parameters& parameters) {
+    const Traced span("plan");
     check_count("atoms", arguments.atoms);
     check_count("points", arguments.points);
     const auto& model = arguments.model;

@@ -32,10 +32,39 @@ void Packed::set4(std::int64_t at, const Point& xyz, double w) {
     set(4 * at + 3, w);
 }
 
-std::shared_ptr<Buffer> Packed::upload(const std::shared_ptr<Session>& session, const std::string& what) const {
-    auto buffer = std::make_shared<Buffer>(session, bytes_.size(), what);
-    buffer->upload(bytes_.data());
+std::shared_ptr<Buffer> upload(const std::shared_ptr<Session>& session, const Packed& packed, const std::string& what) {
+    auto buffer = std::make_shared<Buffer>(session, packed.bytes().size(), what);
+    buffer->upload(packed.bytes().data());
     return buffer;
+}
+
+Arena::Arena(std::shared_ptr<Session> session, std::size_t bytes, std::size_t pieces) : session_(std::move(session)) {
+    constexpr std::size_t most = std::size_t(16) << 20;
+    bytes += pieces * session_->device().base_align_bytes;
+    if (bytes > most || Fences::now()) return;
+    whole_ = std::make_shared<Buffer>(session_, bytes, "atoms and points");
+    host_.resize(bytes);
+    held_.push_back(whole_);
+}
+
+std::shared_ptr<Memory> Arena::add(const void* data, std::size_t bytes, const std::string& what) {
+    if (!whole_) {
+        auto own = std::make_shared<Buffer>(session_, bytes, what);
+        own->upload(data);
+        held_.push_back(own);
+        return own;
+    }
+    const auto align = session_->device().base_align_bytes;
+    const auto at = (used_ + align - 1) / align * align;
+    if (at + bytes > host_.size()) throw Error("an arena of " + std::to_string(host_.size()) + " bytes is full");
+    std::memcpy(host_.data() + at, data, bytes);
+    used_ = at + bytes;
+    held_.push_back(std::make_shared<BufferPart>(whole_, at, bytes));
+    return held_.back();
+}
+
+void Arena::upload() {
+    if (whole_) whole_->upload(host_.data(), 0, used_);
 }
 
 Box::Box(const Reals& places, std::int64_t count) : low(places.point(0)), high(low) {

@@ -37,12 +37,33 @@ public:
     void set(std::int64_t at, double value);
     double get(std::int64_t at) const;
     void set4(std::int64_t at, const Point& xyz, double w);
-    std::shared_ptr<Buffer> upload(const std::shared_ptr<Session>& session, const std::string& what) const;
+    const std::vector<unsigned char>& bytes() const { return bytes_; }
 
 private:
     DType dtype_;
     std::vector<unsigned char> bytes_;
 };
+
+// What a plan uploads, gathered in one buffer that is written at once: a blocking write takes as long as a small sum.
+// Where that would be large, and between fences, which look at each buffer's ends, every piece has a buffer of its own.
+class Arena {
+public:
+    // `bytes` is enough for all pieces that are `add`ed, of which there are at most `pieces`.
+    Arena(std::shared_ptr<Session> session, std::size_t bytes, std::size_t pieces);
+    std::shared_ptr<Memory> add(const void* data, std::size_t bytes, const std::string& what);
+    void upload();  // all that was added
+    const std::vector<std::shared_ptr<Memory>>& held() const { return held_; }
+
+private:
+    std::shared_ptr<Session> session_;
+    std::shared_ptr<Buffer> whole_;
+    std::vector<unsigned char> host_;
+    std::size_t used_ = 0;
+    std::vector<std::shared_ptr<Memory>> held_;
+};
+
+// Such a piece with a buffer of its own in any case.
+std::shared_ptr<Buffer> upload(const std::shared_ptr<Session>& session, const Packed& packed, const std::string& what);
 
 struct Box {
     Point low, high;

@@ -96,7 +96,7 @@ struct Call {
             arguments.d = dense(result.on_device, result);
             return;
         }
-        in_place = can_borrow(result, true);
+        in_place = can_write_in(result);
         arguments.d = dense(in_place ? Buffer::borrowed(session, result.host, bytes(result), keep_result)
                                      : DeviceArray::empty(session, result.dtype, result.shape, "the result").buffer,
                             result);
@@ -114,23 +114,19 @@ struct Call {
     static std::size_t bytes(const Operand& operand) {
         return DeviceArray::bytes_of(operand.dtype, operand.shape, operand.name);
     }
-    // Bytes between the last address at which a buffer may begin and the array's first element.
-    std::size_t beyond_alignment(const Operand& operand) const {
-        return reinterpret_cast<std::uintptr_t>(operand.host) % session->device().base_align_bytes;
-    }
-    // A CPU's kernels work in the caller's memory. A buffer must begin at the device's own alignment, or the driver may
-    // copy it. NumPy's arrays begin anywhere: an array that is read gets a buffer that begins a little before it. An
-    // array that is written must be aligned itself, so that its buffer holds nothing else.
-    bool can_borrow(const Operand& operand, bool written = false) const {
+    // A CPU's kernels work in the caller's memory. An array that is written must be aligned itself, so that its buffer
+    // holds nothing else.
+    bool can_write_in(const Operand& operand) const {
         return operand.host && session->device().type == DeviceType::cpu && operand.strides.empty() &&
-               bytes(operand) > 0 && beyond_alignment(operand) % (written ? SIZE_MAX : facts(operand.dtype).bytes) == 0;
+               bytes(operand) > 0 &&
+               reinterpret_cast<std::uintptr_t>(operand.host) % session->device().base_align_bytes == 0;
     }
     GemmMatrix matrix(const Operand& operand, const std::shared_ptr<void>& keeper) const {
-        if (!can_borrow(operand)) return dense(operand.buffer(session), operand);
-        const auto before = beyond_alignment(operand);
-        const void* const begin = static_cast<const unsigned char*>(operand.host) - before;
-        auto found = dense(Buffer::borrowed(session, begin, before + bytes(operand), keeper), operand);
-        found.from = static_cast<std::int64_t>(before / facts(operand.dtype).bytes);
+        const auto in_memory =
+            operand.strides.empty() ? operand.in_place(session, bytes(operand), keeper) : std::nullopt;
+        if (!in_memory) return dense(operand.buffer(session), operand);
+        auto found = dense(in_memory->buffer, operand);
+        found.from = in_memory->begin;
         return found;
     }
     static GemmMatrix dense(std::shared_ptr<Buffer> buffer, const Operand& operand) {
@@ -147,7 +143,7 @@ py::object gemm(const py::object& a, const py::object& b, const py::object& c, d
     {
         const WithoutGil release;
         call.upload();
-        prepare_gemm(call.session, call.arguments, variant, parameters)->run();
+        run_gemm(call.session, call.arguments, variant, parameters);
         call.finish();
     }
     return finished(call.result);

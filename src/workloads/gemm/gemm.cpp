@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "workloads/gemm/planner.hpp"
+#include "workloads/kept_plans.hpp"
 
 namespace gpuopt {
 namespace {
@@ -36,13 +37,12 @@ std::shared_ptr<Prepared> GemmPlanner::build() {
     const bool products = arguments_.k > 0 && arguments_.alpha != 0;
     plan_->work = work();  // builders add what their passes ask for
     if (nothing) return plan_;
-    plan_->keep(std::vector<std::shared_ptr<Buffer>>{arguments_.a.buffer, arguments_.b.buffer, arguments_.c.buffer,
-                                                     arguments_.d.buffer});
     const auto &a = arguments_.a.buffer, &b = arguments_.b.buffer;
     plan_->source = a->bytes() > b->bytes() ? a : b;
     if (!products) scale();
     else if (variant_.build) variant_.build(*this);
     else multiply_directly();
+    plan_->keep_arrays(arguments_.arrays());
     return plan_;
 }
 
@@ -90,16 +90,18 @@ void GemmPlanner::in_parts(const GemmCall& call, const std::function<Launch(cons
 }
 
 Parameter parts_of_k_parameter() {
-    return {"SPLIT", {0, 1, 2, 4, 8, 16, 32, 64}, 0, "parts of k added by a pass; 0: as many as fill the device"};
+    return {
+        "SPLIT", {0, 1, 2, 4, 8, 16, 32, 64, 128, 256}, 0, "parts of k added by a pass; 0: as many as fill the device"};
 }
 
 std::int64_t GemmPlanner::parts_of_k(const GemmCall& call, const Launch& launch) const {
     // 256 work-items fill a compute unit here, fewer than it could hold, since each keeps many sums (H200, 2026-11).
-    constexpr std::int64_t shortest = 64, most = 64, enough = 256;
+    constexpr std::int64_t shortest = 64, enough = 256;
     if (call.batch > 1) return 1;
     if (const auto parts = case_.parameter("SPLIT"); parts > 0) return parts;
     const auto wanted = static_cast<std::int64_t>(case_.device.compute_units) * enough,
                there = static_cast<std::int64_t>(launch.global[0]);
+    const auto most = 4 * static_cast<std::int64_t>(case_.device.compute_units);  // sums of parts are read again
     return std::clamp<std::int64_t>(std::min(wanted / there, call.k / shortest), 1, most);
 }
 
@@ -123,7 +125,10 @@ void GemmPlanner::in_parts_of_k(const GemmCall& call, std::int64_t parts, std::i
     sum.a = sum.b = sums;
     sum.k = count;
     sum.transpose_a = sum.transpose_b = false;
-    pass("sum", sum, launch_1d(call.m * quotient_up(call.n, 4), 256));
+    // Work-items of a group share parts where they are many.
+    const std::int64_t group = 256, down = count >= 16 ? 8 : 1;
+    pass("sum", sum, launch_1d(quotient_up(call.m * quotient_up(call.n, 4) * down, group) * group, group),
+         {{"DOWN", down}});
 }
 
 void GemmPlanner::asks_for(double elements) {
@@ -251,6 +256,18 @@ GemmShape check_gemm(const std::vector<std::int64_t>& a, const std::vector<std::
 std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments,
                                        const std::string& variant, const Parameters& parameters) {
     return GemmPlanner(session, arguments, row_of<GemmVariant>(gemm_workload(), variant), parameters).build();
+}
+
+void run_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments, const std::string& variant,
+              const Parameters& parameters) {
+    const auto arrays = arguments.arrays();
+    PlanKey key("gemm " + variant, parameters);
+    key.add(arguments.dtype).add(arguments.m).add(arguments.n).add(arguments.k).add(arguments.batch);
+    key.add(arguments.transpose_a).add(arguments.transpose_b).add(arguments.alpha).add(arguments.beta).add(arrays);
+    for (const auto* matrix : {&arguments.a, &arguments.b, &arguments.c, &arguments.d})
+        key.add(matrix->ld).add(matrix->batch).add(matrix->from);
+    run_kept(*session, session->plans(), key, arrays,
+             [&] { return prepare_gemm(session, arguments, variant, parameters); });
 }
 
 }  // namespace gpuopt

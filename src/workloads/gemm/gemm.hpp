@@ -28,6 +28,7 @@ struct GemmVariant : Variant, GemmDetails {};
 GemmVariant gemm_packed();
 GemmVariant gemm_register_tile();
 GemmVariant gemm_tensor();
+GemmVariant gemm_thin();
 
 // A row-major matrix, or one for each product of a batch. Distances in elements.
 struct GemmMatrix {
@@ -43,6 +44,8 @@ struct GemmArguments {
     std::int64_t m = 0, n = 0, k = 0, batch = 1;
     bool transpose_a = false, transpose_b = false;
     double alpha = 1, beta = 0;
+
+    std::vector<std::shared_ptr<Buffer>> arrays() const { return {a.buffer, b.buffer, c.buffer, d.buffer}; }
 };
 
 struct GemmShape {
@@ -59,5 +62,10 @@ GemmShape check_gemm(const std::vector<std::int64_t>& a, const std::vector<std::
 // alpha of 0, when A and B are not read) no kernel of the variant is built or run.
 std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments,
                                        const std::string& variant, const Parameters& parameters);
+
+// The same, run at once by a plan that an earlier call of the same shapes and numbers may have left, and left for later
+// ones.
+void run_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments, const std::string& variant,
+              const Parameters& parameters);
 
 }  // namespace gpuopt

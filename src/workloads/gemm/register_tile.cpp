@@ -117,7 +117,7 @@ Rule sums_fit_registers() {
             }};
 }
 Rule copies_are_there() {
-    return needs_ptx("COPY=1 is", [](const Case& at) { return at.parameter("COPY") == 1; });
+    return needs_ptx("COPY=1 is", 80, [](const Case& at) { return at.parameter("COPY") == 1; });
 }
 Rule copies_are_of_floats() {
     return constraint([](const Case& at) { return at.parameter("COPY") == 0 || at.dtype == DType::f32; },

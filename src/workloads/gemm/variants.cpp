@@ -196,6 +196,7 @@ const std::vector<GemmVariant>& table() {
              .wide = false,
          }},
         gemm_register_tile(),
+        gemm_thin(),
         gemm_packed(),
         gemm_tensor(),
     };
@@ -205,7 +206,9 @@ const std::vector<GemmVariant>& table() {
 }  // namespace
 
 const Workload& gemm_workload() {
-    static const auto workload = workload_of("gemm", {DType::f32, DType::f64}, table());
+    static const auto workload = workload_of(
+        "gemm", {DType::f32, DType::f64}, table(),
+        {{"M", 4096}, {"N", 4096}, {"K", 4096}, {"batch", 1}, {"addend", 0}, {"transpose_a", 0}, {"transpose_b", 0}});
     return workload;
 }
 

@@ -123,7 +123,7 @@ py::object spmv(const MatrixPointer& matrix, const py::object& x, const py::obje
     {
         const WithoutGil release;
         call.upload();
-        prepare_spmv(call.arguments, variant, parameters)->run();
+        run_spmv(call.arguments, variant, parameters);
         if (!call.result.is_device()) call.arguments.y->download(call.result.host);
     }
     return finished(call.result);

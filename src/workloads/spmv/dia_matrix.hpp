@@ -12,6 +12,7 @@
 #include "runtime/buffer.hpp"
 #include "runtime/dtype.hpp"
 #include "runtime/interrupt.hpp"
+#include "runtime/kept.hpp"
 #include "runtime/program.hpp"
 
 namespace gpuopt {
@@ -75,6 +76,8 @@ public:
     std::int64_t min_offset() const;      // at most 0
     std::int64_t max_offset() const;      // at least 0
     bool needs_long_index() const;
+    // Plans of plain products: two, as they may hold forms of their own.
+    Kept& plans() { return plans_; }
 
 private:
     // Where the whole matrix stands: slices of `slice` positions, `width` of them given, entry k of a row at position
@@ -99,6 +102,7 @@ private:
     std::shared_ptr<const StoredValues> own_;  // the form that whole_ is in, once it was packed
     std::optional<bool> symmetric_;
     std::optional<double> half_scale_;
+    Kept plans_{SIZE_MAX, 2};
 };
 
 }  // namespace gpuopt

@@ -6,6 +6,7 @@
 #include "runtime/device_array.hpp"
 #include "runtime/image.hpp"
 #include "runtime/interrupt.hpp"
+#include "workloads/kept_plans.hpp"
 #include "workloads/plan_builder.hpp"
 
 namespace gpuopt {
@@ -73,7 +74,7 @@ public:
             if (y_home_) pack(y_home_, 0, 1, arguments_.y, column, turns, matrix_.rows());
         }
         plan_->work = work();
-        plan_->keep(std::vector<std::shared_ptr<Buffer>>{arguments_.x, arguments_.addend, arguments_.y});
+        plan_->keep_arrays(arguments_.arrays());
         return plan_;
     }
 
@@ -251,6 +252,14 @@ std::vector<std::int64_t> check_spmv(const DiaMatrix& matrix, const std::vector<
 std::shared_ptr<Prepared> prepare_spmv(const SpmvArguments& arguments, const std::string& variant,
                                        const Parameters& parameters) {
     return Planner(arguments, row_of<SpmvVariant>(spmv_workload(), variant), parameters).plan();
+}
+
+void run_spmv(const SpmvArguments& arguments, const std::string& variant, const Parameters& parameters) {
+    const auto arrays = arguments.arrays();
+    PlanKey key(variant, parameters);
+    key.add(arguments.vectors).add(arguments.alpha).add(arguments.beta).add(arrays);
+    run_kept(*arguments.matrix->session(), arguments.matrix->plans(), key, arrays,
+             [&] { return prepare_spmv(arguments, variant, parameters); });
 }
 
 HostProduct::HostProduct(const std::shared_ptr<DiaMatrix>& matrix, std::int64_t vectors, double alpha, double beta,

@@ -39,6 +39,8 @@ struct SpmvArguments {
     std::shared_ptr<Buffer> x, addend, y;  // x may be empty for a HostProduct, addend when beta is 0
     std::int64_t vectors = 1;              // x is (cols, vectors), y (rows, vectors), row-major
     double alpha = 1, beta = 0;
+
+    std::vector<std::shared_ptr<Buffer>> arrays() const { return {x, addend, y}; }
 };
 
 // The shape of the result for an x of this shape; throws ArrayError when x or beta without an addend does not fit the
@@ -49,6 +51,9 @@ std::vector<std::int64_t> check_spmv(const DiaMatrix& matrix, const std::vector<
 // Throws ParameterError, UnsupportedError, KernelBuildError, DeviceMemoryError. Shapes were checked by check_spmv.
 std::shared_ptr<Prepared> prepare_spmv(const SpmvArguments& arguments, const std::string& variant,
                                        const Parameters& parameters);
+
+// The same, run at once by a plan that an earlier product of the same kind may have left, and left for later ones.
+void run_spmv(const SpmvArguments& arguments, const std::string& variant, const Parameters& parameters);
 
 // A product of vectors in host memory, planned once and run by one thread at a time: upload, run, download. x goes
 // straight to where the kernel wants it; on a CPU the kernel reads and writes the caller's vectors themselves where

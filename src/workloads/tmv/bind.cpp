@@ -36,14 +36,14 @@ struct Call {
         result = result_operand(out, v.is_device(), A.dtype, {A.shape[1]}, session);
         if (result.is_device() && (result.on_device == v.on_device || result.on_device == A.on_device))
             throw ArrayError("out", "it is an operand", "give another array");
+        if (session->device().type == DeviceType::cpu) keep_A = A.keeper();
         arguments.dtype = A.dtype;
         arguments.rows = A.shape[0];
         arguments.cols = arguments.stride = A.shape[1];
     }
 
     void upload() {
-        if (can_borrow()) borrow();
-        else arguments.A = A.buffer(session);
+        if (!borrow()) arguments.A = A.buffer(session);
         arguments.v = v.buffer(session);
         arguments.y = result.is_device() ? result.on_device
                                          : DeviceArray::empty(session, result.dtype, result.shape, "the result").buffer;
@@ -54,20 +54,23 @@ private:
 
     // A CPU's kernels read the caller's matrix itself, if rows follow one another: a copy takes longer than the
     // product.
-    bool can_borrow() const {
-        if (A.is_device() || session->device().type != DeviceType::cpu || A.shape[0] * A.shape[1] == 0) return false;
-        return A.strides.empty() || (A.strides[0] > 0 && A.strides[0] % element_bytes() == 0);
+    bool borrow() {
+        if (A.is_device() || A.shape[0] * A.shape[1] == 0) return false;
+        const bool apart = !A.strides.empty() && A.shape[0] > 1;
+        if (apart && (A.strides[0] <= 0 || A.strides[0] % element_bytes() != 0)) return false;
+        const auto stride = apart ? A.strides[0] / element_bytes() : arguments.stride;
+        const auto elements = stride * (A.shape[0] - 1) + A.shape[1];
+        const auto found = A.in_place(session, static_cast<std::size_t>(elements * element_bytes()), keep_A);
+        if (!found) return false;
+        const auto address = reinterpret_cast<std::uintptr_t>(A.host);
+        arguments.A = found->buffer;
+        arguments.begin = found->begin;
+        arguments.stride = stride;
+        arguments.aligned_to = static_cast<std::size_t>(address & (~address + 1));
+        return true;
     }
 
-    void borrow() {
-        session->require_own_process();
-        if (!A.strides.empty() && A.shape[0] > 1) arguments.stride = A.strides[0] / element_bytes();
-        const auto elements = arguments.stride * (A.shape[0] - 1) + A.shape[1];
-        arguments.A = Buffer::borrowed(session, static_cast<const void*>(A.host),
-                                       static_cast<std::size_t>(elements * element_bytes()));
-        const auto address = reinterpret_cast<std::uintptr_t>(A.host);
-        arguments.aligned_to = static_cast<std::size_t>(address & (~address + 1));
-    }
+    std::shared_ptr<void> keep_A;  // while the device reads its memory
 };
 
 py::object tmv(const py::object& A, const py::object& v, const py::object& out, const Device& device,
@@ -76,7 +79,7 @@ py::object tmv(const py::object& A, const py::object& v, const py::object& out, 
     {
         const WithoutGil release;
         call.upload();
-        prepare_tmv(call.arguments, variant, parameters)->run();
+        run_tmv(call.arguments, variant, parameters);
         if (!call.result.is_device()) call.arguments.y->download(call.result.host);
     }
     return finished(call.result);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "workloads/kept_plans.hpp"
 #include "workloads/plan_builder.hpp"
 
 namespace gpuopt {
@@ -25,13 +26,14 @@ public:
         plan_->work = work(grid);
         auto sums = arguments_.y;
         if (grid.parts > 1) sums = scratch(grid.parts * arguments_.cols, "the sums of parts");
-        add(grid, arguments_.A, arguments_.stride, arguments_.aligned_to, sums, "");
+        add(grid, {arguments_.A, arguments_.begin, arguments_.stride, arguments_.aligned_to}, sums, "");
         if (grid.parts > 1) {
             sizes_["rows"] = grid.parts;
-            add(variant_.grid(case_, false), sums, arguments_.cols, arguments_.aligned_to, arguments_.y, " -DONES");
+            add(variant_.grid(case_, false), {sums, 0, arguments_.cols, arguments_.aligned_to}, arguments_.y,
+                " -DONES");
         }
         plan_->source = arguments_.A;
-        plan_->keep(std::vector<std::shared_ptr<Buffer>>{arguments_.A, arguments_.v, arguments_.y});
+        plan_->keep_arrays(arguments_.arrays());
         return plan_;
     }
 
@@ -43,9 +45,15 @@ private:
         return arguments_.cols % width == 0 && stride % width == 0 && aligned_to % vector_bytes == 0;
     }
 
-    void add(const TmvGrid& grid, const std::shared_ptr<Buffer>& from, std::int64_t stride, std::size_t aligned_to,
-             const std::shared_ptr<Buffer>& to, const std::string& more) {
-        const bool aligned = are_vectors(stride, aligned_to);
+    // Rows that are summed.
+    struct Rows {
+        std::shared_ptr<Buffer> buffer;
+        std::int64_t begin, stride;
+        std::size_t aligned_to;
+    };
+
+    void add(const TmvGrid& grid, const Rows& from, const std::shared_ptr<Buffer>& to, const std::string& more) {
+        const bool aligned = are_vectors(from.stride, from.aligned_to);
         auto levels = parameters_;
         levels.erase("PARTS");  // one program for all ways to split
         if (levels.count("ACROSS")) levels["ACROSS"] = grid.across;
@@ -53,9 +61,9 @@ private:
         sizes_["strips"] = grid.strips;
         sizes_["parts"] = grid.parts;
         add_variant(text, variant_.launch(case_), false);
-        plan_->arg(from).arg(arguments_.v).arg(to);
+        plan_->arg(from.buffer).arg(arguments_.v).arg(to);
         plan_->arg(cl_int(sizes_.at("rows"))).arg(cl_int(arguments_.cols));
-        plan_->arg(cl_long(stride)).arg(cl_int(grid.part_rows));
+        plan_->arg(cl_long(from.stride)).arg(cl_int(grid.part_rows)).arg(cl_long(from.begin));
     }
 
     // Compulsory traffic is A, v and y once; sums of parts are the variant's own.
@@ -83,6 +91,15 @@ std::shared_ptr<Prepared> prepare_tmv(const TmvArguments& arguments, const std::
     if (std::max(arguments.rows, arguments.cols) > most)
         throw ArrayError("A", "more than 2^30 rows or columns", "give it in blocks and add or join their products");
     return Planner(arguments, row_of<TmvVariant>(tmv_workload(), variant), parameters).plan();
+}
+
+void run_tmv(const TmvArguments& arguments, const std::string& variant, const Parameters& parameters) {
+    const auto arrays = arguments.arrays();
+    auto& session = *arguments.y->session();
+    PlanKey key("tmv " + variant, parameters);
+    key.add(arguments.dtype).add(arguments.rows).add(arguments.cols).add(arguments.stride).add(arguments.aligned_to);
+    run_kept(session, session.plans(), key.add(arrays), arrays,
+             [&] { return prepare_tmv(arguments, variant, parameters); });
 }
 
 }  // namespace gpuopt

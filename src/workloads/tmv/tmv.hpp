@@ -28,12 +28,18 @@ struct TmvArguments {
     DType dtype = DType::f32;
     std::shared_ptr<Buffer> A, v, y;
     std::int64_t rows = 0, cols = 0, stride = 0;  // of A; elements from row to row
+    std::int64_t begin = 0;                       // elements before A's first in its buffer
     std::size_t aligned_to = 128;                 // alignment of A's first element, in bytes
+
+    std::vector<std::shared_ptr<Buffer>> arrays() const { return {A, v, y}; }
 };
 
 // Throws ArrayError for more than 2^30 rows or columns, ParameterError, UnsupportedError, KernelBuildError,
 // DeviceMemoryError. The caller checks that v and y fit A.
 std::shared_ptr<Prepared> prepare_tmv(const TmvArguments& arguments, const std::string& variant,
                                       const Parameters& parameters);
+
+// The same, run at once by a plan that an earlier product of the same shape may have left, and left for later ones.
+void run_tmv(const TmvArguments& arguments, const std::string& variant, const Parameters& parameters);
 
 }  // namespace gpuopt

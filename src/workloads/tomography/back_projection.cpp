@@ -56,11 +56,26 @@ public:
         else if (variant_.reads == Reads::transposed) add_transposed();
         else add_layers();
         plan_->source = arguments_.projections;
-        plan_->keep(std::vector<std::shared_ptr<Buffer>>{arguments_.projections, arguments_.volume});
+        *arrays_ = {arguments_.projections, arguments_.volume};
+        plan_->keep(arrays_);
         return plan_;
+    }
+    std::shared_ptr<ProjectorPlan> exchangeable() {
+        plan();
+        return std::make_shared<ProjectorPlan>(plan_, std::move(places_), arrays_, geometry_, read_);
     }
 
 private:
+    BackProjection arguments_;
+
+    void projections() {
+        places_.push_back({plan_->steps().size() - 1, plan_->next_argument(), false});
+        plan_->arg(arguments_.projections);
+    }
+    void volume() {
+        places_.push_back({plan_->steps().size() - 1, plan_->next_argument(), true});
+        plan_->arg(arguments_.volume);
+    }
     std::string kernel_options(std::initializer_list<const char*> left_out) const {
         auto levels = parameters_;
         for (const auto* name : left_out) levels.erase(name);
@@ -106,8 +121,8 @@ private:
         }
         add_variant(kernel_options({}), variant_.launch(case_), true);
         if (pixels) plan_->arg(pixels);
-        else plan_->arg(arguments_.projections);
-        plan_->arg(arguments_.volume);
+        else projections();
+        volume();
         if (angles) plan_->arg(angles);
         else plan_->arg(on_device);
         plan_->arg(cl_int(geometry_.views));
@@ -129,7 +144,8 @@ private:
             padded.shape[0],
             [&](std::int64_t first, std::int64_t views) {
                 pass("pad", pixels(wide, high, views));
-                plan_->arg(arguments_.projections).arg(padded.buffer);
+                projections();
+                plan_->arg(padded.buffer);
                 plan_->arg(cl_long(first)).arg(cl_int(geometry_.columns)).arg(cl_int(geometry_.rows));
             },
             [&] { plan_->arg(padded.buffer); });
@@ -147,7 +163,8 @@ private:
             views,
             [&](std::int64_t first, std::int64_t some) {
                 pass("turn", launch_2d({high, some}, 1, 1));
-                plan_->arg(arguments_.projections).arg(transposed.buffer);
+                projections();
+                plan_->arg(transposed.buffer);
                 plan_->arg(cl_long(first));
                 ints({geometry_.columns, geometry_.rows, line()});
             },
@@ -168,7 +185,8 @@ private:
         const auto items_z = quotient_up(views, views_an_item);
         pass("layers", launch_3d({round_up(geometry_.columns, 64), geometry_.rows, items_z}, 16, 16),
              " -DPER=" + std::to_string(views_an_item));
-        plan_->arg(arguments_.projections).arg(stack);
+        projections();
+        plan_->arg(stack);
         plan_->arg(cl_long(first)).arg(cl_int(views));
         plan_->arg(cl_int(geometry_.columns)).arg(cl_int(geometry_.rows));
     }
@@ -183,12 +201,12 @@ private:
             layers,
             [&](std::int64_t first, std::int64_t views) {
                 if (kind == ImageStack::Kind::array) return copy_to_layers(stack, first, views);
-                const auto from = arguments_.projections;
                 const auto first_byte = static_cast<std::size_t>(first * geometry_.columns * geometry_.rows) * 4;
+                const auto from = read_;
                 const auto enqueue_copy = [=](const cl::CommandQueue& queue, const std::vector<cl::Event>* wait) {
-                    return stack->enqueue_copy(queue, *from, first_byte, static_cast<std::size_t>(views), wait);
+                    return stack->enqueue_copy(queue, **from, first_byte, static_cast<std::size_t>(views), wait);
                 };
-                plan_->add("copy to images", enqueue_copy, {from, stack});
+                plan_->add("copy to images", enqueue_copy, {arguments_.projections, stack});
             },
             [&] { plan_->arg(stack); });
     }
@@ -218,7 +236,8 @@ private:
                 source();
                 const auto* record = records.data() + (begin + first) * view_floats;
                 const auto bytes = static_cast<std::size_t>(count * view_floats) * 4;
-                plan_->arg(arguments_.volume).arg(uploaded(record, bytes, "the views' geometry"));
+                volume();
+                plan_->arg(uploaded(record, bytes, "the views' geometry"));
                 ints({first, count});
                 sizes_of_arrays();
                 plan_->arg(cl_int(accumulate)).arg(cell());
@@ -242,21 +261,33 @@ private:
         return found;
     }
 
-    BackProjection arguments_;
+    std::shared_ptr<ProjectorPlan::Arrays> arrays_ = std::make_shared<ProjectorPlan::Arrays>();
+    std::shared_ptr<ProjectorPlan::Read> read_ = std::make_shared<ProjectorPlan::Read>(arguments_.projections);
+    std::vector<ProjectorPlan::Place> places_;
     const TomographyGeometry& geometry_ = arguments_.geometry;
     const TomographyVariant& variant_;
 };
+
+const TomographyVariant& back_projector(const std::string& variant) {
+    const auto& row = row_of<TomographyVariant>(tomography_workload(), variant);
+    if (row.reads == Reads::nothing)
+        throw ParameterError("variant", "it is no back projector: \"" + variant + "\"",
+                             "use one whose family is \"back_projection\"");
+    return row;
+}
 
 }  // namespace
 
 std::shared_ptr<Prepared> prepare_back_projection(const std::shared_ptr<Session>& session,
                                                   const BackProjection& arguments, const std::string& variant,
                                                   const Parameters& parameters) {
-    const auto& row = row_of<TomographyVariant>(tomography_workload(), variant);
-    if (row.reads == Reads::nothing)
-        throw ParameterError("variant", "it is no back projector: \"" + variant + "\"",
-                             "use one whose family is \"back_projection\"");
-    return Planner(session, arguments, row, parameters).plan();
+    return Planner(session, arguments, back_projector(variant), parameters).plan();
+}
+
+std::shared_ptr<ProjectorPlan> plan_back_projection(const std::shared_ptr<Session>& session,
+                                                    const BackProjection& arguments, const std::string& variant,
+                                                    const Parameters& parameters) {
+    return Planner(session, arguments, back_projector(variant), parameters).exchangeable();
 }
 
 }  // namespace gpuopt

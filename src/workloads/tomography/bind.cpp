@@ -92,16 +92,32 @@ void require_shape(const DeviceArray& array, const char* name, std::int64_t elem
                          "give one of " + std::to_string(elements));
 }
 
-std::shared_ptr<Prepared> prepare(const DeviceArray& projections, const DeviceArray& volume,
-                                  const TomographyGeometry& geometry, const std::string& weight, double fdk,
-                                  bool accumulate, const std::string& variant, const Parameters& parameters) {
+// `make` makes a plan of a back projection of these arrays.
+template <class Make>
+auto with_arrays(const Make& make, const DeviceArray& projections, const DeviceArray& volume,
+                 const TomographyGeometry& geometry, const std::string& weight, double fdk, bool accumulate,
+                 const std::string& variant, const Parameters& parameters) {
     require_shape(projections, "projections", geometry.pixels());
     require_shape(volume, "volume", geometry.voxels());
     if (projections.buffer->session() != volume.buffer->session())
         throw ArrayError("volume", "it lies on another device than projections", "make both on one device");
     BackProjection arguments{projections.buffer, volume.buffer, geometry, weight_of(weight), fdk, accumulate};
     const WithoutGil release;
-    return prepare_back_projection(volume.buffer->session(), arguments, variant, parameters);
+    return make(volume.buffer->session(), arguments, variant, parameters);
+}
+
+std::shared_ptr<Prepared> prepare(const DeviceArray& projections, const DeviceArray& volume,
+                                  const TomographyGeometry& geometry, const std::string& weight, double fdk,
+                                  bool accumulate, const std::string& variant, const Parameters& parameters) {
+    return with_arrays(prepare_back_projection, projections, volume, geometry, weight, fdk, accumulate, variant,
+                       parameters);
+}
+
+std::shared_ptr<ProjectorPlan> plan(const DeviceArray& projections, const DeviceArray& volume,
+                                    const TomographyGeometry& geometry, const std::string& weight, double fdk,
+                                    bool accumulate, const std::string& variant, const Parameters& parameters) {
+    return with_arrays(plan_back_projection, projections, volume, geometry, weight, fdk, accumulate, variant,
+                       parameters);
 }
 
 }  // namespace
@@ -116,7 +132,11 @@ void bind_tomography(py::module_& module) {
     module.def("prepare_back_projection", &prepare, py::arg("projections"), py::arg("volume"), py::arg("geometry"),
                py::kw_only(), py::arg("weight"), py::arg("fdk"), py::arg("accumulate"), py::arg("variant"),
                py::arg("parameters"));
+    module.def("plan_back_projection", &plan, py::arg("projections"), py::arg("volume"), py::arg("geometry"),
+               py::kw_only(), py::arg("weight"), py::arg("fdk"), py::arg("accumulate"), py::arg("variant"),
+               py::arg("parameters"), "The same, whose arrays may be exchanged.");
     bind_projector(module);
+    bind_filter(module);
 }
 
 }  // namespace gpuopt

@@ -139,9 +139,9 @@ void bind_arithmetic(py::module_& module) {
         .def("finish", &DeviceArithmetic::finish, released(), "Waits for all that was enqueued.");
 }
 
-std::shared_ptr<JosephPlan> prepare(const std::shared_ptr<JosephScratch>& scratch, const DeviceArray& volume,
-                                    const DeviceArray& projections, const TomographyGeometry& geometry, bool accumulate,
-                                    const std::string& variant, const Parameters& parameters) {
+std::shared_ptr<ProjectorPlan> prepare(const std::shared_ptr<JosephScratch>& scratch, const DeviceArray& volume,
+                                       const DeviceArray& projections, const TomographyGeometry& geometry,
+                                       bool accumulate, const std::string& variant, const Parameters& parameters) {
     const auto& session = volume.buffer->session();
     floats(volume, "volume", session, geometry.voxels());
     floats(projections, "projections", session, geometry.pixels());
@@ -159,12 +159,12 @@ void bind_projector(py::module_& module) {
         module, "JosephScratch", "Device memory that plans of one projector share, which run one after the other.")
         .def(py::init([](const Device& device) { return std::make_shared<JosephScratch>(session_of(device)); }),
              py::arg("device"), released());
-    py::class_<JosephPlan, std::shared_ptr<JosephPlan>>(module, "JosephPlan",
-                                                        "A projection or its adjoint, whose arrays may be exchanged.")
-        .def_property_readonly("prepared", &JosephPlan::prepared)
+    py::class_<ProjectorPlan, std::shared_ptr<ProjectorPlan>>(
+        module, "ProjectorPlan", "A projection or its adjoint, whose arrays may be exchanged.")
+        .def_property_readonly("prepared", &ProjectorPlan::prepared)
         .def(
             "start",
-            [](JosephPlan& self, const DeviceArray& volume, const DeviceArray& projections) {
+            [](ProjectorPlan& self, const DeviceArray& volume, const DeviceArray& projections) {
                 const auto& session = self.session();
                 self.start(floats(volume, "volume", session, self.voxels),
                            floats(projections, "projections", session, self.pixels));

@@ -1,4 +1,4 @@
-// The half of tomography's bindings that is about projectors along rays.
+// The parts of tomography's bindings that are about projectors along rays, and about the filter.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -6,5 +6,6 @@
 namespace gpuopt {
 
 void bind_projector(pybind11::module_& module);
+void bind_filter(pybind11::module_& module);
 
 }  // namespace gpuopt

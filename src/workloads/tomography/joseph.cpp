@@ -62,7 +62,7 @@ public:
         sizes_["planar"] = tables_.form == JosephTables::Form::planar;
     }
 
-    std::shared_ptr<JosephPlan> plan() {
+    std::shared_ptr<ProjectorPlan> plan() {
         check();
         for (const auto* table : {&tables_.lines, &tables_.steps}) require_fp32(table->data(), table->size());
         lines_ = uploaded(tables_.lines, "the rays' lines");
@@ -80,10 +80,10 @@ public:
         }
         plan_->work = work();
         plan_->source = forward ? arguments_.volume : arguments_.projections;
-        const auto arrays = std::make_shared<JosephPlan::Arrays>();
+        const auto arrays = std::make_shared<ProjectorPlan::Arrays>();
         *arrays = {arguments_.volume, arguments_.projections};
         plan_->keep(arrays);
-        return std::make_shared<JosephPlan>(plan_, std::move(places_), arrays, geometry_);
+        return std::make_shared<ProjectorPlan>(plan_, std::move(places_), arrays, geometry_);
     }
 
 private:
@@ -351,7 +351,7 @@ private:
     const TomographyGeometry& geometry_ = arguments_.geometry;
     const TomographyVariant& variant_;
     JosephTables tables_;
-    std::vector<JosephPlan::Place> places_;
+    std::vector<ProjectorPlan::Place> places_;
     std::shared_ptr<Buffer> lines_, steps_, runs_;
     std::array<std::size_t, 3> copied_{};  // axes of the copy that was added last
     std::shared_ptr<Buffer> copied_to_;    // where it is
@@ -360,9 +360,9 @@ private:
 
 }  // namespace
 
-std::shared_ptr<JosephPlan> prepare_joseph(const std::shared_ptr<JosephScratch>& scratch,
-                                           const JosephArguments& arguments, const std::string& variant,
-                                           const Parameters& parameters) {
+std::shared_ptr<ProjectorPlan> prepare_joseph(const std::shared_ptr<JosephScratch>& scratch,
+                                              const JosephArguments& arguments, const std::string& variant,
+                                              const Parameters& parameters) {
     const auto& row = row_of<TomographyVariant>(tomography_workload(), variant);
     if (row.rays == Rays::none)
         throw ParameterError("variant", "\"" + variant + "\" does not go along rays",

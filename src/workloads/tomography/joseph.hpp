@@ -1,10 +1,7 @@
 // Joseph's projector along rays, and its exact adjoint, which gathers: no atomics, the same weights.
 #pragma once
 
-#include <mutex>
-
 #include "runtime/image.hpp"
-#include "runtime/interrupt.hpp"
 #include "workloads/tomography/tomography.hpp"
 
 namespace gpuopt {
@@ -65,39 +62,6 @@ private:
     std::map<std::array<std::size_t, 3>, std::shared_ptr<ImageStack>> layers_;
 };
 
-// A bound plan whose volume and projections may be exchanged between runs.
-class JosephPlan {
-public:
-    struct Place {
-        std::size_t step;
-        cl_uint argument;
-        bool volume;
-    };
-    using Arrays = std::vector<std::shared_ptr<Buffer>>;
-    JosephPlan(std::shared_ptr<Prepared> prepared, std::vector<Place> places, std::shared_ptr<Arrays> arrays,
-               const TomographyGeometry& geometry)
-        : voxels(geometry.voxels()),
-          pixels(geometry.pixels()),
-          prepared_(std::move(prepared)),
-          places_(std::move(places)),
-          arrays_(std::move(arrays)) {}
-
-    const std::int64_t voxels, pixels;  // of the arrays that it takes
-    const std::shared_ptr<Session>& session() const { return prepared_->session(); }
-    // The plan on the arrays that it was made with, for timing. Throws ParameterError once the plan was started.
-    const std::shared_ptr<Prepared>& prepared();
-    // Enqueues the plan on these arrays, and does not wait on a GPU: the driver keeps what it works on. Afterwards the
-    // plan holds no arrays.
-    void start(const std::shared_ptr<Buffer>& volume, const std::shared_ptr<Buffer>& projections);
-
-private:
-    std::shared_ptr<Prepared> prepared_;
-    std::vector<Place> places_;
-    std::shared_ptr<Arrays> arrays_;
-    bool started_ = false;
-    PatientMutex mutex_;
-};
-
 struct JosephArguments {
     std::shared_ptr<Buffer> volume, projections;
     TomographyGeometry geometry;
@@ -106,8 +70,8 @@ struct JosephArguments {
 
 // p = A f by a variant of family "forward", f = A^T p by one of family "adjoint". Throws ParameterError,
 // UnsupportedError, KernelBuildError, DeviceMemoryError.
-std::shared_ptr<JosephPlan> prepare_joseph(const std::shared_ptr<JosephScratch>& scratch,
-                                           const JosephArguments& arguments, const std::string& variant,
-                                           const Parameters& parameters);
+std::shared_ptr<ProjectorPlan> prepare_joseph(const std::shared_ptr<JosephScratch>& scratch,
+                                              const JosephArguments& arguments, const std::string& variant,
+                                              const Parameters& parameters);
 
 }  // namespace gpuopt

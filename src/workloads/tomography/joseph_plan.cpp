@@ -21,17 +21,19 @@ std::shared_ptr<ImageStack> JosephScratch::layers(const std::array<std::size_t, 
     return held;
 }
 
-const std::shared_ptr<Prepared>& JosephPlan::prepared() {
+const std::shared_ptr<Prepared>& ProjectorPlan::prepared() {
     const auto lock = mutex_.lock();
     if (started_) throw ParameterError("plan", "it has been started, and holds no arrays since", "prepare another one");
     return prepared_;
 }
 
-void JosephPlan::start(const std::shared_ptr<Buffer>& volume, const std::shared_ptr<Buffer>& projections) {
+void ProjectorPlan::start(const std::shared_ptr<Buffer>& volume, const std::shared_ptr<Buffer>& projections) {
     const auto lock = mutex_.lock();
     for (const auto& place : places_)
         prepared_->rebind(place.step, place.argument, place.volume ? volume : projections);
+    if (read_) *read_ = projections;
     prepared_->start();
+    if (read_) read_->reset();
     started_ = true;
     arrays_->clear();
     prepared_->source.reset();

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "runtime/interrupt.hpp"
 #include "workloads/prepared.hpp"
 #include "workloads/workload.hpp"
 
@@ -80,10 +81,51 @@ struct BackProjection {
     bool accumulate = false;  // adds to what the volume holds
 };
 
+// A bound plan whose volume and projections may be exchanged between runs.
+class ProjectorPlan {
+public:
+    struct Place {
+        std::size_t step;
+        cl_uint argument;
+        bool volume;
+    };
+    using Arrays = std::vector<std::shared_ptr<Buffer>>;
+    // What commands that are no kernels read the projections from.
+    using Read = std::shared_ptr<Buffer>;
+    ProjectorPlan(std::shared_ptr<Prepared> prepared, std::vector<Place> places, std::shared_ptr<Arrays> arrays,
+                  const TomographyGeometry& geometry, std::shared_ptr<Read> read = nullptr)
+        : voxels(geometry.voxels()),
+          pixels(geometry.pixels()),
+          prepared_(std::move(prepared)),
+          places_(std::move(places)),
+          arrays_(std::move(arrays)),
+          read_(std::move(read)) {}
+
+    const std::int64_t voxels, pixels;  // of the arrays that it takes
+    const std::shared_ptr<Session>& session() const { return prepared_->session(); }
+    // The plan on the arrays that it was made with, for timing. Throws ParameterError once the plan was started.
+    const std::shared_ptr<Prepared>& prepared();
+    // Enqueues the plan on these arrays, and does not wait on a GPU: the driver keeps what it works on. Afterwards the
+    // plan holds no arrays.
+    void start(const std::shared_ptr<Buffer>& volume, const std::shared_ptr<Buffer>& projections);
+
+private:
+    std::shared_ptr<Prepared> prepared_;
+    std::vector<Place> places_;
+    std::shared_ptr<Arrays> arrays_;
+    std::shared_ptr<Read> read_;
+    bool started_ = false;
+    PatientMutex mutex_;
+};
+
 // The plan of f = sum over views of W bilinear(p), or f += ...; views that do not fit the device's images or memory at
 // once come in blocks. Throws ParameterError, UnsupportedError, KernelBuildError, DeviceMemoryError.
 std::shared_ptr<Prepared> prepare_back_projection(const std::shared_ptr<Session>& session,
                                                   const BackProjection& arguments, const std::string& variant,
                                                   const Parameters& parameters);
+// The same plan, whose arrays may be exchanged.
+std::shared_ptr<ProjectorPlan> plan_back_projection(const std::shared_ptr<Session>& session,
+                                                    const BackProjection& arguments, const std::string& variant,
+                                                    const Parameters& parameters);
 
 }  // namespace gpuopt

@@ -41,7 +41,9 @@ def test_scores_worked_by_hand() -> None:
     assert found.moved("two", "three") is None
     assert found.cascade("c") == [("two", 1.0), ("one", 0.25), ("three", 0.0)]
     said = str(found)
-    assert "b" in said.splitlines()[3]
+    assert said.splitlines()[1:4] == ["A: one", "B: two", "C: three"]
+    assert said.splitlines()[6].split() == ["b", "0.571", "50.0", "%", "50.0", "%", "80.0", "%"]
+    assert said.splitlines()[9].startswith("-: there is no time of it")
     assert "57.1" not in said
     assert "25.0 %" in said
 

@@ -171,6 +171,18 @@ ROOM = Room(
             ],
             thin=3,
         ),
+        # Whole vectors and not, both ways to lie, whole depths and rests, parts of k, either side the shorter.
+        "thin": Run(
+            [
+                (
+                    Configuration("thin", HOLD=hold, EACH=4, SPLIT=split),
+                    Form(transposes=lies, addend=hold == 2).of("1x512x2048", "5x301x1031", "512x17x1024", "259x3x515"),
+                )
+                for hold, split in ((1, 1), (2, 8), (16, 1))
+                for lies in ("nn", "tt")
+            ],
+            thin=3,
+        ),
         "levels": Run(on(*PLAIN.of(AWKWARD), every_level("gemm", BASES)), thin=12),
         "drawn": Run(on(*Form(transposes="nt").of(AWKWARD), draws("gemm", 1)), thin=2),
         "presets": Run(on(*PLAIN.of("37x53x29"), presets("gemm")), thin=3),

@@ -36,8 +36,8 @@ from gpuopt.selection import Selector, select
 @dataclass(frozen=True)
 class Found:
     """What a search found: the ``study`` of the best five, measured again in blocks, the ``results`` of all that was
-    tried, failures too, and how many ``evaluations`` of ``configurations`` those are. ``overhead_ms`` is what the search
-    itself took for each of them, beside building, checking, warming up and timing it."""
+    tried, failures too, and how many ``evaluations`` of ``configurations`` those are. ``overhead_ms`` is what the
+    search itself took for each of them, beside building, checking, warming up and timing it."""
 
     study: Study
     results: Results

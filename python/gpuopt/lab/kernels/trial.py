@@ -255,6 +255,8 @@ class Trial:
                 self._held("after", memory, exact, allowed, "while it is timed")
         OwnChecks(memory, plan.run, plan, exact, allowed).again()
         self.passed.append("right while timed")
+        if not quick:
+            self.notes += _warnings(plan)
         found = statistics.median_ci(times)
         flags = self._flags(found.median, numbers)
         self.at = ""
@@ -301,3 +303,10 @@ class Trial:
         except (Error, MismatchError):
             return False
         return True
+
+
+def _warnings(plan: RemotePlan) -> list[str]:
+    """What the compiler warned of: a variable that is never set may be right on this device alone."""
+    logs = dict.fromkeys(str((plan.code(step) or {}).get("log", "")) for step in range(len(plan.kernels)))
+    told = [line.strip()[:200] for log in logs for line in log.splitlines() if "warning:" in line]
+    return [f"the compiler has a {told[0]}" + (f", and {len(told) - 1} more" if len(told) > 1 else "")] if told else []

@@ -194,6 +194,7 @@ def _record(
         gain = next((old.get("gain") for old in earlier), None)
     return {
         "match": match,
+        **_siblings(device),
         "variant": configuration.variant,
         "parameters": configuration.parameters,
         "evidence": str(evidence.absolute()),
@@ -203,6 +204,12 @@ def _record(
         **({"gain": gain} if gain else {}),
         **({"objective": choice.objective} if choice.objective != "time" else {}),
     }
+
+
+def _siblings(device: Device) -> Record:
+    """Which other devices the record may serve."""
+    of = {name: getattr(device, name, "") for name in ("architecture", "vendor")}
+    return {"of": of} if of["architecture"] else {}
 
 
 def rows_path(workload: str, device: Device) -> Path:

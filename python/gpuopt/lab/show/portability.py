@@ -82,42 +82,67 @@ class Portability:
         found = self.efficiency[configuration]
         return sorted(((device, found.get(device, 0.0)) for device in self.devices), key=lambda pair: -pair[1])
 
+    @property
+    def letters(self) -> dict[str, str]:
+        """What tables and pictures call each device: A, B, C, and numbers beyond 26."""
+        return {one: chr(65 + at) if len(self.devices) <= 26 else str(at + 1) for at, one in enumerate(self.devices)}
+
+    def _score_told(self, configuration: str) -> str:
+        ran = len(self.efficiency[configuration])
+        whole = ran == len(self.devices)
+        return f"{self.score(configuration):.3f}" if whole else f"0, for it has times of {ran} of {len(self.devices)}"
+
     def __str__(self) -> str:
-        short = [_short(device) for device in self.devices]
         wide = max(24, *(len(one) for one in self.efficiency)) if self.efficiency else 24
-        heads = "  ".join(f"{name:>12}" for name in short)
-        lines = [f"Portability · {self.problem}", "", f"{'configuration':{wide}}  {'score':>6}  {heads}"]
+        heads = "  ".join(f"{name:>8}" for name in self.letters.values())
+        lines = [f"Portability · {self.problem}", *(f"{name}: {device}" for device, name in self.letters.items())]
+        lines += ["", f"{'configuration':{wide}}  {'score':>6}  {heads}"]
         for one in self.ranked:
-            cells = [self.efficiency[one].get(device) for device in self.devices]
-            shown = "  ".join(f"{'-' if cell is None else f'{100 * cell:.1f} %':>12}" for cell in cells)
+            shown = _cells(self.efficiency[one].get(device) for device in self.devices)
             lines.append(f"{one:{wide}}  {self.score(one):6.3f}  {shown}")
+        if any(len(found) < len(self.devices) for found in self.efficiency.values()):
+            lines.append("-: there is no time of it; the score counts that as not running there.")
         lines += ["", "What the fastest configuration of a device (a line) keeps on the others:"]
-        for device, name in zip(self.devices, short, strict=True):
-            cells = [self.moved(device, other) for other in self.devices]
-            shown = "  ".join(f"{'-' if cell is None else f'{100 * cell:.1f} %':>12}" for cell in cells)
-            lines.append(f"{name:{wide + 8}}  {shown}")
+        for device, name in self.letters.items():
+            shown = _cells(self.moved(device, other) for other in self.devices)
+            lines.append(f"{name + ': ' + self.best[device]:{wide + 8}}  {shown}")
         return "\n".join(lines)
 
     def picture(self) -> Picture:
-        """The cascade of the most portable configurations and of each device's own fastest."""
+        """The cascade of the most portable configurations and of each device's own fastest. Letters are devices; a line
+        ends where there are no more times."""
         from gpuopt.lab.show.canvas import CYCLE, MARKERS, decorate
         from gpuopt.lab.show.style import Picture
 
-        picture = Picture(figsize=(8, 4.4), layout="constrained")
-        ax = picture.subplots()
         chosen = list(dict.fromkeys([*self.best.values(), *self.ranked]))[:SHOWN]
+        picture = Picture(figsize=(8, 3.6 + 0.2 * (len(chosen) + len(self.devices))), layout="constrained")
+        ax = picture.subplots()
         for number, one in enumerate(chosen):
-            parts = [100 * part for _, part in self.cascade(one)]
+            found = [(device, 100 * part) for device, part in self.cascade(one) if part > 0]
             style: dict[str, Any] = {"color": CYCLE[number % len(CYCLE)], "marker": MARKERS[number % len(MARKERS)]}
-            ax.plot(range(1, len(parts) + 1), parts, label=f"{one}: {self.score(one):.3f}", **style)
+            label = f"{one}: {self._score_told(one)}"
+            ax.plot(range(1, len(found) + 1), [part for _, part in found], label=label, **style)
+            for at, (device, part) in enumerate(found, 1):
+                place, aside = (at, part), (6 + 9 * number, 6)
+                ax.annotate(
+                    self.letters[device], place, aside, textcoords="offset points", color=style["color"], size=8
+                )
         ax.set_xticks(range(1, len(self.devices) + 1))
-        ax.set_ylim(0, 105)
+        ax.set_xlim(0.8, len(self.devices) + 0.3)
+        ax.set_ylim(0, 110)
         ax.set_xlabel("devices, each line's best first")
         ax.set_ylabel("% of the device's fastest")
         ax.set_title(f"Portability · {self.problem}", loc="left", fontsize=10, fontweight="bold")
         decorate(ax)
-        picture.legend(loc="outside lower left", fontsize=8, frameon=False, title="configuration: score", ncols=2)
+        told = "\n".join([*(f"{name}: {device}" for device, name in self.letters.items()), "configuration: score"])
+        picture.legend(
+            loc="outside lower left", fontsize=8, frameon=False, title=told, title_fontsize=8, alignment="left"
+        )
         return picture
+
+
+def _cells(parts: Iterable[float | None]) -> str:
+    return "  ".join(f"{'-' if part is None else f'{100 * part:.1f} %':>8}" for part in parts)
 
 
 @checked
@@ -151,8 +176,3 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
 
 def _timed(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["role"] == "variant" and row["status"] == "ok" and row["kind"] == "summary"]
-
-
-def _short(device: str) -> str:
-    """The end of a device's name, where such names differ."""
-    return device if len(device) <= 12 else "…" + device[-11:]

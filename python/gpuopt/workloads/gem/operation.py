@@ -12,6 +12,7 @@ from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.molecule import Molecule, Surface
 from gpuopt.molecule import electrostatic_size as size_of
+from gpuopt.remembered import remembered
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.gem.contacts import warn_of_contacts
@@ -102,7 +103,15 @@ def gem(  # long: half of it is what users read of its arguments
     )
     chosen = select(device)
     scene = Scene.of(atoms, points, model, projection)
-    configuration = resolve("gem", chosen, atoms.dtype.name, variant, {"form": lambda: scene.form})
+    form = scene.form
+    configuration = remembered(
+        "gem",
+        chosen,
+        atoms.dtype,
+        variant,
+        lambda: resolve("gem", chosen, atoms.dtype.name, variant, {"form": lambda: form}),
+        form,
+    )
     phi = scene.run(configuration, chosen, nearest)
     warn_of_contacts(scene, nearest, stacklevel=3)
     return phi

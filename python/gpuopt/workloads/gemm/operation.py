@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
+
+import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import ArrayError, DeviceArray, Prepared
+from gpuopt._core import ArrayError, Device, DeviceArray, Prepared
 from gpuopt.arrays import Array, factor
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
+from gpuopt.remembered import remembered
 from gpuopt.selection import Selector, select
+from gpuopt.workloads.gemm.choice import Sizes
+from gpuopt.workloads.gemm.choice import chosen as chosen_of
 from gpuopt.workloads.gemm.precision import choose, fallbacks
 
 
@@ -67,10 +73,14 @@ def gemm(  # long: half of it is what users read of its arguments
     ------
     ArrayError, ParameterError, UnsupportedError, DeviceMemoryError, NoDeviceError, KernelBuildError, OpenCLError
     """
-    dtype, *sizes = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
+    dtype, batch, m, n, k = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
     numbers = factor("alpha", alpha, dtype), factor("beta", beta, dtype)
     chosen = A.device if device is None and isinstance(A, DeviceArray) else select(device)
-    *before, last = fallbacks(chosen, dtype, precision, variant, math.prod(sizes))
+    before: Sequence[Configuration]
+    if precision is None:
+        before, last = (), _of_shape(chosen, dtype, variant, Sizes(batch, m, n, k, transpose_a, transpose_b))
+    else:
+        *before, last = fallbacks(chosen, dtype, precision, variant, batch * m * n * k)
 
     def product(configuration: Configuration) -> Array:
         name, parameters = configuration.variant, configuration.parameters
@@ -101,8 +111,17 @@ def prepare_gemm(
     ``run()`` of the result computes it again with the values that A, B and C hold at that time; ``sample()`` measures
     it. Raises as :func:`gemm` does.
     """
-    dtype = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)[0]
-    configuration = choose(out.device, dtype, precision, variant)
+    dtype, batch, m, n, k = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
+    if precision is None:
+        configuration = _of_shape(out.device, dtype, variant, Sizes(batch, m, n, k, transpose_a, transpose_b))
+    else:
+        configuration = choose(out.device, dtype, precision, variant)
     name, parameters = configuration.variant, configuration.parameters
     numbers = factor("alpha", alpha, dtype), factor("beta", beta, dtype)
     return _core.prepare_gemm(A, B, C, *numbers, out, transpose_a, transpose_b, name, parameters)
+
+
+def _of_shape(device: Device, dtype: np.dtype[Any], variant: str | Configuration | None, sizes: Sizes) -> Configuration:
+    """What a product of these sizes takes, found once for each of them."""
+    of_input = str(tuple(sizes)) if device.type == "gpu" and variant is None else ""
+    return remembered("gemm", device, dtype, variant, lambda: chosen_of(device, dtype, variant, sizes), of_input)

@@ -54,8 +54,8 @@ FORMS = {
     "tf32": Form("tf32", 1, 2.0**-10),
     "fp16x3": Form("fp16", 3, narrow=True),
     "bf16x3": Form("bf16", 3, 2.0**-16),
-    "tf32x3": Form("tf32", 3),
     "bf16x6": Form("bf16", 6),
+    "tf32x3": Form("tf32", 3),
     "bf16x9": Form("bf16", 9),
 }
 

@@ -9,6 +9,7 @@ from gpuopt._core import DeviceArray, Prepared
 from gpuopt.arrays import Array
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
+from gpuopt.remembered import remembered
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
 
@@ -49,7 +50,8 @@ def tmv(
     """
     held = next((array.device for array in (A, v) if isinstance(array, DeviceArray)), None)
     chosen = select(device) if held is None or device is not None else held
-    configuration = resolve("tmv", chosen, _core.tmv_dtype(A).name, variant)
+    dtype = _core.tmv_dtype(A)
+    configuration = remembered("tmv", chosen, dtype, variant, lambda: resolve("tmv", chosen, dtype.name, variant))
     result: Array = _core.tmv(A, v, out, chosen, configuration.variant, configuration.parameters)
     return result
 

@@ -1,0 +1,170 @@
+"""Which configuration a product of given sizes takes on a GPU: the one that a model of its time finds the fastest.
+
+A unit reaches a share of its peak with each tile, and a single work-group of it a smaller one; both were measured once
+(H200, 2026-11, products of 2048 and of 128 rows) and are taken for other GPUs too. What a device cannot run is left
+out. Records that somebody's own tuning left stand above the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import Device
+from gpuopt.configuration import NATIVE, Configuration, complete
+from gpuopt.resolution import FACTS, found
+from gpuopt.workloads.gemm.precision import choose
+
+
+class Sizes(NamedTuple):
+    """The sizes of ``batch`` products (m, k) by (k, n), and whether the operands are given transposed."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+
+class Estimate(NamedTuple):
+    """A configuration, and the seconds that the model gives it."""
+
+    configuration: Configuration
+    seconds: float
+
+
+class _Tile(NamedTuple):
+    down: int
+    across: int
+    work: tuple[int, int]
+    share: float  # of a unit's peak, when it is full
+    alone: float  # of one work-group on it
+    groups: int  # that a unit holds
+    more: dict[str, int]
+
+
+_COPIED, _TURNED = {"COPY": 1, "STAGES": 3}, {"COPY": 1, "STAGES": 3, "PASS": 1}
+_TILES = (
+    _Tile(32, 32, (4, 4), 0.62, 0.11, 8, {}),
+    _Tile(32, 64, (4, 4), 0.65, 0.22, 6, {}),
+    _Tile(64, 64, (4, 4), 0.70, 0.48, 4, {}),
+    _Tile(64, 64, (8, 8), 0.80, 0.11, 8, {}),
+    _Tile(128, 64, (8, 8), 0.82, 0.24, 4, {}),
+    _Tile(128, 32, (8, 4), 0.63, 0.25, 4, {}),
+    _Tile(64, 64, (8, 8), 0.88, 0.13, 8, _COPIED),
+    _Tile(128, 64, (8, 8), 0.90, 0.27, 4, _COPIED),
+    _Tile(64, 64, (8, 8), 0.93, 0.14, 8, _TURNED),
+    _Tile(128, 128, (8, 8), 0.96, 0.60, 2, _TURNED),
+    _Tile(128, 256, (8, 16), 1.00, 1.00, 1, {"COPY": 1, "STAGES": 2, "PASS": 1}),
+)
+_SPLITS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_LAUNCH_S, _ROUND_S = 3.5e-6, 2e-6  # from a kernel to the next; beginning and end of a work-group
+_FLOPS_A_CLOCK = 206  # of a unit in float32: 53.9 TFLOP/s of 132 units at 1980 MHz
+_BYTES_A_SECOND = 32e9  # of a unit, of 4.25 TB/s
+_UNSURE = 1.15  # so much is a measured record preferred to an estimate
+_SHORTEST, _SHORTEST_STREAMED = 64, 256  # parts of k
+_HELD = (1, 2, 4, 8, 16)
+_NARROW = 64  # results that are narrower may be streamed
+
+
+def chosen(device: Device, dtype: np.dtype[Any], variant: str | Configuration | None, sizes: Sizes) -> Configuration:
+    """Return the full configuration of a product in the arrays' own precision. Raises as :func:`choose` does."""
+    if variant is not None or device.type != "gpu" or not math.prod(sizes[:4]):
+        return choose(device, dtype, None, variant)
+    record = found("gemm", device, dtype.name, {"precision": lambda: NATIVE})
+    if record is not None and record.users:
+        return record.configuration
+    listed = explain(device, dtype, sizes)
+    if not listed:
+        return choose(device, dtype)
+    if record is not None and any(_same_tile(one.configuration, record.configuration) for one in _near(listed)):
+        return record.configuration
+    return listed[0].configuration
+
+
+def _near(listed: list[Estimate]) -> list[Estimate]:
+    """Those that the model does not tell from the fastest: at 1024^3 it was wrong by 15 % (H200, 2026-11)."""
+    return [one for one in listed if one.seconds <= _UNSURE * listed[0].seconds]
+
+
+def _same_tile(one: Configuration, other: Configuration) -> bool:
+    names = ("TILE_M", "TILE_N", "WORK_M", "WORK_N")
+    return one.variant == other.variant and all(one.get(name) == other.get(name) for name in names)
+
+
+def explain(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> list[Estimate]:
+    """Return what the model gives every configuration that the device can run, the fastest first."""
+    facts = {name: getattr(device, name) for name in FACTS if hasattr(device, name)}
+    listed = []
+    for configuration, seconds in (*_tiled(device, dtype, sizes), *_streamed(device, dtype, sizes)):
+        full = complete("gemm", configuration)
+        if not _core.refusal("gemm", full.variant, full.parameters, dtype.name, facts):
+            listed.append(Estimate(full, seconds))
+    return sorted(listed, key=lambda estimate: estimate.seconds)
+
+
+def _peaks(device: Device, dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Multiply-adds' flops a second of a unit, and bytes a second of the device."""
+    peak = _FLOPS_A_CLOCK * (device.clock_mhz or 1500) * 1e6 * 4 / dtype.itemsize
+    return peak, _BYTES_A_SECOND * device.compute_units
+
+
+def _tiled(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Estimate]:
+    """The best division of k for each tile."""
+    batch, m, n, k, transpose_a, transpose_b = sizes
+    peak, bandwidth = _peaks(device, dtype)
+    aligned_a, aligned_b = (m if transpose_a else k) % 4 == 0, (k if transpose_b else n) % 4 == 0
+    for tile in _TILES:
+        launches, moved = 1, 0.0
+        share = tile.share
+        if tile.more.get("PASS"):
+            for turned, elements in ((not (transpose_a and aligned_a), m * k), (transpose_b or not aligned_b, k * n)):
+                launches, moved = launches + turned, moved + 2 * turned * elements * batch * dtype.itemsize
+        elif not (aligned_a and aligned_b):
+            share *= 0.9
+        tiles = -(-m // tile.down) * -(-n // tile.across)
+        best = (math.inf, 1)
+        for split in _SPLITS if batch == 1 else (1,):
+            if split > 1 and k < split * _SHORTEST:
+                break
+            groups = -(-tiles * split * batch // device.compute_units)
+            rounds, rest = divmod(groups, tile.groups)
+            whole = rounds * tile.groups / min(share, tile.groups * tile.alone)
+            last = rest / min(share, rest * tile.alone) if rest else 0.0
+            flops = 2.0 * tile.down * tile.across * -(-k // split)
+            work = flops * (whole + last) / peak + -(-groups // tile.groups) * _ROUND_S
+            needed = (m * k + k * n + m * n) * batch * dtype.itemsize / bandwidth
+            sums = 2 * split * m * n * dtype.itemsize / bandwidth + _LAUNCH_S if split > 1 else 0.0
+            best = min(best, (max(work, needed) + sums, split))
+        levels = {"TILE_M": tile.down, "TILE_N": tile.across, "WORK_M": tile.work[0], "WORK_N": tile.work[1]}
+        configuration = Configuration("register_tile", **levels, **tile.more, SPLIT=best[1])
+        yield Estimate(configuration, best[0] + launches * _LAUNCH_S + moved / bandwidth)
+
+
+def _streamed(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Estimate]:
+    """Narrow results, by the time of reading the operand of the longer side."""
+    batch, m, n, k, transpose_a, transpose_b = sizes
+    shorter, longer = min(m, n), max(m, n)
+    if shorter > _NARROW:
+        return
+    peak, bandwidth = _peaks(device, dtype)
+    held = next((count for count in _HELD if count >= shorter), _HELD[-1])
+    beside = transpose_a if m > n else not transpose_b
+    each = 4 if held >= 8 else 2
+    passes = -(-shorter // held)
+    lanes = 32 if k >= 256 else max(4, k // 8)
+    groups = -(-longer // (256 if beside else 256 // lanes * each)) * passes * batch
+    splits = [split for split in _SPLITS if split == 1 or (batch == 1 and k >= split * _SHORTEST_STREAMED)]
+    split = next((split for split in splits if groups * split >= 4 * device.compute_units), splits[-1])
+    full = min(1.0, groups * split / (2.0 * device.compute_units))
+    read = passes * k * longer * batch * dtype.itemsize / (0.85 * bandwidth * full)
+    work = 2.0 * passes * held * longer * k * batch / (0.35 * peak * device.compute_units * full)
+    sums = 2 * split * m * n * dtype.itemsize / bandwidth + _LAUNCH_S if split > 1 else 0.0
+    written = 2 * m * n * batch * dtype.itemsize / bandwidth
+    seconds = max(read + written, work) + sums + _LAUNCH_S + _ROUND_S
+    yield Estimate(Configuration("thin", HOLD=held, EACH=each, SPLIT=split), seconds)

@@ -1,0 +1,78 @@
+// Copies between a caller's memory and a device through pinned memory. A driver copies other memory in one thread,
+// through pinned memory of its own: here several threads do, while the device reads or writes the slots that are ready.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "runtime/opencl.hpp"
+
+namespace gpuopt {
+
+// Rows of the host's, `pitch` bytes from each to the next (0 and below too).
+struct HostRows {
+    unsigned char* data = nullptr;
+    std::ptrdiff_t pitch = 0;
+    std::size_t row_bytes = 0, rows = 1;
+
+    std::size_t bytes() const { return row_bytes * rows; }
+};
+
+// Threads that wait for work; they live as long as the process, and use nothing of Python's.
+class CopyThreads {
+public:
+    explicit CopyThreads(std::size_t count) : most_(count) {}
+    std::size_t most() const { return most_; }
+    // Runs `body` in `count` threads at once, one of them the caller's (`body(true)`). Throws what one of them threw
+    // first, when all have returned.
+    void run(std::size_t count, const std::function<void(bool callers)>& body);
+
+private:
+    void serve(std::size_t number);
+
+    const std::size_t most_;
+    std::mutex mutex_;
+    std::condition_variable begun_, ended_;
+    const std::function<void(bool)>* body_ = nullptr;
+    std::size_t threads_ = 0, wanted_ = 0, working_ = 0;
+    std::uint64_t round_ = 0;
+    std::exception_ptr failure_;
+};
+
+// 256 MB on an H200 with 16 cores (GB/s up, down): 4 threads 31, 27; 8 threads 40, 39; with slots of 1 MiB 27, 27.
+struct StagingSizes {
+    std::size_t slot_bytes = std::size_t(4) << 20, slots = 8, threads = 8;
+};
+
+// Slots of pinned memory. One transfer at a time: whoever calls holds the session's lock of runs.
+class StagingRing {
+public:
+    // Throws OpenCLError or DeviceMemoryError where there is no such memory.
+    StagingRing(const cl::Context& context, const cl::CommandQueue& queue, const StagingSizes& sizes);
+    StagingRing(const StagingRing&) = delete;
+    StagingRing& operator=(const StagingRing&) = delete;
+
+    // Both return when the transfer is complete, or throw when nothing of it goes on. They look at signals.
+    void upload(const cl::CommandQueue& queue, const cl::Buffer& to, std::size_t at, const HostRows& rows);
+    void download(const cl::CommandQueue& queue, const cl::Buffer& from, std::size_t at, const HostRows& rows);
+    std::size_t slots_filled() const { return slots_filled_; }
+
+private:
+    struct Transfer;
+    std::size_t piece_bytes(std::size_t bytes) const;
+    unsigned char* slot(std::size_t piece) const { return data_ + piece % sizes_.slots * sizes_.slot_bytes; }
+    void work(Transfer& transfer, const cl::CommandQueue& queue, const std::function<void(std::size_t)>& move_piece);
+
+    StagingSizes sizes_;
+    CopyThreads threads_;
+    cl::Buffer memory_;
+    unsigned char* data_ = nullptr;
+    std::size_t slots_filled_ = 0;
+};
+
+}  // namespace gpuopt

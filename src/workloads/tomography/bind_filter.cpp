@@ -1,0 +1,87 @@
+// The filter of filtered back projection.
+#include <pybind11/stl.h>
+
+#include "bindings/gil.hpp"
+#include "bindings/numpy_view.hpp"
+#include "workloads/tomography/bind_projector.hpp"
+#include "workloads/tomography/row_filter.hpp"
+
+namespace gpuopt {
+namespace {
+
+using released = py::call_guard<WithoutGil>;
+
+void require(const DeviceArray& array, const char* name, const std::shared_ptr<Session>& session,
+             std::int64_t elements) {
+    if (array.dtype != DType::f32)
+        throw ArrayError(name, std::string("its dtype is ") + facts(array.dtype).numpy_name, "use float32");
+    if (array.buffer->session() != session)
+        throw ArrayError(
+            name, "it lies on " + array.buffer->session()->device().name + ", the filter on " + session->device().name,
+            "make it on the filter's device");
+    if (array.buffer->bytes() != static_cast<std::size_t>(elements) * 4)
+        throw ArrayError(name, "its shape is " + shape_text(array.shape),
+                         "give one of " + std::to_string(elements) + " elements");
+}
+
+void require_table(const DeviceArray& table, const char* name, const std::shared_ptr<Session>& session,
+                   std::int64_t rows, std::int64_t columns) {
+    const auto fits = [](std::int64_t found, std::int64_t wanted) { return found == 1 || found == wanted; };
+    if (table.shape.size() != 2 || !fits(table.shape[0], rows) || !fits(table.shape[1], columns))
+        throw ArrayError(name, "its shape is " + shape_text(table.shape),
+                         "give (" + std::to_string(rows) + ", " + std::to_string(columns) + "), or 1 for either");
+    require(table, name, session, table.shape[0] * table.shape[1]);
+}
+
+std::unique_ptr<RowFilter> make(const DeviceArray& weights, const DeviceArray& slants, const DeviceArray& response,
+                                const std::array<std::int64_t, 3>& shape, std::int64_t lead, std::int64_t trail,
+                                bool rows_reversed, bool columns_reversed) {
+    RowFilterShape made{shape[0], shape[1], shape[2], lead, trail, rows_reversed, columns_reversed};
+    constexpr auto most = std::int64_t(1) << 30;
+    for (const auto n : shape)
+        if (n < 1 || n > most) throw ParameterError("shape", std::to_string(n) + " is no count", "give at least 1");
+    for (const auto n : {lead, trail})
+        if (n < 0 || n > most) throw ParameterError("lead", std::to_string(n) + " columns cannot be", "give 0 or more");
+    if (made.count() > std::int64_t(1) << 40)
+        throw ParameterError("shape", "it has more rows than can be counted", "give fewer");
+    const auto& session = response.buffer->session();
+    if (response.shape.size() != 1)
+        throw ArrayError("response", "its shape is " + shape_text(response.shape), "give (length,)");
+    require(response, "response", session, response.shape[0]);
+    require_table(weights, "weights", session, made.views, made.columns);
+    require_table(slants, "slants", session, made.rows, made.columns);
+    if (response.shape[0] < 2 * made.wide() - 1)
+        throw ArrayError("response", "its length is " + std::to_string(response.shape[0]),
+                         "give at least " + std::to_string(2 * made.wide() - 1));
+    return std::make_unique<RowFilter>(weights, slants, response, made);
+}
+
+DeviceArray start(RowFilter& self, const DeviceArray& projections, const DeviceArray& out) {
+    const auto& shape = self.shape();
+    require(projections, "projections", self.session(), shape.count() * shape.columns);
+    require(out, "out", self.session(), shape.count() * shape.wide());
+    const bool other_order = shape.rows_reversed || shape.columns_reversed || shape.wide() != shape.columns;
+    if (projections.buffer == out.buffer && other_order)
+        throw ArrayError("out", "it is the projections, whose order or width differs", "give another array");
+    return self.start(projections.buffer, out.buffer);
+}
+
+}  // namespace
+
+void bind_filter(py::module_& module) {
+    module.def(
+        "transform_length",
+        [](const Device& device, std::int64_t least) { return transform_shape(device, least).length; },
+        py::arg("device"), py::arg("least"),
+        "The length of the shortest Fourier transform of at least so many elements that the device's local memory "
+        "holds; 0: it holds none.");
+    py::class_<RowFilter>(module, "RowFilter", "Weights and filters rows of projections on a device.")
+        .def(py::init(&make), py::arg("weights"), py::arg("slants"), py::arg("response"), py::kw_only(),
+             py::arg("shape"), py::arg("lead") = 0, py::arg("trail") = 0, py::arg("rows_reversed") = false,
+             py::arg("columns_reversed") = false, released())
+        .def("start", &start, py::arg("projections"), py::arg("out"), released(),
+             "Enqueues it; returns (rows of all views, 4): the largest value of each, the first, the last, and 1 where "
+             "one is NaN or infinite.");
+}
+
+}  // namespace gpuopt

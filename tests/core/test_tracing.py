@@ -1,0 +1,76 @@
+"""``gpuopt.trace``: what the table and the file hold, and that nothing is noted where nobody asks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import _core, tracing
+
+
+def product(device: gpuopt.Device, n: int = 64) -> None:
+    a = np.ones((n, n), np.float32)
+    gpuopt.gemm(a, a, device=device).sum()
+
+
+def test_the_parts_of_a_call_add_up_to_it(device: gpuopt.Device) -> None:
+    A = gpuopt.to_device(np.ones((64, 64), np.float32), device)
+    gpuopt.gemm(A, A)
+    with gpuopt.trace() as t:
+        for _ in range(3):
+            gpuopt.gemm(A, A)
+        A.to_numpy()
+    (row, other) = t.rows() if len(t.rows()) == 2 else (t.rows()[0], None)
+    assert (row["call"], row["calls"]) == ("gemm", 3)
+    assert row["kernels_ms"] > 0
+    assert sum(row[f"{part}_ms"] for part in tracing.PARTS) == pytest.approx(row["total_ms"], rel=1e-6)
+    assert other is not None
+    assert other["call"] == "(no call)"
+    assert other["download_ms"] > 0
+    assert "gemm" in repr(t)
+    assert "<td>gemm</td>" in t._repr_html_()
+
+
+def test_a_first_call_shows_its_plan_and_allocations(device: gpuopt.Device) -> None:
+    _core.drop_kept(device)
+    with gpuopt.trace() as t:
+        product(device, 65)
+    names = {span.name for span in t.spans}
+    assert {"gemm", "plan", "records", "kernels"} <= names
+
+
+def test_nothing_is_noted_outside(device: gpuopt.Device) -> None:
+    with gpuopt.trace() as outer:
+        product(device)
+        with gpuopt.trace() as inner:
+            product(device)
+    product(device)
+    assert [row["calls"] for row in inner.rows() if row["call"] == "gemm"] == [1]
+    assert [row["calls"] for row in outer.rows() if row["call"] == "gemm"] == [2]
+    assert not tracing._noted
+    assert _core.trace_spans() == []
+    assert repr(gpuopt.trace()) == "<gpuopt.trace: no call was traced>"
+
+
+def test_the_file_is_chromes(device: gpuopt.Device, tmp_path: Path) -> None:
+    with gpuopt.trace() as t:
+        product(device)
+    events = json.loads(t.save(tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {"gemm", "kernels"} <= {event["name"] for event in events}
+    assert all(event["ph"] == "X" and event["dur"] >= 0 for event in events)
+
+
+def test_the_environment_traces_a_process(any_device: gpuopt.Device, tmp_path: Path) -> None:
+    code = f"import gpuopt, numpy as np\na = np.ones((8, 8), np.float32)\ngpuopt.gemm(a, a, device={any_device.index})"
+    environment = os.environ | {"GPUOPT_TRACE": str(tmp_path / "all.json")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    assert "gemm" in done.stderr
+    assert json.loads((tmp_path / "all.json").read_text())["traceEvents"]
