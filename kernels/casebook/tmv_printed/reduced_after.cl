@@ -9,7 +9,7 @@ kernel __attribute__((reqd_work_group_size(BX, BY, 1))) void tmv_printed_reduced
                                                                                        const int columns) {
     local float part[BY][BX], tile[BY][BX];
     const int x = get_local_id(0), strip = get_local_id(1), column = get_global_id(0);
-    float sum = 0, all = 0;
+    float sum = 0;
     for (int first = 0; first < rows; first += BX * BY) {
         const int row = first + strip * BX;
         tile[strip][x] = row + x < rows ? v[row + x] : 0;
@@ -21,6 +21,6 @@ kernel __attribute__((reqd_work_group_size(BX, BY, 1))) void tmv_printed_reduced
     part[strip][x] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (strip == 0)
-        for (int i = 0; i < BY; ++i) all += part[i][x];
-    if (strip == 0 && column < columns) y[column] = all;
+        for (int i = 1; i < BY; ++i) sum += part[i][x];
+    if (strip == 0 && column < columns) y[column] = sum;
 }

@@ -1,9 +1,10 @@
 """How much measuring is enough, and where the time of a sweep went.
 
-A comparison takes as many blocks as Holm over its comparisons needs for any verdict (``statistics.blocks_for``), and
-at least the protocol's least count. The quick protocol stops there: 10 blocks for up to 25 comparisons, 16 for up to
-1638, known before the first one. The short one does too, with visits of a few milliseconds, for many small comparisons. The full one goes on until the intervals are narrow; it looks at their widths and not
-at what they say, and at the protocol's counts only, so that looking again adds no false verdicts.
+A comparison takes as many blocks as Holm over its comparisons needs for any verdict (``statistics.blocks_for``), and at
+least the protocol's least count. The quick protocol stops there: 10 blocks for up to 25 comparisons, 16 for up to 1638,
+known before the first one. The short one does too, with visits of a few milliseconds. The full one goes on until the
+intervals are narrow; it looks at their widths and not at what they say, and at the protocol's counts only, so that
+looking again adds no false verdicts.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuopt import lab
 from gpuopt.workloads.casebook.entry import Entry, Story, gain, own, same
 from gpuopt.workloads.casebook.ising_literals import TASK as SPINS
 from gpuopt.workloads.casebook.ising_literals import data

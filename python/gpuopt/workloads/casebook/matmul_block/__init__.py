@@ -18,7 +18,9 @@ def tile(x: int, y: int) -> Configuration:
     return Configuration("tile", X=x, Y=y)
 
 
-REUSE = "each element of B that is loaded serves 16 rows and each of A 32 columns: 0.094 loads a multiply-add, not 0.125"
+REUSE = (
+    "each element of B that is loaded serves 16 rows and each of A 32 columns: 0.094 loads a multiply-add, not 0.125"
+)
 WIDER = "the loop over columns makes wider vectors of the items of a group"
 
 ENTRY = Entry(
@@ -66,8 +68,8 @@ ENTRY = Entry(
     exactness="fp32 sums in another order: within the rounding of so many terms, against sums in fp64.",
     story=Story(
         did=(
-            "A work-group multiplies tiles of A and B that it has put into local memory. Each work-item has one element "
-            "of the product. The CUDA SDK's sample did it in groups of 16 x 16."
+            "A work-group multiplies tiles of A and B that it has put into local memory. Each work-item has one "
+            "element of the product. The CUDA SDK's sample did it in groups of 16 x 16."
         ),
         slow=(
             "A row of the group is half of a warp, and a tile of 16 serves each element that is loaded only 16 times."

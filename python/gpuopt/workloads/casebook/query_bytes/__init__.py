@@ -14,7 +14,7 @@ def matched(Q: np.ndarray, ref: np.ndarray, start: np.ndarray) -> np.ndarray:
     """The length of the common beginning of each query (N, L) and the reference from its place on, int32 (N,)."""
     length = Q.shape[1]
     differs = np.ones((len(Q), length + 1), dtype=bool)
-    differs[:, :length] = Q != ref[start[:, None] + np.arange(length)]
+    differs[:, :length] = ref[start[:, None] + np.arange(length)] != Q
     return differs.argmax(axis=1).astype(np.int32)
 
 

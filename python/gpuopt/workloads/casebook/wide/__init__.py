@@ -51,7 +51,7 @@ ENTRY = Entry(
     explains="lines of memory that a load touches",
     exactness="numbers are moved: results are exact.",
     story=Story(
-        did="Each work-item works on a struct of 8, 16 or 32 floats. Here it puts the numbers of each in reverse order.",
+        did="Each work-item works on a struct of 8, 16 or 32 floats: it puts its numbers in reverse order.",
         slow=(
             "In each load neighbouring work-items are a whole struct apart, so that one load touches up to 32 lines "
             "of memory, and takes four bytes of each. Later loads want the same lines again, if the cache still has "
