@@ -28,7 +28,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import gpuopt
 from gpuopt.lab.device import source
 from gpuopt.selection import select
 
@@ -160,7 +159,8 @@ def main() -> None:
         print(table([json.loads(line) for path in given.table for line in path.read_text().splitlines()]))
         return
     device = select(given.device)
-    commit, changed = source.tree() or (gpuopt.__version__, False)
+    told = source.source()
+    commit, changed = told["commit"] or "unknown", bool(told["dirty"])
     facts = {"device": device.name, "platform": device.platform, "driver": device.driver, "commit": commit}
     facts |= {"changed": changed, "date": datetime.date.today().isoformat(), "numpy": np.__version__}
     only, skip = ([one for one in text.split(",") if one] for text in (given.only, given.skip))

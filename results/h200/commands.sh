@@ -126,6 +126,11 @@ GPUOPT_DEVICE=gpu python ../tomography_regions.py 0 . # its picture is docs/pict
 python ../../tools/aa_runs.py 300 --device gpu --copies 20 # printed aa-runs.txt; peers-spin.txt is of gpuopt.lab.run.cuda.torch_sample
 python sittings.py # printed sittings.txt, of five of the profiles here
 gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost.txt
+# 2026-11-24. Whole calls: calls.jsonl; the other files of that folder are of scripts that are described on the page.
+mkdir -p whole-calls energy
+python ../whole_calls.py --out whole-calls/calls.jsonl --seconds 1.0 --only "gemm, device,spmv,gem,"
+python energy.py energy/energy.jsonl 212 # and energy/energy-again.jsonl
+python energy_picture.py energy/energy.jsonl ../../docs/pictures/h200-energy.png
 for rows in */rows.jsonl gem-capsid/*.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"
 done

@@ -150,6 +150,6 @@ def _yang() -> list[Line]:
 
 TABLES = {
     "checks": lambda: markdown(["", "measured"], _checks(), words=True),
-    **{name: grid(HEADER, partial(_lines, name)) for name in ("microbench", "spmv", "gemm", "gem", "tomography")},
+    **{name: grid(HEADER, partial(_lines, name)) for name in ("microbench", "spmv", "gemm", "gem")},
     "yang": grid(["ratio", "printed, GTX 480: work a joule", "work a joule", "speed"], _yang),
 }
