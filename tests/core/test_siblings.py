@@ -170,8 +170,10 @@ def test_the_model_tells_shapes_apart() -> None:
         return found.variant, found.parameters
 
     assert best(1, 8192, 8192)[0] == best(8192, 1, 8192)[0] == best(16, 7680, 2560)[0] == "thin"
-    variant, levels = best(8192, 8192, 8192)
-    assert (variant, levels["TILE_N"], levels["SPLIT"]) == ("register_tile", 256, 1)
+    record = resolution.found("gemm", h200, "float32", {"precision": lambda: NATIVE})
+    assert record is not None
+    for size in (1024, 8192):  # the model is not sure of 15 %: what was measured stands
+        assert best(size, size, size) == (record.configuration.variant, record.configuration.parameters)
     assert best(100, 100, 100_000)[1]["SPLIT"] >= 32
     assert best(64, 64, 64, 256)[1].get("PASS", 0) == 0  # one launch
 

@@ -198,8 +198,6 @@ GOOD = {
     "transpose_a": "False",
     "transpose_b": "False",
     "transpose": "False",
-    "pinned_empty.shape": "(3, 4)",
-    "pinned_empty.dtype": "np.float32",
     "to_device.a": "np.ones((3, 4), np.float32)",
     "DiaMatrix.matrix": "banded()",
     "diagonal.k": "1",

@@ -94,7 +94,9 @@ def _near(listed: list[Estimate]) -> list[Estimate]:
 
 def _same_tile(one: Configuration, other: Configuration) -> bool:
     names = ("TILE_M", "TILE_N", "WORK_M", "WORK_N")
-    return one.variant == other.variant and all(one.get(name) == other.get(name) for name in names)
+    return one.variant == other.variant and all(
+        one.parameters.get(name) == other.parameters.get(name) for name in names
+    )
 
 
 def explain(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> list[Estimate]:
