@@ -1,21 +1,20 @@
-"""The page of the casebook: all entries on three devices, the paper's projects and rules, and what was predicted wrongly."""
+"""The page of the casebook: all entries on three devices, the paper's projects and rules, and missed predictions."""
 
 from __future__ import annotations
 
-import json
 from functools import cache
 
 from gpuopt.configuration import complete
+from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.table import spread
 from gpuopt.workloads.casebook import lessons
 from gpuopt.workloads.casebook.entry import DeviceClass, Entry
 from gpuopt.workloads.casebook.findings import Finding, findings_of, not_run
 from gpuopt.workloads.casebook.index import entries
-from gpuopt.lab.kernels.kernel import Kernel
 
 from .tables import Cell, Line, grid, markdown
-from .values import ROOT, Rows, noted, significant
+from .values import ROOT, Row, noted, significant
 
 DEVICES: dict[str, tuple[str, DeviceClass]] = {
     "H200": ("results/h200/casebook/rows.jsonl", "gpu_fast_fp64"),
@@ -26,11 +25,11 @@ COUNTS = {"registers": "registers", "spill_bytes": "bytes spilled", "private_byt
 
 
 @cache
-def _rows(path: str) -> list[dict]:
-    return [json.loads(line) for line in (ROOT / path).read_text(encoding="utf-8").splitlines()]
+def _rows(path: str) -> list[Row]:
+    return Study.load(ROOT / path).rows
 
 
-def _findings_of(entry: Entry, rows: list[dict], kind: DeviceClass) -> list[Finding]:
+def _findings_of(entry: Entry, rows: list[Row], kind: DeviceClass) -> list[Finding]:
     own = isinstance(entry.bug.of, Kernel)
     workload = entry.bug.of.name if own else str(entry.problem.__name__).replace("problem", "gemm")
     mine = [row for row in rows if row.get("workload") == workload and row["kind"] != "environment"]
@@ -137,7 +136,9 @@ HEADERS = list(DEVICES)
 TABLES = {
     "tally": grid(["device", "fixes and others", "measured", "decided", "as predicted"], _tally),
     "entries": _words(["entry", "against the bug", "paper", *HEADERS, "what explains it"], _entries),
-    "projects": _words(["project", "speed, printed", "energy, printed", *(f"kernels, {d}" for d in HEADERS)], _projects),
+    "projects": _words(
+        ["project", "speed, printed", "energy, printed", *(f"kernels, {d}" for d in HEADERS)], _projects
+    ),
     "rules": _words(["rule", "holds in", "fails in"], _rules),
     "missed": _words(["version", "device", "predicted", "found", "counts"], _missed),
 }
