@@ -10,7 +10,7 @@ import click
 from gpuopt import lab_commands
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.selection import select
-from gpuopt.workloads.casebook import index, stories, tables
+from gpuopt.workloads.casebook import index, lessons, stories, tables
 from gpuopt.workloads.casebook.running import casebook
 
 
@@ -32,6 +32,8 @@ def run_casebook(names: Sequence[str], quick: bool, device: str | None, out: Pat
         lab_commands.set_aside(rows)
     book = casebook(wanted, device=chosen, quick=quick, store=rows, progress=True)
     click.echo(f"\n{book.to_text()}\n")
+    if not names:
+        click.echo(f"{lessons.sheet(book.findings).text()}\n")
     if len(wanted) == 1 and not book.interrupted:
         (entry,) = wanted
         click.echo(f"{stories.told(entry, book.findings, chosen, entry.sizes_for(chosen, quick))}\n")

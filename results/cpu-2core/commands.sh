@@ -78,7 +78,9 @@ for device in portable intel; do
         -v paper:block_32x32
     GPUOPT_DEVICE=$device python ../tomography_regions.py 35 $name-regions # its rows are $name-tomography-regions.jsonl
     # The factorial of GEM, 504 combinations, takes a minute a block here even for 100 atoms; it was not measured.
+    gpuopt casebook --quick --device $device --out $name-casebook
 done
+python ../../tools/casebook_false_verdicts.py 200 --device portable
 for rows in */rows.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"
 done

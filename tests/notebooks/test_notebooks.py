@@ -29,7 +29,7 @@ def source(path, cell_id):
 
 
 def test_there_are_notebooks():
-    stems = ["01_spmv", "02_device", "03_gem", "04_gemm", "05_tomography", "06_your_kernel", "08_why"]
+    stems = ["01_spmv", "02_device", "03_gem", "04_gemm", "05_tomography", "06_your_kernel", "07_casebook", "08_why"]
     assert [path.name for path in PATHS] == [f"{stem}.ipynb" for stem in stems]
 
 

@@ -66,6 +66,8 @@ def test_a_kernel_beside_itself(any_device: gpuopt.Device) -> None:
     assert finding.bug["configuration"] == finding.bug["baseline"] == "made_up_bug"
     assert finding.verdict in ("no effect here", "undecided", "confirmed", "inverted here")
     assert {row["configuration"] for row in book.rows if row["kind"] == "summary"} >= {"made_up_bug", "made_up_same"}
+    assert {row["role"] for row in book.rows if row["kind"] == "block"} == {"sentinel", "variant", "clone"}
+    assert {row["protocol"] for row in book.rows if row["kind"] == "block"} == {"short"}
     assert "A99 made_up" in str(book)
     assert "<table>" in book._repr_html_()
 
@@ -118,14 +120,14 @@ def test_what_is_printed_wrongly_is_refused(any_device: gpuopt.Device) -> None:
 
 
 def test_an_interrupt_keeps_what_is_finished(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    swept = running.sweep
+    swept = running.glance
 
-    def sweep(problem: Any, *given: Any, **more: Any) -> Study:
+    def glance(problem: Any, *given: Any, **more: Any) -> Study:
         if problem.workload == "second_bug":
             raise KeyboardInterrupt
         return swept(problem, *given, **more)
 
-    monkeypatch.setattr(running, "sweep", sweep)
+    monkeypatch.setattr(running, "glance", glance)
     second = made_up(version("second_same"), bug=version("second_bug", "bug"), id="A98")
     book = lab.casebook([made_up(), second], quick=True, device=any_device)
     assert book.interrupted
