@@ -101,7 +101,11 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 def _measured(entry: Entry, findings: Sequence[Finding], sizes: Sizes, width: int) -> str:
     at = ", ".join(f"{name} = {value}" for name, value in sizes.items())
-    out = folded(f"Measured with {at}, each launched in turn, checked before and after. {entry.exactness}", width)
+    out = folded(
+        f"Measured with {at}. Kernels were launched in turns, and their results checked before and after. "
+        f"{entry.exactness[0].upper()}{entry.exactness[1:]}",
+        width,
+    )
     for each in findings:
         name = short_name(entry, each.version)
         if each.ratio is None or each.row is None or each.bug is None:
@@ -132,7 +136,7 @@ def _reasons(entry: Entry, findings: Sequence[Finding], width: int) -> str:
     for version in entry.others:
         if version.paper:
             gains = ", ".join(map(str, version.paper))
-            out.append(_paragraph(f"The paper of {short_name(entry, version)}", gains, width))
+            out.append(_paragraph(f"The paper's gain of {short_name(entry, version)}", gains, width))
     out += [_paragraph("In the paper", slip, width) for slip in entry.slips]
     out.append(_paragraph("What to look for", entry.story.look_for, width))
     return "\n".join(out)

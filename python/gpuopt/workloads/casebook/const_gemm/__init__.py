@@ -68,8 +68,9 @@ ENTRY = Entry(
     story=Story(
         did=(
             "Each work-item has a column of the product, and multiplies each element of B that it loads with 16 of A. "
-            "All work-items want the same 16 at the same time. Libraries of the time read such factors from local "
-            "memory. Here the other version reads them from global memory, so that only the memory differs."
+            "All work-items want the same 16 at the same time. The paper's kernel takes them from constant memory, "
+            "and is compared with whole libraries. Here both kernels are alike, but one takes the 16 from global "
+            "memory, so that nothing but the kind of memory differs."
         ),
         slow="Each factor is loaded before it is used: as many instructions again as there are multiply-adds.",
         fix=(

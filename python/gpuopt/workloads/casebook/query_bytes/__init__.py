@@ -96,7 +96,7 @@ ENTRY = Entry(
     exactness="whole numbers: results are exact.",
     story=Story(
         did=(
-            "Each work-item holds a query of DNA against a reference from some place on, and counts how many bases "
+            "Each work-item compares a query of DNA with a reference, from a given place on, and counts how many bases "
             "agree. Each base is a byte."
         ),
         slow=(
