@@ -69,12 +69,14 @@ class _Errors:
     scale: float = 0.0
 
     def add(self, start: int, result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> None:
-        if bool((result == reference).all()):  # most exact results of large problems; none of them is a NaN
+        with np.errstate(invalid="ignore"):  # random bytes may be a NaN that signals
+            alike = bool((result == reference).all())  # as most exact results of large problems are; none is a NaN then
+        if alike:
             finite = reference[np.isfinite(reference)]
             self.scale += float(np.dot(finite, finite))
             return
         finite = np.isfinite(reference)
-        with np.errstate(invalid="ignore"):  # random bytes may be a NaN that signals
+        with np.errstate(invalid="ignore"):
             got = result.astype(np.float64)
         same = np.where(np.isnan(reference), np.isnan(got), got == reference)
         error = np.abs(np.where(finite, got - np.where(finite, reference, 0.0), np.where(same, 0.0, np.inf)))
