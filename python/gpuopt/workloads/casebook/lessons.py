@@ -85,8 +85,7 @@ def version_name(finding: Finding) -> str:
 def sides(rule: Rule, findings: Sequence[Finding]) -> tuple[list[str], list[str]]:
     """Which decided versions hold the rule up, and which refute it, each as `A2 tiled`."""
     found = {(each.entry.id, version_name(each)): each for each in findings}
-    held: list[str] = []
-    refuted: list[str] = []
+    held, refuted = list[str](), list[str]()
     for case in rule.cases:
         finding = found.get((case.entry, case.version))
         if finding is not None and finding.verdict in WORDS:
