@@ -42,7 +42,7 @@ def sheet(findings: Sequence[Finding], device: Device, device_class: DeviceClass
     made.footers += [
         (
             "confirmed",
-            "faster than the bug, beyond noise; inverted here: slower; no effect here: neither, and less than 5 % apart",
+            "faster than the bug beyond noise; inverted here: slower; no effect here: neither, and less than 5 % apart",
         ),
         ("paper", "(program) is the gain of a whole program, the others of a kernel alone, as all gains here"),
     ]
