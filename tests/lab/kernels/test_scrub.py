@@ -30,5 +30,6 @@ def test_what_a_device_keeps_back_is_left_to_it(
     monkeypatch.setattr(scrub, "KEPT_BACK", (0, device.local_bytes // 64))
     fill = scrub.scrubber(device)
     fill(5, True)
+    fill(6, False)
     wanted = device.local_bytes - device.local_bytes // 64 if filled is None else int(filled * device.local_bytes)
     assert asked == ([wanted] * 2 if wanted else [])

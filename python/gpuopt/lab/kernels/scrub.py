@@ -39,11 +39,13 @@ def scrubber(device: Device) -> Callable[[int, bool], None]:
         given = [count * 4, np.uint32(count).tobytes(), *values]
         _core.prepare_own(device, [(program, "scrub", (groups * LOCAL,), (LOCAL,), given)], 0, 0.0, {}).run()
 
-    for kept_back in KEPT_BACK:
-        count = (device.local_bytes - kept_back) // 4
-        try:
-            filled(count, 0, False)
-        except Error:
-            continue
-        return lambda seed, inverted: filled(count, seed, inverted)
-    return lambda seed, inverted: None
+    left = list(KEPT_BACK)
+
+    def scrub(seed: int, inverted: bool) -> None:
+        while left:
+            try:
+                return filled((device.local_bytes - left[0]) // 4, seed, inverted)
+            except Error:
+                del left[0]
+
+    return scrub
