@@ -6,6 +6,7 @@ import math
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gpuopt import _core
 from gpuopt._core import DeviceArray, ParameterError
@@ -24,7 +25,8 @@ def to_device(a: np.ndarray, device: Selector = None) -> DeviceArray:
     return _core.to_device(a, select(device))
 
 
-def pinned_empty(shape: int | tuple[int, ...], dtype: Any = np.float32, device: Selector = None) -> np.ndarray:
+@checked
+def pinned_empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, device: Selector = None) -> np.ndarray:
     """Return a NumPy array of undefined values in memory that the device reads and writes directly.
 
     Copies between it and the device need no copy on the host. Making one takes longer than such a copy, so it is of use

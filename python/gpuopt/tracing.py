@@ -146,8 +146,12 @@ class trace:
         return f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the spans in Chrome's trace format (JSON, times in us) and returns the file's path."""
+        """Writes the spans in Chrome's trace format (JSON, times in us) and returns the file's path. Raises WriteError,
+        and ParameterError for what is no path."""
         from gpuopt import files
+
+        if not isinstance(path, str | os.PathLike):
+            raise _core.ParameterError(f"path: it is a {type(path).__name__}; name a file")
 
         events = [
             {

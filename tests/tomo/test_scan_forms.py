@@ -227,7 +227,7 @@ CIRCLE: dict[str, Any] = {"angles": 8, "sod": R, "sdd": D, "det": (4, 6), "pixel
             {"vectors": [[0, -9, 0, 0, 9, 0, 1, 0, 0.1, 0, 0, 1, 18]], "det": (4, 6), "kind": "cyl_cone_vec"},
             "view 0: its steps U and Q are not perpendicular",
         ),
-        (gt.from_astra, {"geometry": {"type": "fanflat"}}, "geometry: its type 'fanflat'"),
+        (gt.from_astra, {"geometry": {"type": "sparse_matrix"}}, "geometry: its type 'sparse_matrix'"),
         (gt.from_astra, {"geometry": {"type": "cone_vec", "DetectorRowCount": 3}}, "'DetectorColCount' is missing"),
         (gt.from_astra, {"geometry": 3}, "geometry: it is 3; give a Mapping"),
     ],
@@ -256,8 +256,8 @@ def test_bad_pairs_of_scan_and_volume_are_named() -> None:
             scan.subset(views)
     with pytest.raises(ParameterError, match="curved"):
         SCANS["helical Rc=D"].matrices()
-    with pytest.raises(ParameterError, match="two dimensions"):
-        SCANS["fan flat"].to_astra()
+    with pytest.raises(ParameterError, match="no curved detector in 2D"):
+        gt.fan(8, 100.0, 200.0, 6, 1.0, curved=True).to_astra()
 
 
 def test_importing_is_light() -> None:

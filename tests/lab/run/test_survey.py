@@ -141,7 +141,7 @@ def test_twice_the_work_takes_twice_the_time(
 
 
 def test_bad_questions_name_the_fix(any_device: gpuopt.Device) -> None:
-    with pytest.raises(ParameterError, match="protocol: there is none called 'slow'; use one of quick, full"):
+    with pytest.raises(ParameterError, match="protocol: there is none called 'slow'; use one of quick, short, full"):
         survey([], device=any_device, protocol="slow")
     with pytest.raises(ParameterError, match="microbench has none called 'swim'"):
         problems.microbenchmark("swim")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +42,12 @@ def capture(call: Callable[[], Any], folder: str | Path, *, most_bytes: int = 2*
     """
     if most_bytes < 1:
         raise ParameterError(f"most_bytes: it is {most_bytes}; give at least 1")
+    try:
+        inspect.signature(call).bind()
+    except TypeError as error:
+        raise ParameterError(f"call: it takes arguments ({error}); give lambda: call(...)") from error
+    except ValueError:  # what is not written in Python may not tell
+        pass
     path = Path(folder)
     is_there = _is_empty(path)
     recording = Recording(most_bytes)

@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from gpuopt.checked import checked
+
 
 class Shape(NamedTuple):
     """``batch`` products of (m, k) by (k, n), of a class, and the share that the shape has in a score."""
@@ -39,6 +41,7 @@ _CLASSES = {
 }
 
 
+@checked
 def gemm_shapes() -> tuple[Shape, ...]:
     """Return the shapes, the weights of which add up to 1."""
     found = []
