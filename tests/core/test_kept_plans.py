@@ -85,6 +85,25 @@ def test_what_changes_between_two_calls_counts(device: gpuopt.Device) -> None:
         np.testing.assert_allclose(gpuopt.gemm(A, B, **given).to_numpy(), wanted, rtol=1e-4, atol=1e-4)
 
 
+def test_arrays_anywhere_in_memory_do_not_take_each_others_plan(any_device: gpuopt.Device) -> None:
+    """CPUs read NumPy arrays where they lie: two of one shape and one alignment begin at different places."""
+    a, b, v = drawn(33, 65), drawn(65, 33, seed=2), drawn(33, seed=3)
+    product, sums = a.astype(np.float64) @ b, v.astype(np.float64) @ a
+    for shift in range(32):
+        one, other = placed(a, shift), placed(b, 3 * shift % 32)
+        np.testing.assert_allclose(gpuopt.tmv(one, v, device=any_device), sums, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(gpuopt.gemm(one, other, device=any_device), product, rtol=1e-4, atol=1e-4)
+
+
+def placed(array: np.ndarray, shift: int) -> np.ndarray:
+    """A copy that begins `shift` elements after a multiple of 128 bytes."""
+    room = np.zeros(array.size + 64, np.float32)
+    begin = -(room.ctypes.data // 4) % 32 + shift
+    copy = room[begin : begin + array.size].reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 def test_arrays_that_are_one_are_told_from_arrays_that_are_two(device: gpuopt.Device) -> None:
     a, b = drawn(40, 40), drawn(40, 40, seed=2)
     A, B = gpuopt.to_device(a, device), gpuopt.to_device(b, device)

@@ -97,9 +97,9 @@ void run_tmv(const TmvArguments& arguments, const std::string& variant, const Pa
     const auto arrays = arguments.arrays();
     auto& session = *arguments.y->session();
     PlanKey key("tmv " + variant, parameters);
-    key.add(arguments.dtype).add(arguments.rows).add(arguments.cols).add(arguments.stride).add(arguments.aligned_to);
-    run_kept(session, session.plans(), key.add(arrays), arrays,
-             [&] { return prepare_tmv(arguments, variant, parameters); });
+    key.add(arguments.dtype).add(arguments.rows).add(arguments.cols);
+    key.add(arguments.stride).add(arguments.begin).add(arguments.aligned_to).add(arrays);
+    run_kept(session, session.plans(), key, arrays, [&] { return prepare_tmv(arguments, variant, parameters); });
 }
 
 }  // namespace gpuopt
