@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh demo|test|lint: system packages (where it has the right to), .venv, gpuopt built into it in editable mode.
+# setup.sh demo|test|lint|docs: system packages (where it has the right to), .venv, gpuopt built into it in editable mode.
 # Does nothing, and says nothing, where nothing has changed since it last succeeded.
 set -eu
 cd "$(dirname "$0")/.."
@@ -114,6 +114,7 @@ case $verb in
 demo) extras=lab ;;
 test) extras=lab groups="$groups --group test" ;;
 lint) extras=lab groups="$groups --group lint" ;;
+docs) extras=lab groups="$groups --group docs" ;;
 esac
 needs_intel() {
     intel_runs_here && { [ "$verb" = test ] || { [ "$verb" = demo ] && ! a_device_is_set_up; }; }

@@ -6,6 +6,7 @@ Importing touches no device: the first operation, or :func:`devices`, finds them
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -29,7 +30,7 @@ from gpuopt._core import (
     ParameterError,
     UnsupportedError,
 )
-from gpuopt.arrays import pinned_empty, to_device
+from gpuopt.arrays import axpy, dot, norm, pinned_empty, to_device
 from gpuopt.configuration import Configuration, variants
 from gpuopt.molecule import Molecule, Surface, electrostatic_size
 from gpuopt.prefixes import search_prefixes
@@ -44,9 +45,12 @@ from gpuopt.workloads.spmv.operation import spmv
 from gpuopt.workloads.tmv.operation import tmv
 
 if TYPE_CHECKING:
-    from gpuopt import io, lab, microbench, problems
+    from gpuopt import io, lab, microbench, problems, tomo
 
 __version__ = _core.__version__
+
+# Quiet unless the application sets logging up.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # OpenCL runtimes installed beside the running Python count as devices (wheels, conda).
 _core.set_search_prefixes(search_prefixes())
@@ -70,25 +74,29 @@ __all__ = [
     "Surface",
     "UnsupportedError",
     "__version__",
+    "axpy",
     "devices",
+    "dot",
     "electrostatic_size",
     "gem",
     "gemm",
     "io",
     "lab",
     "microbench",
+    "norm",
     "pinned_empty",
     "problems",
     "solvation_energy",
     "spmv",
     "tmv",
     "to_device",
+    "tomo",
     "trace",
     "use",
     "variants",
 ]
 
-_LAZY = {"io", "lab", "microbench", "problems"}
+_LAZY = {"io", "lab", "microbench", "problems", "tomo"}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,8 @@ from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 
+from gpuopt.arrays import Transposed
+
 _Parameters: TypeAlias = Mapping[str, int]
 """A value for each parameter of a variant, by its name."""
 _Operand: TypeAlias = np.ndarray | DeviceArray
@@ -203,6 +205,31 @@ class DeviceArray(_NotConstructible):
         """gpuopt.gemm(self, other)."""
     def __rmatmul__(self, other: DeviceArray) -> DeviceArray:
         """gpuopt.gemm(other, self)."""
+    def __add__(self, other: float | DeviceArray) -> DeviceArray:
+        """self + other, of a number or an array of the same dtype and shape."""
+    def __radd__(self, other: float) -> DeviceArray:
+        """other + self."""
+    def __sub__(self, other: float | DeviceArray) -> DeviceArray:
+        """self - other."""
+    def __rsub__(self, other: float) -> DeviceArray:
+        """other - self."""
+    def __mul__(self, other: float | DeviceArray) -> DeviceArray:
+        """self * other, element by element."""
+    def __rmul__(self, other: float) -> DeviceArray:
+        """other * self."""
+    def __neg__(self) -> DeviceArray:
+        """-self."""
+    def __getitem__(self, other: int | slice) -> DeviceArray:
+        """A copy of a row, or of rows that follow one another: a[3], a[2:5]."""
+    @property
+    def T(self) -> Transposed | DeviceArray:
+        """The transpose of a matrix, for `@`: nothing is copied."""
+    def __dlpack__(
+        self, *, stream: object = None, max_version: object = None, dl_device: object = None, copy: bool | None = None
+    ) -> Any:
+        """A copy on the host for other libraries: numpy.from_dlpack(a), torch.from_dlpack(a)."""
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """(1, 0): the copy lies on the host."""
     __array_ufunc__: None
     def fill_bytes(self, byte: int) -> None:
         """Sets every byte, e.g. 255 to poison floats with NaN."""
@@ -485,6 +512,21 @@ def set_staging(device: Device, on: bool, slot_bytes: int = ..., slots: int = ..
 
 def slots_filled(device: Device) -> int:
     """Slots of pinned memory that copies of this device have filled."""
+
+def combine(a: float, x: DeviceArray, b: float, y: DeviceArray, out: DeviceArray | None) -> DeviceArray:
+    """a x + b y of arrays of one device, dtype and shape. Raises ArrayError, UnsupportedError."""
+
+def shift(a: float, x: DeviceArray, b: float) -> DeviceArray:
+    """a x + b. Raises ArrayError, UnsupportedError."""
+
+def multiply(x: DeviceArray, y: DeviceArray) -> DeviceArray:
+    """x y, element by element. Raises ArrayError, UnsupportedError."""
+
+def dot(x: DeviceArray, y: DeviceArray) -> float:
+    """The sum of x y; waits. Raises ArrayError, UnsupportedError."""
+
+def rows(array: DeviceArray, first: int, count: int, keeps_axis: bool) -> DeviceArray:
+    """A copy of elements along the first axis, which are there."""
 
 def empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device, guarded: bool = False) -> DeviceArray:
     """An array of undefined values; ``guarded`` as in :func:`to_device`. Raises ArrayError for a negative length,

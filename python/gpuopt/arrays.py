@@ -1,15 +1,16 @@
-"""Arrays on devices, and the type of array that operations take: NumPy's or a DeviceArray."""
+"""Arrays on devices, arithmetic on them, and the type of array that operations take: NumPy's or a DeviceArray."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+import numbers
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt import _core
-from gpuopt._core import DeviceArray, ParameterError
+from gpuopt._core import ArrayError, DeviceArray, ParameterError
 from gpuopt.checked import checked
 from gpuopt.selection import Selector, select
 
@@ -51,7 +52,10 @@ def pinned_empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, de
 def factor(name: str, given: float, dtype: str | np.dtype[Any]) -> float:
     """``given`` as a float, the factor of arrays of ``dtype``. Raises ParameterError for a finite number that would be
     infinite there."""
-    value = float(given)
+    try:
+        value = float(given)
+    except OverflowError as error:
+        raise ParameterError(f"{name}: it is more than a float64 holds; scale the arrays instead") from error
     if abs(value) > _LARGEST and math.isfinite(value) and str(dtype) == "float32":
         raise ParameterError(
             f"{name}: it is {value:g}, float32 ends at {_LARGEST:.4g}; scale the arrays instead, or give float64 arrays"
@@ -60,3 +64,200 @@ def factor(name: str, given: float, dtype: str | np.dtype[Any]) -> float:
 
 
 _LARGEST = float(np.finfo(np.float32).max)
+
+
+# ---------------------------------------------------------------- arithmetic where arrays lie
+
+
+@checked
+def axpy(a: float, x: DeviceArray, y: DeviceArray, out: DeviceArray | None = None) -> DeviceArray:
+    """Return a x + y of arrays on one device, with one rounding.
+
+    a: a number. x, y: float32 or float64, of one dtype and shape. out: where the result goes, which may be x or y; by
+    default a new array.
+
+    Raises ArrayError (dtype, shape, device), ParameterError (a number beyond float32), UnsupportedError (a device
+    without float64).
+
+    >>> d = gpuopt.to_device(np.ones(3, np.float32))
+    >>> gpuopt.axpy(2.0, d, d).to_numpy()
+    array([3., 3., 3.], dtype=float32)
+    """
+    return _core.combine(factor("a", a, x.dtype), x, 1.0, y, out)
+
+
+@checked
+def dot(x: DeviceArray, y: DeviceArray) -> float:
+    """Return the sum of x y of arrays on one device; it waits for the device.
+
+    x, y: float32 or float64, of one dtype and shape. Sums are of fp64 where the device has it, else of pairs of
+    float32. Raises ArrayError (dtype, shape, device), UnsupportedError (a device without float64).
+
+    >>> d = gpuopt.to_device(np.ones(3, np.float32))
+    >>> gpuopt.dot(d, d)
+    3.0
+    """
+    return _core.dot(x, y)
+
+
+@checked
+def norm(x: DeviceArray) -> float:
+    """Return the Euclidean norm of all elements of a float32 or float64 array; it waits for the device.
+
+    Raises ArrayError (dtype), UnsupportedError (a device without float64).
+
+    >>> gpuopt.norm(gpuopt.to_device(np.array([3.0, 4.0], np.float32)))
+    5.0
+    """
+    return math.sqrt(_core.dot(x, x))
+
+
+class Transposed:
+    """The transpose of a matrix on a device, ``A.T``, for products: ``A.T @ v``, ``A.T @ B``, ``A @ B.T``. Nothing is
+    copied; ``T`` is the matrix again."""
+
+    __slots__ = ("T",)
+    __array_ufunc__ = None  # NumPy's functions would copy it to the host
+    T: DeviceArray
+
+    def __init__(self, matrix: DeviceArray) -> None:
+        object.__setattr__(self, "T", matrix)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a transpose is of one matrix; take `.T` of another")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(columns, rows) of the matrix."""
+        rows, columns = self.T.shape
+        return columns, rows
+
+    @property
+    def ndim(self) -> int:
+        """2."""
+        return 2
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of its elements."""
+        return self.T.dtype
+
+    @property
+    def device(self) -> _core.Device:
+        """Where it lies."""
+        return self.T.device
+
+    def to_numpy(self) -> np.ndarray:
+        """A new NumPy array, whose columns are contiguous."""
+        return self.T.to_numpy().T
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """A copy for NumPy."""
+        return self.T.__array__(dtype, copy).T
+
+    def __matmul__(self, other: Any) -> DeviceArray:
+        import gpuopt
+
+        if isinstance(other, Transposed):
+            return gpuopt.gemm(self.T, other.T, transpose_a=True, transpose_b=True)
+        if isinstance(other, DeviceArray) and other.ndim == 1:
+            return gpuopt.tmv(self.T, other)
+        if isinstance(other, DeviceArray):
+            return gpuopt.gemm(self.T, other, transpose_a=True)
+        return _refused(other)
+
+    def __rmatmul__(self, other: Any) -> DeviceArray:
+        import gpuopt
+
+        if isinstance(other, DeviceArray):
+            return gpuopt.gemm(other, self.T, transpose_b=True)
+        return _refused(other)
+
+    def __repr__(self) -> str:
+        return f"{self.T!r}.T"
+
+
+# DeviceArray's operators, which the core calls by these names.
+
+
+def transposed(array: DeviceArray) -> Transposed | DeviceArray:
+    """``array.T``. Raises ArrayError for more than two dimensions."""
+    if array.ndim < 2:
+        return array
+    if array.ndim > 2:
+        raise ArrayError(f"T: its shape is {array.shape}; only matrices are transposed")
+    return Transposed(array)
+
+
+_Operand: TypeAlias = Any  # what stands on the other side of an operator
+
+
+def added(array: DeviceArray, other: _Operand) -> DeviceArray:
+    """``array + other``."""
+    return _combined(1.0, array, 1.0, other)
+
+
+def subtracted(array: DeviceArray, other: _Operand) -> DeviceArray:
+    """``array - other``."""
+    return _combined(1.0, array, -1.0, other)
+
+
+def subtracted_from(array: DeviceArray, other: _Operand) -> DeviceArray:
+    """``other - array``."""
+    return _combined(-1.0, array, 1.0, other)
+
+
+def _combined(a: float, array: DeviceArray, b: float, other: _Operand) -> DeviceArray:
+    if isinstance(other, DeviceArray):
+        return _core.combine(a, array, b, other, None)
+    if _is_number(other):
+        return _core.shift(a, array, b * factor("other", other, array.dtype))
+    return _refused(other)
+
+
+def multiplied(array: DeviceArray, other: _Operand) -> DeviceArray:
+    """``array * other``, element by element."""
+    if isinstance(other, DeviceArray):
+        return _core.multiply(array, other)
+    if _is_number(other):
+        return _core.shift(factor("other", other, array.dtype), array, -0.0)  # keeps the sign of zeros
+    return _refused(other)
+
+
+def negative(array: DeviceArray) -> DeviceArray:
+    """``-array``."""
+    return _core.shift(-1.0, array, -0.0)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _refused(other: object) -> DeviceArray:
+    if isinstance(other, np.ndarray):
+        raise ArrayError("other: it is a NumPy array, and nothing is copied unseen; use gpuopt.to_device(other)")
+    return NotImplemented
+
+
+def rows(array: DeviceArray, index: _Operand) -> DeviceArray:
+    """``array[index]``: a copy of the row of a whole number, or of the rows of a slice without a step.
+
+    Raises IndexError for a row that is not there, ArrayError for any other index.
+    """
+    if array.ndim == 0:
+        raise IndexError("an array without dimensions has no rows")
+    length = array.shape[0]
+    if isinstance(index, slice):
+        first, end, step = index.indices(length)
+        if step != 1:
+            raise ArrayError(f"index: rows of a DeviceArray follow one another, and its step is {step}; leave it out")
+        return _core.rows(array, first, max(0, end - first), True)
+    if _is_number(index) and isinstance(index, numbers.Integral):
+        place = int(index)
+        if not -length <= place < length:
+            raise IndexError(f"row {place} of {length}")
+        return _core.rows(array, place % length, 1, False)
+    raise ArrayError(
+        f"index: a DeviceArray is indexed by whole rows, a[3] or a[2:5], not by {type(index).__name__}; use "
+        "a.to_numpy() for single elements"
+    )

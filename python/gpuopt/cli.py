@@ -1,5 +1,4 @@
-"""The command line: `gpuopt devices | doctor | profile | aa | study | tune | judge | reconstruct | papers | casebook |
-audit | compare | compact`."""
+"""The command line, `gpuopt COMMAND`: a function each."""
 
 from __future__ import annotations
 
@@ -19,6 +18,7 @@ except ImportError:
 
 from gpuopt import interrupts
 from gpuopt.command_errors import INTERRUPT_EXIT, KindGroup
+from gpuopt.workload_group import WorkloadGroup
 
 
 @click.group(cls=KindGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -74,32 +74,32 @@ def _meter_lines() -> list[str]:
     ]
 
 
-class WorkloadGroup(click.Group):
-    """A group with a subcommand for each workload, and one for each Python file of the user's. The records, and with
-    them the lab, are imported when it is used."""
+@app.command("list")
+@click.argument("names", metavar="[WORKLOAD]...", nargs=-1)
+@click.option("--device", metavar="D", help="Whose peers: an index, a type (gpu, cpu) or part of a name.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def list_(names: tuple[str, ...], device: str | None, as_json: bool) -> None:
+    """List workloads with their variants, the presets of papers, and the peers that are installed here.
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self._known())
+    Of a WORKLOAD that is named, also what each variant does and its parameters with their levels.
+    """
+    from gpuopt import list_commands
 
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if self.name == "isa":
-            from gpuopt import isa_commands
+    list_commands.run_list(names, device, as_json)
 
-            if name.endswith((".py", ".cl")):
-                return (isa_commands.program_command if name.endswith(".py") else isa_commands.file_command)(name)
-        elif name.endswith(".py"):
-            from gpuopt import program_commands
 
-            return (program_commands.study_command if self.name == "study" else program_commands.tune_command)(name)
-        return self._known().get(name)
+@app.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script with which a shell completes commands and options of gpuopt.
 
-    def _known(self) -> dict[str, click.Command]:
-        from gpuopt import isa_commands, lab_commands
+    \b
+    bash   echo 'eval "$(gpuopt completion bash)"' >> ~/.bashrc        (zsh: the same, >> ~/.zshrc)
+    fish   gpuopt completion fish > ~/.config/fish/completions/gpuopt.fish
+    """
+    from gpuopt import list_commands
 
-        if self.name == "isa":
-            return isa_commands.COMMANDS
-
-        return lab_commands.STUDIES if self.name == "study" else lab_commands.TUNINGS
+    click.echo(list_commands.completion_script(app, shell))
 
 
 @app.group(cls=WorkloadGroup)

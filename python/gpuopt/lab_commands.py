@@ -40,6 +40,9 @@ EXPLAIN_OPTION = click.option(
 ENERGY_OPTION = click.option(
     "--energy", is_flag=True, help="Also the joules of each variant, after the comparison: about 15 s for each."
 )
+_EXPORT = click.Path(dir_okay=False, path_type=Path)
+CSV_OPTION = click.option("--csv", metavar="FILE", type=_EXPORT, help="Also write the table there, as CSV.")
+JSON_OPTION = click.option("--json", metavar="FILE", type=_EXPORT, help="Also write the table there, as JSON.")
 RESUME_OPTION = click.option("--resume/--fresh", default=True, help=RESUME_HELP)
 
 
@@ -82,6 +85,8 @@ def study_command(workload: Workload) -> click.Command:
         *([_design_option(workload)] if workload.designs else []),
         click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP),
         click.option("--no-plots", is_flag=True, help="Draw nothing."),
+        CSV_OPTION,
+        JSON_OPTION,
         ENERGY_OPTION,
         EXPLAIN_OPTION,
     )
@@ -111,13 +116,14 @@ def run_study(
     no_plots: bool,
     explain: bool,
     resume: bool,
+    csv: Path | None = None,
+    json: Path | None = None,
     energy: bool = False,
     design: str | None = None,
     **options: Any,
 ) -> bool:
     """Make the problem, sweep it, print headline and table, draw pictures, and print where they are. Returns False
     where it was interrupted."""
-
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
@@ -145,10 +151,10 @@ def run_study(
         result = studies[0] if len(studies) == 1 else Study.joined(studies)
         if len(studies) > 1:
             click.echo(f"All {len(studies)} together\n{result.headline()}\n")
-        pictures: list[Path] = []
+        written = _exported(result, csv, json)
         if not no_plots:
             click.echo("drawing", err=True)
-            pictures = [*result.save_plots(directory), *workload.pictures(problem, chosen, directory, result)]
+            written += [*result.save_plots(directory), *workload.pictures(problem, chosen, directory, result)]
     except KeyboardInterrupt:
         _tell_saved(rows)
         return False
@@ -156,8 +162,14 @@ def run_study(
         raise _unsaved(error, explain) from error
     except WriteError as error:
         raise Failure(f"{error}; the rows are in {rows}") from error
-    click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *pictures]))
+    click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *written]))
     return True
+
+
+def _exported(result: Study, csv: Path | None, json: Path | None) -> list[Path]:
+    """Write the study's table where it is wanted, and return the paths."""
+    wanted = ((csv, result.to_csv), (json, result.to_json))
+    return [write(path) for path, write in wanted if path is not None]
 
 
 def run_tune(
@@ -209,21 +221,13 @@ def survey_command(workload: SurveyWorkload) -> click.Command:
     @DEVICE_OPTION
     @click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP)
     @click.option("--no-plots", is_flag=True, help="Draw nothing.")
+    @CSV_OPTION
+    @JSON_OPTION
     @EXPLAIN_OPTION
     @RESUME_OPTION
     @click.pass_context
-    def command(
-        ctx: click.Context,
-        quick: bool,
-        device: str | None,
-        out: Path | None,
-        no_plots: bool,
-        explain: bool,
-        resume: bool,
-    ) -> None:
-        if not run_survey(
-            workload, quick=quick, device=device, out=out, no_plots=no_plots, explain=explain, resume=resume
-        ):
+    def command(ctx: click.Context, **given: Any) -> None:
+        if not run_survey(workload, **given):
             ctx.exit(INTERRUPT_EXIT)
 
     return command
@@ -238,6 +242,8 @@ def run_survey(
     no_plots: bool,
     explain: bool,
     resume: bool,
+    csv: Path | None = None,
+    json: Path | None = None,
 ) -> bool:
     """Measure the questions, print their table, draw pictures, and print where they are. Returns False where it was
     interrupted."""
@@ -259,9 +265,10 @@ def run_survey(
         return False
     try:
         pictures = [] if no_plots else workload.pictures(result, directory)
+        tables = _exported(result, csv, json)
     except WriteError as error:
         raise Failure(f"{error}; the rows are in {rows}") from error
-    click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *pictures]))
+    click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *tables, *pictures]))
     return True
 
 

@@ -73,6 +73,8 @@ def study_command(path: str) -> click.Command:
         help="Where rows and pictures go; by default gpuopt-results/KERNEL-DEVICE.",
     )
     @click.option("--no-plots", is_flag=True, help="Draw nothing.")
+    @lab_commands.CSV_OPTION
+    @lab_commands.JSON_OPTION
     @lab_commands.ENERGY_OPTION
     @lab_commands.EXPLAIN_OPTION
     @lab_commands.RESUME_OPTION

@@ -10,6 +10,7 @@ sweep.
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from gpuopt.configuration import NATIVE, Configuration, accuracy, complete
 from gpuopt.records import Record, shipped_records, user_records
 from gpuopt.tracing import traced
 from gpuopt.unit import unit_of
+
+_log = logging.getLogger(__name__)
 
 InputProperties = Mapping[str, Callable[[], object]]
 
@@ -62,6 +65,7 @@ def resolve(
     record = found(workload, device, dtype, input_properties)
     if record is None:
         raise ParameterError(f"variant: no record of {workload} fits {device.key}; name a variant")
+    _log.debug("%s %s on %s: %s (%s)", workload, dtype, device.name, record.configuration, record.origin)
     return record.configuration
 
 

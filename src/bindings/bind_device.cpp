@@ -125,6 +125,53 @@ py::object product(const py::object& a, const py::object& b) {
     return py::module_::import("gpuopt").attr("gemm")(a, b);
 }
 
+// Operators that gpuopt.arrays has functions for, by their names there.
+void def_operator(py::class_<DeviceArray>& arrays, const char* method, const char* function, const char* told) {
+    arrays.def(
+        method,
+        [function](const py::object& self, const py::object& other) {
+            return py::module_::import("gpuopt.arrays").attr(function)(self, other);
+        },
+        py::arg("other"), told);
+}
+
+void def_operators(py::class_<DeviceArray>& arrays) {
+    def_operator(arrays, "__add__", "added", "self + other, of a number or an array of the same dtype and shape.");
+    def_operator(arrays, "__radd__", "added", "other + self.");
+    def_operator(arrays, "__sub__", "subtracted", "self - other.");
+    def_operator(arrays, "__rsub__", "subtracted_from", "other - self.");
+    def_operator(arrays, "__mul__", "multiplied", "self * other, element by element.");
+    def_operator(arrays, "__rmul__", "multiplied", "other * self.");
+    def_operator(arrays, "__getitem__", "rows", "A copy of a row, or of rows that follow one another: a[3], a[2:5].");
+    const auto of_one = [&](const char* method, const char* function, const char* told) {
+        arrays.def(
+            method,
+            [function](const py::object& self) { return py::module_::import("gpuopt.arrays").attr(function)(self); },
+            told);
+    };
+    of_one("__neg__", "negative", "-self.");
+    arrays.def_property_readonly(
+        "T", [](const py::object& self) { return py::module_::import("gpuopt.arrays").attr("transposed")(self); },
+        "The transpose of a matrix, for `@`: nothing is copied.");
+    arrays.def(
+        "__dlpack__",
+        [](const py::object& self, const py::object&, const py::object&, const py::object&, const py::object& copy) {
+            if (!copy.is_none() && !copy.cast<bool>()) {
+                PyErr_SetString(PyExc_BufferError,
+                                "copy: a DeviceArray lies in a device's memory, so that another library gets a copy; "
+                                "leave copy=False out");
+                throw py::error_already_set();
+            }
+            return self.attr("to_numpy")().attr("__dlpack__")();
+        },
+        py::kw_only(), py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
+        py::arg("dl_device") = py::none(), py::arg("copy") = py::none(),
+        "A copy on the host for other libraries: numpy.from_dlpack(a), torch.from_dlpack(a).");
+    arrays.def(
+        "__dlpack_device__", [](const DeviceArray&) { return py::make_tuple(1, 0); },
+        "(1, 0): the copy lies on the host.");
+}
+
 void bind_device_class(py::module_& module) {
     py::class_<Device, DevicePointer>(module, "Device", "An OpenCL device and what it says of itself; sizes in bytes.")
         .def_readonly("index", &Device::index)
@@ -294,6 +341,7 @@ void bind_device(py::module_& module) {
             return "<gpuopt.DeviceArray " + shape_text(array.shape) + " " + facts(array.dtype).numpy_name + " on " +
                    array.buffer->session()->device().name + ">";
         });
+    def_operators(arrays);
     module.def("to_device", &to_device, py::arg("a"), py::arg("device"), py::arg("guarded") = false);
     module.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("guarded") = false);
 

@@ -17,7 +17,12 @@ namespace fs = std::filesystem;
 
 fs::path overlay() {
     const char* directory = std::getenv("GPUOPT_KERNEL_DIR");
-    return directory ? fs::path(directory) : fs::path();
+    if (!directory || !*directory) return {};
+    std::error_code none;
+    if (!fs::is_directory(directory, none))
+        throw Error(std::string("GPUOPT_KERNEL_DIR: there is no folder ") + directory +
+                    "; give the folder kernels/ of a copy of the code, or unset it");
+    return directory;
 }
 
 // A path below kernels/, in one way of writing it: nothing above the folder, and no end of text within.
@@ -32,8 +37,9 @@ bool is_below(const std::string& path) {
 bool read_text(const std::string& path, std::string& text) {
     if (!is_below(path)) return false;
     std::error_code none;
-    if (!overlay().empty() && fs::is_regular_file(overlay() / path, none)) {
-        std::ifstream in(overlay() / path, std::ios::binary);
+    const auto edited = overlay();
+    if (!edited.empty() && fs::is_regular_file(edited / path, none)) {
+        std::ifstream in(edited / path, std::ios::binary);
         if (in) {
             text.assign(std::istreambuf_iterator<char>(in), {});
             return true;

@@ -54,6 +54,23 @@ def test_study_options_reach_the_sweep(bench: Bench) -> None:
     assert sorted(path.name for path in bench.directory.iterdir()) == ["rows.jsonl"]
 
 
+def test_the_table_is_also_written_for_other_programs(bench: Bench, tmp_path: Path) -> None:
+    places = [tmp_path / name for name in ("table.csv", "table.json")]
+    result = bench.run_study("--quick", "--no-plots", "--csv", str(places[0]), "--json", str(places[1]))
+    assert result.exit_code == 0, result.output
+    assert all(f"written: {place}" in result.stdout for place in places)
+    told = json.loads(places[1].read_text())
+    assert [line["name"] for line in told] == [line.split(",")[3] for line in places[0].read_text().splitlines()[1:]]
+    assert len(told) == len(bench.study.summary)
+
+
+def test_a_table_that_cannot_be_written_leaves_the_rows(bench: Bench, tmp_path: Path) -> None:
+    result = bench.run_study("--quick", "--no-plots", "--csv", str(tmp_path / "nowhere" / "table.csv"))
+    assert result.exit_code == 2
+    assert "nowhere" in result.output
+    assert "the rows are in" in result.output
+
+
 def test_energy_is_asked_for_by_a_flag(bench: Bench) -> None:
     assert bench.run_study("--quick", "--no-plots", "--energy").exit_code == 0
     assert bench.asked["energy"] is True

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import gpuopt
 from gpuopt import Error, _core
 
 
@@ -51,3 +53,11 @@ def test_what_is_below_is_read(overlay: Path) -> None:
     (overlay / "b..cl").write_text("first\n")
     assert _core.kernel_source("deep/a.cl").splitlines()[-1] == "last"
     assert "first" in _core.kernel_source("deep/a.cl")
+
+
+def test_a_folder_of_kernels_that_is_not_there_is_told_at_once(
+    device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GPUOPT_KERNEL_DIR", str(tmp_path / "nowhere"))
+    with pytest.raises(gpuopt.Error, match=r"GPUOPT_KERNEL_DIR: there is no folder .*nowhere; give"):
+        gpuopt.gemm(np.ones((2, 2), np.float32), np.ones((2, 2), np.float32), device=device)

@@ -82,7 +82,7 @@ def test_every_link_and_picture_of_a_page_exists(pages: Path) -> None:
 
 
 def test_every_picture_is_shown_somewhere(root: Path, pages: Path) -> None:
-    texts = [page.read_text(encoding="utf-8") for page in (*pages.glob("*.md"), root / "README.md")]
+    texts = [page.read_text(encoding="utf-8") for page in (*(root / "docs").rglob("*.md"), root / "README.md")]
     pictures = sorted(file.name for file in (root / "docs" / "pictures").glob("*.png"))
     assert [name for name in pictures if not any(name in text for text in texts)] == []
 

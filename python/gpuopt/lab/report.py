@@ -5,14 +5,22 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from gpuopt import files
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
+from gpuopt.lab.rows import frames
 from gpuopt.lab.rows.groups import where
+from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.study_rows import StudyRows, joined_info
 from gpuopt.lab.rows.table import Sheet, printable, wrapped
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
 MORE = "More: --explain or study.explain(): each step, configurations, flags"
 
@@ -65,6 +73,51 @@ class Study(StudyRows):
             written.append(target / "energy.png")
             energy_picture.energy_plot(self).savefig(written[-1], dpi=150)
         return written
+
+    # ------------------------------------------------------------ for other programs
+
+    def to_pandas(self, kind: Kind | None = None, *, full: bool = False) -> pandas.DataFrame:
+        """A line for each row of ``summary``, or for each point, in about a dozen columns.
+
+        Times are in ms with their 95 % interval, speedups over the baseline with theirs (NaN for the baseline itself),
+        ``bound_pct`` is the share of the bound in percent. With ``full``, every row with every field, with ``kind``
+        every row of that kind: mappings become columns such as ``bytes.dram``. Raises ResultsError without pandas.
+        """
+        from gpuopt.lab.show import tidy
+
+        if not full and kind is None:
+            return tidy.as_frame(tidy.columns(self), tidy.lines(self))
+        return frames.to_pandas(row for row in self.rows if kind is None or row["kind"] == kind)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The columns of :meth:`to_pandas` as variables over device, problem, dtype, name and role. Raises ResultsError
+        without xarray, for points, and where several runs of one problem are in the study."""
+        from gpuopt.lab.show import tidy
+
+        return tidy.as_dataset(self)
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Writes the table of :meth:`to_pandas` as CSV, and returns the path. Raises WriteError, ParameterError (no
+        regular file)."""
+        from gpuopt.lab.show import tidy
+
+        return _written(path, tidy.as_csv(tidy.columns(self), tidy.lines(self)).encode())
+
+    def to_json(self, path: str | Path) -> Path:
+        """Writes the table of :meth:`to_pandas` as a JSON list of objects, null where there is no number, and returns
+        the path. Raises WriteError, ParameterError (no regular file)."""
+        from gpuopt.lab.show import tidy
+
+        return _written(path, tidy.as_json(tidy.lines(self)).encode())
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Writes the table of :meth:`to_pandas` as Apache Parquet, and returns the path. Raises ResultsError without
+        pandas or pyarrow, WriteError, ParameterError (no regular file)."""
+        try:
+            made = self.to_pandas().to_parquet(None)
+        except ImportError as error:
+            raise ResultsError("to_parquet needs pyarrow: pip install pyarrow") from error
+        return _written(path, bytes(made))
 
     # ------------------------------------------------------------ rendering
 
@@ -131,6 +184,11 @@ class Study(StudyRows):
             share = f"{spent:.1f} s of {wall:.1f} s ({100 * spent / wall:.1f} %)"
             rest.append(("harness", f"{share}, the rest was builds, transfers, runs and checks"))
         return [*made, *([Sheet([], [], footers=rest)] if rest else [])]
+
+
+def _written(path: str | Path, data: bytes) -> Path:
+    files.write(path, [data])
+    return Path(path)
 
 
 def _by_device(rows: list[Row]) -> list[list[Row]]:

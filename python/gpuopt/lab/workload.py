@@ -15,11 +15,15 @@ from gpuopt._core import Device, ParameterError
 from gpuopt.configuration import Configuration
 from gpuopt.lab.report import Study
 from gpuopt.lab.run.survey import Question
-from gpuopt.problem import Problem
+from gpuopt.problem import AnyPeer, Problem
 
 
 def _no_pictures(problem: Problem, device: Device, directory: Path, study: Study) -> list[Path]:
     return []
+
+
+def _no_peers(device: Device, notes: list[str]) -> Sequence[AnyPeer]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,9 @@ class Workload:
         Decorators of the command line: ``click.option(...)``.
     designs
         Sets of configurations by name, for ``--design``.
+    peers
+        ``peers(device, notes)`` returns other people's code for the same problems that is installed and runs there;
+        ``notes`` receive why an installed one was left out.
     """
 
     name: str
@@ -57,6 +64,7 @@ class Workload:
     several: bool = False
     options: tuple[Callable[[Any], Any], ...] = ()
     designs: Mapping[str, Callable[[], list[Configuration]]] = field(default_factory=dict)
+    peers: Callable[[Device, list[str]], Sequence[AnyPeer]] = _no_peers
 
     def problems(self, subjects: Sequence[str]) -> list[tuple[str, ...]]:
         """The subjects of each problem."""

@@ -10,7 +10,7 @@ from gpuopt.tomo.conventions import from_skimage
 from gpuopt.tomo.filters import filter_rows, ramp
 from gpuopt.tomo.geometry import Detector, Frames, Geometry
 from gpuopt.tomo.iterative import cgls, mlem, os_em, os_sart, sart, sirt
-from gpuopt.tomo.limits import LimitedAngleWarning, TruncationWarning
+from gpuopt.tomo.limits import CentreWarning, LimitedAngleWarning, TruncationWarning
 from gpuopt.tomo.numpy_projector import NumpyProjector
 from gpuopt.tomo.on_device import back_project
 from gpuopt.tomo.operators import Backend, GeometricOperator, Operator
@@ -29,6 +29,7 @@ __all__ = [
     "Backend",
     "Blob",
     "Body",
+    "CentreWarning",
     "Detector",
     "Ellipsoid",
     "Frames",

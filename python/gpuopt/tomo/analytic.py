@@ -18,7 +18,7 @@ from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.filters import ramp, require_window
 from gpuopt.tomo.geometry import Geometry
-from gpuopt.tomo.limits import check_edges, check_rows
+from gpuopt.tomo.limits import check_centre, check_edges, check_rows
 from gpuopt.tomo.operators import GeometricOperator
 from gpuopt.tomo.redundancy import Redundancy, fan_angles, fan_weights, parallel_weights
 from gpuopt.tomo.rotation import Rotation, rotation_of
@@ -57,7 +57,8 @@ def fbp(
     angle around them; they cover half a turn, or a full turn if the detector is displaced. Free vectors are taken where
     they are a plain rotation. With ``limited_angle`` less will do: views count so that the mean of a round object
     stays, a LimitedAngleWarning says what is missing, and edges along the missing rays are blurred. Objects that reach
-    beyond the detector get a TruncationWarning. ``window`` smooths the ramp filter: "ram-lak" (not at all),
+    beyond the detector get a TruncationWarning, NumPy arrays that turn about another column than the geometry says a
+    CentreWarning. ``window`` smooths the ramp filter: "ram-lak" (not at all),
     "shepp-logan", "cosine", "hann" or "hamming". A GPU filters rows of up to some
     6000 pixels itself, and device arrays stay there; a CPU's rows are filtered by threads. ``interpolation`` between
     pixels is "linear"; what other toolboxes have besides, "nearest" and "cubic", is refused.
@@ -214,6 +215,8 @@ def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> A
     """Projections, weighted, filtered and back projected."""
     given = view_major(projections, axes)
     checks.shape("projections", given, A.geometry.shape, A.data_axes, "the geometry")
+    if isinstance(given, np.ndarray) and isinstance(A.geometry, Parallel) and given.dtype.kind == "f":
+        check_centre(given, A.geometry)
     q, facts = A.backend.filtered(given, way.rows, A.data_axes)
     operator = A if way.operator is None else way.operator
     weight = "none" if way.scan.parallel else "fdk"

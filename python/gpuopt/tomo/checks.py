@@ -182,6 +182,8 @@ def shape(name: str, given: Any, expected: tuple[int, ...], axes: Sequence[str],
     hint = ""
     if len(found) == 3 and (found[1], found[0], found[2]) == expected and axes == DATA_AXES[3]:
         hint = '; it looks like (v, view, u): say axes="vau"'
+    elif len(found) == 2 and found[::-1] == expected:
+        hint = f"; it looks transposed: give np.ascontiguousarray({name}.T)"
     if len(found) != len(expected):
         raise ArrayError(f"{name}: its shape is {found}; give ({', '.join(axes)}) = {expected}, that of {of}{hint}")
     wrong = next(i for i in range(len(expected)) if found[i] != expected[i])

@@ -49,7 +49,8 @@ def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
 
 @checked
 def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", scale: float = 1.0) -> np.ndarray:
-    """Each row along the last axis becomes ``scale`` sum_j row(j) taps(|i - j|), smoothed by a window; the dtype stays.
+    """Each row along the last axis becomes ``scale sum_j row(j) taps(|i - j|)``, smoothed by a window; the dtype
+    stays.
 
     Rows count as 0 outside: Fourier transforms are padded to at least 2 n - 1. Raises ParameterError for unknown
     windows, ArrayError for rows that are not finite float32 or float64, and for taps of another length.

@@ -246,7 +246,7 @@ def mlem(
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Reconstruction:
-    """x *= C^-1 A^T (b / A x), where C are the column sums of A: all views at once.
+    """``x *= C^-1 A^T (b / A x)``, where C are the column sums of A: all views at once.
 
     The image stays at least 0. Of numbers b that are drawn from Poisson distributions with the means A x it approaches
     the likeliest x, and the likelihood never falls (Shepp and Vardi, IEEE Trans. Med. Imaging 1, 113, 1982). Of other
@@ -293,7 +293,7 @@ def os_em(
     progress: bool = False,
     callback: Callback | None = None,
 ) -> Reconstruction:
-    """x *= C_s^-1 A_s^T (b_s / A_s x) for one block s of views after the other; an iteration visits all blocks.
+    """``x *= C_s^-1 A_s^T (b_s / A_s x)`` for one block s of views after the other; an iteration visits all blocks.
 
     About as many times as fast as :func:`mlem` as there are blocks, but the likelihood may fall: of data that no image
     explains it ends in a cycle (Hudson and Larkin, IEEE Trans. Med. Imaging 13, 601, 1994). ``subsets``, ``order`` and

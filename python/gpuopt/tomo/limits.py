@@ -1,8 +1,9 @@
-"""What a filtered back projection cannot make good: directions that no view sees, and objects that reach beyond the
-detector."""
+"""What a filtered back projection cannot make good: directions that no view sees, objects that reach beyond the
+detector, an axis that lies elsewhere than the geometry says."""
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 
@@ -10,11 +11,18 @@ import numpy as np
 
 from gpuopt._core import ParameterError
 from gpuopt.tomo.geometry import Detector, Geometry
+from gpuopt.tomo.scans import Parallel
 from gpuopt.tomo.volume import Volume
 
 _EDGE = 0.1  # A row is cut where its edge holds more than so much of its maximum.
 _SIGNAL = 0.1  # Rows whose maximum is below so much of the largest hold noise; they are not looked at.
 _MANY = 0.1  # An edge cuts the object where it cuts more than so many of the rows.
+_ROWS = 4  # whose centres of mass are looked at
+_FEWEST = 8  # views that say where the axis is
+_EMPTY = 0.02  # of the largest value: the edges of an object that is seen whole
+_CONSTANT = 0.08  # by which the mass of a whole object may differ between views
+_ON_ITS_WAY = 0.5  # pixels that centres of mass may lie off the sine which they follow
+_OFF = 1.5  # pixels, and 1 % of the columns, by which the axis may be off without a word
 _NEARLY_CENTRED = 0.05  # An offset of so many widths, or half a pixel, is a correction of the rotation's centre.
 
 
@@ -25,6 +33,10 @@ class LimitedAngleWarning(UserWarning):
 
 class TruncationWarning(UserWarning):
     """The object reaches beyond the detector. Values are too large, above all near the edge of what all views see."""
+
+
+class CentreWarning(UserWarning):
+    """The projections turn about another column of the detector than the geometry says. Edges come out doubled."""
 
 
 def warn(message: str, category: type[Warning]) -> None:
@@ -82,3 +94,42 @@ def _cut(edge: np.ndarray, largest: np.ndarray) -> float:
     """The part of the rows whose value at an edge is far from zero."""
     signal = largest > max(0.0, _SIGNAL * float(largest.max()))
     return float((edge[signal] > _EDGE * largest[signal]).mean()) if signal.any() else 0.0
+
+
+def check_centre(projections: np.ndarray, scan: Parallel) -> None:
+    """Warns where the projections turn about another column than the geometry says.
+
+    The centre of mass of an object that all views see whole lies at c + a cos t + b sin t, and c is the axis. Nothing
+    is said where masses or centres do not behave like that: of a part of an object, of few views or of noise.
+    """
+    t = scan.angles
+    if len(t) < _FEWEST or np.ptp(t) < 0.9 * math.pi:
+        return
+    rows = projections.reshape(len(t), -1, projections.shape[-1])
+    picked = np.unique(np.linspace(0, rows.shape[1] - 1, min(_ROWS, rows.shape[1])).round().astype(int))
+    columns = np.arange(rows.shape[-1])
+    sines = np.stack([np.ones_like(t), np.cos(t), np.sin(t)], axis=1)
+    found = []
+    for row in picked:
+        p = rows[:, row].astype(np.float64)
+        if not np.abs(p[:, [0, -1]]).max() <= _EMPTY * p.max():
+            continue  # a part of the object, NaN, or nothing
+        p -= (p[:, :1] + p[:, -1:]) / 2  # a background has its centre in the detector's middle
+        mass = p.sum(axis=1)
+        if not mass.min() > 0 or np.ptp(mass) > _CONSTANT * mass.mean():
+            continue
+        centres = p @ columns / mass
+        axis, *_ = np.linalg.lstsq(sines, centres, rcond=None)
+        if np.abs(centres - sines @ axis).max() < _ON_ITS_WAY:
+            found.append(float(axis[0]))
+    if not found:
+        return
+    detector = scan.detector
+    here, said = float(np.median(found)), (detector.columns - 1) / 2 - detector.u_offset / detector.du
+    if abs(here - said) > max(_OFF, 0.01 * detector.columns):
+        offset = ((detector.columns - 1) / 2 - here) * detector.du
+        warn(
+            f"projections: they turn about column {here:.1f} of the detector, and the geometry has its axis at column "
+            f"{said:.1f}; make it with an offset of {offset:.3g} mm along u, or see find_centre",
+            CentreWarning,
+        )

@@ -100,8 +100,8 @@ class Ellipsoid(Body):
 @checked
 @dataclass(frozen=True, eq=False, init=False)
 class Blob(Body):
-    """density exp(-|x - centre|^2 / width^2). It is smooth, so that errors of discretisation fall fast with the size of
-    voxels and pixels."""
+    """``density exp(-|x - centre|^2 / width^2)``. It is smooth, so that errors of discretisation fall fast with the
+    size of voxels and pixels."""
 
     width: float
     centre: Float64Array

@@ -91,7 +91,7 @@ class Volume:
         return found
 
     def points(self) -> Float64Array:
-        """Centres of all voxels, (*shape, 3) as (x, y, z) in mm. They take 24 bytes a voxel: for small volumes."""
+        """Centres of all voxels, ``(*shape, 3)`` as (x, y, z) in mm. They take 24 bytes a voxel: for small volumes."""
         grid = np.stack(np.broadcast_arrays(self.x, self.y[:, None], self.z[:, None, None]))
         return np.moveaxis(grid if self.ndim == 3 else grid[:, 0], 0, -1)
 

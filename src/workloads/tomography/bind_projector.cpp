@@ -5,7 +5,7 @@
 
 #include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
-#include "workloads/tomography/arithmetic.hpp"
+#include "runtime/arithmetic.hpp"
 #include "workloads/tomography/joseph.hpp"
 
 namespace gpuopt {
@@ -52,7 +52,7 @@ DeviceArray copied_views(const DeviceArithmetic& arithmetic, const DeviceArray& 
         if (views[i] < 0 || views[i] + static_cast<std::int64_t>(count) > all)
             throw ParameterError("views", std::to_string(views[i]) + " is none of " + std::to_string(all),
                                  "count from 0");
-        arithmetic.copy(*p.buffer, static_cast<std::size_t>(views[i]) * bytes, count * bytes, *found.buffer, i * bytes);
+        copy_bytes(*p.buffer, static_cast<std::size_t>(views[i]) * bytes, count * bytes, *found.buffer, i * bytes);
     }
     return found;
 }
@@ -76,7 +76,7 @@ void bind_arithmetic(py::module_& module) {
             "copy",
             [](const DeviceArithmetic& self, const DeviceArray& x, const DeviceArray& out) {
                 const auto& from = floats(x, "x", self.session());
-                if (from.bytes() > 0) self.copy(from, 0, from.bytes(), floats(out, "out", x), 0);
+                if (from.bytes() > 0) copy_bytes(from, 0, from.bytes(), floats(out, "out", x), 0);
             },
             py::arg("x"), py::arg("out"), released())
         .def("views", &copied_views, py::arg("p"), py::arg("views"), released())

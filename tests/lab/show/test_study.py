@@ -30,7 +30,7 @@ def test_load_names_a_missing_file(tmp_path: Path) -> None:
 
 def test_to_pandas_picks_a_kind(study: Study) -> None:
     pytest.importorskip("pandas")
-    assert len(study.to_pandas()) == len(study.rows)
+    assert len(study.to_pandas(full=True)) == len(study.rows)
     frame = study.to_pandas("summary")
     assert len(frame) == 6
     assert frame.loc[frame.variant == "sliced", "params.SLICE"].item() == 64

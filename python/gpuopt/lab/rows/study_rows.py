@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.energies import tell_energies
-from gpuopt.lab.rows.frames import to_pandas
 from gpuopt.lab.rows.groups import (
     BESIDE,
     SECTIONS,
@@ -27,13 +26,10 @@ from gpuopt.lab.rows.groups import (
 )
 from gpuopt.lab.rows.paper_figures import paper_rank
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
-from gpuopt.lab.rows.row_fields import Kind, Role
+from gpuopt.lab.rows.row_fields import Role
 from gpuopt.lab.rows.schema import Row, complete
 from gpuopt.lab.rows.taken_over import TakenOver, taken_over
 from gpuopt.lab.timing import statistics
-
-if TYPE_CHECKING:
-    import pandas
 
 
 class ProblemInfo(TypedDict, total=False):
@@ -200,10 +196,6 @@ class StudyRows:
             if is_entry(row) and row["kind"] != "energy":
                 last[identity(row)] = row
         return [row for row in last.values() if row["status"] != "ok"]
-
-    def to_pandas(self, kind: Kind | None = None) -> pandas.DataFrame:
-        """All rows, or those of one kind, as a DataFrame; mappings become columns such as `bytes.dram`."""
-        return to_pandas(row for row in self.rows if kind is None or row["kind"] == kind)
 
     def of_problem(self, name: str) -> list[Row]:
         """The rows of one problem, its ceilings and launches among them."""

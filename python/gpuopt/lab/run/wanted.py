@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from gpuopt.configuration import Configuration
 from gpuopt.problem import Problem
 
 REMEASURED = 5  # winners of a search that are measured again in blocks: the best of many is partly luck
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ def what_to_measure(
             items[exact] = None
     if not items:
         raise ParameterError("variants: none is given; use 'all' or names of gpuopt.variants")
+    _log.info("%s: %d configurations and variants to compare", workload, len(items))
     return Wanted(list(items), presets)
 
 

@@ -18,6 +18,7 @@ from gpuopt.molecule import surface_points
 from gpuopt.problem import Problem
 from gpuopt.workloads.gem import operation
 from gpuopt.workloads.gem.molecules import capsid, globule
+from gpuopt.workloads.gem.peers import peers
 from gpuopt.workloads.gem.problem import check_size, factorial, gem, staged
 
 MOST_SHOWN = 200_000  # points of a surface that a picture can show
@@ -78,4 +79,5 @@ WORKLOAD = Workload(
         ),
     ),
     designs={"factorial": factorial, "staged": staged},
+    peers=peers,
 )

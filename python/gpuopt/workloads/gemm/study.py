@@ -12,6 +12,7 @@ from gpuopt._core import Device, ParameterError
 from gpuopt.lab.report import Study
 from gpuopt.lab.workload import Workload, sizes_of
 from gpuopt.problem import Problem
+from gpuopt.workloads.gemm.peers import peers
 from gpuopt.workloads.gemm.problem import gemm, precisions
 from gpuopt.workloads.gemm.reference import DISTRIBUTIONS
 
@@ -62,4 +63,5 @@ WORKLOAD = Workload(
         click.option("--precision", metavar="P", help="Of the whole call, and what is tuned, such as tf32x3."),
     ),
     designs={"precisions": precisions},
+    peers=peers,
 )

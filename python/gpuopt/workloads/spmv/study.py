@@ -12,6 +12,7 @@ from gpuopt.lab.workload import Workload
 from gpuopt.problem import Problem
 from gpuopt.workloads.spmv import segmentation
 from gpuopt.workloads.spmv.matrix import DiaMatrix
+from gpuopt.workloads.spmv.peers import peers
 from gpuopt.workloads.spmv.problem import spmv_grid, spmv_image_affinity
 
 
@@ -55,4 +56,5 @@ WORKLOAD = Workload(
     pictures=_pictures,
     most=16,
     several=True,
+    peers=peers,
 )

@@ -9,6 +9,7 @@ from gpuopt._core import Device
 from gpuopt.lab.report import Study
 from gpuopt.lab.workload import Workload, sizes_of
 from gpuopt.problem import Problem
+from gpuopt.workloads.tmv.peers import peers
 from gpuopt.workloads.tmv.problem import tmv
 
 
@@ -32,6 +33,7 @@ WORKLOAD = Workload(
     "for a CPU and 8192 for a GPU",
     dtypes=("float32", "float64"),
     problem=_problem,
+    peers=peers,
     pictures=_pictures,
     most=16,
     several=True,

@@ -11,6 +11,7 @@ from gpuopt._core import Device, ParameterError
 from gpuopt.lab.report import Study
 from gpuopt.lab.workload import Workload
 from gpuopt.problem import Problem
+from gpuopt.workloads.tomography.peers import peers
 from gpuopt.workloads.tomography.problem import FAMILY, back_projection
 from gpuopt.workloads.tomography.ray_problem import OPERATIONS, projection
 
@@ -63,4 +64,5 @@ WORKLOAD = Workload(
             help="What a view's value at a voxel is multiplied by, in a back projection.",
         ),
     ),
+    peers=peers,
 )

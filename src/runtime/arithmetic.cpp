@@ -1,4 +1,4 @@
-#include "workloads/tomography/arithmetic.hpp"
+#include "runtime/arithmetic.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -16,6 +16,10 @@ void set(cl::Kernel& kernel, cl_uint& next, const Value& value) {
     checked([&] { return kernel.setArg(next, value); });
     ++next;
 }
+void set(cl::Kernel& kernel, cl_uint& next, const Scalar& value) {
+    checked([&] { return kernel.setArg(next, value.size, value.bytes); });
+    ++next;
+}
 void set(cl::Kernel& kernel, cl_uint& next, const Buffer& buffer) {
     checked([&] { return kernel.setArg(next, buffer.handle()); });
     ++next;
@@ -24,6 +28,9 @@ void set(cl::Kernel& kernel, cl_uint& next, const Buffer& buffer) {
 template <class Value>
 Recording::Argument recorded(const Value& value) {
     return {nullptr, {reinterpret_cast<const char*>(&value), sizeof value}};
+}
+Recording::Argument recorded(const Scalar& value) {
+    return {nullptr, {reinterpret_cast<const char*>(value.bytes), value.size}};
 }
 Recording::Argument recorded(const Buffer& buffer) {
     return {std::const_pointer_cast<Memory>(buffer.shared_from_this())};
@@ -45,10 +52,27 @@ std::array<double, 2> DeviceSums::read() const {
     return sums;
 }
 
-DeviceArithmetic::DeviceArithmetic(std::shared_ptr<Session> session)
-    : session_(std::move(session)),
-      program_(session_->build("tomography/passes/arithmetic.cl",
-                               std::string("-cl-std=CL1.2") + (session_->device().fp64 ? " -DFP64" : ""))) {}
+void copy_bytes(const Buffer& from, std::size_t first, std::size_t bytes, const Buffer& to, std::size_t at) {
+    auto& session = *from.session();
+    const auto lock = session.lock_runs();
+    if (auto* const recording = Recording::now()) recording->touch(to);
+    checked([&] {
+        session.queue().enqueueCopyBuffer(from.handle(), to.handle(), first, at, bytes);
+        return session.device().type == DeviceType::cpu ? session.queue().finish() : CL_SUCCESS;
+    });
+}
+
+DeviceArithmetic::DeviceArithmetic(std::shared_ptr<Session> session, DType dtype)
+    : session_(std::move(session)), dtype_(dtype) {
+    const auto& device = session_->device();
+    if (dtype_ != DType::f32 && !(dtype_ == DType::f64 && device.fp64))
+        throw UnsupportedError(
+            UnsupportedError::Because::device,
+            device.name + " does not compute with " + facts(dtype_).numpy_name + "; use arrays of float32");
+    const std::string real = dtype_ == DType::f64 ? " -DREAL=double -DREAL_IS_DOUBLE" : "";
+    program_ =
+        session_->build("common/arithmetic.cl", std::string("-cl-std=CL1.2") + (device.fp64 ? " -DFP64" : "") + real);
+}
 
 std::size_t DeviceArithmetic::groups_of(const Buffer& extent) const {
     return std::clamp<std::size_t>((extent.bytes() / 4 + 4 * group - 1) / (4 * group), 1, most_groups);
@@ -67,17 +91,23 @@ std::shared_ptr<Buffer> DeviceArithmetic::parts() const {
             pool_.push_back(found);
         }
     }
-    run("tomography_fill", *found, 1, *found, cl_float(0));
+    run("arithmetic_fill", *found, 1, *found, cl_float(0));
     return found;
 }
 
 template <class... Values>
 void DeviceArithmetic::run(const char* entry_point, const Buffer& extent, std::size_t groups,
                            const Values&... values) const {
+    run_elements(entry_point, extent.bytes() / 4, groups, values...);
+}
+
+template <class... Values>
+void DeviceArithmetic::run_elements(const char* entry_point, std::size_t count, std::size_t groups,
+                                    const Values&... values) const {
     auto kernel = checked([&] { return cl::Kernel(program_->handle, entry_point); });
     const auto lock = session_->lock_runs();  // nothing moves between an argument's setting and its use
     cl_uint next = 0;
-    const auto elements = cl_ulong(extent.bytes() / 4);
+    const auto elements = cl_ulong(count);
     (set(kernel, next, values), ...);
     set(kernel, next, elements);
     auto* const recording = Recording::now();
@@ -103,57 +133,60 @@ void DeviceArithmetic::enqueue(const cl::Kernel& kernel, std::size_t groups) con
 }
 
 void DeviceArithmetic::fill(const Buffer& x, float value) const {
-    run("tomography_fill", x, groups_of(x), x, cl_float(value));
+    run("arithmetic_fill", x, groups_of(x), x, cl_float(value));
 }
 
-void DeviceArithmetic::copy(const Buffer& x, std::size_t first, std::size_t bytes, const Buffer& out,
-                            std::size_t to) const {
-    const auto lock = session_->lock_runs();
-    if (auto* const recording = Recording::now()) recording->touch(out);
-    checked([&] {
-        session_->queue().enqueueCopyBuffer(x.handle(), out.handle(), first, to, bytes);
-        return session_->device().type == DeviceType::cpu ? session_->queue().finish() : CL_SUCCESS;
-    });
+void DeviceArithmetic::combine(double a, const Buffer& x, double b, const Buffer& y, const Buffer& out) const {
+    run_elements("arithmetic_combine", reals(x), groups_of(x), real_scalar(dtype_, a), x, real_scalar(dtype_, b), y,
+                 out);
+}
+
+void DeviceArithmetic::shift(double a, const Buffer& x, double b, const Buffer& out) const {
+    run_elements("arithmetic_shift", reals(x), groups_of(x), real_scalar(dtype_, a), x, real_scalar(dtype_, b), out);
+}
+
+void DeviceArithmetic::product(const Buffer& x, const Buffer& y, const Buffer& out) const {
+    run_elements("arithmetic_product", reals(x), groups_of(x), x, y, out);
 }
 
 void DeviceArithmetic::axpy(float a, const Buffer& x, const Buffer& y, const Buffer& out) const {
-    run("tomography_axpy", x, groups_of(x), cl_float(a), x, y, out);
+    run("arithmetic_axpy", x, groups_of(x), cl_float(a), x, y, out);
 }
 
 void DeviceArithmetic::multiply(const Buffer& x, const Buffer& by) const {
-    run("tomography_multiply", x, groups_of(x), x, by);
+    run("arithmetic_multiply", x, groups_of(x), x, by);
 }
 
 void DeviceArithmetic::reciprocal(const Buffer& x, float fraction) const {
     const auto found = std::make_shared<Buffer>(session_, most_groups * 4, "the largest elements of parts");
     const auto whole = std::make_shared<Buffer>(session_, 4, "the largest element");
-    run("tomography_fill", *found, 1, *found, cl_float(-std::numeric_limits<float>::infinity()));
-    run("tomography_largest", x, groups_of(x), x, *found);
-    run("tomography_largest", *found, 1, *found, *whole);
-    run("tomography_reciprocal", x, groups_of(x), x, *whole, cl_float(fraction));
+    run("arithmetic_fill", *found, 1, *found, cl_float(-std::numeric_limits<float>::infinity()));
+    run("arithmetic_largest", x, groups_of(x), x, *found);
+    run("arithmetic_largest", *found, 1, *found, *whole);
+    run("arithmetic_reciprocal", x, groups_of(x), x, *whole, cl_float(fraction));
 }
 
 void DeviceArithmetic::reciprocal(const Buffer& x, float fraction, float largest) const {
     const auto whole = std::make_shared<Buffer>(session_, 4, "the largest element");
-    run("tomography_fill", *whole, 1, *whole, cl_float(largest));
-    run("tomography_reciprocal", x, groups_of(x), x, *whole, cl_float(fraction));
+    run("arithmetic_fill", *whole, 1, *whole, cl_float(largest));
+    run("arithmetic_reciprocal", x, groups_of(x), x, *whole, cl_float(fraction));
 }
 
 DeviceSums DeviceArithmetic::residual(const Buffer& b, const Buffer& ax, const Buffer& weights) const {
     auto found = parts();
-    run("tomography_residual", b, groups_of(b), b, ax, weights, *found);
+    run("arithmetic_residual", b, groups_of(b), b, ax, weights, *found);
     return {std::move(found), session_->device().fp64};
 }
 
 void DeviceArithmetic::update(const Buffer& x, float step, const Buffer& weights, const Buffer& g, float low,
                               float high, const Buffer* mask, const Buffer& out) const {
-    run("tomography_update", x, groups_of(x), x, cl_float(step), weights, g, cl_float(low), cl_float(high),
+    run("arithmetic_update", x, groups_of(x), x, cl_float(step), weights, g, cl_float(low), cl_float(high),
         mask ? *mask : x, cl_int(mask != nullptr), out);
 }
 
 float DeviceArithmetic::largest(const Buffer& x) const {
     const auto found = std::make_shared<Buffer>(session_, groups_of(x) * 4, "the largest elements of parts");
-    run("tomography_largest", x, groups_of(x), x, *found);
+    run("arithmetic_largest", x, groups_of(x), x, *found);
     std::vector<float> parts(found->bytes() / 4);
     found->download(parts.data());
     return *std::max_element(parts.begin(), parts.end());
@@ -161,13 +194,13 @@ float DeviceArithmetic::largest(const Buffer& x) const {
 
 double DeviceArithmetic::dot(const Buffer& x, const Buffer& y) const {
     const auto found = parts();
-    run("tomography_dot", x, groups_of(x), x, y, *found);
+    run_elements("arithmetic_dot", reals(x), groups_of(x), x, y, *found);
     return DeviceSums(found, session_->device().fp64).read()[0];
 }
 
 std::size_t DeviceArithmetic::not_finite(const Buffer& x) const {
     const auto found = parts();
-    run("tomography_not_finite", x, groups_of(x), x, *found);
+    run("arithmetic_not_finite", x, groups_of(x), x, *found);
     return static_cast<std::size_t>(DeviceSums(found, session_->device().fp64).read()[0]);
 }
 

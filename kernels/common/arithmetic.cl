@@ -1,5 +1,7 @@
-// What iterations compute between projections, four elements at once; sums are fp64 where the device has it, else pairs of floats that
-// keep what a float loses. A group leaves its own sums, which the host adds when somebody reads them.
+// Arithmetic on arrays of REAL (float or double), and of float what iterations compute between projections; four elements at once. Sums
+// are fp64 where the device has it, else pairs of floats that keep what a float loses. A group leaves its own sums, which the host adds
+// when somebody reads them.
+#include "common/real.cl"
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 typedef double Sum;
@@ -27,23 +29,40 @@ inline float2 joined(const float2 one, const float2 other) {
     for (ulong i = get_global_id(0); i < n / 4; i += get_global_size(0)) { four; }   \
     for (ulong i = n / 4 * 4 + get_global_id(0); i < n; i += get_global_size(0)) { one; }
 
-KERNEL tomography_fill(global float *x, const float value, const ulong n) { EACH(AT4(x) = value, x[i] = value) }
+#define REAL_AT4(x) ((global REAL4 *)(x))[i]
+#define REAL_READ4(x) ((global const REAL4 *)(x))[i]
 
-KERNEL tomography_axpy(const float a, global const float *x, global const float *y, global float *out, const ulong n) {
+// out = a x + b y: a sum, a difference or a multiple of one added to another.
+KERNEL arithmetic_combine(const REAL a, global const REAL *x, const REAL b, global const REAL *y, global REAL *out, const ulong n) {
+    EACH(REAL_AT4(out) = fma((REAL4)(a), REAL_READ4(x), b * REAL_READ4(y)), out[i] = fma(a, x[i], b * y[i]))
+}
+
+// out = a x + b.
+KERNEL arithmetic_shift(const REAL a, global const REAL *x, const REAL b, global REAL *out, const ulong n) {
+    EACH(REAL_AT4(out) = fma((REAL4)(a), REAL_READ4(x), (REAL4)(b)), out[i] = fma(a, x[i], b))
+}
+
+KERNEL arithmetic_product(global const REAL *x, global const REAL *y, global REAL *out, const ulong n) {
+    EACH(REAL_AT4(out) = REAL_READ4(x) * REAL_READ4(y), out[i] = x[i] * y[i])
+}
+
+KERNEL arithmetic_fill(global float *x, const float value, const ulong n) { EACH(AT4(x) = value, x[i] = value) }
+
+KERNEL arithmetic_axpy(const float a, global const float *x, global const float *y, global float *out, const ulong n) {
     EACH(AT4(out) = fma((float4)(a), READ4(x), READ4(y)), out[i] = fma(a, x[i], y[i]))
 }
 
-KERNEL tomography_multiply(global float *x, global const float *by, const ulong n) { EACH(AT4(x) *= READ4(by), x[i] *= by[i]) }
+KERNEL arithmetic_multiply(global float *x, global const float *by, const ulong n) { EACH(AT4(x) *= READ4(by), x[i] *= by[i]) }
 
 inline float inverse_above(const float x, const float least) { return x > least ? 1 / x : 0; }
 
 // `largest` holds the largest element, `fraction` of which counts as nothing.
-KERNEL tomography_reciprocal(global float *x, global const float *largest, const float fraction, const ulong n) {
+KERNEL arithmetic_reciprocal(global float *x, global const float *largest, const float fraction, const ulong n) {
     const float least = fraction * largest[0];
     EACH(AT4(x) = select((float4)(0), 1 / READ4(x), READ4(x) > least), x[i] = inverse_above(x[i], least))
 }
 
-KERNEL tomography_update(global const float *x, const float step, global const float *weights, global const float *g, const float low,
+KERNEL arithmetic_update(global const float *x, const float step, global const float *weights, global const float *g, const float low,
                          const float high, global const float *mask, const int masked, global float *out, const ulong n) {
     if (masked) {
         EACH(AT4(out) = READ4(mask) * fmin(fmax(fma(step * READ4(weights), READ4(g), READ4(x)), low), high),
@@ -84,7 +103,7 @@ inline void leave(local Sum *shared, const Sum sum, global Sum *sums, const int 
 #endif
 
 // ax = weights (b - ax), and the sums of r r and r weights r, r = b - ax.
-KERNEL tomography_residual(global const float *b, global float *ax, global const float *weights, global Sum *sums, const ulong n) {
+KERNEL arithmetic_residual(global const float *b, global float *ax, global const float *weights, global Sum *sums, const ulong n) {
     local Sum shared[GROUP];
     Sum plain = SUM_OF(0), weighted = SUM_OF(0);
     for (ulong i = get_global_id(0); i < n; i += get_global_size(0)) {
@@ -96,7 +115,7 @@ KERNEL tomography_residual(global const float *b, global float *ax, global const
     leave(shared, weighted, sums, 1);
 }
 
-KERNEL tomography_dot(global const float *x, global const float *y, global Sum *sums, const ulong n) {
+KERNEL arithmetic_dot(global const REAL *x, global const REAL *y, global Sum *sums, const ulong n) {
     local Sum shared[GROUP];
     Sum sum = SUM_OF(0);
     for (ulong i = get_global_id(0); i < n; i += get_global_size(0)) ADD_PRODUCT(x[i], y[i]);
@@ -105,7 +124,7 @@ KERNEL tomography_dot(global const float *x, global const float *y, global Sum *
 }
 
 // How many elements are NaN or infinite.
-KERNEL tomography_not_finite(global const float *x, global Sum *sums, const ulong n) {
+KERNEL arithmetic_not_finite(global const float *x, global Sum *sums, const ulong n) {
     local Sum shared[GROUP];
     Sum sum = SUM_OF(0);
     for (ulong i = get_global_id(0); i < n; i += get_global_size(0)) ADD(sum, isfinite(x[i]) ? 0.0f : 1.0f);
@@ -114,7 +133,7 @@ KERNEL tomography_not_finite(global const float *x, global Sum *sums, const ulon
 }
 
 // The largest element of each group's part; of one group, of all.
-KERNEL tomography_largest(global const float *x, global float *largest, const ulong n) {
+KERNEL arithmetic_largest(global const float *x, global float *largest, const ulong n) {
     local float shared[GROUP];
     const int item = get_local_id(0);
     float most = -INFINITY;

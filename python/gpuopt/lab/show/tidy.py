@@ -1,0 +1,147 @@
+"""A study as a plain table: a line for each row of its summary or each point, and about a dozen columns. It is for
+spreadsheets, pandas and scripts; rows hold everything."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from gpuopt.lab.rows.groups import Group, share_of_bound
+from gpuopt.lab.rows.schema import ResultsError, Row
+from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.lab.show.points import rate_of
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+Cell: TypeAlias = str | float | int | None
+
+COMPARED = (
+    "device",
+    "problem",
+    "dtype",
+    "name",
+    "role",
+    "status",
+    "time_ms",
+    "time_lo_ms",
+    "time_hi_ms",
+    "speedup",
+    "speedup_lo",
+    "speedup_hi",
+    "verdict",
+    "bound_pct",
+    "bound_by",
+)
+ASKED = (
+    "device",
+    "family",
+    "name",
+    "dtype",
+    "bytes",
+    "status",
+    "time_ms",
+    "time_lo_ms",
+    "time_hi_ms",
+    "rate",
+    "unit",
+    "flags",
+)
+INDEX = ("device", "problem", "dtype", "name", "role")  # what tells lines of comparisons apart
+
+
+def columns(study: StudyRows) -> tuple[str, ...]:
+    """The names of the columns: of comparisons, or of a survey's points."""
+    return ASKED if study.points and not study.summary else COMPARED
+
+
+def lines(study: StudyRows) -> list[dict[str, Cell]]:
+    """A mapping of `columns` for each line; None where a row has no such number."""
+    if columns(study) is ASKED:
+        return [_asked(row) for row in study.points]
+    return [_compared(group, row) for group in study.groups() for row in group.rows]
+
+
+def _compared(group: Group, row: Row) -> dict[str, Cell]:
+    low, high = row["ratio_lo"], row["ratio_hi"]
+    return {
+        "device": group.device,
+        "problem": group.problem,
+        "dtype": group.dtype,
+        "name": group.label(row),
+        "role": row["role"] or "variant",
+        "status": row["status"],
+        **_times(row),
+        "speedup": 1 / row["ratio"] if row["ratio"] else None,
+        "speedup_lo": 1 / high if high else None,
+        "speedup_hi": 1 / low if low else None,
+        "verdict": row["verdict"],
+        "bound_pct": share_of_bound(row),
+        "bound_by": row["bound_by"],
+    }
+
+
+def _asked(row: Row) -> dict[str, Cell]:
+    rate, unit = rate_of(row)
+    return {
+        "device": row["device"],
+        "family": row["family"],
+        "name": row["configuration"] or row["variant"],
+        "dtype": row["dtype"],
+        "bytes": (row["sizes"] or {}).get("bytes"),
+        "status": row["status"],
+        **_times(row),
+        "rate": rate,
+        "unit": unit if rate is not None else None,
+        "flags": " ".join(row["flags"]),
+    }
+
+
+def _times(row: Row) -> dict[str, Cell]:
+    return {"time_ms": row["median_ms"], "time_lo_ms": row["ci_lo_ms"], "time_hi_ms": row["ci_hi_ms"]}
+
+
+# ---------------------------------------------------------------- as text and as other libraries' tables
+
+
+def as_csv(names: Sequence[str], table: Sequence[Mapping[str, Cell]]) -> str:
+    """The table as CSV with a line of names, by RFC 4180 but for its line ends; what is not known is left empty."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table)
+    return out.getvalue()
+
+
+def as_json(table: Sequence[Mapping[str, Cell]]) -> str:
+    """The table as a list of objects, a line each."""
+    told = ",\n".join(json.dumps(line, allow_nan=False) for line in table)
+    return f"[\n{told}\n]\n" if told else "[]\n"
+
+
+def as_frame(names: Sequence[str], table: Sequence[Mapping[str, Cell]]) -> pandas.DataFrame:
+    """The table as a DataFrame. Raises ResultsError without pandas."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ResultsError("to_pandas needs pandas: pip install 'gpuopt[lab]'") from error
+    return pandas.DataFrame.from_records([dict(line) for line in table], columns=list(names))
+
+
+def as_dataset(study: StudyRows) -> xarray.Dataset:
+    """The lines of comparisons as variables over device, problem, dtype, name and role. Raises ResultsError without
+    xarray, for points, and for lines that these do not tell apart."""
+    try:
+        import xarray
+    except ImportError as error:
+        raise ResultsError("to_xarray needs xarray: pip install xarray") from error
+    if columns(study) is ASKED:
+        raise ResultsError("to_xarray: points have no common axes; use to_pandas()")
+    frame = as_frame(COMPARED, lines(study)).set_index(list(INDEX))
+    if not frame.index.is_unique:
+        raise ResultsError("to_xarray: several runs of one problem are in this study; make a Study of one run's rows")
+    return xarray.Dataset.from_dataframe(frame)

@@ -1,0 +1,110 @@
+"""A study as a plain table, and as files of other programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import study_rows
+from gpuopt.files import WriteError
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.schema import ResultsError
+from gpuopt.lab.show import tidy
+
+
+@pytest.fixture
+def study() -> Study:
+    return Study(study_rows.rows(), study_rows.INFO)
+
+
+def test_a_line_says_what_the_row_says(study: Study) -> None:
+    group = study.groups()[0]
+    lines = tidy.lines(study)
+    assert [line["name"] for line in lines] == [group.label(row) for row in group.rows]
+    assert {tuple(line) for line in lines} == {tidy.COMPARED}
+    for line, row in zip(lines, group.rows, strict=True):
+        assert (line["time_ms"], line["time_lo_ms"], line["time_hi_ms"]) == (
+            row["median_ms"],
+            row["ci_lo_ms"],
+            row["ci_hi_ms"],
+        )
+        assert (line["role"], line["status"], line["verdict"]) == (row["role"], row["status"], row["verdict"])
+        if row["ratio"]:
+            assert line["speedup"] == pytest.approx(1 / row["ratio"])
+            assert line["speedup_lo"] == pytest.approx(1 / row["ratio_hi"])
+            assert line["speedup_hi"] == pytest.approx(1 / row["ratio_lo"])
+            assert line["speedup_lo"] <= line["speedup"] <= line["speedup_hi"]
+    assert any(row["ratio"] for row in group.rows)
+
+
+def test_points_have_columns_of_their_own() -> None:
+    point = study_rows.rows()[0] | {
+        "kind": "point",
+        "role": "variant",
+        "family": "types",
+        "sizes": {"bytes": 4096},
+        "gb_s": 12.5,
+        "gflop_s": None,
+        "flags": ["drift"],
+        "row_id": "p",
+    }
+    lines = tidy.lines(Study([point]))
+    assert [tuple(line) for line in lines] == [tidy.ASKED]
+    assert (lines[0]["rate"], lines[0]["unit"], lines[0]["bytes"], lines[0]["flags"]) == (12.5, "GB/s", 4096, "drift")
+
+
+def test_files_hold_the_table(study: Study, tmp_path: Path) -> None:
+    lines = tidy.lines(study)
+    with open(study.to_csv(tmp_path / "table.csv"), newline="", encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    assert found == [{name: "" if cell is None else str(cell) for name, cell in line.items()} for line in lines]
+    assert json.loads(study.to_json(tmp_path / "table.json").read_text()) == lines
+    assert json.loads(Study([]).to_json(tmp_path / "none.json").read_text()) == []
+    assert Study([]).to_csv(tmp_path / "none.csv").read_text() == ",".join(tidy.COMPARED) + "\n"
+
+
+def test_pandas_has_the_same_columns(study: Study) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = study.to_pandas()
+    assert tuple(frame.columns) == tidy.COMPARED
+    assert len(frame) == len(study.summary)
+    assert frame["speedup"].dtype == float
+    assert pandas.isna(frame.loc[frame.name == "no such", "speedup"]).empty
+
+
+def test_a_file_that_cannot_be_written_is_told(study: Study, tmp_path: Path) -> None:
+    with pytest.raises(WriteError, match="nowhere"):
+        study.to_csv(tmp_path / "nowhere" / "table.csv")
+
+
+def test_parquet_comes_back(study: Study, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    pandas.testing.assert_frame_equal(pandas.read_parquet(study.to_parquet(tmp_path / "t.parquet")), study.to_pandas())
+
+
+def test_a_dataset_has_the_names_as_coordinates(study: Study) -> None:
+    pytest.importorskip("xarray")
+    data = study.to_xarray()
+    row = study.groups()[0].rows[0]
+    assert tuple(data.sizes) == tidy.INDEX
+    one = data.sel(name=study.groups()[0].label(row), role=row["role"]).time_ms
+    assert one.item() == row["median_ms"]
+    with pytest.raises(ResultsError, match="points"):
+        Study([study_rows.rows()[0] | {"kind": "point", "row_id": "p"}]).to_xarray()
+
+
+def test_a_missing_extra_is_named(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, call in (
+        ("pandas", lambda: study.to_pandas()),
+        ("xarray", lambda: study.to_xarray()),
+        ("pyarrow", lambda: study.to_parquet(tmp_path / "t.parquet")),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, module, None)
+            with pytest.raises(ResultsError, match="pip install"):
+                call()

@@ -1,0 +1,58 @@
+"""Sinograms that look wrong are named: an axis elsewhere, axes swapped."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import gpuopt
+import gpuopt.tomo as gt
+
+VOLUME = gt.Volume((48, 48), 1.0)
+
+
+def sinogram(scan: gt.Geometry, field: float = 40) -> np.ndarray:
+    return gt.shepp_logan(2, field=field).project(scan).astype(np.float32)
+
+
+@pytest.mark.parametrize("off", [-6.0, 3.0])
+def test_an_axis_elsewhere_is_named_with_the_offset(device: gpuopt.Device, off: float) -> None:
+    p = sinogram(gt.parallel2d(90, 64, 1.0, off))
+    told = gt.Projector(gt.parallel2d(90, 64, 1.0), VOLUME, device=device)
+    with pytest.warns(gt.CentreWarning, match=rf"column {31.5 - off:.1f} .* offset of {off:.3g}"):
+        gt.fbp(told, p)
+
+
+@pytest.mark.parametrize("off", [0.0, -6.0, 1.0])
+def test_a_right_axis_is_no_matter(device: gpuopt.Device, off: float) -> None:
+    scan = gt.parallel2d(90, 64, 1.0, off)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", gt.CentreWarning)
+        p = sinogram(scan)
+        gt.fbp(gt.Projector(scan, VOLUME, device=device), p)
+        noisy = p + np.random.default_rng(0).normal(0, 0.02 * p.max(), p.shape).astype(np.float32)
+        gt.fbp(gt.Projector(scan, VOLUME, device=device), noisy)
+
+
+@pytest.mark.parametrize(
+    ("angles", "field"),
+    [(np.linspace(0, math.pi, 6, endpoint=False), 40.0), (np.linspace(0, 2, 60), 40.0), (90, 90.0)],
+    ids=["few", "limited", "truncated"],
+)
+def test_what_cannot_be_told_is_not_told(device: gpuopt.Device, angles: object, field: float) -> None:
+    p = sinogram(gt.parallel2d(angles, 64, 1.0, 1.0), field)
+    told = gt.Projector(gt.parallel2d(angles, 64, 1.0), VOLUME, device=device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", gt.CentreWarning)
+        gt.fbp(told, p, limited_angle=True)
+
+
+def test_swapped_axes_are_named(device: gpuopt.Device) -> None:
+    scan = gt.parallel2d(90, 64, 1.0)
+    A = gt.Projector(scan, VOLUME, device=device)
+    with pytest.raises(gpuopt.ArrayError, match="it looks transposed"):
+        gt.fbp(A, np.ascontiguousarray(sinogram(scan).T))
