@@ -104,6 +104,7 @@ def dot(x: DeviceArray, y: DeviceArray) -> float:
 def norm(x: DeviceArray) -> float:
     """Return the Euclidean norm of all elements of a float32 or float64 array; it waits for the device.
 
+    Squares are summed as in :func:`dot`; one beyond the largest number of the sums makes the norm infinite.
     Raises ArrayError (dtype), UnsupportedError (a device without float64).
 
     >>> gpuopt.norm(gpuopt.to_device(np.array([3.0, 4.0], np.float32)))

@@ -57,8 +57,8 @@ def fbp(
     angle around them; they cover half a turn, or a full turn if the detector is displaced. Free vectors are taken where
     they are a plain rotation. With ``limited_angle`` less will do: views count so that the mean of a round object
     stays, a LimitedAngleWarning says what is missing, and edges along the missing rays are blurred. Objects that reach
-    beyond the detector get a TruncationWarning, NumPy arrays that turn about another column than the geometry says a
-    CentreWarning. ``window`` smooths the ramp filter: "ram-lak" (not at all),
+    beyond the detector get a TruncationWarning, NumPy arrays of parallel beams that turn about another column than the
+    geometry says a CentreWarning. ``window`` smooths the ramp filter: "ram-lak" (not at all),
     "shepp-logan", "cosine", "hann" or "hamming". A GPU filters rows of up to some
     6000 pixels itself, and device arrays stay there; a CPU's rows are filtered by threads. ``interpolation`` between
     pixels is "linear"; what other toolboxes have besides, "nearest" and "cubic", is refused.
