@@ -404,9 +404,16 @@ class DiaMatrix(metaclass=_Type):
     """A diagonal matrix in device memory."""
 
     def __init__(
-        self, data: _Floats, offsets: np.ndarray, shape: tuple[int, int], device: Device, indexed: str = "column"
+        self,
+        data: _Floats,
+        offsets: np.ndarray,
+        shape: tuple[int, int],
+        device: Device,
+        indexed: str = "column",
+        in_place: bool = False,
     ) -> None:
-        """``data`` (D, length) and ``offsets`` (D,), int32 or int64, are uploaded once.
+        """``data`` (D, length) and ``offsets`` (D,), int32 or int64, are uploaded once; with ``in_place`` a CPU reads
+        ``data`` where they are, and they must not change.
 
         ``indexed`` is "column" (SciPy's: ``data[k, j]`` stands in column j) or "row" (in row j). Raises ArrayError,
         also for an offset that occurs twice, and ParameterError.

@@ -139,6 +139,14 @@ std::shared_ptr<Buffer> Buffer::borrowed(std::shared_ptr<Session> session, const
     return made;
 }
 
+cl::Event Buffer::enqueue_to_image(const cl::CommandQueue& queue, const cl::Image& image, std::size_t first,
+                                   const std::array<cl::size_type, 3>& region,
+                                   const std::vector<cl::Event>* wait) const {
+    cl::Event event;
+    queue.enqueueCopyBufferToImage(place_.whole, image, before_ + first, {0, 0, 0}, region, wait, &event);
+    return event;
+}
+
 bool Buffer::in_large_pages() const {
     return session_->device().type == DeviceType::cpu && bytes_ >= 2 * LargePages::page_bytes && !fenced_;
 }

@@ -2,8 +2,10 @@
 // writes out of bounds.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/fence.hpp"
 #include "runtime/large_pages.hpp"
@@ -46,6 +48,11 @@ public:
                      std::size_t first);
     void download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows,
                        std::size_t first) const;
+    // Enqueues a copy to an image of what stands here from byte `first` on. PoCL 3.1 ends the process where an image is
+    // filled from a part of a buffer, which a guarded one is: it is told of the whole.
+    cl::Event enqueue_to_image(const cl::CommandQueue& queue, const cl::Image& image, std::size_t first,
+                               const std::array<cl::size_type, 3>& region,
+                               const std::vector<cl::Event>* wait = nullptr) const;
     void settle() const;  // a borrowed buffer's memory holds what the kernels wrote
     void fill(unsigned char byte);
     bool guarded() const { return before_ > 0; }

@@ -93,8 +93,9 @@ void look_at_vendor_files(Discovery& found) {
 }
 
 // Debian 12's loader knows OCL_ICD_VENDORS (a directory) and nothing else that could add a runtime, so a private
-// directory repeats the system's files and adds the prefix's. It is named to the loader for its one read only and then
-// taken away again: child processes inherit nothing.
+// directory repeats the system's files and adds the prefix's. Khronos's loaders before 2020, which drivers still bring,
+// know OCL_ICD_FILENAMES (libraries beside the system's) alone; later ones know both, and open no library twice. Both
+// are named to the loader for its one read only and then taken away again: child processes inherit nothing.
 class PrivateVendorDir {
 public:
     explicit PrivateVendorDir(const Discovery& found) {
@@ -111,18 +112,23 @@ public:
         }
         directory_ = pattern;
         int count = 0;
+        std::string libraries;
         for (const auto& file : found.vendor_files)
             if (file.status == "used" && error_.empty()) {
                 const auto copy = directory_ / (std::to_string(count++) + ".icd");
                 std::ofstream out(copy);
                 out << file.library << "\n";
+                if (!file.prefix.empty()) libraries += (libraries.empty() ? "" : ":") + file.library;
                 out.close();  // a full disk may show only here
                 if (!out) error_ = copy.string() + " cannot be written: " + std::strerror(errno);
             }
-        if (error_.empty()) setenv("OCL_ICD_VENDORS", directory_.c_str(), 1);
+        if (!error_.empty()) return;
+        setenv("OCL_ICD_VENDORS", directory_.c_str(), 1);
+        setenv("OCL_ICD_FILENAMES", libraries.c_str(), 1);
     }
     ~PrivateVendorDir() {
-        if (error_.empty()) unsetenv("OCL_ICD_VENDORS");
+        if (error_.empty())
+            for (const char* name : {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"}) unsetenv(name);
         if (directory_.empty()) return;
         std::error_code ignored;
         fs::remove_all(directory_, ignored);
@@ -244,6 +250,11 @@ Discovery run_discovery() {
         }
     }
 
+    for (auto& file : found.vendor_files)
+        if (found.prefix_dir_used && !file.prefix.empty() && file.status == "used") {
+            if (void* library = dlopen(file.library.c_str(), RTLD_LAZY | RTLD_NOLOAD)) dlclose(library);
+            else file.status = "left out: the loader did not open it";
+        }
     found.loader_version = loader_version(found.loader_path);
 
     std::vector<Device> devices;

@@ -66,7 +66,7 @@ void Image2D::fill_from(const Buffer& pixels) {
     const auto lock = session_->lock_runs();
     if (auto* const recording = Recording::now()) recording->touch(*this);
     checked([&] {
-        session_->queue().enqueueCopyBufferToImage(pixels.handle(), handle_, 0, {0, 0, 0}, {width_, height_, 1});
+        pixels.enqueue_to_image(session_->queue(), handle_, 0, {width_, height_, 1});
         return session_->queue().finish();
     });
 }
@@ -124,10 +124,7 @@ void ImageStack::drop_twin() noexcept {
 
 cl::Event ImageStack::enqueue_copy(const cl::CommandQueue& queue, const Buffer& from, std::size_t first_byte,
                                    std::size_t layers, const std::vector<cl::Event>* wait) const {
-    cl::Event event;
-    queue.enqueueCopyBufferToImage(from.handle(), handle_, first_byte, {0, 0, 0}, {width_, height_, layers}, wait,
-                                   &event);
-    return event;
+    return from.enqueue_to_image(queue, handle_, first_byte, {width_, height_, layers}, wait);
 }
 
 ImageBuffer::ImageBuffer(std::shared_ptr<Buffer> pixels, std::int64_t count)

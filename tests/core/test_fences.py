@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import _core
+import gpuopt.tomo as gt
+from gpuopt import Configuration, _core
 
 KERNEL = """#include "gemm/include/fetch.cl"
 
@@ -45,6 +46,20 @@ def test_many_fenced_arrays_at_once(device: gpuopt.Device) -> None:
             array.fill_bytes(7)
         assert all((array.to_numpy() == 7).all() and array.guards_intact() for array in arrays)
     assert fences.intact()
+
+
+def test_images_are_filled_from_fenced_arrays(device: gpuopt.Device) -> None:
+    """Of one plane and of several: PoCL 3.1 ended the process, on the copy from a part of a buffer."""
+    if not device.image_support:
+        pytest.skip("no images here")
+    scan, volume = gt.circular(9, 60.0, 90.0, (12, 17), 2.0, curved=True), gt.Volume((7, 9, 11), 2.0)
+    p = np.random.default_rng(0).normal(size=scan.shape).astype(np.float32)
+    for configuration in (Configuration("naive", TEXTURE=1), Configuration("image")):
+        expected = gt.back_project(p, scan, volume, "none", variant=configuration, device=device)
+        with _core.Fences() as fences:
+            found = gt.back_project(p, scan, volume, "none", variant=configuration, device=device)
+            assert fences.intact()
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_more_fences_than_there_are(device: gpuopt.Device) -> None:

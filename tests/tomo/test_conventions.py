@@ -10,6 +10,7 @@ import pytest
 import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError
+from scans import interpolated
 
 N, COLUMNS = 24, 33
 ANGLES = np.linspace(0.1, np.pi + 0.1, 20, endpoint=False)
@@ -44,7 +45,8 @@ def test_a_slice_of_astras_is_the_same_scan_of_the_mirrored_image(
     A = gt.Projector(made, volume, device=device)
     assert made.shape == scan.shape
     np.testing.assert_allclose(A(image()), expected, atol=2e-5 * expected.max())
-    np.testing.assert_allclose(gt.fbp(A, expected), gt.fbp(other, expected)[::-1], atol=1e-4)
+    filtered = gt.fbp(other, expected)[::-1]
+    np.testing.assert_allclose(gt.fbp(A, expected), filtered, atol=interpolated(device, 1e-4, filtered))
     back = gt.Projector(gt.from_astra(scan.to_astra()), volume, device=device)  # to_astra mirrors, too
     np.testing.assert_allclose(back(turned), expected, atol=2e-5 * expected.max())
 

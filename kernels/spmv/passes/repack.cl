@@ -1,6 +1,6 @@
-// Diagonals moved from one stored form to another: slices of from_slice positions to slices of to_slice rows, where entry k of row i
-// stands at position i + shift*offset. Diagonal k comes from diagonal source[k] of from_diags. Every place of the new form is written;
-// places outside the matrix become zero. 16-bit values are scaled by a power of two first. ONE_SLICE=1: what is read is one slice.
+// Diagonals moved from one stored form to another: slices of from_slice positions to slices of to_slice positions, where entry k of row i
+// stands at position i + shift*offset, or i + to_shift*offset. Diagonal k comes from diagonal source[k] of from_diags. Every place of the
+// new form is written; places outside the matrix become zero. 16-bit values are scaled by a power of two first. ONE_SLICE=1: what is read is one slice.
 #include "spmv/include/stored.cl"
 #ifndef ONE_SLICE
 #define ONE_SLICE 0
@@ -19,13 +19,14 @@
 
 // Work-items: place within a slice, slice, diagonal.
 kernel void spmv_repack(global const REAL* restrict from, const long from_slice, const long width, const long shift, const int from_diags,
-                        global VALUE* restrict to, const long to_slice, const long rows, const long cols, const int diags,
+                        global VALUE* restrict to, const long to_slice, const long to_shift, const long rows, const long cols, const int diags,
                         global const long* restrict offsets, global const int* restrict source, const REAL scale) {
-    const long within = (long)get_global_id(0), slice = (long)get_global_id(1), i = slice * to_slice + within;
+    const long within = (long)get_global_id(0), slice = (long)get_global_id(1);
     const int k = (int)get_global_id(2);
     if (within >= to_slice) return;
+    const long i = slice * to_slice + within - to_shift * offsets[k];
     const long col = i + offsets[k], position = i + shift * offsets[k];
     REAL value = 0;
-    if (i < rows && col >= 0 && col < cols && position >= 0 && position < width) value = from[PLACE(position, source[k])];
+    if (i >= 0 && i < rows && col >= 0 && col < cols && position >= 0 && position < width) value = from[PLACE(position, source[k])];
     STORE_VALUE(value * scale, to + (slice * diags + k) * to_slice + within);
 }

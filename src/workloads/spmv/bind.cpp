@@ -11,8 +11,8 @@ namespace {
 using MatrixPointer = std::shared_ptr<DiaMatrix>;
 
 MatrixPointer make_matrix(const py::object& data, const py::object& offsets,
-                          std::pair<std::int64_t, std::int64_t> shape, const Device& device,
-                          const std::string& indexed) {
+                          std::pair<std::int64_t, std::int64_t> shape, const Device& device, const std::string& indexed,
+                          bool in_place) {
     if (indexed != "row" && indexed != "column")
         throw ParameterError("indexed", "\"" + indexed + "\" is no convention", "use \"column\" (SciPy's) or \"row\"");
     const auto values = operand(data, "data"), places = operand(offsets, "offsets");
@@ -33,10 +33,15 @@ MatrixPointer make_matrix(const py::object& data, const py::object& offsets,
     for (std::size_t k = 0; k < list.size(); ++k)
         list[k] = places.dtype == DType::i64 ? static_cast<const std::int64_t*>(places.host)[k]
                                              : static_cast<const std::int32_t*>(places.host)[k];
+    const auto session = session_of(device);
+    const auto bytes = static_cast<std::size_t>(values.shape[0] * values.shape[1]) * facts(values.dtype).bytes;
+    const auto keeper = in_place ? values.keeper() : nullptr;
     const WithoutGil release;
-    return std::make_shared<DiaMatrix>(session_of(device), values.dtype, shape.first, shape.second, list, values.host,
+    const auto found = in_place ? values.in_place(session, bytes, keeper) : std::nullopt;
+    return std::make_shared<DiaMatrix>(session, values.dtype, shape.first, shape.second, list, values.host,
                                        values.shape[1],
-                                       indexed == "row" ? DiaMatrix::Indexed::by_row : DiaMatrix::Indexed::by_column);
+                                       indexed == "row" ? DiaMatrix::Indexed::by_row : DiaMatrix::Indexed::by_column,
+                                       found ? found->buffer : nullptr, found ? found->begin : 0);
 }
 
 py::object downloaded(const MatrixPointer& matrix) {
@@ -143,7 +148,7 @@ std::shared_ptr<Prepared> prepare(const MatrixPointer& matrix, const DeviceArray
 void bind_spmv(py::module_& module) {
     py::class_<DiaMatrix, MatrixPointer>(module, "DiaMatrix", "A diagonal matrix in device memory.")
         .def(py::init(&make_matrix), py::arg("data"), py::arg("offsets"), py::arg("shape"), py::arg("device"),
-             py::arg("indexed") = "column")
+             py::arg("indexed") = "column", py::arg("in_place") = false)
         .def("transposed", &DiaMatrix::transposed, py::call_guard<WithoutGil>())
         .def("download", &downloaded)
         .def_property_readonly("shape",

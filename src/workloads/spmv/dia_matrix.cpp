@@ -38,7 +38,8 @@ Launch over_entries(std::int64_t rows, std::size_t diagonals) {
 }  // namespace
 
 DiaMatrix::DiaMatrix(std::shared_ptr<Session> session, DType dtype, std::int64_t rows, std::int64_t cols,
-                     const std::vector<std::int64_t>& offsets, const void* data, std::int64_t width, Indexed indexed)
+                     const std::vector<std::int64_t>& offsets, const void* data, std::int64_t width, Indexed indexed,
+                     std::shared_ptr<Buffer> in_place, std::int64_t begin)
     : session_(std::move(session)), dtype_(dtype), rows_(rows), cols_(cols) {
     const auto given = "(" + std::to_string(rows) + ", " + std::to_string(cols) + ")";
     if (rows < 0 || cols < 0) throw ArrayError("shape", given + " is negative", "give (rows, columns)");
@@ -60,11 +61,42 @@ DiaMatrix::DiaMatrix(std::shared_ptr<Session> session, DType dtype, std::int64_t
         if (__builtin_add_overflow(entries, length_inside(offset, rows, cols), &entries))
             throw ArrayError("offsets", "the diagonals have more entries than can be counted", "give fewer of them");
 
-    const auto row_bytes = static_cast<std::size_t>(width) * facts(dtype).bytes;
-    auto raw = std::make_shared<Buffer>(session_, row_bytes * order.size(), "the matrix");
-    for (std::size_t k = 0; k < order.size(); ++k)
-        raw->upload(static_cast<const unsigned char*>(data) + order[k] * row_bytes, k * row_bytes, row_bytes);
-    whole_ = {std::max<std::int64_t>(width, 1), width, indexed == Indexed::by_column ? 1 : 0, offsets_, std::move(raw)};
+    whole_ = {.slice = std::max<std::int64_t>(width, 1),
+              .width = width,
+              .shift = indexed == Indexed::by_column ? 1 : 0,
+              .offsets = offsets_,
+              .buffer = std::move(in_place),
+              .unpacked = true,
+              .in_place = true,
+              .rows = std::move(order),
+              .begin = begin,
+              .host = static_cast<const unsigned char*>(data)};
+    if (!whole_.buffer) own_whole();
+}
+
+// Copies what is read in place: passes over the whole matrix want its diagonals in order.
+void DiaMatrix::own_whole() {
+    if (!whole_.in_place) return;
+    const auto row_bytes = static_cast<std::size_t>(whole_.width) * facts(dtype_).bytes;
+    auto raw = std::make_shared<Buffer>(session_, row_bytes * whole_.rows.size(), "the matrix");
+    for (std::size_t k = 0; k < whole_.rows.size(); ++k)
+        raw->upload(whole_.host + whole_.rows[k] * row_bytes, k * row_bytes, row_bytes);
+    whole_.buffer = std::move(raw);
+    whole_.in_place = false;
+    whole_.begin = 0;
+    whole_.rows.clear();
+    whole_.host = nullptr;
+}
+
+// Where the first row's entry of each diagonal stands, or would, by ascending offset: of a whole that is unpacked.
+std::vector<std::int64_t> DiaMatrix::places() const {
+    std::vector<std::int64_t> found;
+    for (const auto offset : offsets_) {
+        const auto k = static_cast<std::size_t>(place_of(whole_.offsets, offset));
+        const auto row = static_cast<std::int64_t>(whole_.in_place ? whole_.rows[k] : k);
+        found.push_back(whole_.begin + row * whole_.slice + whole_.shift * offset);
+    }
+    return found;
 }
 
 std::shared_ptr<DiaMatrix> DiaMatrix::transposed() {
@@ -93,6 +125,7 @@ void DiaMatrix::download(void* values) {
     auto* const to = static_cast<unsigned char*>(values);
     std::memset(to, 0, static_cast<std::size_t>(diagonals() * cols_ * element));
     if (diagonals() == 0) return;
+    own_whole();
     std::vector<unsigned char> held(whole_.buffer->bytes());
     whole_.buffer->download(held.data());
     for (std::int64_t k = 0; k < diagonals(); ++k) {
@@ -110,7 +143,8 @@ void DiaMatrix::download(void* values) {
 }
 
 // The first arguments of a pass that reads the whole matrix.
-void DiaMatrix::add_whole(Prepared& plan) const {
+void DiaMatrix::add_whole(Prepared& plan) {
+    own_whole();
     plan.arg(whole_.buffer)
         .arg(cl_long(whole_.slice))
         .arg(cl_long(whole_.width))
@@ -122,8 +156,8 @@ std::shared_ptr<Buffer> DiaMatrix::whole_offsets() const { return uploaded(sessi
 
 std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
     session_->require_own_process();
-    const auto slice = std::max<std::int64_t>(form.slice, 1);
-    const StoredForm key{slice, form.upper, form.half};
+    const auto slice = std::max<std::int64_t>(form.unpacked ? cols_ : form.slice, 1);
+    const StoredForm key{slice, form.upper, form.half, form.unpacked};
     const auto lock = mutex_.lock();
     if (auto alive = in_use_[key].lock()) return alive;
 
@@ -134,18 +168,27 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
             stored->offset_list.push_back(offset);
             source.push_back(static_cast<std::int32_t>(place_of(whole_.offsets, offset)));
         }
-    const auto slices = (rows_ + slice - 1) / slice;
-    const auto what = "the matrix in slices of " + std::to_string(slice) + " rows";
-    const auto type = form.half ? DType::f16 : dtype_;
-    stored->values = std::make_shared<Buffer>(
-        session_, DeviceArray::bytes_of(type, {slices, slice, stored->diagonals()}, what), what);
-    if (form.half) stored->scale = half_scale();
+    stored->columns = cols_;
     if (needs_long_index()) {
         stored->offsets = uploaded(session_, stored->offset_list, "offsets");
     } else {
         const std::vector<std::int32_t> narrow(stored->offset_list.begin(), stored->offset_list.end());
         stored->offsets = uploaded(session_, narrow, "offsets");
     }
+    // Where data are narrower than the matrix, columns beyond them have no entries; of rows a kernel knows no end.
+    if (form.unpacked && whole_.unpacked && (whole_.shift == 1 || whole_.width >= rows_)) {
+        stored->values = whole_.buffer;
+        stored->places = uploaded(session_, places(), "places");
+        if (whole_.shift == 1) stored->columns = std::min(cols_, whole_.width);
+        in_use_[key] = stored;
+        return stored;
+    }
+    const auto slices = form.unpacked ? 1 : (rows_ + slice - 1) / slice;
+    const auto what = "the matrix in slices of " + std::to_string(slice) + " rows";
+    const auto type = form.half ? DType::f16 : dtype_;
+    stored->values = std::make_shared<Buffer>(
+        session_, DeviceArray::bytes_of(type, {slices, slice, stored->diagonals()}, what), what);
+    if (form.half) stored->scale = half_scale();
 
     Prepared plan(session_);
     const auto offsets = uploaded(session_, stored->offset_list, "offsets");
@@ -160,6 +203,7 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
     add_whole(plan);
     plan.arg(stored->values)
         .arg(cl_long(slice))
+        .arg(cl_long(form.unpacked ? 1 : 0))
         .arg(cl_long(rows_))
         .arg(cl_long(cols_))
         .arg(cl_int(stored->diagonals()))
@@ -170,9 +214,15 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
 
     in_use_[key] = stored;
     if (!form.upper && !form.half) {  // it holds all there is: what was given need not be kept beside it
-        whole_ = {slice, rows_, 0, offsets_, stored->values};
+        whole_ = {.slice = slice,
+                  .width = form.unpacked ? cols_ : rows_,
+                  .shift = form.unpacked ? 1 : 0,
+                  .offsets = offsets_,
+                  .buffer = stored->values,
+                  .unpacked = form.unpacked};
         own_ = stored;
     }
+    if (form.unpacked) stored->places = uploaded(session_, places(), "places");
     return stored;
 }
 

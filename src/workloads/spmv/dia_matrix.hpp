@@ -20,18 +20,22 @@ namespace gpuopt {
 class Prepared;
 
 // Values in slices of `slice` rows, val[(i div S)*D*S + k*S + (i mod S)], zero where the matrix has none; diagonals by
-// ascending offset, of `upper` only those with offsets of at least 0; `half` in 16 bits.
+// ascending offset, of `upper` only those with offsets of at least 0; `half` in 16 bits. Or `unpacked`, as they were
+// given: entry k of row i at val[places[k] + i], places outside the matrix holding anything.
 struct StoredForm {
     std::int64_t slice = 1;
-    bool upper = false, half = false;
+    bool upper = false, half = false, unpacked = false;
 
     bool operator<(const StoredForm& other) const {
-        return std::tie(slice, upper, half) < std::tie(other.slice, other.upper, other.half);
+        return std::tie(slice, upper, half, unpacked) <
+               std::tie(other.slice, other.upper, other.half, other.unpacked);
     }
 };
 
 struct StoredValues {
     std::shared_ptr<Buffer> values, offsets;  // offsets int, or long where needs_long_index()
+    std::shared_ptr<Buffer> places;           // of unpacked values, long
+    std::int64_t columns = 0;                 // those beyond have no entries
     std::vector<std::int64_t> offset_list;
     double scale = 1;  // a power of two: what is stored is scale times the value
 
@@ -44,10 +48,11 @@ public:
     // A[j-o_k, j].
     enum class Indexed { by_row, by_column };
 
-    // `data` is (offsets.size(), width) in host memory, uploaded once. Throws ArrayError for duplicate offsets, a
-    // negative shape.
+    // `data` is (offsets.size(), width) in host memory, uploaded once; with `in_place` it is what that buffer holds from
+    // its element `begin` on, and read there. Throws ArrayError for duplicate offsets, a negative shape.
     DiaMatrix(std::shared_ptr<Session> session, DType dtype, std::int64_t rows, std::int64_t cols,
-              const std::vector<std::int64_t>& offsets, const void* data, std::int64_t width, Indexed indexed);
+              const std::vector<std::int64_t>& offsets, const void* data, std::int64_t width, Indexed indexed,
+              std::shared_ptr<Buffer> in_place = nullptr, std::int64_t begin = 0);
 
     std::shared_ptr<DiaMatrix> transposed();
 
@@ -81,14 +86,23 @@ public:
 
 private:
     // Where the whole matrix stands: slices of `slice` positions, `width` of them given, entry k of a row at position
-    // row + shift*offset, diagonals in the order of `offsets`.
+    // row + shift*offset, diagonals in the order of `offsets`. One that is `in_place` is one slice in the caller's memory,
+    // its diagonals in the order of `rows`, from element `begin` of the buffer on, which is at `host`.
     struct Whole {
         std::int64_t slice = 1, width = 0, shift = 0;
         std::vector<std::int64_t> offsets;
         std::shared_ptr<Buffer> buffer;
+        bool unpacked = false;  // as it was given, or may have been
+        bool in_place = false;
+        std::vector<std::size_t> rows = {};
+        std::int64_t begin = 0;
+        const unsigned char* host = nullptr;
     };
     DiaMatrix() = default;
-    void add_whole(Prepared& plan) const;
+    std::shared_ptr<Buffer> uploaded_rows(const Whole& given) const;
+    void own_whole();
+    std::vector<std::int64_t> places() const;
+    void add_whole(Prepared& plan);
     std::shared_ptr<Buffer> whole_offsets() const;
     double half_scale();
 

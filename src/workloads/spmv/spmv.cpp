@@ -54,7 +54,7 @@ public:
                                    "spmv " + variant_.name + ": A is not symmetric");
         const bool half = case_.parameter_or("HALF", 0) == 1;
         slice_ = slice_of(variant_.form, case_);
-        values_ = matrix_.values({slice_, variant_.upper_only, half});
+        values_ = matrix_.values({slice_, variant_.upper_only, half, variant_.form == MatrixForm::unpacked});
         // A grid that does not show is one line.
         if (sizes_["grid"] == 0) sizes_["grid"] = std::max<std::int64_t>(matrix_.rows(), 1);
 
@@ -165,7 +165,7 @@ private:
         const auto& addend = addend_home_ ? addend_home_ : arguments_.addend ? arguments_.addend : y;
         plan_->arg(values_->values).arg(cl_long(slice_));
         index_arg(matrix_.rows());
-        index_arg(matrix_.cols());
+        index_arg(values_->columns);
         plan_->arg(cl_int(values_->diagonals())).arg(values_->offsets);
         x_argument_ = plan_->next_argument();
         if (image_) plan_->arg(image_);
@@ -177,6 +177,7 @@ private:
         plan_->arg(y);
         plan_->arg(real_scalar(matrix_.dtype(), arguments_.alpha / values_->scale))
             .arg(real_scalar(matrix_.dtype(), arguments_.beta));
+        if (values_->places) plan_->arg(values_->places);
     }
 
     // Compulsory traffic: the entries inside the matrix in their stored form, what they are multiplied by of x, and y,

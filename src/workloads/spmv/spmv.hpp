@@ -14,7 +14,8 @@ namespace gpuopt {
 enum class MatrixForm {
     exact,    // one slice of all rows
     pitched,  // one slice of all rows, rounded up to 128 bytes
-    sliced    // slices of the parameter SLICE; pitched where it is 0
+    sliced,   // slices of the parameter SLICE; pitched where it is 0
+    unpacked  // as it was given
 };
 
 // Where a variant reads x from: the caller's vector, a copy with zeros on either side, or an RGBA image.

@@ -210,6 +210,13 @@ SpmvTraffic blocks_of_rows(const SpmvShape& shape) {
             (shape.value() + shape.element()) * shape.inside()};
 }
 
+// Beside each offset a place.
+SpmvTraffic unpacked_blocks(const SpmvShape& shape) {
+    auto asked = blocks_of_rows(shape);
+    asked.global += 8.0 * pairs(shape, quotient_up(shape.rows(), shape.at.parameter("BLOCK")));
+    return asked;
+}
+
 // WIDTH vectors share a value and its offset; vectors that fill no WIDTH have their own.
 SpmvTraffic columns(const SpmvShape& shape) {
     const auto vectors = shape.at.size("vectors"), width = shape.at.parameter("WIDTH");

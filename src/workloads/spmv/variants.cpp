@@ -22,6 +22,7 @@ const Parameter tile_x{"TILE_X", {32, 64, 128}, 64, "work-items across a tile"};
 const Parameter tile_y{"TILE_Y", {1, 2, 4, 8}, 4, "work-items down a tile"};
 const Parameter wide{"WIDE", {1, 2, 4, 8}, 1, "neighbouring points a work-item"};
 const Parameter items{"ITEMS", {2, 8, 64, 512}, 64, "work-items, each of its own work-group"};
+const Parameter block{"BLOCK", {64, 256, 1024}, 64, "rows whose sums are kept at once"};
 const Parameter vector_width{"WIDTH", {4, 8, 16}, 16, "elements in an explicit vector"};
 
 Launch row_a_work_item(const Case& at) { return launch_1d(at.size("rows"), at.parameter("LOCAL")); }
@@ -267,13 +268,22 @@ const std::vector<SpmvVariant>& table() {
         {{
              .name = "row_blocks",
              .summary = "few work-items, each a run of blocks of rows, explicit vectors, the paper's layout",
-             .parameters =
-                 {{"BLOCK", {64, 256, 1024}, 64, "rows whose sums are kept at once"}, vector_width, items, half},
+             .parameters = {block, vector_width, items, half},
              .launch = one_chunk_per_item,
          },
          {
              .form = MatrixForm::pitched,
              .traffic = traffic::blocks_of_rows,
+         }},
+        {{
+             .name = "unpacked",
+             .summary = "as row_blocks, on values as SciPy holds them: nothing is packed before the first product",
+             .parameters = {block, vector_width, items},
+             .launch = one_chunk_per_item,
+         },
+         {
+             .form = MatrixForm::unpacked,
+             .traffic = traffic::unpacked_blocks,
          }},
         {{
              .name = "sliced",

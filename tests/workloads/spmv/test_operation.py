@@ -10,6 +10,7 @@ import scipy.sparse as sparse
 
 import gpuopt
 from gpuopt.workloads.spmv.operation import prepare_spmv
+from workloads.spmv.cases import SHAPES, matrix_of
 
 
 def laplacian(n: int = 200, dtype: str = "float32") -> sparse.dia_array:
@@ -344,3 +345,53 @@ def test_results_do_not_share_memory(device: gpuopt.Device) -> None:
     assert any(other.ctypes.data == address for other in again)
     assert not any(np.shares_memory(view, other) for other in again)
     np.testing.assert_array_equal(view, before)
+
+
+# ---------------------------------------------------------------- a matrix that is multiplied once
+
+
+def placed(data: np.ndarray, begin: int) -> np.ndarray:
+    """The same values, beginning so many elements behind an aligned address, NaN around them."""
+    room = np.full(data.size + 64 + begin, np.nan, data.dtype)
+    start = -room.ctypes.data % 256 // data.itemsize + begin
+    made = room[start : start + data.size].reshape(data.shape)
+    made[...] = data
+    return made
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("name", SHAPES)
+def test_matrices_are_read_where_they_are(device: gpuopt.Device, name: str, transpose: bool) -> None:
+    for number, dtype in enumerate(("float32", "float64")):
+        data, offsets, shape = matrix_of(name, dtype)
+        data = placed(data, 3 * number + len(name))
+        given = data.copy()
+        A = sparse.dia_array((data, offsets), shape=shape)
+        x, y = vector(shape[not transpose], dtype=dtype), vector(shape[transpose], dtype=dtype, seed=5)
+        dense = A.toarray().astype(
+            float
+        )  # SciPy's own transpose is wrong where data are longer than the matrix is wide
+        wanted = (dense.T if transpose else dense) @ x.astype(float)
+        eps = 4 * (len(offsets) + 2) * np.finfo(dtype).eps
+        plain = gpuopt.spmv(A, x, transpose=transpose, device=device)
+        np.testing.assert_allclose(plain, wanted, atol=eps, rtol=0)
+        columns = gpuopt.spmv(A, x[:, np.newaxis], y[:, np.newaxis], beta=-2, transpose=transpose, device=device)
+        np.testing.assert_allclose(columns[:, 0], wanted - 2 * y, atol=eps, rtol=0)
+        np.testing.assert_array_equal(data, given)
+
+
+def test_a_matrix_that_changed_is_read_again(device: gpuopt.Device) -> None:
+    A, x = laplacian(), vector(200)
+    before = gpuopt.spmv(A, x, device=device)
+    A.data *= 2
+    np.testing.assert_array_equal(gpuopt.spmv(A, x, device=device), 2 * before)
+
+
+def test_packed_matrices_go_back_to_scipys_form(device: gpuopt.Device) -> None:
+    for name in SHAPES:
+        data, offsets, shape = matrix_of(name, "float32")
+        M, x = gpuopt.DiaMatrix((data, offsets), shape, device=device), vector(shape[1])
+        wanted = sparse.dia_array((data, offsets), shape=shape) @ x
+        for variant in ("sliced", "unpacked", "basic", "unpacked"):
+            np.testing.assert_allclose(gpuopt.spmv(M, x, variant=variant), wanted, atol=1e-4)
+            np.testing.assert_allclose(M.toarray(), sparse.dia_array((data, offsets), shape=shape).toarray())

@@ -23,6 +23,7 @@ LEVELS = {
     "tiles": [{"TILE_X": 32, "TILE_Y": 2}, {"TILE_X": 32, "TILE_Y": 2, "ROWS": 2, "WIDE": 4}],
     "symmetric": [{"TILE_X": 64, "TILE_Y": 1}, {"TILE_X": 32, "TILE_Y": 4, "ROWS": 2}, {"HALF": 1}],
     "row_blocks": [{"BLOCK": 64, "HALF": 1}, {"BLOCK": 256}],
+    "unpacked": [{}],
     "sliced": [{"SLICE": 32, "WIDTH": 8}],
     "columns": [{"WIDTH": 2}],
 }

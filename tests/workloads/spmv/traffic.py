@@ -234,6 +234,11 @@ def blocks(walk: Walk) -> None:
                     walk.vector += 1
 
 
+def unpacked(walk: Walk) -> None:
+    blocks(walk)
+    walk.index *= 3  # 4 bytes of an offset, 8 of a place
+
+
 def columns(walk: Walk) -> None:
     width = walk.level["WIDTH"]
     for row in range(walk.rows):
@@ -262,6 +267,7 @@ WALKS: dict[str, Callable[[Walk], None]] = {
     "tiles": tiles,
     "symmetric": symmetric,
     "row_blocks": blocks,
+    "unpacked": unpacked,
     "sliced": blocks,
     "symmetric_sliced": symmetric_sliced,
     "columns": columns,

@@ -64,6 +64,7 @@ _TILES = (
 )
 _SPLITS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _LAUNCH_S, _ROUND_S = 3.5e-6, 2e-6  # from a kernel to the next; beginning and end of a work-group
+_IDLE_S = 5e-6  # of a unit, for a streamed work-group most of whose items have no row: 4096 of 16 x 16 x 16 take 146 us
 _FLOPS_A_CLOCK = 206  # of a unit in float32: 53.9 TFLOP/s of 132 units at 1980 MHz
 _BYTES_A_SECOND = 32e9  # of a unit, of 4.25 TB/s
 _UNSURE = 1.15  # so much is a measured record preferred to an estimate
@@ -160,7 +161,8 @@ def _streamed(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Es
     each = 4 if held >= 8 else 2
     passes = -(-shorter // held)
     lanes = 32 if k >= 256 else max(4, k // 8)
-    groups = -(-longer // (256 if beside else 256 // lanes * each)) * passes * batch
+    rows = 256 if beside else 256 // lanes * each  # of a group
+    groups = -(-longer // rows) * passes * batch
     splits = [split for split in _SPLITS if split == 1 or (batch == 1 and k >= split * _SHORTEST_STREAMED)]
     split = next((split for split in splits if groups * split >= 4 * device.compute_units), splits[-1])
     full = min(1.0, groups * split / (2.0 * device.compute_units))
@@ -168,5 +170,6 @@ def _streamed(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Es
     work = 2.0 * passes * held * longer * k * batch / (0.35 * peak * device.compute_units * full)
     sums = 2 * split * m * n * dtype.itemsize / bandwidth + _LAUNCH_S if split > 1 else 0.0
     written = 2 * m * n * batch * dtype.itemsize / bandwidth
-    seconds = max(read + written, work) + sums + _LAUNCH_S + _ROUND_S
+    idle = _IDLE_S * groups * split / device.compute_units * (1 - longer / (-(-longer // rows) * rows))
+    seconds = max(read + written, work, idle) + sums + _LAUNCH_S + _ROUND_S
     yield Estimate(Configuration("thin", HOLD=held, EACH=each, SPLIT=split), seconds)

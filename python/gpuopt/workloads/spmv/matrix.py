@@ -30,6 +30,22 @@ def _is_scipy_dia(matrix: object) -> bool:
     return getattr(matrix, "format", None) == "dia" and hasattr(matrix, "offsets")
 
 
+def _parts(matrix: Any, shape: tuple[int, int] | None) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    """The data, offsets and shape of what a matrix is made from."""
+    if _is_scipy_dia(matrix):
+        data, offsets, shape = matrix.data, matrix.offsets, matrix.shape
+    elif isinstance(matrix, tuple) and len(matrix) == 2:
+        data, offsets = matrix
+    else:
+        raise ArrayError(
+            f"A: expected a SciPy dia_array, a DiaMatrix or (data, offsets), got {type(matrix).__name__}; "
+            "convert with scipy.sparse.dia_array(A)"
+        )
+    if shape is None:
+        raise ArrayError("shape: it is needed with (data, offsets); give (rows, columns)")
+    return np.asarray(data), np.asarray(offsets), (int(shape[0]), int(shape[1]))
+
+
 @checked
 class DiaMatrix(ThroughScipy):
     """A sparse matrix stored by diagonals (DIA) in device memory; ``M @ x`` and ``x @ M`` multiply on the device.
@@ -81,20 +97,16 @@ class DiaMatrix(ThroughScipy):
     ) -> None:
         if stored not in (None, "float16"):
             raise ParameterError(f"stored: {stored!r} is not offered; use None or 'float16'")
-        if _is_scipy_dia(matrix):
-            data, offsets, shape = matrix.data, matrix.offsets, matrix.shape
-        elif isinstance(matrix, tuple) and len(matrix) == 2:
-            data, offsets = matrix
-            if shape is None:
-                raise ArrayError("shape: it is needed with (data, offsets); give (rows, columns)")
-        else:
-            raise ArrayError(
-                f"A: expected a SciPy dia_array, a DiaMatrix or (data, offsets), got {type(matrix).__name__}; "
-                "convert with scipy.sparse.dia_array(A)"
-            )
-        data, shape = np.asarray(data), (int(shape[0]), int(shape[1]))
-        handle = _core.DiaMatrix(data, np.asarray(offsets), shape, select(device), indexed)
+        data, offsets, shape = _parts(matrix, shape)
+        handle = _core.DiaMatrix(data, offsets, shape, select(device), indexed)
         self._adopt(handle, stored, extent_of(shape, data.shape[1], indexed))
+
+    @classmethod
+    def _in_place(cls, matrix: Any, device: Device) -> DiaMatrix:
+        """A matrix whose values stay the caller's, on a CPU: for one product, while nobody changes them."""
+        data, offsets, shape = _parts(matrix, None)
+        handle = _core.DiaMatrix(data, offsets, shape, device, in_place=True)
+        return cls._wrap(handle, None, extent_of(shape, data.shape[1], "column"))
 
     def _adopt(self, handle: _core.DiaMatrix, stored: str | None, extent: tuple[int, int]) -> None:
         self._handle = handle
@@ -370,13 +382,14 @@ class DiaMatrix(ThroughScipy):
         )
 
 
-def as_matrix(matrix: Any, device: Selector = None) -> DiaMatrix:
-    """Return ``matrix`` itself where it is a DiaMatrix, otherwise a DiaMatrix made from it. Raises UnsupportedError for
-    a DiaMatrix on a device other than ``device``."""
+def as_matrix(matrix: Any, device: Selector = None, *, once: bool = False) -> DiaMatrix:
+    """Return ``matrix`` itself where it is a DiaMatrix, otherwise a DiaMatrix made from it, on a CPU in place if it is
+    for ``once``. Raises UnsupportedError for a DiaMatrix on a device other than ``device``."""
     if isinstance(matrix, DiaMatrix):
         if device is not None and select(device).index != matrix.device.index:
             raise UnsupportedError(
                 f"device: A lies on {matrix.device.name}, not on {select(device).name}; make a DiaMatrix there"
             )
         return matrix
-    return DiaMatrix(matrix, device=device)
+    chosen = select(device)
+    return DiaMatrix._in_place(matrix, chosen) if once and chosen.type == "cpu" else DiaMatrix(matrix, device=chosen)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpuopt import _core
 from gpuopt._core import DeviceArray, Prepared
 from gpuopt.arrays import Array, factor
@@ -11,6 +13,8 @@ from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.selection import Selector
 from gpuopt.workloads.spmv.matrix import DiaMatrix, as_matrix
+
+UNPACKED = Configuration("unpacked")  # packing takes longer than a product
 
 
 @checked
@@ -31,8 +35,9 @@ def spmv(
     Parameters
     ----------
     A
-        SciPy ``dia_array`` or ``dia_matrix`` (m, n), float32 or float64, which is uploaded for this call; or a
-        :class:`DiaMatrix`, which stays on its device. Use the latter to multiply more than once.
+        SciPy ``dia_array`` or ``dia_matrix`` (m, n), float32 or float64, which a GPU gets uploaded for this call, and a
+        CPU reads in place; or a :class:`DiaMatrix`, which stays on its device in the form that its products want. Use
+        the latter to multiply more than once.
     x
         (n,) or (n, k), same dtype as A, C-contiguous; NumPy or DeviceArray. With ``transpose``, (m,) or (m, k).
     y
@@ -55,7 +60,11 @@ def spmv(
     """
     if device is None and isinstance(x, DeviceArray) and not isinstance(A, DiaMatrix):
         device = x.device
-    matrix = as_matrix(A, device)
+    vector = isinstance(x, np.ndarray) and (x.ndim == 1 or x.shape[1:] == (1,))
+    once = vector and variant is None and not isinstance(A, DiaMatrix)
+    matrix = as_matrix(A, device, once=once)
+    if once and matrix.device.type == "cpu":
+        variant = UNPACKED
     if transpose:
         matrix = matrix.T
     return matrix.product(x, y, alpha=alpha, beta=beta, out=out, variant=variant)

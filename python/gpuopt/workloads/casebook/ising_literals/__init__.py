@@ -67,6 +67,8 @@ def data(n: int, sweeps: int) -> dict[str, np.ndarray]:
 
 
 TASK: dict[str, Any] = {
+    "parameters": {"GROUP": [512, 128, 37]},  # one for each of the sizes below
+    "constraints": ["2 * GROUP == n"],
     "arguments": [
         lab.inout("s", ("n", "n"), "int32"),
         lab.inout("r", ("n / 2", "n / 2"), "int32"),
@@ -79,8 +81,8 @@ TASK: dict[str, Any] = {
     "stages": [
         lab.repeat(
             [
-                lab.stage("ising_black", "s r n t", lab.launch(groups="n / 2", local="n / 2")),
-                lab.stage("ising_white", "s r energy parts n t", lab.launch(groups="n / 2", local="n / 2")),
+                lab.stage("ising_black", "s r n t", lab.launch(groups="n / 2", local="GROUP")),
+                lab.stage("ising_white", "s r energy parts n t", lab.launch(groups="n / 2", local="GROUP")),
             ],
             "sweeps",
         )
