@@ -126,8 +126,9 @@ GPUOPT_DEVICE=gpu python ../tomography_regions.py 0 . # its picture is docs/pict
 python ../../tools/aa_runs.py 300 --device gpu --copies 20 # printed aa-runs.txt; peers-spin.txt is of gpuopt.lab.run.cuda.torch_sample
 gpuopt casebook --quick --out casebook
 python ../../tools/casebook_false_verdicts.py 200 --device gpu
-python sittings.py # printed sittings.txt, of five of the profiles here
+python sittings.py # printed sittings.txt, of seven of the profiles here
 gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost.txt
+# 2026-11-24: casebook, tomography-paper, gemm-sizes up to 2048 (its rows of 4096 are those of before) and profile-fifth.json, on one machine.
 # 2026-11-24. Whole calls: calls.jsonl; the other files of that folder are of scripts that are described on the page.
 mkdir -p whole-calls energy
 python ../whole_calls.py --out whole-calls/calls.jsonl --seconds 1.0 --only "gemm, device,spmv,gem,"

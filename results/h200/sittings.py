@@ -7,7 +7,10 @@ from pathlib import Path
 from gpuopt.lab.timing.sittings import between_sittings, spread_of
 
 HERE = Path(__file__).parent
-FILES = ("profile-2026-11-21", "profile-again-2026-11-21", "profile-tensor-cores", "profile-again", "profile-third")
+FILES = (
+    *("profile-2026-11-21", "profile-again-2026-11-21", "profile-tensor-cores", "profile-again", "profile-third"),
+    *("profile-fourth", "profile-fifth"),
+)
 sittings = [json.loads((HERE / f"{name}.json").read_text())["ceilings"] for name in FILES]
 units = {json.loads((HERE / f"{name}.json").read_text()).get("unit") or "not known" for name in FILES}
 # A launch's time changed with the program between the days: an event for each command, then for a batch's ends alone.
@@ -26,6 +29,6 @@ for name, left_out in itertools.product(names, range(len(sittings))):
         if not low <= wanted <= high:
             outside.append(f"{name}: {FILES[left_out]} is {wanted / one['rate']:.3f} of another")
 print(f"{len(FILES)} sittings, {len(names)} ceilings, units: {len(units)} named or not")
-print(f"intervals between sittings, made of the other four: {held} of {pairs} hold it ({100 * held / pairs:.1f} %)")
+print(f"intervals between sittings, made of the others: {held} of {pairs} hold it ({100 * held / pairs:.1f} %)")
 print(f"intervals within a sitting: {own} of {pairs} ({100 * own / pairs:.1f} %)")
 print("\n".join(dict.fromkeys(outside)))

@@ -57,9 +57,16 @@ def ceilings(profiles: Profiles, lines: Sequence[tuple[str, str, float]]) -> Tab
 
 
 def _two(first: Profile, again: Profile, name: str, factor: float = 1.0) -> tuple[Cell, Cell, Cell]:
-    one, other = (profile.ceiling(name) * factor if profile.has(name) else "none found" for profile in (first, again))
+    one, other = (_told(profile, name, factor) for profile in (first, again))
     apart = difference(first, again, name)
     return one, other, None if apart is None else f"{apart:.1f}"
+
+
+def _told(profile: Profile, name: str, factor: float) -> Cell:
+    if profile.has(name):
+        return profile.ceiling(name) * factor
+    doubted = profile.doubted(name)
+    return "none found" if doubted is None else f"about {significant(doubted * factor)}, not kept"
 
 
 def difference(first: Profile, again: Profile, name: str) -> float | None:

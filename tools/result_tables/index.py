@@ -18,7 +18,7 @@ from . import (
 from .tables import Line, grid, markdown
 from .values import Lines, Profile, Rows, Value
 
-H200, CPU = "NVIDIA H200", "2-core Xeon"
+H200, CPU = "NVIDIA H200", "2-core EPYC"
 Source = Rows | Profile
 
 
@@ -38,12 +38,12 @@ def _pages() -> list[tuple[str, str, str, Source]]:
     loops = _runtimes(lambda name: gem_cpu.BIG[name].speedup(gem_cpu.BEST[name], "C++ loop"), " times")
     numpy = _runtimes(lambda name: gemm_cpu.PLACES[f"{name}, 2048"].speedup("packed", "NumPy"), " times")
     iradon = _runtimes(lambda name: tomography_cpu.FBP[name].value("ratio"), " times")
-    reads = _runtimes(lambda name: device_cpu.PROFILES[name][0].ceiling("dram.read"), " GB/s")
+    reads = _runtimes(lambda name: device_cpu.PROFILES[name][1].ceiling("l1"), " GB/s")
     return [
         ("spmv-h200", H200, f"{best} GFLOP/s with full storage", spmv_h200.BIG),
         ("spmv-cpu", CPU, f"`M @ x` over SciPy, 50 MB: {products}", spmv_cpu.INTEL),
         ("device-h200", H200, f"read {read} GB/s, fp32 {peak} GFLOP/s", device_h200.FIRST),
-        ("device-cpu", CPU, f"read {reads}", device_cpu.PROFILES["PoCL"][0]),
+        ("device-cpu", CPU, f"caches {reads}", device_cpu.PROFILES["PoCL"][0]),
         ("gem-h200", H200, f"{capsid} G pair/s of a capsid", gem_h200.K0),
         ("gem-cpu", CPU, f"over a C++ loop: {loops}", gem_cpu.BIG["PoCL"]),
         ("gemm-h200", H200, f"{simt} TFLOP/s in float32, {split} by fp16x3", gemm_h200.BIG),

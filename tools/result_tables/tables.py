@@ -144,13 +144,17 @@ def several(parts: Sequence[tuple[Rows, Sequence[Named]]], columns: Sequence[Col
 def compared(
     places: dict[str, Rows], names: Sequence[Named], cell: Callable[[Rows, Row], Cell], first: str = "configuration"
 ) -> Table:
-    """One number of each row, a line a name and a column a place: a device, a size."""
+    """One number of each row, a line a name and a column a place: a device, a size. Of a row that did not run, why."""
+
+    def told(rows: Rows, name: str) -> Cell:
+        row = rows.row(name)
+        return cell(rows, row) if row["status"] == "ok" else row["status"]
 
     def made() -> str:
         lines: list[Line] = []
         for name in names:
             shown, wanted = (_code(name), name) if isinstance(name, str) else name
-            lines.append([shown, *(cell(rows, rows.row(wanted)) for rows in places.values())])
+            lines.append([shown, *(told(rows, wanted) for rows in places.values())])
         return markdown([first, *places], lines)
 
     return made

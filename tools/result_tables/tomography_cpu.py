@@ -75,7 +75,7 @@ def _fbp() -> list[Line]:
         (
             name,
             lines.value("gpuopt.tomo.fbp").bare,
-            lines.value("scikit-image 0.26.0 iradon").bare,
+            lines.value("scikit-image 0.25.2 iradon").bare,
             lines.value("ratio"),
         )
         for name, lines in FBP.items()

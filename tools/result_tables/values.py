@@ -240,6 +240,11 @@ class Profile:
     def has(self, name: str) -> bool:
         return name in self.held["ceilings"]
 
+    def doubted(self, name: str) -> float | None:
+        """The rate of a ceiling that was measured and not kept, since its rounds disagreed; else None."""
+        told = self.held["refused"].get(name)
+        return float(told.partition(" ")[0]) if told else None
+
     @property
     def levels(self) -> list[dict[str, Any]]:
         """The cache levels that were found, then memory: ``bytes`` (None of memory) and ``rate_gb_s``."""

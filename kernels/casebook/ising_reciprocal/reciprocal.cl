@@ -1,5 +1,6 @@
 // As quotients, but both quotients are products with one reciprocal.
-// A group of GROUP items is named to the compiler, so that their registers fit: NVIDIA's gives each as many as 256 allow.
+// A group of GROUP items is named to the compiler, so that their registers fit: NVIDIA's gives each as many as 256
+// allow.
 #define FITTING __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 int next(const int r) { return (int)(1664525u * (uint)r + 1013904223u); }
 
@@ -26,7 +27,7 @@ FITTING kernel void ising_black(global int* s, global int* r, const int n, const
 }
 
 FITTING kernel void ising_white(global int* s, global int* r, global int* energy, local int* parts, const int n,
-                        const float t) {
+                                const float t) {
     const int row = 2 * get_group_id(0), column = 2 * get_local_id(0), item = get_global_id(0);
     const int drawn = update(s, r[item], row, column + 1, n, t);
     r[item] = update(s, drawn, row + 1, column, n, t);

@@ -27,8 +27,7 @@ struct StoredForm {
     bool upper = false, half = false, unpacked = false;
 
     bool operator<(const StoredForm& other) const {
-        return std::tie(slice, upper, half, unpacked) <
-               std::tie(other.slice, other.upper, other.half, other.unpacked);
+        return std::tie(slice, upper, half, unpacked) < std::tie(other.slice, other.upper, other.half, other.unpacked);
     }
 };
 
@@ -48,8 +47,8 @@ public:
     // A[j-o_k, j].
     enum class Indexed { by_row, by_column };
 
-    // `data` is (offsets.size(), width) in host memory, uploaded once; with `in_place` it is what that buffer holds from
-    // its element `begin` on, and read there. Throws ArrayError for duplicate offsets, a negative shape.
+    // `data` is (offsets.size(), width) in host memory, uploaded once; with `in_place` it is what that buffer holds
+    // from its element `begin` on, and read there. Throws ArrayError for duplicate offsets, a negative shape.
     DiaMatrix(std::shared_ptr<Session> session, DType dtype, std::int64_t rows, std::int64_t cols,
               const std::vector<std::int64_t>& offsets, const void* data, std::int64_t width, Indexed indexed,
               std::shared_ptr<Buffer> in_place = nullptr, std::int64_t begin = 0);
@@ -86,8 +85,8 @@ public:
 
 private:
     // Where the whole matrix stands: slices of `slice` positions, `width` of them given, entry k of a row at position
-    // row + shift*offset, diagonals in the order of `offsets`. One that is `in_place` is one slice in the caller's memory,
-    // its diagonals in the order of `rows`, from element `begin` of the buffer on, which is at `host`.
+    // row + shift*offset, diagonals in the order of `offsets`. One that is `in_place` is one slice in the caller's
+    // memory, its diagonals in the order of `rows`, from element `begin` of the buffer on, which is at `host`.
     struct Whole {
         std::int64_t slice = 1, width = 0, shift = 0;
         std::vector<std::int64_t> offsets;

@@ -59,7 +59,7 @@ SpmvTraffic symmetric(const SpmvShape& shape);
 SpmvTraffic symmetric_sliced(const SpmvShape& shape);
 SpmvTraffic blocks_of_rows(const SpmvShape& shape);  // blocks of the parameter BLOCK, or SLICE
 SpmvTraffic unpacked_blocks(const SpmvShape& shape);
-SpmvTraffic columns(const SpmvShape& shape);         // of all vectors at once
+SpmvTraffic columns(const SpmvShape& shape);  // of all vectors at once
 }  // namespace spmv_traffic
 
 }  // namespace gpuopt

@@ -97,6 +97,20 @@ def test_our_own_work_is_nobody_elses(host: Host) -> None:
     assert told["load1"] == 2.5
 
 
+def test_what_our_workers_do_is_ours(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are processes of their own: a casebook on a quiet CPU was refused for its own kernels."""
+    sampler = Sampler(CPU)
+    monkeypatch.setattr(sampling, "OWN_PROCESSES", {55, 56})  # 56 has ended
+    host.write("proc/55/stat", "55 (python) R " + " ".join(["1"] * 10) + " 900 100 0 0 5")
+    host.write("proc/55/task/55/stat", "55 (python) R 1 2\n")
+    host.running = 2
+    host.passes(10, busy=20, own=10)
+    assert sampler.note()["others_load"] == pytest.approx(0, abs=1e-9)
+    host.running = 3
+    host.passes(10, busy=10)
+    assert sampler.note()["others_load"] == pytest.approx(0.5)
+
+
 def test_threads_that_wait_for_a_core_count_too(host: Host) -> None:
     """Two endless loops beside our two threads take one of two cores, and want both."""
     sampler = Sampler(CPU)

@@ -32,6 +32,8 @@ EVERY_S = 0.02  # between two readings of a GPU's clocks
 LOOKS_S = 0.1  # between two counts of threads
 SHORTEST_S = 0.2  # a window in which /proc/stat's hundredths of a second say something
 
+OWN_PROCESSES: set[int] = set()  # processes in which people's kernels run for us: what they take is ours
+
 Taken = TypeVar("Taken")
 
 
@@ -154,9 +156,10 @@ class _Counters:
 
     @classmethod
     def now(cls) -> _Counters:
-        times, children = time.process_time(), os.times()
         busy, steal, total = _core_seconds(_usable())
-        own = times + children.children_user + children.children_system
+        children = os.times()
+        own = time.process_time() + children.children_user + children.children_system
+        own += sum(map(_seconds_of, OWN_PROCESSES))
         return cls(time.monotonic(), busy, steal, total, own, _held_back_s(), len(_usable()))
 
     def steal_pct(self, before: _Counters) -> float | None:
@@ -222,15 +225,30 @@ def _others_runnable() -> float | None:
     nobody can tell whose they are."""
     if len(_usable()) < (os.cpu_count() or 1):
         return None
+    before = _own_runnable()
     text = host_memory.text_of(_ROOT / "proc/loadavg")
     if not text:
         return None
     running = int(text.split()[3].partition("/")[0])
-    own = 0
-    for thread in (_ROOT / "proc/self/task").glob("*/stat"):
-        state = (host_memory.text_of(thread) or "").rpartition(")")[2].split()
-        own += state[:1] == ["R"]
-    return float(max(0, running - max(own, 1)))
+    own = max(1, before, _own_runnable())  # a runtime's threads spin a while after a kernel, and then sleep
+    return float(max(0, running - own))
+
+
+def _own_runnable() -> int:
+    """Threads of this process and of those that work for it that run or wait now."""
+    tasks = [_ROOT / "proc" / process / "task" for process in ("self", *map(str, OWN_PROCESSES))]
+    return sum(_stat_of(thread)[:1] == ["R"] for task in tasks for thread in task.glob("*/stat"))
+
+
+def _seconds_of(process: int) -> float:
+    """What a process and those that it has waited for have taken of the cores."""
+    ticks = _stat_of(_ROOT / "proc" / str(process) / "stat")[11:15]
+    return sum(int(count) for count in ticks) / os.sysconf("SC_CLK_TCK")
+
+
+def _stat_of(path: Path) -> list[str]:
+    """The fields behind the name, of a process or a thread; none of one that has ended."""
+    return (host_memory.text_of(path) or "").rpartition(")")[2].split()
 
 
 def _held_back_s() -> float | None:

@@ -26,6 +26,7 @@ from gpuopt._core import (
     ParameterError,
     UnsupportedError,
 )
+from gpuopt.lab.device.conditions import OWN_PROCESSES
 from gpuopt.lab.kernels.checks import WrongResultError
 from gpuopt.lab.kernels.frames import ClosedError, LateError, receive, send
 
@@ -91,6 +92,7 @@ class Worker:
         finally:
             theirs.close()
             os.close(end)
+        OWN_PROCESSES.add(self.process.pid)
         self._channel = ours
         self._alive: int | None = alive  # what tells the process that we live; None when it has ended
         self._ending = threading.Lock()
@@ -176,6 +178,7 @@ class Worker:
             self.process.wait(KILL_S)
         except subprocess.TimeoutExpired as error:
             raise WorkerLostError(f"{self.device.name}: a worker of it does not end; restart the machine") from error
+        OWN_PROCESSES.discard(self.process.pid)
         self._channel.close()
         if alive is not None:
             os.close(alive)
