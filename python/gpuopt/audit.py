@@ -32,6 +32,9 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
     bound; a point's rates; hashes; a profile's ceilings. Where samples were kept, also what follows from them. Rows are
     judged by the rules of their own generation (``gpuopt.lab.rows.audit_rules``). Numbers agree to 1e-9.
 
+    Returns the report: ``ok``, ``discrepancies``, ``to_text()``, ``to_json()``. Raises ResultsError where a file cannot
+    be read or there is none, ParameterError for a profile that is none.
+
     Parameters
     ----------
     paths
@@ -42,8 +45,12 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
         among the files, and in a file's folder and the one above, are tried, and taken where they give what most of a
         comparison's rows say.
 
-    Returns the report: ``ok``, ``discrepancies``, ``to_text()``, ``to_json()``. Raises ResultsError where a file cannot
-    be read or there is none, ParameterError for a profile that is none.
+    Examples
+    --------
+    >>> row = {"kind": "search", "status": "ok", "variant": "naive", "flops": 2e9, "median_ms": 1.0, "gflop_s": 3000.0}
+    >>> _ = lab.Store("rows.jsonl").append(row)
+    >>> print(lab.audit("rows.jsonl").discrepancies[0])
+    rows.jsonl:1: naive, search: gflop_s is 3000, not 2000 (...)
     """
     given = [Path(each) for each in _several(profile)] if profile is not None else []
     files = list(dict.fromkeys(file for path in _several(paths) for file in _files(Path(path))))

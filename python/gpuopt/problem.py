@@ -115,6 +115,15 @@ class Peer(Generic[State, Result]):
     tolerance
         ``tolerance(problem)`` returns the largest allowed error of each element, for a peer that rounds more than the
         problem allows. None: the problem's own.
+
+    Examples
+    --------
+    >>> numpy = lab.Peer("NumPy", prepare=lambda problem: problem.inputs, run=lambda inputs: inputs["v"] @ inputs["A"])
+    >>> problem = problems.tmv(32)
+    >>> result = numpy.fetch(numpy.run(numpy.prepare(problem)))
+    >>> bool((abs(result - problem.reference) <= problem.tolerance).all())
+    True
+    >>> study = lab.sweep(problem, "naive", peers=[numpy])  # doctest: +SKIP
     """
 
     name: str

@@ -28,7 +28,17 @@ MORE = "More: --explain or study.explain(): each step, configurations, flags"
 @checked
 class Study(StudyRows):
     """The rows of a sweep with their tables, sentences and pictures; arguments and attributes as of
-    :class:`gpuopt.lab.rows.study_rows.StudyRows`."""
+    :class:`gpuopt.lab.rows.study_rows.StudyRows`. Times are in ms, the other units stand in the names of fields.
+
+    Examples
+    --------
+    >>> row = {"kind": "summary", "role": "variant", "status": "ok"}
+    >>> study = lab.Study([row | {"variant": "naive", "median_ms": 3.0}, row | {"variant": "tlp", "median_ms": 1.5}])
+    >>> study.best()["variant"]
+    'tlp'
+    >>> print(study.speedup("tlp", "naive"))
+    2.00x
+    """
 
     @classmethod
     def load(cls, path: str | Path) -> Study:

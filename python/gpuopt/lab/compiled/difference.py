@@ -98,8 +98,20 @@ def isa_diff(one: Entry, other: Entry) -> Difference:
 
     Raises ParameterError where they are of two targets, or one has no listing; it says why.
 
-    >>> found = lab.isa(problem, ["naive", "vectorized"], targets="gfx90a")  # doctest: +SKIP
+    Examples
+    --------
+    >>> found = lab.isa(problems.gemm(256), ["naive", "vectorized"], targets="gfx90a")  # doctest: +SKIP
     >>> lab.isa_diff(*found)  # doctest: +SKIP
+
+    Of two listings that are made up:
+
+    >>> from gpuopt.lab.compiled.entries import Entry
+    >>> from gpuopt.lab.compiled.listing import Instruction, Listing
+    >>> add, fma = (Instruction(f"{word} v0, v1", word, "alu") for word in ("v_add", "v_fma"))
+    >>> one, other = (Entry(name, name, name, "gfx90a", "MI210", "offline", listing=Listing(name, code))
+    ...               for name, code in (("two_adds", [add, add]), ("one_fma", [fma])))
+    >>> lab.isa_diff(one, other).opcodes
+    [('v_add', 2, 0), ('v_fma', 0, 1)]
     """
     listings: list[Listing] = []
     for argument, entry in (("one", one), ("other", other)):

@@ -58,7 +58,16 @@ class Profile:
     functions and integer operations, ``latency.*`` in ns, ``launch`` in us, ``upload``, ``download``.
 
     ``sittings`` are the latest ones, this one last. ``refused`` says by name which ceilings of the latest sitting were
-    not kept, and why; what an earlier one found then stands. ``unit`` tells equal devices apart.
+    not kept, and why; what an earlier one found then stands. ``unit`` tells equal devices apart. A rate
+    is in its ceiling's ``unit``: GB/s, GFLOP/s, billions of something a second, ns or us.
+
+    Examples
+    --------
+    >>> from gpuopt.lab.device.profile import Ceiling
+    >>> read = Ceiling(20.3, "GB/s", "read(AHEAD=4)")
+    >>> made = lab.Profile("A device", "1.0", "A platform", "2026-11-21", "0.1.0", {"dram.read": read})
+    >>> made.rate("dram.read"), made.rate("local")
+    (20.3, None)
     """
 
     device: str

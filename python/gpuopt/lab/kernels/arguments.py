@@ -137,8 +137,15 @@ def _array(
 def value(name: str, dtype: Any = "int32", default: Any = None, *, each: str | None = None) -> Value:
     """A number that the kernel takes by value; a NumPy structured dtype is a struct.
 
-    ``default`` serves where a problem or a call gives none. ``each`` is an expression of ``i``, the round, for values
-    that change from round to round of a :func:`repeat`. Raises ParameterError.
+    ``dtype`` is int8 to int64, uint8 to uint64, float16, float32, float64, or a struct of these. ``default`` serves
+    where a problem or a call gives none. ``each`` is an expression of ``i``, the round, for values that change from
+    round to round of a :func:`repeat`. Raises ParameterError for what is no name of C, no such dtype or no expression.
+
+    Examples
+    --------
+    >>> a = lab.value("a", "float32", default=1.5)
+    >>> a.dtype, a.default
+    (dtype('float32'), 1.5)
     """
     kind = _dtype(dtype, f"{identifier(name, 'name')}.dtype")
     return Value(name, kind, default, None if each is None else Expression(each, f"{name}.each"))
@@ -154,9 +161,21 @@ def input(  # people read it as lab.input
     low: float | str | None = None,
     high: float | str | None = None,
 ) -> Array:
-    """A buffer that the kernel reads. Where no array is given, numbers are drawn from [low, high): by default [-1, 1)
-    of floats and [0, 100) of whole numbers; an index array takes ``low=0, high="n"``. ``data`` is an array, or a
-    function of a seeded generator. Raises ParameterError."""
+    """A buffer that the kernel reads, an array in C order of ``shape``: expressions of sizes, which the arrays that a
+    call gives tell.
+
+    Where no array is given, numbers are drawn from [low, high): by default [-1, 1) of floats and [0, 100) of whole
+    numbers; an index array takes ``low=0, high="n"``. ``data`` is an array, or a function of a seeded generator.
+    Raises ParameterError, as :func:`value`.
+
+    Examples
+    --------
+    >>> x = lab.input("x", ("rows", "cols + 2"), "float64")
+    >>> [size.text for size in x.shape]
+    ['rows', 'cols + 2']
+    >>> lab.input("column", "n", "int32", low=0, high="n").dtype
+    dtype('int32')
+    """
     return _array("input", name, shape, dtype, data, low, high)
 
 
@@ -170,19 +189,41 @@ def inout(
     low: float | str | None = None,
     high: float | str | None = None,
 ) -> Array:
-    """A buffer that the kernel reads and writes, restored before each verified run; otherwise as :func:`input`."""
+    """A buffer that the kernel reads and writes, restored before each verified run; otherwise as :func:`input`.
+
+    Examples
+    --------
+    >>> y = lab.inout("y", "n")
+    >>> y.is_given, y.is_result
+    (True, True)
+    """
     return _array("inout", name, shape, dtype, data, low, high)
 
 
 @checked
 def output(name: str, shape: Shape, dtype: Any = "float32") -> Array:
-    """A buffer that the kernel writes, every element of it. Raises ParameterError."""
+    """A buffer that the kernel writes, every element of it, of a shape as of :func:`input`. Raises ParameterError.
+
+    Examples
+    --------
+    >>> y = lab.output("y", ("rows", "cols"), "float64")
+    >>> y.is_given, y.is_result
+    (False, True)
+    """
     return _array("output", name, shape, dtype)
 
 
 @checked
 def scratch(name: str, shape: Shape, dtype: Any = "float32") -> Array:
-    """A buffer that the kernels work in; nothing of it is kept from one run to the next. Raises ParameterError."""
+    """A buffer that the kernels work in; nothing of it is kept from one run to the next. Its shape may name parameters
+    too. Raises ParameterError.
+
+    Examples
+    --------
+    >>> parts = lab.scratch("parts", ("GROUPS", "cols"))
+    >>> parts.is_given, parts.is_result
+    (False, False)
+    """
     return _array("scratch", name, shape, dtype)
 
 
@@ -196,14 +237,28 @@ def constant(
     low: float | str | None = None,
     high: float | str | None = None,
 ) -> Array:
-    """A buffer in constant memory; otherwise as :func:`input`."""
+    """A buffer in constant memory; otherwise as :func:`input`.
+
+    Examples
+    --------
+    >>> weights = lab.constant("weights", 3, data=np.array([0.25, 0.5, 0.25], np.float32))
+    >>> weights.data.tolist()
+    [0.25, 0.5, 0.25]
+    """
     return _array("constant", name, shape, dtype, data, low, high)
 
 
 @checked
 def image(name: str, shape: Shape, channels: int = 1, *, data: Any = None) -> Array:
     """A picture of float32 pixels, (height, width), that the kernel reads through a sampler of its own source; with 4
-    ``channels`` its data are (height, width, 4). Raises ParameterError."""
+    ``channels`` its data are (height, width, 4). Raises ParameterError, also for other channels and dimensions.
+
+    Examples
+    --------
+    >>> picture = lab.image("picture", ("height", "width"), channels=4)
+    >>> picture.dtype, picture.channels
+    (dtype('float32'), 4)
+    """
     if channels not in (1, 4):
         raise ParameterError(f"{name}.channels: it is {channels}; use 1 or 4")
     found = _array("image", name, shape, "float32", data, channels=channels)
@@ -214,7 +269,14 @@ def image(name: str, shape: Shape, channels: int = 1, *, data: Any = None) -> Ar
 
 @checked
 def local(name: str, bytes: int | str) -> Local:  # the word of OpenCL
-    """Local memory of ``bytes`` for each work-group, handed over as an argument. Raises ParameterError."""
+    """Local memory of ``bytes``, an expression, for each work-group, handed over as an argument. Raises ParameterError.
+
+    Examples
+    --------
+    >>> tile = lab.local("tile", "4 * WIDTH * HEIGHT")
+    >>> tile.bytes.value({"WIDTH": 16, "HEIGHT": 8})
+    512
+    """
     return Local(identifier(name, "name"), Expression(bytes, f"{name}.bytes"))
 
 
@@ -231,6 +293,11 @@ def sampler(
     ``address`` is what lies outside of a picture: undefined ("none"), its nearest pixel ("edge"), zeros ("border"), the
     picture again ("repeat") or mirrored ("mirror"); the last two want ``normalized`` coordinates, from 0 to 1. Raises
     ParameterError.
+
+    Examples
+    --------
+    >>> lab.sampler("around", address="repeat", filter="linear", normalized=True)
+    Sampler(name='around', address='repeat', filter='linear', normalized=True)
     """
     if address in ("repeat", "mirror") and not normalized:
         raise ParameterError(f"{name}.normalized: {address} wants coordinates from 0 to 1; give normalized=True")

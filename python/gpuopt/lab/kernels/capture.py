@@ -39,6 +39,13 @@ def capture(call: Callable[[], Any], folder: str | Path, *, most_bytes: int = 2*
     two devices or needs more than ``most_bytes``, and for kernels in a process of their own, which the kernels of
     ``lab.Kernel.problem`` are unless it is made with ``isolated=False``; WriteError; and what the call raises. Then the
     folder is as it was.
+
+    Examples
+    --------
+    >>> A = np.ones((8, 8), np.float32)
+    >>> folder = lab.capture(lambda: gpuopt.gemm(A, A, variant="naive"), "report")
+    >>> (folder / "replay.c").exists(), (folder / "README.txt").exists()
+    (True, True)
     """
     if most_bytes < 1:
         raise ParameterError(f"most_bytes: it is {most_bytes}; give at least 1")

@@ -29,6 +29,13 @@ def isa_of_file(
 
     Raises ParameterError for a file that cannot be read and for an unknown target. What does not build is an entry
     with the reason.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> _ = Path("twice.cl").write_text("kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }")
+    >>> [entry.name for entry in lab.isa_of_file("twice.cl")]
+    ['twice']
     """
     source = source_of(Path(path))
     chosen = select(device)

@@ -28,7 +28,7 @@ Level = Literal["quick", "full", "judge"]
 
 
 @checked
-def judge(
+def judge(  # long: half of it is its arguments and what users read of them
     source: str | Path,
     task: Kernel,
     *,
@@ -48,13 +48,20 @@ def judge(
     """Judges a kernel by the task of another one: its arguments, reference, tolerance and work.
 
     One configuration is judged, the standard one where ``configuration`` names none. Of the judged kernel come text,
-    levels, launch and stages alone; what is left out is the task's own. Its
-    ``constraints`` are added to those of the task, of which, where ``parameters`` are given, only those on sizes and
-    values hold. ``level`` is
-    "quick" (results over two random poisons, guards, inputs), "full" (also five runs alike, other data, other sizes,
-    state kept between runs, time) or "judge" (also constructs that are refused, and seeds drawn after the text is
-    fixed). ``repeatable=False``: results may differ from run to run within the tolerance. Raises TaskError for a task
-    that wrong results pass, ParameterError for a declaration that does not fit.
+    levels, launch and stages alone; what is left out is the task's own. Its ``constraints`` are added to those of the
+    task, of which, where ``parameters`` are given, only those on sizes and values hold. ``level`` is "quick" (results
+    over two random poisons, guards, inputs), "full" (also five runs alike, other data, other sizes, state kept between
+    runs, time) or "judge" (also constructs that are refused, and seeds drawn after the text is fixed).
+    ``repeatable=False``: results may differ from run to run within the tolerance. ``sizes`` are sizes and values by
+    name. Raises TaskError for a task that wrong results pass, ParameterError for a declaration that does not fit.
+
+    Examples
+    --------
+    >>> right = "kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }"
+    >>> task = lab.Kernel(right, "twice", arguments=[lab.inout("x", "n")], launch=lab.launch(items="n", local=1),
+    ...                   reference=lambda x: 2 * x)
+    >>> [lab.judge(text, task, level="quick", n=64).word for text in (right, right.replace("2", "3"))]
+    ['ok', 'wrong']
     """
     if level not in ("quick", "full", "judge"):
         raise ParameterError(f"level: there is none called {level!r}; use quick, full or judge")

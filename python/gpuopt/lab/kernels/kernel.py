@@ -42,6 +42,9 @@ PLANS_KEPT = 4  # of plain calls, with their memory
 class Kernel:
     """A kernel, or several in sequence, with the data they work on and what is right.
 
+    Expressions are texts of sizes, values and parameters. ``task`` is what a kernel computes (arguments, reference,
+    tolerance, work), ``code`` how (text, levels, stages). Raises ParameterError, which names the argument.
+
     Parameters
     ----------
     source
@@ -61,8 +64,7 @@ class Kernel:
     constraints
         Expressions of parameters and sizes that must hold, such as ``"n % WIDTH == 0"``.
     reference
-        A function of any of the values and arrays, by its arguments' names; arrays of floats come as float64. It
-        returns the result, or a dict of several.
+        A function of values and arrays by name, floats as float64, that returns the result, or a dict of several.
     tolerance
         An absolute error, ``lab.rounding(...)`` for long sums, or None: 8 times the error of the reference in the
         results' own type.
@@ -71,8 +73,13 @@ class Kernel:
     options
         Of the compiler, such as ``"-cl-fast-relaxed-math"``.
 
-    Expressions are texts of sizes, values and parameters. ``task`` is what a kernel computes (arguments, reference,
-    tolerance, work), ``code`` how (text, levels, stages). Raises ParameterError, which names the argument.
+    Examples
+    --------
+    >>> text = "kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }"
+    >>> twice = lab.Kernel(text, "twice", arguments=[lab.inout("x", "n")], launch=lab.launch(items="n", local=1),
+    ...                    reference=lambda x: 2 * x)
+    >>> twice(x=np.arange(4, dtype=np.float32))
+    array([0., 2., 4., 6.], dtype=float32)
     """
 
     @checked

@@ -65,7 +65,17 @@ class Result:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of a tuning, with the device and kernel that the file names."""
+    """The results of a tuning, with the device and kernel that the file names: what :func:`read_results` returns, and
+    ``results`` of a :func:`search`. Times are in ms.
+
+    Examples
+    --------
+    >>> from gpuopt.lab.kernels.published import Result
+    >>> runs = (Result({"WIDTH": 1}, 2.0), Result({"WIDTH": 4}, None, "compile"))
+    >>> grid, times = lab.Results("A device", "saxpy", ("WIDTH",), runs).table()
+    >>> grid.points, times
+    (((1,), (4,)), [2.0, inf])
+    """
 
     device: str
     kernel: str
@@ -81,8 +91,17 @@ class Results:
 
 @checked
 def read_results(path: str | Path) -> Results:
-    """Reads a cache of Kernel Tuner (also one that is still open) or results in T4, gzipped or not. Raises
-    ParameterError, which names the file and what is wrong."""
+    """Reads a cache of Kernel Tuner (also one that is still open) or results in T4, gzipped or not; times in other
+    units become ms. Raises ParameterError, which names the file and what is wrong.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> text = '{"results": [{"configuration": {"WIDTH": 4}, "measurements": [{"name": "time", "value": 0.5}]}]}'
+    >>> _ = Path("t4.json").write_text(text)
+    >>> lab.read_results("t4.json").results[0].ms
+    0.5
+    """
     found = json_of(Path(path))
     try:
         if "cache" in found:
@@ -183,7 +202,16 @@ def _positive(value: Any) -> float:
 @checked
 def write_kernel_tuner(results: Results, path: str | Path) -> None:
     """Writes a cache that Kernel Tuner resumes from and simulates with. Raises ParameterError for parameters that are
-    named as what a cache says of a measurement, and WriteError."""
+    named as what a cache says of a measurement, and WriteError.
+
+    Examples
+    --------
+    >>> from gpuopt.lab.kernels.published import Result
+    >>> run = Result({"block_size_x": 64}, 0.25)
+    >>> lab.write_kernel_tuner(lab.Results("A device", "saxpy", ("block_size_x",), (run,)), "cache.json")
+    >>> lab.read_results("cache.json").device
+    'A device'
+    """
     if taken := [name for name in results.names if name in _ENTRIES]:
         raise ParameterError(
             f"results: {taken[0]!r} is what a cache of Kernel Tuner calls a measurement; name the parameter otherwise, "
@@ -213,7 +241,15 @@ def write_kernel_tuner(results: Results, path: str | Path) -> None:
 
 @checked
 def write_t4(results: Results, path: str | Path) -> None:
-    """Writes results in T4 1.0.0. Raises WriteError."""
+    """Writes results in T4 1.0.0, times in ms; it has no place for the device and the kernel. Raises WriteError.
+
+    Examples
+    --------
+    >>> from gpuopt.lab.kernels.published import Result
+    >>> lab.write_t4(lab.Results("A device", "saxpy", ("WIDTH",), (Result({"WIDTH": 4}, None, "compile"),)), "t4.json")
+    >>> lab.read_results("t4.json").results
+    (Result(levels={'WIDTH': 4}, ms=None, status='compile', samples=()),)
+    """
     listed = []
     for one in results.results:
         entry: dict[str, Any] = {

@@ -83,7 +83,7 @@ class Found:
 
 
 @checked
-def search(
+def search(  # long: half of it is its arguments and what users read of them
     kernel: Kernel,
     /,
     *,
@@ -109,6 +109,18 @@ def search(
     of what the search finds the least: "time", or "energy", the net joules of a run, which takes about 15 s a
     configuration (`docs/energy.md`). Raises ParameterError where the sizes admit no configuration, and at once where
     the energy cannot be measured.
+
+    Examples
+    --------
+    >>> text = "kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }"
+    >>> twice = lab.Kernel(text, "twice", parameters={"WG": [32, 64, 128]}, constraints="n % WG == 0",
+    ...                    arguments=[lab.inout("x", "n")], launch=lab.launch(items="n", local="WG"),
+    ...                    reference=lambda x: 2 * x)
+    >>> [str(one) for one in twice.configurations(n=64)]
+    ['twice(WG=32)', 'twice(WG=64)']
+    >>> found = lab.search(twice, evaluations=20, n=2**24)  # doctest: +SKIP
+    >>> found.best  # doctest: +SKIP
+    {'WG': 128}
     """
     problem, chosen = kernel.problem(data=data, limit_s=limit_s, **sizes), select(device)
     grid = _admitted(kernel, problem, progress)

@@ -50,7 +50,14 @@ class Launch:
 def launch(*, items: Sizes | None = None, groups: Sizes | None = None, local: Sizes = 64, **other: Any) -> Launch:
     """How a kernel is launched: as many work-``items``, rounded up to whole work-groups of ``local``, or so many
     ``groups`` of them. Each is an expression, or one for each of up to three dimensions, x first. Raises
-    ParameterError, also for any ``other`` argument."""
+    ParameterError, also for any ``other`` argument.
+
+    Examples
+    --------
+    >>> tiles = lab.launch(items=("width", "height / ROWS"), local=(32, 4))
+    >>> tiles.sizes({"width": 100, "height": 30, "ROWS": 2})  # all work-items, and those of a group
+    ((128, 16), (32, 4))
+    """
     if other:
         raise ParameterError(
             f"{next(iter(other))}: launch has no such argument; give items=('w / tile_size_x', 'h / tile_size_y'), or "
@@ -124,7 +131,14 @@ class Until:
 @checked
 def stage(kernel: str, arguments: str | Sequence[str], launch: Launch) -> Stage:
     """A kernel of a plan of several: its name in the source, its arguments by name and in its order (a text such as
-    ``"x parts n"`` or a list), and its launch. Raises ParameterError."""
+    ``"x parts n"`` or a list), and its launch. Raises ParameterError for what is no name of C.
+
+    Examples
+    --------
+    >>> partial = lab.stage("partial", "x parts n", lab.launch(groups="GROUPS", local="WG"))
+    >>> partial.arguments
+    ('x', 'parts', 'n')
+    """
     names = arguments.split() if isinstance(arguments, str) else list(arguments)
     return Stage(identifier(kernel, "kernel"), tuple(identifier(name, kernel) for name in names), launch)
 
@@ -134,7 +148,14 @@ def zero(flag: str) -> Zero:
     """The end of rounds, for ``lab.repeat(..., until=lab.zero("flag"))``: the flag, the first element of an array of
     whole numbers, is set to zero before each round and read after it; a round that leaves it zero is the last. So
     kernels only set it, where there is more to do. Reading waits for the device: that is part of the plan's time.
-    Raises ParameterError."""
+    Raises ParameterError.
+
+    Examples
+    --------
+    >>> advance = lab.stage("advance", "first next level more n", lab.launch(items="n"))
+    >>> lab.repeat(advance, "n", until=lab.zero("more")).until
+    Zero(flag='more')
+    """
     return Zero(identifier(flag, "flag"))
 
 
@@ -149,7 +170,14 @@ def repeat(
     that the *first* round writes, and give an odd number of rounds, or swap no results.
 
     With ``until`` (see :func:`zero`) a flag ends the rounds, and ``times`` is the most there may be; results must not
-    be swapped then, since nobody knows how many rounds there are. Raises ParameterError.
+    be swapped then, since nobody knows how many rounds there are. Raises ParameterError for no stages and no pairs.
+
+    Examples
+    --------
+    >>> step = lab.stage("step", "old new w h", lab.launch(items=("w", "h"), local=(16, 4)))
+    >>> rounds = lab.repeat(step, "2 * pairs + 1", swap=("new", "old"))
+    >>> rounds.swap, rounds.times.value({"pairs": 3})
+    ((('new', 'old'),), 7)
     """
     listed = (stages,) if isinstance(stages, Stage) else tuple(stages)
     if not listed:

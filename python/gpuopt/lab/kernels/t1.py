@@ -89,6 +89,14 @@ def read_t1(
     do there, and not ``GlobalSize``. Random data are drawn by the seed of ``kernel.problem``, not by ``RandomSeed``.
     Raises ParameterError, which names the file and the place in it, for what is damaged, of another language than
     OpenCL, outside of the grammar of expressions, or more than T1's declaration of one kernel.
+
+    Examples
+    --------
+    >>> text = "kernel void ones(global float* y) { y[get_global_id(0)] = 1; }"
+    >>> ones = lab.Kernel(text, "ones", arguments=[lab.output("y", "n")], launch=lab.launch(items="n", local=32))
+    >>> lab.write_t1(ones, "ones.json", n=128)
+    >>> lab.read_t1("ones.json", reference=lambda: np.ones(128))
+    <gpuopt.lab.Kernel ones: y>
     """
     file = Path(path)
     try:

@@ -37,6 +37,15 @@ def write_t1(kernel: Kernel, path: str | Path, /, **sizes: Any) -> None:
     dimension, which is all that T1 has. Work-groups are also written as Kernel Tuner reads them, which takes the size
     of a group from parameters named ``block_size_x``, ``_y``, ``_z`` alone. Raises ParameterError for what T1 cannot
     say (several kernels, images, scratch memory, structs, arrays of data), and WriteError.
+
+    Examples
+    --------
+    >>> text = "kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }"
+    >>> twice = lab.Kernel(text, "twice", parameters={"block_size_x": [32, 64]}, arguments=[lab.inout("x", "n")],
+    ...                    launch=lab.launch(items="n", local="block_size_x"))
+    >>> lab.write_t1(twice, "twice.json", n=4096)
+    >>> lab.read_t1("twice.json").levels()
+    {'block_size_x': 32}
     """
     stage, target = _only_stage(kernel), Path(path)
     if target.suffix == ".cl":

@@ -35,7 +35,14 @@ class DeclaredWork:
 @checked
 def work(flops: int | str | None = None, read: int | str | None = None, write: int | str | None = None) -> DeclaredWork:
     """What a run does, by any algorithm: operations, and bytes that it must read and write at least; each an
-    expression of sizes. Bounds and rates are of these. Raises ParameterError."""
+    expression of sizes. Bounds and rates are of these. Raises ParameterError for what is no expression.
+
+    Examples
+    --------
+    >>> saxpy = lab.work(flops="2 * n", read="8 * n", write="4 * n")
+    >>> saxpy.flops.value({"n": 1000})
+    2000
+    """
     parts = {"flops": flops, "read": read, "write": write}
     made = {name: None if text is None else Expression(text, f"work.{name}") for name, text in parts.items()}
     return DeclaredWork(**made)

@@ -28,7 +28,14 @@ class Tolerance:
 
 @checked
 def within(absolute: float) -> Tolerance:
-    """The same absolute error for each element; 0 for results that must be exact. Raises ParameterError."""
+    """The same absolute error for each element; 0 for results that must be exact. Raises ParameterError for what is
+    negative or not finite.
+
+    Examples
+    --------
+    >>> lab.within(1e-3).absolute
+    0.001
+    """
     if not 0 <= absolute < float("inf"):
         raise ParameterError(f"absolute: it is {absolute}; give a finite number of at least 0")
     return Tolerance(absolute=absolute)
@@ -40,7 +47,15 @@ def rounding(magnitude: Reference, terms: str | int) -> Tolerance:
     roundoff.
 
     ``magnitude`` is called as the reference and returns the same with the absolute values of what is summed; ``terms``
-    is an expression, the number of terms. Any order of summation is within it, and no sum in a lower precision.
+    is an expression, the number of terms. Rounding errors of random sign stay within it in any order of summation, as
+    Higham and Mary show ("A New Approach to Probabilistic Rounding Error Analysis", 2019); no sum in a lower precision
+    does. Many numbers that are nearly equal, added one after the other, may err by more.
+
+    Examples
+    --------
+    >>> limit = lab.rounding(lambda x: np.abs(x).sum(), "n")
+    >>> float(limit.magnitude(np.array([1.0, -2.0]))), limit.terms
+    (3.0, 'n')
     """
     return Tolerance(magnitude=magnitude, terms=terms)
 

@@ -16,6 +16,13 @@ class Verdict:
     ``says`` has the whole sentence, ``passed`` the checks before it,
     ``reproducer`` the sizes and seed that show it. Times are of right kernels alone, in ms; ``flags`` may have
     ``impossible``: faster than the device can write the results.
+
+    Examples
+    --------
+    >>> kernel = gpuopt.Configuration("twice", WG=64)
+    >>> found = lab.Verdict("unwritten", "x[63] was not written", "quick", kernel, "A device", (), "n=64, seed=1")
+    >>> found.ok
+    False
     """
 
     word: str

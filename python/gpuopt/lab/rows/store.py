@@ -94,7 +94,14 @@ class Store:
     ``problems`` names every line passed over (kept in the file, except an unfinished last line, which the next append
     drops). ``unsaved`` holds the rows that could not be written; each append, and ``flush``, tries them again first.
     ``compact`` says that rows extend templates, as `gpuopt compact` writes them: such a file takes no more rows.
-    Threads and processes may append to one file; rows of other processes are seen after ``reload``.
+    Threads and processes may append to one file; rows of other processes are seen after ``reload``. Raises ResultsError
+    for a file that cannot be read, or that a newer gpuopt wrote; where there is none, the first append makes it.
+
+    Examples
+    --------
+    >>> row = lab.Store("rows.jsonl").append({"kind": "search", "status": "ok", "variant": "naive", "median_ms": 3.0})
+    >>> [row["variant"] for row in lab.Store("rows.jsonl").latest()]
+    ['naive']
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -49,8 +49,12 @@ def isa(
     trusted. Counts are of the text of a kernel: they say nothing of how often a loop runs, and those of different
     targets are not comparable. Raises ParameterError for an unknown variant or target.
 
-    >>> from gpuopt import lab, problems
-    >>> found = lab.isa(problems.gemm(256), ["naive", "vectorized"], targets=["gfx90a", "cypress"])  # doctest: +SKIP
+    Examples
+    --------
+    >>> found = lab.isa(problems.tmv(32), "naive")
+    >>> [(entry.name, entry.target) for entry in found]
+    [('naive', 'live')]
+    >>> lab.isa(problems.gemm(256), ["naive", "vectorized"], targets=["gfx90a", "cypress"])  # doctest: +SKIP
     """
     chosen = select(device)
     names = [targets] if isinstance(targets, str) else list(targets)

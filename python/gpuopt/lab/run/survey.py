@@ -47,8 +47,14 @@ def survey(
     hold are not measured again. Ctrl-C ends the survey early: the study holds what was finished, ``interrupted`` is
     True. Kernels that loop are also timed with twice as many iterations; the flag ``suspicious`` says that this did not
     take twice as long. ``energy`` measures the net joules of a run of each point too (`docs/energy.md`), about 15 s
-    each; a note says why where the device has no meter. Raises UnsavedRowsError, which has the study, where at the end
-    ``store`` lacks rows of it.
+    each; a note says why where the device has no meter. Raises ParameterError for an unknown protocol, ResultsError
+    where ``store`` takes no row, and UnsavedRowsError, which has the study, where at the end it lacks rows.
+
+    Examples
+    --------
+    >>> study = lab.survey([lab.Point(gpuopt.Configuration("read_chunks", WIDTH=4), bytes=1 << 18)])
+    >>> [(row["configuration"], row["sizes"], row["status"]) for row in study.points]
+    [('read_chunks(...WIDTH=4)', {'bytes': 262144}, 'ok')]
     """
     if protocol not in PROTOCOLS:
         raise ParameterError(f"protocol: there is none called {protocol!r}; use one of {', '.join(PROTOCOLS)}")

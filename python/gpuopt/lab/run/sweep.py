@@ -51,7 +51,7 @@ from gpuopt.selection import Selector, select
 
 
 @checked
-def sweep(
+def sweep(  # long: half of it is its arguments and what users read of them
     problem: Problem,
     variants: str | Iterable[str | Configuration] = "all",
     *,
@@ -68,6 +68,11 @@ def sweep(
 ) -> Study:
     """Runs the variants of a problem's workload on one device and returns what was found.
 
+    A configuration that cannot run is a row with its reason. Ctrl-C ends the sweep early: the study holds what was
+    finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's ladder, or
+    the first given. Raises ParameterError for an unknown protocol, cache state or variant, ResultsError where ``store``
+    takes no row, UnsavedRowsError, which has the study, where it lacks some at the end.
+
     Parameters
     ----------
     variants
@@ -78,28 +83,26 @@ def sweep(
     protocol
         ``"quick"`` (one level a parameter, fixed budget, intervals as obtained) or ``"full"`` (search, then interleaved
         blocks until the intervals are narrow).
-    peers
-        Competitors to visit in the same blocks; None takes the installed ones, ``()`` none.
-    calls
-        Whether the problem's whole calls, NumPy in and out, are visited in the same blocks too.
+    peers, calls
+        Competitors to visit in the same blocks, None for the installed ones, ``()`` for none; and whether the problem's
+        whole calls, NumPy in and out, are visited too.
     cache
-        None leaves the caches as repeated runs find them (rows say ``hot`` or ``large``); ``"cold"`` flushes them
-        before every sample.
+        None: as repeated runs leave the caches (rows say ``hot`` or ``large``); ``"cold"``: flushed before each sample.
     store
         A JSON-lines file. Stored rows are not measured again while kernel, options, device, driver, problem and
-        environment are the same: an interrupted sweep goes on where it stopped. Notes and header say what was taken
-        over, from when, and what another environment measured.
+        environment are the same: an interrupted sweep goes on where it stopped. Notes tell what was taken over.
     tunable_only
         Whether the search skips configurations that the problem excludes from plain calls.
     energy, objective
-        ``energy`` also measures the net joules of a run of each variant, after the comparison (`docs/energy.md`), about
-        15 s each; by the objective ``"energy"`` it is of these that a search finds the least, instead of times. Without
-        a meter a note says why, and the objective is refused with ParameterError.
+        ``energy`` also measures the net joules of a run of each variant (`docs/energy.md`), about 15 s each; by the
+        objective ``"energy"`` a search finds the least of these. Without a meter a note says why; the objective raises.
 
-    A configuration that cannot run is a row with its reason. Ctrl-C ends the sweep early: the study holds what was
-    finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's ladder, or
-    the first given. Raises ResultsError where ``store`` takes no row, UnsavedRowsError, which has the study, where it
-    lacks some at the end.
+    Examples
+    --------
+    >>> lab.sweep(problems.tmv(4096), ["naive", "row_parts"], protocol="quick")  # doctest: +SKIP
+    >>> study = lab.sweep(problems.gemm(32, dtype="float64"), "tensor", protocol="quick", peers=(), calls=False)
+    >>> [(row["variant"], row["reason"]) for row in study.summary]
+    [('tensor', 'gemm tensor: it splits float32')]
     """
     _check(protocol, cache, energy or objective == "energy")
     chosen = select(device)

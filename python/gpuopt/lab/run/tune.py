@@ -120,7 +120,7 @@ class Tuned(Study):
 
 
 @checked
-def tune(
+def tune(  # long: half of it is its arguments and what users read of them
     problem: Problem,
     *,
     device: Selector = None,
@@ -139,8 +139,16 @@ def tune(
     together. Rows go to ``store``, by default a file beside the records, and the same call goes on where an interrupted
     one stopped. By the ``objective`` "energy" (`docs/energy.md`), what takes the least net joules a run is stored, and
     what was used stays unless another takes 5 % less; ParameterError says at once where no energy can be measured.
-    After an interrupt, or where nothing ran, nothing is stored. The
-    other parameters are those of :func:`sweep`.
+    After an interrupt, or where nothing ran, nothing is stored. The other parameters, and what is raised, are those of
+    :func:`sweep`.
+
+    Examples
+    --------
+    >>> problem = problems.gemm(32)
+    >>> problem.input_properties  # of the calls that use what is stored
+    {'precision': 'native'}
+    >>> tuned = lab.tune(problem)  # doctest: +SKIP
+    >>> tuned.choices[0].configuration  # doctest: +SKIP
     """
     chosen = select(device)
     workload = problem.workload

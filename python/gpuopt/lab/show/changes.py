@@ -43,7 +43,16 @@ class Change:
 @dataclass(frozen=True)
 class Changes:
     """All that both have; ``gone`` and ``added`` is what one of them has alone, ``failed`` what ran and does not any
-    more. ``assumed`` says whether the spread between sittings had to be assumed somewhere."""
+    more. ``assumed`` says whether the spread between sittings had to be assumed somewhere. Times are in ms.
+
+    Examples
+    --------
+    >>> from gpuopt.lab.show.changes import Change
+    >>> change = Change("tmv 4096", "naive", 2.0, 3.0, ratio=1.5, lo=1.4, hi=1.6, p=1e-6, word="slower")
+    >>> found = lab.Changes((change,), gone=(), added=(), failed=(), assumed=False)
+    >>> found.ok, [one.name for one in found.slower]
+    (False, ['naive'])
+    """
 
     changes: tuple[Change, ...]
     gone: tuple[str, ...]
@@ -89,6 +98,13 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
 
     Compared is what has the same configuration, problem, dtype, sizes, clock and cache state; drivers, versions and
     sources may differ. Raises ParameterError where the two have nothing in common.
+
+    Examples
+    --------
+    >>> row = {"kind": "summary", "role": "variant", "status": "ok", "variant": "naive", "problem": "tmv 4096"}
+    >>> old, new = (lab.Study([row | {"median_ms": time}]) for time in (2.0, 3.0))
+    >>> [(one.name, one.word) for one in lab.compare(old, new).changes]
+    [('naive · tmv 4096', 'slower')]
     """
     before, after = _timed(old), _timed(new)
     common = [key for key in before if key in after]

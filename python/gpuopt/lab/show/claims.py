@@ -52,7 +52,6 @@ def claims(*sources: Source, paper: str | Sequence[str] | None = None) -> Claims
 
     Examples
     --------
-    >>> from gpuopt import lab
     >>> found = lab.claims(paper="catanzaro2010")
     >>> {row["verdict"] for row in found.rows}
     {'not measured'}

@@ -42,8 +42,17 @@ def energy_plot(study: StudyRows) -> Figure:
     """Each variant's time a run and its net energy a run, one panel for each problem and device.
 
     The line is the front: of what lies on it, no other variant is both faster and takes less. Bars are the 95 %
-    interval of the time and what the loops of the energy differ by. Raises ParameterError where nothing has an energy:
-    `lab.sweep(..., energy=True)` measures it.
+    interval of the time and what the loops of the energy differ by. Times are in ms, energies in J, mJ or uJ. Raises
+    ParameterError where nothing has an energy: `lab.sweep(..., energy=True)` measures it. Needs matplotlib.
+
+    Examples
+    --------
+    >>> row = {"kind": "summary", "role": "variant", "status": "ok", "workload": "tmv", "meter": "nvml"}
+    >>> costs = {"naive": (2.0, 0.5), "row_parts": (1.0, 0.4)}
+    >>> figure = lab.energy_plot(lab.Study(row | {"variant": name, "median_ms": ms, "net_j": joules}
+    ...                                    for name, (ms, joules) in costs.items()))
+    >>> figure.get_axes()[0].get_ylabel()
+    'energy of a run, net mJ'
     """
     panels = [(group, rows) for group in study.groups() if (rows := _measured(group))]
     if not panels:

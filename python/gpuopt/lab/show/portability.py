@@ -26,8 +26,17 @@ LISTED = 12  # names in a message
 @checked
 @dataclass(frozen=True)
 class Portability:
-    """Efficiencies by configuration and device; ``best`` is each device's fastest configuration. Devices are in the
-    order of the studies. Raises ParameterError for fields that contradict each other."""
+    """Efficiencies by configuration and device, parts of 1; ``best`` is each device's fastest configuration. Devices
+    are in the order of the studies. Raises ParameterError for fields that contradict each other. Scores are those of
+    Pennycook, Sewall and Lee (2016), the cascade is that of Sewall et al. (2020).
+
+    Examples
+    --------
+    >>> parts = {"a": {"one": 1.0, "two": 0.25}, "b": {"one": 0.5, "two": 1.0}}
+    >>> found = lab.Portability("tmv 4096", ("one", "two"), parts, best={"one": "a", "two": "b"})
+    >>> found.score("a"), found.moved("one", to="two")
+    (0.4, 0.25)
+    """
 
     problem: str
     devices: tuple[str, ...]
@@ -151,6 +160,15 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
 
     Configurations are compared by their text, so measure the same ones everywhere. Raises ParameterError for studies of
     several problems, or of a single device.
+
+    Examples
+    --------
+    >>> row = {"kind": "summary", "role": "variant", "status": "ok", "variant": "naive"}
+    >>> times = {("one", "a"): 1.0, ("one", "b"): 2.0, ("two", "a"): 4.0, ("two", "b"): 1.0}
+    >>> found = lab.portability([lab.Study(row | {"device": device, "configuration": name, "median_ms": time}
+    ...                                    for (device, name), time in times.items())])
+    >>> found.ranked, found.cascade("a")
+    (['b', 'a'], [('one', 1.0), ('two', 0.25)])
     """
     groups = [group for study in studies for group in study.groups()]
     problems = {(group.first["workload"], group.first["problem"], group.first["dtype"]) for group in groups}

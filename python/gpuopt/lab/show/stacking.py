@@ -3,8 +3,7 @@
 Each parameter with two levels is a factor: at its first level off, at the other on. The logarithm of the speed-up over
 the configuration with all of them off is split into effects of the factors and of their pairs, block by block, and
 intervals are over blocks. Box, Hunter and Hunter, *Statistics for Experimenters* (2005), chapters 5 and 6; shares of
-the whole
-gain are Shapley's."""
+the whole gain are Shapley's."""
 
 from __future__ import annotations
 
@@ -24,6 +23,7 @@ from gpuopt.lab.rows.schema import Row, levels, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show import certainty, header
+from gpuopt.lab.show.effects import Effect, estimable, tested
 from gpuopt.lab.timing import statistics
 
 if TYPE_CHECKING:
@@ -38,26 +38,21 @@ LEAST_BLOCKS = 3
 
 @checked
 @dataclass(frozen=True)
-class Effect:
-    """What a factor, or a pair of them, multiplies the speed by: a factor's mean over all settings of the others; of a
-    pair how much more the one brings beside the other (below 1: they overlap). ``verdict`` is adjusted by Holm."""
-
-    factors: tuple[str, ...]
-    times: float
-    lo: float
-    hi: float
-    verdict: str
-
-
-@checked
-@dataclass(frozen=True)
 class Stacking:
     """How the factors of a kernel stack; ``speedups`` are over the configuration with all of them off, medians over
     blocks. ``missing`` are cells that were not measured, ``unknown`` effects that cannot be told without them;
     ``blocks`` are the speed-ups of each block, in its order, which intervals are made of. Products and ratios of cells
     are medians over blocks too, of the product or ratio in each block; where there are no blocks, they are of
     ``speedups``. ``about`` is the problem and the device; ``refused`` says why no effect has a verdict, where the
-    study's rows have none. Raises ParameterError for fields that contradict each other.
+    study's rows have none. Raises ParameterError for fields that contradict each other. The effects are those of Box,
+    Hunter and Hunter, *Statistics for Experimenters* (2005), chapters 5 and 6; the shares of the whole are Shapley's.
+
+    Examples
+    --------
+    >>> speedups = {frozenset(): 1.0, frozenset({"A"}): 2.0, frozenset({"B"}): 1.5, frozenset({"A", "B"}): 2.4}
+    >>> found = lab.Stacking("made_up", ("A", "B"), {"A": (0, 1), "B": (0, 1)}, speedups, effects=())
+    >>> found.product, found.together  # the two overlap
+    (3.0, 2.4)
     """
 
     variant: str
@@ -262,6 +257,16 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
     off at its level in the study's baseline, or without one in the first configuration. Raises ParameterError where a
     parameter has more than two levels, below three blocks, and for a study of several devices or problems. Where the
     study's rows are refused a verdict, for the machine was too busy or too noisy, all effects are undecided.
+
+    Examples
+    --------
+    >>> row = {"kind": "block", "role": "variant", "status": "ok", "variant": "made_up"}
+    >>> times = {(0, 0): 12.0, (1, 0): 6.0, (0, 1): 8.0, (1, 1): 5.0}
+    >>> rows = [row | {"block": block, "params": {"A": a, "B": b}, "median_ms": time}
+    ...         for block in range(3) for (a, b), time in times.items()]
+    >>> found = lab.stacking(lab.Study(rows))
+    >>> [round(gain, 6) for gain in (found.alone("A"), found.alone("B"), found.together)]
+    [2.0, 1.5, 2.4]
     """
     rows = [row for row in study.rows if row["kind"] == "block" and row["role"] == "variant" and row["status"] == "ok"]
     found = list(dict.fromkeys(str(row["variant"]) for row in rows))
@@ -329,14 +334,14 @@ def _made(variant: str, factors: Mapping[str, tuple[Any, Any]], blocks: Sequence
     signs = np.array([[1.0 if name in on else -1.0 for name in names] for on in cells])
     columns = [np.prod([signs[:, names.index(name)] for name in term], axis=0) for term in terms]
     design = np.stack([np.ones(len(cells)), *columns], axis=1)
-    known = _estimable(design)
+    known = estimable(design)
     kept = [place for place in range(len(terms)) if known[place + 1]]
     reduced = design[:, [0, *(place + 1 for place in kept)]]
     solved = np.linalg.lstsq(reduced, gains.T, rcond=None)[0][1:]  # (terms, blocks), in +-1 coding
     # A factor's effect is the step from off to on, twice the coefficient c; a pair's AB is 2 c too, and what the pair
     # brings beyond the product of the two is exp(2 AB).
     scale = np.array([2.0 * len(terms[place]) for place in kept])
-    effects = _tested([terms[place] for place in kept], scale[:, np.newaxis] * solved)
+    effects = tested([terms[place] for place in kept], scale[:, np.newaxis] * solved)
     every = [frozenset(chosen) for size in range(len(names) + 1) for chosen in itertools.combinations(names, size)]
     medians = {on: float(np.exp(np.median(gains[:, place]))) for place, on in enumerate(cells)}
     return Stacking(
@@ -349,35 +354,6 @@ def _made(variant: str, factors: Mapping[str, tuple[Any, Any]], blocks: Sequence
         tuple(term for place, term in enumerate(terms) if place not in kept),
         {on: tuple(np.exp(gains[:, place]).tolist()) for place, on in enumerate(cells)},
     )
-
-
-def _estimable(design: np.ndarray) -> list[bool]:
-    """Which columns are no combination of the others."""
-    rank = int(np.linalg.matrix_rank(design))
-    return [int(np.linalg.matrix_rank(np.delete(design, at, axis=1))) < rank for at in range(design.shape[1])]
-
-
-def _tested(terms: Sequence[tuple[str, ...]], effects: np.ndarray) -> tuple[Effect, ...]:
-    """Means over blocks with Student's intervals, and Holm's verdicts on all of them together."""
-    from scipy import stats
-
-    blocks = effects.shape[1]
-    mean, error = effects.mean(axis=1), effects.std(axis=1, ddof=1) / math.sqrt(blocks)
-    wide = float(stats.t.ppf(0.975, blocks - 1))
-    with np.errstate(all="ignore"):
-        p = 2 * stats.t.sf(np.abs(mean) / np.maximum(error, 1e-300), blocks - 1)
-    sure, open_ = set[int](), True
-    for place, at in enumerate(np.argsort(p)):
-        open_ = open_ and bool(p[at] <= 0.05 / (len(terms) - place))
-        if open_:
-            sure.add(int(at))
-    made = []
-    for at, term in enumerate(terms):
-        lo, mid, hi = (math.exp(mean[at] + way * wide * error[at]) for way in (-1, 0, 1))
-        words = ("helps", "costs") if len(term) == 1 else ("more than the product", "less than the product")
-        verdict = "undecided" if at not in sure else words[0] if mean[at] > 0 else words[1]
-        made.append(Effect(term, mid, lo, hi, verdict))
-    return tuple(made)
 
 
 def _told(**gains: Gain | None) -> dict[str, Gain]:

@@ -82,6 +82,9 @@ def casebook(
 ) -> Casebook:
     """Run entries of the casebook on one device: each bug beside its fixes, checked, timed and judged by a sweep.
 
+    What cannot run is a finding with its reason. Ctrl-C ends it early and keeps what is finished. Raises
+    ParameterError for an unknown entry, and ResultsError where ``store`` takes no row at all.
+
     Parameters
     ----------
     entries
@@ -91,11 +94,12 @@ def casebook(
     store
         A JSON-lines file of the sweeps' rows; the same call goes on where it was interrupted.
 
-    What cannot run is a finding with its reason. Ctrl-C ends it early and keeps what is finished. Raises
-    ParameterError for an unknown entry, and ResultsError where ``store`` takes no row at all.
-
-    >>> from gpuopt import lab
+    Examples
+    --------
     >>> lab.casebook(["A2"], quick=True)  # doctest: +SKIP
+    >>> from gpuopt.workloads.casebook.index import chosen
+    >>> [(entry.id, entry.name) for entry in chosen("A2")]
+    [('A2', 'row_sum')]
     """
     chosen = select(device)
     wanted = index.chosen(entries)

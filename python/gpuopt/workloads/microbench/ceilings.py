@@ -46,6 +46,10 @@ def profile(
     worse than in earlier sittings, is not kept: what an earlier sitting found stands, and ``refused`` of the result
     says so.
 
+    Raises KeyboardInterrupt where it was interrupted, since half a profile would have wrong ceilings; Error where no
+    microbenchmark ran, and, before anything is measured, where the machine is busy and the result would be kept;
+    UnsavedRowsError where ``store`` lacks rows, once the profile is kept.
+
     Parameters
     ----------
     store
@@ -55,9 +59,13 @@ def profile(
     force
         Whether doubtful ceilings are kept too, and those of a busy machine.
 
-    Raises KeyboardInterrupt where it was interrupted, since half a profile would have wrong ceilings; Error where no
-    microbenchmark ran, and, before anything is measured, where the machine is busy and the result would be kept;
-    UnsavedRowsError where ``store`` lacks rows, once the profile is kept.
+    Examples
+    --------
+    >>> lab.profile(keep=False).rate("dram.read")  # doctest: +SKIP
+    20.3
+    >>> from gpuopt.workloads.microbench.ceilings import headline
+    >>> 0 < len(headline(gpuopt.devices()[0])) <= 80  # questions that it asks
+    True
     """
     chosen = select(device)
     if keep and not force and (busy := busy_words(chosen)):

@@ -24,8 +24,18 @@ from gpuopt.workloads.microbench.problem import microbenchmark, plan, release
 @checked
 @dataclass(frozen=True)
 class Point:
-    """One question: a microbenchmark at one size. ``bytes`` is the size of its source, ``width`` the scalars in a line
-    (0: one line), ``trips`` the iterations of its loop."""
+    """One question of a survey: a microbenchmark at one size. ``bytes`` is the size of its source, ``width`` the
+    scalars in a line (0: one line), ``trips`` the iterations of its loop. Raises ParameterError for arguments of wrong
+    types; what a device cannot run is told by its row.
+
+    Examples
+    --------
+    >>> point = lab.Point(gpuopt.Configuration("read_chunks", WIDTH=4), "float64", bytes=1 << 20)
+    >>> print(point)
+    read_chunks(WIDTH=4) float64
+    >>> point.fields()["family"]
+    'read'
+    """
 
     workload: ClassVar[str] = "microbench"
 
