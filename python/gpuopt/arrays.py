@@ -22,6 +22,14 @@ def to_device(a: np.ndarray, device: Selector = None) -> DeviceArray:
     """Copy a C-contiguous NumPy array of any real dtype and shape to a device; see :func:`gpuopt.use` for ``device``.
 
     Raises ArrayError (dtype or layout), DeviceMemoryError, NoDeviceError, ParameterError (no such device).
+
+    Examples
+    --------
+    >>> d = gpuopt.to_device(np.arange(6, dtype=np.float32).reshape(2, 3))
+    >>> d.shape, d.nbytes
+    ((2, 3), 24)
+    >>> d[1].to_numpy()
+    array([3., 4., 5.], dtype=float32)
     """
     return _core.to_device(a, select(device))
 
@@ -42,8 +50,20 @@ def pinned_empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, de
     device
         The device that it is for; see :func:`gpuopt.use`.
 
-    Raises ArrayError (a negative length, a dtype without an OpenCL type), UnsupportedError (complex numbers),
-    DeviceMemoryError, OpenCLError, NoDeviceError, ParameterError (no such device).
+    Raises
+    ------
+    ArrayError, UnsupportedError
+        For a negative length, and for a dtype without an OpenCL type; for complex numbers.
+    DeviceMemoryError, OpenCLError, NoDeviceError, ParameterError
+        ParameterError where no device fits.
+
+    Examples
+    --------
+    >>> a = gpuopt.pinned_empty((2, 3), np.float32)
+    >>> a[:] = 1
+    >>> gpuopt.to_device(a).to_numpy()
+    array([[1., 1., 1.],
+           [1., 1., 1.]], dtype=float32)
     """
     lengths = (shape,) if isinstance(shape, int) else tuple(shape)
     return _core.pinned_empty(lengths, np.dtype(dtype), select(device))
@@ -79,6 +99,8 @@ def axpy(a: float, x: DeviceArray, y: DeviceArray, out: DeviceArray | None = Non
     Raises ArrayError (dtype, shape, device), ParameterError (a number beyond float32), UnsupportedError (a device
     without float64).
 
+    Examples
+    --------
     >>> d = gpuopt.to_device(np.ones(3, np.float32))
     >>> gpuopt.axpy(2.0, d, d).to_numpy()
     array([3., 3., 3.], dtype=float32)
@@ -93,6 +115,8 @@ def dot(x: DeviceArray, y: DeviceArray) -> float:
     x, y: float32 or float64, of one dtype and shape. Sums are of fp64 where the device has it, else of pairs of
     float32. Raises ArrayError (dtype, shape, device), UnsupportedError (a device without float64).
 
+    Examples
+    --------
     >>> d = gpuopt.to_device(np.ones(3, np.float32))
     >>> gpuopt.dot(d, d)
     3.0
@@ -107,6 +131,8 @@ def norm(x: DeviceArray) -> float:
     Squares are summed as in :func:`dot`; one beyond the largest number of the sums makes the norm infinite.
     Raises ArrayError (dtype), UnsupportedError (a device without float64).
 
+    Examples
+    --------
     >>> gpuopt.norm(gpuopt.to_device(np.array([3.0, 4.0], np.float32)))
     5.0
     """

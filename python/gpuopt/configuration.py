@@ -21,7 +21,16 @@ class Configuration:
     """A variant and values of its parameters: ``Configuration("sliced", SLICE=64)``. Immutable and hashable.
 
     Parameters that are not given take their standard level when the configuration is used. A level is a whole number;
-    of a kernel that somebody brings also a word such as ``float4``. Raises ParameterError for any other value.
+    of a kernel that somebody brings also a word such as ``float4``. Raises ParameterError for any other value, and for
+    a variant that is no text.
+
+    Examples
+    --------
+    >>> given = gpuopt.Configuration("interior", UNROLL=9, ROWS=2)
+    >>> print(given)
+    interior(ROWS=2, UNROLL=9)
+    >>> gpuopt.Configuration.parse("interior(ROWS=2, UNROLL=9)") == given
+    True
     """
 
     __slots__ = ("_items", "variant")
@@ -97,7 +106,14 @@ def _rebuild(variant: str, parameters: dict[str, int]) -> Configuration:
 def variants(workload: str) -> list[Variant]:
     """The variants of a workload, such as ``"spmv"``: rows with name, summary, parameters and their levels, what they
     need of the device and of the input, dtypes, and the path of the kernel. Raises ParameterError for an unknown
-    workload."""
+    workload.
+
+    Examples
+    --------
+    >>> rows = {row.name: row for row in gpuopt.variants("tmv")}
+    >>> rows["naive"].source, rows["naive"].dtypes
+    ('tmv/naive.cl', ['float32', 'float64'])
+    """
     if workload in _OWN:
         return list(table_of(workload).values())
     return _core.variants(workload)

@@ -34,6 +34,11 @@ class Molecule:
     ``depth``, each atom's distance to the surface (:func:`with_depth`). C-contiguous arrays are kept without a copy;
     lists become float64. Raises ArrayError for a dtype other than native float32 or float64, for two different dtypes,
     for shapes that do not fit, for no atom, for NaN or infinity, and for negative radii or depths.
+
+    Examples
+    --------
+    >>> gpuopt.Molecule(xyz=[[0, 0, 0], [0, 0, 1.5]], charge=[1, -1], radius=[1.2, 1.7])
+    <gpuopt.Molecule: 2 atoms, +0.00 e, 0.0 x 0.0 x 1.5 A, float64, radius>
     """
 
     xyz: np.ndarray
@@ -68,8 +73,7 @@ class Molecule:
         return float(self.charge.sum(dtype=np.float64))
 
     def astype(self, dtype: DTypeLike) -> Molecule:
-        """Return the molecule in ``dtype``, or itself where it has this dtype already. Raises ArrayError for a number
-        that is too large for ``dtype``."""
+        """Return the molecule in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it."""
         if np.dtype(dtype) == self.dtype:
             return self
         return Molecule(*(cast(getattr(self, name), dtype) for name in ("xyz", "charge", "radius", "depth")))
@@ -91,6 +95,11 @@ class Surface:
     given for points that do not lie on the molecular surface: their signed distance to it, negative inside. Dtypes and
     layout are those of :class:`Molecule`. Raises ArrayError as it does, and for a normal of length zero and a face with
     an index that no point has.
+
+    Examples
+    --------
+    >>> gpuopt.Surface([[0, 0, 2]], normals=[[0, 0, 3]]).normals
+    array([[0., 0., 1.]])
     """
 
     points: np.ndarray
@@ -123,8 +132,7 @@ class Surface:
         return np.flatnonzero([] if self.normals is None else np.isnan(self.normals[:, 0]))
 
     def astype(self, dtype: DTypeLike) -> Surface:
-        """Return the surface in ``dtype``, or itself where it has this dtype already. Raises ArrayError for a number
-        that is too large for ``dtype``."""
+        """Return the surface in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it."""
         if np.dtype(dtype) == self.dtype:
             return self
         points, normals, height = (cast(array, dtype) for array in (self.points, self.normals, self.height))
@@ -178,6 +186,11 @@ def electrostatic_size(molecule: Molecule) -> float:
     ``sqrt(5 / (2 sum m)) det(I)^(1/6)`` with the tensor of inertia I of the atoms as solid balls of mass m = radius^3
     (Sigalov, Fenley, Onufriev 2006). For a single atom this is its radius. Raises ArrayError for a molecule without
     radii, and where all are zero.
+
+    Examples
+    --------
+    >>> round(gpuopt.electrostatic_size(gpuopt.Molecule([[0, 0, 0]], charge=[1], radius=[2])), 6)
+    2.0
     """
     if molecule.radius is None or not molecule.radius.any():
         raise ArrayError("radius: no atom has one; give radii in A, or the electrostatic size itself")
@@ -194,8 +207,7 @@ def electrostatic_size(molecule: Molecule) -> float:
 
 @checked
 def centre(molecule: Molecule) -> np.ndarray:
-    """Return the centre (3,) in A, float64: the mean of the atoms weighted by radius^3, unweighted where no atom has a
-    radius."""
+    """Return the centre (3,) in A, float64: the mean of the atoms, weighted by radius^3 unless none has a radius."""
     weights = np.ones(len(molecule))
     if molecule.radius is not None and molecule.radius.any():
         weights = (molecule.radius.astype(np.float64) / molecule.radius.max()) ** 3

@@ -72,6 +72,13 @@ class BoundPlan:
 
     ``prepared`` is what is timed, ``output`` the array that it writes. Where a timed run does not store its whole
     result, ``proof`` is run for the check instead.
+
+    Examples
+    --------
+    >>> plan = problems.tmv(8, 4).prepare(gpuopt.Configuration("naive"), gpuopt.devices()[0])
+    >>> plan.prepared.run()
+    >>> plan.output.shape, plan.work["flops"]
+    ((4,), 64.0)
     """
 
     prepared: Any  # a Prepared, or what stands for one in another process
@@ -194,6 +201,14 @@ class Problem:
     awkward
         ``awkward()`` returns small problems of the same kind, of sizes that no work-group or vector divides and with
         less room for errors. Each configuration is verified on them too, before it is timed.
+
+    Examples
+    --------
+    >>> problem = problems.tmv(64)
+    >>> plan = problem.prepare(gpuopt.Configuration("naive"), gpuopt.devices()[0])
+    >>> plan.prepared.run()
+    >>> bool(np.all(np.abs(problem.seen(plan.output.to_numpy()) - problem.reference) <= problem.tolerance))
+    True
     """
 
     workload: str

@@ -75,6 +75,12 @@ def devices() -> DeviceList:
     """All OpenCL devices, best first: GPUs, then accelerators, then CPUs; an empty list where there is none.
 
     The list prints itself as a table, in a terminal and in Jupyter.
+
+    Examples
+    --------
+    >>> found = gpuopt.devices()
+    >>> [device.index for device in found] == list(range(len(found)))
+    True
     """
     return DeviceList(_core.devices())
 
@@ -125,8 +131,16 @@ class use:
     ``with use("gpu"):`` sets it for the running thread or task until the block ends. Blocks may be nested, and one
     object may be entered several times.
 
-    ``device`` is a Device, an index, a type or part of a name, as in :func:`select`. Raises NoDeviceError,
-    ParameterError.
+    ``device`` is a Device, an index into :func:`devices`, a type (``"gpu"``, ``"cpu"``), or part of a device's name,
+    vendor, platform or version, in any case; the first that fits is taken. None keeps the default. Raises NoDeviceError
+    where there is no device, ParameterError where none fits.
+
+    Examples
+    --------
+    >>> with gpuopt.use(0) as device:
+    ...     d = gpuopt.to_device(np.zeros(3, np.float32))
+    >>> d.device.index == device.index == 0
+    True
     """
 
     def __init__(self, device: Selector) -> None:

@@ -80,6 +80,14 @@ class trace:
     With the environment variable GPUOPT_TRACE=1, the whole process is traced and the table printed to the standard
     error output at its end; with GPUOPT_TRACE=FILE.json, that file is written as well. When nothing is traced, a call
     costs one look at a list more.
+
+    Examples
+    --------
+    >>> A, v = np.ones((3, 2), np.float32), np.ones(3, np.float32)
+    >>> with gpuopt.trace() as t:
+    ...     results = [gpuopt.tmv(A, v) for _ in range(2)]
+    >>> next(row["calls"] for row in t.rows() if row["call"] == "tmv")
+    2
     """
 
     def __init__(self) -> None:

@@ -173,35 +173,44 @@ void def_operators(py::class_<DeviceArray>& arrays) {
 }
 
 void bind_device_class(py::module_& module) {
-    py::class_<Device, DevicePointer>(module, "Device", "An OpenCL device and what it says of itself; sizes in bytes.")
-        .def_readonly("index", &Device::index)
-        .def_readonly("key", &Device::key)
-        .def_readonly("name", &Device::name)
-        .def_readonly("platform", &Device::platform)
-        .def_readonly("vendor", &Device::vendor)
-        .def_readonly("version", &Device::version)
-        .def_readonly("driver", &Device::driver)
-        .def_readonly("architecture", &Device::architecture)
-        .def_readonly("uuid", &Device::uuid)
-        .def_readonly("pci", &Device::pci)
+    py::class_<Device, DevicePointer>(module, "Device", R"(An OpenCL device and what it says of itself; sizes in bytes.
+
+gpuopt.devices() lists all; none is made otherwise.
+
+Examples
+--------
+>>> device = gpuopt.devices()[0]
+>>> device.index, device.local_bytes > 0, device.name in device.key
+(0, True, True)
+)")
+        .def_readonly("index", &Device::index, "Place in devices(), best device first.")
+        .def_readonly("key", &Device::key, "Stable identity: \"platform / name\", with #n for a twin.")
+        .def_readonly("name", &Device::name, "The device's name.")
+        .def_readonly("platform", &Device::platform, "Name of the OpenCL platform.")
+        .def_readonly("vendor", &Device::vendor, "Who made it.")
+        .def_readonly("version", &Device::version, "Version of OpenCL that it speaks.")
+        .def_readonly("driver", &Device::driver, "Version of its driver.")
+        .def_readonly("architecture", &Device::architecture, "What code is compiled for; empty where not told.")
+        .def_readonly("uuid", &Device::uuid, "32 hex digits that no other device has; empty where not told.")
+        .def_readonly("pci", &Device::pci, "Its address on the host's bus; empty where not told.")
         .def_property_readonly("type", [](const Device& device) { return name_of(device.type); })
-        .def_readonly("compute_units", &Device::compute_units)
-        .def_readonly("clock_mhz", &Device::clock_mhz)
-        .def_readonly("global_bytes", &Device::global_bytes)
-        .def_readonly("max_alloc_bytes", &Device::max_alloc_bytes)
-        .def_readonly("local_bytes", &Device::local_bytes)
-        .def_readonly("constant_bytes", &Device::constant_bytes)
-        .def_readonly("max_work_group_size", &Device::max_work_group_size)
-        .def_readonly("vector_bytes", &Device::vector_bytes)
-        .def_readonly("image_support", &Device::image_support)
+        .def_readonly("compute_units", &Device::compute_units, "How many compute units it has.")
+        .def_readonly("clock_mhz", &Device::clock_mhz, "Highest clock; 0 where the driver does not know it.")
+        .def_readonly("global_bytes", &Device::global_bytes, "Device memory in all.")
+        .def_readonly("max_alloc_bytes", &Device::max_alloc_bytes, "Largest buffer.")
+        .def_readonly("local_bytes", &Device::local_bytes, "Local memory of a work-group.")
+        .def_readonly("constant_bytes", &Device::constant_bytes, "Largest constant buffer.")
+        .def_readonly("max_work_group_size", &Device::max_work_group_size, "Most work-items in a work-group.")
+        .def_readonly("vector_bytes", &Device::vector_bytes, "Width of its own vectors.")
+        .def_readonly("image_support", &Device::image_support, "Whether kernels may read images.")
         .def_property_readonly(
             "image2d_max",
             [](const Device& device) { return py::make_tuple(device.image2d_max[0], device.image2d_max[1]); })
-        .def_readonly("fp64", &Device::fp64)
-        .def_readonly("fp16", &Device::fp16)
-        .def_readonly("subgroups", &Device::subgroups)
-        .def_readonly("unified_memory", &Device::unified_memory)
-        .def_readonly("timer_ns", &Device::timer_ns)
+        .def_readonly("fp64", &Device::fp64, "Whether it computes in float64.")
+        .def_readonly("fp16", &Device::fp16, "Whether it computes in float16.")
+        .def_readonly("subgroups", &Device::subgroups, "Whether it has cl_khr_subgroups.")
+        .def_readonly("unified_memory", &Device::unified_memory, "Whether it shares memory with the host.")
+        .def_readonly("timer_ns", &Device::timer_ns, "Resolution of its timer.")
         .def_property_readonly("extensions",
                                [](const Device& device) {
                                    return std::vector<std::string>(device.extensions.begin(), device.extensions.end());
@@ -287,7 +296,15 @@ void bind_device(py::module_& module) {
 
     py::class_<DeviceArray> arrays(
         module, "DeviceArray",
-        "A C-contiguous array in device memory; operations return the kind of array they were given.");
+        R"(A C-contiguous array in device memory; operations return the kind of array they were given.
+
+Examples
+--------
+>>> d = gpuopt.to_device(np.array([[1, 2], [3, 4]], np.float32))
+>>> (2 * d + d).to_numpy()
+array([[ 3.,  6.],
+       [ 9., 12.]], dtype=float32)
+)");
     arrays.attr("__array_ufunc__") = py::none();  // NumPy's functions would copy it to the host
     arrays.def_property_readonly("shape", [](const DeviceArray& array) { return py::tuple(py::cast(array.shape)); })
         .def_property_readonly("ndim", [](const DeviceArray& array) { return array.shape.size(); })

@@ -15,9 +15,18 @@ from gpuopt.molecule import Grid
 
 @checked
 def write_dx(path: AnyPath, values: np.ndarray, grid: Grid) -> None:
-    """Write ``values`` (M,), or of ``grid.shape``, kcal/(mol e), with z running fastest.
+    """Write ``values`` (M,), or of ``grid.shape``, kcal/(mol e), with z running fastest; lengths of the grid are in A.
 
-    The file appears whole or not at all. Raises ArrayError for values that do not fit the grid or are not finite.
+    The file appears whole or not at all. Raises ArrayError for values that do not fit the grid or are not finite,
+    ParameterError or WriteError where the file cannot be written.
+
+    Examples
+    --------
+    >>> grid = gpuopt.molecule.Grid(origin=(0.0, 0.0, 0.0), spacing=1.0, shape=(2, 2, 2))
+    >>> io.write_dx("potential.dx", np.arange(8.0), grid)
+    >>> np.loadtxt("potential.dx", skiprows=8, max_rows=2)
+    array([[0., 1., 2.],
+           [3., 4., 5.]])
     """
     nx, ny, nz = grid.shape
     write(path, _parts(potentials(values, nx * ny * nz, "values"), grid))

@@ -22,7 +22,15 @@ def read_msms(vert: AnyPath, face: AnyPath | None = None, dtype: DTypeLike = np.
 
     Lines of a ``vert`` file begin with x y z and the normal; where each is x y z alone, there are no normals.
     Without ``face``, the .face file of the same name is read where there is one. Either file may be named first. The
-    header may be missing; where it is there, its count must hold. Raises FormatError, which names the line.
+    header may be missing; where it is there, its count must hold. ``dtype`` is float32 or float64. Raises
+    FormatError, which names the line.
+
+    Examples
+    --------
+    >>> np.savetxt("a.vert", [[0, 0, 0, 0, 0, 1], [1, 0, 0, 0, 0, 1], [0, 1, 0, 0, 0, 1]], "%g")
+    >>> np.savetxt("a.face", [[1, 2, 3]], "%d")
+    >>> io.read_msms("a.vert")
+    <gpuopt.Surface: 3 points, float32, normals, 1 faces>
     """
     path = Path(vert)
     if path.suffix.lower() == ".face" and face is None:

@@ -24,8 +24,15 @@ def read_obj(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     The normal of a point is that which its corners name; where they name several, as on edges that show, their mean,
     which is not known where its length is zero. Points without faces take the normals in order, where there is one a
     point. Where a point has none, the surface has none. Texture, colours, materials, groups, lines and dots are passed
-    over. The format declares no counts: a file cut off between two lines reads as a smaller one. Raises FormatError,
-    which names the line.
+    over. The format declares no counts: a file cut off between two lines reads as a smaller one. ``dtype`` is
+    float32 or float64. Raises FormatError, which names the line.
+
+    Examples
+    --------
+    >>> np.savetxt("square.obj", ["v 0 0 0", "v 1 0 0", "v 1 1 0", "v 0 1 0", "f 1 2 3 4"], "%s")
+    >>> io.read_obj("square.obj").faces
+    array([[0, 1, 2],
+           [0, 2, 3]])
     """
     points, normals, polygons = Numbers(path, 3), Numbers(path, 3), Polygons(path)
     named: list[int] = []

@@ -25,8 +25,15 @@ Rows = Iterator[tuple[int, list[bytes]]]
 def read_off(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     """Return the surface in an OFF file; polygons become fans of triangles.
 
-    Normals are read from NOFF and OFF+N files, colours (COFF) and texture coordinates (STOFF) are passed over. Raises
-    FormatError, which names the line, also for what is no text and for points of other spaces (4OFF, nOFF).
+    Normals are read from NOFF and OFF+N files, colours (COFF) and texture coordinates (STOFF) are passed over.
+    ``dtype`` is float32 or float64. Raises FormatError, which names the line, also for what is no text and for points
+    of other spaces (4OFF, nOFF).
+
+    Examples
+    --------
+    >>> np.savetxt("a.off", ["OFF", "3 1 0", "0 0 0", "1 0 0", "0 1 0", "3 0 1 2"], "%s")
+    >>> io.read_off("a.off")
+    <gpuopt.Surface: 3 points, float32, 1 faces>
     """
     rows = rows_of(path)
     line, fields = next(rows, (1, [b""]))

@@ -54,8 +54,14 @@ def read_ply(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     """Return the surface in a PLY file, with normals where points have nx, ny and nz.
 
     A normal of length zero becomes one that is not known (see :class:`gpuopt.Surface`). Polygons become fans of
-    triangles; other elements and properties are passed over. Raises FormatError, which names the line of a text, the
-    row of a binary file.
+    triangles; other elements and properties are passed over. ``dtype`` is float32 or float64. Raises FormatError,
+    which names the line of a text, the row of a binary file.
+
+    Examples
+    --------
+    >>> io.write_ply("two.ply", gpuopt.Surface([[0, 0, 0], [1, 0, 0]], normals=[[0, 0, 1], [1, 0, 0]]), np.zeros(2))
+    >>> io.read_ply("two.ply")
+    <gpuopt.Surface: 2 points, float32, normals>
     """
     lines = lines_of(path)
     order, elements, start = _header(path, lines)

@@ -22,7 +22,14 @@ def write_ply(path: AnyPath, surface: Surface, phi: np.ndarray, limit: float | N
     Colours go from red at -``limit`` over white at 0 to blue at ``limit`` and beyond; without a limit the largest
     magnitude is it. A normal that is not known is written as 0 0 0. The file appears whole or not at all, and
     :func:`read_ply` reads it. Raises ArrayError for potentials that do not fit the points or are not finite,
-    ParameterError.
+    ParameterError for a limit that is not above 0, and that or WriteError where the file cannot be written.
+
+    Examples
+    --------
+    >>> triangle = gpuopt.Surface([[0, 0, 0], [1, 0, 0], [0, 1, 0]], faces=[[0, 1, 2]])
+    >>> io.write_ply("triangle.ply", triangle, phi=np.array([-2.0, 0.0, 1.0]), limit=2.0)
+    >>> np.array_equal(io.read_ply("triangle.ply").points, triangle.points)
+    True
     """
     values = potentials(phi, len(surface))
     if limit is None:

@@ -21,12 +21,19 @@ _PDB_ATOMS = 10  # with fewer, charges of 1 and an element may be ions
 
 @checked
 def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
-    """Return the ATOM and HETATM records of a PQR file: x y z (A), charge (e) and radius (A).
+    """Return the ATOM and HETATM records of a PQR file: x y z (A), charge (e) and radius (A), in float32 or float64.
 
     These are the last five numbers of a line, behind which an element and a segment name may stand; what comes before
     (chains glued to residue numbers, insertion codes, blank residue names) does not matter. Coordinates that grew
     together are parted at the minus sign or by the columns of PDB. Other records are passed over. Raises FormatError,
     which names the line: numbers missing or not finite, negative radii, a second model, a PDB file, no atom.
+
+    Examples
+    --------
+    >>> lines = ["ATOM 1 NA NA 1 0.0 0.0 0.0 1.0 2.0", "ATOM 2 CL CL 2 0.0 0.0 5.0 -1.0 1.8"]
+    >>> np.savetxt("salt.pqr", lines, "%s")
+    >>> io.read_pqr("salt.pqr").charge
+    array([ 1., -1.], dtype=float32)
     """
     rows = Numbers(path, 5)
     ended, elements = False, 0

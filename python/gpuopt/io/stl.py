@@ -28,8 +28,16 @@ def read_stl(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     the order in which they first appear. A triangle's normal follows from the order of its corners (counter-clockwise
     seen from outside), as the normals that files state for triangles are often zero; that of a point is the mean of its
     triangles', weighted by their angles at it, and not known where these have no area or lie back to back. Needs
-    trimesh (the extra ``lab``). Raises FormatError, also where most stated normals contradict the order of the corners,
-    since then nothing says which side is the outside.
+    trimesh (the extra ``lab``). ``dtype`` is float32 or float64. Raises FormatError, also where most stated normals
+    contradict the order of the corners, since then nothing says which side is the outside; Error without trimesh.
+
+    Examples
+    --------
+    >>> corners = ["vertex 0 0 0", "vertex 1 0 0", "vertex 0 1 0"]
+    >>> facet = ["facet normal 0 0 1", "outer loop", *corners, "endloop", "endfacet"]
+    >>> np.savetxt("a.stl", ["solid a", *facet, "endsolid a"], "%s")
+    >>> io.read_stl("a.stl")
+    <gpuopt.Surface: 3 points, float32, normals, 1 faces>
     """
     try:
         from trimesh import Trimesh

@@ -34,7 +34,16 @@ _READERS: dict[str, Callable[[AnyPath, DTypeLike], Surface]] = {
 
 @checked
 def read_surface(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
-    """Return the surface in a .vert (with its .face), .obj, .off, .ply or .stl file. Raises FormatError."""
+    """Return the surface in a .vert (with its .face), .obj, .off, .ply or .stl file, by the reader of its suffix.
+
+    Lengths stay in the file's unit, for potentials A; ``dtype`` is float32 or float64. Raises FormatError.
+
+    Examples
+    --------
+    >>> np.savetxt("points.vert", [[0, 0, 0], [1, 0, 0]], "%g")
+    >>> io.read_surface("points.vert")
+    <gpuopt.Surface: 2 points, float32>
+    """
     suffix = Path(path).suffix.lower()
     if suffix not in _READERS:
         known = ", ".join(_READERS)

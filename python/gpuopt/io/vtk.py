@@ -18,7 +18,15 @@ def write_vtk(path: AnyPath, surface: Surface, phi: np.ndarray) -> None:
     """Write ``surface`` as text polydata with ``phi`` (M,), kcal/(mol e), as point scalars ``potential``.
 
     Points without faces become vertices, so that they show. A normal that is not known is written as 0 0 0. The file
-    appears whole or not at all. Raises ArrayError for potentials that do not fit the points or are not finite.
+    appears whole or not at all. Raises ArrayError for potentials that do not fit the points or are not finite,
+    ParameterError or WriteError where the file cannot be written.
+
+    Examples
+    --------
+    >>> io.write_vtk("two.vtk", gpuopt.Surface([[0, 0, 0], [1, 0, 0]]), np.array([0.5, -0.5]))
+    >>> np.loadtxt("two.vtk", skiprows=5, max_rows=2)
+    array([[0., 0., 0.],
+           [1., 0., 0.]])
     """
     write(path, _parts(surface, potentials(phi, len(surface))))
 

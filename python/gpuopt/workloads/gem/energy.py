@@ -33,6 +33,12 @@ class SolvationEnergy:
 
     ``error`` is a bound of its rounding error in kcal/mol, and says nothing about the model; ``dtype`` is in which
     floating-point numbers the potentials were computed, "float32" or "float64".
+
+    Examples
+    --------
+    >>> energy = gpuopt.SolvationEnergy(kcal_per_mol=-82.0, error=0.0002, dtype="float32")
+    >>> float(energy)
+    -82.0
     """
 
     kcal_per_mol: float
@@ -82,6 +88,8 @@ def solvation_energy(  # long: half of it is what users read of its arguments
     tolerance
         Largest rounding error in kcal/mol. Of a float32 molecule potentials are computed in float32 where their error
         surely allows that, else in float64, of the same coordinates.
+    device
+        Where to run; see :func:`gpuopt.use`.
 
     Returns
     -------
@@ -96,6 +104,14 @@ def solvation_energy(  # long: half of it is what users read of its arguments
     -----
     PrecisionWarning
         Where float32 does not keep the tolerance and the device has no float64.
+
+    Examples
+    --------
+    Of a ball with its charge in the middle this is Born's energy, -K/2 (1/epsilon_in - 1/epsilon_out) q^2 / radius:
+
+    >>> ion = gpuopt.Molecule([[0, 0, 0]], charge=[1], radius=[2], depth=[2]).astype("float32")
+    >>> round(float(gpuopt.solvation_energy(ion)), 1)
+    -82.0
     """
     if not (math.isfinite(tolerance) and tolerance > 0):
         raise ParameterError(f"tolerance: {tolerance} is not an error; give one in kcal/mol, say 0.01")

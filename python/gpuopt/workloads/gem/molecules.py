@@ -34,8 +34,15 @@ _GAP = 1.5  # A from the shell's outermost atoms to its surface
 def globule(atoms: int = 1500, seed: int = 0, dtype: str | np.dtype[Any] = "float32") -> tuple[Molecule, Surface]:
     """Return a ball of ``atoms`` atoms with radii, and its surface by :func:`gpuopt.molecule.surface_points`.
 
-    The total charge is a whole number from -3 to 3. Atoms come in runs that are close in space, as in a file. Raises
-    ParameterError. Needs SciPy.
+    The total charge is a whole number of e from -3 to 3; lengths are in A, ``dtype`` is float32 or float64. Atoms come
+    in runs that are close in space, as in a file. Raises ParameterError for fewer than 16 atoms, and where half of the
+    free memory does not suffice. Needs SciPy.
+
+    Examples
+    --------
+    >>> molecule, surface = problems.globule(atoms=64)
+    >>> len(molecule), molecule.dtype.name, surface.normals.shape == surface.points.shape
+    (64, 'float32', True)
     """
     _check("atoms", atoms, _FEWEST_ATOMS)
     memory.check("atoms", f"{atoms:,}", memory.Needs(_lattice_bytes(atoms, 0.0, 0.1) + _BYTES * atoms, 0))
@@ -59,7 +66,14 @@ def capsid(
     At the standard size it has as many atoms and points as the virus capsid in the log of OpenDwarfs' program of GEM
     (Daga's article prints no sizes); the shell is 15 A thick and 340 A wide, its charge 236 e. Others have the same
     density and thickness, and a charge in proportion. The surface is two smooth spheres, at least 1.4 A from any atom.
-    Atoms and points come in runs that are close in space, as in files. Raises ParameterError.
+    Atoms and points come in runs that are close in space, as in files. ``dtype`` is float32 or float64. Raises
+    ParameterError for fewer than 16 atoms or 2 vertices, and where half of the free memory does not suffice.
+
+    Examples
+    --------
+    >>> molecule, surface = problems.capsid(atoms=160, vertices=80)
+    >>> len(molecule), len(surface), round(molecule.total_charge)
+    (160, 80, 0)
     """
     _check("atoms", atoms, _FEWEST_ATOMS)
     _check("vertices", vertices, 2)

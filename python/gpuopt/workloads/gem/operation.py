@@ -74,6 +74,8 @@ def gem(  # long: half of it is what users read of its arguments
         atoms (Gordon, Fenley, Onufriev, J. Chem. Phys. 129, 075102, 2008), and is computed there too.
     variant
         A variant's name, a preset (``"paper:basic"``) or a Configuration; None takes the best one known for the device.
+    device
+        Where to run; see :func:`gpuopt.use`.
 
     Returns
     -------
@@ -89,6 +91,14 @@ def gem(  # long: half of it is what users read of its arguments
     Raises
     ------
     ArrayError, ParameterError, UnsupportedError, DeviceMemoryError, NoDeviceError, KernelBuildError, OpenCLError
+
+    Examples
+    --------
+    At the surface of an ion it is K q / (epsilon_out radius), with K = 332.06371 kcal A / (mol e^2):
+
+    >>> ion = gpuopt.Molecule([[0, 0, 0]], charge=[1], radius=[2]).astype("float32")
+    >>> gpuopt.gem(ion, np.array([[0, 0, 2]], np.float32)).round(2)
+    array([2.08], dtype=float32)
     """
     atoms, points = as_molecule(molecule), as_surface(surface)
     model = Model.of(

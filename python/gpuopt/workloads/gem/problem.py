@@ -64,9 +64,17 @@ def gem(  # long: its arguments, and every field of a problem, each named once
 ) -> Problem:
     """Return the problem of a molecule's potential at the points of its surface; arguments as in :func:`gpuopt.gem`.
 
+    ``size`` is the electrostatic size in A. ``name`` begins the problem's name, which ends in a hash of the data.
+
     For points inside, below their surface by ``projection``, depths of atoms that have none are those below the points.
     With more than 3e8 pairs, only a random sample of the points, drawn from ``seed``, is compared with the fp64
     reference. ``device`` is one whose memory it must fit. Raises ArrayError, ParameterError.
+
+    Examples
+    --------
+    >>> problem = problems.gem(*problems.capsid(atoms=160, vertices=80))
+    >>> problem.sizes, problem.counted
+    ({'atoms': 160, 'points': 80}, {'pair': 12800.0})
     """
     atoms, points = as_molecule(molecule), as_surface(surface)
     check_size("molecule, surface", len(atoms), len(points), atoms.dtype, None if device is None else select(device))

@@ -72,6 +72,13 @@ def gemm(  # long: half of it is what users read of its arguments
     Raises
     ------
     ArrayError, ParameterError, UnsupportedError, DeviceMemoryError, NoDeviceError, KernelBuildError, OpenCLError
+
+    Examples
+    --------
+    >>> A = np.arange(6, dtype=np.float32).reshape(2, 3)
+    >>> gpuopt.gemm(A, A, transpose_b=True)
+    array([[ 5., 14.],
+           [14., 50.]], dtype=float32)
     """
     dtype, batch, m, n, k = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
     numbers = factor("alpha", alpha, dtype), factor("beta", beta, dtype)

@@ -46,13 +46,19 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
     max_bytes: int | None = None,
     precision: str | None = None,
 ) -> Problem:
-    """Return the problem ``A @ B`` for A (m, k) and B (k, n); n and k are m where they are left out.
+    """Return the problem ``A @ B`` for A (m, k) and B (k, n), float32 or float64; n and k are m where left out.
 
-    ``distribution`` is one of ``gpuopt.workloads.gemm.reference.DISTRIBUTIONS``. With more than 1e10 multiplications,
-    only some rows of the result, spread from the first to the last, are compared with the reference. ``precision`` is
-    that of the whole call and of tuning; None is the arrays' own. With ``max_bytes``, all sizes are halved until the
-    problem fits; ``notes`` then says so. Raises ParameterError, also for sizes that need more than half of the free
-    memory, before any data are made.
+    ``distribution``, of the values, is one of ``gpuopt.workloads.gemm.reference.DISTRIBUTIONS``; "uniform" is from -1
+    to 1. With more than 1e10 multiplications, only some rows of the result, spread from the first to the last, are
+    compared with the reference. ``precision`` is that of the whole call and of tuning; None is the arrays' own. With
+    ``max_bytes``, all sizes are halved until the problem fits; ``notes`` then says so. Raises ParameterError, also for
+    sizes that need more than half of the free memory, before any data are made.
+
+    Examples
+    --------
+    >>> problem = problems.gemm(8, 4, 2)
+    >>> problem.sizes, problem.flops, problem.reference.shape
+    ({'M': 8, 'N': 4, 'K': 2}, 128.0, (8, 4))
     """
     kind, wanted = real_dtype(dtype), (m, m if n is None else n, m if k is None else k)
     _check(wanted, distribution, precision)

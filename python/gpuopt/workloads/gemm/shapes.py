@@ -43,7 +43,14 @@ _CLASSES = {
 
 @checked
 def gemm_shapes() -> tuple[Shape, ...]:
-    """Return the shapes, the weights of which add up to 1."""
+    """Return the shapes, the weights of which add up to 1.
+
+    Examples
+    --------
+    >>> shapes = problems.gemm_shapes()
+    >>> len(shapes), shapes[0].name, round(sum(shape.weight for shape in shapes), 6)
+    (40, '16x16x16', 1.0)
+    """
     found = []
     for kind, (share, text) in _CLASSES.items():
         names = text.split()

@@ -36,14 +36,29 @@ def microbenchmark(  # long: its arguments, and every field of a problem, each n
     configuration
         A variant of ``gpuopt.variants("microbench")``, by name or with levels; the expected result depends on the
         levels.
+    dtype
+        That of the source, one of the variant's dtypes.
     bytes
         Size of the source array; rounded down to whole lines and elements (a multiple of 128 scalars), at least one.
     width
         Scalars in a line of a source with two dimensions; 0 takes the whole source as one line.
     trips
         Iterations of the loop, for kernels that have one.
+    device
+        Whose limits it must keep; see :func:`gpuopt.use`.
 
-    Raises ParameterError for sizes below 1, UnsupportedError for what the device lacks.
+    Raises
+    ------
+    ParameterError
+        For an unknown variant or level, sizes below 1, and one that does not fit the memory.
+    UnsupportedError, NoDeviceError
+        For what the device lacks; where there is none.
+
+    Examples
+    --------
+    >>> problem = problems.microbenchmark("copy", bytes=4096)
+    >>> problem.sizes, problem.inputs["source"].shape
+    ({'bytes': 4096}, (1024,))
     """
     asked_for = _Asked.of(configuration, dtype, bytes, width, trips, device)
     exact, kind, elements, outputs = asked_for.exact, asked_for.dtype, asked_for.elements, asked_for.outputs

@@ -57,7 +57,8 @@ class DiaMatrix(ThroughScipy):
     ``multiply``, ``maximum``, ``minimum`` with matrices; ``power``, ``abs``, ``round``, ``astype``; ``sum``, ``mean``,
     ``max``, ``min``, ``nanmax``, ``nanmin``, ``trace``, ``count_nonzero``, ``nonzero``; ``M[i, j]`` and slices;
     ``to_scipy``, ``tocsr``, ``tocsc``, ``tocoo``, ``tobsr``, ``asformat``. Results are DiaMatrix where SciPy has a
-    ``dia_array`` of float32 or float64, otherwise SciPy's own. SciPy's solvers take a DiaMatrix. It never changes.
+    ``dia_array`` of float32 or float64, otherwise SciPy's own. SciPy's solvers take a DiaMatrix. It never changes:
+    values are copied, and later changes of the given arrays have no effect.
 
     Parameters
     ----------
@@ -79,8 +80,19 @@ class DiaMatrix(ThroughScipy):
         values below 2^-28 of the largest. The largest must be above 2^-106 (float32) or 2^-986 (float64) for that. Sums
         stay in ``dtype``.
 
-    Values are copied: later changes of the given arrays have no effect. Raises ArrayError, ParameterError,
-    UnsupportedError (complex values), DeviceMemoryError, NoDeviceError.
+    Raises
+    ------
+    ArrayError, ParameterError, UnsupportedError (complex values), DeviceMemoryError, NoDeviceError
+
+    Examples
+    --------
+    >>> M = gpuopt.DiaMatrix((np.array([[2, 2, 2], [-1, -1, -1]], np.float32), [0, 1]), (3, 3))
+    >>> M.toarray()
+    array([[ 2., -1.,  0.],
+           [ 0.,  2., -1.],
+           [ 0.,  0.,  2.]], dtype=float32)
+    >>> M @ np.ones(3, np.float32)
+    array([1., 1., 2.], dtype=float32)
     """
 
     __array_ufunc__ = None  # ndarray @ M and ndarray * M must not iterate over it

@@ -57,6 +57,15 @@ def spmv(
     Raises
     ------
     ArrayError, ParameterError, UnsupportedError, DeviceMemoryError, NoDeviceError, KernelBuildError, OpenCLError
+
+    Examples
+    --------
+    >>> diagonals, x = np.array([[2, 2, 2], [-1, -1, -1]], np.float32), np.array([1, 2, 3], np.float32)
+    >>> A = gpuopt.DiaMatrix((diagonals, [0, 1]), (3, 3))
+    >>> gpuopt.spmv(A, x)
+    array([0., 1., 6.], dtype=float32)
+    >>> gpuopt.spmv(A, x, x, alpha=2, beta=1, transpose=True)
+    array([ 5.,  8., 11.], dtype=float32)
     """
     if device is None and isinstance(x, DeviceArray) and not isinstance(A, DiaMatrix):
         device = x.device

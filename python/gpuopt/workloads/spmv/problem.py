@@ -58,13 +58,19 @@ def spmv_image_affinity(
     smoothing: float = 1.0,
 ) -> Problem:
     """Return the product with the normalised Laplacian of a photograph, whose pixels have a weight with all neighbours
-    within ``radius`` pixels.
+    within ``radius`` pixels: a reading of Catanzaro 2010, whose weights are after Catanzaro et al., ICCV 2009.
 
     ``image`` is the name of a picture in scikit-image, a picture file (PNG, JPEG, TIFF, BMP, GIF, PPM or WebP, of at
     most 40 million pixels), or a grey array (height, width). A Gaussian of ``smoothing`` pixels is applied before
     boundaries are searched. x is uniform in [-1, 1), drawn from ``seed``. The image is halved until the problem fits
     half of the free memory, or ``max_bytes``; ``notes`` then says so. ``inputs`` holds A, x, the grey image and the
     degrees. Needs the extra ``lab``. Raises ArrayError, ParameterError.
+
+    Examples
+    --------
+    >>> problem = problems.spmv_image_affinity(np.tile([0.0, 0.0, 1.0, 1.0], (4, 1)), radius=1)
+    >>> problem.inputs["A"].shape, problem.sizes["diags"]
+    ((16, 16), 5)
     """
     kind, chosen = real_dtype(dtype), _device(device)
     name, grey = ("array", image) if isinstance(image, np.ndarray) else photographs.read(image)
@@ -80,7 +86,7 @@ def spmv_image_affinity(
     )
     grey = grey.astype(np.float64, copy=grey is image)  # what was read from a file is nobody else's
     while grey.shape != (height, width):
-        grey = _halved(grey)
+        grey = photographs.halved(grey)
     weights, degrees = affinity.affinity_matrix(grey, radius, smoothing=smoothing, dtype=kind)
     matrix = affinity.normalised_laplacian(weights, degrees, overwrite=True)
     notes.append(
@@ -115,6 +121,11 @@ def spmv_stencil(
     main diagonal and -1 for each neighbour inside the grid; ``"hpcg"`` has 26 and -1 as in the HPCG benchmark, for 27
     points; ``"random"`` is uniform in [-1, 1). With ``max_bytes``, the last axis is halved until the problem fits.
     Raises ParameterError, also for a shape that needs more than half of the free memory, before any data are made.
+
+    Examples
+    --------
+    >>> problems.spmv_stencil((4, 4)).inputs["A"].toarray()[0, :6]
+    array([ 4., -1.,  0.,  0., -1.,  0.], dtype=float32)
     """
     extents = _extents("shape", shape)
     if points not in _STENCILS:
@@ -155,6 +166,12 @@ def spmv_grid(
     the entries below the main diagonal are those above it, mirrored. With ``max_bytes``, the height is halved until the
     problem fits. Raises ParameterError, also for sizes that need more than half of the free memory, before any data are
     made.
+
+    Examples
+    --------
+    >>> problem = problems.spmv_grid(8, 4, radius=1)
+    >>> problem.inputs["A"].shape, problem.inputs["A"].offsets.tolist()
+    ((32, 32), [-8, -1, 0, 1, 8])
     """
     extents = _extents("width, height", (width, height))
     if radius < 1:
@@ -369,18 +386,6 @@ def _needs(extents: tuple[int, ...], diags: int, dtype: np.dtype[Any]) -> memory
     # Host: the matrix, and twelve fp64 vectors while it is built and its reference is computed. Device: a variant may
     # hold the matrix in a second layout.
     return memory.Needs(host=matrix + 12 * 8 * rows, device=2 * matrix + 8 * rows * dtype.itemsize, largest=matrix)
-
-
-def _halved(image: np.ndarray) -> np.ndarray:
-    """Return the means of 2 x 2 pixels. The last row or column of an odd number is left out; an axis of one pixel
-    stays."""
-    for axis in (0, 1):
-        pairs = image.shape[axis] // 2 * 2
-        if pairs:
-            first, second = (slice(k, pairs, 2) if axis == 0 else (slice(None), slice(k, pairs, 2)) for k in (0, 1))
-            image = image[first] + image[second]
-            image /= 2  # in place: a photograph of the largest size takes gigabytes else
-    return image
 
 
 def _extents(argument: str, given: Sequence[int]) -> tuple[int, ...]:

@@ -47,6 +47,11 @@ def tmv(
     Raises
     ------
     ArrayError, ParameterError, UnsupportedError, DeviceMemoryError, NoDeviceError, KernelBuildError, OpenCLError
+
+    Examples
+    --------
+    >>> gpuopt.tmv(np.arange(6, dtype=np.float32).reshape(2, 3), np.ones(2, np.float32))
+    array([3., 5., 7.], dtype=float32)
     """
     held = next((array.device for array in (A, v) if isinstance(array, DeviceArray)), None)
     chosen = select(device) if held is None or device is not None else held

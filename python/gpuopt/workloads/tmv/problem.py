@@ -35,12 +35,17 @@ def tmv(
     device: Selector = None,
     max_bytes: int | None = None,
 ) -> Problem:
-    """Return the problem ``A.T @ v`` for A (rows, cols) and v (rows,) of values uniform in [-1, 1).
-
-    A is square where ``cols`` is left out.
+    """Return the problem ``A.T @ v`` for A (rows, cols) and v (rows,), float32 or float64, of values uniform in [-1, 1)
+    that are drawn from ``seed``. A is square where ``cols`` is left out.
 
     With ``max_bytes``, the rows are halved until the problem fits; ``notes`` then says so. Raises ParameterError, also
     for sizes that need more than half of the free memory, before any data are made.
+
+    Examples
+    --------
+    >>> problem = problems.tmv(8, 4)
+    >>> problem.sizes, problem.flops, problem.reference.shape
+    ({'rows': 8, 'cols': 4}, 64.0, (4,))
     """
     kind = real_dtype(dtype)
     wanted = (rows, rows if cols is None else cols)

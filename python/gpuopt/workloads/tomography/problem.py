@@ -88,9 +88,15 @@ def back_projection(
     plane of 256 x 256.
     ``weight`` is one of :data:`gpuopt.tomo.operators.WEIGHTS`.
 
-    Projections are random in [0, 1); up to 2000 voxels are held against fp64. The counts of "cube" are halved until
-    the problem fits half of the free memory, those of any cube with ``max_bytes`` until it fits that; ``notes`` says
-    so. Raises ParameterError, also for counts that do not fit, before any data are made.
+    Projections are random in [0, 1), float32, drawn from ``seed``; up to 2000 voxels are held against fp64. The counts
+    of "cube" are halved until the problem fits half of the free memory, those of any cube with ``max_bytes`` until it
+    fits that; ``notes`` says so. Raises ParameterError, also for counts that do not fit, before any data are made.
+
+    Examples
+    --------
+    >>> problem = problems.back_projection("8x6x4x12")
+    >>> problem.inputs["projections"].shape, problem.inputs["volume"].shape, problem.counted
+    ((6, 4, 12), (8, 8, 8), {'update': 3072.0})
     """
     name, geometry, volume, notes = scan_of(case, device, max_bytes)
     return of_scan(name, geometry, volume, weight, seed, notes)

@@ -37,11 +37,18 @@ def projection(
     device: Selector = None,
     max_bytes: int | None = None,
 ) -> Problem:
-    """Return the projection by Joseph's method of a case of :func:`gpuopt.problems.back_projection`, or with
-    ``operation`` "adjoint" its transpose.
+    """Return the projection by Joseph's method (Joseph, IEEE Trans. Med. Imaging 1, 192, 1982) of a case of
+    :func:`gpuopt.problems.back_projection`, or with ``operation`` "adjoint" its transpose.
 
-    Images and projections are random in [0, 1); at most 2000 rays of 16 views, or 400 voxels, are held against fp64.
-    Raises ParameterError, also for counts that do not fit, before any data are made.
+    Images and projections are random in [0, 1), float32, drawn from ``seed``; at most 2000 rays of 16 views, or 400
+    voxels, are held against fp64. ``max_bytes`` is as there. Raises ParameterError, also for counts that do not fit,
+    before any data are made.
+
+    Examples
+    --------
+    >>> problem = problems.projection("8x6x4x12", "adjoint")
+    >>> problem.inputs["given"].shape, problem.sizes["checked"]
+    ((6, 4, 12), 400)
     """
     if operation not in OPERATIONS:
         raise ParameterError(f"operation: {operation!r} is not known; give one of {', '.join(map(repr, OPERATIONS))}")
