@@ -1,6 +1,7 @@
 #!/bin/sh
-# The commands that made the rows beside this file, on a machine with gpuopt and both CPU runtimes installed; 2026-11-21.
-# Times in rows of before 19:45 UTC were rounded to 1e-9 ms afterwards, and empty fields left out.
+# The commands that made the rows beside this file, on a machine with gpuopt and both CPU runtimes installed: a 2-core AMD EPYC, 2026-11-24,
+# with nothing else running. The C++ loops and SciPy were those of that machine.
+
 # Studies write raw rows with every sample. The loop at the end leaves out the samples and what else no table, ratio or picture reads.
 # No study goes on from such files: to measure again, copy this file and the scripts to another folder.
 set -eu
@@ -48,9 +49,9 @@ for device in portable intel; do
     python tomography_taps.py $device $name-tomography-taps.jsonl
     GPUOPT_DEVICE=$device python ../tomography_algorithms.py 32 $name-tomography-algorithms.jsonl
 done
-# Above, rows of presets (paper:...) are of the kernels as they were on 2026-11-21; no page shows them.
-# The papers' studies, with the kernels as the papers print them; 2026-11-22, on a 2-core AMD EPYC: another processor than the Xeon of all
-# rows above, with which they are not to be compared.
+
+# The papers' studies, with the kernels as the papers print them; 2026-11-22, on a 2-core AMD EPYC of an older kind than the one
+# of all rows above, with which they are not to be compared.
 for device in portable intel; do
     name=$device
     [ "$device" = intel ] || name=pocl
