@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/error.hpp"
+#include "runtime/trace.hpp"
 
 namespace gpuopt {
 namespace {
@@ -46,7 +47,8 @@ void look_now_and_then() {
 void Background::run(std::function<void()> body) {
     const auto work = std::make_shared<Work>();
     work->body = std::move(body);
-    const auto in_a_thread = [this, work] {
+    const auto in_a_thread = [this, work, caller = Traced::thread()] {
+        const Traced::For noted_for(caller);
         std::exception_ptr failure;
         try {
             work->body();

@@ -20,7 +20,14 @@ Noted& noted() {
     return all;
 }
 
+thread_local std::int64_t waiting = 0;  // the thread that waits for this one
+
 }  // namespace
+
+Traced::For::For(std::int64_t thread) { waiting = thread; }
+Traced::For::~For() { waiting = 0; }
+
+std::int64_t Traced::thread() { return waiting ? waiting : syscall(SYS_gettid); }
 
 std::atomic<bool> Traced::on_{false};
 
@@ -42,7 +49,7 @@ void Traced::note(const char* name, std::int64_t begin_ns) noexcept {
     auto& all = noted();
     try {
         const std::lock_guard<std::mutex> lock(all.mutex);
-        if (all.spans.size() < most_spans) all.spans.push_back({name, begin_ns, end_ns, syscall(SYS_gettid)});
+        if (all.spans.size() < most_spans) all.spans.push_back({name, begin_ns, end_ns, thread()});
     } catch (...) {  // no memory for it: the trace lacks a span
     }
 }

@@ -27,6 +27,16 @@ public:
     Traced(const Traced&) = delete;
     Traced& operator=(const Traced&) = delete;
 
+    // What its thread notes, as long as it is there, is noted as another thread's, which waits for it.
+    class For {
+    public:
+        explicit For(std::int64_t thread);
+        ~For();
+        For(const For&) = delete;
+        For& operator=(const For&) = delete;
+    };
+    static std::int64_t thread();  // of which what is noted here is
+
     static void set(bool on);          // what was noted before goes
     static std::vector<Span> spans();  // all since it was set; the first million
 

@@ -46,6 +46,16 @@ def test_a_first_call_shows_its_plan_and_allocations(device: gpuopt.Device) -> N
     assert {"gemm", "plan", "records", "kernels"} <= names
 
 
+def test_a_build_counts_as_its_call(any_device: gpuopt.Device) -> None:
+    """It is waited for while a thread of its own builds."""
+    a = np.ones((9, 9), np.float32)
+    unseen = gpuopt.Configuration("register_tile", TILE_M=64, TILE_N=32, WORK_M=16, WORK_N=4, BAND=1, ORDER=0)
+    with gpuopt.trace() as t:
+        gpuopt.gemm(a, a, device=any_device, variant=unseen)
+    assert [row["call"] for row in t.rows()] == ["gemm"]
+    assert t.rows()[0]["build_ms"] > 0
+
+
 def test_nothing_is_noted_outside(device: gpuopt.Device) -> None:
     with gpuopt.trace() as outer:
         product(device)

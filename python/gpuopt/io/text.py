@@ -15,7 +15,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt._core import Error
+from gpuopt._core import Error, ParameterError
 
 AnyPath = str | PathLike[str]
 LineOf = Callable[[int], int | None]  # the line on which a row stood; None in binary files
@@ -133,7 +133,10 @@ def at(row: int, line_of: LineOf, what: str) -> str:
 
 
 def finite(path: AnyPath, table: np.ndarray, dtype: DTypeLike, line_of: LineOf, what: str = "row") -> np.ndarray:
-    """``table`` (n, width) in ``dtype``. Raises FormatError for what is not finite in it."""
+    """``table`` (n, width) in ``dtype``. Raises FormatError for what is not finite in it, ParameterError for a dtype
+    other than float32 and float64."""
+    if np.dtype(dtype).name not in ("float32", "float64"):
+        raise ParameterError(f"dtype: {np.dtype(dtype).name} is not offered; use float32 or float64")
     with np.errstate(over="ignore", invalid="ignore"):
         values = table.astype(dtype)
     wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))

@@ -16,6 +16,7 @@ from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.molecule import Molecule, Surface, fibonacci_sphere, surface_points
 from gpuopt.workloads.common import memory
+from gpuopt.workloads.common.values import real_dtype
 
 _FEWEST_ATOMS = 16
 _RADII = np.array([1.1, 1.2, 1.52, 1.55, 1.7, 1.8])  # polar and other hydrogen, O, N, C, S; Bondi, A
@@ -46,12 +47,12 @@ def globule(atoms: int = 1500, seed: int = 0, dtype: str | np.dtype[Any] = "floa
     """
     _check("atoms", atoms, _FEWEST_ATOMS)
     memory.check("atoms", f"{atoms:,}", memory.Needs(_lattice_bytes(atoms, 0.0, 0.1) + _BYTES * atoms, 0))
-    random = np.random.default_rng(seed)
+    kind, random = real_dtype(dtype), np.random.default_rng(seed)
     xyz = _packed(atoms, 0.0, 0.1, random)
     charge = _charges(atoms, int(random.integers(-3, 4)), random)
     radius = random.choice(_RADII, atoms, p=_SHARES)
     molecule = Molecule(xyz, charge, radius)
-    return molecule.astype(dtype), surface_points(molecule).astype(dtype)
+    return molecule.astype(kind), surface_points(molecule).astype(kind)
 
 
 @checked
@@ -81,7 +82,7 @@ def capsid(
     middle = _middle(atoms / density)
     host = _lattice_bytes(atoms, middle, density) + _BYTES * (atoms + vertices)
     memory.check("atoms, vertices", f"{atoms:,} and {vertices:,}", memory.Needs(host, 0))
-    random = np.random.default_rng(seed)
+    kind, random = real_dtype(dtype), np.random.default_rng(seed)
     xyz = _packed(atoms, middle, density, random)
     charge = _charges(atoms, round(_CAPSID_CHARGE * atoms / _CAPSID_ATOMS), random)
     molecule = Molecule(xyz, charge, random.choice(_RADII, atoms, p=_SHARES))
@@ -92,7 +93,7 @@ def capsid(
     above, below = fibonacci_sphere(outside), fibonacci_sphere(vertices - outside)
     points, normals = np.concatenate([outer * above, inner * below]), np.concatenate([above, -below])
     order = _morton(points)
-    return molecule.astype(dtype), Surface(points[order], normals[order]).astype(dtype)
+    return molecule.astype(kind), Surface(points[order], normals[order]).astype(kind)
 
 
 def _check(name: str, given: int, fewest: int) -> None:
