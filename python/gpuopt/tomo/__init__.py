@@ -1,14 +1,17 @@
 """Tomography: scans, phantoms, projectors and reconstruction; ``import gpuopt.tomo as gt``.
 
-Lengths are in mm, angles in radians. Images are (z, y, x) or (y, x), in 1/mm; projections are line integrals (view, v,
-u) or (view, u).
+Lengths are in mm, or in another unit if all of them are; angles are in radians. Images are (z, y, x) or (y, x), in
+1/mm; projections are line integrals (view, v, u) or (view, u), without a unit. A :class:`Projector` takes and returns
+float32, a :class:`NumpyProjector` float32 or float64. Errors are of :class:`gpuopt.Error`, and name the argument and
+the fix.
 """
 
 from gpuopt.tomo.analytic import fbp, fdk
 from gpuopt.tomo.centre import find_centre
 from gpuopt.tomo.conventions import from_skimage
+from gpuopt.tomo.detector import Detector, Frames
 from gpuopt.tomo.filters import filter_rows, ramp
-from gpuopt.tomo.geometry import Detector, Frames, Geometry
+from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.iterative import cgls, mlem, os_em, os_sart, sart, sirt
 from gpuopt.tomo.limits import CentreWarning, LimitedAngleWarning, TruncationWarning
 from gpuopt.tomo.numpy_projector import NumpyProjector

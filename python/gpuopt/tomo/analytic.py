@@ -18,6 +18,7 @@ from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.filters import ramp, require_window
 from gpuopt.tomo.geometry import Geometry
+from gpuopt.tomo.kinds import Given
 from gpuopt.tomo.limits import check_centre, check_edges, check_rows
 from gpuopt.tomo.operators import GeometricOperator
 from gpuopt.tomo.redundancy import Redundancy, fan_angles, fan_weights, parallel_weights
@@ -44,16 +45,18 @@ def view_major(p: Any, axes: str) -> Any:
 @checked
 def fbp(
     A: GeometricOperator,
-    projections: Any,
+    projections: Given,
     *,
     window: str = "ram-lak",
     axes: str = "avu",
     limited_angle: bool = False,
     interpolation: str = "linear",
-) -> Any:
-    """Filtered back projection of parallel beams, in 2D, or slice by slice in 3D; fans are passed on to :func:`fdk`.
+) -> Given:
+    """Filtered back projection of parallel beams, in 2D, or slice by slice in 3D (Kak and Slaney, Principles of
+    Computerized Tomographic Imaging, 1988, chapter 3); fans are passed on to :func:`fdk`.
 
-    ``projections`` have the shape ``A.geometry.shape``. Their views may have any order and spacing, and count by the
+    ``projections`` have the shape ``A.geometry.shape``, or with ``axes`` "vau" (v, view, u); they are float32, of a
+    :class:`NumpyProjector` float64 too. Their views may have any order and spacing, and count by the
     angle around them; they cover half a turn, or a full turn if the detector is displaced. Free vectors are taken where
     they are a plain rotation. With ``limited_angle`` less will do: views count so that the mean of a round object
     stays, a LimitedAngleWarning says what is missing, and edges along the missing rays are blurred. Objects that reach
@@ -64,6 +67,14 @@ def fbp(
     pixels is "linear"; what other toolboxes have besides, "nearest" and "cubic", is refused.
 
     Returns an image in 1/mm, of the projections' kind and dtype. Raises ParameterError, ArrayError, UnsupportedError.
+
+    Examples
+    --------
+    >>> A = gt.NumpyProjector(gt.parallel2d(32, det=16), gt.Volume((12, 12)))
+    >>> p = gt.sphere(5.0).project(A.geometry, 4)
+    >>> image = gt.fbp(A, p, window="hann")
+    >>> image.shape, bool(abs(image[4:8, 4:8].mean() - 1) < 0.05)
+    ((12, 12), True)
     """
     turn = _rotation(A)
     scan = turn.scan
@@ -85,18 +96,27 @@ def fbp(
 @checked
 def fdk(
     A: GeometricOperator,
-    projections: Any,
+    projections: Given,
     *,
     window: str = "ram-lak",
     axes: str = "avu",
     limited_angle: bool = False,
     interpolation: str = "linear",
-) -> Any:
-    """Feldkamp's method for cones on a circle, flat or on a cylinder about the source, and for fans.
+) -> Given:
+    """Feldkamp's method for cones on a circle, flat or on a cylinder about the source, and for fans (Feldkamp, Davis
+    and Kress, J. Opt. Soc. Am. A 1, 612, 1984).
 
-    A full turn, in which a displaced detector gets Wang's weights; or a short scan of at least half a turn and the
-    whole fan, which gets Parker's. Arguments, result and errors as in :func:`fbp`; helices, other cylinders and free
-    vectors that are no plain circle are refused.
+    A full turn, in which a displaced detector gets Wang's weights (Med. Phys. 29, 1634, 2002); or a short scan of at
+    least half a turn and the whole fan, which gets Parker's (Med. Phys. 9, 254, 1982). Arguments, result and errors as
+    in :func:`fbp`; helices, other cylinders and free vectors that are no plain circle are refused.
+
+    Examples
+    --------
+    >>> A = gt.NumpyProjector(gt.fan(48, sod=40.0, sdd=80.0, det=24, pixel=1.5), gt.Volume((12, 12)))
+    >>> p = gt.sphere(5.0).project(A.geometry, 4)
+    >>> image = gt.fdk(A, p)
+    >>> image.shape, bool(abs(image[4:8, 4:8].mean() - 1) < 0.05)
+    ((12, 12), True)
     """
     _require_linear(interpolation)
     turn = _rotation(A)

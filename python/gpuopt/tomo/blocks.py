@@ -47,6 +47,15 @@ class Blocks:
             for part in self.parts:
                 part.columns = self._inverse(part, None)
 
+    def rows(self, ones: Array) -> list[Array]:
+        """R^-1 of each block; ``ones`` is an image's work array."""
+        self._backend.fill(ones, 1.0)
+        rows = [part.A.forward(ones) for part in self.parts]
+        largest = max([0.0, *map(self._backend.largest, rows)])
+        for sums in rows:
+            self._backend.reciprocal(sums, NOTHING, largest)
+        return rows
+
     def columns(self, part: Block) -> Array:
         """C^-1 of a block; overwrites the work array of its shape where it has to be computed."""
         return self._inverse(part, self._computed) if part.columns is None else part.columns

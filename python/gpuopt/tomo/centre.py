@@ -4,7 +4,7 @@ image about the axis."""
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
+from gpuopt.tomo.geometry import Geometry
+from gpuopt.tomo.kinds import Angles
 from gpuopt.tomo.scans import Parallel
 
 _FEWEST = 8  # columns
@@ -22,7 +24,9 @@ _NOISE = 1e-6  # of the variance: pairs are never more alike than that
 
 
 @checked
-def find_centre(projections: np.ndarray, geometry: Any, limit: float = 0.4, *, units: str | None = None) -> float:
+def find_centre(
+    projections: np.ndarray, geometry: Geometry | Angles, limit: float = 0.4, *, units: str | None = None
+) -> float:
     """The offset of the detector's middle from the axis of rotation of parallel beams, in pixels.
 
     Times the pixel's width in mm it is the ``offset`` along u of :func:`parallel2d` and :func:`parallel3d`. The axis
@@ -49,6 +53,14 @@ def find_centre(projections: np.ndarray, geometry: Any, limit: float = 0.4, *, u
     Raises
     ------
     ParameterError, also where no views lie half a turn apart; ArrayError, also where the views show no structure
+
+    Examples
+    --------
+    >>> scan = gt.parallel2d(np.arange(32) * np.pi / 16, det=24, offset=1.5)
+    >>> body = gt.Ellipsoid(1.0, (5.0, 3.0, np.inf), centre=(1.0, 2.0, 0.0))
+    >>> p = gt.Phantom(body).project(scan, 4)
+    >>> abs(gt.find_centre(p, scan) - 1.5) < 0.1
+    True
     """
     p = _rows(projections)
     angles = _angles(geometry, len(p), units)
@@ -85,7 +97,7 @@ def _spread(count: int, most: int) -> np.ndarray:
     return found
 
 
-def _angles(geometry: Any, views: int, units: str | None) -> Float64Array:
+def _angles(geometry: Geometry | Angles, views: int, units: str | None) -> Float64Array:
     if isinstance(geometry, Parallel):
         found = geometry.angles
     elif hasattr(geometry, "detector"):

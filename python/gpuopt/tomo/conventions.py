@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from gpuopt.checked import checked
 from gpuopt.tomo import checks
+from gpuopt.tomo.kinds import Angles, Counts
 from gpuopt.tomo.scans import Parallel, parallel2d
 from gpuopt.tomo.volume import Volume
 
 
 @checked
-def from_skimage(theta: Any, shape: Any, circle: bool = True) -> tuple[Parallel, Volume]:
+def from_skimage(theta: Angles, shape: Counts, circle: bool = True) -> tuple[Parallel, Volume]:
     """The scan and the image of scikit-image's ``radon`` and ``iradon``: ``gt.Projector(*gt.from_skimage(theta,
     image.shape))``.
 
-    ``theta`` are its angles in degrees, ``shape`` is that of the image, (rows, columns) or one number for both; with
-    ``circle`` as there the sinogram has as many columns as the image's shorter side, else as its diagonal needs.
+    ``theta`` are its angles (views,) in degrees, ``shape`` is that of the image, (rows, columns) or one number for
+    both; with ``circle`` as there the sinogram has as many columns as the image's shorter side, else as its diagonal
+    needs.
     scikit-image turns about the pixel n // 2 of n, counts rows downwards, and has views as columns: its sinograms are
     ``A(image).T`` here, and a slice comes back by ``gt.fbp(A, np.ascontiguousarray(sinogram.T, np.float32))`` as by
     ``iradon``. One pixel is 1 mm. Raises ParameterError, ArrayError.
 
-    >>> import gpuopt.tomo as gt
+    Examples
+    --------
     >>> scan, volume = gt.from_skimage([0, 45, 90], (64, 64))
     >>> scan.shape, volume.shape
     ((3, 64), (64, 64))

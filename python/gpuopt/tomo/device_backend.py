@@ -21,7 +21,7 @@ _AT_ONCE = 1 << 20  # So many elements of a sum are converted to fp64 at a time.
 FLOAT32 = np.dtype(np.float32)
 
 
-class DeviceBackend(Backend):
+class DeviceBackend(Backend[DeviceArray]):
     """Arrays of a device, float32. Operations are enqueued; those that return a number wait for the device."""
 
     dtype = FLOAT32

@@ -29,8 +29,14 @@ scikit-image samples Hann and Hamming between equal ends, which puts their top h
 def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
     """Taps h(n), n = 0 to columns - 1, of the ramp filter for samples at the distance d = ``spacing``; h(-n) = h(n).
 
-    h(0) = 1 / (4 d^2); h(n) = -1 / (pi n d)^2 for odd n and 0 for other even ones. With ``fan``, d is an angle, and the
-    taps are multiplied by (n d / sin(n d))^2. Raises ParameterError.
+    h(0) = 1 / (4 d^2); h(n) = -1 / (pi n d)^2 for odd n and 0 for other even ones (Kak and Slaney, Principles of
+    Computerized Tomographic Imaging, 1988, chapter 3, equation 61). d is in mm, the taps in 1/mm^2, float64. With
+    ``fan``, d is an angle in radians, and the taps are multiplied by (n d / sin(n d))^2. Raises ParameterError.
+
+    Examples
+    --------
+    >>> gt.ramp(4, spacing=1.0).round(4)
+    array([ 0.25  , -0.1013,  0.    , -0.0113])
     """
     columns, spacing = checks.count("columns", columns), checks.positive("spacing", spacing)
     if not 1e-150 <= spacing <= 1e150:
@@ -49,11 +55,19 @@ def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
 
 @checked
 def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", scale: float = 1.0) -> np.ndarray:
-    """Each row along the last axis becomes ``scale sum_j row(j) taps(|i - j|)``, smoothed by a window; the dtype
-    stays.
+    """Each row (..., columns) along the last axis becomes ``scale sum_j row(j) taps(|i - j|)``, smoothed by a window as
+    in :func:`fbp`; the dtype stays.
 
-    Rows count as 0 outside: Fourier transforms are padded to at least 2 n - 1. Raises ParameterError for unknown
-    windows, ArrayError for rows that are not finite float32 or float64, and for taps of another length.
+    Rows count as 0 outside: Fourier transforms are padded to at least 2 n - 1. ``taps`` (columns,) are those of
+    :func:`ramp`. Raises ParameterError for unknown windows, ArrayError for rows that are not finite float32 or float64,
+    and for taps of another length.
+
+    Examples
+    --------
+    >>> taps = gt.ramp(4, spacing=1.0)
+    >>> filtered = gt.filter_rows(np.array([0.0, 1.0, 0.0, 0.0]), taps)
+    >>> np.allclose(filtered, taps[[1, 0, 1, 2]])
+    True
     """
     require_window(window)
     checks.floats("rows", rows, [f"axis {i}" for i in range(rows.ndim)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,114 +19,27 @@ from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
+from gpuopt.tomo.detector import Detector, Frames, Projection, Rays
+from gpuopt.tomo.kinds import Indices
 from gpuopt.tomo.volume import Volume
-
-
-@checked
-@dataclass(frozen=True)
-class Detector:
-    """Rows (along v) and columns (along u), their pitches in mm, and the offsets (v, u) of the detector's middle.
-
-    The index of a coordinate is (coordinate - offset) / pitch + (n - 1) / 2. On a curved detector u is the length along
-    the arc. A 2D scan has one row at v = 0, with a pitch of 1 that cancels out.
-    """
-
-    rows: int
-    columns: int
-    dv: float
-    du: float
-    v_offset: float = 0.0
-    u_offset: float = 0.0
-
-    @classmethod
-    def of(cls, dimensions: int, det: Any, pixel: Any, offset: Any) -> Detector:
-        """Counts, pitches and offsets are pairs (v, u), or one number for both axes. Raises ParameterError."""
-        if dimensions not in checks.DATA_AXES:
-            raise ParameterError(f"dimensions: {dimensions} are not offered; give 2 or 3")
-        axes = checks.DATA_AXES[dimensions][1:]
-        counts = [checks.count(*one, checks.MOST_CELLS) for one in checks.each("det", det, axes)]
-        pitches = [checks.length(*one) for one in checks.each("pixel", pixel, axes)]
-        offsets = [checks.place(*one) for one in checks.each("offset", offset, axes)]
-        if dimensions == 2:
-            return cls(1, counts[0], 1.0, pitches[0], 0.0, offsets[0])
-        return cls(*counts, *pitches, *offsets)
-
-    @property
-    def v(self) -> Float64Array:
-        """Coordinates of the rows, mm."""
-        return checks.centres(self.rows, self.dv, self.v_offset)
-
-    @property
-    def u(self) -> Float64Array:
-        """Coordinates of the columns, mm."""
-        return checks.centres(self.columns, self.du, self.u_offset)
-
-    @property
-    def reach(self) -> float:
-        """|u| of the edge farther from u = 0, mm."""
-        return abs(self.u_offset) + self.columns * self.du / 2
-
-    def row(self, v: ArrayLike) -> Any:
-        """The index of the coordinate v, as a real number."""
-        return (real("v", v, "mm") - self.v_offset) / self.dv + (self.rows - 1) / 2
-
-    def column(self, u: ArrayLike) -> Any:
-        """The index of the coordinate u, as a real number."""
-        return (real("u", u, "mm") - self.u_offset) / self.du + (self.columns - 1) / 2
-
-    def refined(self, times: int, dimensions: int) -> Detector:
-        """The same area with ``times`` as many pixels along each axis. Raises ParameterError."""
-        times = checks.count("times", times)
-        rows, dv = (times * self.rows, self.dv / times) if dimensions == 3 else (self.rows, self.dv)
-        return replace(self, rows=rows, dv=dv, columns=times * self.columns, du=self.du / times)
-
-
-class Frames(NamedTuple):
-    """The views as free vectors, each (views, 3) in mm. They determine every ray.
-
-    ``source`` is where the source is, for parallel beams the direction towards it. ``centre`` is the middle of the
-    detector, on its surface. ``column`` is the step from a column to the next, ``row`` that from a row to the next; on
-    a curved detector ``column`` is a tangent at the centre, as long as the arc of one column.
-    """
-
-    source: Float64Array
-    centre: Float64Array
-    column: Float64Array
-    row: Float64Array
-
-    def normals(self) -> Float64Array:
-        """column x row (views, 3), whose length is the area of a pixel."""
-        return np.cross(self.column, self.row)
-
-    def at(self, index: Any) -> Frames:
-        """Some of the views: whole numbers in any order, a slice or a mask. Raises ParameterError."""
-        found = checks.indices("index", index, len(self.source))
-        return Frames(*(checks.frozen(vectors[found]) for vectors in self))
-
-
-class Projection(NamedTuple):
-    """Where points fall on the detector, ``row`` and ``column`` as real indices; and the ``density`` of rays at each
-    point: how many pass through a mm^2 (2D: a mm) perpendicular to them. The volume of a voxel times this density is
-    the weight "adjoint" of a back projection."""
-
-    row: Any
-    column: Any
-    density: Any
-
-
-class Rays(NamedTuple):
-    """The rays through the pixel centres of a view: a point ``origin`` on each, which broadcasts to the shape of
-    ``direction`` (*pixels, 3), and their directions, of length 1."""
-
-    origin: Float64Array
-    direction: Float64Array
 
 
 @checked
 @dataclass(frozen=True, eq=False, repr=False)
 class Geometry(ABC):
-    """A scan: see :func:`parallel2d`, :func:`parallel3d`, :func:`fan`, :func:`circular`, :func:`helical` and
-    :func:`from_astra`, which make them. A value that never changes."""
+    """A scan: see :func:`parallel2d`, :func:`parallel3d`, :func:`fan`, :func:`circular`, :func:`helical`,
+    :func:`from_vectors` and :func:`from_astra`, which make them. A value that never changes.
+
+    Examples
+    --------
+    >>> scan = gt.fan(4, sod=50.0, sdd=100.0, det=8, pixel=2.0)
+    >>> scan.shape, scan.parallel
+    ((4, 8), False)
+    >>> scan.subset([0, 2]).shape
+    (2, 8)
+    >>> float(scan.project(np.zeros(3), view=0).column)
+    3.5
+    """
 
     detector: Detector
     dimensions: int
@@ -154,7 +67,8 @@ class Geometry(ABC):
 
     @abstractmethod
     def project(self, points: Float64Array, view: int) -> Projection:
-        """Where ``points`` (..., 3) fall on the detector in a view. The density is 0 where no ray can reach it."""
+        """Where ``points`` (..., 3), as (x, y, z) in mm, fall on the detector in a view. The density is 0 where no ray
+        can reach it. Raises ArrayError, ParameterError."""
 
     @abstractmethod
     def _take(self, index: np.ndarray) -> Geometry: ...
@@ -173,26 +87,27 @@ class Geometry(ABC):
         return np.arctan2(towards[:, 0], -towards[:, 1])
 
     def refined(self, times: int) -> Geometry:
-        """The same scan with ``times`` as many pixels along each axis, on the same area."""
+        """The same scan with ``times`` as many pixels along each axis, on the same area. Raises ParameterError."""
         return replace(self, detector=self.detector.refined(times, self.dimensions))
 
     def shifted(self, v: float, u: float) -> Geometry:
-        """The same scan with its detector ``v`` rows and ``u`` columns further on; in 2D along u alone."""
+        """The same scan with its detector ``v`` rows and ``u`` columns further on; in 2D along u alone. Raises
+        ParameterError."""
         d, (v, u) = self.detector, (checks.number("v", v, "rows"), checks.number("u", u, "columns"))
         v_offset = d.v_offset + (v * d.dv if self.dimensions == 3 else 0.0)
         return replace(self, detector=replace(d, v_offset=v_offset, u_offset=d.u_offset + u * d.du))
 
-    def subset(self, views: Any) -> Geometry:
+    def subset(self, views: Indices) -> Geometry:
         """The scan of some views: whole numbers in any order, a slice or a mask. Raises ParameterError."""
         return self._take(self.view_indices(views))
 
-    def view_indices(self, views: Any) -> np.ndarray:
+    def view_indices(self, views: Indices) -> np.ndarray:
         """The indices of some views, from a list, a slice or a mask that leaves at least one. Raises
         ParameterError."""
         return checks.indices("views", views, self.views)
 
     def rays(self, view: int) -> Rays:
-        """The rays through the pixel centres of a view: (rows, columns, 3), in 2D (columns, 3). Raises
+        """The rays through the pixel centres of a view: (rows, columns, 3) in mm, in 2D (columns, 3). Raises
         ParameterError."""
         view = checks.view(view, self.views)
         source, centre, column, row = (vectors[view][:, np.newaxis, np.newaxis] for vectors in self.frames)

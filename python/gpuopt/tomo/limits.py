@@ -10,7 +10,8 @@ import warnings
 import numpy as np
 
 from gpuopt._core import ParameterError
-from gpuopt.tomo.geometry import Detector, Geometry
+from gpuopt.tomo.detector import Detector
+from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.scans import Parallel
 from gpuopt.tomo.volume import Volume
 

@@ -40,7 +40,7 @@ def back_project(geometry: Geometry, volume: Volume, projections: ArrayLike, wei
     image = np.zeros(volume.shape)
     for view in range(geometry.views):
         at = geometry.project(points, view)
-        value = np.where(at.density > 0, bilinear(p[view], at.row, at.column), 0)
+        value = np.where(at.density > 0, bilinear(p[view], np.asarray(at.row), np.asarray(at.column)), 0)
         if weight == "adjoint":
             value *= volume.cell * at.density
         elif weight == "fdk" and isinstance(geometry, Cone):

@@ -11,6 +11,7 @@ from gpuopt.checked import checked
 from gpuopt.tomo import checks, numpy_kernels
 from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.geometry import Geometry
+from gpuopt.tomo.kinds import AnyArray, Indices
 from gpuopt.tomo.operators import Backend, GeometricOperator, Norms
 from gpuopt.tomo.volume import Volume
 
@@ -20,19 +21,19 @@ class _Norms(NamedTuple):
     weighted: float
 
 
-class NumpyBackend(Backend):
+class NumpyBackend(Backend[np.ndarray]):
     """NumPy arrays, in fp64 whatever the caller's dtype is."""
 
     dtype: np.dtype[Any] = np.dtype(np.float64)
 
-    def take(self, given: Any, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> np.ndarray:
+    def take(self, given: AnyArray, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> np.ndarray:
         checks.shape(name, given, shape, axes, "the operator")
         return self._numbers(given, name, axes).astype(self.dtype, copy=False)
 
-    def give(self, array: np.ndarray, like: Any) -> np.ndarray:
+    def give(self, array: np.ndarray, like: Any) -> Any:
         return array.astype(np.asarray(like).dtype, copy=False)
 
-    def host(self, given: Any, axes: tuple[str, ...]) -> np.ndarray:
+    def host(self, given: AnyArray, axes: tuple[str, ...]) -> np.ndarray:
         return self._numbers(given, "projections", axes)
 
     def filtered(self, given: Any, by: RowFilter, axes: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -107,10 +108,20 @@ class NumpyBackend(Backend):
 
 
 @checked
-class NumpyProjector(GeometricOperator):
+class NumpyProjector(GeometricOperator[np.ndarray]):
     """The projections of a volume by a scan in plain NumPy and fp64, as an operator that every algorithm takes.
 
-    ``pair`` as in :class:`Projector`. It needs no device and is slow: for volumes up to 64^3. Raises ParameterError.
+    ``geometry``, ``volume`` and ``pair`` as in :class:`Projector`. Takes float32 and float64, and returns the dtype it
+    was given. It needs no device and is slow: for volumes up to 64^3. Raises ParameterError.
+
+    Examples
+    --------
+    >>> A = gt.NumpyProjector(gt.parallel2d(2, 3), gt.Volume((3, 3)))
+    >>> A(np.ones((3, 3))).round(6)
+    array([[3., 3., 3.],
+           [3., 3., 3.]])
+    >>> A.adjoint_error() < 1e-12
+    True
     """
 
     backend = NumpyBackend()
@@ -129,7 +140,7 @@ class NumpyProjector(GeometricOperator):
         checks.shape("p", p, self.data_shape, self.data_axes, "the operator")
         return self._into(out, numpy_kernels.back_project(self.geometry, self.volume, p, weight), self.image_axes)
 
-    def subset(self, views: Any) -> NumpyProjector:
+    def subset(self, views: Indices) -> NumpyProjector:
         return NumpyProjector(self.geometry.subset(views), self.volume, self.pair)
 
     def with_scan(self, geometry: Geometry, volume: Volume) -> NumpyProjector:

@@ -106,6 +106,13 @@ def back_project(
     ``projections``, float32 of ``geometry.shape``; the result, float32 of ``volume.shape``. ``weight`` says what W is,
     one of :data:`gpuopt.tomo.operators.WEIGHTS`; ``variant`` as in :class:`gpuopt.tomo.Projector`. Raises
     ParameterError, ArrayError, UnsupportedError, DeviceMemoryError, NoDeviceError.
+
+    Examples
+    --------
+    >>> scan, volume = gt.parallel2d(4, det=12), gt.Volume((6, 6))
+    >>> image = gt.back_project(np.ones((4, 12), np.float32), scan, volume, weight="none")
+    >>> image.shape, np.allclose(image, 4.0)
+    ((6, 6), True)
     """
     chosen = select(device)
     data = _core.to_device(projections, chosen)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,10 +20,17 @@ from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.geometry import Geometry, as_geometry
+from gpuopt.tomo.kinds import AnyArray, Given
 from gpuopt.tomo.volume import Volume
 
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
+
 Array = Any
-"""An array of the kind in which a backend keeps its data."""
+"""An array of the kind in which a backend keeps its data, where algorithms do not know which."""
+
+Kept = TypeVar("Kept")
+"""The kind of array in which a backend keeps its data."""
 
 WEIGHTS = ("adjoint", "none", "fdk")
 """What a back projection multiplies a view's value at a voxel with: what approximates the transpose of a projector; 1;
@@ -42,10 +50,18 @@ class Norms(Protocol):
         """r . (weights r)"""
 
 
-class Backend(ABC):
-    """Arithmetic on arrays of one dtype, in one memory.
+class Backend(ABC, Generic[Kept]):
+    """Arithmetic on arrays of one dtype, in one memory: of NumPy, of a device, or of another library.
 
     An operation that has an ``out`` or works in place allocates no array; ``out`` may be one of the inputs.
+
+    Examples
+    --------
+    >>> backend = gt.NumpyProjector(gt.parallel2d(4, 8), gt.Volume((8, 8))).backend
+    >>> isinstance(backend, gt.Backend)
+    True
+    >>> backend.dot(backend.full((2, 2), 3.0), backend.full((2, 2), 1.0))
+    12.0
     """
 
     dtype: np.dtype[Any]
@@ -56,92 +72,102 @@ class Backend(ABC):
     every iteration."""
 
     @abstractmethod
-    def take(self, given: Any, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> Array:
+    def take(self, given: AnyArray, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> Kept:
         """The caller's array as an array of this backend, which may share its memory and is only read. Raises
         ArrayError, naming the axis or the place, for other shapes and dtypes, and for NaN and infinity."""
 
     @abstractmethod
-    def give(self, array: Array, like: Any) -> Any:
+    def give(self, array: Kept, like: Given) -> Given:
         """``array`` as the kind of array and of the dtype that the caller's ``like`` is. Nothing may write to ``array``
         afterwards."""
 
     @abstractmethod
-    def host(self, given: Any, axes: tuple[str, ...]) -> np.ndarray:
+    def host(self, given: AnyArray, axes: tuple[str, ...]) -> np.ndarray:
         """The caller's projections, checked, as a NumPy array, for filters, which run on the host. Raises ArrayError
         as ``take`` does."""
 
-    def filtered(self, given: Any, by: RowFilter, axes: tuple[str, ...]) -> tuple[Array, Any]:
+    def filtered(self, given: AnyArray, by: RowFilter, axes: tuple[str, ...]) -> tuple[Kept | np.ndarray, AnyArray]:
         """The caller's projections as filtered rows (views, rows, columns), and what was found of each row, as of
         :meth:`RowFilter.on_host`: an array of NumPy, or of a device that is still at work. Raises ArrayError for other
         dtypes; NaN and infinity are what was found."""
         return by.on_host(self.host(given, axes))
 
     @abstractmethod
-    def full(self, shape: tuple[int, ...], value: float) -> Array:
+    def full(self, shape: tuple[int, ...], value: float) -> Kept:
         """A new array."""
 
     @abstractmethod
-    def fill(self, x: Array, value: float) -> None:
+    def fill(self, x: Kept, value: float) -> None:
         """x = value"""
 
     @abstractmethod
-    def copy(self, x: Array) -> Array:
+    def copy(self, x: Kept) -> Kept:
         """A new array with the values of ``x``."""
 
     @abstractmethod
-    def views(self, p: Array, index: np.ndarray) -> Array:
+    def views(self, p: Kept, index: np.ndarray) -> Kept:
         """The projections of some views, which may share the memory of ``p`` and are only read."""
 
     @abstractmethod
-    def axpy(self, a: float, x: Array, y: Array, out: Array) -> None:
+    def axpy(self, a: float, x: Kept, y: Kept, out: Kept) -> None:
         """out = a x + y"""
 
     @abstractmethod
-    def multiply(self, x: Array, by: Array) -> None:
+    def multiply(self, x: Kept, by: Kept) -> None:
         """x = x by"""
 
     @abstractmethod
-    def reciprocal(self, x: Array, fraction: float, largest: float | None = None) -> None:
+    def reciprocal(self, x: Kept, fraction: float, largest: float | None = None) -> None:
         """x = 1 / x where x > fraction largest, else 0. If ``largest`` is None it is the largest of x, and a device
         need not send it to the host."""
 
     @abstractmethod
-    def residual(self, b: Array, ax: Array, weights: Array) -> Norms:
+    def residual(self, b: Kept, ax: Kept, weights: Kept) -> Norms:
         """ax = weights (b - ax), and the norms of b - ax."""
 
     @abstractmethod
     def update(
         self,
-        x: Array,
+        x: Kept,
         step: float,
-        weights: Array,
-        g: Array,
+        weights: Kept,
+        g: Kept,
         low: float | None,
         high: float | None,
-        mask: Array | None,
-        out: Array,
+        mask: Kept | None,
+        out: Kept,
     ) -> None:
         """out = mask clamp(x + step weights g, low, high), where a bound or a mask that is None changes nothing"""
 
     @abstractmethod
-    def largest(self, x: Array) -> float:
+    def largest(self, x: Kept) -> float:
         """max x"""
 
     @abstractmethod
-    def dot(self, x: Array, y: Array) -> float:
+    def dot(self, x: Kept, y: Kept) -> float:
         """x . y, summed in fp64."""
 
 
 @checked
-class Operator(ABC):
+class Operator(ABC, Generic[Kept]):
     """A linear map from an image to projections, with a block of rows for each view. ``A(x)`` applies it, ``A.T(p)``
     applies its transpose.
 
     A subclass defines ``forward`` and ``back``, which work on arrays of the backend, ``subset``, and the attributes
     below.
+
+    Examples
+    --------
+    >>> A = gt.NumpyProjector(gt.parallel2d(6, 8), gt.Volume((8, 8)))
+    >>> isinstance(A, gt.Operator), A.image_shape, A.data_shape
+    (True, (8, 8), (6, 8))
+    >>> A.T(A(np.ones((8, 8)))).shape
+    (8, 8)
+    >>> A.subset([0, 3]).data_shape
+    (2, 8)
     """
 
-    backend: Backend
+    backend: Backend[Kept]
     image_shape: tuple[int, ...]
     data_shape: tuple[int, ...]
     """The first axis counts the views."""
@@ -149,15 +175,15 @@ class Operator(ABC):
     """Whether ``back`` is the transpose of ``forward`` to rounding; CGLS refuses others."""
 
     @abstractmethod
-    def forward(self, x: Array, out: Array | None = None) -> Array:
+    def forward(self, x: Kept, out: Kept | None = None) -> Kept:
         """A x, in ``out`` or in a new array."""
 
     @abstractmethod
-    def back(self, p: Array, out: Array | None = None) -> Array:
+    def back(self, p: Kept, out: Kept | None = None) -> Kept:
         """The transpose, or what approximates it, times p, in ``out`` or in a new array."""
 
     @abstractmethod
-    def subset(self, views: np.ndarray) -> Operator:
+    def subset(self, views: np.ndarray) -> Operator[Kept]:
         """The operator of some views, in the order given."""
 
     @property
@@ -180,8 +206,9 @@ class Operator(ABC):
         """The views' angles as fractions of the circle after which views repeat; by default they are spread evenly."""
         return np.arange(self.views) / self.views
 
-    def __call__(self, x: Any) -> Any:
-        """A x, of the kind and dtype of ``x``. Raises ArrayError."""
+    def __call__(self, x: Given) -> Given:
+        """A x of the shape ``data_shape``, of the kind and dtype of ``x``, whose shape is ``image_shape``. Raises
+        ArrayError."""
         return self.backend.give(self.forward(self.backend.take(x, "image", self.image_shape, self.image_axes)), like=x)
 
     @property
@@ -190,7 +217,8 @@ class Operator(ABC):
         return Transpose(self)
 
     def adjoint_error(self, seed: int = 0) -> float:
-        """|<A x, y> - <x, A.T y>| / (|A x| |y|) for random x and y, normal of mean 0; summed in fp64."""
+        """|<A x, y> - <x, A.T y>| / (|A x| |y|) for random x and y, normal of mean 0; summed in fp64. Raises
+        ParameterError where no ray meets the volume."""
         random = np.random.default_rng(seed)
         x, y = (
             random.standard_normal(shape).astype(self.backend.dtype) for shape in (self.image_shape, self.data_shape)
@@ -201,13 +229,13 @@ class Operator(ABC):
             raise ParameterError("geometry: no ray meets the volume, so that there is no adjoint to measure")
         return abs(float((ax * y).sum()) - float((x * aty).sum())) / norms
 
-    def linear_operator(self) -> Any:
-        """A ``scipy.sparse.linalg.LinearOperator`` over flat NumPy vectors of the backend's dtype."""
+    def linear_operator(self) -> LinearOperator:
+        """A ``scipy.sparse.linalg.LinearOperator`` over flat NumPy vectors of the backend's dtype. Needs SciPy."""
         from scipy.sparse.linalg import LinearOperator
 
         dtype = self.backend.dtype
 
-        def flat(apply: Any, shape: tuple[int, ...]) -> Any:
+        def flat(apply: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]) -> Callable[[Any], np.ndarray]:
             return lambda v: np.asarray(apply(np.ascontiguousarray(v, dtype=dtype).reshape(shape))).ravel()
 
         return LinearOperator(
@@ -224,18 +252,27 @@ class Transpose:
     def __init__(self, operator: Operator) -> None:
         self.T = operator
 
-    def __call__(self, p: Any) -> Any:
+    def __call__(self, p: Given) -> Given:
         """The transpose, or what approximates it, times p, of the kind and dtype of ``p``. Raises ArrayError."""
         A = self.T
         return A.backend.give(A.back(A.backend.take(p, "projections", A.data_shape, A.data_axes)), like=p)
 
 
 @checked
-class GeometricOperator(Operator):
+class GeometricOperator(Operator[Kept]):
     """An operator that knows its geometry and its volume, which filtered back projection needs.
 
-    ``pair`` is "exact": Joseph's method and its transpose; or "fast": Joseph's method, and a voxel-driven back
-    projection in place of the transpose. Raises ParameterError where geometry and volume do not belong together.
+    ``pair`` is "exact": Joseph's method (IEEE Trans. Med. Imaging 1, 192, 1982) and its transpose; or "fast": Joseph's
+    method, and a voxel-driven back projection in place of the transpose. Raises ParameterError where geometry and
+    volume do not belong together.
+
+    Examples
+    --------
+    >>> A = gt.NumpyProjector(gt.parallel2d(3, 4), gt.Volume((6, 6)), pair="fast")
+    >>> isinstance(A, gt.GeometricOperator), A.exact
+    (True, False)
+    >>> A.geometry.shape, A.volume.shape
+    ((3, 4), (6, 6))
     """
 
     def __init__(self, geometry: Geometry, volume: Volume, pair: str = "exact") -> None:
@@ -249,14 +286,14 @@ class GeometricOperator(Operator):
         self.exact = pair == "exact"
 
     @abstractmethod
-    def back_project(self, p: Array, weight: str, out: Array | None = None) -> Array:
+    def back_project(self, p: Kept, weight: str, out: Kept | None = None) -> Kept:
         """At each voxel, the sum over the views of the projection's value there times a ``weight``, one of ``WEIGHTS``;
         in ``out`` or in a new array."""
 
     @abstractmethod
-    def subset(self, views: np.ndarray) -> GeometricOperator: ...
+    def subset(self, views: np.ndarray) -> GeometricOperator[Kept]: ...
 
-    def with_scan(self, geometry: Geometry, volume: Volume) -> GeometricOperator:
+    def with_scan(self, geometry: Geometry, volume: Volume) -> GeometricOperator[Kept]:
         """The operator of another scan and volume, where and as this one computes. Raises UnsupportedError unless a
         subclass defines it."""
         raise UnsupportedError(

@@ -10,7 +10,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -20,6 +19,7 @@ from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.geometry import Geometry, as_geometry, points_of
+from gpuopt.tomo.kinds import Lengths, Numbers
 from gpuopt.tomo.volume import Volume
 
 _POINTS_AT_ONCE = 2**15  # 256 kB a coordinate
@@ -32,30 +32,45 @@ class Body(ABC):
     """Anything whose density is known everywhere. Bodies add up in a :class:`Phantom`.
 
     Points and directions are arrays (3, ...): sums over a first axis of 3 are several times faster than over a last
-    one.
+    one. A subclass defines the three methods below.
+
+    Examples
+    --------
+    >>> ball = gt.Ellipsoid(1.0, 5.0)
+    >>> isinstance(ball, gt.Body)
+    True
+    >>> low, high = ball.box()
+    >>> high
+    array([5., 5., 5.])
     """
 
     @abstractmethod
     def density_at(self, points: Float64Array) -> Float64Array:
-        """Density (...,) at points (3, ...)."""
+        """Density (...,) in 1/mm at points (3, ...) in mm."""
 
     @abstractmethod
     def integral(self, origin: Float64Array, direction: Float64Array) -> Float64Array:
-        """Line integrals (n,) along lines through ``origin`` (3, n) or (3, 1); ``direction`` (3, n) of length 1."""
+        """Line integrals (n,) along lines through ``origin`` (3, n) or (3, 1), mm; ``direction`` (3, n) of length 1."""
 
     @abstractmethod
     def box(self) -> tuple[Float64Array, Float64Array]:
-        """Two opposite corners (3,) of a box outside which the density is 0 or negligible."""
+        """Two opposite corners (3,) in mm of a box outside which the density is 0 or negligible."""
 
 
 @checked
 @dataclass(frozen=True, eq=False, init=False)
 class Ellipsoid(Body):
-    """An ellipsoid of constant ``density`` about ``centre`` (x, y, z). ``axes`` (a, b, c) are its semi-axes; if one is
-    infinite it is a cylinder.
+    """An ellipsoid of constant ``density`` in 1/mm about ``centre`` (x, y, z). ``axes`` (a, b, c) are its semi-axes in
+    mm, or one for all; if one is infinite it is a cylinder.
 
     ``turn`` is the angle in radians by which it is turned counter-clockwise about z through its centre; or a rotation
-    matrix (3, 3) whose columns are the directions of the axes. Raises ParameterError.
+    matrix (3, 3) whose columns are the directions of the axes. Raises ParameterError, ArrayError.
+
+    Examples
+    --------
+    >>> cylinder = gt.Ellipsoid(0.5, axes=(2.0, 3.0, np.inf), centre=(1.0, 0.0, 0.0))
+    >>> cylinder.density_at(np.array([[1.0, 4.0], [0.0, 0.0], [0.0, 0.0]]))
+    array([0.5, 0. ])
     """
 
     density: float
@@ -63,7 +78,7 @@ class Ellipsoid(Body):
     centre: Float64Array
     rotation: Float64Array
 
-    def __init__(self, density: float, axes: Any, centre: Any = (0.0, 0.0, 0.0), turn: Any = 0.0) -> None:
+    def __init__(self, density: float, axes: Lengths, centre: Numbers = (0.0, 0.0, 0.0), turn: Numbers = 0.0) -> None:
         object.__setattr__(self, "density", checks.number("density", density, "1/mm"))
         semi = [
             math.inf if value == math.inf else checks.positive(name, value)
@@ -101,13 +116,21 @@ class Ellipsoid(Body):
 @dataclass(frozen=True, eq=False, init=False)
 class Blob(Body):
     """``density exp(-|x - centre|^2 / width^2)``. It is smooth, so that errors of discretisation fall fast with the
-    size of voxels and pixels."""
+    size of voxels and pixels. ``width`` and ``centre`` (x, y, z) are in mm, ``density`` in 1/mm. Raises ParameterError,
+    ArrayError.
+
+    Examples
+    --------
+    >>> smooth = gt.Blob(2.0, centre=(1.0, 0.0, 0.0))
+    >>> smooth.density_at(np.array([[1.0, 3.0], [0.0, 0.0], [0.0, 0.0]])).round(3)
+    array([1.   , 0.368])
+    """
 
     width: float
     centre: Float64Array
     density: float
 
-    def __init__(self, width: float, centre: Any = (0.0, 0.0, 0.0), density: float = 1.0) -> None:
+    def __init__(self, width: float, centre: Numbers = (0.0, 0.0, 0.0), density: float = 1.0) -> None:
         object.__setattr__(self, "width", checks.positive("width", width))
         object.__setattr__(self, "centre", _place(centre))
         object.__setattr__(self, "density", checks.number("density", density, "1/mm"))
@@ -132,7 +155,16 @@ class Blob(Body):
 @checked
 @dataclass(frozen=True, eq=False)
 class Phantom:
-    """Bodies whose densities add up."""
+    """Bodies whose densities add up. ``phantom + phantom`` holds the bodies of both. Raises ParameterError.
+
+    Examples
+    --------
+    >>> phantom = gt.Phantom([gt.Ellipsoid(1.0, 3.0), gt.Ellipsoid(-0.5, 1.0)])
+    >>> phantom.sample(gt.Volume((1, 5), voxel=2.0))
+    array([[0. , 1. , 0.5, 1. , 0. ]], dtype=float32)
+    >>> round(float(phantom.line_integrals((0, 0, 0), (1, 0, 0))), 6)
+    5.0
+    """
 
     bodies: tuple[Body, ...]
 
@@ -146,8 +178,8 @@ class Phantom:
         return Phantom((*self.bodies, *other.bodies))
 
     def sample(self, volume: Volume, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
-        """The density on a volume, at the centres of its voxels, or as the mean over ``supersample`` points of a voxel
-        along each axis. Raises ParameterError."""
+        """The density in 1/mm on a volume, of its shape and of ``dtype``, at the centres of its voxels, or as the mean
+        over ``supersample`` points of a voxel along each axis. Raises ParameterError."""
         times = checks.count("supersample", supersample, _MOST_SAMPLES)
         image = np.zeros(volume.shape, dtype=dtype)
         fine = volume.refined(times)
@@ -184,8 +216,8 @@ class Phantom:
         return self._integrals(start, along / length)
 
     def project(self, geometry: Geometry, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
-        """Exact projections: along the ray through each pixel's centre, or as the mean over ``supersample`` rays of a
-        pixel along each axis. Raises ParameterError."""
+        """Exact projections of the shape ``geometry.shape`` and of ``dtype``: along the ray through a pixel's centre,
+        or as the mean over ``supersample`` rays of a pixel along each axis. Raises ParameterError."""
         times = checks.count("supersample", supersample, _MOST_SAMPLES)
         fine = as_geometry(geometry).refined(times)
         found = np.empty(geometry.shape, dtype=dtype)
@@ -211,14 +243,30 @@ class Phantom:
 
 
 @checked
-def sphere(radius: float, centre: Any = (0.0, 0.0, 0.0), density: float = 1.0) -> Phantom:
-    """A ball; in 2D the disc in which it meets the plane z = 0."""
+def sphere(radius: float, centre: Numbers = (0.0, 0.0, 0.0), density: float = 1.0) -> Phantom:
+    """A ball of a ``radius`` in mm about ``centre`` (x, y, z), of ``density`` in 1/mm; in 2D the disc in which it meets
+    the plane z = 0. Raises ParameterError, ArrayError.
+
+    Examples
+    --------
+    >>> gt.sphere(1.0).sample(gt.Volume((3, 3)))
+    array([[0., 1., 0.],
+           [1., 1., 1.],
+           [0., 1., 0.]], dtype=float32)
+    """
     return Phantom(Ellipsoid(density, radius, centre))
 
 
 @checked
-def blob(width: float, centre: Any = (0.0, 0.0, 0.0), density: float = 1.0) -> Phantom:
-    """A smooth ball: density exp(-distance^2 / width^2)."""
+def blob(width: float, centre: Numbers = (0.0, 0.0, 0.0), density: float = 1.0) -> Phantom:
+    """A smooth ball: density exp(-distance^2 / width^2) about ``centre`` (x, y, z), in 1/mm; lengths are in mm. Raises
+    ParameterError, ArrayError.
+
+    Examples
+    --------
+    >>> gt.blob(2.0).sample(gt.Volume((1, 3), voxel=2.0)).round(3)
+    array([[0.368, 1.   , 0.368]], dtype=float32)
+    """
     return Phantom(Blob(width, centre, density))
 
 
@@ -239,10 +287,18 @@ _HEAD = (
 
 @checked
 def shepp_logan(dimensions: int = 3, field: float = 2.0, contrast: str = "modified", density: float = 1.0) -> Phantom:
-    """The head of Shepp and Logan in a field of ``field`` mm, its densities times ``density`` 1/mm.
+    """The head of Shepp and Logan (IEEE Trans. Nucl. Sci. 21, 21, 1974) in a field of ``field`` mm, its densities times
+    ``density`` 1/mm.
 
-    ``contrast`` is "modified" (Toft's, which eyes can see) or "original" (soft parts differ by 1 %). In 2D it is made
-    of ellipses, as infinite cylinders along z. Raises ParameterError.
+    ``contrast`` is "modified" (that of Toft's thesis, Technical University of Denmark, 1996, which eyes can see) or
+    "original" (soft parts differ by 1 %). In 2D it is made of ellipses, as infinite cylinders along z. Raises
+    ParameterError.
+
+    Examples
+    --------
+    >>> head = gt.shepp_logan(2, field=16.0).sample(gt.Volume((16, 16)))
+    >>> head.shape, round(float(head[8, 8]), 3)
+    ((16, 16), 0.2)
     """
     if dimensions not in (2, 3):
         raise ParameterError(f"dimensions: {dimensions!r} cannot be; give 2 or 3")
@@ -261,14 +317,14 @@ def shepp_logan(dimensions: int = 3, field: float = 2.0, contrast: str = "modifi
     return Phantom(bodies)
 
 
-def _place(centre: Any) -> Float64Array:
+def _place(centre: Numbers) -> Float64Array:
     place = checks.vector("centre", centre, "(x, y, z) in mm")
     if len(place) != 3:
         raise ArrayError(f"centre: it has {len(place)} coordinates; give (x, y, z)")
     return checks.frozen(place)
 
 
-def _rotation(turn: Any) -> Float64Array:
+def _rotation(turn: Numbers) -> Float64Array:
     if not isinstance(turn, np.ndarray | list | tuple):
         angle = checks.number("turn", turn, "radians, or a rotation matrix (3, 3)")
         sin, cos = math.sin(angle), math.cos(angle)

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from gpuopt.selection import Selector, select
 from gpuopt.tomo import on_device
 from gpuopt.tomo.device_backend import DeviceBackend, HostBackend
 from gpuopt.tomo.geometry import Geometry
+from gpuopt.tomo.kinds import AnyArray, Given, Indices
 from gpuopt.tomo.operators import GeometricOperator
 from gpuopt.tomo.streaming import Needs, Streamed, spare
 from gpuopt.tomo.volume import Volume
@@ -66,7 +67,7 @@ class _Shared:
 
 
 @checked
-class Projector(GeometricOperator):
+class Projector(GeometricOperator[Any]):
     """The projection of a volume by a scan, ``A(x)``, and its transpose, ``A.T(p)``.
 
     Takes float32 arrays, of NumPy or of the operator's device, and returns the kind it was given; arrays of the device
@@ -77,9 +78,9 @@ class Projector(GeometricOperator):
     geometry, volume
         The scan and the grid of voxels.
     pair
-        "exact": Joseph's method and its transpose, with the same weights up to rounding, which CGLS needs. "fast": in
-        place of the transpose a back projection voxel by voxel, in a fifth of the time; on GPUs it interpolates in
-        texture units, which round places between pixels to 1/256.
+        "exact": Joseph's method (IEEE Trans. Med. Imaging 1, 192, 1982) and its transpose, with the same weights up to
+        rounding, which CGLS needs. "fast": in place of the transpose a back projection voxel by voxel, in a fifth of
+        the time; on GPUs it interpolates in texture units, which round places between pixels to 1/256.
     device
         Where to run; see :func:`gpuopt.use`.
     memory_limit
@@ -94,6 +95,15 @@ class Projector(GeometricOperator):
     Raises
     ------
     ParameterError, NoDeviceError, DeviceMemoryError
+
+    Examples
+    --------
+    >>> A = gt.Projector(gt.parallel2d(8, det=12), gt.Volume((8, 8)))
+    >>> p = A(np.ones((8, 8), np.float32))
+    >>> p.shape, p.dtype
+    ((8, 12), dtype('float32'))
+    >>> np.allclose(p[0, 2:10], 8.0)
+    True
     """
 
     backend: DeviceBackend | HostBackend
@@ -150,53 +160,51 @@ class Projector(GeometricOperator):
             if not isinstance(array, kind):
                 raise ArrayTypeError(f"{name}: it is a {type(array).__name__}, not a {kind.__name__}; {hint}")
 
-    def forward(self, x: Any, out: Any = None) -> Any:
+    def forward(self, x: Given, out: Given | None = None) -> Given:
         self._check(out, x=x)
+        image, found = cast(Any, x), self._out(out, self.data_shape)
         if self._streamed is not None:
-            found = np.empty(self.data_shape, np.float32) if out is None else out
-            self._streamed.forward(x, found, self._project)
+            self._streamed.forward(image, found, self._project)
             return found
-        found = self._empty(self.data_shape) if out is None else out
         if self._forward is None:
-            self._forward = self._plan_forward(self.geometry, self.volume, x, found, False)
-        self._forward.start(x, found)
+            self._forward = self._plan_forward(self.geometry, self.volume, image, found, False)
+        self._forward.start(image, found)
         return found
 
-    def back(self, p: Any, out: Any = None) -> Any:
+    def back(self, p: Given, out: Given | None = None) -> Given:
         if not self.exact:
             return self.back_project(p, "adjoint", out)
         self._check(out, p=p)
+        data, found = cast(Any, p), self._out(out, self.image_shape)
         if self._streamed is not None:
-            found = np.empty(self.image_shape, np.float32) if out is None else out
-            self._streamed.back(p, found, self._gather)
+            self._streamed.back(data, found, self._gather)
             return found
-        found = self._empty(self.image_shape) if out is None else out
         if self._adjoint is None:
-            self._adjoint = self._plan_adjoint(self.geometry, self.volume, found, p, False)
-        self._adjoint.start(found, p)
+            self._adjoint = self._plan_adjoint(self.geometry, self.volume, found, data, False)
+        self._adjoint.start(found, data)
         return found
 
-    def back_project(self, p: Any, weight: str, out: Any = None) -> Any:
+    def back_project(self, p: Given, weight: str, out: Given | None = None) -> Given:
         self._check(out, p=p)
+        projections, found = cast(Any, p), self._out(out, self.image_shape)
         if self._streamed is not None:
-            found = np.empty(self.image_shape, np.float32) if out is None else out
 
             def project(geometry: Geometry, volume: Volume, image: Any, data: Any, accumulate: bool) -> None:
                 on_device.prepare_back_projection(
                     geometry, volume, data, image, weight, self._shared.variant, accumulate=accumulate
                 ).start()
 
-            self._streamed.back(p, found, project)
+            self._streamed.back(projections, found, project)
             return found
-        found = self._empty(self.image_shape) if out is None else out
         plan = self._voxel_driven.get(weight)
         if plan is None:
-            plan = on_device.plan_exchangeable(self.geometry, self.volume, p, found, weight, self._shared.variant)
+            variant = self._shared.variant
+            plan = on_device.plan_exchangeable(self.geometry, self.volume, projections, found, weight, variant)
             if not self.exact or self._small_images():
                 self._voxel_driven[weight] = plan
                 if self._is_subset:  # There may be many: their copies of projections end with an iteration's arrays.
-                    self._until = [weakref.ref(array, self._drop()) for array in (p, found)]
-        plan.start(found, p)
+                    self._until = [weakref.ref(array, self._drop()) for array in (projections, found)]
+        plan.start(found, projections)
         return found
 
     def _drop(self) -> Callable[[object], None]:
@@ -216,14 +224,14 @@ class Projector(GeometricOperator):
         needs = Needs.of(self.volume.shape, self.views, self.geometry, fast=True)
         return needs.fast <= self.device.global_bytes // _SMALL
 
-    def subset(self, views: Any) -> Projector:
+    def subset(self, views: Indices) -> Projector:
         """The operator of some views, in the order given. It is made once and kept, and shares the device and its
         scratch memory with this one."""
-        views = self.geometry.view_indices(views)  # from masks and slices as well
-        key = views.tobytes()
+        index = self.geometry.view_indices(views)  # from masks and slices as well
+        key = index.tobytes()
         found = self._subsets.get(key)
         if found is None:
-            found = Projector._sharing(self._shared, self.geometry.subset(views), self.volume, self.pair)
+            found = Projector._sharing(self._shared, self.geometry.subset(index), self.volume, self.pair)
             found._is_subset = True
             with self._lock:
                 if len(self._subsets) >= self.views:  # No iteration has more subsets than views.
@@ -237,7 +245,12 @@ class Projector(GeometricOperator):
         other = _Shared.of(geometry, volume, shared.device, shared.limit, shared.variant, fast=fast)
         return Projector._sharing(replace(other, scratch=shared.scratch), geometry, volume, self.pair)
 
-    def _empty(self, shape: tuple[int, ...]) -> DeviceArray:
+    def _out(self, out: AnyArray | None, shape: tuple[int, ...]) -> Any:
+        """``out``, or a new array where data of this projector lie."""
+        if out is not None:
+            return out
+        if self._streamed is not None:
+            return np.empty(shape, np.float32)
         return _core.empty(shape, np.dtype(np.float32), self.device)
 
     def _project(self, geometry: Geometry, volume: Volume, image: Any, data: Any, accumulate: bool) -> None:

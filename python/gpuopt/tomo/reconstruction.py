@@ -5,25 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked, real
 from gpuopt.progress import Bar
 from gpuopt.tomo import checks
 from gpuopt.tomo.analytic import view_major
+from gpuopt.tomo.kinds import Given
 from gpuopt.tomo.operators import Array, Operator
 
 
 @checked
 @dataclass(frozen=True, eq=False)
-class Reconstruction:
-    """The image of a reconstruction with the history of its iterations. ``np.asarray`` of it is the image."""
+class Reconstruction(Generic[Given]):
+    """The image of a reconstruction with the history of its iterations, arrays (iterations,) of float64.
+    ``np.asarray`` of it is the image.
 
-    image: Any
-    """Of the projections' kind and dtype."""
+    Examples
+    --------
+    >>> A = gt.NumpyProjector(gt.parallel2d(6, 8), gt.Volume((8, 8)))
+    >>> found = gt.sirt(A, A(np.ones((8, 8))), iterations=3)
+    >>> found.ended, found.iterations, found.image.shape
+    ('finished', 3, (8, 8))
+    >>> bool(found.residuals[2] < found.residuals[0])
+    True
+    """
+
+    image: Given
+    """(z, y, x) or (y, x) in 1/mm, of the projections' kind and dtype."""
     residuals: np.ndarray
     """|b - A x| in each iteration, before its update; with blocks of views each block counts before its own update."""
     weighted: np.ndarray
@@ -39,7 +52,7 @@ class Reconstruction:
         """How many iterations were finished."""
         return len(self.residuals)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         image = self.image if isinstance(self.image, np.ndarray) else self.image.to_numpy()
         found = np.asarray(image, dtype=dtype)
         return found.copy() if copy and found is image else found
@@ -51,8 +64,16 @@ class Reconstruction:
 
 @checked
 @dataclass(frozen=True, eq=False)
-class State:
-    """What a callback sees after an iteration."""
+class State(Generic[Given]):
+    """What a callback sees after an iteration.
+
+    Examples
+    --------
+    >>> A = gt.NumpyProjector(gt.parallel2d(6, 8), gt.Volume((8, 8)))
+    >>> found = gt.sirt(A, A(np.ones((8, 8))), callback=lambda state: state.iteration == 2)
+    >>> found.ended, found.iterations
+    ('stopped', 2)
+    """
 
     iteration: int
     """How many iterations are finished, from 1."""
@@ -61,15 +82,15 @@ class State:
     residual: float
     """As in :class:`Reconstruction`."""
     weighted: float
-    _image: Callable[[], Any] = field(repr=False)
+    _image: Callable[[], Given] = field(repr=False)
 
     @property
-    def image(self) -> Any:
+    def image(self) -> Given:
         """A copy of the image so far, made when this is read."""
         return self._image()
 
 
-Callback = Callable[[State], Any]
+Callback: TypeAlias = Callable[[State[Given]], object]
 
 
 @dataclass(frozen=True)
@@ -159,6 +180,28 @@ class Run:
         if self.mask is not None:
             self.backend.multiply(image, self.mask)
         return image
+
+    def refuse_negative(self, name: str, given: Array, work: Array) -> None:
+        """Raises ArrayError where an array holds a number below 0; ``work`` is of its shape, and overwritten."""
+        backend = self.backend
+        backend.fill(work, 0.0)
+        backend.axpy(-1.0, given, work, out=work)
+        least = -backend.largest(work)
+        if least < 0:
+            raise ArrayError(
+                f"{name}: its least element is {least:.6g}, and expectation maximisation takes none below 0; use "
+                f"np.maximum({name}, 0), or sirt"
+            )
+
+    def level(self, image: Array, data: Array) -> float:
+        """The image of one number whose projections have the sum of b; 0 where no ray meets the image. Overwrites an
+        image and projections."""
+        backend = self.backend
+        backend.fill(data, 1.0)
+        found = backend.dot(self.b, data)
+        backend.fill(image, 1.0)
+        of_ones = backend.dot(self.A.forward(image), data)
+        return found / of_ones if of_ones > 0 else 0.0
 
     def finish(self, image: Array, plain: float, weighted: float, seconds: float) -> Array:
         """Records an iteration; returns the array of the previous image, which may now be overwritten."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuopt._core import ParameterError
 from gpuopt.tomo.checks import Float64Array
-from gpuopt.tomo.geometry import Detector
+from gpuopt.tomo.detector import Detector
 from gpuopt.tomo.limits import LimitedAngleWarning, warn
 from gpuopt.tomo.scans import Cone, Parallel
 

@@ -26,6 +26,14 @@ def remove_rings(projections: np.ndarray, size: int | None = None) -> np.ndarray
     the same dtype. Stripes that only some views have, and those wider than ``size`` / 2, remain. Where the object has
     edges a median of 5 changes a sinogram without stripes too: a head of 384 columns by 0.7 %, of 200 by 1.2 %. Needs
     SciPy. Raises ParameterError, ArrayError.
+
+    Examples
+    --------
+    >>> p = np.ones((8, 16))
+    >>> striped = p.copy()
+    >>> striped[:, 5] += 0.5
+    >>> np.allclose(gt.remove_rings(striped), p)
+    True
     """
     try:
         from scipy.ndimage import median_filter

@@ -11,7 +11,8 @@ import numpy as np
 from gpuopt._core import ParameterError
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
-from gpuopt.tomo.geometry import Detector, Frames, Geometry
+from gpuopt.tomo.detector import Detector, Frames
+from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.scans import Cone, Parallel
 from gpuopt.tomo.vectors import Vectors
 from gpuopt.tomo.volume import Volume

@@ -6,7 +6,6 @@ import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from gpuopt.io.text import AnyPath, FormatError, floats, opened, rows_of, shown
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.data_exchange import SIGNATURE, DataExchange
+from gpuopt.tomo.kinds import Angles, Indices, Level
 from gpuopt.tomo.rawdata import normalise
 from gpuopt.tomo.scan_source import Source, check_memory, mean_of
 from gpuopt.tomo.tiff_stacks import SIGNATURES, TiffStack
@@ -26,13 +26,23 @@ _USER_BLOCKS = (0, 512, 1024, 2048)  # where HDF5 may begin
 @checked
 @dataclass(frozen=True, eq=False, repr=False)
 class ScanFile:
-    """A scan in a file, made by :func:`read_scan`: its headers are read, its numbers are not."""
+    """A scan in a file, made by :func:`read_scan`: its headers are read, its numbers are not. Raises ParameterError.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> pages = [Image.fromarray(np.full((2, 4), 50.0, np.float32)) for _ in range(3)]
+    >>> pages[0].save("scan.tif", save_all=True, append_images=pages[1:])
+    >>> scan = gt.read_scan("scan.tif", angles=3, flat=100.0)
+    >>> scan
+    <ScanFile: scan.tif, 3 views from 0 to 120 degrees, 2 rows x 4 columns of float32 counts>
+    """
 
     source: Source
     """The reader of its views."""
     angles: Float64Array
     """View angles (views,), radians."""
-    levels: dict[str, Any] = field(default_factory=dict)
+    levels: dict[str, Level] = field(default_factory=dict)
     """Flat fields ("white") and "dark" ones: numbers, or readers of other files."""
     integrals: bool = False
     """Whether it holds line integrals, not counts."""
@@ -51,17 +61,17 @@ class ScanFile:
         """(views, rows, columns)"""
         return self.source.shape
 
-    def counts(self, rows: Any = None) -> np.ndarray:
+    def counts(self, rows: Indices | None = None) -> np.ndarray:
         """What the detector counted (view, v, u), of the file's dtype; some detector ``rows``: None for all, an index,
         or a slice. Only these are kept in memory. Raises FormatError, ParameterError."""
         return self.source.counts(_rows(rows, self.shape[1]))
 
-    def dead(self, rows: Any = None) -> np.ndarray:
+    def dead(self, rows: Indices | None = None) -> np.ndarray:
         """Where the flat field is not above the dark one, or either is NaN: a mask (v, u) of some ``rows``. Raises
         FormatError, ParameterError."""
         return self._levels(_rows(rows, self.shape[1]))[2]
 
-    def projections(self, rows: Any = None) -> np.ndarray:
+    def projections(self, rows: Indices | None = None) -> np.ndarray:
         """Line integrals (view, v, u), float32, of some ``rows``, by :func:`normalise` and the means of the flat and
         the dark fields.
 
@@ -127,7 +137,7 @@ class ScanFile:
 @checked
 def read_scan(
     path: AnyPath,
-    angles: Any = None,
+    angles: Angles | None = None,
     *,
     flat: float | AnyPath | None = None,
     dark: float | AnyPath | None = None,
@@ -156,6 +166,14 @@ def read_scan(
     Raises
     ------
     FormatError, ParameterError, ArrayError, and Error where a package is missing
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> views = [Image.fromarray(np.full((2, 4), level, np.float32)) for level in (50, 25)]
+    >>> views[0].save("scan.tif", save_all=True, append_images=views[1:])
+    >>> gt.read_scan("scan.tif", angles=2, flat=100.0).projections(rows=0)[:, 0, 0].round(3)
+    array([0.693, 1.386], dtype=float32)
     """
     source = _source(_path("path", path))
     if angles is None and source.angles is None:
@@ -163,7 +181,7 @@ def read_scan(
     if angles is None:
         angles, units = source.angles, "rad"
     found = checks.angles("angles", angles, math.pi, units=units)
-    levels: dict[str, Any] = {}
+    levels: dict[str, Level] = {}
     for name, argument, given in (("white", "flat", flat), ("dark", "dark", dark)):
         if given is None:
             continue
@@ -221,7 +239,7 @@ def _source(path: Path) -> Source:
     raise FormatError(path, None, "it is neither HDF5 nor TIFF; give a Data Exchange file, or TIFFs")
 
 
-def _rows(given: Any, count: int) -> slice:
+def _rows(given: Indices | None, count: int) -> slice:
     """Ascending rows. Raises ParameterError."""
     if given is None:
         return slice(0, count, 1)

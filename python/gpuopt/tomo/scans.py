@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,9 @@ from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
-from gpuopt.tomo.geometry import Detector, Frames, Geometry, Projection, points_of
+from gpuopt.tomo.detector import Detector, Frames, Projection
+from gpuopt.tomo.geometry import Geometry, points_of
+from gpuopt.tomo.kinds import Angles, Counts, Lengths
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,7 +150,7 @@ class Cone(Geometry):
         found: Float64Array = (self.sod / depth) ** 2 if self.arc is None else 1 / (s**2 + depth**2)
         return found
 
-    def _turned(self, points: Float64Array, view: int) -> tuple[Any, Any, Any]:
+    def _turned(self, points: Float64Array, view: int) -> tuple[Float64Array, Float64Array, Float64Array]:
         """The coordinates of points as the source sees them: s along e, R - r along -theta, and the height w above the
         source."""
         x, y, z = np.moveaxis(points_of(points), -1, 0)
@@ -181,44 +182,68 @@ class Cone(Geometry):
 
 
 @checked
-def parallel2d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0, *, units: str | None = None) -> Parallel:
-    """Parallel beams in the plane z = 0. ``angles`` are the view angles, in any order, or how many are spread over half
-    a turn.
+def parallel2d(
+    angles: Angles, det: Counts, pixel: Lengths = 1.0, offset: Lengths = 0.0, *, units: str | None = None
+) -> Parallel:
+    """Parallel beams in the plane z = 0. ``angles`` are the view angles (views,), in any order, or how many are spread
+    over half a turn.
 
     ``units`` of the angles are "rad" or "deg"; None: radians, which are refused as degrees where they span more than
-    two turns. The detector has ``det`` columns of ``pixel`` mm, and its middle lies at u = ``offset`` mm. Raises
-    ParameterError, ArrayError, naming the argument.
+    two turns. The detector has ``det`` columns of ``pixel`` mm, and its middle lies at u = ``offset`` mm. Projections
+    are (views, det). Raises ParameterError, ArrayError, naming the argument.
+
+    Examples
+    --------
+    >>> scan = gt.parallel2d(4, det=8, pixel=0.5)
+    >>> scan
+    <parallel2d: 4 views, 8 columns of 0.5 mm>
+    >>> np.degrees(scan.angles).round(6)
+    array([  0.,  45.,  90., 135.])
     """
     return Parallel(Detector.of(2, det, pixel, offset), 2, checks.angles("angles", angles, math.pi, units=units))
 
 
 @checked
-def parallel3d(angles: Any, det: Any, pixel: Any = 1.0, offset: Any = 0.0, *, units: str | None = None) -> Parallel:
+def parallel3d(
+    angles: Angles, det: Counts, pixel: Lengths = 1.0, offset: Lengths = 0.0, *, units: str | None = None
+) -> Parallel:
     """Parallel beams. ``angles`` and ``units`` are as in :func:`parallel2d`; ``det`` = (rows, columns), ``pixel`` =
-    (dv, du) and ``offset`` = (v, u) in mm, or one number for both axes. Raises ParameterError, ArrayError, naming the
-    argument."""
+    (dv, du) and ``offset`` = (v, u) in mm, or one number for both axes. Projections are (views, rows, columns). Raises
+    ParameterError, ArrayError, naming the argument.
+
+    Examples
+    --------
+    >>> gt.parallel3d([0, 45, 90], det=(4, 8), pixel=(1.0, 0.5), units="deg")
+    <parallel3d: 3 views, 4 rows x 8 columns of 1 x 0.5 mm>
+    """
     return Parallel(Detector.of(3, det, pixel, offset), 3, checks.angles("angles", angles, math.pi, units=units))
 
 
 @checked
 def fan(
-    angles: Any,
+    angles: Angles,
     sod: float,
     sdd: float,
-    det: Any,
-    pixel: Any,
+    det: Counts,
+    pixel: Lengths,
     curved: bool = False,
     *,
     radius: float | None = None,
-    offset: Any = 0.0,
+    offset: Lengths = 0.0,
     units: str | None = None,
 ) -> Cone:
-    """A fan in the plane z = 0, from a source at ``sod`` mm from the axis. ``angles`` are the view angles, or how many
-    are spread over a turn; ``units`` as in :func:`parallel2d`.
+    """A fan in the plane z = 0, from a source at ``sod`` mm from the axis. ``angles`` are the view angles (views,),
+    or how many are spread over a turn; ``units`` as in :func:`parallel2d`.
 
     The detector has ``det`` columns of ``pixel`` mm at ``sdd`` mm from the source, and its middle lies at u =
-    ``offset`` mm. It is flat; an arc about the source if ``curved``; or an arc of a ``radius`` in mm. Raises
-    ParameterError, ArrayError, naming the argument.
+    ``offset`` mm. It is flat; an arc about the source if ``curved``; or an arc of a ``radius`` in mm. Projections
+    are (views, det). Raises ParameterError, ArrayError, naming the argument.
+
+    Examples
+    --------
+    >>> scan = gt.fan(8, sod=100.0, sdd=200.0, det=6, pixel=2.0, curved=True)
+    >>> scan.shape, scan.radius
+    ((8, 6), 200.0)
     """
     found = checks.angles("angles", angles, 2 * math.pi, units=units)
     return _cone(2, found, sod, sdd, det, pixel, curved, radius, offset)
@@ -226,38 +251,47 @@ def fan(
 
 @checked
 def circular(
-    angles: Any,
+    angles: Angles,
     sod: float,
     sdd: float,
-    det: Any,
-    pixel: Any,
+    det: Counts,
+    pixel: Lengths,
     curved: bool = False,
     *,
     radius: float | None = None,
-    offset: Any = 0.0,
+    offset: Lengths = 0.0,
     z0: float = 0.0,
     units: str | None = None,
 ) -> Cone:
     """A cone beam from a source on a circle at the height ``z0`` mm. Arguments and errors as in :func:`fan`, with
     ``det`` = (rows, columns), ``pixel`` = (dv, du) and ``offset`` = (v, u); a curved detector is a cylinder whose axis
-    is parallel to z."""
+    is parallel to z. Projections are (views, rows, columns).
+
+    Examples
+    --------
+    >>> scan = gt.circular(8, sod=100.0, sdd=200.0, det=(4, 6), pixel=2.0)
+    >>> scan
+    <circular: 8 views, flat, 4 rows x 6 columns of 2 x 2 mm, sod 100 mm, sdd 200 mm>
+    >>> scan.shape
+    (8, 4, 6)
+    """
     found = checks.angles("angles", angles, 2 * math.pi, units=units)
     return _cone(3, found, sod, sdd, det, pixel, curved, radius, offset, checks.place("z0", z0))
 
 
 @checked
 def helical(
-    views: Any,
+    views: Angles,
     turns: float | None,
     sod: float,
     sdd: float,
-    det: Any,
-    pixel: Any,
+    det: Counts,
+    pixel: Lengths,
     pitch: float,
     curved: bool = False,
     *,
     radius: float | None = None,
-    offset: Any = 0.0,
+    offset: Lengths = 0.0,
     start: float = 0.0,
     z0: float = 0.0,
     t_ref: float | None = None,
@@ -266,8 +300,14 @@ def helical(
     """A cone beam from a source on a helix that rises ``pitch`` mm a turn (falls, if negative).
 
     ``views`` is how many views are spread over ``turns``, from the angle ``start`` on; or, with ``turns`` None, their
-    angles. The source is at the height ``z0`` mm at the angle ``t_ref``, which is the middle of the scan if None.
-    ``units`` are those of all these angles. The other arguments and errors as in :func:`circular`.
+    angles (views,). The source is at the height ``z0`` mm at the angle ``t_ref``, which is the middle of the scan if
+    None. ``units`` are those of all these angles. The other arguments, projections and errors as in :func:`circular`.
+
+    Examples
+    --------
+    >>> scan = gt.helical(16, turns=2.0, sod=100.0, sdd=200.0, det=(4, 6), pixel=2.0, pitch=8.0)
+    >>> scan.shape, round(float(scan.z[8] - scan.z[0]), 6)
+    ((16, 4, 6), 8.0)
     """
     factor = checks.unit(units)
     advance = checks.place("pitch", pitch, "mm a turn")
@@ -291,13 +331,13 @@ def helical(
 def _cone(
     dimensions: int,
     angles: Float64Array,
-    sod: Any,
-    sdd: Any,
-    det: Any,
-    pixel: Any,
+    sod: float,
+    sdd: float,
+    det: Counts,
+    pixel: Lengths,
     curved: bool,
     radius: float | None,
-    offset: Any,
+    offset: Lengths,
     z0: float = 0.0,
     pitch: float = 0.0,
     t_ref: float = 0.0,

@@ -13,7 +13,9 @@ from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
-from gpuopt.tomo.geometry import Detector, Frames, Geometry, Projection, points_of
+from gpuopt.tomo.detector import Detector, Frames, Projection
+from gpuopt.tomo.geometry import Geometry, points_of
+from gpuopt.tomo.kinds import Counts, Numbers
 from gpuopt.tomo.scans import circular, parallel2d, parallel3d
 
 _KINDS = {"cone_vec": 12, "cyl_cone_vec": 13, "parallel3d_vec": 12}
@@ -125,13 +127,19 @@ class Vectors(Geometry):
 
 
 @checked
-def from_vectors(vectors: Any, det: Any, kind: str = "cone_vec") -> Vectors:
-    """A scan by free vectors: a row for each view in ASTRA's order, S, C, U, Q, each (x, y, z) in mm.
+def from_vectors(vectors: Numbers, det: Counts, kind: str = "cone_vec") -> Vectors:
+    """A scan by free vectors (views, 12): a row for each view in ASTRA's order, S, C, U, Q, each (x, y, z) in mm.
 
     S is the source, or the direction of the rays where ``kind`` is "parallel3d_vec". C is the detector's middle, U the
     step from a column to the next, Q that from a row to the next. ``det`` = (rows, columns). With "cyl_cone_vec" a row
     ends in the radius of a cylinder, whose axis is parallel to Q and lies from C on the side of U x Q; U is then a
-    tangent at C, as long as the arc of one column. Raises ArrayError and ParameterError, naming the view.
+    tangent at C, as long as the arc of one column. Projections are (views, rows, columns). Raises ArrayError and
+    ParameterError, naming the view.
+
+    Examples
+    --------
+    >>> gt.from_vectors([[0, -100, 0, 0, 100, 0, 2, 0, 0, 0, 0, 2]], det=(4, 6))
+    <cone vectors: 1 views, flat, 4 rows x 6 columns of 2 x 2 mm>
     """
     if kind not in _KINDS:
         raise ParameterError(f"kind: {kind!r} is not known; give one of {', '.join(map(repr, _KINDS))}")
@@ -149,7 +157,7 @@ def _checked(table: Float64Array) -> Float64Array:
     return table
 
 
-def _of_table(table: Float64Array, det: Any, kind: str, dimensions: int) -> Vectors:
+def _of_table(table: Float64Array, det: Counts, kind: str, dimensions: int) -> Vectors:
     """The scan of checked vectors; ``det`` has one count in 2D."""
     parallel = kind in ("parallel3d_vec", "parallel_vec")
     frames = Frames(*(checks.frozen(table[:, i : i + 3]) for i in (0, 3, 6, 9)))
@@ -181,7 +189,7 @@ def _of_table(table: Float64Array, det: Any, kind: str, dimensions: int) -> Vect
     return Vectors(detector, dimensions, frames, parallel, arc)
 
 
-def _in_plane(table: Any, det: Any, kind: str) -> Vectors:
+def _in_plane(table: Numbers, det: Counts, kind: str) -> Vectors:
     """A 2D scan by ASTRA's vectors S, C, U, each (x, y), mirrored at y = 0."""
     given = real("Vectors", table, "(views, 6)")
     if given.ndim != 2 or not len(given) or given.shape[1] != 6:
@@ -214,6 +222,14 @@ def from_astra(geometry: Mapping[str, Any], *, units: str | None = None) -> Geom
 
     The rows of ASTRA's 2D images run towards -y, ours towards +y. A 2D scan is mirrored, so that images and sinograms
     are the same arrays here and there. Raises ParameterError, ArrayError.
+
+    Examples
+    --------
+    >>> astra = {"type": "parallel", "DetectorCount": 6, "DetectorWidth": 1.0, "ProjectionAngles": [0.0, 1.0]}
+    >>> gt.from_astra(astra).shape
+    (2, 6)
+    >>> gt.from_astra(gt.circular(8, 100.0, 200.0, (4, 6), 2.0).to_astra()).shape
+    (8, 4, 6)
     """
     checks.unit(units)
     try:

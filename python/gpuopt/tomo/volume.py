@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
+from gpuopt.tomo.kinds import Lengths, Shape
 
 _MOST_UNLIKE = 1e6
 
@@ -24,13 +24,21 @@ class Volume:
     ``voxel`` and ``centre`` are one number for all axes, or one for each in the order of the shape. Along an axis of n
     voxels of size d with the centre c, voxel i has its centre at c + (i - (n - 1) / 2) d. Raises ParameterError, naming
     the axis.
+
+    Examples
+    --------
+    >>> volume = gt.Volume((4, 8), voxel=0.5)
+    >>> volume
+    <Volume: 4 y x 8 x, voxel 0.5 mm>
+    >>> volume.y
+    array([-0.75, -0.25,  0.25,  0.75])
     """
 
     shape: tuple[int, ...]
     voxel: tuple[float, ...]
     centre: tuple[float, ...]
 
-    def __init__(self, shape: Any, voxel: Any = 1.0, centre: Any = 0.0) -> None:
+    def __init__(self, shape: Shape, voxel: Lengths = 1.0, centre: Lengths = 0.0) -> None:
         if isinstance(shape, np.ndarray):
             shape = shape.tolist()
         if not isinstance(shape, (tuple, list)) or len(shape) not in (2, 3):
@@ -63,17 +71,17 @@ class Volume:
 
     @property
     def x(self) -> Float64Array:
-        """Centres along x, mm."""
+        """Centres along x (x,), mm."""
         return self._along(-1)
 
     @property
     def y(self) -> Float64Array:
-        """Centres along y, mm."""
+        """Centres along y (y,), mm."""
         return self._along(-2)
 
     @property
     def z(self) -> Float64Array:
-        """Centres along z, mm; in 2D the single value 0."""
+        """Centres along z (z,), mm; in 2D the single value 0."""
         return self._along(0) if self.ndim == 3 else np.zeros(1)
 
     def _along(self, axis: int) -> Float64Array:
@@ -102,7 +110,7 @@ class Volume:
         return np.where(pick, high, low)
 
     def contains(self, point: np.ndarray) -> bool:
-        """Whether a point (x, y, z) lies in the box."""
+        """Whether a point (x, y, z) in mm lies in the box. Raises ArrayError."""
         place = checks.vector("point", point, "(x, y, z) in mm")
         if len(place) != 3:
             raise ArrayError(f"point: it has {len(place)} coordinates; give (x, y, z)")
@@ -117,7 +125,8 @@ class Volume:
         return middle - half, middle + half
 
     def part(self, first: int, last: int) -> Volume:
-        """The part from ``first`` to ``last`` (exclusive) along the first axis; its voxels stay where they are."""
+        """The part from ``first`` to ``last`` (exclusive) along the first axis; its voxels stay where they are.
+        Raises ParameterError."""
         n = self.shape[0]
         if not 0 <= first < last <= n:
             raise ParameterError(
