@@ -16,7 +16,7 @@ def test_another_dtype_is_the_callers_mistake(tmp_path: Path) -> None:
         for call in (
             lambda: io.read_obj(tmp_path / "one.obj", dtype=wrong),  # noqa: B023
             lambda: problems.capsid(160, 80, dtype=wrong),  # noqa: B023
-            lambda: problems.globule(9, dtype=wrong),  # noqa: B023
+            lambda: problems.globule(20, dtype=wrong),  # noqa: B023
         ):
             with pytest.raises(gpuopt.ParameterError, match=f"dtype: {wrong} is not offered; use float32 or float64"):
                 call()

@@ -117,3 +117,23 @@ def _number(name: str, given: Any) -> Any:
         kind = f"an array of shape {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
         raise ParameterTypeError(f"{name}: it is {kind}, no number; a product with an array is M @ x")
     return given
+
+
+def _is_scipy_dia(matrix: object) -> bool:
+    return getattr(matrix, "format", None) == "dia" and hasattr(matrix, "offsets")
+
+
+def parts_of(matrix: Any, shape: tuple[int, int] | None) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    """The data, offsets and shape of what a matrix is made from."""
+    if _is_scipy_dia(matrix):
+        data, offsets, shape = matrix.data, matrix.offsets, matrix.shape
+    elif isinstance(matrix, tuple) and len(matrix) == 2:
+        data, offsets = matrix
+    else:
+        raise ArrayError(
+            f"A: expected a SciPy dia_array, a DiaMatrix or (data, offsets), got {type(matrix).__name__}; "
+            "convert with scipy.sparse.dia_array(A)"
+        )
+    if shape is None:
+        raise ArrayError("shape: it is needed with (data, offsets); give (rows, columns)")
+    return np.asarray(data), np.asarray(offsets), (int(shape[0]), int(shape[1]))

@@ -16,7 +16,7 @@ from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
-from gpuopt.workloads.spmv.diagonals import Diagonals, entries, extent_of, knows_products, over, times
+from gpuopt.workloads.spmv.diagonals import Diagonals, entries, extent_of, knows_products, over, parts_of, times
 from gpuopt.workloads.spmv.through_scipy import ThroughScipy, is_sparse
 
 if TYPE_CHECKING:
@@ -24,26 +24,6 @@ if TYPE_CHECKING:
 
 KEPT_PRODUCTS = 2
 Made = TypeVar("Made")
-
-
-def _is_scipy_dia(matrix: object) -> bool:
-    return getattr(matrix, "format", None) == "dia" and hasattr(matrix, "offsets")
-
-
-def _parts(matrix: Any, shape: tuple[int, int] | None) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
-    """The data, offsets and shape of what a matrix is made from."""
-    if _is_scipy_dia(matrix):
-        data, offsets, shape = matrix.data, matrix.offsets, matrix.shape
-    elif isinstance(matrix, tuple) and len(matrix) == 2:
-        data, offsets = matrix
-    else:
-        raise ArrayError(
-            f"A: expected a SciPy dia_array, a DiaMatrix or (data, offsets), got {type(matrix).__name__}; "
-            "convert with scipy.sparse.dia_array(A)"
-        )
-    if shape is None:
-        raise ArrayError("shape: it is needed with (data, offsets); give (rows, columns)")
-    return np.asarray(data), np.asarray(offsets), (int(shape[0]), int(shape[1]))
 
 
 @checked
@@ -109,14 +89,14 @@ class DiaMatrix(ThroughScipy):
     ) -> None:
         if stored not in (None, "float16"):
             raise ParameterError(f"stored: {stored!r} is not offered; use None or 'float16'")
-        data, offsets, shape = _parts(matrix, shape)
+        data, offsets, shape = parts_of(matrix, shape)
         handle = _core.DiaMatrix(data, offsets, shape, select(device), indexed)
         self._adopt(handle, stored, extent_of(shape, data.shape[1], indexed))
 
     @classmethod
     def _in_place(cls, matrix: Any, device: Device) -> DiaMatrix:
         """A matrix whose values stay the caller's, on a CPU: for one product, while nobody changes them."""
-        data, offsets, shape = _parts(matrix, None)
+        data, offsets, shape = parts_of(matrix, None)
         handle = _core.DiaMatrix(data, offsets, shape, device, in_place=True)
         return cls._wrap(handle, None, extent_of(shape, data.shape[1], "column"))
 
