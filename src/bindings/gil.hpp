@@ -8,7 +8,8 @@
 
 namespace gpuopt {
 
-// Without the lock, for as long as it lives.
+// Without the lock, for as long as it lives. As a call guard of functions, not of `py::init` with a function of ours:
+// pybind11 enters the new object in its map of instances within the guard, and threads that do so at a time break it.
 class WithoutGil {
 public:
     WithoutGil();

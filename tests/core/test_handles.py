@@ -13,6 +13,7 @@ import pytest
 
 import gpuopt
 from gpuopt import _core
+from made_up import run_python
 
 CLASSES = [thing for _, thing in inspect.getmembers(_core, inspect.isclass) if not issubclass(thing, BaseException)]
 # What a new object is asked for; before, several of these ended the process.
@@ -80,3 +81,23 @@ def test_no_class_is_a_base() -> None:
     for cls in CLASSES:
         with pytest.raises(TypeError, match="acceptable base"):
             type("Sub", (cls,), {})
+
+
+OBJECTS = """
+import threading, numpy as np
+from gpuopt import _core
+device = _core.devices()[{index}]
+float32 = np.dtype(np.float32)
+scratch, arithmetic = lambda: _core.JosephScratch(device), lambda: _core.DeviceArithmetic(device)
+made = [scratch, arithmetic, lambda: _core.empty((4,), float32, device)]
+threads = [threading.Thread(target=lambda f=f: [f() for _ in range(1000)]) for f in made * 2]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print("whole")
+"""
+
+
+def test_objects_that_threads_make_at_a_time(any_device: gpuopt.Device) -> None:
+    """They were entered in the map of instances without Python's lock, and the process ended soon."""
+    done = run_python(OBJECTS.format(index=any_device.index))
+    assert done.stdout.strip() == "whole", done.stderr

@@ -36,6 +36,7 @@ void require_table(const DeviceArray& table, const char* name, const std::shared
 std::unique_ptr<RowFilter> make(const DeviceArray& weights, const DeviceArray& slants, const DeviceArray& response,
                                 const std::array<std::int64_t, 3>& shape, std::int64_t lead, std::int64_t trail,
                                 bool rows_reversed, bool columns_reversed) {
+    const WithoutGil release;  // pybind11 enters the object in its map with the lock: no call guard on the constructor
     RowFilterShape made{shape[0], shape[1], shape[2], lead, trail, rows_reversed, columns_reversed};
     constexpr auto most = std::int64_t(1) << 30;
     for (const auto n : shape)
@@ -78,7 +79,7 @@ void bind_filter(py::module_& module) {
     py::class_<RowFilter>(module, "RowFilter", "Weights and filters rows of projections on a device.")
         .def(py::init(&make), py::arg("weights"), py::arg("slants"), py::arg("response"), py::kw_only(),
              py::arg("shape"), py::arg("lead") = 0, py::arg("trail") = 0, py::arg("rows_reversed") = false,
-             py::arg("columns_reversed") = false, released())
+             py::arg("columns_reversed") = false)
         .def("start", &start, py::arg("projections"), py::arg("out"), released(),
              "Enqueues it; returns (rows of all views, 4): the largest value of each, the first, the last, and 1 where "
              "one is NaN or infinite.");

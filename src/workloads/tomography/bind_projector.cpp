@@ -64,8 +64,11 @@ void bind_arithmetic(py::module_& module) {
     py::class_<DeviceArithmetic>(module, "DeviceArithmetic",
                                  "Arithmetic of iterations on float32 arrays of a device; what returns no number does "
                                  "not wait for it.")
-        .def(py::init([](const Device& device) { return std::make_unique<DeviceArithmetic>(session_of(device)); }),
-             py::arg("device"), released())
+        .def(py::init([](const Device& device) {
+                 const WithoutGil release;  // pybind11 enters the object in its map with the lock: no call guard here
+                 return std::make_unique<DeviceArithmetic>(session_of(device));
+             }),
+             py::arg("device"))
         .def(
             "fill",
             [](const DeviceArithmetic& self, const DeviceArray& x, float value) {
@@ -157,8 +160,11 @@ void bind_projector(py::module_& module) {
     bind_arithmetic(module);
     py::class_<JosephScratch, std::shared_ptr<JosephScratch>>(
         module, "JosephScratch", "Device memory that plans of one projector share, which run one after the other.")
-        .def(py::init([](const Device& device) { return std::make_shared<JosephScratch>(session_of(device)); }),
-             py::arg("device"), released());
+        .def(py::init([](const Device& device) {
+                 const WithoutGil release;
+                 return std::make_shared<JosephScratch>(session_of(device));
+             }),
+             py::arg("device"));
     py::class_<ProjectorPlan, std::shared_ptr<ProjectorPlan>>(
         module, "ProjectorPlan", "A projection or its adjoint, whose arrays may be exchanged.")
         .def_property_readonly("prepared", &ProjectorPlan::prepared)
