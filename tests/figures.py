@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -101,7 +102,7 @@ def _runs(mark: Line2D | LineCollection) -> Iterator[np.ndarray]:
         half = mark.get_markersize() * mark.get_figure(root=True).dpi / 144 if mark.get_marker() != "None" else 0.0
     for line in lines:
         ends = mark.get_transform().transform(line)
-        for first, last in zip(ends, ends[1:], strict=False):
+        for first, last in pairwise(ends):
             yield first + np.linspace(0, 1, 200)[:, np.newaxis] * (last - first)
     if half and isinstance(mark, Line2D):
         middles = mark.get_transform().transform(mark.get_xydata())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -42,7 +43,8 @@ def log_axes(low: float, high: float) -> tuple[Figure, Axes]:
 
 
 @pytest.mark.parametrize(
-    "ends", [(0.77, 1.3), (1.01, 1.9), (2.1, 4.9), (0.5, 3), (0.999, 1.001), (3e5, 4e5), (1e-3, 1e6), (1, 10), (0.02, 1)]
+    "ends",
+    [(0.77, 1.3), (1.01, 1.9), (2.1, 4.9), (0.5, 3), (0.999, 1.001), (3e5, 4e5), (1e-3, 1e6), (1, 10), (0.02, 1)],
 )
 @pytest.mark.parametrize("ticks", [plain_ticks, rate_ticks])
 def test_an_axis_has_ticks_wherever_it_ends(ticks: Callable[[Axes], None], ends: tuple[float, float]) -> None:
@@ -147,7 +149,7 @@ def test_what_papers_printed_stands_below_the_bars() -> None:
 def test_shades_are_of_one_colour() -> None:
     assert shades("#0072B2", 1) == ["#0072b2"]
     made = shades("#0072B2", 3, dark=0.5, light=0.5)
-    assert made == ["#003959", "#0072b2", "#80b8d8"]
+    assert made == ["#003959", "#0072b2", "#80b9d8"]
 
 
 def colours(ax: Axes) -> dict[str, str]:
@@ -177,11 +179,10 @@ def test_pairs_have_no_colour_of_the_gains_beside_them() -> None:
     row = {"kind": "block", "role": "variant", "status": "ok", "variant": "made"}
     speeds = {(0, 0, 0): 1.0, (1, 0, 0): 2.0, (0, 1, 0): 2.0, (0, 0, 1): 2.0}
     speeds |= {(1, 1, 0): 8.0, (1, 0, 1): 3.0, (0, 1, 1): 4.0, (1, 1, 1): 9.0}
-    rows = [
-        row | {"params": dict(zip("ABC", on, strict=True)), "block": block, "median_ms": (1 + 0.01 * (block % 3)) / speed}
-        | {"configuration": str(on)}
-        for block in range(12) for on, speed in speeds.items()
-    ]  # fmt: skip
+    rows = []
+    for block, (on, speed) in itertools.product(range(12), speeds.items()):
+        named = {"params": dict(zip("ABC", on, strict=True)), "configuration": str(on)}
+        rows.append(row | named | {"block": block, "median_ms": (1 + 0.01 * (block % 3)) / speed})
     figure = lab.stacking(StudyRows(rows, {"name": "made", "workload": "made"}, [])).picture()
     gained, pairs = figure.findobj(Axes)
     marks = [{colour_of(held.lines[0]) for held in ax.containers} for ax in (gained, pairs)]  # type: ignore[attr-defined]

@@ -67,7 +67,11 @@ def test_bars_are_updates_a_second_beside_the_papers_gains() -> None:
 def test_calls_and_peers_have_the_colours_that_they_have_elsewhere() -> None:
     rows = case_rows("cube64")
     facts = {"status": "ok", "reason": None, "median_ms": 2.0, "preset": None}
-    more = [r | facts | {"role": role, "variant": role, "configuration": role} for r in rows[-2:-1] for role in ("call", "peer")]
+    more = [
+        r | facts | {"role": role, "variant": role, "configuration": role}
+        for r in rows[-2:-1]
+        for role in ("call", "peer")
+    ]
     (ax,) = tomography_plots.rates(Study([*rows, *more])).findobj(Axes)
     assert {colour_of(bar) for bar in bars(ax)} == {COLOURS[name].lower() for name in (OURS, CALLS, PEERS)}
 

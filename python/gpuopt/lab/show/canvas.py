@@ -40,7 +40,11 @@ MARKERS = "osD^vPX<>"
 CYCLE = (*COLOURS.values(), "#999999", *(shades(colour, 2, dark=0.5)[0] for colour in COLOURS.values()))
 TITLE_SIZE, CAPTION_SIZE, LEGEND_SIZE = 12.0, 8.0, 8.5
 MARGIN_INCHES = 0.12  # beside a title and a caption
-FOOT_INCHES, LINE_INCHES, TITLE_INCHES = 0.16, 0.165, 0.2  # of a caption beside its lines, of each, of a title's further
+FOOT_INCHES, LINE_INCHES, TITLE_INCHES = (
+    0.16,
+    0.165,
+    0.2,
+)  # of a caption beside its lines, of each, of a title's further
 LIFT: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.6, foreground="white")]}
 REASON = 84  # characters of a failure's reason in a caption
 
@@ -129,6 +133,7 @@ def captioned(whole: FigureBase, title: str, height: float, lines: Sequence[str]
     head, caption = _title_lines(title), _caption_lines(lines)
     heights = [height + TITLE_INCHES * (len(head) - 1), FOOT_INCHES + LINE_INCHES * len(caption)]
     # The caption has a strip of its own: the layout engine places a legend and a figure label over one another.
+    part: SubFigure
     part, foot = whole.subfigures(2, 1, squeeze=False, height_ratios=heights)[:, 0]
     at = MARGIN_INCHES / WIDTH_INCHES
     foot.text(at, 0.5, "\n".join(caption), fontsize=CAPTION_SIZE, color=FAINT, va="center", linespacing=1.35)

@@ -12,7 +12,7 @@ from matplotlib.textpath import text_to_path
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import FigureBase
+    from matplotlib.figure import Figure, SubFigure
 
 SPARE = 1.03  # a screen's letters are up to so much wider than an outline's
 HANDLE, APART, FRAME = 2.8, 1.4, 1.8  # of a legend, in font sizes: a handle with its pad, between columns, around all
@@ -59,7 +59,7 @@ def legend_columns(handles: Sequence[Artist], most: int, inches: float, size: fl
     return 1
 
 
-def width_of(part: FigureBase) -> float:
+def width_of(part: Figure | SubFigure) -> float:
     """How wide a figure or a part of one is, in inches."""
     return float(part.bbox.width) / float(part.dpi)
 
@@ -71,5 +71,5 @@ def room_of(ax: Axes) -> float:
     if place is None:
         return width_of(part)
     grid = place.get_gridspec()
-    ratios = [float(ratio) for ratio in grid.get_width_ratios()]
+    ratios = np.asarray(grid.get_width_ratios(), dtype=float).tolist()
     return width_of(part) * sum(ratios[place.colspan.start : place.colspan.stop]) / sum(ratios)

@@ -65,8 +65,8 @@ Steps = Sequence[tuple[papers.Step, list[Gain]]]
 
 def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
     """The papers' steps as bars: the speed-up over each paper's first step, at up to four sizes, with its 95 %
-    interval; in the lane below a step's bars a diamond, or a line from the least to the most, is what the paper printed.
-    ``keys`` name some of the papers; None stands for all.
+    interval; in the lane below a step's bars a diamond, or a line from the least to the most, is what the paper
+    printed. ``keys`` name some of the papers; None stands for all.
 
     Raises ParameterError for rows of several devices, and where no paper's first step ran.
     """

@@ -110,9 +110,7 @@ def ladder(study: StudyRows, ax: Axes | None = None) -> Figure:
         assert figure is not None
         return figure
     drawn = [_of_the_table(group) for group in groups]
-    captions = [
-        _caption(group, len(whole.rows) - len(group.rows)) for whole, group in zip(groups, drawn, strict=True)
-    ]
+    captions = [_caption(group, len(whole.rows) - len(group.rows)) for whole, group in zip(groups, drawn, strict=True)]
     heights = [
         _height(group) + sheet_inches(title(group), [caption]) for group, caption in zip(drawn, captions, strict=True)
     ]

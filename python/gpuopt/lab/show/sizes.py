@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 APART = 1.02  # lines that nearly coincide, so that each one's intervals show
-DARK, LIGHT = 0.6, 0.25  # black and white in the shades of lines of one kind: lighter ones look like another kind's
+# Black and white in the shades of lines of one kind: a paper's lighter ones, and calls' darker, look like the other's.
+PAPERS_SHADES, OTHER_SHADES = (0.6, 0.25), (0.25, 0.45)
 LEGEND_SIZE = 8.0
 
 
@@ -80,12 +81,12 @@ def draw(ax: Axes, lines: Sequence[Line], scale: float) -> None:
 
 
 def line_colours(lines: Sequence[Line]) -> list[str]:
-    """A colour a line: those of one kind have shades of its colour, as bars of it have the colour; the last of a paper's
-    steps the darkest. Of the same lines the same, whether or not each has points."""
+    """A colour a line: those of one kind have shades of its colour, as bars of it have the colour; the last of a
+    paper's steps the darkest. Of the same lines the same, whether or not each has points."""
     of_kind = {kind: [line for line in lines if line.kind == kind] for kind in COLOURS}
     found: dict[int, str] = {}
     for kind, mine in of_kind.items():
-        told = shades(COLOURS[kind], len(mine), DARK, LIGHT) if len(mine) > 1 else [COLOURS[kind]] * len(mine)
+        told = shades(COLOURS[kind], len(mine), *(PAPERS_SHADES if kind == PAPER else OTHER_SHADES))
         found |= dict(zip(map(id, mine), told[::-1] if kind == PAPER else told, strict=True))
     return [found[id(line)] for line in lines]
 

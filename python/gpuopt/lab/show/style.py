@@ -54,8 +54,12 @@ def shades(colour: str, count: int, dark: float = 0.0, light: float = 0.75) -> l
     """So many shades of a colour, the darkest first, from so much black in it to so much white: what they stand for is
     all of one kind. One alone is the colour itself."""
     parts = [-dark + (light + dark) * number / (count - 1) for number in range(count)] if count > 1 else [0.0]
-    own = to_rgb(colour)
-    return [to_hex([one + abs(part) * ((part > 0) - one) for one in own]) for part in parts[:count]]
+    red, green, blue = to_rgb(colour)
+
+    def mixed(one: float, part: float) -> float:
+        return one + abs(part) * ((part > 0) - one)
+
+    return [to_hex((mixed(red, part), mixed(green, part), mixed(blue, part))) for part in parts[:count]]
 
 
 def interval_key() -> Line2D:

@@ -20,7 +20,7 @@ POWERS_OF_TWO = [2.0**power for power in range(64)]
 
 
 class PlainTicks(LogLocator):
-    """Places for ticks within what the axis shows when it is drawn: those of the first of ``wanted`` that has two there;
+    """Places for ticks within what the axis shows when it is drawn: those of the first of ``wanted`` that has two;
     else 1, 2 and 5 a decade, or 1 where there are many; else numbers evenly apart."""
 
     def __init__(self, *wanted: Sequence[float], base: float = 10.0) -> None:
