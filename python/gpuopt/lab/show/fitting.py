@@ -71,5 +71,5 @@ def room_of(ax: Axes) -> float:
     if place is None:
         return width_of(part)
     grid = place.get_gridspec()
-    ratios = np.asarray(grid.get_width_ratios(), dtype=float).tolist()
+    ratios: list[float] = np.asarray(grid.get_width_ratios(), dtype=float).tolist()
     return width_of(part) * sum(ratios[place.colspan.start : place.colspan.stop]) / sum(ratios)
