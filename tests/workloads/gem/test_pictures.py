@@ -19,10 +19,11 @@ from matplotlib.collections import EllipseCollection, LineCollection, PolyCollec
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from figures import outside, overlaps, words
+from figures import few_ticks, outside, overlaps, struck, words
 from gpuopt import ArrayError, ParameterError, papers
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import OURS, PAPER
+from gpuopt.lab.show import ladder
 from gpuopt.lab.show.style import COLOURS, MODEL
 from gpuopt.molecule import Molecule, Surface, fibonacci_sphere
 from gpuopt.workloads.gem import pictures as gem_plots
@@ -72,8 +73,24 @@ def test_diamonds_are_the_papers_and_ticks_the_products(study: Study) -> None:
 
 
 def test_optimizations_are_laid_out(study: Study, whole: Study) -> None:
-    laid_out(gem_plots.optimizations(study))
-    laid_out(gem_plots.optimizations(whole))
+    for shown in (study, whole):
+        figure = gem_plots.optimizations(shown)
+        laid_out(figure)
+        assert struck(figure) == []
+        assert few_ticks(figure) == []
+
+
+def test_the_ladder_and_the_best_have_the_papers_names() -> None:
+    fast = pairs({"SPECIALIZED": 1, "REGISTER_SUM": 1, "VERTEX": 2, "LOCAL": 0, "UNROLL": 4})
+    shown = Study([*(r for r in steps() if r["variant"] != "tiled"), *fast])
+    (group,) = shown.groups()
+    figure = ladder.ladder(shown)
+    names = [label.get_text().replace("\n", " ") for label in figure.findobj(Axes)[0].get_yticklabels()]
+    assert set(names) == {group.label(row) for row in group.rows}
+    assert "MT + KS + RA + RP + LU4" in names
+    said = words(gem_plots.optimizations(shown)).replace("\n", " ")
+    assert "pairs(" not in said + words(figure)
+    assert "The best here is MT + KS + RA + RP + LU4." in said
 
 
 def test_a_step_that_failed_says_why_and_has_no_product() -> None:

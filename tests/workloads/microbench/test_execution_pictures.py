@@ -9,6 +9,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from figures import colour_of
 from figures import words as lines_of
 from gpuopt.workloads.microbench import pictures as device_plots
 from workloads.microbench.made_rows import activation, paths, values, xs, ys
@@ -33,6 +34,17 @@ def test_branches_show_the_loss_and_what_a_branch_costs() -> None:
     assert "80 cycles an instruction" in said
     assert "costs up to 30 % on AMD" in said
     assert any(ys(line) == [30, 30] for line in right.lines)
+
+
+def test_a_line_of_branches_has_one_colour_in_both_panels() -> None:
+    """Of the first line there is no kernel without a branch, so that the right panel lacks it."""
+    first = min(paths(), key=lambda made: str(made["params"]["LENGTH"]))["params"]["LENGTH"]
+    rows = [made for made in paths() if (made["params"]["LENGTH"], made["params"]["PATHS"]) != (first, 1)]
+    left, right = device_plots.branches(rows).findobj(Axes)
+    lost = [line for line in left.lines if len(xs(line)) > 4]
+    (cost,) = [line for line in right.lines if len(xs(line)) == 5]
+    assert len({colour_of(line) for line in lost}) == 2
+    assert colour_of(cost) == colour_of(max(lost, key=lambda line: len(xs(line))))
 
 
 def test_branches_without_their_uniform_twins_are_nothing() -> None:

@@ -16,9 +16,11 @@ pytest.importorskip("matplotlib")
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures import outside, overlaps, widths
+from figures import bars, colour_of, few_ticks, outside, overlaps, struck, widths
 from figures import words as lines_of
 from gpuopt.lab.report import Study
+from gpuopt.lab.rows.groups import PAPER
+from gpuopt.lab.show.style import COLOURS
 from gpuopt.workloads.microbench import kernel_pictures as kernel_plots
 from gpuopt.workloads.microbench import pictures as device_plots
 from workloads.microbench.made_rows import (
@@ -164,6 +166,41 @@ def words(figure: Figure) -> str:
 def test_texts_stay_inside_and_off_each_other(figure: Figure) -> None:
     assert overlaps(figure) == []
     assert outside(figure) == []
+
+
+def test_axes_can_be_read_and_bars_are_whole(figure: Figure) -> None:
+    assert few_ticks(figure) == []
+    assert struck(figure) == []
+
+
+def test_few_points_have_ticks() -> None:
+    one = [made for made in copies() if made["dtype"] == "float32" and not made["params"].get("STRUCT")][:1]
+    for drawn in (device_plots.data_types(one), device_plots.working_set(sweep()[:1])):
+        assert few_ticks(drawn) == []
+
+
+def test_what_the_paper_says_of_caches_keeps_apart_where_one_memory_is_far_faster() -> None:
+    far = [made | {"bytes": {name: 40 * count for name, count in made["bytes"].items()}} for made in caches()[-2:-1]]
+    figure = device_plots.cache_types([*caches(), *far])
+    assert overlaps(figure) == []
+    assert outside(figure) == []
+
+
+def test_types_have_the_colour_of_their_bars() -> None:
+    left, right = device_plots.data_types(copies()).findobj(Axes)
+    plain, mended = dict.fromkeys(colour_of(bar) for bar in bars(right))
+    lines = {colour_of(line) for line in left.lines if line.get_marker() != "None"}
+    assert mended not in lines
+    assert len(lines) == len(BYTES)
+    assert plain == COLOURS[PAPER].lower()
+
+
+def test_ceilings_have_no_colour_of_points() -> None:
+    (ax,) = device_plots.roofline(ladder(), CEILINGS).findobj(Axes)
+    points = {colour_of(line) for line in ax.lines if line.get_marker() == "o"}
+    ceilings = {colour_of(line) for line in ax.lines if line.get_marker() == "None"}
+    assert not points & ceilings
+    assert not ceilings & {colour.lower() for colour in COLOURS.values()}
 
 
 def test_each_names_device_driver_date_and_version(figure: Figure) -> None:

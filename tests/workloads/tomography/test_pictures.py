@@ -15,9 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 import gpuopt
-from figures import widths, words
+from figures import bars, colour_of, widths, words
 from gpuopt import papers
 from gpuopt.lab.report import Study
+from gpuopt.lab.rows.groups import CALLS, OURS, PEERS
+from gpuopt.lab.show.style import COLOURS
 from gpuopt.workloads.tomography import pictures as tomography_plots
 from gpuopt.workloads.tomography import regions
 
@@ -60,6 +62,18 @@ def test_bars_are_updates_a_second_beside_the_papers_gains() -> None:
         assert said in told
     assert "it is for an arc" not in told
     assert "x" not in [text.get_text() for text in figure.findobj(Text)]  # a step whose gain the paper does not print
+
+
+def test_calls_and_peers_have_the_colours_that_they_have_elsewhere() -> None:
+    rows = case_rows("cube64")
+    facts = {"status": "ok", "reason": None, "median_ms": 2.0, "preset": None}
+    more = [
+        r | facts | {"role": role, "variant": role, "configuration": role}
+        for r in rows[-2:-1]
+        for role in ("call", "peer")
+    ]
+    (ax,) = tomography_plots.rates(Study([*rows, *more])).findobj(Axes)
+    assert {colour_of(bar) for bar in bars(ax)} == {COLOURS[name].lower() for name in (OURS, CALLS, PEERS)}
 
 
 def test_rows_of_several_devices_are_refused() -> None:

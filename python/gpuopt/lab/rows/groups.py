@@ -84,6 +84,12 @@ class Group:
         final = [r for r in times if r["kind"] == "summary"] or times
         return median(map(time_ms, final)) if final else None
 
+    def with_rows(self, rows: list[Row]) -> Group:
+        """The group with these of its rows alone, which keep the names that they have beside the others."""
+        part = dataclasses.replace(self, rows=rows)
+        vars(part)["_names"] = self._names
+        return part
+
     @cached_property
     def _names(self) -> dict[int, str]:
         return {id(row): name for row, name in zip(self.rows, names_of(self.rows), strict=True)}

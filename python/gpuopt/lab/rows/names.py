@@ -37,7 +37,7 @@ def names_of(rows: Sequence[Row]) -> list[str]:
 def _name(row: Row) -> str:
     variant, words = str(row["variant"]), labels.of(row["workload"])
     if row["role"] == "call":
-        return _call(str(row["workload"]), variant)
+        return call_name(str(row["workload"]), variant)
     if row["role"] == "peer":
         return variant
     if row["preset"]:
@@ -49,7 +49,7 @@ def _name(row: Row) -> str:
     return f"{variant} {precision}" if precision else variant
 
 
-def _call(workload: str, name: str) -> str:
+def call_name(workload: str, name: str) -> str:
     """`naive, whole call` of a call of a step; `gpuopt.gemm(A, B), fast_fp32` of a precision."""
     if step := re.search(r"variant='(paper:\w+)'", name):
         return f"{step_name(workload, step[1])}, whole call"

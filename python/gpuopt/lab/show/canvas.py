@@ -1,4 +1,4 @@
-"""What the pictures share: rows read as points with a rate, a sheet with its caption, bars, ticks and units."""
+"""What the pictures share: rows read as points with a rate, a sheet with its caption, bars and units."""
 
 from __future__ import annotations
 
@@ -7,40 +7,44 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from gpuopt._core import ParameterError
 from gpuopt.lab.rows.groups import PAPER
 from gpuopt.lab.rows.schema import Row, complete, field, levels
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import joined, quantity, significant
+from gpuopt.lab.show.fitting import legend_columns, width_of, wrapped
 from gpuopt.lab.show.style import (
-    CAPTION_WIDTH,
     COLOURS,
+    FACE,
     FAINT,
     INK,
-    LINE_INCHES,
-    MODEL,
     WARNING,
     WHISKER,
     WIDTH_INCHES,
     Picture,
     error_sides,
+    shades,
 )
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import SubFigure
+    from matplotlib.figure import FigureBase, SubFigure
 
 Rows = StudyRows | Iterable[Mapping[str, Any]]  # what a picture is asked with; `variant_rows` completes them
 
-# The ladder's palette, then the two colours of Okabe and Ito that it leaves for marks, then grey.
+# The ladder's palette, grey, and the palette darker: no colour that marks have, which are of bounds and levels.
 MARKERS = "osD^vPX<>"
-CYCLE = (*COLOURS.values(), MODEL, INK, "#999999")
-FOOT_INCHES = 0.16  # of a caption, beside its lines
+CYCLE = (*COLOURS.values(), "#999999", *(shades(colour, 2, dark=0.5)[0] for colour in COLOURS.values()))
+TITLE_SIZE, CAPTION_SIZE, LEGEND_SIZE = 12.0, 8.0, 8.5
+MARGIN_INCHES = 0.12  # beside a title and a caption
+FOOT_INCHES, LINE_INCHES, TITLE_INCHES = (
+    0.16,
+    0.165,
+    0.2,
+)  # of a caption beside its lines, of each, of a title's further
 LIFT: dict[str, Any] = {"path_effects": [withStroke(linewidth=2.6, foreground="white")]}
 REASON = 84  # characters of a failure's reason in a caption
 
@@ -118,14 +122,36 @@ def level_of(row: Row, name: str, default: int) -> int:
 
 def captioned_picture(title: str, height: float, lines: list[str]) -> tuple[Picture, SubFigure]:
     """A figure with its title, its caption in a strip of its own, and the part between for the axes."""
-    caption = [part for line in lines for part in textwrap.wrap(line, CAPTION_WIDTH)]
-    foot_inches = FOOT_INCHES + LINE_INCHES * len(caption)
-    whole = height + foot_inches
+    whole = height + sheet_inches(title, lines)
     figure = Picture(figsize=(WIDTH_INCHES, whole), layout="constrained", facecolor="white")
-    part, foot = figure.subfigures(2, 1, squeeze=False, height_ratios=[height, foot_inches])[:, 0]
-    foot.text(0.012, 0.5, "\n".join(caption), fontsize=8, color=FAINT, va="center", linespacing=1.35)
-    part.suptitle(title, fontsize=12, fontweight="bold", x=0.01, ha="left", color=INK)
-    return figure, part
+    return figure, captioned(figure, title, height, lines)
+
+
+def captioned(whole: FigureBase, title: str, height: float, lines: Sequence[str]) -> SubFigure:
+    """The part for axes of a figure, or of a part of one, of so much height and :func:`sheet_inches`. Title and caption
+    are broken where they would leave the picture."""
+    head, caption = _title_lines(title), _caption_lines(lines)
+    heights = [height + TITLE_INCHES * (len(head) - 1), FOOT_INCHES + LINE_INCHES * len(caption)]
+    # The caption has a strip of its own: the layout engine places a legend and a figure label over one another.
+    part: SubFigure
+    part, foot = whole.subfigures(2, 1, squeeze=False, height_ratios=heights)[:, 0]
+    at = MARGIN_INCHES / WIDTH_INCHES
+    foot.text(at, 0.5, "\n".join(caption), fontsize=CAPTION_SIZE, color=FAINT, va="center", linespacing=1.35)
+    part.suptitle("\n".join(head), fontsize=TITLE_SIZE, fontweight="bold", x=at, ha="left", color=INK)
+    return part
+
+
+def sheet_inches(title: str, lines: Sequence[str]) -> float:
+    """What a caption and all of a title but its first line take."""
+    return TITLE_INCHES * (len(_title_lines(title)) - 1) + FOOT_INCHES + LINE_INCHES * len(_caption_lines(lines))
+
+
+def _title_lines(title: str) -> list[str]:
+    return wrapped(title, WIDTH_INCHES - 2 * MARGIN_INCHES, TITLE_SIZE, bold=True) or [""]
+
+
+def _caption_lines(lines: Iterable[str]) -> list[str]:
+    return [part for line in lines for part in wrapped(line, WIDTH_INCHES - 2 * MARGIN_INCHES, CAPTION_SIZE)]
 
 
 def empty_picture(title: str, failed: list[Row], doubted: Sequence[Row] = ()) -> Picture:
@@ -164,10 +190,20 @@ def provenance(rows: list[Row], about: str = "") -> str:
     return " · ".join(filter(None, [*facts, told("gpuopt_version", "gpuopt "), about]))
 
 
-def legend_outside(part: SubFigure, handles: list[Artist], columns: int) -> None:
-    part.legend(
-        handles=handles, loc="outside lower left", ncols=columns, fontsize=8.5, frameon=False, columnspacing=1.4
-    )
+def legend_outside(part: SubFigure, handles: Sequence[Artist], columns: int) -> None:
+    """A legend below the axes in so many columns, or as many as fit."""
+    columns = legend_columns(handles, columns, width_of(part) - MARGIN_INCHES, LEGEND_SIZE)
+    style: dict[str, Any] = {"fontsize": LEGEND_SIZE, "frameon": False, "columnspacing": 1.4}
+    part.legend(handles=list(handles), loc="outside lower left", ncols=columns, **style)
+
+
+def labelled(*every: Axes) -> list[Artist]:
+    """What axes hold that has a label, once each: what is drawn with one stands in the legend."""
+    found: dict[str, Artist] = {}
+    for ax in every:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            found.setdefault(str(label), handle)
+    return list(found.values())
 
 
 # ---------------------------------------------------------------- axes
@@ -188,7 +224,7 @@ def rate_bars(
     reach = max([reach, *(high for _, high in intervals)]) * 1.16
     ax.set_xlim(0, reach)
     for y, rate, (low, high), colour, label in zip(places, rates, intervals, colours, labels, strict=True):
-        ax.barh(y, rate, height, color=colour, zorder=2)
+        ax.barh(y, rate, height, color=colour, zorder=FACE)
         if high > low:
             ax.errorbar(rate, y, xerr=error_sides(low, rate, high), **WHISKER)
         inside = inner and rate > reach / 2
@@ -204,40 +240,6 @@ def decorate(ax: Axes) -> None:
     ax.tick_params(labelsize=8.5, color=FAINT)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-
-
-def plain_ticks(ax: Axes, which: str = "xy") -> None:
-    """Ticks of a log axis as plain numbers: 1, 2 and 5 a decade where there are few decades."""
-    for axis in (axis for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)) if name in which):
-        low, high = sorted(axis.get_view_interval())
-        decades = np.log10(high / low)
-        steps = (1, 2, 5) if decades < 3.2 else (1,)
-        powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-        axis.set_major_locator(FixedLocator([m * 10.0**p for p in powers for m in steps]))
-        axis.set_minor_locator(NullLocator())
-        large = high >= 1e6
-        axis.set_major_formatter(
-            FuncFormatter(lambda value, _, large=large: _short(value) if large else f"{value:,.10g}")
-        )
-
-
-def _short(value: float) -> str:
-    """Large counts as 500 k, 20 M."""
-    size, suffix = (1e6, " M") if value >= 1e6 else (1e3, " k") if value >= 1e3 else (1, "")
-    return f"{value / size:,.10g}{suffix}"
-
-
-def rate_ticks(ax: Axes) -> None:
-    plain_ticks(ax, "y")
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: rate_text(value, 1)))
-
-
-def byte_ticks(ax: Axes, low: float, high: float) -> None:
-    first, last = int(np.ceil(np.log2(low))), int(np.floor(np.log2(high)))
-    step = max(1, -(-(last - first) // 10))
-    ax.xaxis.set_major_locator(FixedLocator([2.0**p for p in range(first, last + 1, step)]))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size_text(value)))
 
 
 def rate_text(gb_s: float, digits: int = 3) -> str:

@@ -11,10 +11,25 @@ from matplotlib.lines import Line2D
 
 from gpuopt import papers
 from gpuopt.lab.rows.claims import ClaimVerdict, Finding
-from gpuopt.lab.show.canvas import captioned_picture, plain_ticks
+from gpuopt.lab.show.canvas import captioned_picture
 from gpuopt.lab.show.claim_devices import Findings, labels
 from gpuopt.lab.show.claim_sheets import RATIOS, told_counts
-from gpuopt.lab.show.style import COLOURS, FAINT, HOLLOW, INK, MODEL, WARNING, error_sides, open_axes
+from gpuopt.lab.show.fitting import legend_columns
+from gpuopt.lab.show.style import (
+    ASIDE,
+    BEYOND,
+    COLOURS,
+    FAINT,
+    HOLLOW,
+    INK,
+    MODEL,
+    WARNING,
+    WIDTH_INCHES,
+    error_sides,
+    open_axes,
+    paper_marks,
+)
+from gpuopt.lab.show.ticks import plain_ticks
 from gpuopt.papers.claims import Claim, PaperClaims
 
 if TYPE_CHECKING:
@@ -37,6 +52,8 @@ MARKS: dict[ClaimVerdict, tuple[str, str]] = {
     "not measured": ("not measured", "#999999"),
 }
 ARROW = 0.05  # of the axis
+ARROWS: dict[str, Any] = {"marker": r"$\rightarrow$", "markersize": 11, "color": FAINT, "linestyle": "none"}
+LEGEND_SIZE = 8.0
 WIDEST = 1e4  # numbers further from 1 stand as an arrow at the edge, with their value
 
 
@@ -114,7 +131,7 @@ def draw(
     open_axes(ax)
     ax.set_xlabel("ratio of speeds (more is faster)", fontsize=9)
     plain_ticks(ax, "x")
-    _legend(ax, {name: styles[device] for device, name in labels(found).items()})
+    _legend(ax, shown, {name: styles[device] for device, name in labels(found).items()})
     return figure
 
 
@@ -142,22 +159,17 @@ def _claim(
     row: float,
     ends: tuple[float, float],
 ) -> None:
-    same = claim.test is not None and claim.test.direction == "same"
-    if claim.printed or same:
-        at = [_within(number, ends) for number in claim.printed or (1.0,)]
-        ax.plot(at, [y] * len(at), color=INK, linewidth=1.0, zorder=3)
-        ax.plot(at, [y] * len(at), zorder=6, **(HOLLOW | {"markersize": 6.5}))
+    if printed := _at(claim):
+        at = [_within(number, ends) for number in printed]
+        paper_marks(ax, at, y)
         for number in claim.printed:
             if not ends[0] <= number <= ends[1]:
                 _beyond(ax, number, y, ends, INK)
-    elif claim.test and claim.test.direction in (
-        "more",
-        "less",
-        "not less",
-    ):  # an arrow to its side
+    elif claim.test and _is_order(claim):  # an arrow to its side
         length = (ends[1] / ends[0]) ** ARROW
         tip = 1 / length if claim.test.direction == "less" else length
-        ax.annotate("", (tip, y), (1, y), arrowprops={"arrowstyle": "->", "color": INK, "lw": 1.1}, zorder=6)
+        arrow: dict[str, Any] = {"arrowstyle": "->", "color": FAINT, "lw": 1.1}
+        ax.annotate("", (tip, y), (1, y), arrowprops=arrow, zorder=ASIDE)
     if all(each.verdict == "not measured" for each, _ in found):
         _verdict(ax, "not measured", y)
         return
@@ -179,7 +191,8 @@ def _claim(
 def _beyond(ax: Axes, number: float, y: float, ends: tuple[float, float], colour: str) -> None:
     """An arrow at the edge, with the number that is beyond it."""
     above = number > ends[1]
-    ax.plot(ends[1] if above else ends[0], y, marker=">" if above else "<", markersize=5, color=colour, zorder=5)
+    side = BEYOND | {"marker": ">" if above else "<", "markersize": 5}
+    ax.plot(ends[1] if above else ends[0], y, color=colour, zorder=5, **side)
     style: dict[str, Any] = {"ha": "right" if above else "left", "va": "center", "fontsize": 6.5, "color": colour}
     ax.annotate(f"{number:.3g}", (ends[1] if above else ends[0], y), (-5 if above else 5, 0), "data", "offset points",
                 **style)  # fmt: skip
@@ -237,7 +250,27 @@ def _caption(paper: PaperClaims, found: Findings) -> list[str]:
     ]
 
 
-def _legend(ax: Axes, styles: Mapping[str, Mapping[str, Any]]) -> None:
-    handles: list[Artist] = [Line2D([], [], label="printed", **(HOLLOW | {"markersize": 6.5}))]
+def _legend(ax: Axes, shown: Sequence[Claim], styles: Mapping[str, Mapping[str, Any]]) -> None:
+    """Above the axes, what is drawn in them: what the paper prints, then the devices."""
+    handles: list[Artist] = []
+    if any(_at(claim) for claim in shown):
+        handles.append(Line2D([], [], label="printed", **HOLLOW))
+    if any(_is_order(claim) for claim in shown):
+        handles.append(Line2D([], [], label="printed order, no number", **ARROWS))
+    if any(line.get_marker() in ("<", ">") for line in ax.lines):
+        handles.append(Line2D([], [], label="beyond the axis", color=FAINT, **BEYOND))
     handles += [Line2D([], [], linewidth=1.3, label=name, **style) for name, style in styles.items()]
-    ax.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(handles), fontsize=8, frameon=False)
+    columns = legend_columns(handles, len(handles), WIDTH_INCHES - 0.5, LEGEND_SIZE)
+    style: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1), "fontsize": LEGEND_SIZE}
+    ax.legend(handles=handles, ncols=columns, frameon=False, **style)
+
+
+def _at(claim: Claim) -> Sequence[float]:
+    """Where diamonds stand: at what is printed, at 1 for `the same`."""
+    same = claim.test is not None and claim.test.direction == "same"
+    return claim.printed or ((1.0,) if same else ())
+
+
+def _is_order(claim: Claim) -> bool:
+    """Whether the paper says which is faster, and no number."""
+    return bool(not _at(claim) and claim.test and claim.test.direction in ("more", "less", "not less"))

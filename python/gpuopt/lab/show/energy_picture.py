@@ -14,10 +14,11 @@ from gpuopt.lab.rows.groups import OURS, SECTIONS, Group, section, section_title
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import significant
-from gpuopt.lab.show.canvas import captioned_picture, decorate, legend_outside, plain_ticks, provenance
+from gpuopt.lab.show.canvas import captioned_picture, decorate, legend_outside, provenance
 from gpuopt.lab.show.energies import SOURCES, joule_unit
 from gpuopt.lab.show.header import title
 from gpuopt.lab.show.style import COLOURS, FAINT, INK, MODEL
+from gpuopt.lab.show.ticks import plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

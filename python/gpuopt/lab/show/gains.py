@@ -8,29 +8,44 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from gpuopt import labels, papers
 from gpuopt._core import ParameterError
-from gpuopt.lab.rows.groups import Group
+from gpuopt.lab.rows.groups import PAPER, Group
 from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import joined, significant
-from gpuopt.lab.show.canvas import captioned_picture, legend_outside, plain_ticks, provenance
-from gpuopt.lab.show.style import FAINT, HOLLOW, INK, WHISKER, bar_axes, error_sides, failure_text
+from gpuopt.lab.show.canvas import captioned_picture, legend_outside, provenance
+from gpuopt.lab.show.fitting import wrapped
+from gpuopt.lab.show.style import (
+    COLOURS,
+    FACE,
+    FAINT,
+    INK,
+    WHISKER,
+    bar_axes,
+    error_sides,
+    failure_text,
+    interval_key,
+    paper_key,
+    paper_marks,
+    shades,
+)
+from gpuopt.lab.show.ticks import plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SHADES = ("#0072B2", "#56B4E9", "#A8D8F0", "#D9EEF8")  # the largest size first
-MOST_SIZES = len(SHADES)  # of which gains are drawn
-SLOT, BAR = 0.8, 0.72  # of a row: what its bars take together, and of its part what a bar does
-ROW_INCHES, BAR_INCHES = 0.22, 0.13
+MOST_SIZES = 4  # of which gains are drawn
+SHADES = shades(COLOURS[PAPER], MOST_SIZES)  # the largest size first
+SLOT, BAR = 0.8, 0.72  # of a row: what its bars and the lane below them take together, and of its part what a bar does
+ROW_INCHES, BAR_INCHES, LANE_INCHES = 0.22, 0.13, 0.14
+HEAD_INCHES = 6.8  # of what stands above a panel, which begins right of the steps' names
 
 
 # ---------------------------------------------------------------- gains beside the papers'
@@ -45,10 +60,13 @@ class Gain:
     ratio: Ratio | None
 
 
+Steps = Sequence[tuple[papers.Step, list[Gain]]]
+
+
 def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
     """The papers' steps as bars: the speed-up over each paper's first step, at up to four sizes, with its 95 %
-    interval; a diamond, or a line from the least to the most, is what the paper printed. ``keys`` name some of the
-    papers; None stands for all.
+    interval; in the lane below a step's bars a diamond, or a line from the least to the most, is what the paper
+    printed. ``keys`` name some of the papers; None stands for all.
 
     Raises ParameterError for rows of several devices, and where no paper's first step ran.
     """
@@ -63,7 +81,7 @@ def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
             panels.append((paper, steps))
     if not panels:
         raise ParameterError("study: no paper's first step ran beside others; sweep it with variants='all'")
-    heights = [1.25 + sum(ROW_INCHES + BAR_INCHES * len(found) for _, found in steps) for _, steps in panels]
+    heights = [1.25 + sum(_row_inches(steps, len(found)) for _, found in steps) for _, steps in panels]
     title = f"{called(workload)}: what the papers' steps bring"
     bases = joined([f"{step_name(workload, paper.steps[0].preset)} for {paper.short}" for paper, _ in panels])
     lines = [f"Speed-ups are over {bases}.", provenance([row for group in groups for row in group.rows])]
@@ -73,13 +91,14 @@ def gains(study: StudyRows, keys: Sequence[str] | None = None) -> Figure:
     colours = dict(zip(sizes, SHADES, strict=False))
     for ax, (paper, steps) in zip(axes, panels, strict=True):
         _gain_panel(ax, steps, colours)
-        ax.set_title(f"{paper.short}: {paper.title}", fontsize=9.5, loc="left", color=INK, pad=16)
+        head = wrapped(f"{paper.short}: {paper.title}", HEAD_INCHES, 9.5)
+        ax.set_title("\n".join(head), fontsize=9.5, loc="left", color=INK, pad=16)
     axes[-1].set_xlabel("speed-up over the paper's first step (more is faster)", fontsize=9)
     handles: list[Artist] = [Patch(color=colour, label=size) for size, colour in colours.items()]
-    handles.append(Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval"))
-    devices = sorted({step.device for _, steps in panels for step, _ in steps})
-    handles.append(Line2D([], [], label=f"in the paper ({joined(devices)})", **HOLLOW))
-    legend_outside(part, handles, 5)
+    handles.append(interval_key())
+    if devices := {step.device for _, steps in panels for step, _ in steps if _printed(step)}:
+        handles.append(paper_key(devices, "in the paper, or its least and most"))
+    legend_outside(part, handles, 6)
     return figure
 
 
@@ -96,12 +115,24 @@ def gains_over(groups: Sequence[Group], base: str, step: papers.Step) -> list[Ga
     return found
 
 
-def _gain_panel(ax: Axes, steps: list[tuple[papers.Step, list[Gain]]], colours: dict[str, str]) -> None:
+def _printed(step: papers.Step) -> list[float]:
+    """What the paper printed: a number, the least and the most, or a number and the most."""
+    figures = step.figures
+    return [end for end in (figures["speedup"], figures["speedup_least"], figures["speedup_most"]) if end]
+
+
+def _row_inches(steps: Steps, bars: int) -> float:
+    """What a step takes: its bars, and in a panel where the paper has numbers a lane for them."""
+    return ROW_INCHES + BAR_INCHES * bars + (LANE_INCHES if any(_printed(step) for step, _ in steps) else 0.0)
+
+
+def _gain_panel(ax: Axes, steps: Steps, colours: dict[str, str]) -> None:
     ax.set_xscale("log")
     ax.axvline(1, color=INK, linewidth=1, zorder=1)
-    seen = [1.0]
+    seen, most = [1.0], max(1, *(len(found) for _, found in steps))
+    lane = LANE_INCHES / _row_inches(steps, most) if any(_printed(step) for step, _ in steps) else 0.0
     for y, (step, found) in enumerate(steps):
-        height = SLOT / max(len(found), 1)
+        height = (SLOT - lane) / most
         for i, gain in enumerate(found):
             at = y - SLOT / 2 + (i + 0.5) * height
             if gain.ratio is None:
@@ -109,19 +140,17 @@ def _gain_panel(ax: Axes, steps: list[tuple[papers.Step, list[Gain]]], colours: 
                 continue
             low, mid, high = ends_of(gain.ratio)
             seen += [low, high]
-            ax.barh(at, mid - 1, height * BAR, left=1, color=colours[gain.size], zorder=2)
+            ax.barh(at, mid - 1, height * BAR, left=1, color=colours[gain.size], zorder=FACE)
             ax.errorbar(mid, at, xerr=error_sides(low, mid, high), **WHISKER)
             ax.annotate(
                 significant(mid), (1, at), (26, 0), ax.get_yaxis_transform(), "offset points", fontsize=7.5,
                 color=INK, va="center", ha="right", annotation_clip=False,
             )  # fmt: skip
-        printed = step.figures
-        ends = [end for end in (printed["speedup"], printed["speedup_least"], printed["speedup_most"]) if end]
+        ends = _printed(step)
         seen += ends
         if ends:
-            ax.plot(ends, [y] * len(ends), color=INK, linewidth=1.2, zorder=5)
-            ax.plot(ends, [y] * len(ends), zorder=6, **HOLLOW)
-            said = (", up to " if printed["speedup"] else " to ").join(f"{end:g}" for end in ends)
+            paper_marks(ax, ends, y + SLOT / 2 - lane / 2)
+            said = (", up to " if step.figures["speedup"] else " to ").join(f"{end:g}" for end in ends)
             ax.annotate(
                 said, (1, y), (114, 0), ax.get_yaxis_transform(), "offset points", fontsize=8.5, color=FAINT,
                 va="center", ha="right", annotation_clip=False,

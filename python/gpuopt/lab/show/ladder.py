@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
 
 from gpuopt import labels
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import (
-    CALLS,
     OURS,
     PAPER,
     PEERS,
@@ -30,41 +27,45 @@ from gpuopt.lab.rows.groups import (
 )
 from gpuopt.lab.rows.paper_figures import paper_figure
 from gpuopt.lab.rows.schema import Number, Row, number_of, time_ms
-from gpuopt.lab.rows.short_names import legend, short_names
+from gpuopt.lab.rows.short_names import has_levels, in_short, legend, named_in, short_names
 from gpuopt.lab.rows.study_rows import StudyRows
-from gpuopt.lab.rows.table import TERA, joined, significant
+from gpuopt.lab.rows.table import TERA, significant
+from gpuopt.lab.show.canvas import captioned, labelled, legend_outside, sheet_inches
 from gpuopt.lab.show.header import cache_words, title
 from gpuopt.lab.show.style import (
+    ASIDE,
     BAR_HEIGHT,
     BEYOND,
-    CAPTION_INCHES,
-    CAPTION_WIDTH,
     COLOURS,
     DOT,
+    FACE,
     FAINT,
     FLAT,
-    HOLLOW,
     INK,
-    LINE_INCHES,
+    LANE,
+    LIMIT,
     MODEL,
     NAME_WIDTH,
     ROW_INCHES,
     STAIRS,
     TICK,
-    USUAL_ROWS,
     WHISKER,
     WIDTH_INCHES,
     Picture,
     bar_axes,
     error_sides,
     failure_text,
+    interval_key,
+    paper_key,
+    paper_marks,
 )
-from gpuopt.lab.show.tables import shown
+from gpuopt.lab.show.tables import shown, unsaid
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import SubFigure
+
 FARTHEST = 150.0  # percent of the bound without caches that the shares' axis shows
 FARTHEST_BOUND = 2.5  # the rates' axis ends at so many times the fastest; a bound beyond is an arrow at its end
 SECTION_GAP = 0.45  # empty bar slots between the sections
@@ -88,10 +89,11 @@ def ladder(study: StudyRows, ax: Axes | None = None) -> Figure:
     """The steps of `study` as bars with their bounds, and beside them each step's share of its bound and the paper's.
 
     Left: the rate of each configuration, call or peer with its 95 % interval, a black tick at the configuration's own
-    bound, and as stairs the bound that moves with what the inner loop asks for, as if there were no cache; what failed
-    keeps its place, with the reason. Right: percent of bound, here (filled) and in the paper (hollow), whose bound is
-    the one without caches: that compares across devices. Several devices or problems are drawn one under the other; of
-    each, where there are many rows, those of the table.
+    bound, and as stairs behind the bars the bound that moves with what the inner loop asks for, as if there were no
+    cache; what failed keeps its place, with the reason. Right: percent of bound, here (filled), and in a lane below it
+    the share of the bound without caches, here and in the paper (hollow): that compares across devices. Several devices
+    or problems are drawn one under the other; of each, where there are many rows, those of the table. Rows have the
+    names of the table.
 
     With `ax` (one group only) the bars alone are drawn into it. Returns the figure. Raises ParameterError for a study
     without rows.
@@ -108,32 +110,30 @@ def ladder(study: StudyRows, ax: Axes | None = None) -> Figure:
         assert figure is not None
         return figure
     drawn = [_of_the_table(group) for group in groups]
-    heights = [_height(group) for group in drawn]
+    captions = [_caption(group, len(whole.rows) - len(group.rows)) for whole, group in zip(groups, drawn, strict=True)]
+    heights = [
+        _height(group) + sheet_inches(title(group), [caption]) for group, caption in zip(drawn, captions, strict=True)
+    ]
     figure = Picture(figsize=(WIDTH_INCHES, sum(heights)), layout="constrained", facecolor="white")
     parts = figure.subfigures(len(groups), 1, height_ratios=heights, squeeze=False)[:, 0]
-    for part, whole, group, height in zip(parts, groups, drawn, heights, strict=True):
-        _panels(part, group, height, len(whole.rows) - len(group.rows))
+    for part, group, caption in zip(parts, drawn, captions, strict=True):
+        _panels(part, group, caption)
     return figure
 
 
 def _of_the_table(group: Group) -> Group:
     """The group with the rows that its table shows; of many configurations the fastest."""
-    return replace(group, rows=[row for name in SECTIONS for row in shown(group, name)])
+    return group.with_rows([row for name in SECTIONS for row in shown(group, name)])
 
 
-def _panels(whole: SubFigure, group: Group, height: float, hidden: int) -> None:
-    # The caption has a strip of its own: the layout engine places a legend and a figure label over one another.
-    caption = _caption(group, hidden)
-    foot_inches = CAPTION_INCHES + LINE_INCHES * max(0, caption.count("\n") - 1)
-    part, foot = whole.subfigures(2, 1, squeeze=False, height_ratios=[height - foot_inches, foot_inches])[:, 0]
-    foot.text(0.012, 0.6, caption, fontsize=8, color=FAINT, va="center")
+def _panels(whole: SubFigure, group: Group, caption: str) -> None:
+    part = captioned(whole, title(group), _height(group), [caption])
     shares = any(share_of_bound(row) is not None or paper_figure(row) is not None for row in group.rows)
     left, *rest = part.subplots(1, 2 if shares else 1, squeeze=False, width_ratios=[1.75, 1] if shares else [1])[0]
     handles = _bars(left, group)
     for right in rest:
         handles += _shares(right, group)
-    part.suptitle(title(group), fontsize=12, fontweight="bold", x=0.01, ha="left", color=INK)
-    part.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=8.5, frameon=False, columnspacing=1.4)
+    legend_outside(part, handles, 4)
 
 
 # ---------------------------------------------------------------- the two panels
@@ -152,18 +152,19 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
             failure_text(ax, row, y)
             continue
         value = metric.value(row)
-        ax.barh(y, value, BAR_HEIGHT, color=COLOURS[section(row)], zorder=2)
+        ax.barh(y, value, BAR_HEIGHT, color=COLOURS[section(row)], zorder=FACE)
         if row["ci_lo_ms"] and row["ci_hi_ms"]:
             low, high = metric.at(row, row["ci_hi_ms"]), metric.at(row, row["ci_lo_ms"])
             ax.errorbar(value, y, xerr=error_sides(low, value, high), **WHISKER)
         if row["bound_ms"]:
             bound = metric.at(row, row["bound_ms"])
             if bound > reach * 1.14:
-                ax.plot(reach * 1.12, y, color=INK, linestyle="none", zorder=3, **BEYOND)
-            ax.vlines(bound, y - BAR_HEIGHT / 2 - 0.1, y + BAR_HEIGHT / 2 + 0.1, color=INK, linewidth=2.2, zorder=3)
+                ax.plot(reach * 1.12, y, color=INK, zorder=LIMIT, label="bound beyond the axis", **BEYOND)
+            ends = y - BAR_HEIGHT / 2 - 0.1, y + BAR_HEIGHT / 2 + 0.1
+            ax.vlines(bound, *ends, color=INK, linewidth=2.2, zorder=LIMIT)
         _value_label(ax, metric, row, y, reach * 1.14)
     for stairs in _stairs(metric, group.rows, places):
-        ax.plot(*stairs, zorder=5, path_effects=[withStroke(linewidth=3.8, foreground="white")], **STAIRS)
+        ax.plot(*stairs, zorder=ASIDE, **STAIRS)
     ax.set_yticks(places, _names(group)[0], fontsize=9)
     bar_axes(ax, places)
     ax.set_xlabel(f"{metric.label}   (more is faster)", fontsize=9)
@@ -173,10 +174,11 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
     ]
     if any(row["bound_ms"] for row in timed):
         handles.append(Line2D([], [], label="bound: the most this device allows", **TICK))
+    handles += labelled(ax)
     if any(row["uncached_ms"] for row in timed):
         handles.append(Line2D([], [], label="bound if there were no cache", **STAIRS))
     if any(row["ci_lo_ms"] for row in timed):
-        handles.append(Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval"))
+        handles.append(interval_key())
     return handles
 
 
@@ -215,15 +217,17 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
         paper = figure.pct_bound if figure else None
         if figure is not None and paper is not None:
             quoted.add(figure.device)
-            ax.plot(paper, y, zorder=5, **HOLLOW)
+            paper_marks(ax, [paper], y + LANE)
             limit = max(limit, paper)
         uncached = row["pct_uncached"] if share is not None else None
-        if uncached is not None:
-            style = FLAT | BEYOND if uncached > FARTHEST else FLAT
-            ax.plot(min(uncached, FARTHEST), y, zorder=3, **style)
+        if uncached is not None and uncached > FARTHEST:
+            said = "no-cache share beyond the axis"
+            ax.plot(FARTHEST, y + LANE, color=MODEL, zorder=LIMIT, label=said, **BEYOND)
+        elif uncached is not None:
+            ax.plot(uncached, y + LANE, zorder=LIMIT, **FLAT)
         alike = share if uncached is None else min(uncached, FARTHEST)
         if alike is not None and paper is not None:
-            ax.plot([alike, paper], [y, y], color=FAINT, linewidth=0.8, zorder=2)
+            ax.plot([alike, paper], [y + LANE] * 2, color=FAINT, linewidth=0.8, zorder=ASIDE)
         here, model, there = ("" if value is None else f"{value:.0f}" for value in (share, uncached, paper))
         side.append((y, here, model, there))
     ax.set_xlim(0, limit * 1.05)
@@ -237,9 +241,9 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
         handles.append(Line2D([], [], color=FAINT, linestyle="none", label="share of bound, here", **DOT))
     if modelled:
         handles.append(Line2D([], [], label="share of the no-cache bound, here", **FLAT))
+    handles += labelled(ax)
     if quoted:
-        what = "the same" if modelled else "share of bound,"
-        handles.append(Line2D([], [], label=f"{what} in the paper ({joined(sorted(quoted))})", **HOLLOW))
+        handles.append(paper_key(quoted, f"{'the same' if modelled else 'share of bound,'} in the paper"))
     return handles
 
 
@@ -271,14 +275,12 @@ def _value_label(ax: Axes, metric: Metric, row: Row, y: float, span: float) -> N
     text = significant(metric.value(row))
     end = metric.at(row, row["ci_lo_ms"] or time_ms(row))
     pad, room = 0.012 * span, 0.022 * span * (len(text) + 1)
-    lines = sorted(metric.at(row, limit) for limit in (row["bound_ms"], row["uncached_ms"]) if limit)
     start = metric.at(row, row["ci_hi_ms"] or time_ms(row))
-    clear = not any(start - pad - room < line < start for line in lines)
-    if start > 2.5 * room and clear:
+    if start > 2.5 * room:
         colour = "white" if section(row) in (PAPER, PEERS) else INK
         ax.text(start - pad, y, text, ha="right", va="center", fontsize=9, color=colour, zorder=6)
         return
-    for line in lines:
+    for line in sorted(metric.at(row, limit) for limit in (row["bound_ms"], row["uncached_ms"]) if limit):
         if end - pad < line < end + pad + room:
             end = line
     ax.text(end + pad, y, text, ha="left", va="center", fontsize=9, color=INK, zorder=6)
@@ -318,31 +320,28 @@ def _places(rows: list[Row]) -> list[float]:
 
 
 def _names(group: Group) -> tuple[list[str], str]:
-    """What stands beside the bars, and what short names in it stand for: parameters have them in all labels where one
-    label would have to be cut."""
-    usual = set(_usual(group))
-    told = [_name(group, row, usual, {}) for row in group.rows]
+    """What stands beside the bars, the names of the table, and what short names in it stand for: parameters have them
+    in all labels where one label would have to be cut."""
+    told = [_name(group, row, {}) for row in group.rows]
     if all(whole for _, whole in told):
         return [text for text, _ in told], ""
-    short = short_names(name for row in group.rows for name in row["params"] or {})
-    return [_name(group, row, usual, short)[0] for row in group.rows], legend(short)
+    short = short_names(named_in(map(group.label, group.rows)))
+    return [_name(group, row, short)[0] for row in group.rows], legend(short)
 
 
-def _name(group: Group, row: Row, usual: set[str], short: Mapping[str, str]) -> tuple[str, bool]:
-    """The variant on at most two lines, with its unusual parameters on three in all, and whether that is all of it; the
-    table holds what does not fit."""
-    name, parameters = str(row["variant"]), ""
-    if section(row) not in (CALLS, PEERS):
-        name, _, inside = str(row["configuration"] or group.label(row)).partition("(")
-        given = (level.partition("=") for level in inside.rstrip(")").split(", ") if level and level not in usual)
-        told = ", ".join(f"{short.get(one, one)}{sign}{level}" for one, sign, level in given)
-        if told and labels.of(row["workload"]).brought and len({one["variant"] for one in group.section(OURS)}) == 1:
-            return _of_lines([], textwrap.wrap(told, NAME_WIDTH))  # the title has the kernel's name
-        parameters = f"({told})" if told else ""
+def _name(group: Group, row: Row, short: Mapping[str, str]) -> tuple[str, bool]:
+    """The row's name on at most two lines, with its levels on three in all, and whether that is all of it; the table
+    holds what does not fit."""
+    name, levels = in_short(group.label(row), short), ""
+    if has_levels(name):
+        name, _, inside = name.partition("(")
+        if labels.of(row["workload"]).brought and len({one["variant"] for one in group.section(OURS)}) == 1:
+            return _of_lines([], textwrap.wrap(inside.rstrip(")"), NAME_WIDTH))  # the title has the kernel's name
+        levels = f"({inside}"
     # A space after each underscore lets a long identifier break there.
     lines = [line.replace("_ ", "_") for line in textwrap.wrap(name.replace("_", "_ "), NAME_WIDTH)]
-    lines = lines if len(lines) <= 2 else [lines[0], f"{lines[1]} …"]
-    return _of_lines(lines, textwrap.wrap(parameters, NAME_WIDTH))
+    cut = len(lines) > 2
+    return _of_lines([lines[0], f"{lines[1]} …"] if cut else lines, textwrap.wrap(levels, NAME_WIDTH))
 
 
 def _of_lines(lines: list[str], more: list[str]) -> tuple[str, bool]:
@@ -352,19 +351,9 @@ def _of_lines(lines: list[str], more: list[str]) -> tuple[str, bool]:
     return "\n".join([*lines, *cut]), len(more) <= room
 
 
-def _usual(group: Group) -> list[str]:
-    """The levels, as `LOCAL=256`, that most rows of full accuracy with that parameter share: told once, in the
-    caption."""
-    levels: dict[str, Counter[str]] = {}
-    for row in group.rows:
-        for name, level in ({} if row["accuracy"] else row["params"] or {}).items():
-            levels.setdefault(name, Counter())[f"{name}={level}"] += 1
-    common = [(count.most_common(1)[0], count.total()) for count in levels.values()]
-    return sorted(level for (level, held), total in common if held >= USUAL_ROWS and 2 * held > total)
-
-
 def _height(group: Group) -> float:
-    return 2.5 + ROW_INCHES * (len(group.rows) + SECTION_GAP * (len({section(row) for row in group.rows}) - 1))
+    """Of title, bars and legend, in inches."""
+    return 2.2 + ROW_INCHES * (len(group.rows) + SECTION_GAP * (len({section(row) for row in group.rows}) - 1))
 
 
 def _caption(group: Group, hidden: int) -> str:
@@ -377,9 +366,8 @@ def _caption(group: Group, hidden: int) -> str:
         f"protocol {row['protocol']}" if row["protocol"] else "",
         date,
         f"gpuopt {row['gpuopt_version']}" if row["gpuopt_version"] else "",
+        unsaid(group) if labels.of(row["workload"]).brought else "",
+        _names(group)[1],
+        f"{hidden} slower or failed rows are left out" if hidden else "",
     ]
-    usual = ", ".join(_usual(group))
-    facts.append(f"where a label does not say otherwise {usual}" if usual else "")
-    facts.append(_names(group)[1])
-    facts.append(f"{hidden} slower or failed rows are left out" if hidden else "")
-    return "\n".join(textwrap.wrap(" · ".join(filter(None, facts)), CAPTION_WIDTH))
+    return " · ".join(filter(None, facts))

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
-
 from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, ROUNDED, Group, section
+from gpuopt.lab.rows.names import call_name
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
-from gpuopt.lab.show.canvas import CYCLE, MARKERS, decorate, plain_ticks
+from gpuopt.lab.show.canvas import MARKERS, decorate, labelled
+from gpuopt.lab.show.fitting import legend_columns, room_of
 from gpuopt.lab.show.gains import lengths_of
+from gpuopt.lab.show.style import COLOURS, shades
+from gpuopt.lab.show.ticks import log_ticks, plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 APART = 1.02  # lines that nearly coincide, so that each one's intervals show
+# Black and white in the shades of lines of one kind: a paper's lighter ones, and calls' darker, look like the other's.
+PAPERS_SHADES, OTHER_SHADES = (0.6, 0.25), (0.25, 0.45)
+LEGEND_SIZE = 8.0
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ def contest(
     for kind in (OURS, ROUNDED, CALLS, PEERS):
         names = dict.fromkeys(str(row["variant"]) for group in groups for row in group.section(kind))
         for name in names:
-            lines.append(line_of(groups, name, of_variant(name, kind), x or cube_side, kind, rate))
+            label = call_name(str(groups[0].first["workload"]), name) if kind == CALLS else name
+            lines.append(line_of(groups, label, of_variant(name, kind), x or cube_side, kind, rate))
     return lines
 
 
@@ -64,22 +70,32 @@ def line_of(
 
 
 def draw(ax: Axes, lines: Sequence[Line], scale: float) -> None:
-    drawn = [line for line in lines if line.points]
-    for number, line in enumerate(drawn):
-        draw_line(ax, line, number, scale)
+    for number, (line, colour) in enumerate(zip(lines, line_colours(lines), strict=True)):
+        draw_line(ax, line, number, scale, colour)
     ax.set_xscale("log")
     ax.set_yscale("log")
     decorate(ax)
-    if drawn:
+    if any(line.points for line in lines):
         plain_ticks(ax)
         legend_below(ax)
 
 
-def draw_line(ax: Axes, line: Line, number: int, scale: float) -> None:
+def line_colours(lines: Sequence[Line]) -> list[str]:
+    """A colour a line: those of one kind have shades of its colour, as bars of it have the colour; the last of a
+    paper's steps the darkest. Of the same lines the same, whether or not each has points."""
+    of_kind = {kind: [line for line in lines if line.kind == kind] for kind in COLOURS}
+    found: dict[int, str] = {}
+    for kind, mine in of_kind.items():
+        told = shades(COLOURS[kind], len(mine), *(PAPERS_SHADES if kind == PAPER else OTHER_SHADES))
+        found |= dict(zip(map(id, mine), told[::-1] if kind == PAPER else told, strict=True))
+    return [found[id(line)] for line in lines]
+
+
+def draw_line(ax: Axes, line: Line, number: int, scale: float, colour: str) -> None:
     if not line.points:
         return
     x, mid, low, high = (list(column) for column in zip(*line.points, strict=True))
-    style: dict[str, Any] = {"color": CYCLE[number % len(CYCLE)], "marker": MARKERS[number % len(MARKERS)]}
+    style: dict[str, Any] = {"color": colour, "marker": MARKERS[number % len(MARKERS)]}
     style |= {"linestyle": {CALLS: ":", PEERS: "--"}.get(line.kind, "-"), "markersize": 5, "linewidth": 1.4}
     rates = [value / scale for value in mid]
     errors = [
@@ -90,15 +106,17 @@ def draw_line(ax: Axes, line: Line, number: int, scale: float) -> None:
 
 
 def legend_below(ax: Axes) -> None:
-    ax.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(-0.08, -0.13), ncols=2, columnspacing=1.2)
+    """The legend of one of several axes, below it, in as many of two columns as fit."""
+    handles = labelled(ax)
+    style: dict[str, Any] = {"fontsize": LEGEND_SIZE, "frameon": False, "columnspacing": 1.2}
+    columns = legend_columns(handles, 2, room_of(ax), LEGEND_SIZE)
+    ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(-0.08, -0.13), ncols=columns, **style)
 
 
 def size_ticks(ax: Axes, groups: Sequence[Group], *more: float) -> None:
-    places = sorted({*(cube_side(group, {}) for group in groups), *more})
-    ax.xaxis.set_major_locator(FixedLocator(places))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_xticks(places, [f"{place:.0f}" for place in places])
+    """Ticks at the problems' sizes; of one alone at plain numbers around it."""
+    places = {*(cube_side(group, {}) for group in groups), *more}
+    log_ticks(ax.xaxis, places, text=lambda place: f"{place:.0f}" if place >= 100 else f"{place:.3g}")
 
 
 # ---------------------------------------------------------------- rows

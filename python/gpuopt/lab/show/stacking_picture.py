@@ -6,21 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from gpuopt.lab.rows.groups import OURS, PAPER, PEERS
+from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show.canvas import LIFT, captioned_picture, legend_outside
 from gpuopt.lab.show.style import COLOURS, FAINT, INK, MODEL, WHISKER, Picture, bar_axes, error_sides
+from gpuopt.lab.show.ticks import plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LINE_INCHES, FRAME_INCHES = 0.25, 1.9  # of a mark's line, and of title, axis and legend
 APART = 0.45  # lines between one factor and the next
-FEW_TIMES = 8.0  # an axis of a smaller range has evenly spaced ticks
 
 MARKS: dict[str, dict[str, Any]] = {
     "alone": {"marker": "o", "color": COLOURS[PAPER], "label": "alone: over all off"},
@@ -29,7 +27,8 @@ MARKS: dict[str, dict[str, Any]] = {
     "product": {"marker": "o", "color": COLOURS[PAPER], "mfc": "none", "label": "all, if the gains alone multiplied"},
     "together": {"marker": "D", "color": COLOURS[PEERS], "label": "all together, as measured"},
 }
-PAIRS = {"more than the product": COLOURS[PEERS], "less than the product": MODEL, "undecided": FAINT}
+# No colour of the gains beside them.
+PAIRS = {"more than the product": COLOURS[CALLS], "less than the product": MODEL, "undecided": FAINT}
 
 
 @dataclass(frozen=True)
@@ -124,16 +123,4 @@ def _marks(ax: Axes, drawn: Sequence[tuple[float, Gain, dict[str, Any]]]) -> Non
             zorder=6,
             **LIFT,
         )
-    _ticks(ax)
-
-
-def _ticks(ax: Axes) -> None:
-    """Plain numbers: evenly spaced where the axis spans little, else 1, 2 and 5 a decade."""
-    low, high = ax.get_xlim()
-    places = [*MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(low, high)]
-    if high / low > FEW_TIMES:
-        powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-        places = [step * 10.0**power for power in powers for step in (1, 2, 5)]
-    ax.xaxis.set_major_locator(FixedLocator([place for place in places if low <= place <= high]))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+    plain_ticks(ax, "x")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import textwrap
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matplotlib import rcParams
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from gpuopt import files
 from gpuopt.lab.rows.groups import (
@@ -20,6 +23,7 @@ from gpuopt.lab.rows.groups import (
     ROUNDED,
 )
 from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.table import joined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,18 +33,49 @@ COLOURS = {PAPER: "#0072B2", OURS: "#E69F00", ROUNDED: "#CC79A7", CALLS: "#56B4E
 INK, FAINT, WARNING, MODEL = "#222222", "#6b6b6b", "#8a3b00", "#D55E00"
 BAR_HEIGHT = 0.62
 NAME_WIDTH, REASON_WIDTH, REASON_LINES = 28, 56, 2
-CAPTION_WIDTH, USUAL_ROWS = 150, 3
-WIDTH_INCHES, ROW_INCHES, CAPTION_INCHES = 10.0, 0.48, 0.36  # a caption of two lines
-LINE_INCHES = 0.165  # of a further one
+WIDTH_INCHES, ROW_INCHES = 10.0, 0.48
 
+# What lies on what. The plain form is bars or dots, their bound and their interval. A bound that moves and what a paper
+# printed are a second, lighter layer: behind the first, or in a lane below a bar, so that nothing strikes through one.
+ASIDE, LIMIT, FACE, SURE = 1.2, 1.5, 2.0, 4.0
+LANE = 0.4  # from the middle of a bar's row to its lane, in rows
 
 TICK: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 2.2, "linestyle": "none"}
+PRODUCT: dict[str, Any] = TICK | {"color": FAINT, "markeredgewidth": 1.6}
 DOT: dict[str, Any] = {"marker": "o", "markersize": 8}
-STAIRS: dict[str, Any] = {"color": MODEL, "linewidth": 1.8}
-FLAT: dict[str, Any] = {"marker": "|", "markersize": 12, "markeredgewidth": 2.2, "color": MODEL, "linestyle": "none"}
-BEYOND: dict[str, Any] = {"marker": ">", "markersize": 7}
-HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 8, "mfc": "none", "mec": INK, "linestyle": "none"}
-WHISKER: dict[str, Any] = {"ecolor": INK, "elinewidth": 1.2, "capsize": 3, "zorder": 4}
+STAIRS: dict[str, Any] = {"color": MODEL, "linewidth": 1.3, "alpha": 0.8}
+FLAT: dict[str, Any] = {"marker": "|", "markersize": 8, "markeredgewidth": 1.8, "color": MODEL, "linestyle": "none"}
+BEYOND: dict[str, Any] = {"marker": ">", "markersize": 6, "linestyle": "none"}
+HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 5, "mfc": "none", "mec": FAINT, "linestyle": "none"}
+WHISKER: dict[str, Any] = {"ecolor": INK, "elinewidth": 1.2, "capsize": 3, "zorder": SURE}
+
+
+def shades(colour: str, count: int, dark: float = 0.0, light: float = 0.75) -> list[str]:
+    """So many shades of a colour, the darkest first, from so much black in it to so much white: what they stand for is
+    all of one kind. One alone is the colour itself."""
+    parts = [-dark + (light + dark) * number / (count - 1) for number in range(count)] if count > 1 else [0.0]
+    red, green, blue = to_rgb(colour)
+
+    def mixed(one: float, part: float) -> float:
+        return one + abs(part) * ((part > 0) - one)
+
+    return [to_hex((mixed(red, part), mixed(green, part), mixed(blue, part))) for part in parts[:count]]
+
+
+def interval_key() -> Line2D:
+    """What a legend says of whiskers."""
+    return Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval")
+
+
+def paper_key(devices: Iterable[str], what: str = "in the paper") -> Line2D:
+    """What a legend says of a paper's diamonds."""
+    return Line2D([], [], label=f"{what} ({joined(sorted(set(devices)))})", **HOLLOW)
+
+
+def paper_marks(ax: Axes, printed: Sequence[float], y: float) -> None:
+    """What a paper printed, in the lane at ``y``: a diamond, or the least and the most with a line between them."""
+    ax.plot(printed, [y] * len(printed), color=FAINT, linewidth=1.0, zorder=ASIDE)
+    ax.plot(printed, [y] * len(printed), zorder=ASIDE, **HOLLOW)
 
 
 class Picture(Figure):

@@ -206,11 +206,11 @@ def _names(group: Group) -> tuple[dict[int, Forms], Forms]:
         for key, name in names.items():
             fits = name if has_levels(name) else _cut(name, [*names.values()], width - len(starred[key]))
             forms[key].append(fits + starred[key])
-        legends.append("; ".join(filter(None, [legend(short) if shorten else "", _unsaid(group) if brought else ""])))
+        legends.append("; ".join(filter(None, [legend(short) if shorten else "", unsaid(group) if brought else ""])))
     return {key: tuple(each) for key, each in forms.items()}, tuple(legends)
 
 
-def _unsaid(group: Group) -> str:
+def unsaid(group: Group) -> str:
     """The levels that names do not tell: `where a name does not say it, use_local=0`, `everywhere tile_size_x=2`."""
     ours = [row for row in group.rows if row["role"] not in ("call", "peer")]
     named = named_in(map(group.label, ours))

@@ -13,20 +13,25 @@ from gpuopt import papers
 from gpuopt.lab.rows.groups import PAPER, section
 from gpuopt.lab.rows.ratios import Ratio
 from gpuopt.lab.rows.schema import Row
-from gpuopt.lab.rows.table import joined, significant
-from gpuopt.lab.show.canvas import legend_outside, plain_ticks
+from gpuopt.lab.rows.table import significant
+from gpuopt.lab.show.canvas import legend_outside
 from gpuopt.lab.show.style import (
-    BAR_HEIGHT,
     COLOURS,
+    FACE,
     FAINT,
-    HOLLOW,
     INK,
-    TICK,
+    LANE,
+    LIMIT,
+    PRODUCT,
     WHISKER,
     bar_axes,
     error_sides,
     failure_text,
+    interval_key,
+    paper_key,
+    paper_marks,
 )
+from gpuopt.lab.show.ticks import plain_ticks
 from gpuopt.workloads.gem.gains import gain_ends
 
 if TYPE_CHECKING:
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
 
 # Right of the bars: a heading, where its numbers end in points, their colour.
 COLUMNS = (("here", 44.0, INK), ("product", 92.0, INK), ("paper", 140.0, FAINT), ("product", 188.0, FAINT))
-ROW_INCHES = 0.3
+ROW_INCHES, BAR_HEIGHT = 0.34, 0.46
 
 
 @dataclass(frozen=True)
@@ -72,14 +77,14 @@ def panel(ax: Axes, bars: list[Bar]) -> None:
         if bar.gain is not None:
             low, mid, high = gain_ends(bar.gain)
             colour = COLOURS[section(bar.row) if bar.row else PAPER]
-            ax.barh(y, mid - 1, BAR_HEIGHT, left=1, color=colour, zorder=2)
+            ax.barh(y, mid - 1, BAR_HEIGHT, left=1, color=colour, zorder=FACE)
             ax.errorbar(mid, y, xerr=error_sides(low, mid, high), **WHISKER)
         elif bar.row is not None:
             failure_text(ax, bar.row, y)
         if bar.product is not None:
-            ax.vlines(bar.product, y - 0.42, y + 0.42, color=INK, linewidth=2.2, zorder=4)
+            ax.vlines(bar.product, y - 0.38, y + 0.38, color=FAINT, linewidth=1.6, zorder=LIMIT)
         if bar.paper is not None:
-            ax.plot(bar.paper, y, zorder=5, **HOLLOW)
+            paper_marks(ax, [bar.paper], y + LANE)
         told = (1 / bar.gain.mid if bar.gain else None, bar.product, bar.paper, bar.paper_product)
         texts.append(tuple("" if value is None else significant(value) for value in told))
     for (heading, points, colour), column in zip(COLUMNS, zip(*texts, strict=True), strict=True):
@@ -105,12 +110,11 @@ def marks(bars: list[Bar]) -> list[Artist]:
     colours = {section(bar.row): None for bar in bars if bar.row is not None and bar.gain is not None}
     handles: list[Artist] = [Patch(color=COLOURS[name], label=name) for name in colours]
     if any(bar.gain is not None and bar.gain.lo for bar in bars):
-        handles.append(Line2D([], [], color=INK, marker="|", markersize=6, linewidth=1.2, label="95 % interval"))
+        handles.append(interval_key())
     if any(bar.product for bar in bars):
-        handles.append(Line2D([], [], label="product of the parts' gains, here", **TICK))
+        handles.append(Line2D([], [], label="product of the parts' gains, here", **PRODUCT))
     if any(bar.paper for bar in bars):
-        devices = {step.device for step in papers.load("gem").steps}
-        handles.append(Line2D([], [], label=f"in the paper ({joined(sorted(devices))})", **HOLLOW))
+        handles.append(paper_key(step.device for step in papers.load("gem").steps))
     return handles
 
 

@@ -20,8 +20,9 @@ from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.ratios import Ratio
 from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.rows.table import significant
-from gpuopt.lab.show.canvas import captioned_picture, legend_outside, plain_ticks, provenance
+from gpuopt.lab.show.canvas import captioned_picture, legend_outside, provenance
 from gpuopt.lab.show.style import INK, MODEL, WARNING
+from gpuopt.lab.show.ticks import plain_ticks
 from gpuopt.workloads.gem.gains import changes_from, gain_ends, gain_over_basic, group_with_basic
 from gpuopt.workloads.gem.optimizations import IMAGE_ROW, names_of
 
@@ -64,7 +65,7 @@ def factorial(study: Study) -> Figure:
     down = sorted(running, key=lambda line: (line[0], _group_rank(line[1]), WAYS.index(line[2])))
     across = sorted({column for _, column in shown})
     figure, part = captioned_picture(
-        f"GEM: speed-up over the basic kernel in {len(gains)} combinations, {group.problem}",
+        f"GEM: speed-up over the basic kernel in {len(gains)} combinations, {group.subject}",
         1.95 + CELL_INCHES * len(down),
         [*_caption(found, shown, gains, others, len(down) * len(across)), provenance(group.rows)],
     )

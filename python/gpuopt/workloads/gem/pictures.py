@@ -11,13 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuopt import files, papers
+from gpuopt import files, labels, papers
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import Row, levels
 from gpuopt.lab.show.canvas import captioned_picture, provenance
 from gpuopt.workloads.gem.bars import ROW_INCHES, Bar, panels_below
 from gpuopt.workloads.gem.factorial_picture import cells, factorial
@@ -64,11 +64,10 @@ def optimizations(study: Study) -> Figure:
     """The paper's Figures 6 to 8 of this device: each optimization alone, some together, the best of each style, and
     whole calls with allocation and transfers, as the paper timed them.
 
-    Speed-ups are over the paper's basic kernel (of whole calls: over the call with it), paired over blocks; a diamond
-    is the paper's number where its text has one, a black tick what the gains of the parts, measured alone here, would
-    give if they multiplied. Raises
-    ParameterError for a study without a good row of ``paper:basic``, or of several devices
-    or problems.
+    Speed-ups are over the paper's basic kernel (of whole calls: over the call with it), paired over blocks. Below a bar
+    a diamond is the paper's number where its text has one; behind it a tick is what the gains of the parts, measured
+    alone here, would give if they multiplied. Raises ParameterError for a study without a good row of ``paper:basic``,
+    or of several devices or problems.
     """
     group, basic = group_with_basic(study)
     bars = [_bar(group, basic, step) for step in papers.load("gem").steps if step.preset != BASIC]
@@ -76,8 +75,7 @@ def optimizations(study: Study) -> Figure:
     sets = [bar for bar in bars if bar.preset in SETS]
     best = study.best()
     if best is not None and best in group.rows:
-        name = str(best["preset"] or best["variant"]).removeprefix("paper:").replace("_", " ")
-        sets.insert(0, Bar(f"best here: {name}", best, gain_over_basic(group, best, basic)))
+        sets.insert(0, Bar(f"best here: {group.label(best)}", best, gain_over_basic(group, best, basic)))
     panels = [
         ("Alone (Figure 6)", [bar for bar in bars if bar.parts == 1]),
         ("Together (Figure 7)", [bar for bar in bars if bar.parts > 1 and bar not in sets]),
@@ -87,12 +85,18 @@ def optimizations(study: Study) -> Figure:
     panels = [one for one in panels if one[1]]
     counts = [len(drawn) + 2.2 for _, drawn in panels]
     title = f"GEM: what each optimization brings, {group.subject}"
-    exact = f"The best here is {Configuration(str(best['variant']), **altered_levels(best))}. " if best else ""
+    exact = f"The best here is {_exactly(best)}. " if best else ""
     figure, part = captioned_picture(
         title, 1.1 + ROW_INCHES * sum(counts), [*filter(None, [exact + _styles(group)]), provenance(group.rows)]
     )
     panels_below(part, panels, 5)
     return figure
+
+
+def _exactly(row: Row) -> str:
+    """The row by the names of the paper's optimizations, or as a configuration."""
+    name = str(row["variant"])
+    return labels.of("gem").configuration(name, levels(row)) or str(Configuration(name, **altered_levels(row)))
 
 
 def _bar(group: Group, basic: Row, step: papers.Step) -> Bar:

@@ -25,7 +25,7 @@ NAME = 46  # characters of a bar's label
 @checked
 def ways(study: Study, axes: Axes = AXES) -> Figure:
     """Where hill climbing ends, in how many orders of the axes, what the paper's elimination keeps step by step, and
-    the fastest of all combinations; black ticks are the products of the parts' gains. Arguments and errors as of
+    the fastest of all combinations; ticks are the products of the parts' gains. Arguments and errors as of
     :func:`gpuopt.lab.gem_plots.replay`."""
     group, basic = group_with_basic(study)
     found = replay(study, axes)
@@ -47,7 +47,7 @@ def ways(study: Study, axes: Axes = AXES) -> Figure:
         *([f"The {len(ends) - len(shown)} ends between are left out."] if len(shown) < len(ends) else []),
         provenance(group.rows),
     ]
-    figure, part = captioned_picture(f"GEM: ways to combine, {group.problem}", 1.1 + ROW_INCHES * sum(counts), lines)
+    figure, part = captioned_picture(f"GEM: ways to combine, {group.subject}", 1.1 + ROW_INCHES * sum(counts), lines)
     panels_below(part, panels, 3)
     return figure
 

@@ -8,8 +8,6 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.lines import Line2D
-
 from gpuopt import papers
 from gpuopt._core import ParameterError
 from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, Group, row_named
@@ -19,12 +17,10 @@ from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA, joined
 from gpuopt.lab.show.canvas import (
-    CYCLE,
     MARKERS,
     captioned_picture,
     decorate,
     legend_outside,
-    plain_ticks,
     provenance,
 )
 from gpuopt.lab.show.gains import (
@@ -44,13 +40,16 @@ from gpuopt.lab.show.sizes import (
     cube_side,
     draw,
     draw_line,
+    legend_below,
+    line_colours,
     line_of,
     of_preset,
     of_variant,
     size_ticks,
     timed_rows,
 )
-from gpuopt.lab.show.style import HOLLOW, INK, bar_axes, error_sides
+from gpuopt.lab.show.style import ASIDE, COLOURS, HOLLOW, INK, bar_axes, error_sides, paper_key, shades
+from gpuopt.lab.show.ticks import plain_ticks
 from gpuopt.workloads.gemm.peers import SERIAL_LOOP
 from gpuopt.workloads.gemm.problem import CALLED_STEPS
 
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 JANG = ("jang2009", "jang2009_textures")
 SATURATED = 0.95  # of the best rate
+RING: dict[str, Any] = {"marker": "o", "markersize": 11, "mfc": "none", "mec": INK, "linestyle": "none"}
 CONSTANT = ("paper:constant", "paper:constant_two_queues")
 UNROLLED = ("paper:unroll4", "paper:unroll8", "paper:unroll16")
 
@@ -95,7 +95,8 @@ def sizes(study: StudyRows) -> Figure:
         for line in lines:
             if (found := _saturation(line)) is not None:
                 rate = next(rate for x, rate, *_ in line.points if x == found)
-                ax.plot(found, rate / scale, "o", markersize=11, mfc="none", mec=INK, zorder=6)
+                ax.plot(found, rate / scale, label=f"{SATURATED:.0%} of its best rate", zorder=6, **RING)
+        legend_below(ax)
         ax.set_title(papers.load("gemm", key).short, fontsize=10, loc="left", color=INK)
     for ax in left:
         ax.set_xlabel("work-items", fontsize=9)
@@ -163,7 +164,7 @@ def unrolling(study: StudyRows) -> Figure:
         ],
     )
     ax = part.subplots()
-    steps, sides = papers.steps("gemm"), list[float]()
+    steps, sides, lines = papers.steps("gemm"), list[float](), list[Line]()
     for number, name in enumerate(UNROLLED):
         points = []
         for group in groups:
@@ -171,18 +172,20 @@ def unrolling(study: StudyRows) -> Figure:
                 if gain.ratio is not None:
                     low, mid, high = ends_of(gain.ratio)
                     points.append((cube_side(group, {}) * APART**number, mid, low, high))
-        draw_line(ax, Line(step_name("gemm", name), points, PAPER), number, 1.0)
+        lines.append(Line(step_name("gemm", name), points, PAPER))
+    for number, (name, line, colour) in enumerate(zip(UNROLLED, lines, line_colours(lines), strict=True)):
+        draw_line(ax, line, number, 1.0, colour)
         printed, side = steps[name].figures["speedup"], steps[name].figures["side"]
         if printed is not None and side is not None:
             sides.append(side)
-            ax.plot(side, printed, zorder=5, **HOLLOW | {"mec": CYCLE[number]})
+            ax.plot(side, printed, zorder=5, **HOLLOW | {"mec": colour})
     ax.axhline(1, color=INK, linewidth=1, zorder=1)
     ax.set_xscale("log")
     size_ticks(ax, groups, *sides)
     ax.set_xlabel("cube root of M N K", fontsize=9)
     ax.set_ylabel("speed-up over naive", fontsize=9)
     decorate(ax)
-    handles = [*ax.get_legend_handles_labels()[0], Line2D([], [], label="in the paper (HD 3870)", **HOLLOW)]
+    handles = [*ax.get_legend_handles_labels()[0], paper_key(["HD 3870"])]
     legend_outside(part, handles, 4)
     return figure
 
@@ -211,9 +214,9 @@ def over_cpu(study: StudyRows) -> Figure:
         f"{called('gemm')}: steps over a CPU's serial loop", 1.4 + 0.3 * len(entries), about
     )
     ax = part.subplots()
-    for number, group in enumerate(groups):
+    for number, (group, colour) in enumerate(zip(groups, shades(COLOURS[PAPER], len(groups))[::-1], strict=True)):
         loop = row_named(group, SERIAL_LOOP)
-        style: dict[str, Any] = {"color": CYCLE[number], "marker": MARKERS[number], "linestyle": "none"}
+        style: dict[str, Any] = {"color": colour, "marker": MARKERS[number], "linestyle": "none"}
         points = []
         for y, (_, mine, _) in enumerate(entries):
             row = min(filter(mine, timed_rows(group)), key=time_ms, default=None)
@@ -224,7 +227,7 @@ def over_cpu(study: StudyRows) -> Figure:
         ax.plot([], [], label=size_name(group), **style)
     for y, (_, _, printed) in enumerate(entries):
         if printed is not None:
-            ax.plot(printed, y, zorder=5, **HOLLOW)
+            ax.plot(printed, y, zorder=ASIDE, **HOLLOW)
     ax.axvline(1, color=INK, linewidth=1, zorder=1)
     ax.set_xscale("log")
     places = [float(y) for y in range(len(entries))]
@@ -232,7 +235,7 @@ def over_cpu(study: StudyRows) -> Figure:
     bar_axes(ax, places)
     plain_ticks(ax, "x")
     ax.set_xlabel("times as fast as the loop", fontsize=9)
-    handles = [*ax.get_legend_handles_labels()[0], Line2D([], [], label="in the paper (HD 3870, Core 2 Duo)", **HOLLOW)]
+    handles = [*ax.get_legend_handles_labels()[0], paper_key(["HD 3870", "Core 2 Duo"])]
     legend_outside(part, handles, 5)
     return figure
 

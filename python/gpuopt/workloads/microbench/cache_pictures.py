@@ -28,7 +28,7 @@ from gpuopt.lab.show.canvas import (
     rows_of_families,
     skipped_text,
 )
-from gpuopt.lab.show.style import COLOURS, DOT, FAINT, HOLLOW, INK, bar_axes
+from gpuopt.lab.show.style import COLOURS, DOT, FAINT, HOLLOW, INK, bar_axes, paper_marks
 from gpuopt.papers import findings
 
 if TYPE_CHECKING:
@@ -117,10 +117,11 @@ def _ratios(ax: Axes, keys: list[tuple[int, int, str]], ratios: list[float], col
         )
         if key[:2] == (_PLACE["constant"], 0):
             quoted = [(value.number, value.device) for value in findings.of("microbench")["caches"].values]
-            for paper, device in quoted:
-                ax.plot(paper, y, zorder=5, **HOLLOW)
-                label = f"{paper:g} {device}"
-                ax.annotate(label, (paper, y), (0, -13), "data", "offset points", ha="center", fontsize=8, color=FAINT)
+            for paper, _ in quoted:
+                paper_marks(ax, [paper], y)
+            said = ", ".join(f"{paper:g} {device}" for paper, device in sorted(quoted))  # one text: marks may be near
+            first = (min(paper for paper, _ in quoted), y)
+            ax.annotate(said, first, (-4, -13), "data", "offset points", fontsize=8, color=FAINT)
     most = max([*ratios, *(paper for paper, _ in quoted)])
     ax.set_xlim(-0.04 * most, 1.14 * most)
     ax.set_yticks(places, [""] * len(places))

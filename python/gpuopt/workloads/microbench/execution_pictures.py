@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
@@ -30,6 +30,7 @@ from gpuopt.lab.show.canvas import (
     skipped_text,
 )
 from gpuopt.lab.show.style import FAINT, HOLLOW, INK, MODEL
+from gpuopt.lab.show.ticks import POWERS_OF_TWO, log_ticks
 from gpuopt.papers import findings
 from gpuopt.workloads.microbench.questions import ACTIVATIONS
 
@@ -88,51 +89,45 @@ def branches(rows: Rows) -> Figure:
     said = [printed[name].sentence for name in ("divergence", "divergence_amd", "branch")]
     figure, part = captioned_picture(title, 4.6, [*said, skipped_text(failed, doubted), provenance(good)])
     left, right = part.subplots(1, 2, width_ratios=[1.3, 1])
-    handles = _over_levels(left, apart, "paths", "{:.3g}x")
+    styles = {label: _style(number) for number, label in enumerate(apart)}
+    _over_levels(left, apart, styles, "paths", "{:.3g}x")
     most = max((paths for line in apart.values() for paths in line), default=2)
     left.set_yscale("log", base=2)
     left.plot([1, most], [1, most], color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     low, high = left.get_ylim()
     left.set_ylim(min(low, 0.8), high * 1.3)
-    _powers_of_two(left, high)
+    log_ticks(left.yaxis, POWERS_OF_TWO)
     left.set_ylabel("time, times that of uniform paths", fontsize=9)
-    _over_levels(right, branch, "paths, the same for 64 neighbours", "{:.0f} %")
+    _over_levels(right, branch, styles, "paths, the same for 64 neighbours", "{:.0f} %")
     right.axhline(0, color=INK, linewidth=1, zorder=1)
     for value in printed["branch"].values:
         right.axhline(value.number, color=FAINT, linewidth=1, linestyle=":", zorder=1)
     right.set_ylabel("time above no branch, %", fontsize=9)
     dashes = Line2D([], [], color=INK, linewidth=1, linestyle=(0, (4, 3)), label="as many times as paths")
     dots = Line2D([], [], color=FAINT, linewidth=1, linestyle=":", label="at most in the paper")
-    legend_outside(part, [*handles, dashes, dots], 4)
+    lines = [Line2D([], [], label=label, **style) for label, style in styles.items()]
+    legend_outside(part, [*lines, dashes, dots], 4)
     return figure
 
 
-def _powers_of_two(ax: Axes, most: float) -> None:
-    """Ticks at powers of two, as plain numbers."""
-    ax.yaxis.set_major_locator(FixedLocator([2.0**p for p in range(16) if 2.0**p <= 2 * most]))
-    ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+def _style(number: int) -> dict[str, Any]:
+    """How the line of this number is drawn, the same in all panels."""
+    colour, marker = CYCLE[number % len(CYCLE)], MARKS[number % len(MARKS)]
+    return {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.3}
 
 
-def _over_levels(ax: Axes, lines: Lines, what: str, last: str) -> list[Artist]:
+def _over_levels(ax: Axes, lines: Lines, styles: Mapping[str, dict[str, Any]], what: str, last: str) -> None:
     """Lines over powers of two; the last value of each stands beside it where it lies apart from the others'."""
-    handles: list[Artist] = []
     ax.set_xscale("log", base=2)
-    for number, (label, line) in enumerate(lines.items()):
-        style: dict[str, Any] = {"color": CYCLE[number % len(CYCLE)], "marker": MARKS[number % len(MARKS)]}
-        style |= {"markersize": 5, "linewidth": 1.3}
-        ax.plot(list(line), list(line.values()), zorder=3, **style)
-        handles.append(Line2D([], [], label=label, **style))
+    for label, line in lines.items():
+        ax.plot(list(line), list(line.values()), zorder=3, **styles[label])
     if ends := [max(line.items()) for line in lines.values() if line]:
         at, value = max(ends, key=lambda end: end[1])
         ax.annotate(last.format(value), (at, value), (0, 7), "data", "offset points", ha="right", fontsize=8.5, **LIFT)
     every = sorted({at for line in lines.values() for at in line})
-    ax.xaxis.set_major_locator(FixedLocator(every))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+    log_ticks(ax.xaxis, every, POWERS_OF_TWO, text=lambda value: f"{value:g}")
     decorate(ax)
     ax.set_xlabel(what, fontsize=9)
-    return handles
 
 
 # ---------------------------------------------------------------- registers
@@ -245,8 +240,7 @@ def activation_matrix(rows: Rows) -> Figure:
     ax = part.subplots()
     handles: list[Artist] = []
     for number, ((form, size), line) in enumerate(sorted(lines.items(), key=_by_form)):
-        style: dict[str, Any] = {"color": CYCLE[number % len(CYCLE)], "marker": MARKS[number % len(MARKS)]}
-        style |= {"markersize": 5, "linewidth": 1.2}
+        style = _style(number)
         usual = line[16, 16]
         measured = [shape for shape in shapes if shape in line]
         ax.plot([shapes.index(at) for at in measured], [line[at] / usual for at in measured], zorder=3, **style)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,10 @@ from matplotlib.patches import Patch, Rectangle
 from gpuopt import papers
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
-from gpuopt.lab.rows.groups import section
+from gpuopt.lab.rows.groups import Group, section
 from gpuopt.lab.rows.schema import Row, levels, number_of
 from gpuopt.lab.rows.table import quantity, significant
 from gpuopt.lab.show.canvas import (
-    CYCLE,
     Rows,
     captioned_picture,
     decorate,
@@ -26,7 +24,6 @@ from gpuopt.lab.show.canvas import (
     gb_s_of,
     legend_outside,
     measured_points,
-    plain_ticks,
     provenance,
     rate_text,
     size_text,
@@ -34,7 +31,9 @@ from gpuopt.lab.show.canvas import (
     variant_rows,
     working_set_bytes,
 )
+from gpuopt.lab.show.header import dotted, title
 from gpuopt.lab.show.style import COLOURS, DOT, FAINT, INK, MODEL
+from gpuopt.lab.show.ticks import plain_ticks
 from gpuopt.papers import findings
 
 if TYPE_CHECKING:
@@ -165,6 +164,10 @@ def _heat_map(ax: Axes, name: str, rows: list[Row], refused: set[tuple[int, int]
 
 # ---------------------------------------------------------------- roofline
 
+# Ceilings are told apart by their lines: colours are of the points' sections.
+SLOPES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+ROOFS: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1)))
+
 
 @checked
 def roofline(rows_of_workload: Rows, ceilings: Mapping[str, Mapping[str, Any]]) -> Figure:
@@ -181,21 +184,18 @@ def roofline(rows_of_workload: Rows, ceilings: Mapping[str, Mapping[str, Any]]) 
     points = sorted(((row, at) for row, at in named if at), key=lambda point: number_of(point[0], "gflop_s"))
     if not points:
         return empty_picture("Roofline", failed)
-    first = points[0][0]
-    about = ", ".join(filter(None, (first["problem"], first["dtype"])))
-    title = f"Roofline: {first['workload'] or ''}" + (f", {about}" if about else "")
+    group = Group([row for row, _ in points], [], [], [])
     note = "Flop per byte: of the compulsory traffic, each byte once. Ceilings were measured on this device."
     height = max(5.2, 1.8 + 0.2 * len(points))
-    figure, part = captioned_picture(
-        title, height, [note, skipped_text(failed), provenance([row for row, _ in points])]
-    )
+    lines = [note, skipped_text(failed), provenance(group.rows)]
+    figure, part = captioned_picture(dotted(["Roofline", title(group)]), height, lines)
     ax = part.subplots()
     ax.set_xscale("log")
     ax.set_yscale("log")
     handles = _roofs(ax, slopes, roofs, [at for _, at in points], [number_of(row, "gflop_s") for row, _ in points])
     for row, at in points:
         ax.plot(at, number_of(row, "gflop_s"), color=COLOURS[section(row)], zorder=5, mec="white", mew=0.6, **DOT)
-    _label_points(ax, points, height)
+    _label_points(ax, points, [group.label(row) for row, _ in points], height)
     used = [name for name in COLOURS if name in {section(row) for row, _ in points}]
     marks = [Line2D([], [], color=COLOURS[name], linestyle="none", label=name, **DOT) for name in used]
     decorate(ax)
@@ -252,18 +252,18 @@ def _roofs(
     ax.set_ylim(max(bottom, min(ys) / 30), top)
     for number, (name, slope) in enumerate(slopes.items()):
         end = highest / slope if highest else right
-        style: dict[str, Any] = {"color": CYCLE[(number + 2) % 6], "linewidth": 1.7}
+        style: dict[str, Any] = {"color": FAINT, "linewidth": 1.4, "linestyle": SLOPES[number % len(SLOPES)]}
         ax.plot([left, end], [slope * left, slope * end], zorder=3, **style)
         handles.append(Line2D([], [], label=f"{name}: {rate_text(slope)}", **style))
     for number, (name, roof) in enumerate(roofs.items()):
         start = roof / fastest if fastest else left
-        style = {"color": INK, "linewidth": 1.7, "linestyle": ("-", (0, (5, 2)), (0, (1, 1)))[number % 3]}
+        style = {"color": INK, "linewidth": 1.7, "linestyle": ROOFS[number % len(ROOFS)]}
         ax.plot([start, right], [roof, roof], zorder=3, **style)
         handles.append(Line2D([], [], label=f"{name}: {quantity(roof * 1e9, 'flop/s')}", **style))
     return handles
 
 
-def _label_points(ax: Axes, points: list[tuple[Row, float]], height: float) -> None:
+def _label_points(ax: Axes, points: list[tuple[Row, float]], names: list[str], height: float) -> None:
     """Names right of the axes, each led to its point by a thin line, and apart from each other."""
     low, high = np.log(ax.get_ylim())
     wanted = np.array([(np.log(number_of(row, "gflop_s")) - low) / (high - low) for row, _ in points])
@@ -281,9 +281,7 @@ def _label_points(ax: Axes, points: list[tuple[Row, float]], height: float) -> N
     y[-1] = min(y[-1], 1.0)
     for i in range(y.size - 2, -1, -1):
         y[i] = min(y[i], y[i + 1] - apart)
-    twins = Counter(str(row["variant"]) for row, _ in points)
-    for (row, at), place in zip(points, y, strict=True):
-        name = str(row["variant"] if twins[str(row["variant"])] == 1 else row["configuration"] or row["variant"])
+    for (row, at), name, place in zip(points, names, y, strict=True):
         ax.annotate(
             f"{textwrap.shorten(name.replace(', ', ','), 40, placeholder='…')}  {significant(row['gflop_s'])}",
             (at, number_of(row, "gflop_s")), (1.025, place), "data", "axes fraction", fontsize=8.5, color=INK,

@@ -22,7 +22,6 @@ from gpuopt.lab.show.canvas import (
     LIFT,
     MARKERS,
     Rows,
-    byte_ticks,
     captioned_picture,
     decorate,
     empty_picture,
@@ -33,13 +32,13 @@ from gpuopt.lab.show.canvas import (
     provenance,
     rate_interval,
     rate_text,
-    rate_ticks,
     rows_of_families,
     size_text,
     skipped_text,
     working_set_bytes,
 )
 from gpuopt.lab.show.style import INK, MODEL
+from gpuopt.lab.show.ticks import byte_ticks, rate_ticks
 from gpuopt.workloads.microbench.cache_pictures import cache_types
 from gpuopt.workloads.microbench.execution_pictures import activation_matrix, branches, knee, registers
 from gpuopt.workloads.microbench.kernel_pictures import block_dimensions, roofline

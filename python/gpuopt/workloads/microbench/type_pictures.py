@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import OURS, PAPER
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.table import joined
 from gpuopt.lab.show.canvas import (
-    CYCLE,
     MARKERS,
     Rows,
     captioned_picture,
@@ -34,7 +32,8 @@ from gpuopt.lab.show.canvas import (
     working_set_bytes,
 )
 from gpuopt.lab.show.points import OPENCL_NAMES
-from gpuopt.lab.show.style import COLOURS, FAINT, INK, bar_axes
+from gpuopt.lab.show.style import COLOURS, FAINT, INK, bar_axes, shades
+from gpuopt.lab.show.ticks import POWERS_OF_TWO, log_ticks
 from gpuopt.papers import findings
 
 if TYPE_CHECKING:
@@ -126,8 +125,9 @@ def _type_dots(
     kinds = [kind for kind in SCALARS if any(key[0] == kind for key in plain)]
     handles: list[Artist] = []
     ax.set_xscale("log", base=2)
-    for number, kind in enumerate(kinds):
-        colour, marker = CYCLE[number % len(CYCLE)], MARKERS[number % len(MARKERS)]
+    # Of the bars' colour for types as they are: their marks tell them apart, and their places.
+    for number, (kind, colour) in enumerate(zip(kinds, shades(COLOURS[PAPER], len(kinds), 0.6, 0.4), strict=True)):
+        marker = MARKERS[number % len(MARKERS)]
         aside = 2.0 ** (0.045 * (number - (len(kinds) - 1) / 2))  # types of one size stand beside each other
         for struct, face, line in ((0, colour, "-"), (1, "white", ":")):
             keys = sorted((key for key in plain if key[0] == kind and key[2] == struct), key=_type_order)
@@ -150,10 +150,8 @@ def _type_dots(
     ax.set_ylim(0, rate * 1.13)
     sizes = sorted({_held(key) for key in (*plain, *mended)})
     shown = [size for size in sizes if size & (size - 1) == 0 or size in (3, 12, 20)]
-    ax.xaxis.set_major_locator(FixedLocator(shown))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
-    ax.set_xlim(sizes[0] / 1.35, sizes[-1] * 1.35)
+    log_ticks(ax.xaxis, shown, POWERS_OF_TWO, text=lambda value: f"{value:.0f}")
+    ax.set_xlim(sizes[0] / 1.35, max(sizes[-1], 2 * sizes[0]) * 1.35)
     decorate(ax)
     ax.set_xlabel(f"bytes of an element   ({told})", fontsize=9)
     ax.set_ylabel("copied, read and written, GB/s (more is faster)", fontsize=9)

@@ -14,10 +14,11 @@ from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA
-from gpuopt.lab.show.canvas import captioned_picture, decorate, legend_outside, plain_ticks, provenance
+from gpuopt.lab.show.canvas import captioned_picture, decorate, legend_outside, provenance
 from gpuopt.lab.show.gains import by_size, called, save_all
 from gpuopt.lab.show.sizes import Line, contest, draw, draw_line, line_of, timed_rows
 from gpuopt.lab.show.style import COLOURS, FAINT, INK, MODEL
+from gpuopt.lab.show.ticks import plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +102,7 @@ def _panel(
     for other in lines:
         if other is not line and other.points:
             ax.plot([x for x, *_ in other.points], [rate / scale for _, rate, *_ in other.points], **OTHERS)
-    draw_line(ax, line, 0, scale)
+    draw_line(ax, line, 0, scale, COLOURS[PAPER])
     for limit, style in ((_bound, BOUND), (uncached_gflop_s, UNCACHED)):
         if points := _limits(groups, step, limit):
             ax.plot([x for x, _ in points], [rate / scale for _, rate in points], zorder=2, **style)

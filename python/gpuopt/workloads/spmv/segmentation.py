@@ -9,7 +9,6 @@ plain iterations from the same start; below 1e-6 after 12 with it.
 
 from __future__ import annotations
 
-import textwrap
 import time
 import warnings
 from collections.abc import Iterator
@@ -165,6 +164,8 @@ def plot_cut(image: ArrayLike, eigenvectors: Eigenvectors, name: str = "image", 
     """
     from matplotlib.figure import Figure
 
+    from gpuopt.lab.show.fitting import wrapped
+
     image = np.asarray(image)
     if image.shape != eigenvectors.image_shape:
         raise ArrayError(f"image: its shape is {image.shape}; give the one of {eigenvectors.image_shape} that was cut")
@@ -193,7 +194,7 @@ def plot_cut(image: ArrayLike, eigenvectors: Eigenvectors, name: str = "image", 
         axes.set_title(title, fontsize=9)
     _bare(cut_axes)
     _bare(contour_axes)
-    caption = "\n".join(textwrap.wrap(_caption(eigenvectors, device), 150))
+    caption = "\n".join(wrapped(_caption(eigenvectors, device), 0.96 * figure.get_figwidth(), 9))
     figure.supxlabel(caption, fontsize=9, color="0.25")
     return figure
 

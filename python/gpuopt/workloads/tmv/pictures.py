@@ -11,10 +11,21 @@ from gpuopt.lab.rows.groups import PAPER, Group
 from gpuopt.lab.rows.names import step_name
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
-from gpuopt.lab.show.canvas import captioned_picture, decorate, plain_ticks, provenance
+from gpuopt.lab.show.canvas import captioned_picture, decorate, provenance
 from gpuopt.lab.show.gains import by_size, called, ends_of, gains, gains_over, save_all
-from gpuopt.lab.show.sizes import APART, Line, contest, draw, draw_line, legend_below, line_of, of_preset
+from gpuopt.lab.show.sizes import (
+    APART,
+    Line,
+    contest,
+    draw,
+    draw_line,
+    legend_below,
+    line_colours,
+    line_of,
+    of_preset,
+)
 from gpuopt.lab.show.style import INK
+from gpuopt.lab.show.ticks import plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +77,7 @@ def speedups(study: StudyRows) -> Figure:
             provenance([row for group in groups for row in group.rows]),
         ],
     )
-    ax = part.subplots()
+    ax, lines = part.subplots(), list[Line]()
     for number, step in enumerate(steps):
         points = []
         for group in groups:
@@ -74,7 +85,9 @@ def speedups(study: StudyRows) -> Figure:
                 if gain.ratio is not None:
                     low, mid, high = ends_of(gain.ratio)
                     points.append((footprint_mb(group, gain.row) * APART**number, mid, low, high))
-        draw_line(ax, Line(step_name("tmv", step.preset), points, PAPER), number, 1.0)
+        lines.append(Line(step_name("tmv", step.preset), points, PAPER))
+    for number, (line, colour) in enumerate(zip(lines, line_colours(lines), strict=True)):
+        draw_line(ax, line, number, 1.0, colour)
     if not ax.containers:
         raise ParameterError("study: the naive step did not run beside others; sweep it with variants='all'")
     ax.axhline(1, color=INK, linewidth=1, zorder=1)

@@ -14,13 +14,23 @@ from matplotlib.patches import Patch
 from gpuopt import papers
 from gpuopt._core import Device
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows.groups import Group
-from gpuopt.lab.rows.names import step_name
+from gpuopt.lab.rows.groups import SECTIONS, Group, section, section_title
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.table import significant
-from gpuopt.lab.show.canvas import CYCLE, captioned_picture, legend_outside, provenance
+from gpuopt.lab.show.canvas import captioned_picture, legend_outside, provenance
 from gpuopt.lab.show.gains import by_size
-from gpuopt.lab.show.style import FAINT, INK, WARNING, WHISKER, Picture, bar_axes, error_sides
+from gpuopt.lab.show.style import (
+    COLOURS,
+    FACE,
+    FAINT,
+    INK,
+    WARNING,
+    WHISKER,
+    Picture,
+    bar_axes,
+    error_sides,
+    interval_key,
+)
 from gpuopt.workloads.common import cpp_loops
 from gpuopt.workloads.tomography.regions import FEW_VIEWS, REGIONS, Comparison, compare
 
@@ -28,7 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-KINDS = {"paper": ("the paper's steps", CYCLE[0]), "ours": ("ours", CYCLE[1]), "peer": ("others", CYCLE[2])}
 CEILINGS: dict[str, tuple[str, Any]] = {
     "fetch.linear": ("filtered fetches at their ceiling", "--"),
     "taps": ("four loads each at theirs", ":"),
@@ -75,8 +84,11 @@ def rates(study: Study) -> Figure:
     for ax, (group, bars) in zip(axes, shown, strict=True):
         _panel(ax, group, bars)
     axes[-1].set_xlabel("G updates/s (more is faster)", fontsize=9)
-    kinds = {_kind(row) for _, bars in shown for row in bars}
-    handles: list[Any] = [Patch(color=colour, label=said) for kind, (said, colour) in KINDS.items() if kind in kinds]
+    kinds = {section(row) for _, bars in shown for row in bars if row["status"] == "ok"}
+    handles: list[Any] = [
+        Patch(color=COLOURS[kind], label=section_title(kind, "tomography")) for kind in SECTIONS if kind in kinds
+    ]
+    handles += [interval_key()] if any(row["ci_lo_ms"] for _, bars in shown for row in bars) else []
     limits = {row["bound_by"] for _, bars in shown for row in bars}
     handles += [
         Line2D([], [], color=INK, linestyle=style, linewidth=1.2, label=said)
@@ -107,12 +119,6 @@ def _form(row: Row) -> str:
     return IMAGE if (row["preset"] or "").endswith(IMAGE) else ""
 
 
-def _kind(row: Row) -> str:
-    if row["preset"]:
-        return "paper"
-    return "peer" if row["role"] == "peer" else "ours"
-
-
 def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
     figures = papers.figures("tomography")
     ran = {row["preset"]: row for row in bars if row["status"] == "ok"}
@@ -122,7 +128,7 @@ def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
                         fontsize=8, color=WARNING, va="center", style="italic")  # fmt: skip
             continue
         rate = _rate(row)
-        ax.barh(y, rate, 0.7, color=KINDS[_kind(row)][1], zorder=2)
+        ax.barh(y, rate, 0.7, color=COLOURS[section(row)], zorder=FACE)
         if row["ci_lo_ms"] and row["ci_hi_ms"]:
             ends = rate * time_ms(row) / row["ci_hi_ms"], rate, rate * time_ms(row) / row["ci_lo_ms"]
             ax.errorbar(rate, y, xerr=error_sides(*ends), **WHISKER)
@@ -144,7 +150,7 @@ def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
         ax.axvline(limit, color=INK, linewidth=1.2, linestyle=CEILINGS[name][1], zorder=1)
     ax.set_xlim(left=0)
     places = [float(y) for y in range(len(bars))]
-    ax.set_yticks(places, [_name(row) for row in bars], fontsize=9)
+    ax.set_yticks(places, [group.label(row) for row in bars], fontsize=9)
     bar_axes(ax, places)
     sizes = group.first["sizes"] or {}
     voxels = " x ".join(str(sizes[axis]) for axis in "zyx" if axis in sizes)
@@ -175,10 +181,6 @@ def _printed(printed: dict[str, Any] | None) -> str:
         return ""
     ends = [printed[name] for name in ("speedup", "speedup_least", "speedup_most") if printed.get(name)]
     return " to ".join(f"{end:g}" for end in ends) + "x" if ends else ""
-
-
-def _name(row: Row) -> str:
-    return step_name("tomography", row["preset"]) if row["preset"] else str(row["variant"])
 
 
 # ---------------------------------------------------------------- images
