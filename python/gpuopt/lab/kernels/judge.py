@@ -17,7 +17,7 @@ from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.kernels.audits import TaskError
-from gpuopt.lab.kernels.kernel import Kernel
+from gpuopt.lab.kernels.kernel import Chosen, Kernel
 from gpuopt.lab.kernels.source import source_of
 from gpuopt.lab.kernels.stages import Launch, Rounds, Stage
 from gpuopt.lab.kernels.trial import Trial
@@ -38,7 +38,7 @@ def judge(  # long: half of it is its arguments and what users read of them
     stages: Sequence[Any] | None = None,
     constraints: str | Sequence[Any] = (),
     options: str = "",
-    configuration: Configuration | None = None,
+    configuration: Chosen = None,
     device: Selector = None,
     level: str = "judge",
     seed: int | None = None,

@@ -61,6 +61,7 @@ class Result:
     ms: float | None
     status: str = "ok"
     samples: Sequence[float] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,7 @@ def write_t4(results: Results, path: str | Path) -> None:
     >>> from gpuopt.lab.kernels.published import Result
     >>> lab.write_t4(lab.Results("A device", "saxpy", ("WIDTH",), (Result({"WIDTH": 4}, None, "compile"),)), "t4.json")
     >>> lab.read_results("t4.json").results
-    (Result(levels={'WIDTH': 4}, ms=None, status='compile', samples=()),)
+    (Result(levels={'WIDTH': 4}, ms=None, status='compile', samples=(), reason=''),)
     """
     listed = []
     for one in results.results:
@@ -278,7 +279,13 @@ def of_rows(rows: Sequence[Mapping[str, Any]], variant: str) -> Results:
     if not best:
         raise ParameterError(f"variant: the study has no rows of {variant!r}")
     found = tuple(
-        Result(dict(row["params"] or {}), row["median_ms"] if row["status"] == "ok" else None, row["status"])
+        Result(
+            dict(row["params"] or {}),
+            row["median_ms"] if row["status"] == "ok" else None,
+            row["status"],
+            (),
+            row["reason"] or "",
+        )
         for row in best.values()
     )
     first = next(iter(best.values()))
