@@ -28,7 +28,8 @@ ASAN_TESTS = [
     "tests/workloads/test_variants.py",
 ]
 MOVED = "tests/core/test_relocation.py::"
-# Of where memory lies, and with a library loaded before the others: a sanitizer has an allocator and such a library itself.
+# Of where memory lies, and with a library loaded before the others: a sanitizer has an allocator and such a library
+# itself.
 ASAN_NOT = (
     f"{MOVED}test_each_move_leads_to_another_place",
     f"{MOVED}test_a_driver_without_memory_leaves_the_plan_where_it_was",
