@@ -97,6 +97,7 @@ std::optional<Operand::InPlace> Operand::in_place(const std::shared_ptr<Session>
     const auto element = facts(dtype).bytes;
     if (before % element != 0) return std::nullopt;
     session->require_own_process();
+    if (before + span > session->device().max_alloc_bytes) return std::nullopt;  // a copy says so by name
     const void* const begin = static_cast<const unsigned char*>(host) - before;
     return InPlace{Buffer::borrowed(session, begin, before + span, keeper),
                    static_cast<std::int64_t>(before / element)};

@@ -118,7 +118,8 @@ public:
                 const auto copy = directory_ / (std::to_string(count++) + ".icd");
                 std::ofstream out(copy);
                 out << file.library << "\n";
-                if (!file.prefix.empty()) libraries += (libraries.empty() ? "" : ":") + file.library;
+                if (!file.prefix.empty() && file.library.find(':') == std::string::npos)
+                    libraries += (libraries.empty() ? "" : ":") + file.library;
                 out.close();  // a full disk may show only here
                 if (!out) error_ = copy.string() + " cannot be written: " + std::strerror(errno);
             }
@@ -253,7 +254,7 @@ Discovery run_discovery() {
     for (auto& file : found.vendor_files)
         if (found.prefix_dir_used && !file.prefix.empty() && file.status == "used") {
             if (void* library = dlopen(file.library.c_str(), RTLD_LAZY | RTLD_NOLOAD)) dlclose(library);
-            else file.status = "left out: the loader did not open it";
+            else file.status = "left out: the loader did not keep it (it does not load, or has no platform)";
         }
     found.loader_version = loader_version(found.loader_path);
 

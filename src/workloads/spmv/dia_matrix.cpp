@@ -212,7 +212,6 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
         .arg(real_scalar(dtype_, stored->scale));
     plan.run();
 
-    in_use_[key] = stored;
     if (!form.upper && !form.half) {  // it holds all there is: what was given need not be kept beside it
         whole_ = {.slice = slice,
                   .width = form.unpacked ? cols_ : rows_,
@@ -220,9 +219,10 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
                   .offsets = offsets_,
                   .buffer = stored->values,
                   .unpacked = form.unpacked};
+        if (form.unpacked) stored->places = uploaded(session_, places(), "places");
         own_ = stored;
     }
-    if (form.unpacked) stored->places = uploaded(session_, places(), "places");
+    in_use_[key] = stored;  // once it is whole
     return stored;
 }
 

@@ -98,7 +98,6 @@ private:
         const unsigned char* host = nullptr;
     };
     DiaMatrix() = default;
-    std::shared_ptr<Buffer> uploaded_rows(const Whole& given) const;
     void own_whole();
     std::vector<std::int64_t> places() const;
     void add_whole(Prepared& plan);

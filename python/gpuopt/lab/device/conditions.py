@@ -159,7 +159,7 @@ class _Counters:
         busy, steal, total = _core_seconds(_usable())
         children = os.times()
         own = time.process_time() + children.children_user + children.children_system
-        own += sum(map(_seconds_of, OWN_PROCESSES))
+        own += sum(map(_seconds_of, tuple(OWN_PROCESSES)))  # which threads change
         return cls(time.monotonic(), busy, steal, total, own, _held_back_s(), len(_usable()))
 
     def steal_pct(self, before: _Counters) -> float | None:
@@ -236,7 +236,7 @@ def _others_runnable() -> float | None:
 
 def _own_runnable() -> int:
     """Threads of this process and of those that work for it that run or wait now."""
-    tasks = [_ROOT / "proc" / process / "task" for process in ("self", *map(str, OWN_PROCESSES))]
+    tasks = [_ROOT / "proc" / process / "task" for process in ("self", *map(str, tuple(OWN_PROCESSES)))]
     return sum(_stat_of(thread)[:1] == ["R"] for task in tasks for thread in task.glob("*/stat"))
 
 

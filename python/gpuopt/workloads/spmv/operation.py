@@ -46,7 +46,7 @@ def spmv(
         Array that receives the result and is returned; must not be ``x``.
     variant
         A variant's name, a preset (``"paper:vectorized"``) or a Configuration; None takes the best one known for the
-        device.
+        device, and ``unpacked`` where a CPU multiplies a SciPy matrix by one vector.
     device
         Where to run when A is a SciPy matrix and x a NumPy array.
 
@@ -71,6 +71,8 @@ def spmv(
         device = x.device
     vector = isinstance(x, np.ndarray) and (x.ndim == 1 or x.shape[1:] == (1,))
     once = vector and variant is None and not isinstance(A, DiaMatrix)
+    if once and isinstance(out, np.ndarray):  # what is read in place must not be written
+        once = not np.may_share_memory(out, A[0] if isinstance(A, tuple) else getattr(A, "data", out))
     matrix = as_matrix(A, device, once=once)
     if once and matrix.device.type == "cpu":
         variant = UNPACKED
