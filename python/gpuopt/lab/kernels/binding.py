@@ -173,12 +173,16 @@ def _bound(task: Task, step: Step, name: str, known: Mapping[str, Any], held: Me
     number = argument.each.value(known) if argument.each is not None else known[argument.name]
     if argument.dtype.fields is not None:
         return np.array(number, dtype=argument.dtype).tobytes()
+    value: float
     if argument.dtype.kind == "f":
-        return argument.dtype.type(float(number)).tobytes()
-    limits = np.iinfo(argument.dtype)
-    if not limits.min <= int(number) <= limits.max:
+        value, most = float(number), float(np.finfo(argument.dtype).max)
+        fits = abs(value) <= most or not math.isfinite(value)
+    else:
+        value, limits = int(number), np.iinfo(argument.dtype)
+        fits = limits.min <= value <= limits.max
+    if not fits:
         raise ParameterError(f"{argument.name}: {number} does not fit {argument.dtype}; declare a larger dtype")
-    return argument.dtype.type(int(number)).tobytes()
+    return argument.dtype.type(value).tobytes()
 
 
 # ---------------------------------------------------------------- the declaration against the kernel

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpuopt import configuration as tables
 from gpuopt._core import Device, MismatchError, ParameterError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, unmasked
 from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
 from gpuopt.lab.kernels import binding, plans, recipe
 from gpuopt.lab.kernels.arguments import TAKEN, Array, identifier
@@ -343,9 +343,9 @@ class Kernel:
         ``configuration`` names them, by a Configuration or a mapping such as ``best`` of a search. Sizes that follow
         from the lengths of arrays need not be given. Raises ParameterError.
         """
-        chosen = select(device)
+        chosen, known = select(device), self.task.by_name
         arrays = {
-            name: np.asarray(value) for name, value in given.items() if isinstance(self.task.by_name.get(name), Array)
+            name: np.asarray(unmasked(name, each)) for name, each in given.items() if isinstance(known.get(name), Array)
         }
         others = {name: value for name, value in given.items() if name not in arrays}
         numbers = self.task.numbers(others, arrays, [*self.code.space.levels])

@@ -76,9 +76,7 @@ def spmv(
     matrix = as_matrix(A, device, once=once)
     if once and matrix.device.type == "cpu":
         variant = UNPACKED
-    if transpose:
-        matrix = matrix.T
-    return matrix.product(x, y, alpha=alpha, beta=beta, out=out, variant=variant)
+    return (matrix.T if transpose else matrix).product(x, y, alpha=alpha, beta=beta, out=out, variant=variant)
 
 
 def prepare_spmv(

@@ -1,0 +1,26 @@
+"""What a plain call of a kernel of one's own is given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import lab
+
+
+def test_a_call_refuses_masks_and_numbers_that_its_types_cannot_hold() -> None:
+    text = """kernel void scaled(global float* y, const float a, const int n) {
+        if (get_global_id(0) < n) y[get_global_id(0)] *= a * n;
+    }"""
+    arguments = [lab.inout("y", "n"), lab.value("a", "float32"), lab.value("n")]
+    kernel = lab.Kernel(
+        text, "scaled", arguments=arguments, launch=lab.launch(items="n"), reference=lambda y, a, n: y * a * n
+    )
+    y = np.ones(4, np.float32)
+    assert (kernel(y=y, a=2.0) == 8).all()
+    assert np.isinf(kernel(y=y, a=np.inf)).all()
+    with pytest.raises(gpuopt.ParameterError, match=r"a: 1e\+39 does not fit float32; declare a larger dtype"):
+        kernel(y=y, a=1e39)
+    with pytest.raises(gpuopt.ArrayError, match=r"y: .*mask"):
+        kernel(y=np.ma.masked_array(y, [0, 1, 0, 0]), a=2.0)
