@@ -148,10 +148,7 @@ def _memory(task: Task, device: Device, known: Mapping[str, Any], arrays: Arrays
         if one.is_given:
             data = arrays[one.name]
             first[one.name] = as_bytes(data)
-            around = (
-                guarded and one.role != "image"
-            )  # PoCL 3.1 crashes where an image is filled from a part of a buffer
-            held[one.name] = (one, _core.to_device(first[one.name], device, around))
+            held[one.name] = (one, _core.to_device(first[one.name], device, guarded))
         else:
             held[one.name] = (one, _core.empty(task.shape(one, known), one.dtype, device, guarded))
     return Memory(held, first, [one.name for one in task.results], scrubber(device))
