@@ -113,7 +113,7 @@ def study() -> None:
 
 @app.group(cls=WorkloadGroup, invoke_without_command=True, no_args_is_help=True)
 @click.option("--show", is_flag=True, help="Print what is recorded for the device, with gain and date; tune nothing.")
-@click.option("--reset", is_flag=True, help="Forget what is recorded for the device, of one WORKLOAD or of all.")
+@click.option("--reset", is_flag=True, help="Forget what is recorded for the device, of one WORKLOAD or FILE.py, or of all.")
 @click.option("--device", metavar="D", help="The device of --show and --reset.")
 @click.pass_context
 def tune(ctx: click.Context, show: bool, reset: bool, device: str | None) -> None:
@@ -126,12 +126,12 @@ def tune(ctx: click.Context, show: bool, reset: bool, device: str | None) -> Non
         if device is not None or ctx.invoked_subcommand is None:
             raise click.UsageError("name a workload, then --device; before it --device goes with --show or --reset")
         return
-    from gpuopt import lab_commands, tune_commands
+    from gpuopt import tune_commands
 
     if show and reset:
         raise click.UsageError("--show or --reset, not both")
     named = ctx.invoked_subcommand
-    workloads = [named] if named else sorted(lab_commands.TUNINGS)
+    workloads = [named] if named else tune_commands.every()
     if named and named.endswith(".py"):
         from gpuopt import program_commands
 

@@ -66,6 +66,14 @@ def tuned_dir() -> Path:
     return sealed.folder("tuned")
 
 
+def recorded() -> list[str]:
+    """What tunings recorded something of, in order: workloads, and kernels of the user's own by their names."""
+    try:
+        return sorted(path.stem for path in tuned_dir().glob("*.json") if path.stem.isidentifier())
+    except OSError:
+        return []
+
+
 def state(workload: str) -> object:
     """What is another value after the user's records have changed, in any process: for what was chosen by them."""
     place = _core.cache_dir()

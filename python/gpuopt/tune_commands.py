@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from gpuopt import records, selection
+from gpuopt import lab_commands, records, selection
 from gpuopt._core import Device
 from gpuopt.configuration import Configuration, built_in
 from gpuopt.lab.rows.table import significant
@@ -14,6 +14,11 @@ from gpuopt.records import Record
 
 _DEVICE = ("name", "platform", "type")
 Chosen = list[str]  # names of workloads
+
+
+def every() -> Chosen:
+    """All that can be tuned: the workloads, then kernels of the user's own that have records."""
+    return [*sorted(lab_commands.TUNINGS), *(name for name in records.recorded() if name not in lab_commands.TUNINGS)]
 
 
 def run_show(device: str | None, workloads: Chosen) -> None:

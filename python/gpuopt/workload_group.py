@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
+
+_ASKING = ("--show", "--reset")  # of `gpuopt tune`: what is on record, in place of a tuning
 
 
 class WorkloadGroup(click.Group):
     """A group with a subcommand for each workload, and one for each Python file of the user's. The records, and with
     them the lab, are imported when it is used."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`gpuopt tune saxpy.py --show` is `gpuopt tune --show saxpy.py`."""
+        return super().parse_args(ctx, _asked_first(args) if self.name == "tune" else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self._known())
@@ -22,7 +30,7 @@ class WorkloadGroup(click.Group):
             from gpuopt import program_commands
 
             return (program_commands.study_command if self.name == "study" else program_commands.tune_command)(name)
-        return self._known().get(name)
+        return self._known().get(name) or (_recorded(name) if self.name == "tune" else None)
 
     def _known(self) -> dict[str, click.Command]:
         from gpuopt import isa_commands, lab_commands
@@ -31,3 +39,30 @@ class WorkloadGroup(click.Group):
             return isa_commands.COMMANDS
 
         return lab_commands.STUDIES if self.name == "study" else lab_commands.TUNINGS
+
+
+def _asked_first(args: Sequence[str]) -> list[str]:
+    """``args`` with --show, --reset and the device that is asked for in front of all others."""
+    if not set(args) & set(_ASKING):
+        return [*args]
+    first, rest, given = [], [], iter(args)
+    for one in given:
+        if one == "--device":
+            first += [one, *[value for value in [next(given, None)] if value is not None]]
+        else:
+            (first if one in _ASKING or one.startswith("--device=") else rest).append(one)
+    return first + rest
+
+
+def _recorded(name: str) -> click.Command | None:
+    """A kernel of the user's own by its name alone, which --show and --reset know from its records."""
+    from gpuopt import records
+
+    if name not in records.recorded():
+        return None
+
+    @click.command(name, hidden=True)
+    def command() -> None:
+        raise click.UsageError(f"{name} is a kernel of your own: name the Python file that defines it, then its sizes")
+
+    return command

@@ -16,7 +16,7 @@ click = pytest.importorskip("click")
 
 from click.testing import CliRunner, Result  # noqa: E402
 
-from gpuopt import cli, program_commands  # noqa: E402
+from gpuopt import cli, program_commands, records  # noqa: E402
 
 FILE = f'''
 from gpuopt import lab
@@ -126,8 +126,23 @@ def test_a_tuning_is_recorded_shown_and_forgotten(
     assert "for any input: saxpy(" in said(result)
     shown = run("tune", "--show", *on_device, file)
     assert "- saxpy, float32, any input: saxpy(" in shown.output, shown.output
-    assert "forgotten for" in run("tune", "--reset", *on_device, file).output
+    for words in ([], [file, "--show"], [file, "n=5000", "--show"], ["saxpy"]):  # without a name, after it, by name
+        asked = words if "--show" in words else ["--show", *words]
+        assert run("tune", *asked, *on_device).output == shown.output
+    assert "name the Python file" in said(run("tune", "saxpy"))
+    assert "forgotten for" in run("tune", file, "--reset", *on_device).output
     assert "nothing is recorded" in run("tune", "--show", *on_device, file).output
+
+
+def test_a_reset_of_all_forgets_kernels_of_ones_own(file: Path, any_device: gpuopt.Device) -> None:
+    match = {"name": any_device.name, "platform": any_device.platform, "type": any_device.type, "dtype": "float32"}
+    records.store_records("saxpy", [{"match": match, "variant": "saxpy", "parameters": {"WIDTH": 4}}])
+    assert records.recorded() == ["saxpy"]
+    shown = run("tune", "--show", f"--device={any_device.index}").output
+    assert "- saxpy, float32, any input: saxpy(WIDTH=4)" in shown
+    assert "saxpy(WIDTH=4)" in run("tune", "--reset", "--device", any_device.index).output
+    assert records.user_records("saxpy") == []
+    assert run("tune", "saxpi").exit_code == 2
 
 
 @pytest.mark.parametrize(
