@@ -13,7 +13,7 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,6 +32,7 @@ from gpuopt.annotations import (
     test_of,
     words,
 )
+from gpuopt.other_names import meant
 from gpuopt.tracing import TRACING, clock, note
 
 EXACT = 2**53  # integers below it are floats
@@ -125,6 +126,11 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
                 keywords[name] = checks[name](keywords[name])
         try:
             return function(*given, **keywords)
+        except TypeError as error:
+            misfit = _misfit(function, given, keywords)
+            if misfit is None:
+                raise
+            raise misfit from error
         except MemoryError as error:
             if isinstance(error, Error):
                 raise
@@ -134,6 +140,29 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
                 note(function.__qualname__, begin)
 
     return call
+
+
+def _misfit(function: Callable[..., Any], given: Sequence[Any], keywords: Mapping[str, Any]) -> Exception | None:
+    """What says which argument a call lacks, or has too much; None where its names and their number fit."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*given, **keywords)
+        return None
+    except TypeError:
+        known = [one for one in signature.parameters.values() if one.name != "self"]
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    open_ended = any(one.kind is one.VAR_KEYWORD for one in known)
+    strange = [one for one in keywords if one not in signature.parameters]
+    if strange and not open_ended:
+        taken = ", ".join(one.name for one in known)
+        return ParameterTypeError(f"{strange[0]}: {name} has no such argument{meant(strange[0])}; it takes {taken}")
+    for place, one in enumerate(signature.parameters.values()):
+        by_place = place < len(given) and one.kind <= one.POSITIONAL_OR_KEYWORD
+        if one.default is one.empty and one.kind < one.VAR_KEYWORD and one.kind is not one.VAR_POSITIONAL:
+            if not by_place and one.name not in keywords:
+                hints = "".join(meant(word) for word in strange)
+                return ParameterTypeError(f"{one.name}: {name} needs it; give {words(_hint(function, one))}{hints}")
+    return None
 
 
 def _check(function: Callable[..., Any], one: inspect.Parameter) -> Check:
@@ -191,7 +220,17 @@ def _refusal(name: str, value: Any, hint: Any) -> Exception:
             f"{name}.astype(np.float32)" if isinstance(value, np.ndarray) else f"np.asarray({name}, dtype=np.float32)"
         )
         return ArrayTypeError(f"{name}: it is {_shown(value)}; give {words(hint)} of real numbers, e.g. {cure}")
-    return ParameterTypeError(f"{name}: it is {_shown(value)}; give {words(hint)}")
+    called = [typing.get_origin(one) for one in alternatives(hint)]
+    known = (
+        "; what is known already is one as lambda: value"
+        if collections.abc.Callable in called and _holds_values(value)
+        else ""
+    )
+    return ParameterTypeError(f"{name}: it is {_shown(value)}; give {words(hint)}{known}")
+
+
+def _holds_values(value: Any) -> bool:
+    return isinstance(value, np.ndarray | list | tuple | dict)
 
 
 def _iterates(hint: Any) -> bool:

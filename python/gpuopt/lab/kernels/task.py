@@ -17,6 +17,7 @@ from gpuopt.lab.kernels import tolerances
 from gpuopt.lab.kernels.arguments import Argument, Array, Value
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance
+from gpuopt.other_names import meant
 
 Numbers = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -101,7 +102,7 @@ class Task:
         for name in given:
             if name not in allowed and name not in known:
                 listed = ", ".join(sorted({*known, *allowed})) or "none"
-                raise ParameterError(f"{name}: {self.name} has no such value; known: {listed}")
+                raise ParameterError(f"{name}: {self.name} has no such value; known: {listed}{meant(name)}")
         found: Numbers = dict(given)
         self._infer(found, arrays)
         for one in self.values:
