@@ -1,0 +1,268 @@
+"""Kernel Tuner's OpenCL examples, searched by it and by gpuopt in turns: do the best configurations agree?
+
+python results/kernel_tuner_side_by_side.py EXAMPLES --python PYTHON [--device D] [--rounds N] [--out FILE]
+
+EXAMPLES is the folder examples/opencl of a checkout of Kernel Tuner (convolution.cl, matmul.cl, reduction.cl are read as
+they are, but for the sizes that they define), PYTHON an interpreter that has kernel_tuner and pyopencl. Both search all
+of the same small space, with the same problem, in N rounds, one after the other; which is first changes with the round.
+Times are medians of a round's samples; of the reduction, which has two kernels, their sum. An interval is that of the
+median over rounds, with 95 % confidence from 6 rounds on, and with less it is from the least to the largest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Levels = dict[str, int]
+Times = dict[str, float]  # ms of a run by configuration
+
+
+@dataclass(frozen=True)
+class Example:
+    """A file of Kernel Tuner's, its kernel, the sizes in place of the file's, and the space."""
+
+    file: str
+    kernel: str
+    sizes: Mapping[str, int]
+    space: Mapping[str, list[int]]
+    restriction: str
+
+    def text(self, folder: Path) -> str:
+        """The kernel, with each `#define NAME 4096` of ``sizes`` changed."""
+        text = (folder / self.file).read_text(encoding="utf-8")
+        for name, size in self.sizes.items():
+            if name != "n":
+                assert f"#define {name} 4096" in text, name
+                text = text.replace(f"#define {name} 4096", f"#define {name} {size}")
+        return text
+
+
+EXAMPLES = {
+    "convolution": Example(
+        "convolution.cl",
+        "convolution_kernel",
+        {"image_height": 512, "image_width": 512},
+        {"block_size_x": [16, 32, 64], "block_size_y": [1, 4], "tile_size_x": [1, 2], "tile_size_y": [1, 4]},
+        "block_size_y * tile_size_y <= 4",
+    ),
+    "matmul": Example(
+        "matmul.cl",
+        "matmul_kernel",
+        {"WIDTH": 512},
+        {"block_size_x": [16], "block_size_y": [4, 8, 16], "tile_size_x": [1, 2, 4], "tile_size_y": [1, 2, 4]},
+        "block_size_x == block_size_y * tile_size_y",
+    ),
+    "reduction": Example(
+        "reduction.cl",
+        "sum_floats",
+        {"n": 1 << 22},
+        {"block_size_x": [64, 256, 1024], "vector": [1, 2, 4], "num_blocks": [32, 64, 256]},
+        "block_size_x * vector >= num_blocks",  # so that one pass of one group adds the parts
+    ),
+}
+
+
+def named(levels: Mapping[str, Any]) -> str:
+    """`block_size_x=16, vector=2`."""
+    return ", ".join(f"{name}={int(level)}" for name, level in levels.items())
+
+
+# ---------------------------------------------------------------- gpuopt
+
+
+def _convolve(image: np.ndarray, weights: np.ndarray, n: int) -> np.ndarray:
+    out = np.zeros((n, n))
+    for i, j in itertools.product(range(17), range(17)):
+        out += weights[i, j] * image[i : i + n, j : j + n]
+    return out
+
+
+def ours(name: str, folder: Path, device: str) -> Times:
+    """What gpuopt measures of each configuration, ms."""
+    from gpuopt import lab
+
+    example = EXAMPLES[name]
+    tiled = lab.launch(items=("w / tile_size_x", "h / tile_size_y"), local=("block_size_x", "block_size_y"))
+    square = lab.launch(items=("n / tile_size_x", "n / tile_size_y"), local=("block_size_x", "block_size_y"))
+    shared: dict[str, Any] = {"parameters": dict(example.space), "constraints": example.restriction}
+    text, size = example.text(folder), next(iter(example.sizes.values()))
+    if name == "convolution":
+        kernel = lab.Kernel(
+            text,
+            example.kernel,
+            arguments=[
+                lab.output("out", ("h", "w")),
+                lab.input("image", ("h + 16", "w + 16")),
+                lab.constant("weights", (17, 17)),
+            ],
+            launch=tiled,
+            reference=lambda image, weights: _convolve(image, weights, size),
+            **shared,
+        )
+    elif name == "matmul":
+        kernel = lab.Kernel(
+            text,
+            example.kernel,
+            arguments=[lab.output("C", ("n", "n")), lab.input("A", ("n", "n")), lab.input("B", ("n", "n"))],
+            launch=square,
+            reference=lambda A, B: A @ B,
+            tolerance=lab.rounding(lambda A, B: abs(A) @ abs(B), "n"),
+            **shared,
+        )
+    else:
+        kernel = _reduction(text, shared)
+    sizes = {"h": size, "w": size} if name == "convolution" else {"n": size}
+    found = lab.search(kernel, strategy="exhaustive", device=device, **sizes)
+    return {named(one.levels): one.ms for one in found.results.results if one.ms is not None}
+
+
+def _reduction(text: str, shared: dict[str, Any]) -> Any:
+    from gpuopt import lab
+
+    first = lab.launch(groups="num_blocks", local="block_size_x")
+    return lab.Kernel(
+        text,
+        "reduction",
+        arguments=[
+            lab.output("total", 1),
+            lab.scratch("parts", "num_blocks"),
+            lab.input("x", "n"),
+            lab.value("n"),
+            lab.value("few", each="num_blocks"),
+        ],
+        stages=[
+            lab.stage("sum_floats", "parts x n", first),
+            lab.repeat([lab.stage("sum_floats", "total parts few", lab.launch(groups=1, local="block_size_x"))], times=1),
+        ],
+        reference=lambda x: x.sum(keepdims=True),
+        tolerance=lab.rounding(lambda x: abs(x).sum(keepdims=True), "n"),
+        **shared,
+    )
+
+
+# ---------------------------------------------------------------- Kernel Tuner
+
+
+def _tuned(name: str, text: str, size: Any, arguments: list[Any], space: Any, device: list[int], **more: Any) -> Times:
+    """What Kernel Tuner measures of each configuration, ms: the median of ten samples."""
+    from kernel_tuner import tune_kernel
+
+    found, _ = tune_kernel(
+        name, text, size, arguments, space, lang="OpenCL", platform=device[0], device=device[1], iterations=10,
+        quiet=True, **more,
+    )  # fmt: skip
+    times = [(one, one["times"]) for one in found if isinstance(one.get("time"), float)]
+    return {named({key: one[key] for key in space}): statistics.median(samples) for one, samples in times}
+
+
+def theirs(name: str, folder: Path, device: list[int]) -> Times:
+    """The example as Kernel Tuner's script has it, with the sizes and the space of this file."""
+    example, random = EXAMPLES[name], np.random.default_rng(0)
+    text, size, space = example.text(folder), next(iter(example.sizes.values())), dict(example.space)
+    more: dict[str, Any] = {"restrictions": [example.restriction]}
+    if name == "reduction":
+        x = random.random(size, np.float32)
+        right: list[Any] = [x.sum(), None, None]
+        check = {"verify": lambda answer, got, atol=None: np.isclose(answer[0], np.sum(got[0]), rtol=1e-4)}
+        parts = np.zeros(max(space["num_blocks"]), np.float32)
+        given = [parts, x, np.int32(size)]
+        whole = _tuned(example.kernel, text, "num_blocks", given, space, device, grid_div_x=[], answer=right, **more, **check)
+        for few in space["num_blocks"]:  # the second kernel adds the parts in one group, at the same levels
+            rest = {**space, "num_blocks": [1]}
+            second = _tuned(example.kernel, text, "num_blocks", [parts, x, np.int32(few)], rest, device, grid_div_x=[])
+            for key, ms in second.items():
+                total = key.replace("num_blocks=1", f"num_blocks={few}")
+                whole |= {total: whole[total] + ms} if total in whole else {}
+        return whole
+    more |= {"grid_div_x": ["block_size_x", "tile_size_x"], "grid_div_y": ["block_size_y", "tile_size_y"]}
+    if name == "matmul":
+        A, B = (random.standard_normal((size, size), np.float32) for _ in range(2))
+        answer = [A @ B, None, None]
+        return _tuned(example.kernel, text, (size, size), [np.zeros_like(A), A, B], space, device, answer=answer, atol=1e-2, **more)
+    image, weights = (random.standard_normal((n, n), np.float32) for n in (size + 16, 17))
+    out = np.zeros((size, size), np.float32)
+    return _tuned(example.kernel, text, (size, size), [out, image, weights], space, device, **more)
+
+
+# ---------------------------------------------------------------- side by side
+
+
+def interval(values: list[float]) -> tuple[float, float, float]:
+    """The median of rounds, and from where to where it may be."""
+    ranked = sorted(values)
+    most = sum(1 for one in (6, 9, 12, 15) if len(ranked) >= one) - 1  # how many may be left out at either end
+    cut = max(0, most)
+    return statistics.median(ranked), ranked[cut], ranked[len(ranked) - 1 - cut]
+
+
+def compared(rounds: list[dict[str, Times]]) -> dict[str, Any]:
+    """Which configuration is the best by each, and the time of Kernel Tuner's best by that of gpuopt's, as each
+    measured it."""
+    keys = set.intersection(*(set(times) for one in rounds for times in one.values()))
+    every = {who: {key: interval([one[who][key] for one in rounds]) for key in keys} for who in ("gpuopt", "Kernel Tuner")}
+    best = {who: min(found, key=lambda key: found[key][0]) for who, found in every.items()}
+    ratios = {
+        who: interval([one[who][best["Kernel Tuner"]] / one[who][best["gpuopt"]] for one in rounds]) for who in every
+    }
+    agree = best["gpuopt"] == best["Kernel Tuner"] or all(low <= 1 <= high for _, low, high in ratios.values())
+    told = {who: {"best": best[who], "ms": every[who][best[who]], "theirs_by_ours": ratios[who]} for who in every}
+    return {"configurations": len(keys), "rounds": len(rounds), "agree": agree, **told}
+
+
+def main() -> None:
+    """Rounds of both, then a line for each example, and all of it as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("examples", type=Path)
+    parser.add_argument("--python", required=True, help="an interpreter with kernel_tuner and pyopencl")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--their-device", default="0,0", help="platform and device as Kernel Tuner counts them")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--only", action="append", choices=[*EXAMPLES])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--theirs", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.theirs:
+        found = theirs(given.theirs, given.examples, [int(one) for one in given.their_device.split(",")])
+        print(json.dumps(found))
+        return
+    from gpuopt.selection import select
+
+    made: dict[str, Any] = {"device": select(given.device).key, "date": str(datetime.date.today())}
+    for name in given.only or EXAMPLES:
+        rounds = []
+        for number in range(given.rounds + 1):  # the first fills the caches of both and does not count
+            calls = {
+                "gpuopt": lambda name=name: ours(name, given.examples, given.device),
+                "Kernel Tuner": lambda name=name: _apart(given, name),
+            }
+            turns = sorted(calls, reverse=bool(number % 2))
+            rounds.append({who: calls[who]() for who in turns})
+            print(f"{name}: round {number} of {given.rounds}", file=sys.stderr, flush=True)
+        made[name] = compared(rounds[1:])
+        print(name, json.dumps(made[name]), flush=True)
+    if given.out:
+        given.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+
+
+def _apart(given: argparse.Namespace, name: str) -> Times:
+    """Kernel Tuner's search, in a process of its own interpreter."""
+    command = [given.python, __file__, str(given.examples), "--python", given.python, "--theirs", name]
+    command += ["--their-device", given.their_device]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+if __name__ == "__main__":
+    main()
