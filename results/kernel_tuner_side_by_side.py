@@ -6,7 +6,7 @@ EXAMPLES is the folder examples/opencl of a checkout of Kernel Tuner (convolutio
 they are, but for the sizes that they define), PYTHON an interpreter that has kernel_tuner and pyopencl. Both search all
 of the same small space, with the same problem, in N rounds, one after the other; which is first changes with the round.
 Times are medians of a round's samples; of the reduction, which has two kernels, their sum. An interval is that of the
-median over rounds, with 95 % confidence from 6 rounds on, and with less it is from the least to the largest.
+median over rounds, with 95 % confidence from 6 rounds on; of fewer rounds it is from the least to the largest.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ EXAMPLES = {
 
 
 def named(levels: Mapping[str, Any]) -> str:
-    """`block_size_x=16, vector=2`."""
-    return ", ".join(f"{name}={int(level)}" for name, level in levels.items())
+    """`block_size_x=16, vector=2`, in the order of the names."""
+    return ", ".join(f"{name}={int(level)}" for name, level in sorted(levels.items()))
 
 
 # ---------------------------------------------------------------- gpuopt
@@ -183,7 +183,7 @@ def theirs(name: str, folder: Path, device: list[int]) -> Times:
             rest = {**space, "num_blocks": [1]}
             second = _tuned(example.kernel, text, "num_blocks", [parts, x, np.int32(few)], rest, device, grid_div_x=[])
             for key, ms in second.items():
-                total = key.replace("num_blocks=1", f"num_blocks={few}")
+                total = key.replace("num_blocks=1,", f"num_blocks={few},")
                 whole |= {total: whole[total] + ms} if total in whole else {}
         return whole
     more |= {"grid_div_x": ["block_size_x", "tile_size_x"], "grid_div_y": ["block_size_y", "tile_size_y"]}

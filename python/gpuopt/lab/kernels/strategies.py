@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import Error, ParameterError
+from gpuopt.lab.kernels.predicting import Prediction
 from gpuopt.lab.kernels.space import Level, Levels
 
-STARTS = 3  # points of which a descent begins at the best
+STARTS = 3  # points of which a descent begins at the best, but for the first, which has two
 MOST = 1_000_000  # configurations that are listed
 
 
@@ -93,16 +94,44 @@ def at_random(grid: Grid, time_of: Evaluator, random: np.random.Generator) -> No
 
 
 def restarts(grid: Grid, time_of: Evaluator, random: np.random.Generator) -> None:
-    """Descents, one parameter at a time, each from the best of three points that were not timed yet. One of the first
-    three is the standard configuration.
+    """Descents, one parameter at a time, each from the best of three points that were not timed yet. The first is from
+    the standard configuration or one that is drawn, and tries first what the times so far predict to be the fastest.
 
-    A descent goes round the parameters in an order that is drawn, takes the first level that is faster, and ends where
-    no other level of any one parameter is.
+    A later descent goes round the parameters in an order that is drawn, takes the first level that is faster, and ends
+    where no other level of any one parameter is.
     """
-    lines, starts = grid.lines(), [0, *_drawn(grid, time_of, random)[1:]]
+    lines = grid.lines()
+    starts = _first(grid, lines, time_of, random)
     while starts:
         _descend(grid, lines, time_of, min(starts, key=time_of), random)
         starts = _drawn(grid, time_of, random)
+
+
+def _first(
+    grid: Grid, lines: Sequence[dict[tuple[Level, ...], list[int]]], time_of: Evaluator, random: np.random.Generator
+) -> list[int]:
+    """The first descent: it goes to the first point that is faster, in the order of what is predicted after each time.
+    Returns where the next one may start. Later ones go in an order that is drawn, and so elsewhere."""
+    best, prediction = min([0, *_drawn(grid, time_of, random)[1:2]], key=time_of), Prediction(grid.points)
+    left = _beside(grid, lines, best, random)
+    while left:
+        known = [index for index in left if index in time_of.times]
+        if not known:
+            prediction.learn(time_of.times)
+        tried = known[0] if known else prediction.best_of(left)
+        left.remove(tried)
+        if time_of(tried) < time_of(best):
+            best, left = tried, _beside(grid, lines, tried, random)
+    return _drawn(grid, time_of, random)
+
+
+def _beside(
+    grid: Grid, lines: Sequence[dict[tuple[Level, ...], list[int]]], index: int, random: np.random.Generator
+) -> list[int]:
+    """All points that differ from one in a single parameter, in an order that is drawn."""
+    point = grid.points[index]
+    found = {i for axis, line in enumerate(lines) for i in line[point[:axis] + point[axis + 1 :]]} - {index}
+    return [int(i) for i in random.permutation(sorted(found))]
 
 
 def _drawn(grid: Grid, time_of: Evaluator, random: np.random.Generator) -> list[int]:
@@ -129,9 +158,10 @@ def _descend(
 
 
 def annealed_restarts(grid: Grid, time_of: Evaluator, random: np.random.Generator) -> None:
-    """Descents that start near what was good so far as often as anywhere: half of them two parameters away from one of
-    the three best points, where published spaces have their other good points."""
-    lines, starts = grid.lines(), [0, *_drawn(grid, time_of, random)[1:]]
+    """Descents that start near what was good so far as often as anywhere: after the first, half of them two parameters
+    away from one of the three best points, where published spaces have their other good points."""
+    lines = grid.lines()
+    starts = _first(grid, lines, time_of, random)
     place = {point: index for index, point in enumerate(grid.points)}
     while starts:
         _descend(grid, lines, time_of, min(starts, key=time_of), random)
