@@ -144,7 +144,9 @@ def _reduction(text: str, shared: dict[str, Any]) -> Any:
         ],
         stages=[
             lab.stage("sum_floats", "parts x n", first),
-            lab.repeat([lab.stage("sum_floats", "total parts few", lab.launch(groups=1, local="block_size_x"))], times=1),
+            lab.repeat(
+                [lab.stage("sum_floats", "total parts few", lab.launch(groups=1, local="block_size_x"))], times=1
+            ),
         ],
         reference=lambda x: x.sum(keepdims=True),
         tolerance=lab.rounding(lambda x: abs(x).sum(keepdims=True), "n"),
@@ -178,7 +180,9 @@ def theirs(name: str, folder: Path, device: list[int]) -> Times:
         check = {"verify": lambda answer, got, atol=None: np.isclose(answer[0], np.sum(got[0]), rtol=1e-4)}
         parts = np.zeros(max(space["num_blocks"]), np.float32)
         given = [parts, x, np.int32(size)]
-        whole = _tuned(example.kernel, text, "num_blocks", given, space, device, grid_div_x=[], answer=right, **more, **check)
+        whole = _tuned(
+            example.kernel, text, "num_blocks", given, space, device, grid_div_x=[], answer=right, **more, **check
+        )
         for few in space["num_blocks"]:  # the second kernel adds the parts in one group, at the same levels
             rest = {**space, "num_blocks": [1]}
             second = _tuned(example.kernel, text, "num_blocks", [parts, x, np.int32(few)], rest, device, grid_div_x=[])
@@ -190,7 +194,17 @@ def theirs(name: str, folder: Path, device: list[int]) -> Times:
     if name == "matmul":
         A, B = (random.standard_normal((size, size), np.float32) for _ in range(2))
         answer = [A @ B, None, None]
-        return _tuned(example.kernel, text, (size, size), [np.zeros_like(A), A, B], space, device, answer=answer, atol=1e-2, **more)
+        return _tuned(
+            example.kernel,
+            text,
+            (size, size),
+            [np.zeros_like(A), A, B],
+            space,
+            device,
+            answer=answer,
+            atol=1e-2,
+            **more,
+        )
     image, weights = (random.standard_normal((n, n), np.float32) for n in (size + 16, 17))
     out = np.zeros((size, size), np.float32)
     return _tuned(example.kernel, text, (size, size), [out, image, weights], space, device, **more)
@@ -211,7 +225,9 @@ def compared(rounds: list[dict[str, Times]]) -> dict[str, Any]:
     """Which configuration is the best by each, and the time of Kernel Tuner's best by that of gpuopt's, as each
     measured it."""
     keys = set.intersection(*(set(times) for one in rounds for times in one.values()))
-    every = {who: {key: interval([one[who][key] for one in rounds]) for key in keys} for who in ("gpuopt", "Kernel Tuner")}
+    every = {
+        who: {key: interval([one[who][key] for one in rounds]) for key in keys} for who in ("gpuopt", "Kernel Tuner")
+    }
     best = {who: min(found, key=lambda key: found[key][0]) for who, found in every.items()}
     ratios = {
         who: interval([one[who][best["Kernel Tuner"]] / one[who][best["gpuopt"]] for one in rounds]) for who in every

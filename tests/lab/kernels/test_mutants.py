@@ -8,6 +8,8 @@ import pytest
 
 import gpuopt
 from gpuopt import ParameterError, lab
+from gpuopt.lab.compiled import tools
+from gpuopt.lab.compiled.targets import COMPILERS
 from gpuopt.lab.kernels.verdicts import Verdict
 from gpuopt.lab.kernels.worker import WORKERS
 from mutant_kernels import MUTANTS, Mutant
@@ -42,6 +44,8 @@ def test_a_mutant_gets_its_verdict(device: gpuopt.Device, mutant: Mutant, monkey
     for level in ("quick", mutant.level) if mutant.quick else (mutant.level,):
         word, found = judged(device, mutant, honest, level)
         unseen = {"ok"} if device.platform.startswith(mutant.harmless) else set()
+        if mutant.number == "13" and tools.find(*COMPILERS):  # a compiler that takes zero has right results
+            unseen |= {"ok"} if "which is not set there" in str(found) else set()
         assert word in mutant.words | unseen, str(found)
         assert re.search(mutant.says, str(found))
         if isinstance(found, Verdict) and word not in ("ok", "refused"):

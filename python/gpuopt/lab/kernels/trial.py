@@ -13,7 +13,7 @@ import numpy as np
 from gpuopt._core import Device, Error, MismatchError, ParameterError, UnsupportedError
 from gpuopt.configuration import Configuration
 from gpuopt.lab.device import profile as profiles
-from gpuopt.lab.kernels import checks
+from gpuopt.lab.kernels import checks, unset
 from gpuopt.lab.kernels.audits import audit
 from gpuopt.lab.kernels.binding import Code, as_bytes
 from gpuopt.lab.kernels.checks import OwnChecks, WrongResultError, flat, judged
@@ -256,7 +256,8 @@ class Trial:
         OwnChecks(memory, plan.run, plan, exact, allowed).again()
         self.passed.append("right while timed")
         if not quick:
-            self.notes += _warnings(plan)
+            told = _warnings(plan)
+            self.notes += told or unset.remarks(self.code.source.text, self.code.build_options(self.levels))
         found = statistics.median_ci(times)
         flags = self._flags(found.median, numbers)
         self.at = ""
