@@ -158,10 +158,10 @@ def _misfit(function: Callable[..., Any], given: Sequence[Any], keywords: Mappin
         return ParameterTypeError(f"{strange[0]}: {name} has no such argument{meant(strange[0])}; it takes {taken}")
     for place, one in enumerate(signature.parameters.values()):
         by_place = place < len(given) and one.kind <= one.POSITIONAL_OR_KEYWORD
-        if one.default is one.empty and one.kind < one.VAR_KEYWORD and one.kind is not one.VAR_POSITIONAL:
-            if not by_place and one.name not in keywords:
-                hints = "".join(meant(word) for word in strange)
-                return ParameterTypeError(f"{one.name}: {name} needs it; give {words(_hint(function, one))}{hints}")
+        needed = one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        if needed and not by_place and one.name not in keywords:
+            hints = "".join(meant(word) for word in strange)
+            return ParameterTypeError(f"{one.name}: {name} needs it; give {words(_hint(function, one))}{hints}")
     return None
 
 

@@ -45,7 +45,9 @@ def _asked_first(args: Sequence[str]) -> list[str]:
     """``args`` with --show, --reset and the device that is asked for in front of all others."""
     if not set(args) & set(_ASKING):
         return [*args]
-    first, rest, given = [], [], iter(args)
+    first: list[str] = []
+    rest: list[str] = []
+    given = iter(args)
     for one in given:
         if one == "--device":
             first += [one, *[value for value in [next(given, None)] if value is not None]]
