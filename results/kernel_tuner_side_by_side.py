@@ -2,11 +2,12 @@
 
 python results/kernel_tuner_side_by_side.py EXAMPLES --python PYTHON [--device D] [--rounds N] [--out FILE]
 
-EXAMPLES is the folder examples/opencl of a checkout of Kernel Tuner: convolution.cl, matmul.cl and reduction.cl are read
-as they are, but for the sizes that they define. PYTHON is an interpreter that has kernel_tuner and pyopencl. Both search
-all of the same small space, with the same problem, in N rounds, one after the other; which is first changes with the
-round. Times are medians of a round's samples; of the reduction, which has two kernels, their sum. An interval is that of
-the median over rounds, with 95 % confidence from 6 rounds on; of fewer rounds it is from the least to the largest.
+EXAMPLES is the folder examples/opencl of a checkout of Kernel Tuner: convolution.cl, matmul.cl and reduction.cl
+are read as they are, but for the sizes that they define. PYTHON is an interpreter that has kernel_tuner and
+pyopencl. Both search all of the same small space, with the same problem, in N rounds, one after the other;
+which is first changes with the round. Times are medians of a round's samples; of the reduction, which has two
+kernels, their sum. An interval is that of the median over rounds, with 95 % confidence from 6 rounds on; of
+fewer rounds it is from the least to the largest.
 """
 
 from __future__ import annotations
