@@ -31,6 +31,7 @@ Word = Literal[
 
 
 CLOSE = 100  # times the tolerance: errors up to there may be those of an honest sum
+REPEATED = (1 << 20) + 16 * 7  # bytes drawn of a long fill: no power of two, so that no row or tile has its neighbour's
 FAR = 0.01  # of the results' usual size: errors up to there may be those of a narrower type
 
 
@@ -92,8 +93,7 @@ class Memory:
             if not array.guards_intact():
                 raise WrongResultError("outside", f"something was written beside {name}")
             if argument.role in ("input", "constant") and array.nbytes:
-                held = array.to_numpy()
-                if held.tobytes() != _bytes_of(self.first[name]):
+                if not _same_bytes(array.to_numpy(), self.first[name]):
                     raise WrongResultError("inputs", f"{name} is an input and was changed; declare it as inout")
 
     def changes_itself(self, run: Callable[[], None]) -> bool:
@@ -103,9 +103,9 @@ class Memory:
             return False
         self.ready(fresh_seed())
         run()
-        once = [self.arrays[name][1].to_numpy().tobytes() for name in changing]
+        once = [self.arrays[name][1].to_numpy() for name in changing]
         self.restore()
-        return once != [_bytes_of(self.first[name]) for name in changing]
+        return not all(_same_bytes(got, self.first[name]) for got, name in zip(once, changing, strict=True))
 
 
 @dataclass
@@ -131,7 +131,7 @@ class OwnChecks:
         self._check_written(found)
         first, second = (taken for _, taken in found)
         errors = judged(first, self.exact, self.allowed)
-        alike = all(first[name].tobytes() == second[name].tobytes() for name in self.exact)
+        alike = all(_same_bytes(first[name], second[name]) for name in self.exact)
         return errors if alike else judged(second, self.exact, self.allowed)
 
     def again(self, reference: np.ndarray | None = None, tolerance: np.ndarray | None = None) -> None:
@@ -224,13 +224,21 @@ def poison_of(
 def random_like(
     shape: Sequence[int], dtype: np.dtype[Any], random: np.random.Generator, inverted: bool = False
 ) -> np.ndarray:
-    """An array of random bytes, or of the same with all bits the other way."""
-    drawn = np.frombuffer(random.bytes(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize), dtype=np.uint8)
-    return (~drawn if inverted else drawn).view(dtype).reshape(tuple(shape))
+    """An array of random bytes, repeated where it is long, or of the same with all bits the other way."""
+    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    drawn = np.frombuffer(random.bytes(min(nbytes, REPEATED)), dtype=np.uint8)
+    return np.resize(~drawn if inverted else drawn, nbytes).view(dtype).reshape(tuple(shape))
 
 
-def _bytes_of(array: np.ndarray) -> bytes:
-    return np.ascontiguousarray(array).tobytes()
+def _same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays hold the same bytes, eight at a time."""
+    one, other = (np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (a, b))
+    words = one.size // 8 * 8
+    return (
+        one.size == other.size
+        and np.array_equal(one[:words].view(np.uint64), other[:words].view(np.uint64))
+        and np.array_equal(one[words:], other[words:])
+    )
 
 
 def _equal_bits(a: np.ndarray, b: np.ndarray) -> Any:

@@ -74,9 +74,8 @@ def receive(
     return header["message"], arrays
 
 
-def _exactly(from_: socket.socket, count: int, until: float | None, look: Callable[[], None] | None) -> bytearray:
-    held = bytearray(count)
-    view, at = memoryview(held), 0
+def _exactly(from_: socket.socket, count: int, until: float | None, look: Callable[[], None] | None) -> memoryview:
+    view, at = memoryview(np.empty(count, np.uint8)), 0
     while at < count:
         left = 1.0 if until is None else min(1.0, until - time.monotonic())
         if left <= 0:
@@ -92,4 +91,4 @@ def _exactly(from_: socket.socket, count: int, until: float | None, look: Callab
         if got == 0:
             raise ClosedError("the worker is gone")
         at += got
-    return held
+    return view

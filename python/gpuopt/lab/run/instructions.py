@@ -104,7 +104,9 @@ def code_fields(device: Device, prepared: Prepared) -> Row:
             code = prepared.code(prepared.main_step)
             if code is None:
                 return {"instructions_note": "its main step is a copy, no kernel"}
-            _known[key] = _told(*live.read(device, code, kernel, prepared.run))
+            told = _told(*live.read(device, code, kernel, prepared.run))
+            # A listing may be of another compiler than the driver's: what the driver's own log told stands.
+            _known[key] = {name: value for name, value in told.items() if kernel.get(name) is None}
         except Error as error:
             _known[key] = {"instructions_note": str(error)[:300]}
     return _known[key]

@@ -1,0 +1,26 @@
+"""What a row says of its compiled kernel."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import gpuopt
+from gpuopt.lab.compiled.listing import Listing
+from gpuopt.lab.run import instructions
+
+
+@pytest.mark.parametrize(("told", "kept"), [(51, None), (None, 62)])
+def test_the_drivers_own_registers_stand(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, told: int | None, kept: int | None
+) -> None:
+    kernel: dict[str, Any] = {"binary_sha256": "0", "entry_point": "f", "local_size": [64], "registers": told}
+    prepared: Any = SimpleNamespace(kernels=[kernel], main_step=0, code=lambda step: {"binary": b""}, run=None)
+    listing = Listing("f", (), registers=62)
+    monkeypatch.setattr(instructions, "_known", {})
+    monkeypatch.setattr(instructions.live, "read", lambda *given: (listing, "another compiler"))
+    found = instructions.code_fields(any_device, prepared)
+    assert found.get("registers") == kept
+    assert found["instructions_by"] == "another compiler"
