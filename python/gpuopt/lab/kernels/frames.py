@@ -75,7 +75,7 @@ def receive(
 
 
 def _exactly(from_: socket.socket, count: int, until: float | None, look: Callable[[], None] | None) -> memoryview:
-    view, at = memoryview(np.empty(count, np.uint8)), 0
+    view, at = np.empty(count, np.uint8).data, 0
     while at < count:
         left = 1.0 if until is None else min(1.0, until - time.monotonic())
         if left <= 0:

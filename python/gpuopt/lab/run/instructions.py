@@ -106,7 +106,10 @@ def code_fields(device: Device, prepared: Prepared) -> Row:
                 return {"instructions_note": "its main step is a copy, no kernel"}
             told = _told(*live.read(device, code, kernel, prepared.run))
             # A listing may be of another compiler than the driver's: what the driver's own log told stands.
-            _known[key] = {name: value for name, value in told.items() if kernel.get(name) is None}
+            for name in ("registers", "spill_bytes"):
+                if kernel.get(name) is not None:
+                    told.pop(name, None)
+            _known[key] = told
         except Error as error:
             _known[key] = {"instructions_note": str(error)[:300]}
     return _known[key]

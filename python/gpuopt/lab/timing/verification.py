@@ -72,11 +72,11 @@ class _Errors:
         with np.errstate(invalid="ignore"):  # random bytes may be a NaN that signals
             alike = bool((result == reference).all())  # as most exact results of large problems are; none is a NaN then
         if alike:
-            scale = float(np.dot(reference, reference))
-            if not np.isfinite(scale):
+            squares = float(np.dot(reference, reference))
+            if not np.isfinite(squares):
                 finite = reference[np.isfinite(reference)]
-                scale = float(np.dot(finite, finite))
-            self.scale += scale
+                squares = float(np.dot(finite, finite))
+            self.scale += squares
             return
         finite = np.isfinite(reference)
         with np.errstate(invalid="ignore"):
