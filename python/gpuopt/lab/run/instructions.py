@@ -104,12 +104,7 @@ def code_fields(device: Device, prepared: Prepared) -> Row:
             code = prepared.code(prepared.main_step)
             if code is None:
                 return {"instructions_note": "its main step is a copy, no kernel"}
-            told = _told(*live.read(device, code, kernel, prepared.run))
-            # A listing may be of another compiler than the driver's: what the driver's own log told stands.
-            for name in ("registers", "spill_bytes"):
-                if kernel.get(name) is not None:
-                    told.pop(name, None)
-            _known[key] = told
+            _known[key] = _told(*live.read(device, code, kernel, prepared.run), kernel)
         except Error as error:
             _known[key] = {"instructions_note": str(error)[:300]}
     return _known[key]
@@ -118,7 +113,8 @@ def code_fields(device: Device, prepared: Prepared) -> Row:
 _known: dict[tuple[Any, ...], Row] = {}
 
 
-def _told(listing: Listing, tool: str) -> Row:
+def _told(listing: Listing, tool: str, kernel: Mapping[str, Any]) -> Row:
+    """What a listing says. It may be of another compiler than the driver's: what the driver's own log told stands."""
     told = columns(listing)
     named = {name: told.get(name) for name in (*_COUNTED, *_IN_LOOP)}
     row: Row = {
@@ -127,9 +123,9 @@ def _told(listing: Listing, tool: str) -> Row:
         "instructions": {name: value for name, value in named.items() if isinstance(value, int)},
         "instructions_by": tool,
     }
-    if listing.registers is not None:
+    if listing.registers is not None and kernel.get("registers") is None:
         row["registers"] = listing.registers
-    if listing.spill_bytes is not None:
+    if listing.spill_bytes is not None and kernel.get("spill_bytes") is None:
         row["spill_bytes"] = listing.spill_bytes
     return row
 
