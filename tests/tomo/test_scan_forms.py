@@ -165,6 +165,7 @@ def test_volumes() -> None:
 
 def test_what_scans_say_of_themselves() -> None:
     assert repr(gt.parallel2d(180, 256)) == "<parallel2d: 180 views, 256 columns of 1 mm>"
+    assert repr(gt.parallel2d(1, 256)) == "<parallel2d: 1 view, 256 columns of 1 mm>"
     helix = gt.helical(496, 3, R, D, DET, PIXEL, 23.0, True)
     assert repr(helix).startswith("<helical: 496 views, curved (radius 1085.6 mm), 64 rows x 736 columns")
     with pytest.raises(ValueError, match="read-only"):

@@ -212,10 +212,10 @@ class Geometry(ABC):
 
     def _kind(self) -> str:
         shape = "" if self.parallel else " flat," if self.radius is None else f" curved (radius {self.radius:g} mm),"
-        d = self.detector
+        d, views = self.detector, f"{self.views} view" + "s" * (self.views != 1)
         if self.dimensions == 2:
-            return f"{self.views} views,{shape} {d.columns} columns of {d.du:g} mm"
-        return f"{self.views} views,{shape} {d.rows} rows x {d.columns} columns of {d.dv:g} x {d.du:g} mm"
+            return f"{views},{shape} {d.columns} columns of {d.du:g} mm"
+        return f"{views},{shape} {d.rows} rows x {d.columns} columns of {d.dv:g} x {d.du:g} mm"
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> Float64Array:

@@ -69,11 +69,11 @@ def energy_plot(study: StudyRows) -> Figure:
     axes = part.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
     for ax, (group, rows) in zip(axes, panels, strict=True):
         _panel(ax, group, rows)
-    sections = [name for name in SECTIONS if any(section(row) == name for row in everything)]
-    workload = str(everything[0]["workload"])
+    titles = {name: _titles(name, everything) for name in SECTIONS}
     handles: list[Artist] = [
-        Line2D([], [], marker="o", linestyle="none", color=COLOURS[name], label=section_title(name, workload))
-        for name in sections
+        Line2D([], [], marker="o", linestyle="none", color=COLOURS[name], label=label)
+        for name, label in titles.items()
+        if label
     ]
     handles += [Line2D([], [], label=name, **{**style, "markersize": 10}) for name, style in MARKS.items()]
     handles.append(Line2D([], [], label="the front: nothing is better in both", **FRONT))
@@ -88,6 +88,12 @@ def front(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
         if not found or point[1] < found[-1][1]:
             found.append(point)
     return found
+
+
+def _titles(name: str, rows: Sequence[Row]) -> str:
+    """What the workloads with rows in a section call it; empty where there are none."""
+    told = dict.fromkeys(section_title(name, str(row["workload"])) for row in rows if section(row) == name)
+    return " / ".join(told)
 
 
 def _inches(names: int) -> float:
