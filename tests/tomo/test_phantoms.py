@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError
@@ -220,3 +221,8 @@ def test_raw_data_become_line_integrals() -> None:
 def test_bad_input_is_named(call: Any, word: str) -> None:
     with pytest.raises((ParameterError, ArrayError), match=word):
         call()
+
+
+def test_axes_that_are_matrices_are_named() -> None:
+    with pytest.raises(ParameterError, match="^axes along x: csr_array is no number"):
+        gt.Ellipsoid(1.0, sp.csr_array(np.eye(12)))  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -81,7 +82,7 @@ class Ellipsoid(Body):
     def __init__(self, density: float, axes: Lengths, centre: Numbers = (0.0, 0.0, 0.0), turn: Numbers = 0.0) -> None:
         object.__setattr__(self, "density", checks.number("density", density, "1/mm"))
         semi = [
-            math.inf if value == math.inf else checks.positive(name, value)
+            math.inf if isinstance(value, Real) and value == math.inf else checks.positive(name, value)
             for name, value in checks.each("axes", axes, "xyz")
         ]
         object.__setattr__(self, "axes", tuple(semi))

@@ -155,7 +155,10 @@ def test_records_of_a_precision_are_for_it_alone(
     any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     monkeypatch.setattr(tuned_records, "tuned_dir", lambda: tmp_path)
-    here = {"name": any_device.name, "type": any_device.type}  # a record of this very device is closer than shipped ones
+    here = {
+        "name": any_device.name,
+        "type": any_device.type,
+    }  # a record of this very device is closer than shipped ones
     fp16, native = here | {"precision": "fp16"}, here | {"precision": "native"}
     of_halves = {"match": fp16, "variant": "tensor", "parameters": {"PRODUCTS": 1, "STAGES": 4}}
     of_floats = {"match": native, "variant": "unrolled", "parameters": {"UNROLL": 8}}

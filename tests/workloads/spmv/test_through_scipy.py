@@ -182,3 +182,5 @@ def test_an_out_of_the_wrong_shape_is_told_as_such(any_device: gpuopt.Device) ->
         ours.sum(axis=0, out=np.zeros(2))
     with pytest.raises(ParameterError, match=r"^axis: "):
         ours.sum(axis=7, out=np.zeros(2))
+    with pytest.raises(ParameterError, match=r"^axis: "):
+        ours.sum(axis=np.zeros((6, 6)), out=np.zeros(2))

@@ -48,7 +48,8 @@ class ParameterIndexError(ParameterError, IndexError):
 
 def _named(axis: Any, out: Any) -> str:
     """Which argument SciPy refuses, as far as that is known: an axis that it takes leaves ``out``."""
-    return "out" if out is not None and axis in (None, 0, 1, -1, -2) else "axis"
+    taken = axis is None or (isinstance(axis, (int, np.integer)) and -2 <= axis <= 1)
+    return "out" if out is not None and taken else "axis"
 
 
 def _converted(matrix: ThroughScipy, x: Any) -> np.ndarray:
