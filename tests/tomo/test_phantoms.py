@@ -224,5 +224,5 @@ def test_bad_input_is_named(call: Any, word: str) -> None:
 
 
 def test_axes_that_are_matrices_are_named() -> None:
-    with pytest.raises(ParameterError, match="^axes along x: csr_array is no number"):
+    with pytest.raises(ParameterError, match=r"^axes along x: csr_array is no number"):
         gt.Ellipsoid(1.0, sp.csr_array(np.eye(12)))  # type: ignore[arg-type]
