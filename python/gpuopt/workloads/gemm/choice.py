@@ -83,8 +83,11 @@ def chosen(device: Device, dtype: np.dtype[Any], variant: str | Configuration | 
     listed = explain(device, dtype, sizes)
     if not listed:
         return choose(device, dtype)
-    if record is not None and any(_same_tile(one.configuration, record.configuration) for one in _near(listed)):
-        return record.configuration
+    measured = None if record is None else record.configuration
+    for one in _near(listed):
+        if measured is not None and _same_tile(one.configuration, measured):
+            parts = {"SPLIT": one.configuration.parameters["SPLIT"]}  # of k: the estimate is of these
+            return Configuration(measured.variant, **(measured.parameters | parts))
     return listed[0].configuration
 
 
