@@ -72,7 +72,8 @@ def test_an_audit_finds_every_answer_to_follow(any_device: gpuopt.Device, tmp_pa
     path = tmp_path / "rows.jsonl"
     study = rounds.survey_in_rounds(POINTS[:2], rounds=10, device=any_device, store=path)
     for row in study.points:
-        assert row["at_s"] is not None and len(row["at_s"]) == 10
+        assert row["at_s"] is not None
+        assert len(row["at_s"]) == 10
         assert row["drift_pct_s"] is not None
     report = audit(path)
     assert report.ok, report.to_text()
