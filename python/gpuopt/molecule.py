@@ -33,7 +33,7 @@ class Molecule(ReadOnly):
     :func:`electrostatic_size` and :func:`surface_points` need ``radius``. Potentials inside the molecule need
     ``depth``, each atom's distance to the surface (:func:`with_depth`). The arrays are read-only: writable ones are
     copied, C-contiguous read-only ones kept; lists become float64. Raises ArrayError for a dtype other than native
-    float32 or float64, for two different dtypes, shapes that do not fit, no atom, NaN, infinity, negative radii, depths.
+    float32 or float64, for two dtypes, shapes that do not fit, no atom, NaN, infinity, and negative radii or depths.
 
     Examples
     --------

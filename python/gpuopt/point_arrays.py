@@ -51,8 +51,8 @@ def array_of(
     gaps: bool = False,
 ) -> np.ndarray:
     """Return ``given`` as a C-contiguous, read-only array of ``shape`` (None stands for any length but 0) and
-    ``dtype``, which is that of the argument ``like``. Raises ArrayError where it cannot, and for infinity and NaN, but with ``gaps`` not
-    for rows that are NaN throughout."""
+    ``dtype``, which is that of the argument ``like``. Raises ArrayError where it cannot, and for infinity and NaN, but
+    with ``gaps`` not for rows that are NaN throughout."""
     try:
         array = np.asarray(unmasked(name, given), dtype=None if hasattr(given, "dtype") else np.float64)
     except Error:

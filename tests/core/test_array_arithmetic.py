@@ -174,14 +174,26 @@ def test_arrays_of_two_devices_are_refused() -> None:
 def test_arguments_of_dlpack_are_looked_at(any_device: gpuopt.Device) -> None:
     x = drawn((3, 4))
     d = gpuopt.to_device(x, any_device)
-    for given in ({"max_version": (1, 0)}, {"max_version": (0, 8)}, {"dl_device": (1, 0)}, {"copy": True}, {"copy": None}):
+    for given in (
+        {"max_version": (1, 0)},
+        {"max_version": (0, 8)},
+        {"dl_device": (1, 0)},
+        {"copy": True},
+        {"copy": None},
+    ):
         assert d.__dlpack__(**given) is not None
     for name, value in (("copy", False), ("dl_device", (2, 0)), ("dl_device", (1, 1)), ("stream", 1), ("stream", -1)):
         with pytest.raises(BufferError, match=f"^{name}: "):
             d.__dlpack__(**{name: value})
     for name, value in (
         *(("copy", "no"), ("copy", 1), ("stream", "legacy"), ("stream", 1.5), ("stream", True)),
-        *(("dl_device", 1), ("dl_device", (1, "cpu")), ("dl_device", (1, 0, 0)), ("max_version", 1), ("max_version", "1.0")),
+        *(
+            ("dl_device", 1),
+            ("dl_device", (1, "cpu")),
+            ("dl_device", (1, 0, 0)),
+            ("max_version", 1),
+            ("max_version", "1.0"),
+        ),
     ):
         with pytest.raises(gpuopt.ParameterError, match=f"^{name}: "):
             d.__dlpack__(**{name: value})

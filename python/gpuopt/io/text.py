@@ -7,6 +7,7 @@ a carriage return, or both.
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
@@ -40,10 +41,16 @@ class FormatError(Error):
 
 def opened(path: AnyPath) -> BinaryIO:
     """The regular file ``path``, open for reading. Raises FormatError, FileNotFoundError, PermissionError."""
-    path = Path(path)
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise FormatError(path, None, "it is no regular file; name a file")
-    return open(path, "rb")
+    try:
+        return open(path, "rb")
+    except (FileNotFoundError, PermissionError):
+        raise
+    except (OSError, ValueError) as error:  # a name that is too long; a NUL
+        raise FormatError(
+            path, None, f"it cannot be opened ({getattr(error, 'strerror', error)}); name a file"
+        ) from error
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
