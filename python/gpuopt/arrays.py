@@ -292,7 +292,8 @@ def capsule(array: DeviceArray, stream: _Operand, max_version: _Operand, dl_devi
         raise BufferError(
             "copy: a DeviceArray lies in a device's memory, so that another library gets a copy; leave copy=False out"
         )
-    versions = {} if version is None or np.lib.NumpyVersion(np.__version__) < "2.1.0" else {"max_version": version}
+    newer = version is not None and np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+    versions: dict[str, Any] = {"max_version": version} if newer else {}
     return array.to_numpy().__dlpack__(**versions)
 
 
