@@ -227,7 +227,8 @@ class DeviceArray(_NotConstructible):
     def __dlpack__(
         self, *, stream: object = None, max_version: object = None, dl_device: object = None, copy: bool | None = None
     ) -> Any:
-        """A copy on the host for other libraries: numpy.from_dlpack(a), torch.from_dlpack(a)."""
+        """A copy on the host for other libraries: numpy.from_dlpack(a), torch.from_dlpack(a). Raises BufferError for
+        another device and for copy=False, ParameterError for what the standard of array APIs has no meaning for."""
     def __dlpack_device__(self) -> tuple[int, int]:
         """(1, 0): the copy lies on the host."""
     __array_ufunc__: None

@@ -50,7 +50,7 @@ def words(hint: Any) -> str:
     if hint in (ArrayLike, np.ndarray):
         return "an array"
     if hint is DTypeLike:
-        return "a dtype"
+        return "a dtype of numbers, e.g. np.float32"
     if isinstance(hint, typing.Hashable) and hint in known:
         return known[hint]
     origin = typing.get_origin(hint)

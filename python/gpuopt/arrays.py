@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from gpuopt import _core
 from gpuopt._core import ArrayError, DeviceArray, ParameterError
-from gpuopt.checked import checked
+from gpuopt.checked import ParameterTypeError, checked
 from gpuopt.selection import Selector, select
 
 Array = TypeVar("Array", np.ndarray, DeviceArray)
@@ -65,8 +65,12 @@ def pinned_empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, de
     array([[1., 1., 1.],
            [1., 1., 1.]], dtype=float32)
     """
-    lengths = (shape,) if isinstance(shape, int) else tuple(shape)
-    return _core.pinned_empty(lengths, np.dtype(dtype), select(device))
+    lengths, kind = (shape,) if isinstance(shape, int) else tuple(shape), np.dtype(dtype)
+    if not kind.isnative:
+        raise ArrayError(f"dtype: the byte order of {kind.str} is not the machine's; give {kind.newbyteorder('=')}")
+    if kind.kind == "b" or (kind.kind == "f" and kind.itemsize > 8):
+        raise ArrayError(f"dtype: {kind} has no OpenCL type; give whole or real numbers, e.g. np.uint8 or np.float64")
+    return _core.pinned_empty(lengths, kind, select(device))
 
 
 def factor(name: str, given: float, dtype: str | np.dtype[Any]) -> float:
@@ -264,6 +268,41 @@ def _refused(other: object) -> DeviceArray:
     if isinstance(other, np.ndarray):
         raise ArrayError("other: it is a NumPy array, and nothing is copied unseen; use gpuopt.to_device(other)")
     return NotImplemented
+
+
+_HOST = (1, 0)  # DLPack's number of the memory in which copies for other libraries lie
+
+
+def capsule(array: DeviceArray, stream: _Operand, max_version: _Operand, dl_device: _Operand, copy: _Operand) -> Any:
+    """``array.__dlpack__``: a capsule of a copy on the host, by the standard of array APIs.
+
+    Raises BufferError for another device, for a stream, which the host has none of, and for ``copy=False``;
+    ParameterError for arguments of types that the standard does not name.
+    """
+    version, where = (_pair(name, given) for name, given in (("max_version", max_version), ("dl_device", dl_device)))
+    if not (stream is None or (_is_number(stream) and isinstance(stream, numbers.Integral))):
+        raise ParameterTypeError(f"stream: it is a {type(stream).__name__}; leave it out, for the copy is on the host")
+    if not (copy is None or isinstance(copy, (bool, np.bool_))):
+        raise ParameterTypeError(f"copy: it is a {type(copy).__name__}; give True or None")
+    if stream is not None:
+        raise BufferError(f"stream: it is {stream}, and the copy lies on the host, which has none; leave it out")
+    if where not in (None, _HOST):
+        raise BufferError(f"dl_device: it is {where}, and copies lie on the host; give {_HOST}, or leave it out")
+    if copy is not None and not copy:
+        raise BufferError(
+            "copy: a DeviceArray lies in a device's memory, so that another library gets a copy; leave copy=False out"
+        )
+    newer = version is not None and np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+    versions: dict[str, Any] = {"max_version": version} if newer else {}
+    return array.to_numpy().__dlpack__(**versions)
+
+
+def _pair(name: str, given: _Operand) -> tuple[int, int] | None:
+    if given is None:
+        return None
+    if not (isinstance(given, tuple) and len(given) == 2 and all(isinstance(one, numbers.Integral) for one in given)):
+        raise ParameterTypeError(f"{name}: it is {ascii(given)[:60]}; give two whole numbers, or leave it out")
+    return int(given[0]), int(given[1])
 
 
 def rows(array: DeviceArray, index: _Operand) -> DeviceArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -63,7 +64,7 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
     beside = {
         profile
         for path in map(Path, _several(paths))
-        if path.is_file()
+        if os.path.isfile(path)
         for folder in path.resolve().parents[:2]
         for profile in folder.glob(PROFILES)
     }
@@ -78,12 +79,12 @@ def _several(paths: str | Path | Iterable[str | Path]) -> list[str | Path]:
 
 def _files(path: Path) -> list[Path]:
     """The path itself, or the results files and profiles at any depth of a folder."""
-    if path.is_dir():
+    if os.path.isdir(path):
         found = sorted(path.rglob(ROWS)) + [file for file in sorted(path.rglob(PROFILES)) if file.suffix == ".json"]
         if not found:
             raise ResultsError(f"{path}: no file NAME.jsonl in this folder; `gpuopt study` writes them")
         return found
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ResultsError(f"there is no results file, profile or folder {path}")
     return [path]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -41,7 +42,7 @@ def write(
         target = Path(os.path.realpath(path))
     except ValueError as error:  # a NUL
         raise ParameterError(f"path: {os.fspath(path)!r} is no path ({error}); name a file") from error
-    if target.exists() and not target.is_file():
+    if os.path.exists(target) and not os.path.isfile(target):  # False for a name that is too long, as Path's is not
         raise ParameterError(f"path: {path} is no regular file; name a file")
     # Not mkstemp: its files are their owner's alone, and the process's mask cannot be asked without changing it.
     beside = target.with_name(f"{_beginning(target.name)}.{secrets.token_hex(8)}.tmp")
@@ -92,6 +93,8 @@ def refused(path: str | PathLike[str], error: OSError, way_out: str) -> WriteErr
     """What to raise where ``error`` kept ``path`` from being written."""
     if isinstance(error, FileNotFoundError):
         way_out = f"make the folder {Path(path).parent}"
+    elif error.errno == errno.ENAMETOOLONG:
+        way_out = "give a shorter name"
     reason = f"{error.strerror or error}; what it held stands. To go on, {way_out}"
     made = WriteError(f"{path} cannot be written: {reason}")
     made.errno = error.errno

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked, methods_checked
-from gpuopt.point_arrays import array_of, cast, faces_of, normals_of, refuse_negative
+from gpuopt.point_arrays import ReadOnly, array_of, cast, faces_of, normals_of, refuse_negative
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
@@ -27,13 +27,13 @@ _ATOMS_AT_ONCE = 4096  # atoms whose neighbours are held as Python lists at the 
 
 @methods_checked
 @dataclass(frozen=True, eq=False, repr=False)
-class Molecule:
+class Molecule(ReadOnly):
     """N charged atoms: ``xyz`` (N, 3) A, ``charge`` (N,) e, ``radius`` (N,) A, ``depth`` (N,) A.
 
     :func:`electrostatic_size` and :func:`surface_points` need ``radius``. Potentials inside the molecule need
-    ``depth``, each atom's distance to the surface (:func:`with_depth`). C-contiguous arrays are kept without a copy;
-    lists become float64. Raises ArrayError for a dtype other than native float32 or float64, for two different dtypes,
-    for shapes that do not fit, for no atom, for NaN or infinity, and for negative radii or depths.
+    ``depth``, each atom's distance to the surface (:func:`with_depth`). The arrays are read-only: writable ones are
+    copied, C-contiguous read-only ones kept; lists become float64. Raises ArrayError for a dtype other than native
+    float32 or float64, for two dtypes, shapes that do not fit, no atom, NaN, infinity, and negative radii or depths.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Molecule:
 
 @methods_checked
 @dataclass(frozen=True, eq=False, repr=False)
-class Surface:
+class Surface(ReadOnly):
     """M points: ``points`` (M, 3) A, ``normals`` (M, 3), ``faces`` (T, 3), ``height`` (M,) A.
 
     ``normals`` point outwards and are scaled to length 1. Three NaN stand for a normal that is not known; whatever

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def run_papers(words: Sequence[str], out: Path | None, picture: bool, measured: 
     keys = [word for word in words if word in known]
     places = [Path(word) for word in words if word not in known]
     for place in places:
-        if not place.exists():
+        if not os.path.exists(place):
             raise Failure(f"{place} is neither a paper ({', '.join(known)}) nor a file or folder of rows")
     if not places and RESULTS.is_dir() and any(RESULTS.rglob("rows*.jsonl")):
         places = [RESULTS]

@@ -1,4 +1,5 @@
-"""Arrays of molecules and surfaces: one number or one vector for each atom or point, checked and never changed."""
+"""Arrays of molecules and surfaces: one number or one vector for each atom or point, checked and never changed. They
+are read-only, so that what was checked stays as it was."""
 
 from __future__ import annotations
 
@@ -11,6 +12,36 @@ from gpuopt._core import ArrayError, Error
 from gpuopt.checked import HostMemoryError, unmasked
 
 
+class ReadOnly:
+    """What pickle and copy make has read-only arrays too."""
+
+    __slots__ = ()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+
+def kept(given: Any, array: np.ndarray) -> np.ndarray:
+    """``array``, which was made of ``given``, C-contiguous and read-only: a copy where anybody else can write to it."""
+    held = np.ascontiguousarray(array)
+    if held.flags.writeable and held is array and not isinstance(given, list | tuple):
+        held = held.copy()
+    held.flags.writeable = False
+    return held
+
+
+def lent(given: Any) -> Any:
+    """``given``, an array as a read-only view, which is kept without a copy: for the time of one call."""
+    if type(given) is not np.ndarray:
+        return given
+    view = given.view()
+    view.flags.writeable = False
+    return view
+
+
 def array_of(
     name: str,
     given: Any,
@@ -19,9 +50,9 @@ def array_of(
     like: str = "",
     gaps: bool = False,
 ) -> np.ndarray:
-    """Return ``given`` as a C-contiguous array of ``shape`` (None stands for any length but 0) and ``dtype``, which is
-    that of the argument ``like``. Raises ArrayError where it cannot, and for infinity and NaN, but with ``gaps`` not
-    for rows that are NaN throughout."""
+    """Return ``given`` as a C-contiguous, read-only array of ``shape`` (None stands for any length but 0) and
+    ``dtype``, which is that of the argument ``like``. Raises ArrayError where it cannot, and for infinity and NaN, but
+    with ``gaps`` not for rows that are NaN throughout."""
     try:
         array = np.asarray(unmasked(name, given), dtype=None if hasattr(given, "dtype") else np.float64)
     except Error:
@@ -48,7 +79,7 @@ def array_of(
         wrong[np.isnan(array).all(axis=1)] = False
     if wrong.any():
         raise ArrayError(f"{name}: row {np.argwhere(wrong)[0][0]} holds NaN or infinity; give finite numbers")
-    return np.ascontiguousarray(array)
+    return kept(given, array)
 
 
 def refuse_negative(name: str, values: np.ndarray) -> None:
@@ -59,8 +90,12 @@ def refuse_negative(name: str, values: np.ndarray) -> None:
 
 def cast(array: np.ndarray | None, dtype: DTypeLike) -> Any:
     """``array`` in ``dtype``; numbers too large for it become infinite, which the constructors refuse."""
+    if array is None:
+        return None
     with np.errstate(over="ignore"):
-        return None if array is None else array.astype(dtype)
+        made = array.astype(dtype)
+    made.flags.writeable = False
+    return made
 
 
 def unit_vectors(vectors: np.ndarray) -> np.ndarray:
@@ -78,7 +113,9 @@ def normals_of(given: Any, points: np.ndarray) -> np.ndarray:
     zero = np.flatnonzero(~normals.any(axis=1))
     if len(zero):
         raise ArrayError(f"normals: row {zero[0]} is zero; give a direction, or three NaN at a point that has none")
-    return unit_vectors(normals)
+    made = unit_vectors(normals)
+    made.flags.writeable = False
+    return made
 
 
 def faces_of(given: Any, points: int) -> np.ndarray:
@@ -92,4 +129,5 @@ def faces_of(given: Any, points: int) -> np.ndarray:
     wrong = np.flatnonzero(((faces < 0) | (faces >= points)).any(axis=1))
     if len(wrong):
         raise ArrayError(f"faces: row {wrong[0]} is {faces[wrong[0]].tolist()}; give indices from 0 to {points - 1}")
-    return np.ascontiguousarray(faces, dtype=np.int64)
+    indices = np.ascontiguousarray(faces, dtype=np.int64)
+    return kept(given if indices is faces else [], indices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 import traceback
@@ -22,7 +23,7 @@ def opened(path: Path) -> Iterator[dict[str, Kernel]]:
     """The kernels of a Python file by the names that it gives them. It is run as `python FILE` would run it, with its
     folder first on sys.path, which ends with the context. Raises ParameterError where there is no such file, it raises,
     or it has no kernel."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ParameterError(f"{path}: there is no such file; name a Python file that defines a lab.Kernel")
     searched, words = list(sys.path), list(sys.argv)
     sys.path.insert(0, str(path.resolve().parent))

@@ -155,18 +155,14 @@ void def_operators(py::class_<DeviceArray>& arrays) {
         "The transpose of a matrix, for `@`: nothing is copied.");
     arrays.def(
         "__dlpack__",
-        [](const py::object& self, const py::object&, const py::object&, const py::object&, const py::object& copy) {
-            if (!copy.is_none() && !copy.cast<bool>()) {
-                PyErr_SetString(PyExc_BufferError,
-                                "copy: a DeviceArray lies in a device's memory, so that another library gets a copy; "
-                                "leave copy=False out");
-                throw py::error_already_set();
-            }
-            return self.attr("to_numpy")().attr("__dlpack__")();
+        [](const py::object& self, const py::object& stream, const py::object& max_version, const py::object& dl_device,
+           const py::object& copy) {
+            return py::module_::import("gpuopt.arrays").attr("capsule")(self, stream, max_version, dl_device, copy);
         },
         py::kw_only(), py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
         py::arg("dl_device") = py::none(), py::arg("copy") = py::none(),
-        "A copy on the host for other libraries: numpy.from_dlpack(a), torch.from_dlpack(a).");
+        "A copy on the host for other libraries: numpy.from_dlpack(a), torch.from_dlpack(a). Raises BufferError for "
+        "another device and for copy=False, ParameterError for what the standard of array APIs has no meaning for.");
     arrays.def(
         "__dlpack_device__", [](const DeviceArray&) { return py::make_tuple(1, 0); },
         "(1, 0): the copy lies on the host.");
@@ -330,10 +326,16 @@ array([[ 3.,  6.],
         .def(
             "copy_from",
             [](DeviceArray& array, const py::object& values) {
-                const auto source = operand(values, "values");
-                if (source.is_device() || source.dtype != array.dtype || source.shape != array.shape)
-                    throw ArrayError("values", "its shape is " + shape_text(source.shape),
-                                     "give a NumPy array of this array's dtype and shape " + shape_text(array.shape));
+                const auto source =
+                    operand(py::module_::import("gpuopt.checked").attr("unmasked")("values", values), "values");
+                const auto told = "a NumPy array of dtype " + std::string(facts(array.dtype).numpy_name) +
+                                  " and shape " + shape_text(array.shape);
+                if (source.is_device()) throw ArrayError("values", "it is a DeviceArray", "give " + told);
+                if (source.dtype != array.dtype)
+                    throw ArrayError("values", std::string("its dtype is ") + facts(source.dtype).numpy_name,
+                                     "give " + told);
+                if (source.shape != array.shape)
+                    throw ArrayError("values", "its shape is " + shape_text(source.shape), "give " + told);
                 const WithoutGil release;
                 array.buffer->upload(source.host);
             },

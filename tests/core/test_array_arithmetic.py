@@ -169,3 +169,52 @@ def test_arrays_of_two_devices_are_refused() -> None:
     one, other = (gpuopt.to_device(np.ones(3, np.float32), each) for each in devices[:2])
     with pytest.raises(gpuopt.ArrayError, match="bring both to one device"):
         one + other
+
+
+def test_arguments_of_dlpack_are_looked_at(any_device: gpuopt.Device) -> None:
+    x = drawn((3, 4))
+    d = gpuopt.to_device(x, any_device)
+    for given in (
+        {"max_version": (1, 0)},
+        {"max_version": (0, 8)},
+        {"dl_device": (1, 0)},
+        {"copy": True},
+        {"copy": None},
+    ):
+        assert d.__dlpack__(**given) is not None
+    for name, value in (("copy", False), ("dl_device", (2, 0)), ("dl_device", (1, 1)), ("stream", 1), ("stream", -1)):
+        with pytest.raises(BufferError, match=f"^{name}: "):
+            d.__dlpack__(**{name: value})
+    for name, value in (
+        *(("copy", "no"), ("copy", 1), ("stream", "legacy"), ("stream", 1.5), ("stream", True)),
+        *(
+            ("dl_device", 1),
+            ("dl_device", (1, "cpu")),
+            ("dl_device", (1, 0, 0)),
+            ("max_version", 1),
+            ("max_version", "1.0"),
+        ),
+    ):
+        with pytest.raises(gpuopt.ParameterError, match=f"^{name}: "):
+            d.__dlpack__(**{name: value})
+
+
+def test_what_an_array_takes_over_is_named_by_what_is_wrong_with_it(any_device: gpuopt.Device) -> None:
+    d = gpuopt.to_device(drawn((3, 4)), any_device)
+    wanted = r"give a NumPy array of dtype float32 and shape \(3, 4\)"
+    for values, told in (
+        (np.ones((3, 4)), "its dtype is float64"),
+        (np.ones((4, 3), np.float32), r"its shape is \(4, 3\)"),
+        (d, "it is a DeviceArray"),
+    ):
+        with pytest.raises(gpuopt.ArrayError, match=f"values: {told}; {wanted}"):
+            d.copy_from(values)  # type: ignore[arg-type]
+    with pytest.raises(gpuopt.ArrayError, match="values: masks of masked arrays"):
+        d.copy_from(np.ma.masked_array(drawn((3, 4)), mask=np.ones((3, 4), bool)))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "longdouble", ">f4"])
+def test_pinned_memory_of_a_dtype_that_devices_lack(any_device: gpuopt.Device, dtype: str) -> None:
+    with pytest.raises(gpuopt.ArrayError, match=r"^dtype: .*; give ") as refused:
+        gpuopt.pinned_empty(3, dtype, any_device)
+    assert "astype" not in str(refused.value)

@@ -18,6 +18,8 @@ from gpuopt.workloads.gem.molecules import capsid, globule
 XYZ = np.array([[0, 0, 0], [1, 2, 3]], dtype=np.float32)
 CHARGE = np.array([0.5, -1.5], dtype=np.float32)
 RADIUS = np.array([1.0, 2.0], dtype=np.float32)
+for _array in (XYZ, CHARGE, RADIUS):
+    _array.flags.writeable = False
 
 
 def balls(*atoms: tuple[float, float, float, float]) -> Molecule:
@@ -31,7 +33,7 @@ def blob(count: int = 60, seed: int = 3) -> Molecule:
     return Molecule(random.normal(0, 4, (count, 3)), random.uniform(-1, 1, count), random.uniform(1, 2, count))
 
 
-def test_arrays_are_kept_and_lists_become_float64() -> None:
+def test_read_only_arrays_are_kept_and_lists_become_float64() -> None:
     kept = Molecule(XYZ, CHARGE, RADIUS)
     assert all(np.shares_memory(*pair) for pair in ((kept.xyz, XYZ), (kept.charge, CHARGE), (kept.radius, RADIUS)))
     assert (len(kept), kept.dtype, kept.total_charge) == (2, np.float32, -1.0)
@@ -164,7 +166,7 @@ def test_electrostatic_size_is_the_written_formula_wherever_the_molecule_lies() 
         aa, bb, cc = a * a + r * r / 5, b * b + r * r / 5, c * c + r * r / 5
         inertia += m * np.array([[bb + cc, -a * b, -a * c], [-a * b, aa + cc, -b * c], [-a * c, -b * c, aa + bb]])
     expected = (5 / (2 * mass.sum())) ** 0.5 * np.linalg.det(inertia) ** (1 / 6)
-    turned = Rotation.random(random_state=1).apply(made.xyz) + np.array([100, -50, 30])
+    turned = Rotation.random(random_state=1).apply(made.xyz.copy()) + np.array([100, -50, 30])
     for xyz in (made.xyz, turned):
         assert electrostatic_size(Molecule(xyz, made.charge, made.radius)) == pytest.approx(expected, rel=1e-12)
 

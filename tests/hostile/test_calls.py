@@ -177,6 +177,7 @@ def test_refusals_name_the_argument(call: Callable[[], Any], argument: str) -> N
         lambda a: gpuopt.Molecule(a[:, :3], np.ones(4, np.float32)),
         lambda a: gpuopt.gem([a[:, :3], ones(4)], ones(4, 3)),
         lambda a: projector()(a),
+        lambda a: projector().T(a),
         lambda a: gt.normalise(a, 2.0),
         lambda a: gt.parallel2d(a[0], 10),
         lambda a: gpuopt.molecule.statistics(a),
@@ -185,6 +186,13 @@ def test_refusals_name_the_argument(call: Callable[[], Any], argument: str) -> N
 def test_masked_arrays_are_refused(call: Callable[[np.ndarray], Any]) -> None:
     with pytest.raises(gpuopt.ArrayError, match="masked"):
         call(np.ma.masked_array(ones(4, 4), np.eye(4)))
+
+
+def test_masked_vectors_of_a_linear_operator_are_refused() -> None:
+    A = projector().linear_operator()
+    for call, length in ((A.matvec, A.shape[1]), (A.rmatvec, A.shape[0])):
+        with pytest.raises(gpuopt.ArrayError, match=r"^v: masks"):
+            call(np.ma.masked_array(np.ones(length, np.float32), np.arange(length) % 2))
 
 
 def test_masks_of_arrays_in_lists_are_refused() -> None:

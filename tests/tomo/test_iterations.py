@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError, UnsupportedError
 from gpuopt.tomo.numpy_projector import NumpyBackend
@@ -182,6 +183,25 @@ def test_an_interruption_leaves_the_last_finished_image(
         if total > 40 and at > 60:  # one sweep and some of SART is enough
             break
     assert finished >= {0, 1}
+
+
+@pytest.mark.parametrize(("algorithm", "options"), ALL)
+def test_what_a_callback_may_not_return(
+    fan: tuple[Any, np.ndarray, np.ndarray], matrix: MatrixOperator, algorithm: Any, options: Any
+) -> None:
+    """The image, for one: whether it ends the run nobody can say. An array of a device was taken for True."""
+
+    class Untold:
+        def __bool__(self) -> bool:
+            raise ValueError("nobody knows")
+
+    on_device = gpuopt.to_device(np.zeros(3, np.float32))
+    for answer in (np.zeros((4, 4)), np.zeros(1), np.zeros(0), on_device, Untold()):
+        with pytest.raises(gpuopt.ParameterError, match=r"^callback: it returned an? .*give True to end the run"):
+            algorithm(matrix, fan[2], 2, callback=lambda state: answer, **options)  # noqa: B023
+    for answer, ended in ((np.True_, "stopped"), (np.array(1), "stopped"), (None, "finished"), (0, "finished")):
+        found = algorithm(matrix, fan[2], 2, callback=lambda state: answer, **options)  # noqa: B023
+        assert found.ended == ended
 
 
 def test_an_interruption_by_the_callback_keeps_its_iteration() -> None:

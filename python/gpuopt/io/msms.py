@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import chain, islice
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def read_msms(vert: AnyPath, face: AnyPath | None = None, dtype: DTypeLike = np.
     rows = _read(path, (6, 3), "points")
     if face is None:
         face = _beside(path, ".face")
-        face = face if face.exists() else None
+        face = face if os.path.exists(face) else None
     faces = None if face is None else _faces(face, len(rows))
     return surface_of(path, rows.table(), dtype, rows.line, faces)
 

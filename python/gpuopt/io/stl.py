@@ -71,7 +71,7 @@ def _triangles(path: AnyPath) -> tuple[np.ndarray, np.ndarray]:
         what = f"'endsolid' stands in it {ends} times, and {_MOST_SOLIDS} solids at most are read; join them"
         raise FormatError(path, None, what)
     if is_text:  # names may be in any encoding, which trimesh would need another package to guess
-        data = data.decode("latin-1").encode("utf-8")
+        data = b"\n".join(data.splitlines()).decode("latin-1").encode("utf-8")
     try:
         made: dict[str, Any] = load_stl(BytesIO(data))
     except Exception as error:  # what a broken file raises in a parser is anybody's guess

@@ -1,11 +1,13 @@
 """What the readers share: lines, fields, numbers with the line they stood on, and the error that names it.
 
 Readers trust no count in a file: they take rows while there are any and compare afterwards, so that memory follows the
-file's size and not its claims. Text is handled as bytes; only ASCII white space parts fields.
+file's size and not its claims. Text is handled as bytes; only ASCII white space parts fields. Lines end in a line feed,
+a carriage return, or both.
 """
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
@@ -39,21 +41,38 @@ class FormatError(Error):
 
 def opened(path: AnyPath) -> BinaryIO:
     """The regular file ``path``, open for reading. Raises FormatError, FileNotFoundError, PermissionError."""
-    path = Path(path)
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise FormatError(path, None, "it is no regular file; name a file")
-    return open(path, "rb")
+    try:
+        return open(path, "rb")
+    except (FileNotFoundError, PermissionError):
+        raise
+    except (OSError, ValueError) as error:  # a name that is too long; a NUL
+        raise FormatError(
+            path, None, f"it cannot be opened ({getattr(error, 'strerror', error)}); name a file"
+        ) from error
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines with their ends. The rest of one that is too long may come as further lines."""
+    held = b""  # how a line begins that the last chunk cut off
+    while chunk := file.readline(_LONGEST_LINE):
+        lines = (held + chunk).splitlines(keepends=True) if held or b"\r" in chunk else [chunk]
+        cut_off = len(chunk) == _LONGEST_LINE and not chunk.endswith(b"\n")
+        held = lines.pop() if cut_off and len(lines[-1]) < _LONGEST_LINE else b""
+        yield from lines
+    if held:
+        yield held
 
 
 def lines_of(path: AnyPath) -> Iterator[tuple[int, bytes]]:
     """Number and text of each line. Raises FormatError for zero bytes, endless lines and empty files."""
+    count = 0
     with opened(path) as file:
-        count = 0
-        while line := file.readline(_LONGEST_LINE):
-            count += 1
+        for count, line in enumerate(_lines(file), 1):
             if b"\0" in line:
                 raise FormatError(path, count, "it holds a zero byte, as no text does; check that it is the right file")
-            if len(line) == _LONGEST_LINE:
+            if len(line) >= _LONGEST_LINE:
                 long = f"it is {_LONGEST_LINE:,} bytes or longer"
                 raise FormatError(path, count, f"{long}; check that it is the right file")
             yield count, line.removeprefix(b"\xef\xbb\xbf") if count == 1 else line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +44,7 @@ class Study(StudyRows):
     @classmethod
     def load(cls, path: str | Path) -> Study:
         """The study stored at `path` (JSON lines). Raises ResultsError where there is none or it cannot be read."""
-        if not Path(path).is_file():
+        if not os.path.isfile(path):
             raise ResultsError(f"path: there is no results file at {path}; lab.sweep and `gpuopt study` write one")
         store = Store(path)
         return cls(store.latest(), notes=[f"passed over: {problem}" for problem in store.problems])

@@ -59,7 +59,7 @@ def sirt(
         "avu", or "vau" for projections (v, view, u).
     progress, callback
         Whether to show a progress bar (needs tqdm); a function that is called with a :class:`State` after each
-        iteration, and ends the iterations by returning True.
+        iteration, and ends the iterations by returning True; False and None go on, an array raises ParameterError.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from gpuopt._core import ParameterError, UnsupportedError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, unmasked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.filtering import RowFilter
@@ -236,7 +236,10 @@ class Operator(ABC, Generic[Kept]):
         dtype = self.backend.dtype
 
         def flat(apply: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]) -> Callable[[Any], np.ndarray]:
-            return lambda v: np.asarray(apply(np.ascontiguousarray(v, dtype=dtype).reshape(shape))).ravel()
+            def of(v: Any) -> np.ndarray:
+                return np.asarray(apply(np.ascontiguousarray(unmasked("v", v), dtype=dtype).reshape(shape))).ravel()
+
+            return of
 
         return LinearOperator(
             (math.prod(self.data_shape), math.prod(self.image_shape)),
@@ -246,6 +249,7 @@ class Operator(ABC, Generic[Kept]):
         )
 
 
+@checked
 class Transpose:
     """``A.T``: from projections to an image."""
 

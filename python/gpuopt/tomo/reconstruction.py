@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt._core import ArrayError, ParameterError
-from gpuopt.checked import checked, real
+from gpuopt._core import ArrayError, DeviceArray, ParameterError
+from gpuopt.checked import ParameterTypeError, checked, real
 from gpuopt.progress import Bar
 from gpuopt.tomo import checks
 from gpuopt.tomo.analytic import view_major
@@ -88,6 +88,18 @@ class State(Generic[Given]):
     def image(self) -> Given:
         """A copy of the image so far, made when this is read."""
         return self._image()
+
+
+def ends(answer: object) -> bool:
+    """Whether a callback's answer ends the run. Raises ParameterTypeError for arrays, and for what is neither true nor
+    false."""
+    told = "give True to end the run, False or None to go on"
+    if isinstance(answer, DeviceArray) or getattr(answer, "shape", ()) != ():
+        raise ParameterTypeError(f"callback: it returned an array, which does not say whether to end; {told}")
+    try:
+        return bool(answer)
+    except Exception as error:  # of the caller's own object
+        raise ParameterTypeError(f"callback: it returned a {type(answer).__name__} ({error}); {told}") from error
 
 
 Callback: TypeAlias = Callable[[State[Given]], object]
@@ -225,7 +237,7 @@ class Run:
             weighted,
             lambda: backend.give(backend.copy(image), like=self.like),
         )
-        if self._callback(state):
+        if ends(self._callback(state)):
             self.ended = "stopped"
             return True
         return False

@@ -226,7 +226,7 @@ def _path(argument: str, given: AnyPath) -> Path:
 
 
 def _source(path: Path) -> Source:
-    if path.is_dir():
+    if os.path.isdir(path):
         return TiffStack(path)
     with opened(path) as file:
         for begin in _USER_BLOCKS:

@@ -51,6 +51,17 @@ def test_a_slope_that_chance_explains_is_no_drift_of_rows_by_ranks(tmp_path: Pat
     assert "drift" in quality_flags_first(made)
     assert "drift" not in statistics.quality_flags(made)
 
+    def drifts(path: Path) -> bool:
+        return any("drift" in each.recomputed for each in audit(path).discrepancies if each.field == "flags")
+
+    row: Any = {"kind": "search", "role": "variant", "status": "ok", "configuration": "naive", "flags": [], **made}
+    for kind in ("search", "point"):  # no summary tells of these: their time tells whose rules they are by
+        now, early = (tmp_path / f"{kind}-{name}.jsonl" for name in ("now", "early"))
+        Store(now).append({**row, "kind": kind})
+        Store(early).append({**row, "kind": kind, "time_utc": "2026-11-20T00:00:00.000Z"})
+        assert not drifts(now)
+        assert drifts(early)
+
     def told(rules: str) -> set[str]:
         folder = tmp_path / rules
         folder.mkdir()

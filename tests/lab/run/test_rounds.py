@@ -14,6 +14,7 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, lab
+from gpuopt.audit import audit
 from gpuopt.lab.run import rounds
 from gpuopt.lab.run.survey import SurveyRun
 from gpuopt.lab.timing import samplers
@@ -64,6 +65,18 @@ def test_a_slow_drift_is_in_every_ceilings_interval(any_device: gpuopt.Device, m
     for row in study.points:
         assert row["ci_lo_ms"] < middle < row["ci_hi_ms"], row["configuration"]
         assert row["median_ms"] == pytest.approx(middle, rel=0.06)
+
+
+def test_an_audit_finds_every_answer_to_follow(any_device: gpuopt.Device, tmp_path: Path) -> None:
+    """Answers stand over seconds: their slope is over when each round was, and their flags are those of medians."""
+    path = tmp_path / "rows.jsonl"
+    study = rounds.survey_in_rounds(POINTS[:2], rounds=10, device=any_device, store=path)
+    for row in study.points:
+        assert row["at_s"] is not None
+        assert len(row["at_s"]) == 10
+        assert row["drift_pct_s"] is not None
+    report = audit(path)
+    assert report.ok, report.to_text()
 
 
 def test_the_maximum_is_over_medians_of_rounds() -> None:

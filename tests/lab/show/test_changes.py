@@ -90,3 +90,23 @@ def test_the_command(tmp_path: Path) -> None:
     assert runner.invoke(app, ["compare", str(tmp_path / "old"), str(tmp_path / "same")]).exit_code == 0
     missing = runner.invoke(app, ["compare", str(tmp_path / "old"), str(tmp_path / "missing")])
     assert missing.exit_code == 2
+
+
+def test_rows_that_no_store_has_seen_are_compared_too() -> None:
+    """They have no keys yet, and all of them but one were left out in silence."""
+    row = {"kind": "summary", "role": "variant", "status": "ok", "problem": "made"}
+    old, new = (
+        Study([row | {"variant": name, "median_ms": time * scale} for name, time in (("a", 1.0), ("b", 2.0))])
+        for scale in (1, 3)
+    )
+    found = lab.compare(old, new)
+    assert [(one.name.split(" ")[0], one.word) for one in found.changes] == [("a", "slower"), ("b", "slower")]
+    assert not found.repeated
+
+
+def test_what_a_study_has_twice_is_named() -> None:
+    both = Study.joined([study({"a": 1.0, "b": 1.0}), study({"a": 1.2})])
+    found = lab.compare(study({"a": 1.0, "b": 1.0}), both)
+    assert [(one.name.split(" ")[0], one.new_ms) for one in found.changes] == [("a", 1.2), ("b", 1.0)]
+    assert [one.split(" ")[0] for one in found.repeated] == ["a"]
+    assert "measured more than once in one study, of which the last counts: a" in str(found)

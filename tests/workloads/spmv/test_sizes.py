@@ -53,6 +53,24 @@ def test_the_largest_shape(any_device: gpuopt.Device, indexed: str) -> None:
     assert gpuopt.DiaMatrix((data, BANDS[1]), (n, n), device=any_device, indexed=indexed).symmetric
 
 
+@pytest.mark.parametrize("dtype", ["i1", "i2", ">i4", "i8", ">i8", "u1", "u2", "u4", "u8"])
+def test_offsets_of_any_whole_numbers(any_device: gpuopt.Device, dtype: str) -> None:
+    data = np.arange(1, 11, dtype=np.float32).reshape(2, 5)
+    A = gpuopt.DiaMatrix((data, np.array([2, 0], dtype)), (5, 5), device=any_device)
+    np.testing.assert_array_equal(A.toarray(), np.diag(data[1]) + np.diag(data[0, 2:], 2))
+
+
+def test_offsets_that_are_no_whole_numbers(any_device: gpuopt.Device) -> None:
+    data = np.ones((1, 5), np.float32)
+    for offsets, told in (
+        (np.array([0.5]), "their dtype is float64; use whole numbers"),
+        (np.array([True]), "their dtype is bool; use whole numbers"),
+        (np.array([2**63], np.uint64), "one is 9223372036854775808"),
+    ):
+        with pytest.raises(gpuopt.ArrayError, match=f"^offsets: {told}"):
+            gpuopt.DiaMatrix((data, offsets), (5, 5), device=any_device)
+
+
 def test_offsets_at_the_ends_of_64_bits(any_device: gpuopt.Device) -> None:
     data = np.arange(1, 16, dtype=np.float32).reshape(3, 5)
     A = gpuopt.DiaMatrix((data, np.array([-(2**63), 0, 2**63 - 1])), (5, 5), device=any_device)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ParameterError
+from gpuopt.annotations import is_masked
 from gpuopt.checked import checked
 from gpuopt.lab.kernels import tolerances
 from gpuopt.lab.kernels.arguments import Argument, Array, Value
@@ -291,7 +292,13 @@ class Task:
         found = {}
         for one in self.results:
             values, shape = np.asarray(got[one.name]), self.shape(one, numbers)
-            if values.dtype.kind not in "fiub" or values.size != math.prod(shape):
+            if is_masked(got[one.name]):
+                raise ParameterError(f"{what}: {one.name} is a masked array, and masks are ignored; return its .data")
+            if values.dtype.kind not in "fiub":
+                cure = f"return its real and its imaginary part as two results, or {one.name}.real"
+                cure = cure if values.dtype.kind == "c" else "return real numbers"
+                raise ParameterError(f"{what}: {one.name} is {values.dtype}, and arrays hold real numbers; {cure}")
+            if values.size != math.prod(shape):
                 raise ParameterError(
                     f"{what}: {one.name} is {values.dtype} of shape {values.shape}; its shape is {shape}"
                 )

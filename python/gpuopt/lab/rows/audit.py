@@ -9,7 +9,7 @@ from typing import Any
 
 from gpuopt.lab.rows import audit_rules
 from gpuopt.lab.rows.audit_bounds import BoundAudit, KnownProfile, choose_profiles, over_bounds
-from gpuopt.lab.rows.audit_comparisons import BlockAudit, collect, rules_of
+from gpuopt.lab.rows.audit_comparisons import BlockAudit, collect, rules_alone, rules_of
 from gpuopt.lab.rows.audit_facts import FileAudit, Ledger, alike
 from gpuopt.lab.rows.audit_reading import Lines, read, read_objects
 from gpuopt.lab.rows.audit_rows import RowAudit
@@ -63,9 +63,10 @@ def _audit_all(lines: Lines, ledger: Ledger, profiles: Sequence[KnownProfile], a
         rule = f"one of {', '.join(audit_rules.RULES)}"
         ledger.fact(entry, "method", entry.row.get("method"), rule, "a generation of rules that is known", known)
         # Rows of a visit do not say: they are of their summary's generation.
-        rows.check(entry, of_visits.get(id(entry)) or rules_of(entry.row))
+        own = rules_of if entry.is_summary else rules_alone
+        rows.check(entry, of_visits.get(id(entry)) or own(entry.row))
     for block in found.blocks:
-        BlockAudit(ledger, rows, rules.get(id(block), audit_rules.RULES["first"])).check(block)
+        BlockAudit(ledger, rows, rules.get(id(block)) or rules_alone(block.visits[0].row)).check(block)
     bounds = [BoundAudit(ledger, rows, comparison, profiles) for comparison in found.comparisons]
     choose_profiles(bounds)
     for comparison, bound in zip(found.comparisons, bounds, strict=True):

@@ -61,6 +61,16 @@ def rules_of(row: Fields) -> Rules:
     return audit_rules.RULES[audit_rules.generation(row) or "first"]
 
 
+def rules_alone(row: Fields) -> Rules:
+    """The rules of a row that no summary tells of."""
+    return audit_rules.RULES[audit_rules.generation_alone(row)]
+
+
+def of_rounds(entry: Entry) -> bool:
+    """Whether a row is a visit of a survey in rounds: it is held against no baseline, and a point tells of it."""
+    return entry.row["role"] == "variant" and entry.row["baseline"] is None and entry.row["ratio"] is None
+
+
 def place(row: Fields) -> Hashable:
     return tuple(str(row.get(name)) for name in PLACE)
 
@@ -154,7 +164,7 @@ def _unsummarised(comparisons: list[Comparison], blocks: list[Block]) -> int:
         1
         for block in blocks
         for entry in block.visits
-        if entry.row["role"] != "sentinel" and (id(block), who(entry.row)) not in told
+        if entry.row["role"] != "sentinel" and not of_rounds(entry) and (id(block), who(entry.row)) not in told
     )
 
 
@@ -165,6 +175,8 @@ class BlockAudit:
         self.ledger, self.rows, self.rules = ledger, rows, rules
 
     def check(self, block: Block) -> None:
+        if all(map(of_rounds, block.visits)):
+            return
         self.places(block)
         sentinels = block.of_role("sentinel")
         if not sentinels:

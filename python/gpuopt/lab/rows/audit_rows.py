@@ -87,7 +87,9 @@ class RowAudit:
     def samples(self, entry: Entry, rules: Rules) -> None:
         """Quantiles, interval and quality of the samples that were kept, and the flags that they earn."""
         row = entry.row
-        made = statistics.summarise(row["samples_ms"], batch_n=row["batch_n"] or 1, timer_ns=row["timer_ns"])
+        # A point's samples are the medians of rounds, which stand apart; those of a visit follow one another.
+        begun, batch = row["at_s"] if row["kind"] == "point" else None, row["batch_n"] or 1
+        made = statistics.summarise(row["samples_ms"], batch_n=batch, timer_ns=row["timer_ns"], at_s=begun)
         found: Fields = {**made}
         rule = "of the samples"
         self.ledger.all_same(entry, {name: found[name] for name in _OF_SAMPLES}, rule, self.slack(row["median_ms"]))

@@ -31,6 +31,7 @@ Fields = Mapping[str, Any]
 TOLERANCE = 1e-9  # relative: what numbers may differ by that should be the same
 ROUNDED_BEFORE = "2026-11-21T19:45"  # times of earlier stored rows were rounded to a whole number of ROUNDED_MS
 ROUNDED_MS = 1e-9
+RANKS_SINCE = "2026-11-23T00:02"  # later rows that name no generation and that no summary tells of are by `rank`
 SENTINEL_EVERY = 8  # visits between two of the baseline's
 COMPARED = ("variant", "call", "peer")  # the roles whose ratios to the baseline are verdicts
 PEER_TARGET = 0.05  # the least that is asked of peers
@@ -193,6 +194,14 @@ def generation(row: Fields) -> str | None:
     """The name of the row's generation in ``RULES``; None where it names one that is not known."""
     method = row.get("method") or "first"
     return method if method in RULES else None
+
+
+def generation_alone(row: Fields) -> str:
+    """The name of the generation of a row that no summary tells of: of a search, a survey, a sweep that was killed.
+    Such rows name none, and their time tells it."""
+    if row.get("method"):
+        return generation(row) or "first"
+    return "first" if str(row.get("time_utc") or RANKS_SINCE) < RANKS_SINCE else "rank"
 
 
 def sentinels_beside(order: int, orders: Sequence[int]) -> tuple[int, int] | None:

@@ -63,7 +63,8 @@ class Where(TypedDict, total=False):
 
 class Outcome(TypedDict, total=False):
     """What kind of row it is, how it ended and what is doubtful about it. ``block`` and ``order`` count from 0;
-    ``at_s`` is when each sample of a visit began, in seconds since the sweep did, or when the visit began."""
+    ``at_s`` is when each sample of a visit began, in seconds since the sweep did, or when the visit began; of a point
+    that was measured in rounds, when each round's visit did."""
 
     kind: Kind
     status: Status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,12 @@ def studies_of(source: Source) -> list[StudyRows]:
     if not isinstance(source, (str, Path)):
         return [StudyRows(source)]
     path = Path(source)
-    if path.is_dir():
+    if os.path.isdir(path):
         found = [study for file in sorted(path.rglob("*.jsonl")) if (study := _stored(file)).rows]
         if not found:
             raise ResultsError(f"{path}: no file NAME.jsonl in this folder has result rows; `gpuopt study` writes them")
         return found
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ResultsError(f"there is no results file or folder {path}; `gpuopt study` writes them")
     study = _stored(path)
     if not study.rows:

@@ -123,14 +123,15 @@ class Store:
                 # A device such as /dev/null or /dev/full takes rows but has none, and may never end.
                 sink = self.path.is_char_device() or self.path.is_fifo()
                 with open(os.devnull if sink else self.path, "rb") as file:
-                    for number, line in enumerate(file, 1):
+                    lines = (line for chunk in file for line in chunk.splitlines(keepends=True))  # ends may be b"\\r"
+                    for number, line in enumerate(lines, 1):
                         if not line.strip():
                             continue
                         try:
                             row = parse_line(line, self.path, known)
                             rows += [row] if row is not None else []
                         except ValueError as error:
-                            torn = not line.endswith(b"\n")
+                            torn = not line.endswith((b"\n", b"\r"))
                             problems.append(Damage(self.path, number, _TORN if torn else str(error)))
             except FileNotFoundError:
                 pass
@@ -232,8 +233,8 @@ class Store:
         """Ends the file on a whole line and returns its size: what a killed writer left half-done is cut off."""
         size = os.fstat(fd).st_size
         tail = os.pread(fd, min(size, 1 << 16), max(size - (1 << 16), 0))
-        tail = tail if b"\n" in tail else os.pread(fd, size, 0)
-        tail = tail[tail.rfind(b"\n") + 1 :]
+        tail = tail if b"\n" in tail or b"\r" in tail else os.pread(fd, size, 0)
+        tail = tail[max(tail.rfind(b"\n"), tail.rfind(b"\r")) + 1 :]
         if not tail:
             return size
         try:

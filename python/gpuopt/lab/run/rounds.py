@@ -133,7 +133,9 @@ class _Asked:
         batch, step = self.first["batch_n"] or 1, self.first["timer_ns"]
         summary = statistics.summarise(self.medians, batch_n=batch, timer_ns=step, at_s=self.at_s)
         median = summary["median_ms"]
-        row: Row = {**self.first, **summary, "kind": "point", "blocks": len(self.medians)}
+        row: Row = {**self.first, **summary, "kind": "point", "blocks": len(self.medians), "at_s": self.at_s}
+        of_visit = [flag for flag in self.first["flags"] if flag not in statistics.QUALITY_FLAGS]
+        row["flags"] = [*of_visit, *statistics.quality_flags(summary)]
         row |= rates(self.unbound(samplers.Sampler(lambda count: [], "event")), median)
         loads = (self.work.get("special") or {}).get("load")
         row["latency_ns"] = median * 1e6 / loads if loads else None

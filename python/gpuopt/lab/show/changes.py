@@ -7,13 +7,14 @@ assumed. Verdicts are adjusted by Holm over all that are compared."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import Group
-from gpuopt.lab.rows.schema import Row, time_ms
+from gpuopt.lab.rows.schema import KEY_FIELDS, Row, comparison_key, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import printable, significant
 
@@ -43,7 +44,8 @@ class Change:
 @dataclass(frozen=True)
 class Changes:
     """All that both have; ``gone`` and ``added`` is what one of them has alone, ``failed`` what ran and does not any
-    more. ``assumed`` says whether the spread between sittings had to be assumed somewhere. Times are in ms.
+    more; ``repeated`` is what a study has more than once, of which the last counts. ``assumed`` says whether the spread
+    between sittings had to be assumed somewhere. Times are in ms.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Changes:
     added: tuple[str, ...]
     failed: tuple[str, ...]
     assumed: bool
+    repeated: tuple[str, ...] = ()
 
     @property
     def slower(self) -> list[Change]:
@@ -83,7 +86,9 @@ class Changes:
         both = [name for name in self.gone if name in self.added]
         gone, added = ([name for name in names if name not in both] for names in (self.gone, self.added))
         otherwise = ("measured otherwise (by another clock, or in another cache state)", both)
-        for what, names in (("failed now", self.failed), ("only before", gone), ("only now", added), otherwise):
+        repeated = ("measured more than once in one study, of which the last counts", self.repeated)
+        told = (("failed now", self.failed), ("only before", gone), ("only now", added), otherwise, repeated)
+        for what, names in told:
             lines += [f"{what}: {', '.join(names)}"] if names else []
         if self.assumed:
             lines.append(
@@ -97,7 +102,8 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
     """What became faster or slower from one study to another of the same problems, on the same device.
 
     Compared is what has the same configuration, problem, dtype, sizes, clock and cache state; drivers, versions and
-    sources may differ. Raises ParameterError where the two have nothing in common.
+    sources may differ. Of what a study has more than once the last counts, and the result names it: keep several
+    sittings in studies of their own. Raises ParameterError where the two have nothing in common.
 
     Examples
     --------
@@ -120,20 +126,28 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
         tuple(names[key] for key in after if key not in before),
         tuple(names[key] for key in lost if key in failed),
         any(_between(before[key][1]) is None and _between(after[key][1]) is None for key in common),
+        tuple(names[key] for key in dict.fromkeys([*_repeated(old), *_repeated(new)]) if key in names),
     )
 
 
 def _timed(study: StudyRows) -> dict[str, tuple[Group, Row]]:
-    return {
-        _key(row): (group, row)
-        for group in study.groups()
-        for row in group.rows
-        if row["kind"] == "summary" and row["status"] == "ok" and row["role"] in ROLES and row["median_ms"]
-    }
+    """The rows that are compared, the last of each key."""
+    return {_key(row): (group, row) for group in study.groups() for row in group.rows if _is_compared(row)}
+
+
+def _repeated(study: StudyRows) -> list[str]:
+    """The keys that several rows have."""
+    counts = Counter(_key(row) for row in study.rows if _is_compared(row))
+    return [key for key, count in counts.items() if count > 1]
+
+
+def _is_compared(row: Row) -> bool:
+    return row["kind"] == "summary" and row["status"] == "ok" and row["role"] in ROLES and bool(row["median_ms"])
 
 
 def _key(row: Row) -> str:
-    return f"{row['role']} {row['comparison_key']}"
+    """Rows that no store has seen have no key yet."""
+    return f"{row['role']} {row['comparison_key'] or comparison_key({name: row.get(name) for name in KEY_FIELDS})}"
 
 
 def _named(group: Group, row: Row) -> str:

@@ -24,6 +24,7 @@ from gpuopt.lab.timing.series import Samples, checked
 
 AUTOCORRELATION_LIMIT = 0.3  # above it samples are not exchangeable: the interval is bootstrapped in blocks
 SENTINEL_LIMIT = 0.05  # a block whose sentinels drift further apart than this is repeated, then flagged `drift`
+QUALITY_FLAGS: tuple[Flag, ...] = ("autocorrelated", "bimodal", "drift")  # what samples earn by themselves
 DRIFT_LIMIT_PCT = 5.0  # change over one set of samples that earns the flag `drift`, if it is no chance
 BAND_FLOOR = 0.01  # no verdict claims a difference below 1 %
 SAME_LIMIT = 0.05  # SAME means: not even this far apart; a device noisier than this tells nobody so

@@ -13,6 +13,7 @@ from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, Prepared
 from gpuopt.configuration import Configuration
 from gpuopt.molecule import Molecule, Surface, needed_normals
+from gpuopt.point_arrays import lent
 from gpuopt.workloads.gem.solvation import ALPHA, Model
 
 _EXPANDED_ERROR = 1e-2  # largest error of expanded squares, as a part of the smallest squared distance
@@ -201,7 +202,7 @@ def as_molecule(given: Molecule | Sequence[Any]) -> Molecule:
     if isinstance(given, Molecule):
         return given
     if isinstance(given, tuple | list) and 2 <= len(given) <= 4:
-        return Molecule(*given)
+        return Molecule(*map(lent, given))
     raise ArrayError(
         f"molecule: {_kind(given)} is not a molecule; give gpuopt.Molecule(xyz, charge, radius), a tuple of these, or "
         "gpuopt.io.read_pqr(path)"
@@ -214,9 +215,9 @@ def as_surface(given: Surface | np.ndarray | Sequence[Any]) -> Surface:
     if isinstance(given, Surface):
         return given
     if isinstance(given, np.ndarray):
-        return Surface(given)
+        return Surface(lent(given))
     if isinstance(given, tuple | list) and 1 <= len(given) <= 4:
-        return Surface(*given)
+        return Surface(*map(lent, given))
     raise ArrayError(
         f"surface: {_kind(given)} is not a surface; give gpuopt.Surface(points, normals), points (M, 3), or "
         "gpuopt.io.read_surface(path)"

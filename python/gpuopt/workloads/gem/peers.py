@@ -57,7 +57,7 @@ def _torch_rows(problem: Problem, gpu: int) -> Callable[[], Any]:
     middle = scene.xyz.mean(axis=0)
     atoms = torch.as_tensor(scene.xyz - middle, device=where)
     points = torch.as_tensor(scene.points - middle, device=where)
-    charge = torch.as_tensor(scene.charge, device=where) * model.coulomb
+    charge = torch.as_tensor(scene.charge.copy(), device=where) * model.coulomb
     offset = -ALPHA * (1 - model.beta) * model.prefactor * float(charge.double().sum()) / float(scene.r[0])
     at_once = max(1, TORCH_PAIRS // len(atoms))
 

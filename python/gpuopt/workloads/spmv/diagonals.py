@@ -136,4 +136,14 @@ def parts_of(matrix: Any, shape: tuple[int, int] | None) -> tuple[np.ndarray, np
         )
     if shape is None:
         raise ArrayError("shape: it is needed with (data, offsets); give (rows, columns)")
-    return np.asarray(data), np.asarray(offsets), (int(shape[0]), int(shape[1]))
+    return np.asarray(unmasked("data", data)), _whole(unmasked("offsets", offsets)), (int(shape[0]), int(shape[1]))
+
+
+def _whole(given: Any) -> np.ndarray:
+    """Offsets of any integer dtype as int32 or int64, which the core takes. Raises ArrayError for other numbers."""
+    offsets = np.asarray(given)
+    if offsets.dtype.kind not in "iu" and offsets.size:
+        raise ArrayError(f"offsets: their dtype is {offsets.dtype}; use whole numbers, e.g. offsets.astype(np.int64)")
+    if offsets.dtype.kind == "u" and offsets.size and offsets.max() >= 2**63:
+        raise ArrayError(f"offsets: one is {offsets.max()}; give numbers of diagonals that the matrix has")
+    return offsets if offsets.dtype == np.int32 else offsets.astype(np.int64, copy=False)

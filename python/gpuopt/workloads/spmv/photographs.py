@@ -3,6 +3,7 @@ decoded."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ def read(image: str | Path) -> tuple[str, np.ndarray]:
         if path.suffix in (".png", ".jpg")
     }
     path = bundled.get(str(image), Path(image))
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ParameterError(f"image: {str(image)!r} is not a file; give one, or one of {', '.join(bundled)}")
     try:
         with Image.open(path, formats=KINDS) as picture:

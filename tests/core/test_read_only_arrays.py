@@ -1,0 +1,81 @@
+"""Arrays of molecules and surfaces stay as they were checked: nobody can write NaN into them afterwards."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt
+from gpuopt import Molecule, Surface
+
+XYZ, CHARGE, RADIUS = np.array([[0.0, 0, 0], [0, 0, 3]]), np.array([1.0, -1]), np.array([1.0, 2])
+POINTS, NORMALS = np.array([[0.0, 0, 5], [0, 5, 0], [5, 0, 0]]), np.array([[0.0, 0, 2], [0, 1, 0], [1, 0, 0]])
+
+SAME: list[Callable[[Any], Any]] = [
+    lambda one: one,
+    copy.copy,
+    copy.deepcopy,
+    lambda one: pickle.loads(pickle.dumps(one)),
+    lambda one: one.astype(np.float32),
+    replace,
+]
+
+
+def molecule() -> Molecule:
+    return Molecule(XYZ.copy(), CHARGE.copy(), RADIUS.copy(), RADIUS.copy())
+
+
+def surface() -> Surface:
+    return Surface(POINTS.copy(), NORMALS.copy(), np.array([[0, 1, 2]], np.int32), np.zeros(3))
+
+
+@pytest.mark.parametrize("same", SAME)
+@pytest.mark.parametrize("made", [molecule, surface])
+def test_their_arrays_cannot_be_written_to(made: Callable[[], Any], same: Callable[[Any], Any]) -> None:
+    one = same(made())
+    arrays = vars(one)
+    assert len(arrays) == 4
+    for array in arrays.values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_later_changes_of_what_was_given_have_no_effect(any_device: gpuopt.Device, dtype: type) -> None:
+    given = [array.astype(dtype) for array in (XYZ, CHARGE, RADIUS)]
+    points, normals, faces = POINTS.astype(dtype), NORMALS.astype(dtype), np.array([[0, 1, 2]])
+    atoms, places = Molecule(*given), Surface(points, normals, faces)
+    before = gpuopt.gem(atoms, places, device=any_device)
+    for array in (*given, points, normals):
+        array[:] = np.nan
+    faces[:] = -1
+    np.testing.assert_array_equal(gpuopt.gem(atoms, places, device=any_device), before)
+    assert places.faces is not None
+    assert places.faces.tolist() == [[0, 1, 2]]
+
+
+def test_what_a_call_is_given_stays_writable(any_device: gpuopt.Device) -> None:
+    xyz, charge, points = XYZ.copy(), CHARGE.copy(), POINTS.copy()
+    gpuopt.gem((xyz, charge, RADIUS.copy()), points, device=any_device)
+    for array in (xyz, charge, points):
+        array[0] = 1.0
+
+
+def test_what_shares_memory_with_another_object_is_copied() -> None:
+    class Shared:
+        def __init__(self, array: np.ndarray) -> None:
+            self.array = array
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+            return self.array
+
+    array = XYZ.copy()
+    made = Molecule(Shared(array), CHARGE)  # type: ignore[arg-type]
+    array[:] = np.nan
+    np.testing.assert_array_equal(made.xyz, XYZ)
