@@ -129,8 +129,8 @@ python ../../tools/casebook_false_verdicts.py 200 --device gpu
 python sittings.py # printed sittings.txt, of seven of the profiles here
 gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost.txt
 # 2026-11-24: casebook, tomography-paper, gemm-sizes up to 2048 (its rows of 4096 are those of before) and profile-fifth.json, on one machine.
-# 2026-11-24, later, on one more machine: gem-globule, without ceilings. One of its rows lost a field: the registers of the NVIDIA-style set
-# by another compiler (62) than the driver's own (51), which its blocks have.
+# 2026-11-24, later, on one more machine: gem-globule, without ceilings. Summaries there, in casebook and in gemm-sizes (15 in all) lost a field: registers by
+# another compiler than the driver's own, whose blocks have others (62 and 51 of the NVIDIA-style set).
 # 2026-11-24. Whole calls: calls.jsonl; the other files of that folder are of scripts that are described on the page.
 mkdir -p whole-calls energy
 python ../whole_calls.py --out whole-calls/calls.jsonl --seconds 1.0 --only "gemm, device,spmv,gem,"
