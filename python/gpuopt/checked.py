@@ -150,19 +150,33 @@ def _misfit(function: Callable[..., Any], given: Sequence[Any], keywords: Mappin
         return None
     except TypeError:
         known = [one for one in signature.parameters.values() if one.name != "self"]
+    if "self" in signature.parameters and not given:  # a method that is called by its class
+        return None
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     open_ended = any(one.kind is one.VAR_KEYWORD for one in known)
     strange = [one for one in keywords if one not in signature.parameters]
+    hint = meant if function.__module__.startswith("gpuopt.lab.") else _no_hint
+    by_place = [one for one in signature.parameters.values() if one.kind <= one.POSITIONAL_OR_KEYWORD]
+    if len(given) > len(by_place) and all(one.kind is not one.VAR_POSITIONAL for one in known):
+        most, taken = len(by_place) - (len(known) < len(signature.parameters)), ", ".join(one.name for one in known)
+        more = len(given) - len(by_place)
+        told = f"; it takes {taken}" if taken else ""
+        return ParameterTypeError(f"{name}: {most + more} arguments are given by place, at most {most} can be{told}")
     if strange and not open_ended:
         taken = ", ".join(one.name for one in known)
-        return ParameterTypeError(f"{strange[0]}: {name} has no such argument{meant(strange[0])}; it takes {taken}")
+        return ParameterTypeError(f"{strange[0]}: {name} has no such argument{hint(strange[0])}; it takes {taken}")
     for place, one in enumerate(signature.parameters.values()):
-        by_place = place < len(given) and one.kind <= one.POSITIONAL_OR_KEYWORD
+        given_so = place < len(given) and one.kind <= one.POSITIONAL_OR_KEYWORD
         needed = one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        if needed and not by_place and one.name not in keywords:
-            hints = "".join(meant(word) for word in strange)
+        if needed and not given_so and one.name not in keywords:
+            hints = "".join(hint(word) for word in strange)
             return ParameterTypeError(f"{one.name}: {name} needs it; give {words(_hint(function, one))}{hints}")
     return None
+
+
+def _no_hint(name: str) -> str:
+    """The names of other tuners mean nothing outside of the lab."""
+    return ""
 
 
 def _check(function: Callable[..., Any], one: inspect.Parameter) -> Check:
@@ -223,7 +237,7 @@ def _refusal(name: str, value: Any, hint: Any) -> Exception:
     called = [typing.get_origin(one) for one in alternatives(hint)]
     known = (
         "; what is known already is one as lambda: value"
-        if collections.abc.Callable in called and _holds_values(value)
+        if name == "reference" and collections.abc.Callable in called and _holds_values(value)
         else ""
     )
     return ParameterTypeError(f"{name}: it is {_shown(value)}; give {words(hint)}{known}")

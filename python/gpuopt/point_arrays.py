@@ -27,7 +27,7 @@ class ReadOnly:
 def kept(given: Any, array: np.ndarray) -> np.ndarray:
     """``array``, which was made of ``given``, C-contiguous and read-only: a copy where anybody else can write to it."""
     held = np.ascontiguousarray(array)
-    if held.flags.writeable and held is array and not isinstance(given, list | tuple):
+    if held.flags.writeable and np.may_share_memory(held, array) and not isinstance(given, list | tuple):
         held = held.copy()
     held.flags.writeable = False
     return held
@@ -130,4 +130,4 @@ def faces_of(given: Any, points: int) -> np.ndarray:
     if len(wrong):
         raise ArrayError(f"faces: row {wrong[0]} is {faces[wrong[0]].tolist()}; give indices from 0 to {points - 1}")
     indices = np.ascontiguousarray(faces, dtype=np.int64)
-    return kept(given if indices is faces else [], indices)
+    return kept(given if np.may_share_memory(indices, faces) else [], indices)

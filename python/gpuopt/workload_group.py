@@ -50,7 +50,8 @@ def _asked_first(args: Sequence[str]) -> list[str]:
     given = iter(args)
     for one in given:
         if one == "--device":
-            first += [one, *[value for value in [next(given, None)] if value is not None]]
+            value = next(given, None)  # where there is none, --device stays last, and is refused
+            first, rest = (first, [*rest, one]) if value is None else ([*first, one, value], rest)
         else:
             (first if one in _ASKING or one.startswith("--device=") else rest).append(one)
     return first + rest

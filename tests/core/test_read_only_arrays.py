@@ -79,3 +79,19 @@ def test_what_shares_memory_with_another_object_is_copied() -> None:
     made = Molecule(Shared(array), CHARGE)  # type: ignore[arg-type]
     array[:] = np.nan
     np.testing.assert_array_equal(made.xyz, XYZ)
+
+
+@pytest.mark.parametrize("dtype", [np.dtype("q"), np.dtype("i8", metadata={"a": 1}), np.dtype("i4")])
+def test_faces_of_any_whole_numbers_are_copied(dtype: np.dtype[Any]) -> None:
+    faces = np.array([[0, 1, 2]], dtype)
+    one = Surface(POINTS, None, faces)
+    faces[:] = -1
+    assert one.faces is not None
+    assert one.faces.tolist() == [[0, 1, 2]]
+
+
+def test_a_problem_keeps_arrays_of_its_own() -> None:
+    charge, points = CHARGE.copy(), POINTS.copy()
+    made = gpuopt.problems.gem((XYZ, charge, RADIUS), points)
+    assert not np.shares_memory(made.inputs["molecule"].charge, charge)
+    assert not np.shares_memory(made.inputs["surface"].points, points)

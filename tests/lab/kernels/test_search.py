@@ -285,11 +285,14 @@ def test_a_prediction_takes_levels_in_their_order() -> None:
     points = [(width, name) for width in (1, 2, 4, 8) for name in ("float", "half")]
     prediction = Prediction(points)
     prediction.learn({0: 8.0, 1: 8.5, 4: 2.0})
-    assert prediction.best_of([2, 6, 7]) in (2, 6)
+    assert prediction.best_of([7, 6, 2]) in (2, 6)
     prediction.learn({0: 1.0, 7: math.inf, 4: 3.0})
-    assert prediction.best_of([1, 5, 6]) == 1
+    assert prediction.best_of([6, 5, 1]) == 1
     prediction.learn({0: math.inf})
     assert prediction.best_of([3, 4]) in (3, 4)
+    widths = Prediction([(width,) for width in (8, 1, 4, 2)])  # by value, not as they are listed
+    widths.learn({0: 1.0, 1: 9.0})
+    assert widths.best_of([3, 2]) == 2
 
 
 def test_smooth_tables_need_no_more_than_plain_descents(monkeypatch: pytest.MonkeyPatch) -> None:

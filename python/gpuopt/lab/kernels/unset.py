@@ -25,12 +25,12 @@ def remarks(text: str, options: str) -> list[str]:
         return []
     with tempfile.TemporaryDirectory(prefix="gpuopt-") as held:
         folder = Path(held)
-        (folder / "kernel.cl").write_text(text, encoding="utf-8")
         command = [clang, *_TARGET, "-Wno-everything", "-Wuninitialized", "-Wno-sometimes-uninitialized"]
         try:
+            (folder / "kernel.cl").write_text(text, encoding="utf-8")
             command += [*kept_options(options), "-x", "cl", "kernel.cl"]
             said = tools.run(command, folder=folder, errors=True, limit_s=LIMIT_S)
-        except (ToolError, ListingError):
+        except (ToolError, ListingError, OSError, UnicodeError):
             return []
     found = dict.fromkeys(_WARNING.findall(said))
     return [f"line {line} reads {name!r}, which is not set there: its value is undefined" for line, name in found]

@@ -196,28 +196,28 @@ def _is_number(given: object) -> bool:
     return isinstance(given, int | float | np.integer | np.floating) and math.isfinite(given)
 
 
-def as_molecule(given: Molecule | Sequence[Any]) -> Molecule:
-    """Return ``given`` as a Molecule; it is one, or a tuple of its arrays in order. Raises ArrayError for anything
-    else."""
+def as_molecule(given: Molecule | Sequence[Any], keep: bool = False) -> Molecule:
+    """Return ``given`` as a Molecule; it is one, or a tuple of its arrays in order, which it copies where it is to be
+    kept for longer than a call. Raises ArrayError for anything else."""
     if isinstance(given, Molecule):
         return given
     if isinstance(given, tuple | list) and 2 <= len(given) <= 4:
-        return Molecule(*map(lent, given))
+        return Molecule(*(given if keep else map(lent, given)))
     raise ArrayError(
         f"molecule: {_kind(given)} is not a molecule; give gpuopt.Molecule(xyz, charge, radius), a tuple of these, or "
         "gpuopt.io.read_pqr(path)"
     )
 
 
-def as_surface(given: Surface | np.ndarray | Sequence[Any]) -> Surface:
-    """Return ``given`` as a Surface; it is one, an array of points, or a tuple of its arrays in order. Raises
-    ArrayError for anything else."""
+def as_surface(given: Surface | np.ndarray | Sequence[Any], keep: bool = False) -> Surface:
+    """Return ``given`` as a Surface; it is one, an array of points, or a tuple of its arrays in order, which it copies
+    where it is to be kept for longer than a call. Raises ArrayError for anything else."""
     if isinstance(given, Surface):
         return given
     if isinstance(given, np.ndarray):
-        return Surface(lent(given))
+        return Surface(given if keep else lent(given))
     if isinstance(given, tuple | list) and 1 <= len(given) <= 4:
-        return Surface(*map(lent, given))
+        return Surface(*(given if keep else map(lent, given)))
     raise ArrayError(
         f"surface: {_kind(given)} is not a surface; give gpuopt.Surface(points, normals), points (M, 3), or "
         "gpuopt.io.read_surface(path)"

@@ -76,7 +76,7 @@ def gem(  # long: its arguments, and every field of a problem, each named once
     >>> problem.sizes, problem.counted
     ({'atoms': 160, 'points': 80}, {'pair': 12800.0})
     """
-    atoms, points = as_molecule(molecule), as_surface(surface)
+    atoms, points = as_molecule(molecule, keep=True), as_surface(surface, keep=True)
     check_size("molecule, surface", len(atoms), len(points), atoms.dtype, None if device is None else select(device))
     if projection < 0 and atoms.depth is None and points.height is None:
         atoms = with_depth(atoms, points)
