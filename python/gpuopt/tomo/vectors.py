@@ -139,7 +139,7 @@ def from_vectors(vectors: Numbers, det: Counts, kind: str = "cone_vec") -> Vecto
     Examples
     --------
     >>> gt.from_vectors([[0, -100, 0, 0, 100, 0, 2, 0, 0, 0, 0, 2]], det=(4, 6))
-    <cone vectors: 1 views, flat, 4 rows x 6 columns of 2 x 2 mm>
+    <cone vectors: 1 view, flat, 4 rows x 6 columns of 2 x 2 mm>
     """
     if kind not in _KINDS:
         raise ParameterError(f"kind: {kind!r} is not known; give one of {', '.join(map(repr, _KINDS))}")

@@ -398,18 +398,3 @@ def test_medians_above_their_bound_are_findings(tmp_path: Path) -> None:
 def test_the_key_of_a_row_is_that_of_its_fields(good: list[Fields]) -> None:
     row = Store(HERE / "first_generation.jsonl").latest()[5]
     assert row["key"] == resume_key(row)
-
-
-def test_registers_of_a_listing_are_for_rows_that_the_driver_told_none(good: list[Fields], tmp_path: Path) -> None:
-    rows = copied(good)
-    summary = of(rows, "summary")
-    blocks = [row for row in rows if row["kind"] == "block" and row.get("key") == summary["key"]]
-    summary |= {"registers": 62, "instructions_by": "a listing"}
-
-    def named(file: str) -> set[str]:
-        return {found.field for found in audit(written(tmp_path / file, rows), PROFILE).discrepancies}
-
-    assert "registers" not in named("none.jsonl")
-    for row in blocks:
-        row["registers"] = 51
-    assert "registers" in named("told.jsonl")

@@ -77,3 +77,21 @@ def test_a_slope_that_chance_explains_is_no_drift_of_rows_by_ranks(tmp_path: Pat
 
     assert any("drift" in flags for flags in told("first"))
     assert not any("drift" in flags for flags in told("rank"))
+
+
+def test_registers_of_a_listing_are_for_rows_that_the_driver_told_none(tmp_path: Path) -> None:
+    rows = [dict(row) for row in Store(STORED).latest()]
+    summary = next(row for row in rows if (row["kind"], row["role"]) == ("summary", "variant"))
+    blocks = [row for row in rows if row["kind"] == "block" and row["key"] == summary["key"]]
+    summary |= {"registers": 62, "instructions_by": "a listing"}
+
+    def fields() -> set[str]:
+        path = tmp_path / "rows.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return {found.field for found in audit(path).discrepancies}
+
+    assert blocks
+    assert "registers" not in fields()
+    for row in blocks:
+        row["registers"] = 51
+    assert "registers" in fields()
