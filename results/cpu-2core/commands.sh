@@ -82,7 +82,7 @@ for device in portable intel; do
     gpuopt casebook --quick --device $device --out $name-casebook
 done
 python ../../tools/casebook_false_verdicts.py 200 --device portable
-for device in intel portable; do python ../../tools/aa_runs.py 120 --copies 20 --device $device; done # printed aa-runs.txt
+for device in intel portable; do python ../../tools/aa_runs.py 120 --copies 20 --device $device; done # printed aa-runs.txt; then 100 and 72 with --busy 2
 for rows in */rows.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"
 done
