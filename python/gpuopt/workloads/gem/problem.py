@@ -94,7 +94,7 @@ def gem(  # long: its arguments, and every field of a problem, each named once
     scene = Scene.of(atoms, points, model, projection)
     rows, notes = _checked_points(len(atoms), len(points), seed)
     sample = scene.part(rows)
-    magnitude = oracle.magnitude(*sample.arrays)
+    reference, magnitude = oracle.with_magnitude(*sample.arrays)
 
     def tolerance_of(configuration: Configuration) -> np.ndarray:
         return _relative(configuration, len(atoms), atoms.dtype) * magnitude
@@ -119,7 +119,7 @@ def gem(  # long: its arguments, and every field of a problem, each named once
         },
         seed=seed,
         inputs={"molecule": atoms, "surface": points, "scene": scene, "options": options},
-        reference=oracle.minimal(*sample.arrays),
+        reference=reference,
         tolerance=_TOLERANCE[atoms.dtype.name] * magnitude,
         footprint_bytes=(4 * len(atoms) + (4 + shifts) * len(points)) * atoms.dtype.itemsize,
         prepare=prepare,

@@ -15,7 +15,7 @@ All functions take the same arguments, arrays of any real dtype, computed in fp6
 * ``atom_r`` (N,), A: distance of the atoms from the centre, 0 to ``model.size``; read where r < ``model.size``, may be
   None elsewhere.
 
-They return (M,) float64, kcal/(mol e), need about 100 MB whatever the sizes, and raise ArrayError for shapes that do
+They return (M,) float64, kcal/(mol e), need about 150 MB whatever the sizes, and raise ArrayError for shapes that do
 not fit, values that are not finite, and a point on an atom where the potential is infinite: everywhere but for the
 reaction potential inside the sphere (r < A) of an atom inside it (r_i < A), as it has no term of 1/d.
 """
@@ -23,6 +23,7 @@ reaction potential inside the sphere (r < A) of an atom inside it (r_i < A), as 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,8 @@ from gpuopt.workloads.gem.solvation import ALPHA, Model
 
 Float64Array = NDArray[np.float64]
 
-_BLOCK_PAIRS = 2**20  # 8 MB an array; an expression keeps fewer than ten of them
+_BLOCK_PAIRS = 2**18  # 2 MB an array; an expression keeps fewer than ten of them
+_THREADS = 4  # NumPy lets go of Python's lock in long arrays
 
 
 def potential(
@@ -67,12 +69,7 @@ def minimal(
     atom_r: ArrayLike | None = None,
 ) -> Float64Array:
     """Return the same potential by the forms the kernels compute: sums over the atoms, and one term of the charge."""
-    given = _Given.of(xyz, charge, points, shift, r, model, atom_r)
-    phi = np.empty(len(given.points))
-    for region, rows in _blocks(_forms(model, given.r), len(given.charge)):
-        terms, constant = _minimal(given, model, region, rows)
-        phi[rows] = sum(term @ given.charge for term in terms) + constant * given.charge.sum()
-    return phi
+    return with_magnitude(xyz, charge, points, shift, r, model, atom_r)[0]
 
 
 def magnitude(
@@ -85,13 +82,33 @@ def magnitude(
     atom_r: ArrayLike | None = None,
 ) -> Float64Array:
     """Return the sum of the absolute values of all terms of :func:`minimal`: what its rounding errors scale with."""
+    return with_magnitude(xyz, charge, points, shift, r, model, atom_r)[1]
+
+
+def with_magnitude(
+    xyz: ArrayLike,
+    charge: ArrayLike,
+    points: ArrayLike,
+    shift: ArrayLike | None,
+    r: ArrayLike,
+    model: Model,
+    atom_r: ArrayLike | None = None,
+) -> tuple[Float64Array, Float64Array]:
+    """Return :func:`minimal` and :func:`magnitude`, whose terms are computed once."""
     given = _Given.of(xyz, charge, points, shift, r, model, atom_r)
-    total = np.empty(len(given.points))
-    for region, rows in _blocks(_forms(model, given.r), len(given.charge)):
-        terms, constant = _minimal(given, model, region, rows)
-        total[rows] = sum(np.abs(term) @ np.abs(given.charge) for term in terms)
-        total[rows] += np.abs(constant * given.charge.sum())
-    return total
+    phi, total = np.empty((2, len(given.points)))
+    charges, magnitudes, whole = given.charge, np.abs(given.charge), given.charge.sum()
+
+    def add_up(block: tuple[int, NDArray[np.intp]]) -> None:
+        form, rows = block
+        terms, constant = _minimal(given, model, form, rows)
+        phi[rows] = sum(term @ charges for term in terms) + constant * whole
+        total[rows] = sum(np.abs(term) @ magnitudes for term in terms) + np.abs(constant * whole)
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for _ in pool.map(add_up, _blocks(_forms(model, given.r), len(charges))):
+            pass
+    return phi, total
 
 
 def _published(
