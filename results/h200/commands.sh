@@ -131,9 +131,12 @@ gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost
 # 2026-11-24: casebook, tomography-paper, gemm-sizes up to 2048 (its rows of 4096 are those of before) and profile-fifth.json, on one machine.
 # 2026-11-24, later, on one more machine: gem-globule, without ceilings. Summaries there, in casebook and in gemm-sizes (15 in all) lost a field: registers by
 # another compiler than the driver's own, whose blocks have others (62 and 51 of the NVIDIA-style set).
+# 2026-11-27, on one more machine: profile-sixth.json, gem-capsid K0 and K1, gemm-constant, tomography-cube1024, whole-calls/shapes.jsonl. The file
+# tomography-cube1024-astra is that of 2026-11-21: ASTRA was not installed on the later machine.
 # 2026-11-24. Whole calls: calls.jsonl; the other files of that folder are of scripts that are described on the page.
 mkdir -p whole-calls energy
 python ../whole_calls.py --out whole-calls/calls.jsonl --seconds 1.0 --only "gemm, device,spmv,gem,"
+python gemm_shapes.py whole-calls/shapes.jsonl # shapes-before.jsonl is of an older script
 python energy.py energy/energy.jsonl 212 # and energy/energy-again.jsonl
 python energy_picture.py energy/energy.jsonl ../../docs/pictures/h200-energy.png
 for rows in */rows.jsonl gem-capsid/*.jsonl papers/*/rows.jsonl; do
