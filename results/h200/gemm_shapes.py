@@ -97,5 +97,5 @@ with path.open("w") as file:
         if wanted and shape.name not in wanted:
             continue
         row = {**timed(shape), **facts}
-        print(shape.name, row["ours_ms"], row["cublas_ms"], row["cublas_ms"] / row["ours_ms"], row["configuration"], flush=True)
+        print(*(row[name] for name in ("mnk", "ours_ms", "cublas_ms", "configuration")), flush=True)
         file.write(json.dumps(row) + "\n")

@@ -21,8 +21,8 @@ def test_sart_with_a_step_of_the_paper_is_that_of_the_fast_pair(device: gpuopt.D
     geometry, volume = SMALL.scan()
     p = gt.sphere(8.0, (1, -2, 0)).project(geometry)
     usual = np.asarray(gt.sart(gt.Projector(geometry, volume, "fast", device), p, 2).image)
-    # A texture unit rounds places between pixels to 1/256, which only the usual one does: it then takes no part of a view
-    # whose edge a voxel hardly touches, where the others divide two small numbers. Such voxels are left out.
+    # A texture unit, which only the usual one uses, rounds places between pixels to 1/256: of a view whose edge a voxel
+    # hardly touches, it takes nothing, where the others divide two small numbers. Such voxels are left out.
     hardly = np.zeros(volume.shape, bool)
     if device.type != "cpu":
         exact = gt.Projector(geometry, volume, "fast", device, variant="paper:naive")
