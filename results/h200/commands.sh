@@ -136,7 +136,7 @@ gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost
 # 2026-11-24. Whole calls: calls.jsonl; the other files of that folder are of scripts that are described on the page.
 mkdir -p whole-calls energy
 python ../whole_calls.py --out whole-calls/calls.jsonl --seconds 1.0 --only "gemm, device,spmv,gem,"
-python gemm_shapes.py whole-calls/shapes.jsonl # shapes-before.jsonl is of an older script
+python ../gemm_shapes.py whole-calls/shapes.jsonl # shapes-before.jsonl is of an older script
 python energy.py energy/energy.jsonl 212 # and energy/energy-again.jsonl
 python energy_picture.py energy/energy.jsonl ../../docs/pictures/h200-energy.png
 for rows in */rows.jsonl gem-capsid/*.jsonl papers/*/rows.jsonl; do

@@ -85,6 +85,7 @@ def test_reference_is_numpy_alone(root: Path) -> None:
             "__future__",
             "numpy",
             "collections",
+            "concurrent",
             "dataclasses",
             "itertools",
             "typing",

@@ -1,4 +1,4 @@
-"""Products of the forty shapes beside cuBLAS, in turns: rows go to FILE (whole-calls/shapes.jsonl).
+"""Products of the forty shapes beside cuBLAS, in turns: rows go to FILE.
 
 The time is the device's, a run of many that wait behind a gate (ours) or behind a spinning kernel (PyTorch's). Each
 result is checked against fp64 before it is timed and after; the error is the largest over the sum of an element's

@@ -1,0 +1,52 @@
+"""The model that chooses a product's configuration, beside the times it was made from."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections import defaultdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from gpuopt import Device, problems
+from gpuopt.configuration import complete
+from gpuopt.workloads.gemm import choice
+from gpuopt.workloads.gemm.shapes import score
+
+H100 = cast(Device, SimpleNamespace(compute_units=132, clock_mhz=1980))
+
+
+@pytest.fixture
+def measured(root: Path) -> dict[str, dict[str, float]]:
+    """Milliseconds of each configuration of each shape, on an H100."""
+    times: dict[str, dict[str, float]] = defaultdict(dict)
+    for line in (root / "results/h100/gemm-tiles.jsonl").read_text().splitlines():
+        row: dict[str, Any] = json.loads(line)
+        times[row["shape"]][row["configuration"]] = row["ms"]
+    return times
+
+
+def test_what_the_model_takes_is_near_the_fastest_that_was_measured(
+    measured: dict[str, dict[str, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "_BYTES_A_SECOND", 25.2e9)  # the card's own memory: 3.3 TB/s
+    lost, off = {}, []
+    for shape in problems.gemm_shapes():
+        sizes, times = choice.Sizes(shape.batch, shape.m, shape.n, shape.k), measured[shape.name]
+        made = (*choice._tiled(H100, np.dtype("float32"), sizes), *choice._streamed(H100, np.dtype("float32"), sizes))
+        known = {str(complete("gemm", one.configuration)): 1e3 * one.seconds for one in made}
+        known = {name: ms for name, ms in known.items() if name in times}
+        if not known:
+            continue
+        off += [math.log(ms / times[name]) for name, ms in known.items()]
+        lost[shape] = times[min(known, key=lambda name: known[name])] / min(times[name] for name in known)
+    assert len(lost) > 30
+    assert len(off) > 200
+    assert statistics.stdev(off) < 0.2
+    assert abs(statistics.mean(off)) < 0.1
+    assert score(lost) < 1.06, {shape.name: ratio for shape, ratio in lost.items() if ratio > 1.1}
