@@ -34,6 +34,7 @@ from gpuopt.arrays import axpy, dot, norm, pinned_empty, to_device
 from gpuopt.configuration import Configuration, variants
 from gpuopt.molecule import Molecule, Surface, electrostatic_size
 from gpuopt.prefixes import search_prefixes
+from gpuopt.pyopencl_arrays import from_pyopencl, pyopencl_queue, to_pyopencl
 from gpuopt.selection import devices, use
 from gpuopt.tracing import trace
 from gpuopt.workloads.gem.contacts import PrecisionWarning
@@ -78,6 +79,7 @@ __all__ = [
     "devices",
     "dot",
     "electrostatic_size",
+    "from_pyopencl",
     "gem",
     "gemm",
     "io",
@@ -86,10 +88,12 @@ __all__ = [
     "norm",
     "pinned_empty",
     "problems",
+    "pyopencl_queue",
     "solvation_energy",
     "spmv",
     "tmv",
     "to_device",
+    "to_pyopencl",
     "tomo",
     "trace",
     "use",

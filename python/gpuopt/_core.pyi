@@ -508,6 +508,15 @@ def kernel_paths() -> list[str]:
 def kernel_source(path: str) -> str:
     """The text of a kernel file with its includes replaced. Raises Error where a file does not exist."""
 
+def handles(device: Device) -> dict[str, int]:
+    """The context and the queue of plain calls on a device."""
+
+def shared_handle(array: DeviceArray) -> int:
+    """The memory of an array, which nothing else gets from now on."""
+
+def adopted(memory: int, shape: Sequence[int], dtype: np.dtype[Any], device: Device) -> DeviceArray:
+    """An array in memory of another library, of the device's context. Raises ArrayError."""
+
 def to_device(a: np.ndarray, device: Device, guarded: bool = False) -> DeviceArray:
     """A copy on the device; ``guarded`` puts known bytes around it, so that writes beside it show."""
 

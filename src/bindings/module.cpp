@@ -11,6 +11,7 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
     gpuopt::bind_errors(module);
     gpuopt::bind_device(module);
     gpuopt::bind_arithmetic(module);
+    gpuopt::bind_foreign(module);
     gpuopt::bind_interrupts(module);
     gpuopt::bind_result(module);
     gpuopt::bind_tables(module);

@@ -8,6 +8,7 @@ namespace gpuopt {
 void bind_errors(pybind11::module_& module);
 void bind_device(pybind11::module_& module);
 void bind_arithmetic(pybind11::module_& module);
+void bind_foreign(pybind11::module_& module);
 void bind_interrupts(pybind11::module_& module);
 void bind_result(pybind11::module_& module);
 void bind_tables(pybind11::module_& module);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,8 +31,17 @@ public:
                                             std::shared_ptr<void> owner = nullptr);
     static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes,
                                             std::shared_ptr<void> owner = nullptr);
+    // Memory that another library made in the session's context and shares. Throws ArrayError that names `what` for
+    // memory of another context or kind, for less of it, and where kernels may not both read and write it.
+    static std::shared_ptr<Buffer> adopted(std::shared_ptr<Session> session, cl_mem memory, std::size_t bytes,
+                                           const std::string& what);
     ~Buffer() override;
 
+    // For another library: from now on nothing else gets this memory, and it stays where it is.
+    cl_mem shared() {
+        shared_ = true;
+        return place_.handle();
+    }
     const cl::Buffer& handle() const { return place_.handle; }
     // A part of the buffer, as a kernel's argument; it must begin at a multiple of the device's base_align_bytes.
     cl::Buffer part(std::size_t first, std::size_t bytes) const;
@@ -59,7 +69,7 @@ public:
     bool guards_intact() const;
 
     const cl::Memory& argument() override { return place_.handle; }
-    bool movable() const override { return reserved_ > 0; }  // the caller's memory stays where it is
+    bool movable() const override { return reserved_ > 0 && !shared_; }  // the caller's memory stays where it is
     bool kept() const override { return reserved_ > 0 || owner_; }
     void make_twin(const cl::CommandQueue& queue, std::vector<cl::Event>& copies) override;
     void drop_twin() noexcept override;
@@ -85,9 +95,10 @@ private:
         cl::Buffer whole, handle;            // the same unless guarded
     };
     Buffer(std::shared_ptr<Session> session, void* memory, std::size_t bytes, cl_mem_flags access);
+    Buffer(std::shared_ptr<Session> session, cl::Buffer memory, std::size_t bytes);
     bool in_large_pages() const;
     Place allocated(LargePages (*pages)(std::size_t)) const;
-    bool pooled() const { return reserved_ > 0 && before_ == 0 && !fenced_ && !in_large_pages(); }
+    bool pooled() const { return reserved_ > 0 && before_ == 0 && !fenced_ && !shared_ && !in_large_pages(); }
     void make_place();
     void set_guard(Guard guard);
     void write_zones();
@@ -100,6 +111,7 @@ private:
     std::shared_ptr<void> owner_;
     std::size_t bytes_, reserved_ = 0, twin_reserved_ = 0, before_ = 0;  // `before_`: bytes of the zone in front
     bool fenced_ = false;
+    std::atomic<bool> shared_ = false;
     unsigned char pattern_ = 0;  // of the zones
     Place place_, twin_;
 };
