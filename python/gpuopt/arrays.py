@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from gpuopt import _core
 from gpuopt._core import ArrayError, DeviceArray, ParameterError
-from gpuopt.checked import ParameterTypeError, checked
+from gpuopt.checked import ArrayIndexError, ArrayTypeError, ParameterTypeError, checked
 from gpuopt.selection import Selector, select
 
 Array = TypeVar("Array", np.ndarray, DeviceArray)
@@ -308,20 +308,23 @@ def _pair(name: str, given: _Operand) -> tuple[int, int] | None:
 def rows(array: DeviceArray, index: _Operand) -> DeviceArray:
     """``array[index]``: a copy of the row of a whole number, or of the rows of a slice without a step.
 
-    Raises IndexError for a row that is not there, ArrayError for any other index.
+    Raises ArrayIndexError for a row that is not there, ArrayError for any other index.
     """
     if array.ndim == 0:
-        raise IndexError("an array without dimensions has no rows")
+        raise ArrayIndexError("index: an array without dimensions has no rows; use a.to_numpy()")
     length = array.shape[0]
     if isinstance(index, slice):
-        first, end, step = index.indices(length)
+        try:
+            first, end, step = index.indices(length)
+        except Exception as error:  # an object's own __index__ may raise anything
+            raise ArrayTypeError(f"index: it is no slice of whole rows ({error}); give one such as a[2:5]") from error
         if step != 1:
             raise ArrayError(f"index: rows of a DeviceArray follow one another, and its step is {step}; leave it out")
         return _core.rows(array, first, max(0, end - first), True)
     if _is_number(index) and isinstance(index, numbers.Integral):
         place = int(index)
         if not -length <= place < length:
-            raise IndexError(f"row {place} of {length}")
+            raise ArrayIndexError(f"index: row {place} of {length}; the last is {length - 1}")
         return _core.rows(array, place % length, 1, False)
     raise ArrayError(
         f"index: a DeviceArray is indexed by whole rows, a[3] or a[2:5], not by {type(index).__name__}; use "

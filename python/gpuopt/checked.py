@@ -55,6 +55,10 @@ class ArrayTypeError(ArrayError, TypeError):
     """What should be an array is none."""
 
 
+class ArrayIndexError(ArrayError, IndexError):
+    """An array has no such row."""
+
+
 def checked(target: Target) -> Target:
     """A function whose arguments are checked; of a class, its constructor and its public methods."""
     if isinstance(target, type):

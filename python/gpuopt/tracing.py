@@ -217,7 +217,10 @@ def _trace_process(wanted: str) -> None:
         whole.__exit__(None, None, None)
         print(whole, file=sys.stderr)
         if wanted.endswith(".json"):
-            whole.save(wanted)
+            try:
+                whole.save(wanted)
+            except _core.Error as error:  # nobody is left to catch it
+                print(f"gpuopt: GPUOPT_TRACE: {error}", file=sys.stderr)
 
     atexit.register(told)
 

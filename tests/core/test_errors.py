@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import pickle
@@ -17,9 +18,12 @@ import pytest
 import scipy.sparse as sparse
 
 import gpuopt
-from gpuopt import Configuration, selection
+from gpuopt import Configuration, lab, selection
 from gpuopt.configuration import complete
+from gpuopt.io import FormatError
 from gpuopt.lab.device.bandwidth import BandwidthTest
+from gpuopt.lab.kernels.checks import WrongResultError
+from gpuopt.lab.rows.schema import ResultsError
 from gpuopt.selection import select
 
 A = sparse.dia_array((np.ones((2, 8), np.float32), [0, 1]), shape=(8, 8))
@@ -277,6 +281,19 @@ def test_arrays_of_two_devices_do_not_mix() -> None:
 def test_errors_survive_pickling() -> None:
     error = gpuopt.ArrayError("x: too long; cut it")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_errors_with_more_than_a_message_survive_pickling(tmp_path: Path) -> None:
+    """One that cannot be made again in the parent ends a pool of processes."""
+    wrong = WrongResultError("wrong", "y: 3 of 9 elements are off")
+    store = lab.Store(tmp_path / "rows.jsonl")
+    unsaved = lab.UnsavedRowsError(lab.Study([]), store, "disk full", 3)
+    for error in (wrong, unsaved, FormatError("a.pqr", 3, "it is no atom")):
+        for again in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+            assert isinstance(again, gpuopt.Error)
+            assert str(again) == str(error)
+    assert pickle.loads(pickle.dumps(wrong)).word == "wrong"
+    assert isinstance(pickle.loads(pickle.dumps(unsaved)), ResultsError)
 
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -84,3 +84,12 @@ def test_the_environment_traces_a_process(any_device: gpuopt.Device, tmp_path: P
     assert done.returncode == 0
     assert "gemm" in done.stderr
     assert json.loads((tmp_path / "all.json").read_text())["traceEvents"]
+
+
+def test_a_trace_that_cannot_be_written_is_said_in_a_line(tmp_path: Path) -> None:
+    environment = os.environ | {"GPUOPT_TRACE": str(tmp_path / "nowhere" / "all.json")}
+    call = [sys.executable, "-c", "import gpuopt"]
+    done = subprocess.run(call, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    assert "gpuopt: GPUOPT_TRACE: " in done.stderr
+    assert "Traceback" not in done.stderr

@@ -117,3 +117,15 @@ def test_results_files(tmp_path: Path) -> None:
     assert not again.problems
     again.append({"kind": "search", "status": "ok", "variant": "wide", "median_ms": 3.0})
     assert [row["variant"] for row in Store(path).latest()] == ["naive", "tiled", "wide"]
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("first", [9, 10, 13, 32])
+def test_binary_points_begin_right_behind_the_header(tmp_path: Path, mark: bytes, end: bytes, first: int) -> None:
+    """A byte order mark is counted, and a first byte that would end a line is data."""
+    axes = [b"property uchar " + axis for axis in (b"x", b"y", b"z")]
+    header = [b"ply", b"format binary_little_endian 1.0", b"element vertex 2", *axes, b"end_header", b""]
+    path = tmp_path / "a.ply"
+    path.write_bytes(mark + end.join(header) + bytes([first, 1, 2, 3, 4, 5]))
+    np.testing.assert_array_equal(io.read_ply(path).points, [[first, 1, 2], [3, 4, 5]])

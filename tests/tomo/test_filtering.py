@@ -156,3 +156,11 @@ def test_a_filter_refuses_other_arrays(any_device: gpuopt.Device) -> None:
     with pytest.raises(ArrayError, match="out: it is the projections"):
         turned.on_device(q, q)
     assert set(WINDOWS) >= {by.window for by in SMALL}
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_taps_are_finite(wrong: float) -> None:
+    taps = gt.ramp(4, 1.0)
+    taps[2] = wrong
+    with pytest.raises(ArrayError, match="taps: one is NaN or infinite"):
+        gt.filter_rows(np.ones((3, 4)), taps)

@@ -338,3 +338,28 @@ def test_bad_input_is_named(
 ) -> None:
     with pytest.raises(error, match=word):
         call(fan[0], fan[2])
+
+
+EVERY: list[Any] = [gt.sirt, gt.sart, gt.os_sart, gt.cgls, gt.mlem, gt.os_em]
+
+
+@pytest.mark.parametrize("algorithm", EVERY)
+def test_data_of_any_magnitude_are_reconstructed_or_refused(any_device: gpuopt.Device, algorithm: Any) -> None:
+    """float32 ends where sums of such data, and products with them, still have a meaning."""
+    geometry, volume = gt.parallel2d(12, 16), gt.Volume((11, 11))
+    A = gt.Projector(geometry, volume, device=any_device)
+    p = gt.sphere(4.0, (1.0, 0.0, 0.0)).project(geometry).astype(np.float32)
+    want = algorithm(A, p, 2).image
+    for exponent in range(-126, 126, 12):
+        scaled = np.ldexp(p, exponent)
+        for data in (scaled, gpuopt.to_device(scaled, any_device)):
+            try:
+                found = np.asarray(algorithm(A, data, 2))
+            except ArrayError as error:
+                assert "projections: their norm is" in str(error)  # noqa: PT017
+                assert abs(exponent) > 90
+                continue
+            np.testing.assert_allclose(np.ldexp(found, -exponent), want, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ArrayError, match="x0: their norm is"):
+        algorithm(A, p, 2, x0=np.full((11, 11), 1e37, np.float32))
+    assert not np.asarray(algorithm(A, p * 0, 2)).any()

@@ -327,6 +327,9 @@ def test_angles_of_many_turns(tmp_path: Path, made: exchange.Counts) -> None:
     path = exchange.write_exchange(tmp_path / "turns.h5", other)
     np.testing.assert_allclose(gt.read_scan(path).angles, np.deg2rad(theta))
     np.testing.assert_allclose(gt.read_scan(path, theta, units="deg").angles, np.deg2rad(theta))
+    with pytest.raises(ParameterError, match="units: 'grad' is not known"):
+        gt.read_scan(path, units="grad")
+    np.testing.assert_allclose(gt.read_scan(path, units="rad").angles, np.deg2rad(theta))
     with pytest.raises(ParameterError, match='units="deg"'):
         gt.read_scan(path, theta)
     p, radians = made.integrals[:, 0], np.deg2rad(made.theta) + 20 * np.pi

@@ -13,7 +13,17 @@ from numpy.typing import DTypeLike
 
 from gpuopt.checked import checked
 from gpuopt.io.mesh import check_faces, fan, surface_of
-from gpuopt.io.text import AnyPath, FormatError, LineOf, Numbers, lines_of, opened, shown, whole
+from gpuopt.io.text import (
+    BYTE_ORDER_MARK,
+    AnyPath,
+    FormatError,
+    LineOf,
+    Numbers,
+    lines_of,
+    opened,
+    shown,
+    whole,
+)
 from gpuopt.molecule import Surface
 
 _NAMES = b"char uchar short ushort int uint float double int8 uint8 int16 uint16 int32 uint32 float32 float64"
@@ -92,12 +102,13 @@ def read_ply(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
 
 
 def _header(path: AnyPath, lines: Iterator[tuple[int, bytes]]) -> tuple[str, list[_Element], int]:
-    """Byte order ("" for text), elements, and where in the file they begin."""
+    """Byte order ("" for text), elements, and where they begin, counted without a byte order mark."""
     order: str | None = None
     elements: list[_Element] = []
-    start = 0
+    start, returns = 0, False
     for number, line in lines:
         start += len(line)
+        returns |= number == 1 and line.endswith(b"\r")
         words = line.split() or [b"comment"]
         if number == 1 and words != [b"ply"]:
             raise FormatError(path, number, "it does not begin with the line 'ply'; check that it is a PLY file")
@@ -106,7 +117,8 @@ def _header(path: AnyPath, lines: Iterator[tuple[int, bytes]]) -> tuple[str, lis
         if words[0] == b"end_header":
             if order is None:
                 raise FormatError(path, number, "its header ends and names no format; write the file again")
-            return order, elements, start
+            # Where lines end in carriage returns alone, a line feed behind the last is the first byte of the data.
+            return order, elements, start - (returns and line.endswith(b"\r\n"))
         if words[0] == b"format" and len(words) == 3 and words[1] in _ORDERS:
             order = _ORDERS[words[1]]
         elif words[0] == b"element" and len(words) == 3 and (count := whole(path, number, words[2])) >= 0:
@@ -191,7 +203,8 @@ class _Binary:
     def __init__(self, path: AnyPath, order: str, start: int) -> None:
         self._path, self._order, self._place = path, order, 0
         with opened(path) as file:
-            file.seek(start)
+            marked = file.read(len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK
+            file.seek(start + marked * len(BYTE_ORDER_MARK))
             self._data = file.read()
 
     def table(self, element: _Element, columns: list[int]) -> tuple[np.ndarray, LineOf]:

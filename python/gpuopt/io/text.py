@@ -21,6 +21,7 @@ from gpuopt._core import Error, ParameterError
 
 AnyPath = str | PathLike[str]
 LineOf = Callable[[int], int | None]  # the line on which a row stood; None in binary files
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_LINE = 1 << 20
 _SHOWN = 60
 
@@ -75,7 +76,7 @@ def lines_of(path: AnyPath) -> Iterator[tuple[int, bytes]]:
             if len(line) >= _LONGEST_LINE:
                 long = f"it is {_LONGEST_LINE:,} bytes or longer"
                 raise FormatError(path, count, f"{long}; check that it is the right file")
-            yield count, line.removeprefix(b"\xef\xbb\xbf") if count == 1 else line
+            yield count, line.removeprefix(BYTE_ORDER_MARK) if count == 1 else line
     if not count:
         raise FormatError(path, None, "it is empty; write it again")
 

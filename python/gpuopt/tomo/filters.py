@@ -60,7 +60,7 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
 
     Rows count as 0 outside: Fourier transforms are padded to at least 2 n - 1. ``taps`` (columns,) are those of
     :func:`ramp`. Raises ParameterError for unknown windows, ArrayError for rows that are not finite float32 or float64,
-    and for taps of another length.
+    and for taps of another length or not finite.
 
     Examples
     --------
@@ -76,6 +76,8 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
         raise ArrayError(
             f"taps: their shape is {np.shape(taps)}, that of rows {rows.shape}; give ramp(columns, spacing)"
         )
+    if not np.isfinite(taps).all():
+        raise ArrayError("taps: one is NaN or infinite; give ramp(columns, spacing)")
     scale = checks.number("scale", scale, "a factor")
     length, response = host_response(taps, window, scale, rows.dtype)
     return convolved(rows, response, length)

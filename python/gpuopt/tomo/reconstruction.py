@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from gpuopt.tomo import checks
 from gpuopt.tomo.analytic import view_major
 from gpuopt.tomo.kinds import Given
 from gpuopt.tomo.operators import Array, Operator
+
+_WITHIN = 0.8  # of the exponents that a dtype has: algorithms divide, square and add up
 
 
 @checked
@@ -157,6 +160,8 @@ class Run:
             first = backend.full(A.image_shape, 0.0)
         else:
             first = backend.copy(backend.take(x0, "x0", A.image_shape, A.image_axes))
+            self._refuse_extremes("x0", first)
+        self._refuse_extremes("projections", self.b)
         self.mask: Array | None = None
         if mask is not None:
             given = real("mask", mask, "bool").astype(backend.dtype) if isinstance(mask, np.ndarray) else mask
@@ -192,6 +197,16 @@ class Run:
         if self.mask is not None:
             self.backend.multiply(image, self.mask)
         return image
+
+    def _refuse_extremes(self, name: str, given: Array) -> None:
+        """Raises ArrayError for numbers whose sums and products a dtype cannot hold, or only with few digits."""
+        most = float(np.finfo(self.backend.dtype).max) ** _WITHIN
+        norm = math.sqrt(self.backend.dot(given, given))
+        if norm and not 1 / most < norm < most:
+            raise ArrayError(
+                f"{name}: their norm is {norm:.3g}, and algorithms in {np.dtype(self.backend.dtype)} take "
+                f"{1 / most:.1g} to {most:.1g}; scale projections and images alike"
+            )
 
     def refuse_negative(self, name: str, given: Array, work: Array) -> None:
         """Raises ArrayError where an array holds a number below 0; ``work`` is of its shape, and overwritten."""

@@ -161,7 +161,7 @@ def read_scan(
     integrals
         Whether the file holds line integrals already; then nothing is corrected.
     units
-        Of ``angles``: "rad" or "deg"; None: radians, as in :func:`parallel2d`.
+        Of ``angles``, not of those in the file: "rad" or "deg"; None: radians, as in :func:`parallel2d`.
 
     Raises
     ------
@@ -179,6 +179,7 @@ def read_scan(
     if angles is None and source.angles is None:
         raise ParameterError(f"angles: {path} does not say them; give one for each view")
     if angles is None:
+        checks.unit(units)  # of no use here, but not to be misspelt
         angles, units = source.angles, "rad"
     found = checks.angles("angles", angles, math.pi, units=units)
     levels: dict[str, Level] = {}

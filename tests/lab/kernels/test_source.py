@@ -158,3 +158,9 @@ def test_files_that_include_each_other_in_a_long_chain(tmp_path: Path) -> None:
     (tmp_path / "f200.cl").write_text("")
     with pytest.raises(ParameterError, match="50 deep"):
         source_of(tmp_path / "f0.cl")
+
+
+def test_a_text_that_is_none_is_refused() -> None:
+    assert "café" in source_of("// café\n__kernel void f(void) {}\n").text
+    with pytest.raises(ParameterError, match=r"^source: kernel\.cl is no text of Unicode"):
+        source_of("// \udcff\n__kernel void f(void) {}\n")

@@ -97,3 +97,10 @@ def test_a_constraint_that_admits_nothing_is_named() -> None:
         space({"A": [1, 2], "B": [1, 2]}, "B > 1", "A > 9")
     with pytest.raises(ParameterError, match="not together"):
         space({"A": [1, 2]}, "A > 1", "A < 2")
+
+
+def test_what_is_said_of_many_levels_is_short() -> None:
+    for given, says in ((list(range(100_000)), "A: 100,000 levels are too many"), ("x" * 10_000, "no list of levels")):
+        with pytest.raises(ParameterError, match=says) as refused:
+            levels_of({"A": given})
+        assert len(str(refused.value)) < 300

@@ -338,6 +338,8 @@ def test_what_t1_cannot_say(tmp_path: Path) -> None:
         lab.write_t1(own_kernels.scaled(arguments=given), path, n=8)
     with pytest.raises(ParameterError, match=r"^a: its value is nan"):
         lab.write_t1(own_kernels.saxpy(), path, n=8, a=math.nan)
+    with pytest.raises(ParameterError, match=r"^path: .* names no file"):
+        lab.write_t1(own_kernels.saxpy(), "", n=8)
     with pytest.raises(ParameterError, match=r"^path: .* give it the suffix .json"):
         lab.write_t1(own_kernels.scaled(), tmp_path / "scaled.cl", n=8)
     assert not list(tmp_path.iterdir())

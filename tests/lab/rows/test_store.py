@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from gpuopt.lab.rows import frames, schema
+from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import ResultsError, new_row, resume_key
 from gpuopt.lab.rows.store import Store
 from stored_rows import SPEC, make
@@ -165,14 +166,46 @@ def test_a_newer_schema_is_refused(tmp_path):
         Store(path)
 
 
-def test_a_file_that_is_not_ours_is_left_alone(tmp_path):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The introduction\nends without a newline",
+        "The introduction\nends with one\n",
+        "\n\nkernel void f() {}\n",
+        '{"cache": {"1,2": {"time": 0.5}}}',
+        '{"cache": {"1,2": {"time": 0.5}}}\n',
+        "[1, 2]",
+        "5",
+        "{",
+    ],
+)
+def test_a_file_that_is_not_ours_is_left_alone(tmp_path, text):
     path = tmp_path / "thesis.txt"
-    path.write_text("The introduction\nends without a newline")
+    path.write_text(text)
     store = Store(path)
-    assert len(store.problems) == 2
-    with pytest.raises(ResultsError, match=r"thesis\.txt ends in text"):
+    if text == "{":  # a row may have been cut off here
         store.append(make())
-    assert path.read_text() == "The introduction\nends without a newline"
+        assert len(Store(path).rows()) == 1
+        return
+    assert store.problems
+    with pytest.raises(ResultsError, match=r"thesis\.txt holds something, but no rows"):
+        store.append(make())
+    with pytest.raises(ResultsError, match="no results file"):
+        Recorder(path)
+    assert path.read_text() == text
+
+
+def test_text_behind_rows_is_left_alone(tmp_path):
+    store = Store(tmp_path / "rows.jsonl")
+    store.append(make(block=0))
+    with open(store.path, "a") as file:
+        file.write("The introduction")
+    with pytest.raises(ResultsError, match=r"rows\.jsonl ends in text"):
+        Store(store.path).append(make(block=1))
+    assert store.path.read_text().endswith("The introduction")
+
+
+def test_a_folder_is_no_results_file(tmp_path):
     with pytest.raises(ResultsError, match="cannot read"):
         Store(tmp_path)
 
@@ -326,3 +359,8 @@ def test_flat_table(tmp_path):
     names = [name.split(".")[0] for name in table.columns]
     assert sorted(names, key=schema.FIELDS.index) == names
     assert list(frames.to_pandas([]).columns) == []
+
+
+def test_names_that_are_no_text_are_shown_with_question_marks():
+    table = frames.to_pandas([make(problem="affinity_\udcff\u00e9"), make(problem="plain")])
+    assert list(table.problem) == ["affinity_?\u00e9", "plain"]

@@ -63,6 +63,11 @@ def _read(path: Path) -> str:
 def _plain(text: str, name: str) -> str:
     if "\0" in text:
         raise ParameterError(f"source: {name} holds a byte 0; give a text")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:  # a surrogate, as of a name of a file
+            raise ParameterError(f"source: {name} is no text of Unicode ({error.reason}); give one") from error
     return text.replace("\r\n", "\n")
 
 

@@ -33,7 +33,8 @@ def levels_of(parameters: Mapping[str, Any]) -> dict[str, tuple[Level, ...]]:
         plain = given.tolist() if isinstance(given, np.ndarray) and given.ndim == 1 else given
         listed = list(plain) if isinstance(plain, (list, tuple, range)) else None
         if not listed or len(listed) > MOST_LEVELS:
-            raise ParameterError(f"{name}: {given!r} is no list of levels; give some, such as [1, 2, 4]")
+            what = f"{len(listed):,} levels are too many" if listed else f"{repr(given)[:80]} is no list of levels"
+            raise ParameterError(f"{name}: {what}; give some, such as [1, 2, 4]")
         levels = tuple(_level(name, one) for one in listed)
         if len(set(levels)) < len(levels):
             raise ParameterError(f"{name}: a level stands twice in {listed}; give each once")

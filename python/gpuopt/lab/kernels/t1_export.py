@@ -48,6 +48,8 @@ def write_t1(kernel: Kernel, path: str | Path, /, **sizes: Any) -> None:
     {'block_size_x': 32}
     """
     stage, target = _only_stage(kernel), Path(path)
+    if not target.name:
+        raise ParameterError(f"path: {str(path)!a} names no file; give one that ends in .json")
     if target.suffix == ".cl":
         raise ParameterError(f"path: {path} is named as a kernel's text; give it the suffix .json")
     numbers = kernel.task.numbers(sizes, {}, [*kernel.code.space.levels])

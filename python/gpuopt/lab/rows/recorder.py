@@ -33,6 +33,10 @@ class UnsavedRowsError(ResultsError, Generic[S]):
             "store.flush() writes them"
         )
 
+    def __reduce__(self) -> tuple[type[ResultsError], tuple[str]]:
+        """Another process gets the message: the study and its file stay here."""
+        return ResultsError, (str(self),)
+
     def what(self) -> str:
         """What is not saved, and why."""
         return f"{self.unsaved} of {self.saved + self.unsaved} rows are not in {self.store.path} ({self.reason})"
@@ -44,7 +48,7 @@ class Recorder:
     Stored rows are taken over where they are of the same measurement (their keys) and of the same environment: that of
     the row of kind environment that was kept last. What another environment measured stays in the file, unused.
 
-    Raises ResultsError for a compact file at once, before anything is measured.
+    Raises ResultsError for a compact file, and for one that is no results file, at once, before anything is measured.
     """
 
     def __init__(self, path: str | Path | None) -> None:

@@ -85,6 +85,7 @@ def row_of(read: Any, path: Path | str, known: Templates) -> Row | None:
 
 
 _TORN = "unfinished last line, dropped at the next write"
+_BEGINS = b'{"schema":'  # what each row that was ever written begins with
 
 
 @checked
@@ -93,7 +94,8 @@ class Store:
 
     ``problems`` names every line passed over (kept in the file, except an unfinished last line, which the next append
     drops). ``unsaved`` holds the rows that could not be written; each append, and ``flush``, tries them again first.
-    ``compact`` says that rows extend templates, as `gpuopt compact` writes them: such a file takes no more rows.
+    ``compact`` says that rows extend templates, as `gpuopt compact` writes them: such a file takes no more rows. Nor
+    does a file that holds something else and not one row: it is somebody's.
     Threads and processes may append to one file; rows of other processes are seen after ``reload``. Raises ResultsError
     for a file that cannot be read, or that a newer gpuopt wrote; where there is none, the first append makes it.
 
@@ -118,6 +120,7 @@ class Store:
         rows: list[Row] = []
         problems: list[Damage] = []
         known = no_templates()
+        head = b""
         with self._mutex:
             try:
                 # A device such as /dev/null or /dev/full takes rows but has none, and may never end.
@@ -127,6 +130,7 @@ class Store:
                     for number, line in enumerate(lines, 1):
                         if not line.strip():
                             continue
+                        head = head or line.lstrip(b"\0 \t")[: len(_BEGINS)]
                         try:
                             row = parse_line(line, self.path, known)
                             rows += [row] if row is not None else []
@@ -137,6 +141,7 @@ class Store:
                 pass
             except OSError as error:
                 raise ResultsError(f"cannot read {self.path}: {error.strerror}") from error
+            self._foreign = not rows and not known and not head.startswith(_BEGINS[: len(head)])
             self._rows, self.problems, self.compact = rows + self.unsaved, problems, bool(known)
             self._latest = {row["row_id"]: row for row in self._rows}
 
@@ -155,7 +160,10 @@ class Store:
         return row_id(key, block, kind) in self._latest
 
     def check_takes_rows(self) -> None:
-        """Raises ResultsError where the file is a compact one: its blocks lack what a sweep would go on from."""
+        """Raises ResultsError where the file is a compact one, whose blocks lack what a sweep would go on from, and
+        where it holds something, and not one row."""
+        if self._foreign:
+            raise ResultsError(f"{self.path} holds something, but no rows: it is no results file; give another path")
         if self.compact:
             raise ResultsError(
                 f"{self.path} holds compact rows, to read and not to go on from: give another path, or on the command "

@@ -131,8 +131,8 @@ def parts_of(matrix: Any, shape: tuple[int, int] | None) -> tuple[np.ndarray, np
         data, offsets = matrix
     else:
         raise ArrayError(
-            f"A: expected a SciPy dia_array, a DiaMatrix or (data, offsets), got {type(matrix).__name__}; "
-            "convert with scipy.sparse.dia_array(A)"
+            "A: expected a SciPy dia_array, (data, offsets), or of a product a DiaMatrix, got "
+            f"{type(matrix).__name__}; convert with scipy.sparse.dia_array(A)"
         )
     if shape is None:
         raise ArrayError("shape: it is needed with (data, offsets); give (rows, columns)")
