@@ -109,6 +109,9 @@ py::array to_numpy(const DeviceArray& array) {
 }
 
 py::object as_numpy(const DeviceArray& array, const py::object& dtype, const py::object& copy) {
+    if (!copy.is_none() && !PyBool_Check(copy.ptr()) &&
+        !py::isinstance(copy, py::module_::import("numpy").attr("bool_")))
+        throw ParameterError("copy", "it is no flag", "give True, or leave it out");
     if (!copy.is_none() && !copy.cast<bool>())
         throw py::value_error(
             "copy: a DeviceArray lies in a device's memory, so that a NumPy array of it is a copy; "
