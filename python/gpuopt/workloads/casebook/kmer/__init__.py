@@ -117,4 +117,5 @@ ENTRY = Entry(
         ),
     ),
     slips=["Figure 17 lacks the index i before the size of the group."],
+    program="the reads and the table of bits go to the device, the kernel runs, and the counts come back",
 )
