@@ -134,7 +134,7 @@ def _last_places(scale: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     kind, word = np.finfo(dtype), f"u{dtype.itemsize}"
     powers = (scale.astype(dtype).view(word) & np.array(_EXPONENTS[dtype.itemsize], word)).view(dtype)
     units: np.ndarray = powers.astype(np.float64) * float(kind.eps)
-    return np.maximum(units, float(kind.smallest_subnormal), out=units)
+    return np.asarray(np.maximum(units, float(kind.smallest_subnormal)))
 
 
 def verify(bound: BoundPlan, problem: Problem, configuration: Configuration) -> VerifiedErrors:
