@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 from gpuopt.configuration import complete
@@ -20,6 +21,19 @@ DEVICES: dict[str, tuple[str, DeviceClass]] = {
     "H200": ("results/h200/casebook/rows.jsonl", "gpu_fast_fp64"),
     "PoCL": ("results/cpu-2core/pocl-casebook/rows.jsonl", "cpu"),
     "Intel": ("results/cpu-2core/intel-casebook/rows.jsonl", "cpu"),
+}
+LOOP = {
+    "loop_alu": "arithmetic instructions of the inner loop",
+    "loop_fetch": "loads of the inner loop",
+    "loop_store": "stores of the inner loop",
+    "loop_local": "accesses of local memory in the inner loop",
+}
+WHOLE = {"alu": "arithmetic instructions", "fetch": "loads", "store": "stores", "local": "accesses of local memory"}
+ANYWHERE = {
+    "double": "instructions of doubles",
+    "private": "accesses of private memory",
+    "branch": "branches",
+    "widest_bits": "bits of the widest vector",
 }
 COUNTS = {"registers": "registers", "spill_bytes": "bytes spilled", "private_bytes": "private bytes"}
 
@@ -91,15 +105,48 @@ def _rules() -> list[Line]:
 
 
 def _counts(finding: Finding) -> str:
-    parts = []
-    for field, name in COUNTS.items():
-        bug, fix = ((row or {}).get(field) for row in (finding.bug, finding.row))
-        if bug is not None and fix is not None and bug != fix:
-            parts.append(f"{bug} {name} became {fix}")
-    rates = [(row or {}).get("gb_s") for row in (finding.bug, finding.row)]
+    """What differs between bug and version, counted: by the driver, in the listing, of the launch; and the rates."""
+    bug, fix = finding.bug or {}, finding.row or {}
+    parts = [
+        f"{bug.get(field)} {name} became {fix.get(field)}"
+        for field, name in COUNTS.items()
+        if None not in (bug.get(field), fix.get(field)) and bug.get(field) != fix.get(field)
+    ]
+    parts += [*_of_launches(bug, fix), *_of_instructions(bug, fix)]
+    rates = [row.get("gb_s") for row in (bug, fix)]
     if None not in rates:
         parts.append(f"{significant(rates[0], 3)} GB/s became {significant(rates[1], 3)}")
     return ", ".join(parts) or "no count differs"
+
+
+def _of_instructions(bug: Row, fix: Row) -> list[str]:
+    """Instructions of the innermost loops, or, where one of the kernels has none, of the whole kernels."""
+    both = [row.get("instructions") or {} for row in (bug, fix)]
+    if not all(both):
+        return []
+    looped = all("loop_alu" in each for each in both)
+    names = LOOP if looped else WHOLE
+    told = [
+        f"{each[0]} {name} became {each[1]}"
+        for field, name in (names | ANYWHERE).items()
+        if len(each := [one[field] for one in both if field in one]) == 2 and each[0] != each[1]
+    ]
+    return told or ["as many instructions of each kind"]
+
+
+def _of_launches(bug: Row, fix: Row) -> list[str]:
+    """Shapes of work-groups, and how many rows 32 neighbours touch; and work-items, where these differ."""
+    shapes = [list(row.get("local_size") or ()) for row in (bug, fix)]
+    items = [math.prod(row.get("global_size") or (0,)) for row in (bug, fix)]
+    told = []
+    if shapes[0] != shapes[1] and all(shapes):
+        told.append(" became ".join("x".join(map(str, shape)) for shape in shapes) + " items a group")
+        if all(len(shape) > 1 for shape in shapes):
+            rows = [-(-32 // shape[0]) for shape in shapes]
+            told += [f"{rows[0]} rows that 32 neighbours touch became {rows[1]}"] if rows[0] != rows[1] else []
+    if items[0] != items[1] and all(items):
+        told.append(f"{items[0]} work-items became {items[1]}")
+    return told
 
 
 def _missed() -> list[Line]:
@@ -128,6 +175,24 @@ def _tally() -> list[Line]:
     return lines
 
 
+def _programs() -> list[Line]:
+    """Whole calls, of the entries that are of programs."""
+    lines: list[Line] = []
+    for beside in zip(*map(found, DEVICES), strict=True):
+        entry, version = beside[0].entry, beside[0].version
+        if entry.program and not version.alone:
+            printed = "; ".join(str(one) for one in version.paper if one.level == "program")
+            name = lessons.version_name(beside[0])
+            lines.append([f"{entry.id} {entry.name}", name, printed, *map(_whole, beside), entry.program])
+    return lines
+
+
+def _whole(finding: Finding) -> Cell:
+    if finding.program is None:
+        return "not measured"
+    return f"{finding.program.ratio.speedup}, {finding.program.verdict}"
+
+
 def _words(header: list[str], lines: object) -> object:
     return lambda: markdown(header, lines(), words=True)  # type: ignore[operator]
 
@@ -140,5 +205,9 @@ TABLES = {
         ["project", "speed, printed", "energy, printed", *(f"kernels, {d}" for d in HEADERS)], _projects
     ),
     "rules": _words(["rule", "holds in", "fails in"], _rules),
+    "programs": _words(
+        ["entry", "against the bug", "paper, program", *(f"whole call, {d}" for d in HEADERS), "what a call does"],
+        _programs,
+    ),
     "missed": _words(["version", "device", "predicted", "found", "counts"], _missed),
 }

@@ -203,6 +203,31 @@ def test_one_good_sample_is_hope() -> None:
     assert len(lucky.taken) >= 10
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_units_in_the_last_place(dtype: str) -> None:
+    kind = np.finfo(dtype)
+    sizes = [0, kind.smallest_subnormal, kind.tiny, 1.5 * kind.tiny, 1 - kind.eps / 2, 1, 1.5, 3, float(kind.max) / 2]
+    scale = np.array(sizes, dtype=np.float64)
+    assert np.array_equal(verification._last_places(scale, np.dtype(dtype)), np.spacing(scale.astype(dtype)))
+    assert verification._last_places(scale, np.dtype(np.int32)) == [1]
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_must_stand_where_the_reference_has_it(strange: float) -> None:
+    reference = np.linspace(1, 2, 9)
+    result = (reference + 1e-6).astype(np.float32)
+    result[4] = strange
+    with pytest.raises(gpuopt.MismatchError, match="1 of 9 elements are off"):
+        verification.compare(result, reference, np.array(1e-5))
+    for allowed in (np.array(1e-5), np.where(np.arange(9) == 4, np.inf, 1e-5)):
+        both = reference.copy()
+        both[4] = strange
+        assert verification.compare(result, both, allowed)["max_abs"] == pytest.approx(1e-6, rel=0.1)
+        finite = np.where(np.isfinite(result), result, 1).astype(np.float32)
+        with pytest.raises(gpuopt.MismatchError, match="1 of 9 elements are off"):
+            verification.compare(finite, both, allowed)
+
+
 def test_large_arrays_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = np.random.default_rng(0)
     reference = draw.uniform(1, 2, (7, 13))

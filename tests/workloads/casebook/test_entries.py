@@ -79,6 +79,23 @@ def test_the_record_is_complete(entry: Entry) -> None:
 
 
 @of_entries
+def test_entries_of_programs_have_whole_calls(entry: Entry, any_device: gpuopt.Device) -> None:
+    """Of what the paper tells gains of a whole program, but QymSym's: ours is one step of it."""
+    told = any(gain.level == "program" for version in entry.versions for gain in version.paper)
+    assert bool(entry.program) or not told or entry.id in ("B2", "F3")
+    if not entry.program:
+        return
+    problem = entry.problem_of(entry.awkward)
+    assert list(problem.calls) == [f"{version.name}(...)" for version in entry.versions if not version.alone]
+    try:
+        entry.check(any_device)
+        for call in problem.calls.values():
+            verification.compare(call(any_device)(), problem.reference, problem.tolerance)
+    except gpuopt.UnsupportedError as error:
+        pytest.skip(str(error))
+
+
+@of_entries
 def test_versions_differ(entry: Entry) -> None:
     assert len({version.name for version in entry.versions}) == len(entry.versions)
     assert len({build_of(version) for version in entry.versions}) == len(entry.versions)

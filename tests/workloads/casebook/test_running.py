@@ -112,6 +112,40 @@ def test_what_cannot_run_is_a_finding_and_the_rest_goes_on(any_device: gpuopt.De
     assert str(book).count("not measured") == 3
 
 
+def test_whole_calls_stand_beside_kernels(any_device: gpuopt.Device) -> None:
+    others = [version("made_up_same"), dataclasses.replace(version("made_up_alone"), alone=True)]
+    entry = made_up(*others, program="numbers go up and come back doubled")
+    book = lab.casebook(entry, quick=True, device=any_device)
+    whole, alone = book.findings
+    assert whole.program is not None
+    assert whole.ratio is not None
+    assert alone.ratio is not None
+    assert alone.program is None
+    assert {row["configuration"] for row in book.rows if row["role"] == "call"} == {
+        "made_up_bug(...)",
+        "made_up_same(...)",
+    }
+    assert whole.program.row["clock"] == "wall"
+    assert whole.program.row["median_ms"] >= whole.row["min_ms"]  # type: ignore[index]
+    told = whole.to_json()
+    assert told["program_gain"] == 1 / whole.program.ratio.mid
+    assert told["gain"] == 1 / whole.ratio.mid
+    assert "whole call" in str(book)
+    text = stories.told(entry, book.findings, any_device, entry.sizes, width=100)
+    assert "made up same" not in text
+    for part in ("numbers go up and come back doubled", "same: kernel alone, ", "same: whole call, "):
+        assert part in text
+    assert "alone: whole call" not in text
+
+
+def test_kernels_of_libraries_have_no_whole_call(any_device: gpuopt.Device) -> None:
+    book = lab.casebook(made_up(), quick=True, device=any_device)
+    assert book.findings[0].program is None
+    assert book.findings[0].to_json()["program_gain"] is None
+    assert "whole call" not in str(book)
+    assert not [row for row in book.rows if row["role"] == "call"]
+
+
 def test_what_is_printed_wrongly_is_refused(any_device: gpuopt.Device) -> None:
     wrong = version("made_up_wrong", "wrong", " if (i == 7) y[i] = 0;")
     (finding,) = lab.casebook(made_up(wrong), quick=True, device=any_device).findings

@@ -14,6 +14,7 @@ from gpuopt import _core
 from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, Program, UnsupportedError
 from gpuopt.lab.kernels.arguments import Argument, Array, Local, Sampler, Value
 from gpuopt.lab.kernels.checks import Memory
+from gpuopt.lab.kernels.restoring import Restorer
 from gpuopt.lab.kernels.scrub import scrubber
 from gpuopt.lab.kernels.source import Source, bare
 from gpuopt.lab.kernels.space import Levels, Space
@@ -151,7 +152,7 @@ def _memory(task: Task, device: Device, known: Mapping[str, Any], arrays: Arrays
             held[one.name] = (one, _core.to_device(first[one.name], device, guarded))
         else:
             held[one.name] = (one, _core.empty(task.shape(one, known), one.dtype, device, guarded))
-    return Memory(held, first, [one.name for one in task.results], scrubber(device))
+    return Memory(held, first, [one.name for one in task.results], scrubber(device), Restorer(device))
 
 
 def as_bytes(data: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
 from gpuopt.lab.kernels import binding, plans, recipe
 from gpuopt.lab.kernels.arguments import TAKEN, Array, identifier
 from gpuopt.lab.kernels.binding import Code, Plan
-from gpuopt.lab.kernels.checks import flat
+from gpuopt.lab.kernels.checks import Right, flat
 from gpuopt.lab.kernels.expressions import each
 from gpuopt.lab.kernels.source import source_of
 from gpuopt.lab.kernels.space import Levels, Space, Told, levels_of
@@ -224,7 +224,7 @@ class Kernel:
             tolerance=flat(allowed, names),
             footprint_bytes=sum(a.nbytes for a in arrays.values()) + _result_bytes(self.task, numbers),
             prepare=partial(
-                plans.prepared, table, rows, numbers, arrays, limit_s if isolated else None, (exact, allowed)
+                plans.prepared, table, rows, numbers, arrays, limit_s if isolated else None, Right(exact, allowed)
             ),
             build_ahead=partial(plans.built_ahead, table, numbers) if isolated else nothing_ahead,
             flops=self.task.flops_of(numbers),

@@ -11,7 +11,7 @@ from gpuopt.configuration import Configuration, OwnVariant
 from gpuopt.lab.kernels import binding
 from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.builders import build_ahead
-from gpuopt.lab.kernels.checks import OwnChecks
+from gpuopt.lab.kernels.checks import OwnChecks, Right
 from gpuopt.lab.kernels.remote import RemoteMemory, remote
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
@@ -36,7 +36,7 @@ def prepared(
     numbers: Numbers,
     arrays: Arrays,
     limit_s: float | None,
-    right: tuple[Arrays, Arrays],
+    right: Right,
     configuration: Configuration,
     device: Device,
 ) -> BoundPlan:
@@ -52,10 +52,10 @@ def prepared(
         made = remote(first.task, kernel.code, device, levels, numbers, arrays, limit_s)
         memory = RemoteMemory(made, first.task, {**numbers, **levels}, names)
         before = memory.restore if memory.changes_itself() else None
-        return BoundPlan(made, ManyOutputs(()), checks=OwnChecks(memory, made.run, made, *right), restore=before)
+        return BoundPlan(made, ManyOutputs(()), checks=OwnChecks(memory, made.run, made, right), restore=before)
     plan = binding.plan(first.task, kernel.code, device, levels, numbers, arrays)
     outputs = [plan.memory.arrays[name][1] for name in names]
-    checks = OwnChecks(plan.memory, plan.prepared.run, plan.prepared, *right)
+    checks = OwnChecks(plan.memory, plan.prepared.run, plan.prepared, right)
     restore = plan.memory.restore if plan.memory.changes_itself(plan.prepared.run) else None
     return BoundPlan(plan.prepared, ManyOutputs(outputs), checks=checks, restore=restore)
 

@@ -16,7 +16,7 @@ from gpuopt.lab.device import profile as profiles
 from gpuopt.lab.kernels import checks, unset
 from gpuopt.lab.kernels.audits import audit
 from gpuopt.lab.kernels.binding import Code, as_bytes
-from gpuopt.lab.kernels.checks import OwnChecks, WrongResultError, flat, judged
+from gpuopt.lab.kernels.checks import OwnChecks, Right, WrongResultError, flat, judged
 from gpuopt.lab.kernels.other_sizes import free_sizes, other_sizes
 from gpuopt.lab.kernels.remote import RemoteMemory, RemotePlan, remote
 from gpuopt.lab.kernels.source import refusals
@@ -108,7 +108,7 @@ class Trial:
     # ------------------------------------------------------------ checks
 
     def _quick(self, plan: RemotePlan, memory: RemoteMemory, exact: Arrays, allowed: Arrays) -> None:
-        OwnChecks(memory, plan.run, plan, exact, allowed).verify()
+        OwnChecks(memory, plan.run, plan, Right(exact, allowed)).verify()
         self.passed.append("two poisons, guards, inputs")
 
     def _full(self, plan: RemotePlan, memory: RemoteMemory, numbers: Numbers, exact: Arrays, allowed: Arrays) -> None:
@@ -204,7 +204,7 @@ class Trial:
                 continue
             try:
                 plan, memory = self._plan(made, arrays)
-                OwnChecks(memory, plan.run, plan, exact, allowed).verify()
+                OwnChecks(memory, plan.run, plan, Right(exact, allowed)).verify()
             except (ParameterError, UnsupportedError) as error:  # of the launch: it does not take them
                 too_odd.append(f"{self.at.partition(', ')[2]} ({error})")
                 continue
@@ -253,7 +253,7 @@ class Trial:
             times += plan.sample(1)["device_ms"]
             if index in looks:
                 self._held("after", memory, exact, allowed, "while it is timed")
-        OwnChecks(memory, plan.run, plan, exact, allowed).again()
+        OwnChecks(memory, plan.run, plan, Right(exact, allowed)).again()
         self.passed.append("right while timed")
         if not quick:
             told = _warnings(plan)

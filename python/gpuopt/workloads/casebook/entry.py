@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,6 +14,7 @@ from gpuopt._core import Device, ParameterError, UnsupportedError
 from gpuopt.configuration import Configuration, table_of
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.problem import Problem
+from gpuopt.workloads.casebook.programs import call_name, whole_call
 
 Category = Literal["A", "B", "C", "D", "E", "F"]
 Provenance = Literal["src", "fig", "rec"]
@@ -106,6 +107,8 @@ class Version:
     predicted, paper
         By class of device what it does to the bug's time, and the paper's figures; of all versions but the bug and
         what is wrong.
+    alone
+        Whether it is a kernel for which a program would have to make data first: its whole call is not told.
     """
 
     kind: Kind
@@ -114,6 +117,7 @@ class Version:
     path: str = ""
     predicted: Predictions = field(default_factory=dict)
     paper: Sequence[PaperGain] = ()
+    alone: bool = False
 
     @property
     def name(self) -> str:
@@ -147,6 +151,7 @@ def own(
     name: str = "",
     predicted: Predictions | None = None,
     paper: Sequence[PaperGain] = (),
+    alone: bool = False,
     **declared: Any,
 ) -> Version:
     """A kernel of the casebook: ``own("fix", "row_sum/tiled", ...)`` is ``kernels/casebook/row_sum/tiled.cl``, whose
@@ -154,7 +159,7 @@ def own(
     what :class:`gpuopt.lab.Kernel` takes."""
     file = f"casebook/{path}.cl"
     kernel = Kernel(_core.kernel_source(file), name or path.replace("/", "_"), **declared)
-    return Version(kind, summary, kernel, file, predicted or {}, paper)
+    return Version(kind, summary, kernel, file, predicted or {}, paper, alone)
 
 
 def built_in(
@@ -206,6 +211,9 @@ class Entry:
         ``data(**sizes)`` returns arrays by name, of kernels whose data are not just drawn.
     needs_fp64
         Whether the bug computes in doubles although none of its arguments does.
+    program
+        Of a program, what its whole call does around the kernels, in a few words: whole calls are measured too, from
+        arrays of the host to arrays of the host, and told apart from kernels. Empty where kernels are all.
     """
 
     id: str
@@ -225,6 +233,7 @@ class Entry:
     problem: Callable[..., Problem] | None = None
     data: Callable[..., Mapping[str, np.ndarray]] | None = None
     needs_fp64: bool = False
+    program: str = ""
 
     @property
     def bug(self) -> Version:
@@ -253,7 +262,13 @@ class Entry:
         if not isinstance(self.bug.of, Kernel):
             raise ParameterError(f"problem: {self.id} is of a workload's configurations; give the function of its data")
         versions = [each.of for each in self.others]
-        return self.bug.of.problem(versions=versions, data=self.data(**sizes) if self.data else None, **sizes)
+        made = self.bug.of.problem(versions=versions, data=self.data(**sizes) if self.data else None, **sizes)
+        calls = {
+            call_name(each.name): whole_call(each.of, made.inputs)
+            for each in self.versions
+            if self.program and not each.alone and isinstance(each.of, Kernel)
+        }
+        return replace(made, calls=calls)
 
     def configurations(self, sizes: Sizes) -> list[Configuration]:
         """What a sweep compares at these sizes, the bug first."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gpuopt.lab.report import Study
+from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
 from gpuopt.lab.rows.schema import Row
 from gpuopt.workloads.casebook.entry import DeviceClass, Entry, Prediction, Version
+from gpuopt.workloads.casebook.programs import call_name
 
 Verdict = Literal["confirmed", "inverted here", "no effect here", "undecided", "refused", "not measured"]
 _OF_FIXES: dict[str | None, Verdict] = {
@@ -20,11 +22,27 @@ _OF_FIXES: dict[str | None, Verdict] = {
 
 
 @dataclass(frozen=True)
+class Program:
+    """The whole call of a version beside that of its bug, by the host's clock: their rows, and the ratio of times. No
+    number of it is one of a kernel."""
+
+    row: Row
+    bug: Row
+    ratio: Ratio
+
+    @property
+    def verdict(self) -> Verdict:
+        """As of a finding."""
+        return _OF_FIXES.get(self.ratio.verdict, "undecided")
+
+
+@dataclass(frozen=True)
 class Finding:
     """One version of an entry beside its bug.
 
     ``row`` and ``bug`` are the sweep's rows of the two, ``ratio`` that of their times, None where one of them has no
-    time; ``reason`` then says why, or why nothing is decided.
+    time; ``reason`` then says why, or why nothing is decided. ``program`` is of the whole call, None where the entry
+    has none or it was not measured.
     """
 
     entry: Entry
@@ -34,6 +52,7 @@ class Finding:
     bug: Row | None = None
     ratio: Ratio | None = None
     reason: str = ""
+    program: Program | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -62,6 +81,7 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """Everything as one flat record; times in ms, ``gain`` is the bug's time over this one's."""
         ratio, row, bug = self.ratio, self.row or {}, self.bug or {}
+        whole = self.program.ratio if self.program else None
         return {
             "entry": self.entry.id,
             "name": self.entry.name,
@@ -78,6 +98,10 @@ class Finding:
             "gain_lo": 1 / ratio.hi if ratio and ratio.hi else None,
             "gain_hi": 1 / ratio.lo if ratio and ratio.lo else None,
             "verdict": self.verdict,
+            "program_gain": 1 / whole.mid if whole else None,
+            "program_gain_lo": 1 / whole.hi if whole and whole.hi else None,
+            "program_gain_hi": 1 / whole.lo if whole and whole.lo else None,
+            "program_verdict": self.program.verdict if self.program else None,
             "predicted": self.predicted.word if self.predicted else None,
             "right": self.right,
             "explains": self.entry.explains,
@@ -104,8 +128,17 @@ def findings_of(entry: Entry, study: Study, labels: Sequence[str], device_class:
             found.append(Finding(entry, version, device_class, row, bug, None, reason))
         else:
             ratio = ratio_between(group, row, bug)
-            found.append(Finding(entry, version, device_class, row, bug, ratio, ratio.refused or ""))
+            whole = _program(rows, entry.bug.name, version.name)
+            found.append(Finding(entry, version, device_class, row, bug, ratio, ratio.refused or "", whole))
     return found
+
+
+def _program(rows: dict[str, tuple[Row, Group]], bug: str, version: str) -> Program | None:
+    """The two whole calls, where both were measured."""
+    first, second = (rows.get(call_name(name)) for name in (bug, version))
+    if first is None or second is None or any(row["status"] != "ok" for row, _ in (first, second)):
+        return None
+    return Program(second[0], first[0], ratio_between(second[1], second[0], first[0]))
 
 
 def not_run(entry: Entry, device_class: DeviceClass, reason: str) -> list[Finding]:

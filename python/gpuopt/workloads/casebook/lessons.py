@@ -108,14 +108,29 @@ def kernel_gains(project: Project, findings: Sequence[Finding]) -> str:
     return ", ".join(parts)
 
 
+def program_gains(project: Project, findings: Sequence[Finding]) -> str:
+    """The same of whole calls, where they were measured."""
+    parts = []
+    for id in project.entries:
+        whole = [
+            1 / each.program.ratio.mid
+            for each in findings
+            if each.entry.id == id and each.program and not each.program.ratio.refused
+        ]
+        parts += [f"{id} {significant(max(whole))}x"] if whole else []
+    return ", ".join(parts)
+
+
 def sheet(findings: Sequence[Finding]) -> Sheet:
     """Both tables."""
     columns = [
         Column("what", "project or rule", ("",), "00", right=False),
         Column("paper", "paper: speed, energy", ("or holds here in",), "00", right=False),
         Column("here", "kernels here", ("or fails here in",), "00", right=False),
+        Column("whole", "whole calls here", ("",), "00", right=False),
     ]
-    made = Sheet(columns)
+    measured = any(each.program for each in findings)
+    made = Sheet(columns if measured else columns[:-1])
     made.sections.append(
         (
             "The projects: gains on a GTX 480 if nothing else is said, and of our kernels",
@@ -125,6 +140,7 @@ def sheet(findings: Sequence[Finding]) -> Sheet:
                         "what": (project.name,),
                         "paper": (f"{project.speed}, {project.energy} ({project.level})",),
                         "here": _or_absent(kernel_gains(project, findings)),
+                        "whole": _or_absent(program_gains(project, findings)),
                     }
                 )
                 for project in PROJECTS
@@ -134,7 +150,7 @@ def sheet(findings: Sequence[Finding]) -> Sheet:
     lines = []
     for rule in RULES:
         held, refuted = (_or_absent(", ".join(side)) for side in sides(rule, findings))
-        lines.append(Line({"what": (rule.text,), "paper": held, "here": refuted}))
+        lines.append(Line({"what": (rule.text,), "paper": held, "here": refuted, "whole": ("",)}))
     made.sections.append(("The rules: entries that hold them up here, and entries that refute them", lines))
     made.footers.append(("program", "a gain of a whole run: no number of a kernel is its like"))
     return made

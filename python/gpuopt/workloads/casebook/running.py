@@ -134,12 +134,17 @@ def _run(book: Casebook, wanted: Sequence[Entry], bar: Bar, quick: bool, store: 
 
 
 def glance(
-    problem: Problem, configurations: Sequence[Configuration], device: Device, store: str | Path | None = None
+    problem: Problem,
+    configurations: Sequence[Configuration],
+    device: Device,
+    store: str | Path | None = None,
+    calls: Sequence[str] = (),
 ) -> Study:
-    """A sweep of short visits, without reads and copies beside them: a second or two. Raises as ``sweep`` does."""
+    """A sweep of short visits, without reads and copies beside them: a second or two. Of the problem's whole calls
+    those of these names are visited too. Raises as ``sweep`` does."""
     wanted = what_to_measure(problem, device, configurations, all_levels=False)
     run = SweepRun(problem, device, PROTOCOLS["short"], Recorder(store), ceilings=False)
-    run.run(None, wanted, (), (), Bar(False, 0))
+    run.run(None, wanted, calls, (), Bar(False, 0))
     return run.recorder.handed_over(run.study())
 
 
@@ -151,8 +156,9 @@ def _swept(entry: Entry, device: Device, quick: bool, store: str | Path | None) 
     configurations = [complete(problem.workload, each) for each in entry.configurations(sizes)]
     try:
         if quick:
-            return glance(problem, configurations, device, store), [str(each) for each in configurations]
-        study = sweep(problem, configurations, device=device, peers=(), calls=False, store=store)
+            calls = [*problem.calls] if entry.program else []
+            return glance(problem, configurations, device, store, calls), [str(each) for each in configurations]
+        study = sweep(problem, configurations, device=device, peers=(), calls=bool(entry.program), store=store)
     except UnsavedRowsError as error:
         study = error.study
         study.notes.append(str(error))

@@ -10,7 +10,7 @@ from gpuopt._core import Device, Error
 from gpuopt.lab.rows.table import folded, printable, significant, terminal_width
 from gpuopt.lab.run.instructions import isa
 from gpuopt.workloads.casebook.entry import CATEGORIES, KINDS, PROVENANCES, Entry, Sizes, Version
-from gpuopt.workloads.casebook.findings import Finding
+from gpuopt.workloads.casebook.findings import Finding, Program
 from gpuopt.workloads.casebook.tables import CLASSES, short_name
 
 MOST_ALIKE, BESIDE = 12, 3  # lines that are the same and shown; at each end, where there are more
@@ -113,8 +113,20 @@ def _measured(entry: Entry, findings: Sequence[Finding], sizes: Sizes, width: in
             continue
         times = f"{significant(each.bug['median_ms'])} ms became {significant(each.row['median_ms'])} ms"
         why = f"; {each.reason}" if each.reason else ""
-        out += folded(f"{name}: {times}, {each.ratio.speedup} as fast: {each.verdict}{why}", width, "  ")
+        kernel = "kernel alone, " if entry.program else ""
+        out += folded(f"{name}: {kernel}{times}, {each.ratio.speedup} as fast: {each.verdict}{why}", width, "  ")
+    whole = [(short_name(entry, each.version), each.program) for each in findings if each.program]
+    if whole:
+        out += folded(f"Whole calls, by the host's clock: {entry.program}. No gain of these is one of a kernel.", width)
+    for name, program in whole:
+        out += folded(f"{name}: {_whole(program)}", width, "  ")
     return "\n".join(out)
+
+
+def _whole(program: Program) -> str:
+    """A whole call beside the bug's."""
+    times = f"{significant(program.bug['median_ms'])} ms became {significant(program.row['median_ms'])} ms"
+    return f"whole call, {times}, {program.ratio.speedup} as fast: {program.verdict}"
 
 
 def _compiled(entry: Entry, device: Device, sizes: Sizes) -> str:
@@ -130,8 +142,8 @@ def _reasons(entry: Entry, findings: Sequence[Finding], width: int) -> str:
     for each in findings:
         if each.predicted is None:
             continue
-        came = {True: "so it was", False: "it was not so", None: "nothing is decided"}[each.right]
-        predicted = f"{each.predicted.word} on {CLASSES[each.device_class]}, for {each.predicted.why}; {came} here"
+        came = {True: "so it was here", False: "it was not so here", None: "nothing is decided here"}[each.right]
+        predicted = f"{each.predicted.word} on {CLASSES[each.device_class]}, because {each.predicted.why}; {came}"
         out.append(_paragraph(f"Predicted of {short_name(entry, each.version)}", predicted, width))
     for version in entry.others:
         if version.paper:

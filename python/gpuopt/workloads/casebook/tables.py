@@ -16,13 +16,15 @@ CLASSES: dict[DeviceClass, str] = {
     "gpu_slow_fp64": "a GPU with slow doubles",
     "cpu": "a CPU",
 }
+PROGRAM = Column("program", "whole call", ("times as fast",), "0012")
 _COLUMNS = [
     Column("entry", "entry", ("",), "0000", right=False),
     Column("bug", "bug", ("",), "0---", right=False),
     Column("version", "against it", ("",), "0000", right=False),
     Column("paper", "paper", ("times as fast",), "001-"),
-    Column("ours", "here", ("times as fast",), "0012"),
-    Column("verdict", "verdict", ("",), "0000", right=False),
+    Column("ours", "kernel here", ("times as fast",), "0012"),
+    PROGRAM,
+    Column("verdict", "verdict of the kernel", ("",), "0000", right=False),
     Column("predicted", "predicted", ("",), "0001", right=False),
     Column("explains", "what explains it", ("",), "00--", right=False),
 ]
@@ -34,7 +36,8 @@ def sheet(findings: Sequence[Finding], device: Device, device_class: DeviceClass
         "The casebook: performance bugs of real projects, their fixes, and what these gain here",
         f"On {device_label(device)} (driver {device.driver}), {CLASSES[device_class]}. {_tally(findings)}",
     ]
-    made = Sheet(_COLUMNS, header=header)
+    whole = any(each.program for each in findings)
+    made = Sheet([each for each in _COLUMNS if whole or each is not PROGRAM], header=header)
     for category, title in CATEGORIES.items():
         lines = [_line(each) for each in findings if each.entry.category == category]
         if lines:
@@ -44,8 +47,11 @@ def sheet(findings: Sequence[Finding], device: Device, device_class: DeviceClass
             "confirmed",
             "faster than the bug beyond noise; inverted here: slower; no effect here: neither, and less than 5 % apart",
         ),
-        ("paper", "(program) is the gain of a whole program, the others of a kernel alone, as all gains here"),
+        ("paper", "(program) is the gain of a whole program, the others are of a kernel alone"),
     ]
+    if whole:
+        told = "from arrays of the host to arrays of the host: data up, kernels, results back; no gain of a kernel"
+        made.footers.append(("whole call", told))
     made.footers += [("note", note) for note in notes]
     return made
 
@@ -63,7 +69,8 @@ def _line(finding: Finding) -> Line:
         "bug": (short_name(entry, entry.bug),),
         "version": (short_name(entry, version),),
         "paper": _paper(version.paper),
-        "ours": _ours(finding.ratio),
+        "ours": gained(finding.ratio),
+        "program": gained(finding.program.ratio if finding.program else None),
         "verdict": (finding.verdict,),
         "predicted": _predicted(finding),
         "explains": (entry.explains,),
@@ -71,7 +78,8 @@ def _line(finding: Finding) -> Line:
     return Line(cells, below=finding.reason)
 
 
-def _ours(ratio: Ratio | None) -> Forms:
+def gained(ratio: Ratio | None) -> Forms:
+    """How many times as fast, with the interval."""
     if ratio is None or ratio.across:
         return ABSENT
     lo, hi = (1 / ratio.hi, 1 / ratio.lo) if ratio.lo and ratio.hi else (None, None)

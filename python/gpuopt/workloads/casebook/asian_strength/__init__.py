@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,40 @@ def magnitudes(
 
 
 def data(paths: int, steps: int) -> dict[str, np.ndarray]:
-    """Normal numbers, a row for each step."""
-    return {"z": np.random.default_rng(0).standard_normal((steps, paths))}
+    """Normal numbers, a row for each step, of the generator Philox: paths that share none of them are independent."""
+    return {"z": np.random.Generator(np.random.Philox(0)).standard_normal((steps, paths))}
 
 
 SIGMA, RATE, STEP = 0.3, 0.06, 1 / 64  # volatility and interest by the year; a step's part of a year
+
+
+def geometric_price(steps: int, strike: float, sigma: float = SIGMA, rate: float = RATE, step: float = STEP) -> float:
+    """What the option to buy at ``strike`` the geometric mean of the prices after each step is worth, in units of the
+    first price. The logarithm of that mean is normal, as a sum of normal numbers is: its mean is that of the drifts,
+    its variance sigma^2 step / steps^2 times the sum of min(i, j) over all pairs of steps, which is n (n + 1) (2 n + 1)
+    / 6."""
+    mean = (rate - sigma**2 / 2) * step * (steps + 1) / 2
+    deviation = sigma * math.sqrt(step * (steps + 1) * (2 * steps + 1) / (6 * steps))
+    below = (mean - math.log(strike)) / deviation
+    worth = math.exp(mean + deviation**2 / 2) * _normal(below + deviation) - strike * _normal(below)
+    return math.exp(-rate * step * steps) * worth
+
+
+def _normal(x: float) -> float:
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
+def geometric_means(z: np.ndarray) -> np.ndarray:
+    """The geometric mean of the prices of each path, for the constants of this entry."""
+    growth, spread = (RATE - SIGMA**2 / 2) * STEP, SIGMA * STEP**0.5
+    return np.asarray(np.exp(np.cumsum(growth + spread * z, axis=0).mean(axis=0)))
+
+
+def worth(means: np.ndarray, steps: int, strike: float) -> tuple[float, float]:
+    """What the option on a mean is worth by the means of many paths, and the standard error of that."""
+    gains = math.exp(-RATE * STEP * steps) * np.maximum(means - strike, 0.0)
+    return float(gains.mean()), float(gains.std(ddof=1) / math.sqrt(len(gains)))
+
 
 TASK: dict[str, Any] = {
     "arguments": [
@@ -89,8 +119,11 @@ ENTRY = Entry(
     story=Story(
         did=(
             "Random paths of a price are followed step by step, in doubles. Each step subtracts the drift up to it, "
-            "the drift of a step times the step's number. Our kernels take normal numbers as input, where the sample "
-            "draws them."
+            "the drift of a step times the step's number. Our kernels take normal numbers of the generator "
+            "Philox as input, where the sample draws its own. Are the paths right? An option on the geometric mean of "
+            "a path has a price in closed form: struck at the first price it is worth 0.0780 of that. The same 65536 "
+            "paths give 0.0774, with a standard error of 0.0005, and 0.0820 for the arithmetic mean, which the kernels "
+            "compute and for which there is no such form."
         ),
         slow=(
             "The number is an int and the drift a double. On AMD GPUs of then the conversion takes more than 10 "

@@ -124,4 +124,8 @@ ENTRY = Entry(
     ),
     slips=["The program gains 4.77x, more than the best of its kernels, 4.72x."],
     data=data,
+    program=(
+        "the state of the plasma and the sizes of dust go to the device, the kernel runs all steps, and the "
+        "charges come back"
+    ),
 )

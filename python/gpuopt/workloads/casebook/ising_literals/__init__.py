@@ -153,4 +153,8 @@ ENTRY = Entry(
     ],
     data=data,
     needs_fp64=True,
+    program=(
+        "spins and random numbers go to the device, two kernels run for each sweep, and spins, random numbers and "
+        "energies come back"
+    ),
 )

@@ -99,17 +99,19 @@ ENTRY = Entry(
     exactness="whole numbers: results are exact.",
     story=Story(
         did=(
-            "Wrong bases of a read are found by trying: each of the four bases is put at each place of a window of K "
-            "bases, and the changed word is looked up in a table of bits. K is odd and below 33, usually 31."
+            "Wrong bases of a read, which is a short piece of DNA, are found by trying: each of the four bases is put "
+            "at each place of a window of K bases, and a hash of the changed word is looked up in a table of bits, "
+            "which tells whether the word is known. K is odd and below 33, usually 31."
         ),
         slow=(
-            "K is an argument, so that the window is an array in local memory, and 4 K K times, 3844 times for a read, "
-            "a byte is fetched from there and a loop is counted."
+            "K is an argument, so that no compiler knows it, and the window is an array in local memory. Each of the "
+            "4 K changed words takes K bytes from there: 4 K K, for K = 31 that is 3844 accesses of local memory for "
+            "a read of DNA, each in a loop that must be counted and tested."
         ),
         fix=(
-            "A program is built for each K that occurs. The loop over the window is unrolled, each index is a number, "
-            "and the window lies in registers. With K left an argument, a private array is no fix: registers cannot "
-            "be indexed at run time."
+            "A program is built for each K that occurs. The loop over the window is unrolled, each index is a known "
+            "number, and the window lies in registers. A private array alone is no fix while K is an argument: "
+            "registers cannot be indexed at run time, so that the array lies in memory."
         ),
         look_for=(
             "An argument that takes few values and bounds an inner loop or sizes a small array. Make it a macro, build "
@@ -117,4 +119,5 @@ ENTRY = Entry(
         ),
     ),
     slips=["Figure 17 lacks the index i before the size of the group."],
+    program="the reads and the table of bits go to the device, the kernel runs, and the counts come back",
 )

@@ -13,15 +13,18 @@ WEIGHTS = {"per_hx2": 1.0, "per_hy2": 1.5, "per_hz2": 2.0, "scale": 0.25}  # of 
 
 
 def stencil(p: np.ndarray, out: np.ndarray, sign: int) -> np.ndarray:
-    """What is added to ``out`` (nx, ny, nz), of ``p`` with a layer of ghosts, and ``out``; the middle by ``sign``."""
-    inner = (slice(1, -1),) * 3
-    total = np.zeros_like(out)
-    for axis, weight in enumerate(("per_hx2", "per_hy2", "per_hz2")):
-        after, before = (
-            p[tuple(part if at == axis else inner[at] for at in range(3))] for part in (slice(2, None), slice(-2))
-        )
-        total += (after + before + sign * 2 * p[inner]) * WEIGHTS[weight]
-    return np.asarray(out + WEIGHTS["scale"] * total)
+    """What is added to ``out`` (nx, ny, nz), of ``p`` with a layer of ghosts, and ``out``; the middle by ``sign``.
+    Plane by plane: what NumPy holds of one stays in a cache."""
+    x, y, z = (WEIGHTS[name] for name in ("per_hx2", "per_hy2", "per_hz2"))
+    made = np.empty_like(out)
+    for i in range(len(out)):
+        before, plane, after = p[i : i + 3]
+        middle = sign * 2 * plane[1:-1, 1:-1]
+        total = (after[1:-1, 1:-1] + before[1:-1, 1:-1] + middle) * x
+        total += (plane[2:, 1:-1] + plane[:-2, 1:-1] + middle) * y
+        total += (plane[1:-1, 2:] + plane[1:-1, :-2] + middle) * z
+        made[i] = out[i] + WEIGHTS["scale"] * total
+    return made
 
 
 TASK: dict[str, Any] = {

@@ -89,4 +89,5 @@ ENTRY = Entry(
         look_for="An argument that the user sets once and that bounds an inner loop. Make it a macro.",
     ),
     data=data,
+    program="queries, the reference and the places go to the device, the kernel runs, and the lengths come back",
 )

@@ -10,31 +10,33 @@ import numpy as np
 from gpuopt import lab
 from gpuopt.workloads.casebook.entry import Entry, Story, fast, gain, own, same
 
-BLOCK = 64  # bodies whose pairs NumPy holds at a time
+BLOCK = 16  # bodies whose pairs NumPy holds at a time: as many as a cache does
 
 
-def pairs(bodies: np.ndarray, softening: float) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Some bodies, how far all are from each of them, (3, some, n), and squares of softened distances, (some, n)."""
-    places = bodies[:, :3].T
+def pairs(bodies: np.ndarray, softening: float) -> Iterator[tuple[slice, list[np.ndarray], np.ndarray]]:
+    """Some bodies, how far all are from each of them in x, y and z, and squares of softened distances, (some, n)."""
+    places = np.ascontiguousarray(bodies[:, :3].T)
     for first in range(0, len(bodies), BLOCK):
         some = slice(first, first + BLOCK)
-        d = places[:, None, :] - places[:, some, None]
-        yield some, d, (d * d).sum(axis=0) + softening**2
+        x, y, z = (axis - axis[some, None] for axis in places)
+        yield some, [x, y, z], x * x + y * y + z * z + softening**2
 
 
 def accelerations(bodies: np.ndarray, softening: float) -> np.ndarray:
     """What all bodies do to each, (n, 3), in fp64. Bodies are rows of x, y, z and mass."""
-    a = np.empty((len(bodies), 3))
-    for some, d, r2 in pairs(bodies, softening):
-        a[some] = (bodies[:, 3] / (r2 * np.sqrt(r2)) * d).sum(axis=2).T
+    a, masses = np.empty((len(bodies), 3)), bodies[:, 3].copy()
+    for some, distances, r2 in pairs(bodies, softening):
+        pull = masses / (r2 * np.sqrt(r2))
+        for axis, d in enumerate(distances):
+            a[some, axis] = (pull * d).sum(axis=1)
     return a
 
 
 def magnitudes(bodies: np.ndarray, softening: float) -> np.ndarray:
     """No less than the sums of the absolute values that accelerations are sums of, (n, 3)."""
-    sums = np.empty(len(bodies))
+    sums, masses = np.empty(len(bodies)), bodies[:, 3].copy()
     for some, _, r2 in pairs(bodies, softening):
-        sums[some] = (1 / r2) @ bodies[:, 3]
+        sums[some] = (masses / r2).sum(axis=1)
     return np.repeat(sums[:, None], 3, axis=1)
 
 

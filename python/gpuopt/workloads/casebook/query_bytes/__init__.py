@@ -68,6 +68,7 @@ ENTRY = Entry(
             "fix",
             "query_bytes/packed",
             "four bases a step, neighbours side by side; the queries come packed",
+            alone=True,
             stages=[lab.stage("query_bytes_packed", "packed ref start out N L", ITEMS)],
             predicted={
                 "gpu_fast_fp64": fast(COALESCED),
@@ -115,4 +116,8 @@ ENTRY = Entry(
     ),
     slips=["The gain of 1.05x is of the whole program; the paper has none of the kernel alone."],
     data=data,
+    program=(
+        "queries as bytes, the reference and the places go to the device, the kernels run, the pass that packs "
+        "among them, and the lengths come back"
+    ),
 )

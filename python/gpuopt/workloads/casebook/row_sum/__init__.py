@@ -59,16 +59,18 @@ ENTRY = Entry(
     story=Story(
         did="Each work-item adds up one row of a matrix that is stored row by row.",
         slow=(
-            "At each step neighbouring work-items read elements that lie a whole row apart. Each of them comes from "
-            "another line of memory, and a line is dropped from the cache before its other elements are wanted."
+            "At each step neighbouring work-items read elements that lie a whole row apart. A load of 32 neighbours "
+            "touches 32 lines of memory and uses 4 bytes of each, and a line is dropped from the cache before its "
+            "other elements are wanted."
         ),
         fix=(
-            "A work-group copies a tile of the matrix into local memory, neighbours along the row, and adds up from "
-            "there."
+            "A work-group copies a tile of 32 x 32 elements into local memory, and there neighbours load elements "
+            "that lie beside each other in a row, which is one line. Then each work-item adds up its part of a row "
+            "from local memory."
         ),
         look_for=(
             "An index that multiplies the global id: X[get_global_id(0) * width + i] in a loop over i. On a GPU let "
-            "neighbours read neighbours; on a CPU leave it."
+            "neighbours read neighbours. On a CPU, where a core runs along a whole row, leave it as it is."
         ),
     ),
 )

@@ -50,21 +50,22 @@ ENTRY = Entry(
     exactness="fp32 sums in another order: within the rounding of so many terms, against sums in fp64.",
     story=Story(
         did=(
-            "A transposed matrix is multiplied by a vector, each column by one work-item. It was written for one GPU, "
-            "and runs on all others."
+            "A transposed matrix is multiplied by a vector, each column by one work-item. The kernel was written for "
+            "one GPU, and is used on all devices."
         ),
         slow=(
-            "The loads are good: neighbours read side by side. But there are only as many work-items as columns. Four "
-            "thousand do not keep a GPU's memory busy that waits for tens of thousands."
+            "The loads are good: neighbours read side by side. But there are only as many work-items as columns, some "
+            "thousand. A GPU needs tens of thousands: while some wait for memory, others must have loads under way."
         ),
         fix=(
-            "Several work-items share a column: each has some of its rows, and their sums are added in local memory. "
-            "Two columns for each work-item alone make things worse in small matrices; together with the first they "
-            "are best. On a CPU two cores are busy with any number of columns, and the strips only cost."
+            "Several work-items share a column (tlp): each adds up some of its rows, and their sums are added in "
+            "local memory. Two columns to each work-item (f2), loaded as one float2, halve the number of work-items, "
+            "which makes small matrices slower; the paper found both together best. A CPU has few cores, which any "
+            "number of columns keeps busy: there the paper's reason for the split is gone."
         ),
         look_for=(
             "A kernel with as many work-items as the result has elements, where each element is a long sum. Count the "
-            "work-items, not the work. And choose by the device: the fix loses on a CPU."
+            "work-items, not the work. And choose by the device: what a GPU gains by the split, a CPU may lose."
         ),
     ),
     slips=[

@@ -1,0 +1,63 @@
+"""Results held against a reference: those of the same bytes once, all others each time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpuopt.lab.kernels import checks
+from gpuopt.lab.kernels.checks import Right, WrongResultError
+
+
+def right_of(length: int = 1000) -> Right:
+    return Right({"y": np.linspace(1, 2, length)}, {"y": np.full(length, 1e-6)})
+
+
+def taken(right: Right, off: float = 0.0) -> dict[str, np.ndarray]:
+    made = right.exact["y"].astype(np.float32)
+    made[-1] += off
+    return {"y": made}
+
+
+def test_the_same_bytes_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    judged = checks.judged
+    monkeypatch.setattr(checks, "judged", lambda *given: compared.append(given) or judged(*given))
+    right = right_of()
+    first = right.errors(taken(right))
+    assert right.errors(taken(right)) == first
+    assert len(compared) == 1
+    assert right.errors(taken(right, 5e-7))["max_of_tol"] > first["max_of_tol"]
+    assert len(compared) == 2
+
+
+def test_a_wrong_result_is_wrong_each_time() -> None:
+    right = right_of()
+    right.errors(taken(right))
+    for _ in range(2):
+        with pytest.raises(WrongResultError, match="1 of 1000 elements are off"):
+            right.errors(taken(right, 1e-3))
+    assert len(right.known) == 1
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_few_are_kept(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(checks, "KNOWN_BYTES", most * 4000 + 10)
+    right = right_of()
+    for off in (0.0, 3e-7, 6e-7):
+        right.errors(taken(right, off))
+        assert len(right.known) <= most
+    if most:
+        assert right.known[-1][0]["y"][-1] == taken(right, 6e-7)["y"][-1]
+
+
+def test_parts_are_compared_to_the_last_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "PART", 4)
+    for length in (0, 1, 7, 8, 31, 32, 33, 100):
+        one = np.arange(length, dtype=np.uint8)
+        assert checks._same_bytes(one, one.copy())
+        for at in range(length):
+            other = one.copy()
+            other[at] ^= 1
+            assert not checks._same_bytes(one, other)
+    assert not checks._same_bytes(np.zeros(3), np.zeros(4))
