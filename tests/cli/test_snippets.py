@@ -74,6 +74,7 @@ def test_a_block_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert Path("potential.ply").stat().st_size > 100
 
 
+@pytest.mark.timeout(1500)  # all variants are built
 @pytest.mark.whole  # tests/lab/run sees studies
 def test_the_study_of_readme_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, any_device: gpuopt.Device, brief_quick: None
