@@ -21,7 +21,15 @@ extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
 exclude_patterns = ["_top"]
 html_theme = "pydata_sphinx_theme"
 html_title = "gpuopt"
-html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
+html_theme_options = {
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 7,
+    "navigation_with_keys": False,
+}
+html_sidebars = {"quick-start": [], "gallery": []}  # sections of one page
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 suppress_warnings = ["myst.header"]  # pages that tables of rows are written into begin sections at their own depth
 
@@ -31,6 +39,7 @@ myst_heading_anchors = 4
 nb_execution_mode = "off"  # notebooks have the outputs that they are committed with
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "DTypeLike": "DTypeLike"}
 numpydoc_show_class_members = False
 default_role = "code"
 
@@ -64,8 +73,17 @@ def copied_pages() -> None:
         (top / f"{file}.md").write_text(with_links_of_the_site(text), encoding="utf-8")
 
 
+def pages_of_the_site(app: Any, name: str, source: list[str]) -> None:
+    """Links as the site has them; below a section's first page, which the tree has too, all of its folder."""
+    source[0] = with_links_of_the_site(source[0])
+    if name.endswith("/README"):
+        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
+
+
 def with_plain_bars(app: Any, what: str, name: str, of: object, options: object, lines: list[str]) -> None:
-    """Absolute values in docstrings are no substitutions of reStructuredText."""
+    """Absolute values in docstrings are no substitutions of reStructuredText, and properties have no signature."""
+    if what in ("property", "attribute"):
+        lines[:] = [line for line in lines if not re.match(r"\(.*\) -> ", line)]
     for i, line in enumerate(lines):
         parts = line.split("``")
         parts[::2] = [part.replace("|", "\\|") for part in parts[::2]]
@@ -76,4 +94,4 @@ def setup(app: Any) -> None:
     """Sphinx's call before it reads."""
     copied_pages()
     app.connect("autodoc-process-docstring", with_plain_bars, priority=900)
-    app.connect("source-read", lambda app, name, source: source.__setitem__(0, with_links_of_the_site(source[0])))
+    app.connect("source-read", pages_of_the_site)

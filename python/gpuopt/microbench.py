@@ -19,30 +19,37 @@ from gpuopt.checked import checked
 from gpuopt.configuration import variants
 from gpuopt.lab.report import Study
 from gpuopt.selection import Selector, select
-from gpuopt.workloads.microbench.asking import ask, by_size, execution, local, named, stream
-from gpuopt.workloads.microbench.points import Point, TransferPoint
+from gpuopt.workloads.microbench.asking import ask, by_size, local, stream
+from gpuopt.workloads.microbench.points import Point
 from gpuopt.workloads.microbench.questions import (
     ACTIVATIONS,
     BLOCK_KERNELS,
-    BRANCHES,
     CACHES,
     DATA_TYPES,
-    LIVE_VALUES,
-    MIB,
     PATTERNS,
     Levels,
     activation_points,
     block_points,
     element,
-    family_rows,
     fitting,
-    memory_bytes,
     packs,
     pattern_bytes,
     points,
     shapes,
     sweep_sizes,
     vias,
+)
+from gpuopt.workloads.microbench.rates import (
+    branches,
+    concurrency,
+    flops,
+    integer,
+    latency,
+    launch_overhead,
+    registers,
+    special,
+    tensor,
+    transfer,
 )
 
 __all__ = [
@@ -93,6 +100,13 @@ def copy_bandwidth(
         Work-items in a work-group; None takes 256.
 
     Each work-item copies one element, as in the paper; through ``lab.survey`` several may be in flight (AHEAD).
+
+    Raises ParameterError for a type, pattern or size of work-groups that there is not.
+
+    Examples
+    --------
+    >>> study = microbench.copy_bandwidth("char")  # doctest: +SKIP
+    >>> [row["gb_s"] for row in study.points]  # doctest: +SKIP
     """
     chosen = select(device)
     types = DATA_TYPES if dtype is None else (dtype,)
@@ -119,6 +133,11 @@ def read_bandwidth(
     """Measure how fast elements of one type are read and added up, in GB/s, with several loads in flight per work-item.
 
     The parameters are those of :func:`copy_bandwidth`; patterns are ``"coalesced"`` and ``"chunks"``.
+
+    Examples
+    --------
+    >>> study = microbench.read_bandwidth("float4", bytes=2**28)  # doctest: +SKIP
+    >>> [row["gb_s"] for row in study.points]  # doctest: +SKIP
     """
     return stream("read", dtype, bytes, pattern, local_size, device, how)
 
@@ -135,6 +154,11 @@ def write_bandwidth(
     counted.
 
     The parameters are those of :func:`read_bandwidth`.
+
+    Examples
+    --------
+    >>> study = microbench.write_bandwidth("float4", local_size=64)  # doctest: +SKIP
+    >>> [row["gb_s"] for row in study.points]  # doctest: +SKIP
     """
     return stream("write", dtype, bytes, pattern, local_size, device, how)
 
@@ -149,6 +173,11 @@ def triad_bandwidth(
 ) -> Study:
     """Measure how fast a = b + s c is, in GB/s of two arrays read and one written. ``bytes`` is the size of b and c
     together; the other parameters are those of :func:`read_bandwidth`.
+
+    Examples
+    --------
+    >>> study = microbench.triad_bandwidth(bytes=2**28)  # doctest: +SKIP
+    >>> [row["gb_s"] for row in study.points]  # doctest: +SKIP
     """
     return stream("triad", dtype, bytes, pattern, local_size, device, how)
 
@@ -168,6 +197,13 @@ def cache_bandwidth(
         with working sets that fit these caches.
     uniform
         For constant memory: whether all work-items of a group read the same address at a time; None measures both.
+
+    Raises ParameterError for another kind.
+
+    Examples
+    --------
+    >>> study = microbench.cache_bandwidth("constant", uniform=True)  # doctest: +SKIP
+    >>> [(row["footprint_bytes"], row["gb_s"]) for row in study.points]  # doctest: +SKIP
     """
     chosen = select(device)
     if kind not in CACHES:
@@ -192,6 +228,14 @@ def working_sets(
     caches.
 
     ``dtype`` is a type's name as in :func:`copy_bandwidth`. The steps in the curve are the caches.
+
+    Raises ParameterError for another type, and for a size that does not fit the memory.
+
+    Examples
+    --------
+    >>> study = microbench.working_sets([2**14], protocol="short")
+    >>> [(row["footprint_bytes"], row["status"]) for row in study.points]
+    [(16384, 'ok')]
     """
     chosen = select(device)
     scalar, levels = element(dtype)
@@ -215,6 +259,13 @@ def access_pattern(
 
     ``kind`` is ``"adjacent"``, ``"row"``, ``"shared"``, ``"strided"``, ``"unaligned"``, ``"random"`` or
     ``"broadcast"``.
+
+    Raises ParameterError for another kind.
+
+    Examples
+    --------
+    >>> study = microbench.access_pattern("row")  # doctest: +SKIP
+    >>> [(row["variant"], row["gb_s"]) for row in study.points]  # doctest: +SKIP
     """
     if kind not in PATTERNS:
         raise ParameterError(f"kind: {kind!r} is none; use one of {', '.join(PATTERNS)}")
@@ -230,6 +281,13 @@ def block_dimensions(kernel: str = "copy2d", width: int | None = None, device: S
 
     ``kernel`` is ``"copy2d"`` (no reuse, Fig. 5), ``"transpose"``, ``"tiled"`` (reuse through local memory, Fig. 7) or
     ``"cache_reuse"`` (reuse through the caches). ``width`` is the number of scalars in a line of the array.
+
+    Raises ParameterError for another kernel.
+
+    Examples
+    --------
+    >>> study = microbench.block_dimensions("transpose", width=4096)  # doctest: +SKIP
+    >>> max(study.points, key=lambda row: row["gb_s"])["params"]  # doctest: +SKIP
     """
     if kernel not in BLOCK_KERNELS:
         raise ParameterError(f"kernel: {kernel!r} is none; use one of {', '.join(BLOCK_KERNELS)}")
@@ -252,6 +310,13 @@ def activation_matrix(
         N; None takes 1024, 2048 and 4096, on a CPU 128 and 256.
 
     Rates count a difference, a square and an addition a pair of scalars, whatever the form.
+
+    Raises ParameterError for another form, and for a size below 1.
+
+    Examples
+    --------
+    >>> study = microbench.activation_matrix("pow", sizes=[1024])  # doctest: +SKIP
+    >>> [(row["params"], row["gflop_s"]) for row in study.points]  # doctest: +SKIP
     """
     if form is not None and form not in ACTIVATIONS:
         raise ParameterError(f"form: {form!r} is none; use one of {', '.join(ACTIVATIONS)}")
@@ -259,142 +324,4 @@ def activation_matrix(
     return ask(activation_points(chosen, ACTIVATIONS if form is None else (form,), sizes), chosen, how)
 
 
-# ---------------------------------------------------------------- branches and registers
-
-
-def branches(
-    paths: int | Iterable[int] | None = None,
-    length: int | Iterable[int] | None = None,
-    divergent: bool | None = None,
-    dtype: str = "float",
-    device: Selector = None,
-    **how: Any,
-) -> Study:
-    """Measure branches that neighbouring work-items take apart, beside the same branches taken by 64 neighbours alike
-    (Daga 2011, II.B and III.B).
-
-    Parameters
-    ----------
-    paths
-        Paths of the branch, of 1 (no branch), 2, 4, 8, 16 and 32; None takes all.
-    length
-        Dependent multiply-adds of a path, whichever is taken: of 16, 64 and 256; None takes 16 and 64.
-    divergent
-        Whether neighbours take different paths; None measures both.
-
-    A rate counts what work-items asked for, 2 flop a multiply-add. At the same ``paths`` and ``length``, uniform over
-    divergent is the loss by divergence; one path over two uniform ones is what a branch itself costs.
-    """
-    asked = {"PATHS": paths, "LENGTH": length, "DIVERGENT": None if divergent is None else int(divergent)}
-    return execution("branches", BRANCHES, asked, dtype, device, how)
-
-
-def registers(
-    live: int | Iterable[int] | None = None,
-    chained: bool | None = None,
-    local_size: int | None = None,
-    dtype: str = "float",
-    device: Selector = None,
-    **how: Any,
-) -> Study:
-    """Measure multiply-adds per second of work-items that hold ``live`` values at once, 8 to 512, until these leave the
-    registers (Daga 2011, III.C; Jang 2009, 3.3).
-
-    Parameters
-    ----------
-    live
-        Numbers of values; None takes all levels of the table.
-    chained
-        Whether each value waits for the one before, so that many work-items are needed to keep a device busy; None
-        measures both.
-    local_size
-        Work-items in a work-group; None takes 256.
-
-    Rows have ``registers`` and ``spill_bytes`` where the compiler tells them, and ``private_bytes`` of the kernel.
-    """
-    asked = {"LIVE": live, "CHAINED": None if chained is None else int(chained), "LOCAL": local_size}
-    return execution("registers", LIVE_VALUES, asked, dtype, device, how)
-
-
-# ---------------------------------------------------------------- operations, latency, the way there
-
-
-def flops(dtype: str = "float", width: int | None = None, device: Selector = None, **how: Any) -> Study:
-    """Measure fused multiply-adds per second, two flop each, alone and beside as many additions, which some devices
-    issue at once, in vectors of ``width`` (None: what may be best)."""
-    chosen = select(device)
-    widths = (width,) if width else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
-    chains = (8, 16) if chosen.type != "cpu" else (4, 8)
-    wanted = points(chosen, family_rows("flops"), element(dtype)[0], 16384, {"WIDTH": widths, "CHAINS": chains})
-    return ask(wanted, chosen, how)
-
-
-def special(function: str | None = None, dtype: str = "float", device: Selector = None, **how: Any) -> Study:
-    """Measure results of a special function per second: ``"native_rsqrt"``, ``"divide"`` ...; None: all."""
-    return named("special", function, "function", element(dtype)[0], device, how)
-
-
-def integer(op: str | None = None, dtype: str = "uint", device: Selector = None, **how: Any) -> Study:
-    """Measure integer operations per second: ``"int_mad"`` (a multiply-add) or ``"int_xorshift"``; None: both."""
-    return named("integer", op, "op", element(dtype)[0], device, how)
-
-
-def tensor(instruction: str | None = None, device: Selector = None, **how: Any) -> Study:
-    """Measure flop per second of matrix products on NVIDIA's tensor cores, summed in fp32, by ``"mma_fp16"``,
-    ``"mma_bf16"`` or ``"mma_tf32"``; None measures all. On other devices the rows say that PTX is not supported."""
-    return named("tensor", instruction, "instruction", "float32", device, how)
-
-
-def latency(memory: str = "global", working_set: int | None = None, device: Selector = None, **how: Any) -> Study:
-    """Measure the time of one dependent load in ns: a pointer chase through ``"global"``, ``"local"`` or ``"constant"``
-    memory.
-
-    ``working_set`` in bytes decides which cache holds the chain. None takes 16 KiB, and for global memory several sizes
-    up to one that no cache holds.
-    """
-    chosen = select(device)
-    names = {"global": "chase", "local": "chase_local", "constant": "chase_constant"}
-    if memory not in names:
-        raise ParameterError(f"memory: {memory!r} is none; use one of {', '.join(names)}")
-    several = (16384, MIB, 8 * MIB, memory_bytes(chosen)) if memory == "global" else (16384,)
-    rows = [v for v in variants("microbench") if v.name == names[memory]]
-    sizes = (working_set,) if working_set else several
-    return ask([one for size in sizes for one in points(chosen, rows, "uint32", size, {})], chosen, how)
-
-
-def launch_overhead(device: Selector = None, **how: Any) -> Study:
-    """Measure the time of a kernel that does nothing: by OpenCL events, and in the rows' ``wall_ms`` by the host's
-    clock."""
-    chosen = select(device)
-    return ask(points(chosen, family_rows("launch"), "float32", 16384, {}), chosen, how)
-
-
-def transfer(
-    direction: str | None = None,
-    pinned: bool | None = None,
-    bytes: int | None = None,
-    device: Selector = None,
-    **how: Any,
-) -> Study:
-    """Measure copies between host and device in GB/s: ``"upload"`` or ``"download"``, from memory that the driver
-    allocated (``pinned``) or from any; None measures both."""
-    if direction not in (None, "upload", "download"):
-        raise ParameterError(f"direction: {direction!r} is none; use upload or download")
-    ways = (direction,) if direction else ("upload", "download")
-    kinds = (True, False) if pinned is None else (bool(pinned),)
-    size = 64 * MIB if bytes is None else bytes
-    wanted = [TransferPoint(way, kind, size) for way in ways for kind in kinds]
-    return ask(wanted, select(device), how)
-
-
-def concurrency(device: Selector = None, **how: Any) -> Study:
-    """Measure how many work-groups run at the same time: a chain of dependent operations takes the same time for any
-    number of them until the device is full."""
-    chosen = select(device)
-    (row,) = family_rows("concurrency")
-    groups = next(p.levels for p in row.parameters if p.name == "GROUPS")
-    wanted = points(chosen, [row], "float32", 16384, {"GROUPS": groups}, trips=256)
-    return ask(wanted, chosen, how)
-
-
-globals().update({name: checked(globals()[name]) for name in __all__})  # each function above
+globals().update({name: checked(globals()[name]) for name in __all__})  # each function

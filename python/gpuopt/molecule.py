@@ -7,167 +7,53 @@ their dtype unless asked. Computations are in float64. Functions that look for n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError, ParameterError
-from gpuopt.checked import checked, methods_checked
-from gpuopt.point_arrays import ReadOnly, array_of, cast, faces_of, normals_of, refuse_negative
+from gpuopt.checked import checked
+from gpuopt.molecule_types import Contact, Grid, Molecule, Surface
+from gpuopt.point_arrays import cast
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
+
+__all__ = [
+    "Contact",
+    "Grid",
+    "Molecule",
+    "Surface",
+    "at_atoms",
+    "centre",
+    "closest_contact",
+    "electrostatic_size",
+    "fibonacci_sphere",
+    "grid",
+    "needed_normals",
+    "statistics",
+    "surface_points",
+    "with_depth",
+]
+
+for _kind in (Contact, Grid, Molecule, Surface):
+    _kind.__module__ = __name__  # where users find them
 
 _MOST_POINTS = 100_000_000
 _ATOMS_AT_ONCE = 4096  # atoms whose neighbours are held as Python lists at the same time
 
 
-@methods_checked
-@dataclass(frozen=True, eq=False, repr=False)
-class Molecule(ReadOnly):
-    """N charged atoms: ``xyz`` (N, 3) A, ``charge`` (N,) e, ``radius`` (N,) A, ``depth`` (N,) A.
-
-    :func:`electrostatic_size` and :func:`surface_points` need ``radius``. Potentials inside the molecule need
-    ``depth``, each atom's distance to the surface (:func:`with_depth`). The arrays are read-only: writable ones are
-    copied, C-contiguous read-only ones kept; lists become float64. Raises ArrayError for a dtype other than native
-    float32 or float64, for two dtypes, shapes that do not fit, no atom, NaN, infinity, and negative radii or depths.
-
-    Examples
-    --------
-    >>> gpuopt.Molecule(xyz=[[0, 0, 0], [0, 0, 1.5]], charge=[1, -1], radius=[1.2, 1.7])
-    <gpuopt.Molecule: 2 atoms, +0.00 e, 0.0 x 0.0 x 1.5 A, float64, radius>
-    """
-
-    xyz: np.ndarray
-    charge: np.ndarray
-    radius: np.ndarray | None = None
-    depth: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        xyz = array_of("xyz", self.xyz, (None, 3))
-        object.__setattr__(self, "xyz", xyz)
-        for name in ("charge", "radius", "depth"):
-            given = getattr(self, name)
-            if given is not None:
-                values = array_of(name, given, (len(xyz),), xyz.dtype, "xyz")
-                if name != "charge":
-                    refuse_negative(name, values)
-                object.__setattr__(self, name, values)
-        if self.charge is None:
-            raise ArrayError("charge: it is missing; give one number of e for each atom")
-
-    def __len__(self) -> int:
-        return len(self.xyz)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype of all arrays: float32 or float64."""
-        return self.xyz.dtype
-
-    @property
-    def total_charge(self) -> float:
-        """Sum of the charges in e, added in float64."""
-        return float(self.charge.sum(dtype=np.float64))
-
-    def astype(self, dtype: DTypeLike) -> Molecule:
-        """Return the molecule in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it."""
-        if np.dtype(dtype) == self.dtype:
-            return self
-        return Molecule(*(cast(getattr(self, name), dtype) for name in ("xyz", "charge", "radius", "depth")))
-
-    def __repr__(self) -> str:
-        extent = " x ".join(f"{length:.1f}" for length in np.ptp(self.xyz, axis=0))
-        known = "".join(f", {name}" for name in ("radius", "depth") if getattr(self, name) is not None)
-        charge = round(self.total_charge, 2) + 0.0  # turns -0.0 into 0.0
-        return f"<gpuopt.Molecule: {len(self):,} atoms, {charge:+.2f} e, {extent} A, {self.dtype.name}{known}>"
-
-
-@methods_checked
-@dataclass(frozen=True, eq=False, repr=False)
-class Surface(ReadOnly):
-    """M points: ``points`` (M, 3) A, ``normals`` (M, 3), ``faces`` (T, 3), ``height`` (M,) A.
-
-    ``normals`` point outwards and are scaled to length 1. Three NaN stand for a normal that is not known; whatever
-    needs it raises ArrayError. ``faces`` are triangles, each of three indices of points, kept as int64. ``height`` is
-    given for points that do not lie on the molecular surface: their signed distance to it, negative inside. Dtypes and
-    layout are those of :class:`Molecule`. Raises ArrayError as it does, and for a normal of length zero and a face with
-    an index that no point has.
-
-    Examples
-    --------
-    >>> gpuopt.Surface([[0, 0, 2]], normals=[[0, 0, 3]]).normals
-    array([[0., 0., 1.]])
-    """
-
-    points: np.ndarray
-    normals: np.ndarray | None = None
-    faces: np.ndarray | None = None
-    height: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        points = array_of("points", self.points, (None, 3))
-        object.__setattr__(self, "points", points)
-        if self.normals is not None:
-            object.__setattr__(self, "normals", normals_of(self.normals, points))
-        if self.height is not None:
-            height = array_of("height", self.height, (len(points),), points.dtype, "points")
-            object.__setattr__(self, "height", height)
-        if self.faces is not None:
-            object.__setattr__(self, "faces", faces_of(self.faces, len(points)))
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype of all arrays except ``faces``: float32 or float64."""
-        return self.points.dtype
-
-    @property
-    def unknown_normals(self) -> np.ndarray:
-        """Indices of the points whose normal is not known (NaN), int64; empty where there are no normals at all."""
-        return np.flatnonzero([] if self.normals is None else np.isnan(self.normals[:, 0]))
-
-    def astype(self, dtype: DTypeLike) -> Surface:
-        """Return the surface in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it."""
-        if np.dtype(dtype) == self.dtype:
-            return self
-        points, normals, height = (cast(array, dtype) for array in (self.points, self.normals, self.height))
-        return Surface(points, normals, self.faces, height)
-
-    def __repr__(self) -> str:
-        known = "".join(f", {name}" for name in ("normals", "height") if getattr(self, name) is not None)
-        if unknown := len(self.unknown_normals):
-            known = known.replace("normals", f"normals ({unknown:,} not known)")
-        faces = "" if self.faces is None else f", {len(self.faces):,} faces"
-        return f"<gpuopt.Surface: {len(self):,} points, {self.dtype.name}{known}{faces}>"
-
-
-@checked
-@dataclass(frozen=True)
-class Grid:
-    """A regular grid: ``origin`` (x, y, z) and ``spacing`` in A, and ``shape``, the number of points along x, y and z.
-    The index of z runs fastest, as in OpenDX."""
-
-    origin: tuple[float, float, float]
-    spacing: float
-    shape: tuple[int, int, int]
-
-
-class Contact(NamedTuple):
-    """The atom and the surface point that are closest to each other: their ``distance`` in A and their indices."""
-
-    distance: float
-    atom: int
-    point: int
-
-
 @checked
 def needed_normals(surface: Surface, why: str) -> np.ndarray:
-    """The normals (M, 3), which ``why`` needs. Raises ArrayError where there are none, and where one is not known."""
+    """The normals (M, 3), which ``why`` needs. Raises ArrayError where there are none, and where one is not known.
+
+    Examples
+    --------
+    >>> molecule.needed_normals(gpuopt.Surface([[0, 0, 2]], normals=[[0, 0, 3]]), "this")
+    array([[0., 0., 1.]])
+    """
     if surface.normals is None:
         raise ArrayError(f"surface: it has no normals, which {why} needs; give Surface(points, normals)")
     unknown = surface.unknown_normals
@@ -207,7 +93,13 @@ def electrostatic_size(molecule: Molecule) -> float:
 
 @checked
 def centre(molecule: Molecule) -> np.ndarray:
-    """Return the centre (3,) in A, float64: the mean of the atoms, weighted by radius^3 unless none has a radius."""
+    """Return the centre (3,) in A, float64: the mean of the atoms, weighted by radius^3 unless none has a radius.
+
+    Examples
+    --------
+    >>> molecule.centre(gpuopt.Molecule([[0, 0, 0], [0, 0, 2]], charge=[1, -1]))
+    array([0., 0., 1.])
+    """
     weights = np.ones(len(molecule))
     if molecule.radius is not None and molecule.radius.any():
         weights = (molecule.radius.astype(np.float64) / molecule.radius.max()) ** 3
@@ -217,7 +109,14 @@ def centre(molecule: Molecule) -> np.ndarray:
 
 @checked
 def closest_contact(molecule: Molecule, surface: Surface) -> Contact:
-    """Return the atom and the surface point that are closest to each other."""
+    """Return the atom and the surface point that are closest to each other.
+
+    Examples
+    --------
+    >>> atoms = gpuopt.Molecule([[0, 0, 0], [0, 0, 2]], charge=[1, -1])
+    >>> molecule.closest_contact(atoms, gpuopt.Surface([[0, 0, 3.5]]))
+    Contact(distance=1.5, atom=1, point=0)
+    """
     distance, atom = _tree(molecule.xyz).query(surface.points)
     point = int(np.argmin(distance))
     return Contact(float(distance[point]), int(atom[point]), point)
@@ -230,6 +129,12 @@ def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Mole
     For a surface with faces, or without normals, this is the distance to its nearest point. For one with normals and no
     faces, it is the distance to the nearest ball of radius ``probe`` A that touches the surface at one of its points
     from outside, as in :func:`grid`. Raises ArrayError where that needs a normal that is not known.
+
+    Examples
+    --------
+    >>> ball = gpuopt.Molecule([[0, 0, 0]], charge=[1], radius=[2])
+    >>> molecule.with_depth(ball, molecule.surface_points(ball)).depth.round(6)
+    array([2.])
     """
     depth, _ = _depths(molecule, surface, probe)
     return replace(molecule, depth=depth.astype(molecule.dtype))
@@ -243,6 +148,12 @@ def at_atoms(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Surfac
     ``height`` is minus the atom's depth: the molecule's own where it has one, else as in :func:`with_depth`.
     ``normals`` are those of the points of ``surface`` that are nearest by the same measure, None where it has none.
     Raises ParameterError for a probe out of range.
+
+    Examples
+    --------
+    >>> ball = gpuopt.Molecule([[0, 0, 0]], charge=[1], radius=[2])
+    >>> molecule.at_atoms(ball, molecule.surface_points(ball)).height.round(6)
+    array([-2.])
     """
     depth, nearest = _depths(molecule, surface, probe)
     height = -(depth if molecule.depth is None else molecule.depth).astype(molecule.dtype)
@@ -269,6 +180,12 @@ def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0)
     are included. Atoms of radius zero are left out. Computed in float64; the points are in the order of the atoms and
     have the molecule's dtype. Raises ArrayError where no atom has a radius, ParameterError for a probe or a density out
     of range.
+
+    Examples
+    --------
+    >>> ball = gpuopt.Molecule([[0, 0, 0]], charge=[1], radius=[2])
+    >>> molecule.surface_points(ball, density=1.0)
+    <gpuopt.Surface: 50 points, float64, normals>
     """
     _check_probe(probe)
     if not 0 < density <= 10_000:
@@ -311,6 +228,13 @@ def grid(
 
     Raises ArrayError for a surface without normals or with one that is not known, and for one without faces around
     atoms without radii; ParameterError for a spacing, margin or probe out of range.
+
+    Examples
+    --------
+    >>> ball = gpuopt.Molecule([[0, 0, 0]], charge=[1], radius=[2])
+    >>> points, where = molecule.grid(ball, molecule.surface_points(ball), spacing=2.0, margin=3.0)
+    >>> len(points), where
+    (64, Grid(origin=(-3.0, -3.0, -3.0), spacing=2.0, shape=(4, 4, 4)))
     """
     directions = needed_normals(surface, "telling inside from outside")
     if not (isfinite(spacing) and spacing > 0):
@@ -373,7 +297,13 @@ def _check_probe(probe: float) -> None:
 @checked
 def statistics(phi: np.ndarray) -> dict[str, float]:
     """Return ``min``, ``max``, ``mean`` and ``rms`` of potentials ``phi`` (M,) in the unit of ``phi``, computed in
-    float64. Raises ArrayError where ``phi`` is empty."""
+    float64. Raises ArrayError where ``phi`` is empty.
+
+    Examples
+    --------
+    >>> molecule.statistics(np.array([3.0, -4.0]))["mean"]
+    -0.5
+    """
     values = np.asarray(phi, dtype=np.float64)
     if not values.size:
         raise ArrayError("phi: it is empty; give at least one potential")
@@ -387,7 +317,13 @@ def statistics(phi: np.ndarray) -> dict[str, float]:
 
 @checked
 def fibonacci_sphere(count: int) -> np.ndarray:
-    """``count`` directions (count, 3) spread evenly over the unit sphere, on a Fibonacci lattice."""
+    """``count`` directions (count, 3) spread evenly over the unit sphere, on a Fibonacci lattice.
+
+    Examples
+    --------
+    >>> np.linalg.norm(molecule.fibonacci_sphere(5), axis=1).round(6)
+    array([1., 1., 1., 1., 1.])
+    """
     k = np.arange(count)
     z = 1 - (2 * k + 1) / count
     ring, turn = np.sqrt(1 - z**2), np.pi * (3 - np.sqrt(5)) * k

@@ -14,10 +14,8 @@ import pytest
 
 import gpuopt
 
-MODULES = {
-    name: importlib.import_module(name)
-    for name in ("gpuopt", "gpuopt.io", "gpuopt.problems", "gpuopt.tomo", "gpuopt.lab")
-}
+PARTS = ("io", "lab", "microbench", "molecule", "problems", "tomo")
+MODULES = {name: importlib.import_module(name) for name in ("gpuopt", *(f"gpuopt.{part}" for part in PARTS))}
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -39,7 +37,13 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What an example may use without an import; it runs in an empty folder."""
     monkeypatch.chdir(tmp_path)
     shown = {"gpuopt": gpuopt, "np": np, "io": MODULES["gpuopt.io"], "problems": MODULES["gpuopt.problems"]}
-    return {**shown, "gt": MODULES["gpuopt.tomo"], "lab": MODULES["gpuopt.lab"]}
+    return {
+        **shown,
+        "gt": MODULES["gpuopt.tomo"],
+        "lab": MODULES["gpuopt.lab"],
+        "microbench": MODULES["gpuopt.microbench"],
+        "molecule": MODULES["gpuopt.molecule"],
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)

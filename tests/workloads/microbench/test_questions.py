@@ -10,7 +10,7 @@ from gpuopt.lab.report import Study
 from gpuopt.lab.rows.schema import Row, complete
 from gpuopt.lab.show.points import element_name, rate_of, remarks, sheet
 from gpuopt.selection import reads_ptx
-from gpuopt.workloads.microbench import questions
+from gpuopt.workloads.microbench import questions, rates
 from gpuopt.workloads.microbench.points import Point
 
 SMALL = 1 << 16
@@ -84,13 +84,13 @@ def test_block_dimensions(any_device: gpuopt.Device) -> None:
 
 def test_concurrency_asks_every_number_of_groups(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    survey = microbench.ask
+    survey = rates.ask
 
     def few(wanted: list[Point], *rest: object) -> Study:
         asked.extend(point.configuration.parameters["GROUPS"] for point in wanted)
         return survey([point for point in wanted if point.configuration.parameters["GROUPS"] <= 2], *rest)
 
-    monkeypatch.setattr(microbench, "ask", few)
+    monkeypatch.setattr(rates, "ask", few)
     assert good(microbench.concurrency(device=any_device)) == {"waves"}
     waves = next(row for row in gpuopt.variants("microbench") if row.name == "waves")
     assert asked == next(p.levels for p in waves.parameters if p.name == "GROUPS")

@@ -95,7 +95,7 @@ def search(  # long: half of it is its arguments and what users read of them
     data: Mapping[str, Any] | None = None,
     limit_s: float = 30.0,
     store: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     objective: Objective = "time",
     **sizes: Any,
 ) -> Found:
@@ -163,7 +163,7 @@ def _fastest(kernel: Kernel, grid: Grid, times: Mapping[int, float]) -> list[Con
     return [Configuration(kernel.name, **grid.levels(index)) for index in indices]  # type: ignore[arg-type]
 
 
-def _admitted(kernel: Kernel, problem: Problem, progress: bool) -> Grid:
+def _admitted(kernel: Kernel, problem: Problem, progress: bool | None) -> Grid:
     """The configurations that the constraints admit. Raises ParameterError where there are none."""
     space, known = kernel.code.space, {**problem.sizes, **_values(problem.inputs)}
     bar = Bar(progress, 0)

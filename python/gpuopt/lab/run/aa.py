@@ -72,7 +72,7 @@ class Pair(NamedTuple):
 
 
 @checked
-def aa(device: Selector = None, *, seconds: float = 60.0, keep: bool = True, progress: bool = False) -> AA:
+def aa(device: Selector = None, *, seconds: float = 60.0, keep: bool = True, progress: bool | None = None) -> AA:
     """Compares identical kernels, each with buffers of its own, for about ``seconds``, and keeps what that shows.
 
     Short and long launches, by events and in batches, in blocks as of a quick study; every comparison allocates its

@@ -132,19 +132,25 @@ class Comparison:
         """Takes blocks until the intervals are as narrow as the protocol asks, checks every result once more, and keeps
         a summary row for each candidate."""
         steps = self.protocol.blocks
-        bar.more(max(steps[0], min(steps[-1], self.least_blocks())))
+        expected = max(steps[0], min(steps[-1], self.least_blocks()))
         try:
             self.prepare()
             self.read_code()
             stored = self.stored_blocks()
+            expected = next(step for step in steps if step >= max(expected, len(stored)))
+            bar.stage(expected, "block", done=len(stored))
             for number in range(steps[-1]):
                 if number in steps and self.narrow_enough():
                     break
+                if number == expected:
+                    further = next(step for step in steps if step > number)
+                    bar.more(further - expected)
+                    expected = further
                 if number in stored:
                     self.recorder.rows += stored[number]
-                else:
-                    bar.say(f"block {number + 1}")
-                    self.block(number)
+                    continue
+                bar.say(f"block {number + 1}")
+                self.block(number)
                 bar.step()
             with self.phases("verify"):
                 self.check_all()

@@ -248,7 +248,7 @@ class EnergyPass:
     def run(self, candidates: Sequence[Candidate], bar: Bar) -> None:
         """A row of kind energy for each, kept at once, and once more when the power of the idle device after the last
         is known; those of an earlier run in this environment stand. A meter that fails ends nothing."""
-        bar.more(len(candidates))
+        bar.stage(len(candidates), "kernel")
         for candidate in candidates:
             bar.say(f"energy of {candidate.label}")
             self.measure(candidate)

@@ -32,7 +32,7 @@ def isa(
     *,
     targets: str | Sequence[str] = LIVE,
     device: Selector = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Compiled:
     """Return what the kernels of a problem were compiled to: registers, instructions, those of the innermost loop, and
     how many wavefronts fit.

@@ -36,7 +36,7 @@ def survey_in_rounds(
     rounds: int = ROUNDS,
     device: Selector = None,
     store: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     name: str | None = None,
     seed: int = 0,
 ) -> Study:

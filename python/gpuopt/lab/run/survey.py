@@ -37,7 +37,7 @@ def survey(
     protocol: str = "quick",
     device: Selector = None,
     store: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     name: str | None = None,
     energy: bool = False,
 ) -> Study:

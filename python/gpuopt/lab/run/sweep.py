@@ -1,6 +1,5 @@
-"""A sweep: every variant of a workload built, verified and timed beside peers and ceilings.
-
-Each result is a row that is written at once, so that an interrupted sweep goes on where it stopped."""
+"""A sweep: every variant of a workload built, verified and timed beside peers and ceilings. Each result is a row,
+written at once, so that an interrupted sweep goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -61,15 +60,15 @@ def sweep(  # long: half of it is its arguments and what users read of them
     calls: bool = True,
     cache: str | None = None,
     store: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     tunable_only: bool = False,
     energy: bool = False,
     objective: Objective = "time",
 ) -> Study:
     """Runs the variants of a problem's workload on one device and returns what was found.
 
-    A configuration that cannot run is a row with its reason. Ctrl-C ends the sweep early: the study holds what was
-    finished and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's ladder, or
+    A configuration that cannot run is a row with its reason. Ctrl-C ends the sweep: the study holds what was finished,
+    and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's ladder, or
     the first given. Raises ParameterError for an unknown protocol, cache state or variant, ResultsError where ``store``
     takes no row, UnsavedRowsError, which has the study, where it lacks some at the end.
 
@@ -84,18 +83,19 @@ def sweep(  # long: half of it is its arguments and what users read of them
         ``"quick"`` (one level a parameter, fixed budget, intervals as obtained) or ``"full"`` (search, then interleaved
         blocks until the intervals are narrow).
     peers, calls
-        Competitors to visit in the same blocks, None for the installed ones, ``()`` for none; and whether the problem's
-        whole calls, NumPy in and out, are visited too.
+        Competitors in the same blocks, None for the installed ones; and whether whole calls, NumPy in and out, are too.
     cache
         None: as repeated runs leave the caches (rows say ``hot`` or ``large``); ``"cold"``: flushed before each sample.
     store
-        A JSON-lines file. Stored rows are not measured again while kernel, options, device, driver, problem and
-        environment are the same: an interrupted sweep goes on where it stopped. Notes tell what was taken over.
+        A JSON-lines file. Its rows are not measured again while kernel, options, device, driver, problem and
+        environment are the same: an interrupted sweep goes on. Notes tell what was taken over.
+    progress
+        Whether to say how far it is; None: in a notebook alone.
     tunable_only
         Whether the search skips configurations that the problem excludes from plain calls.
     energy, objective
-        ``energy`` also measures the net joules of a run of each variant (`docs/energy.md`), about 15 s each; by the
-        objective ``"energy"`` a search finds the least of these. Without a meter a note says why; the objective raises.
+        ``energy`` also measures the net joules of a run of each variant (`docs/energy.md`), about 15 s each; the
+        objective ``"energy"`` searches for the least. Without a meter a note says why; the objective raises.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def sweep(  # long: half of it is its arguments and what users read of them
         run.energy = asked_for(chosen, run.recorder, decides=objective == "energy")
     competitors = problem.peers(chosen, run.recorder.notes) if peers is None else list(peers)
     whole = [*problem.calls] if calls else []
-    run.run(cache, wanted, whole, competitors, Bar(progress, len(competitors) + len(whole)))
+    run.run(cache, wanted, whole, competitors, Bar(progress, len(competitors) + len(whole), even=False))
     return run.recorder.handed_over(run.study())
 
 

@@ -127,7 +127,7 @@ def tune(  # long: half of it is its arguments and what users read of them
     variants: str | Iterable[str | Configuration] = "all",
     protocol: str = "full",
     store: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     objective: Objective = "time",
 ) -> Tuned:
     """Sweeps a problem and makes the winners what plain calls use for its dtype on this device.

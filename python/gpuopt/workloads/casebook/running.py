@@ -78,7 +78,7 @@ def casebook(
     device: Selector = None,
     quick: bool = False,
     store: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Casebook:
     """Run entries of the casebook on one device: each bug beside its fixes, checked, timed and judged by a sweep.
 

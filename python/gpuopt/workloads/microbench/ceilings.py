@@ -36,7 +36,7 @@ def profile(
     device: Selector = None,
     *,
     store: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     keep: bool = True,
     force: bool = False,
 ) -> Profile:
