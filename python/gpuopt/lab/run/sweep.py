@@ -87,10 +87,10 @@ def sweep(  # long: half of it is its arguments and what users read of them
         Competitors to visit in the same blocks, None for the installed ones, ``()`` for none; and whether the problem's
         whole calls, NumPy in and out, are visited too.
     cache
-        None: as repeated runs leave the caches (rows say ``hot`` or ``large``); ``"cold"``: flushed before each sample.
-    store
+        None: as runs leave the caches (rows say ``hot`` or ``large``); ``"cold"``: flushed before each sample.
+    store, progress
         A JSON-lines file. Stored rows are not measured again while kernel, options, device, driver, problem and
-        environment are the same: an interrupted sweep goes on where it stopped. Notes tell what was taken over.
+        environment are the same: an interrupted sweep goes on. And whether a bar, or a line now and then, shows it.
     tunable_only
         Whether the search skips configurations that the problem excludes from plain calls.
     energy, objective
