@@ -16,8 +16,24 @@ step() { # step 'what is being done' command...
     echo "+ $*" >>"$log"
     "$@" >>"$log" 2>&1
 }
+tell_progress() { # how much is compiled, every half minute, until setup.sh ends
+    while sleep 30 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+        told=$(sed -n 's,^ *\[\([0-9]*\)/\([0-9]*\)\].*,\1 of \2,p' "$log" | tail -n 1)
+        [ -z "$told" ] || say "  $told steps of the build are done"
+    done
+}
+build() { # step, with its progress
+    tell_progress &
+    teller=$!
+    built=0
+    step "$@" || built=$?
+    kill $teller 2>/dev/null || true
+    return $built
+}
 fail() {
     [ ! -s "$log" ] || { tail -n 25 "$log" >&2; say "the whole log is $PWD/$log"; }
+    wrong=$(grep -E ':[0-9]+:[0-9]+: (fatal )?error: ' "$log" | cut -c1-300 | head -n 5) # far above the log's end
+    [ -z "$wrong" ] || echo "$wrong" >&2
     say "$*"
     exit 1
 }
@@ -142,13 +158,13 @@ if [ "$(cat "$deps_stamp" 2>/dev/null)" != "$(deps_key)" ]; then
     # shellcheck disable=SC2086 # lists of words
     { step "installing Python packages into .venv" .venv/bin/python -m pip install -q --upgrade "pip>=25.1" &&
         .venv/bin/python -m pip install $groups >>"$log" 2>&1; } || fail "installing Python packages failed"
-    step "building gpuopt with its extras $extras (minutes, the first time)" \
-        .venv/bin/python -m pip install --no-build-isolation -C cmake.define.GPUOPT_WERROR="$werror" -e ".[$extras]" ||
+    build "building gpuopt with its extras $extras (minutes, the first time)" \
+        .venv/bin/python -m pip install -v --no-build-isolation -C cmake.define.GPUOPT_WERROR="$werror" -e ".[$extras]" ||
         fail "building gpuopt failed"
     build_key >"$build_stamp"
     deps_key >"$deps_stamp"
 elif [ "$(cat "$build_stamp" 2>/dev/null)" != "$(build_key)" ]; then
-    step "building gpuopt" .venv/bin/python -m pip install --no-build-isolation --no-deps \
+    build "building gpuopt" .venv/bin/python -m pip install -v --no-build-isolation --no-deps \
         -C cmake.define.GPUOPT_WERROR="$werror" -e . || fail "building gpuopt failed"
     build_key >"$build_stamp"
 fi

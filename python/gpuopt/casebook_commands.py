@@ -26,7 +26,8 @@ def run_casebook(names: Sequence[str], quick: bool, device: str | None, out: Pat
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"casebook-{slug(device_label(chosen))}"
     rows = directory / lab_commands.ROWS_FILE
-    click.echo(f"{len(wanted)} entries on {chosen.name}, rows go to {rows}", err=True)
+    entries = "1 entry" if len(wanted) == 1 else f"{len(wanted)} entries"
+    click.echo(f"{entries} on {chosen.name}, rows go to {rows}", err=True)
     directory.mkdir(parents=True, exist_ok=True)
     if not resume:
         lab_commands.set_aside(rows)

@@ -165,6 +165,8 @@ def _misfit(function: Callable[..., Any], given: Sequence[Any], keywords: Mappin
         most, taken = len(by_place) - (len(known) < len(signature.parameters)), ", ".join(one.name for one in known)
         more = len(given) - len(by_place)
         told = f"; it takes {taken}" if taken else ""
+        if open_ended:
+            told = "; give them by name, such as x=x"
         return ParameterTypeError(f"{name}: {most + more} arguments are given by place, at most {most} can be{told}")
     if strange and not open_ended:
         taken = ", ".join(one.name for one in known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 import click
 
@@ -32,6 +33,14 @@ class WorkloadGroup(click.Group):
             return (program_commands.study_command if self.name == "study" else program_commands.tune_command)(name)
         return self._known().get(name) or (_recorded(name) if self.name == "tune" else None)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Names what there is instead of a subcommand that is not known."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(_unknown(args[0], self.list_commands(ctx)), ctx)
+        return super().resolve_command(ctx, args)
+
     def _known(self) -> dict[str, click.Command]:
         from gpuopt import isa_commands, lab_commands
 
@@ -39,6 +48,18 @@ class WorkloadGroup(click.Group):
             return isa_commands.COMMANDS
 
         return lab_commands.STUDIES if self.name == "study" else lab_commands.TUNINGS
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    """What is said of a subcommand that there is not."""
+    if name.endswith((".cl", ".ocl")):
+        return (
+            f"{name}: it is a kernel alone; name a Python file with a lab.Kernel, which says what its arguments are "
+            "and what is right"
+        )
+    alike = get_close_matches(name, known, 1)
+    meant = f"did you mean {alike[0]}? There are " if alike else "there are "
+    return f"{name}: there is no such workload; {meant}{', '.join(known)}, and Python files with a lab.Kernel"
 
 
 def _asked_first(args: Sequence[str]) -> list[str]:

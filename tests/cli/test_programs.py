@@ -244,3 +244,14 @@ def test_the_help_says_that_files_are_run(file: Path) -> None:
         shown = run(group, file, "--help")
         assert shown.exit_code == 0, shown.output  # and does not run it
         assert "is run as `python FILE.py` would run it" in said(shown)
+
+
+def test_what_is_no_workload_is_told_what_there_is() -> None:
+    for words, said in (
+        (["study", "spmw"], "spmw: there is no such workload; did you mean spmv? There are gem, "),
+        (["tune", "nothing"], "nothing: there is no such workload; there are gem, "),
+        (["study", "kernel.cl", "n=5"], "kernel.cl: it is a kernel alone; name a Python file with a lab.Kernel"),
+    ):
+        told = CliRunner().invoke(cli.app, words, prog_name="gpuopt")
+        assert told.exit_code == 2
+        assert said in told.output

@@ -384,3 +384,7 @@ def test_an_import_touches_no_device_and_is_quick() -> None:
     )
     lines = run_python(code).stdout.splitlines()
     assert lines[1:] == ["[]", "[]"]
+
+
+def test_completion_knows_the_modules() -> None:
+    assert {"io", "molecule", "tomo"} <= set(dir(gpuopt))

@@ -18,6 +18,6 @@ def test_it_runs_and_concludes_what_its_rows_say(tmp_path):
     assert "of 65 configurations were timed" in printed(notebook, "better")
     assert ": size" in printed(notebook, "judge")
     conclusion = printed(notebook, "conclusion")
-    assert "the naive kernel reaches" in conclusion
+    assert "the speed of the naive kernel" in conclusion
     assert "'size'" in conclusion
     assert not [cell["id"] for cell in code_cells(work / path.name) if "Warning" in printed(notebook, cell["id"])]

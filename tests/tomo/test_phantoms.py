@@ -226,3 +226,9 @@ def test_bad_input_is_named(call: Any, word: str) -> None:
 def test_axes_that_are_matrices_are_named() -> None:
     with pytest.raises(ParameterError, match=r"^axes along x: csr_array is no number"):
         gt.Ellipsoid(1.0, sp.csr_array(np.eye(12)))  # type: ignore[arg-type]
+
+
+def test_a_phantom_prints_in_a_line() -> None:
+    assert repr(gt.shepp_logan(3)) == "<Phantom: 10 bodies>"
+    assert repr(gt.sphere(1.0)) == "<Phantom: 1 body>"
+    assert dir(gt) == sorted(gt.__all__)

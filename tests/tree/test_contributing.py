@@ -142,3 +142,11 @@ def test_it_has_a_study_with_its_table_and_picture(copy: Path, any_device: gpuop
 def test_its_tests_pass(copy: Path) -> None:
     told = python(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/workloads", "-k", "axpy")
     assert re.search(r"^\d{2,} passed", told.splitlines()[-1]), told
+
+
+def test_the_row_of_a_variant_is_of_words_that_the_table_has(root: Path) -> None:
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text[text.index("\n## Add a variant") : text.index("\n## Add a parameter")]
+    (row,) = [block[2] for block in BLOCK.finditer(section) if ".summary" in block[2]]
+    table = "".join(path.read_text(encoding="utf-8") for path in (root / "src/workloads/tmv").glob("*.?pp"))
+    assert set(re.findall(r"\w+", re.sub(r'".*?"', "", row))) <= set(re.findall(r"\w+", table))

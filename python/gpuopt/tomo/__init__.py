@@ -77,3 +77,7 @@ __all__ = [
     "sirt",
     "sphere",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

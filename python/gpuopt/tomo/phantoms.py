@@ -154,7 +154,7 @@ class Blob(Body):
 
 
 @checked
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Phantom:
     """Bodies whose densities add up. ``phantom + phantom`` holds the bodies of both. Raises ParameterError.
 
@@ -177,6 +177,9 @@ class Phantom:
 
     def __add__(self, other: Phantom) -> Phantom:
         return Phantom((*self.bodies, *other.bodies))
+
+    def __repr__(self) -> str:
+        return f"<Phantom: {len(self.bodies)} {'body' if len(self.bodies) == 1 else 'bodies'}>"
 
     def sample(self, volume: Volume, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
         """The density in 1/mm on a volume, of its shape and of ``dtype``, at the centres of its voxels, or as the mean

@@ -44,6 +44,7 @@ def kernel(**given: Any) -> lab.Kernel:
         (lambda: gpuopt.gemm(ANSWER), "B: gemm needs it; give"),
         (lambda: gpuopt.gemm(ANSWER, ANSWER, result=ANSWER), "result: gemm has no such argument; it takes A, B, "),
         (lambda: gpuopt.gemm(*[ANSWER] * 9), "gemm: 9 arguments are given by place, at most 3 can be; it takes A, B, "),
+        (lambda: kernel()(ANSWER), "1 arguments are given by place, at most 0 can be; give them by name, such as x=x"),
         (lambda: lab.work(flop="n"), "flop: work has no such argument; it takes flops, read, write"),
     ],
 )

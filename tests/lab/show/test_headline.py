@@ -133,6 +133,8 @@ def test_where_all_failed_the_reason_is_told() -> None:
     told = lines_of(study)
     assert told["Fastest"] == "nothing ran: 2 unsupported and 1 wrong."
     assert told["How sure"].startswith("2 of 3 say: unsupported: needs images. Next: `gpuopt doctor`")
+    hung = Study([row("summary", "a", status="timeout", reason="a run did not end within 30 s")])
+    assert "Next: look for a loop that never ends" in lines_of(hung)["How sure"]
     assert headline.lines(Study([])) == []
 
 

@@ -257,3 +257,11 @@ def test_save_plots_writes_a_png(study: Study, tmp_path: Path) -> None:
 def test_pyplot_is_not_imported() -> None:
     code = "import sys; from gpuopt.lab import plots; assert 'matplotlib.pyplot' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_picture_without_a_profile_or_verdicts_says_so(full: Study) -> None:
+    rows = [row | {"profile": None, "refused": "it was busy"} for row in full.rows]
+    said = words(ladder.ladder(Study(rows, full.problem_info)))
+    assert "bound of its memory alone: it has no profile" in said
+    assert "NO VERDICTS: it was busy" in said
+    assert "share of the no-cache bound, here" not in said

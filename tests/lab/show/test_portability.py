@@ -95,3 +95,11 @@ def test_unknown_names_are_told() -> None:
 def test_studies_that_cannot_be_compared(studies: list[StudyRows], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         lab.portability(studies)
+
+
+def test_devices_without_verdicts_are_named() -> None:
+    busy = StudyRows([row | {"refused": "it was busy"} for row in STUDIES[1].rows], {}, [])
+    found = lab.portability([STUDIES[0], busy])
+    assert found.refused == {"two": "it was busy"}
+    assert "NO VERDICTS on B: it was busy" in repr(found).splitlines()
+    assert "two (no verdicts)" in found.picture().legends[0].get_title().get_text()

@@ -88,6 +88,8 @@ def test_cells_that_are_missing_are_named() -> None:
 def test_hill_climbing_may_miss_the_best() -> None:
     found = lab.stacking(study({(0, 0): 1.0, (1, 0): 0.9, (0, 1): 0.9, (1, 1): 2.0}, noise=0))
     assert found.climbs() == {0.5: 2}
+    assert "Hill climbing reaches 50 % of the best, the best itself in 0 of 2 orders." in str(found)
+    assert repr(found) == str(found)
 
 
 def test_the_base_may_be_named() -> None:

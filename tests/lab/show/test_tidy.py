@@ -12,6 +12,7 @@ import pytest
 import study_rows
 from gpuopt.files import WriteError
 from gpuopt.lab.report import Study
+from gpuopt.lab.rows.groups import is_baseline
 from gpuopt.lab.rows.schema import ResultsError
 from gpuopt.lab.show import tidy
 
@@ -33,12 +34,14 @@ def test_a_line_says_what_the_row_says(study: Study) -> None:
             row["ci_hi_ms"],
         )
         assert (line["role"], line["status"], line["verdict"]) == (row["role"], row["status"], row["verdict"])
-        if row["ratio"]:
+        if is_baseline(row, row):
+            assert (line["speedup"], line["speedup_lo"], line["speedup_hi"]) == (None, None, None)
+        elif row["ratio"]:
             assert line["speedup"] == pytest.approx(1 / row["ratio"])
             assert line["speedup_lo"] == pytest.approx(1 / row["ratio_hi"])
             assert line["speedup_hi"] == pytest.approx(1 / row["ratio_lo"])
             assert line["speedup_lo"] <= line["speedup"] <= line["speedup_hi"]
-    assert any(row["ratio"] for row in group.rows)
+    assert any(line["speedup"] for line in lines)
 
 
 def test_points_have_columns_of_their_own() -> None:

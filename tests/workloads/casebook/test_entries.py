@@ -63,7 +63,7 @@ def test_the_record_is_complete(entry: Entry) -> None:
     assert set(entry.provenance) <= set(PROVENANCES)
     for text in (entry.title, entry.project, entry.explains):
         assert text
-        assert not text.endswith(".")
+        assert not text.endswith("."), f"{text!r}: without a full stop"
     for text in (entry.exactness, *entry.slips, *(getattr(entry.story, name) for name in SENTENCES)):
         assert text.endswith("."), text
     assert entry.bug.kind == "bug"

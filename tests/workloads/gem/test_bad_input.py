@@ -140,3 +140,9 @@ def test_what_a_device_lacks_is_unsupported(device: gpuopt.Device) -> None:
     with pytest.raises(gpuopt.UnsupportedError, match="MATH=1 needs VECTOR") as caught:
         potential(molecule, surface, variant=Configuration("pairs", MATH=1), device=device)
     assert caught.value.because == "constraint"
+
+
+def test_the_grid_beside_its_points_is_told(any_device: gpuopt.Device) -> None:
+    molecule, surface = ball()
+    with pytest.raises(gpuopt.ArrayError, match=r"^surface: it is a tuple that holds a Surface.*points, grid = "):
+        potential(molecule, (surface, None), device=any_device)

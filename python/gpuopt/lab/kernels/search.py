@@ -69,6 +69,9 @@ class Found:
         again = f"; the {best} were measured again, since the best of many is partly luck"
         return f"{self.study}\n{share}{again if self.best is not None else ''}"
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _failures(self) -> str:
         """`, 3 wrong (the first: stencil(use_local=1)), 1 timeout`."""
         first: dict[str, Configuration] = {}

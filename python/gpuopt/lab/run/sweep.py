@@ -85,12 +85,10 @@ def sweep(  # long: half of it is its arguments and what users read of them
     peers, calls
         Competitors in the same blocks, None for the installed ones; and whether whole calls, NumPy in and out, are too.
     cache
-        None: as repeated runs leave the caches (rows say ``hot`` or ``large``); ``"cold"``: flushed before each sample.
-    store
-        A JSON-lines file. Its rows are not measured again while kernel, options, device, driver, problem and
-        environment are the same: an interrupted sweep goes on. Notes tell what was taken over.
-    progress
-        Whether to say how far it is; None: in a notebook alone.
+        None: as runs leave the caches (rows say ``hot`` or ``large``); ``"cold"``: flushed before each sample.
+    store, progress
+        A JSON-lines file. Stored rows are not measured again while kernel, options, device, driver, problem and
+        environment are the same: an interrupted sweep goes on. And whether to say how far it is; None: in notebooks.
     tunable_only
         Whether the search skips configurations that the problem excludes from plain calls.
     energy, objective

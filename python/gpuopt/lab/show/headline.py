@@ -315,5 +315,12 @@ def _nothing(groups: list[Group]) -> Lines:
     return [
         (FASTEST, f"nothing ran: {kinds}."),
         (PAYS, "nothing is known of it here."),
-        (SURE, f"{alike} of {len(failed)} say: {status}: {reason.rstrip('.')}. Next: `gpuopt doctor`, or --explain."),
+        (SURE, f"{alike} of {len(failed)} say: {status}: {reason.rstrip('.')}. Next: {_AFTER.get(status, _ELSE)}."),
     ]
+
+
+_ELSE = "--explain or study.explain(), which has all reasons"
+_AFTER = {
+    "unsupported": "`gpuopt doctor`, or --explain",
+    "timeout": "look for a loop that never ends or a barrier that not all work-items reach, or give a longer limit_s=",
+}

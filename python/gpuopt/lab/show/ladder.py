@@ -31,6 +31,7 @@ from gpuopt.lab.rows.short_names import has_levels, in_short, legend, named_in, 
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA, significant
 from gpuopt.lab.show.canvas import captioned, labelled, legend_outside, sheet_inches
+from gpuopt.lab.show.certainty import refusals
 from gpuopt.lab.show.header import cache_words, title
 from gpuopt.lab.show.style import (
     ASIDE,
@@ -173,7 +174,9 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
         Patch(color=COLOURS[name], label=section_title(name, workload)) for name in SECTIONS if group.section(name)
     ]
     if any(row["bound_ms"] for row in timed):
-        handles.append(Line2D([], [], label="bound: the most this device allows", **TICK))
+        known = any(row["profile"] for row in timed)
+        said = "bound: the most this device allows" if known else "bound of its memory alone: it has no profile"
+        handles.append(Line2D([], [], label=said, **TICK))
     handles += labelled(ax)
     if any(row["uncached_ms"] for row in timed):
         handles.append(Line2D([], [], label="bound if there were no cache", **STAIRS))
@@ -202,7 +205,8 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
     places = _places(group.rows)
     quoted: set[str] = set()
     measured = [row for row in group.rows if row["status"] == "ok"]
-    modelled = [float(row["pct_uncached"]) for row in measured if row["pct_uncached"]]
+    shared = [row for row in measured if share_of_bound(row) is not None]
+    modelled = [float(row["pct_uncached"]) for row in shared if row["pct_uncached"]]
     # With caches a step may be far beyond that bound: what lies past the axis is an arrow at its end.
     limit = max(100.0, min(max(modelled, default=0.0), FARTHEST))
     side: list[tuple[float, str, str, str]] = []
@@ -232,12 +236,12 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
         side.append((y, here, model, there))
     ax.set_xlim(0, limit * 1.05)
     ax.axvline(100, color=INK, linewidth=1, zorder=1)
-    _columns(ax, side, modelled=bool(modelled), quoted=bool(quoted))
+    _columns(ax, side, here=bool(shared), modelled=bool(modelled), quoted=bool(quoted))
     ax.set_yticks(places, [""] * len(places))
     bar_axes(ax, places)
     ax.set_xlabel("percent of its own bound", fontsize=9)
     handles: list[Artist] = []
-    if any(share_of_bound(row) is not None for row in group.rows):
+    if shared:
         handles.append(Line2D([], [], color=FAINT, linestyle="none", label="share of bound, here", **DOT))
     if modelled:
         handles.append(Line2D([], [], label="share of the no-cache bound, here", **FLAT))
@@ -247,9 +251,9 @@ def _shares(ax: Axes, group: Group) -> list[Artist]:
     return handles
 
 
-def _columns(ax: Axes, side: list[tuple[float, str, str, str]], *, modelled: bool, quoted: bool) -> None:
+def _columns(ax: Axes, side: list[tuple[float, str, str, str]], *, here: bool, modelled: bool, quoted: bool) -> None:
     """The shares as numbers, right of the axes: a column a bound."""
-    columns = [("here", INK, True, 22.0), ("no cache", MODEL, modelled, 52.0), ("paper", FAINT, quoted, 38.0)]
+    columns = [("here", INK, here, 22.0), ("no cache", MODEL, modelled, 52.0), ("paper", FAINT, quoted, 38.0)]
     points = 0.0
     for column, (heading, colour, drawn, gap) in enumerate(columns):
         if not drawn:
@@ -369,5 +373,6 @@ def _caption(group: Group, hidden: int) -> str:
         unsaid(group) if labels.of(row["workload"]).brought else "",
         _names(group)[1],
         f"{hidden} slower or failed rows are left out" if hidden else "",
+        f"NO VERDICTS: {why}" if (why := refusals(group.rows)) else "",
     ]
     return " · ".join(filter(None, facts))

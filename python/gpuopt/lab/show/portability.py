@@ -8,13 +8,14 @@ al., "Interpreting and Visualizing Performance Portability Metrics" (2020)."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.lab.show.certainty import refusals
 
 if TYPE_CHECKING:
     from gpuopt.lab.show.style import Picture
@@ -27,7 +28,8 @@ LISTED = 12  # names in a message
 @dataclass(frozen=True)
 class Portability:
     """Efficiencies by configuration and device, parts of 1; ``best`` is each device's fastest configuration. Devices
-    are in the order of the studies. Raises ParameterError for fields that contradict each other. Scores are those of
+    are in the order of the studies. ``refused`` says of a device why no verdict is given there, where its rows have
+    none: it was too busy or too noisy. Raises ParameterError for fields that contradict each other. Scores are those of
     Pennycook, Sewall and Lee (2016), the cascade is that of Sewall et al. (2020).
 
     Examples
@@ -42,6 +44,7 @@ class Portability:
     devices: tuple[str, ...]
     efficiency: Mapping[str, Mapping[str, float]]
     best: Mapping[str, str]
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.devices:
@@ -105,6 +108,7 @@ class Portability:
         wide = max(24, *(len(one) for one in self.efficiency)) if self.efficiency else 24
         heads = "  ".join(f"{name:>8}" for name in self.letters.values())
         lines = [f"Portability · {self.problem}", *(f"{name}: {device}" for device, name in self.letters.items())]
+        lines += [f"NO VERDICTS on {self.letters[device]}: {why}" for device, why in self.refused.items()]
         lines += ["", f"{'configuration':{wide}}  {'score':>6}  {heads}"]
         for one in self.ranked:
             shown = _cells(self.efficiency[one].get(device) for device in self.devices)
@@ -116,6 +120,9 @@ class Portability:
             shown = _cells(self.moved(device, other) for other in self.devices)
             lines.append(f"{name + ': ' + self.best[device]:{wide + 8}}  {shown}")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def picture(self) -> Picture:
         """The cascade of the most portable configurations and of each device's own fastest. Letters are devices; a line
@@ -143,7 +150,11 @@ class Portability:
         ax.set_ylabel("% of the device's fastest")
         ax.set_title(f"Portability · {self.problem}", loc="left", fontsize=10, fontweight="bold")
         decorate(ax)
-        told = "\n".join([*(f"{name}: {device}" for device, name in self.letters.items()), "configuration: score"])
+        devices = [
+            f"{name}: {device}{' (no verdicts)' if device in self.refused else ''}"
+            for device, name in self.letters.items()
+        ]
+        told = "\n".join([*devices, "configuration: score"])
         picture.legend(
             loc="outside lower left", fontsize=8, frameon=False, title=told, title_fontsize=8, alignment="left"
         )
@@ -176,12 +187,15 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
         told = ", ".join(sorted(str(problem[1]) for problem in problems)) or "none"
         raise ParameterError(f"studies: they are of {told}; give studies of one problem")
     times: dict[str, dict[str, float]] = {}
+    refused: dict[str, str] = {}
     for group in groups:
         where = str(group.first["device"]) + (f" · {group.first['platform']}" if group.first["platform"] else "")
         for row in _timed(group.rows):
             held = times.setdefault(where, {})
             one = str(row["configuration"])
             held[one] = min(held.get(one, float("inf")), time_ms(row))
+        if why := refusals(group.rows):
+            refused[where] = why
     if len(times) < 2:
         raise ParameterError("studies: they are of a single device; give studies of at least two")
     fastest = {device: min(held, key=held.__getitem__) for device, held in times.items()}
@@ -189,7 +203,7 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
     for device, held in times.items():
         for one, time in held.items():
             found.setdefault(one, {})[device] = held[fastest[device]] / time
-    return Portability(str(groups[0].first["problem"]), tuple(times), found, fastest)
+    return Portability(str(groups[0].first["problem"]), tuple(times), found, fastest, refused)
 
 
 def _timed(rows: Sequence[Row]) -> list[Row]:

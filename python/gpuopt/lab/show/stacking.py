@@ -177,13 +177,17 @@ class Stacking:
         told += [*table, "", self._all()]
         told += [f"{' with '.join(one.factors)}: {_interval(one)} of the product, {one.verdict}" for one in pairs]
         climbs = self.climbs()
+        ends = " to ".join(dict.fromkeys(f"{100 * share:.0f}" for share in (min(climbs), max(climbs))))
         told.append(
-            f"Hill climbing reaches {100 * min(climbs):.0f} to {100 * max(climbs):.0f} % of the best, the best itself "
-            f"in {climbs.get(1.0, 0)} of {sum(climbs.values())} orders."
+            f"Hill climbing reaches {ends} % of the best, the best itself in {climbs.get(1.0, 0)} of "
+            f"{sum(climbs.values())} orders."
         )
         if self.unknown:
             told.append("Not told, for cells are missing: " + ", ".join(" with ".join(one) for one in self.unknown))
         return "\n".join(told)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def picture(self) -> Picture:
         """Each factor alone, on average and in company, all of them together beside the product of their gains alone,

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from gpuopt.lab.rows.groups import Group, share_of_bound
+from gpuopt.lab.rows.groups import Group, is_baseline, share_of_bound
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.show.points import rate_of
@@ -67,7 +67,7 @@ def lines(study: StudyRows) -> list[dict[str, Cell]]:
 
 
 def _compared(group: Group, row: Row) -> dict[str, Cell]:
-    low, high = row["ratio_lo"], row["ratio_hi"]
+    low, ratio, high = (None if is_baseline(row, row) else row[end] for end in ("ratio_lo", "ratio", "ratio_hi"))
     return {
         "device": group.device,
         "problem": group.problem,
@@ -76,7 +76,7 @@ def _compared(group: Group, row: Row) -> dict[str, Cell]:
         "role": row["role"] or "variant",
         "status": row["status"],
         **_times(row),
-        "speedup": 1 / row["ratio"] if row["ratio"] else None,
+        "speedup": 1 / ratio if ratio else None,
         "speedup_lo": 1 / high if high else None,
         "speedup_hi": 1 / low if low else None,
         "verdict": row["verdict"],

@@ -216,6 +216,11 @@ def as_surface(given: Surface | np.ndarray | Sequence[Any], keep: bool = False) 
         return given
     if isinstance(given, np.ndarray):
         return Surface(given if keep else lent(given))
+    if isinstance(given, tuple | list) and any(isinstance(one, Surface) for one in given):
+        raise ArrayError(
+            "surface: it is a tuple that holds a Surface; give the Surface alone, the first of what "
+            "gpuopt.molecule.grid returns: points, grid = gpuopt.molecule.grid(molecule, surface)"
+        )
     if isinstance(given, tuple | list) and 1 <= len(given) <= 4:
         return Surface(*(given if keep else map(lent, given)))
     raise ArrayError(

@@ -132,7 +132,8 @@ def parts_of(matrix: Any, shape: tuple[int, int] | None) -> tuple[np.ndarray, np
     else:
         raise ArrayError(
             "A: expected a SciPy dia_array, (data, offsets), or of a product a DiaMatrix, got "
-            f"{type(matrix).__name__}; convert with scipy.sparse.dia_array(A)"
+            f"{type(matrix).__name__}; convert with scipy.sparse.dia_array(A), which is small where the entries lie on "
+            "few diagonals"
         )
     if shape is None:
         raise ArrayError("shape: it is needed with (data, offsets); give (rows, columns)")
