@@ -75,7 +75,8 @@ def from_pyopencl(array: Any, device: Selector = None) -> DeviceArray:
            [2., 2.]], dtype=float32)
     """
     if not isinstance(array, _pyopencl().array.Array):
-        raise ParameterTypeError(f"array: {type(array).__name__} is no pyopencl.array.Array; gpuopt.to_device takes NumPy's")
+        given = type(array).__name__
+        raise ParameterTypeError(f"array: {given} is no pyopencl.array.Array; gpuopt.to_device takes NumPy's")
     if not array.flags.c_contiguous:
         raise ArrayError(f"array: its strides are {array.strides}; give a C-contiguous one, e.g. array.copy()")
     if array.offset:

@@ -46,6 +46,8 @@ def test_numpy_gets_a_copy_and_never_an_array_of_objects(device: gpuopt.Device) 
     if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
         with pytest.raises(ValueError, match="copy: a DeviceArray lies in a device's memory"):
             np.asarray(d, copy=False)
+    with pytest.raises(gpuopt.ParameterError, match="copy: it is no flag"):
+        d.__array__(copy="never")
 
 
 def test_matrices_are_multiplied_where_they_lie(device: gpuopt.Device) -> None:
