@@ -32,7 +32,6 @@ __all__ = [
     "electrostatic_size",
     "fibonacci_sphere",
     "grid",
-    "needed_normals",
     "statistics",
     "surface_points",
     "with_depth",

@@ -351,7 +351,7 @@ array([[ 3.,  6.],
             [](const DeviceArray& array, const py::object& other) {
                 if (!py::isinstance<DeviceArray>(other))
                     throw ArrayError("other", "it is no DeviceArray", "give one, e.g. gpuopt.to_device(other)");
-                return array.buffer == other.cast<const DeviceArray&>().buffer;
+                return array.buffer->meets(*other.cast<const DeviceArray&>().buffer);
             },
             py::arg("other"), "Whether both are the same memory.")
         .def("__len__",

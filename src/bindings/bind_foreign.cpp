@@ -40,8 +40,12 @@ DeviceArray adopted(std::uintptr_t memory, const std::vector<std::int64_t>& shap
 void bind_foreign(py::module_& module) {
     module.def("handles", &handles, py::arg("device"), "The context and the queue of plain calls on a device.");
     module.def(
-        "shared_handle", [](const DeviceArray& array) { return number(array.buffer->shared()); }, py::arg("array"),
-        "The memory of an array, which nothing else gets from now on.");
+        "shared_handle",
+        [](const DeviceArray& array) {
+            const WithoutGil release;
+            return number(array.buffer->shared());
+        },
+        py::arg("array"), "The memory of an array, which nothing else gets from now on.");
     module.def("adopted", &adopted, py::arg("memory"), py::arg("shape"), py::arg("dtype"), py::arg("device"),
                "An array in memory of another library, of the device's context. Raises ArrayError.");
 }

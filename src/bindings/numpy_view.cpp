@@ -180,7 +180,8 @@ Operand matrix_operand(py::handle object, const std::string& name, const std::st
 }
 
 bool overlap(const Operand& one, const Operand& other) {
-    if (one.is_device() || other.is_device()) return one.on_device == other.on_device;
+    if (one.is_device() || other.is_device())
+        return one.is_device() && other.is_device() && one.on_device->meets(*other.on_device);
     const auto numpy = py::module_::import("numpy");
     if (!numpy.attr("may_share_memory")(one.owner, other.owner).cast<bool>()) return false;
     try {

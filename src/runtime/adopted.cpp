@@ -30,10 +30,46 @@ std::shared_ptr<Buffer> Buffer::adopted(std::shared_ptr<Session> session, cl_mem
                          "give one of at least " + std::to_string(bytes));
     if (flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY))
         throw ArrayError(what, "kernels may not both read and write its memory", "make it with READ_WRITE");
+    if (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY))
+        throw ArrayError(what, "the host may not both read and write its memory", "make it with READ_WRITE alone");
     const auto made = std::shared_ptr<Buffer>(new Buffer(std::move(session), std::move(held), bytes));
     made->owner_ = std::make_shared<cl::Buffer>(made->place_.handle);
     made->shared_ = true;
     return made;
+}
+
+cl_mem Buffer::shared() {
+    const auto lock = session_->lock_runs();  // which memory is moved under
+    shared_ = true;
+    return place_.handle();
+}
+
+namespace {
+
+struct Range {
+    cl_mem whole = nullptr;
+    std::size_t first = 0;
+};
+
+Range range_of(const cl::Buffer& handle) {
+    cl::Memory parent;
+    Range range{handle(), 0};
+    checked([&] { return handle.getInfo(CL_MEM_ASSOCIATED_MEMOBJECT, &parent); });
+    if (parent()) {
+        checked([&] { return handle.getInfo(CL_MEM_OFFSET, &range.first); });
+        range.whole = parent();
+    }
+    return range;
+}
+
+}  // namespace
+
+bool Buffer::meets(const Buffer& other) const {
+    if (this == &other) return true;
+    if (!shared_ && !other.shared_) return false;
+    const auto one = range_of(place_.handle), another = range_of(other.place_.handle);
+    return one.whole == another.whole && one.first < another.first + other.bytes_ &&
+           another.first < one.first + bytes_;
 }
 
 }  // namespace gpuopt

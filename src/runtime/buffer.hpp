@@ -38,10 +38,9 @@ public:
     ~Buffer() override;
 
     // For another library: from now on nothing else gets this memory, and it stays where it is.
-    cl_mem shared() {
-        shared_ = true;
-        return place_.handle();
-    }
+    cl_mem shared();
+    // Whether a byte of it is one of the other's, too. Memory that is shared may have several of these objects.
+    bool meets(const Buffer& other) const;
     const cl::Buffer& handle() const { return place_.handle; }
     // A part of the buffer, as a kernel's argument; it must begin at a multiple of the device's base_align_bytes.
     cl::Buffer part(std::size_t first, std::size_t bytes) const;

@@ -61,6 +61,29 @@ def test_shared_memory_is_not_given_to_others(any_device: gpuopt.Device) -> None
     assert len(others) == 8
 
 
+def test_another_array_of_the_same_memory_is_known_as_such(any_device: gpuopt.Device) -> None:
+    """An operation that would write over what it reads is refused, whichever object says where it lies."""
+    host = np.random.default_rng(2).uniform(-1, 1, (37, 37)).astype(np.float32)
+    d, other = (gpuopt.to_device(host, any_device) for _ in range(2))
+    theirs = gpuopt.to_pyopencl(d)
+    one, two = gpuopt.from_pyopencl(theirs, any_device), gpuopt.from_pyopencl(theirs, any_device)
+    for a, b in ((d, one), (one, d), (one, two)):
+        assert a.shares_memory(b)
+        with pytest.raises(ArrayError, match="out: it"):
+            gpuopt.gemm(other, a, out=b)
+        with pytest.raises(ArrayError, match="out: it"):
+            gpuopt.tmv(a, gpuopt.to_device(host[0], any_device), out=b)
+    assert not one.shares_memory(other)
+    whole = cl.Buffer(theirs.queue.context, cl.mem_flags.READ_WRITE, 65536)
+    first, last, all_of_it = (
+        gpuopt.from_pyopencl(arrays.Array(theirs.queue, (count,), np.float32, data=part), any_device)
+        for count, part in ((4096, whole[:16384]), (4096, whole[49152:]), (16384, whole))
+    )
+    assert first.shares_memory(all_of_it)
+    assert last.shares_memory(all_of_it)
+    assert not first.shares_memory(last)
+
+
 def test_the_same_queue_each_time(any_device: gpuopt.Device) -> None:
     first, second = gpuopt.pyopencl_queue(any_device), gpuopt.pyopencl_queue(any_device)
     assert first == second
@@ -81,6 +104,9 @@ def test_memory_that_cannot_be_shared(any_device: gpuopt.Device) -> None:
     read_only = cl.Buffer(queue.context, cl.mem_flags.READ_ONLY, 64)
     with pytest.raises(ArrayError, match="may not both read and write"):
         gpuopt.from_pyopencl(arrays.Array(queue, (16,), np.float32, data=read_only), any_device)
+    hidden = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE | cl.mem_flags.HOST_NO_ACCESS, 64)
+    with pytest.raises(ArrayError, match="the host may not both read and write"):
+        gpuopt.from_pyopencl(arrays.Array(queue, (16,), np.float32, data=hidden), any_device)
     short = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 32)
     with pytest.raises(ArrayError, match="array: its memory has 32 bytes; give one of at least 64"):
         gpuopt.from_pyopencl(arrays.Array(queue, (16,), np.float32, data=short), any_device)

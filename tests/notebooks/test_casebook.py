@@ -12,5 +12,5 @@ def test_six_stories(tmp_path):
         story = printed(notebook, entry)
         assert story.startswith(entry.upper())
         assert "What to look for: " in story
-        assert "Predicted of " in story
+        assert "Predicted for " in story
     assert "D3 const_divergent_constant_table: " in printed(notebook, "all")

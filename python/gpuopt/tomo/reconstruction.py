@@ -160,7 +160,7 @@ class Run:
             first = backend.full(A.image_shape, 0.0)
         else:
             first = backend.copy(backend.take(x0, "x0", A.image_shape, A.image_axes))
-            self._refuse_extremes("x0", first)
+            self._refuse_extremes("x0", first, least=0.0)
         self._refuse_extremes("projections", self.b)
         self.mask: Array | None = None
         if mask is not None:
@@ -198,14 +198,15 @@ class Run:
             self.backend.multiply(image, self.mask)
         return image
 
-    def _refuse_extremes(self, name: str, given: Array) -> None:
-        """Raises ArrayError for numbers whose sums and products a dtype cannot hold, or only with few digits."""
+    def _refuse_extremes(self, name: str, given: Array, least: float | None = None) -> None:
+        """Raises ArrayError for numbers whose sums and products a dtype cannot hold, or only with few digits: but for
+        zeros, those of a norm below ``least``, by default one over the largest."""
         most = float(np.finfo(self.backend.dtype).max) ** _WITHIN
-        norm = math.sqrt(self.backend.dot(given, given))
-        if norm and not 1 / most < norm < most:
+        norm, low = math.sqrt(self.backend.dot(given, given)), 1 / most if least is None else least
+        if norm and not low < norm < most:
             raise ArrayError(
                 f"{name}: their norm is {norm:.3g}, and algorithms in {np.dtype(self.backend.dtype)} take "
-                f"{1 / most:.1g} to {most:.1g}; scale projections and images alike"
+                f"{low:.3g} to {most:.3g}; scale projections and images alike"
             )
 
     def refuse_negative(self, name: str, given: Array, work: Array) -> None:

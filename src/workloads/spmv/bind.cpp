@@ -82,7 +82,7 @@ struct Call {
                                  "give both as NumPy arrays or both as DeviceArrays");
         }
         result = result_operand(out, x.is_device(), matrix->dtype(), shape, matrix->session());
-        if (result.is_device() && result.on_device == x.on_device)
+        if (result.is_device() && x.is_device() && result.on_device->meets(*x.on_device))
             throw ArrayError("out", "it is x itself", "give another array");
         arguments.vectors = x.rank() == 2 ? x.shape[1] : 1;
         arguments.alpha = alpha;

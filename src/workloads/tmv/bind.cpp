@@ -34,7 +34,7 @@ struct Call {
             throw ArrayError("v", "its shape is " + shape_text(v.shape) + ", A's is " + shape_text(A.shape),
                              "give shape " + shape_text({A.shape[0]}));
         result = result_operand(out, v.is_device(), A.dtype, {A.shape[1]}, session);
-        if (result.is_device() && (result.on_device == v.on_device || result.on_device == A.on_device))
+        if (result.is_device() && (overlap(result, v) || overlap(result, A)))
             throw ArrayError("out", "it is an operand", "give another array");
         if (session->device().type == DeviceType::cpu) keep_A = A.keeper();
         arguments.dtype = A.dtype;

@@ -62,7 +62,7 @@ DeviceArray start(RowFilter& self, const DeviceArray& projections, const DeviceA
     require(projections, "projections", self.session(), shape.count() * shape.columns);
     require(out, "out", self.session(), shape.count() * shape.wide());
     const bool other_order = shape.rows_reversed || shape.columns_reversed || shape.wide() != shape.columns;
-    if (projections.buffer == out.buffer && other_order)
+    if (projections.buffer->meets(*out.buffer) && other_order)
         throw ArrayError("out", "it is the projections, whose order or width differs", "give another array");
     return self.start(projections.buffer, out.buffer);
 }

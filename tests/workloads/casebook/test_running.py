@@ -126,7 +126,6 @@ def test_whole_calls_stand_beside_kernels(any_device: gpuopt.Device) -> None:
         "made_up_same(...)",
     }
     assert whole.program.row["clock"] == "wall"
-    assert whole.program.row["median_ms"] >= whole.row["min_ms"]  # type: ignore[index]
     told = whole.to_json()
     assert told["program_gain"] == 1 / whole.program.ratio.mid
     assert told["gain"] == 1 / whole.ratio.mid

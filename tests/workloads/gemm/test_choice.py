@@ -45,7 +45,7 @@ def test_what_the_model_takes_is_near_the_fastest_that_was_measured(
             continue
         off += [math.log(ms / times[name]) for name, ms in known.items()]
         lost[shape] = times[min(known, key=lambda name: known[name])] / min(times[name] for name in known)
-    assert len(lost) > 30
+    assert len(lost) > 30  # of other shapes, no configuration that is listed now was timed
     assert len(off) > 200
     assert statistics.stdev(off) < 0.2
     assert abs(statistics.mean(off)) < 0.1

@@ -148,7 +148,12 @@ class Compiled:
             shared = _shared_notes(here)
             told = [here[0].how, *(each.tool for each in here if each.tool)][:2] + shared
             sheet.sections.append((f"{name} ({'; '.join(told)})", [_line(each, shared) for each in here]))
-        sheet.footers.append(("in the loop", "of the innermost loop, by the times that its text does them"))
+        sheet.footers.append(
+            (
+                "in the loop",
+                "of one pass of the innermost loop of the machine code, which may be several of the source's",
+            )
+        )
         if vliw:
             sheet.footers.append(("groups", "VLIW instructions that issue at once; used is the part of their slots"))
         return sheet
@@ -162,7 +167,7 @@ _COLUMNS = [
     Column("used", "used", ("",), "00-"),
     Column("alu", "ALU", ("",), "000"),
     Column("fetch", "fetch", ("",), "000"),
-    Column("intensity", "ALU:fetch", ("",), "00-"),
+    Column("intensity", "ALU:fetch", ("in the loop",), "00-"),
     Column("loop", "in the loop", ("ALU, fetch, local", "ALU, fetch"), "011"),
     Column("occupancy", "wavefronts", ("", ""), "011"),
 ]

@@ -4,6 +4,7 @@ long as the run, where the two do not share their memory."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,9 @@ def device_copy(array: DeviceArray, values: np.ndarray, device: Device) -> Calla
 
 
 class Restorer:
-    """Puts values into arrays of a device: from a copy there, if it has memory of its own, room for it and a compiler
-    that builds this; else from the host. Checks of results take no part: they begin with what the host holds."""
+    """Puts values into arrays of a device: from a copy there, if it has memory of its own, if half of that is free for
+    candidates that are still to come, and if a compiler builds this; else from the host. Checks of results take no
+    part: they begin with what the host holds."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -50,9 +52,11 @@ class Restorer:
             return
         kept = self.copies.get(name)
         if kept is None or kept[0] is not values:
-            try:
-                kept = (values, device_copy(array, values, self.device))
-            except Error:
-                kept = (values, lambda: array.copy_from(values))
-            self.copies[name] = kept
+            kept = self.copies[name] = (values, self._from_here(array, values))
         kept[1]()
+
+    def _from_here(self, array: DeviceArray, values: np.ndarray) -> Callable[[], None]:
+        if self.device.allocated_bytes + values.nbytes <= self.device.global_bytes // 2:
+            with suppress(Error):
+                return device_copy(array, values, self.device)
+        return lambda: array.copy_from(values)

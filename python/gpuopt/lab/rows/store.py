@@ -85,7 +85,15 @@ def row_of(read: Any, path: Path | str, known: Templates) -> Row | None:
 
 
 _TORN = "unfinished last line, dropped at the next write"
-_BEGINS = b'{"schema":'  # what each row that was ever written begins with
+_BEGINS = b'{"schema":'  # what each row that was ever written begins with, and a digit
+
+
+def _begins_a_row(head: bytes) -> bool:
+    """Whether a row begins like this, which may end before the row's first number does."""
+    if len(head) <= len(_BEGINS):
+        return _BEGINS.startswith(head)
+    number = head[len(_BEGINS) :].lstrip()
+    return head.startswith(_BEGINS) and (not number or number[:1].isdigit())
 
 
 @checked
@@ -130,7 +138,7 @@ class Store:
                     for number, line in enumerate(lines, 1):
                         if not line.strip():
                             continue
-                        head = head or line.lstrip(b"\0 \t")[: len(_BEGINS)]
+                        head = head or line.lstrip(b"\0 \t")[: len(_BEGINS) + 2]
                         try:
                             row = parse_line(line, self.path, known)
                             rows += [row] if row is not None else []
@@ -141,7 +149,7 @@ class Store:
                 pass
             except OSError as error:
                 raise ResultsError(f"cannot read {self.path}: {error.strerror}") from error
-            self._foreign = not rows and not known and not head.startswith(_BEGINS[: len(head)])
+            self._foreign = not rows and not known and not _begins_a_row(head)
             self._rows, self.problems, self.compact = rows + self.unsaved, problems, bool(known)
             self._latest = {row["row_id"]: row for row in self._rows}
 

@@ -34,12 +34,12 @@ CATEGORIES: dict[Category, str] = {
 }
 PROVENANCES: dict[Provenance, str] = {
     "src": "the project's source was read, and the kernels written anew",
-    "fig": "after a figure of the paper",
+    "fig": "after a figure of the paper (Yang et al. 2012)",
     "rec": "reconstructed from the paper's words",
 }
 KINDS: dict[Kind, str] = {
     "bug": "what the project did",
-    "fix": "what mends it",
+    "fix": "the fix",
     "flag": "the bug's own text, built with an option of the compiler",
     "trap": "a change that looks like a fix and is predicted to be none",
     "control": "a change that removes what a rule of thumb forbids, and is predicted to gain nothing",
@@ -86,7 +86,7 @@ class PaperGain:
 
     def __str__(self) -> str:
         several = "" if self.low == self.high else f"{self.low:g} to "
-        return f"{several}{self.high:g}x {self.device}{' (program)' if self.level == 'program' else ''}"
+        return f"{several}{self.high:g}x on {self.device}{' (program)' if self.level == 'program' else ''}"
 
 
 def gain(device: str, low: float, high: float | None = None, level: Level = "kernel") -> PaperGain:

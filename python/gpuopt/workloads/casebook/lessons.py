@@ -109,13 +109,16 @@ def kernel_gains(project: Project, findings: Sequence[Finding]) -> str:
 
 
 def program_gains(project: Project, findings: Sequence[Finding]) -> str:
-    """The same of whole calls, where they were measured."""
+    """The same of whole calls, where those of a fix were measured."""
     parts = []
     for id in project.entries:
         whole = [
             1 / each.program.ratio.mid
             for each in findings
-            if each.entry.id == id and each.program and not each.program.ratio.refused
+            if each.entry.id == id
+            and each.version.kind in ("fix", "flag")
+            and each.program
+            and not each.program.ratio.refused
         ]
         parts += [f"{id} {significant(max(whole))}x"] if whole else []
     return ", ".join(parts)

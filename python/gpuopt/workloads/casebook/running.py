@@ -104,7 +104,7 @@ def casebook(
     chosen = select(device)
     wanted = index.chosen(entries)
     book = Casebook(chosen, class_of(chosen))
-    bar = Bar(progress, len(wanted), "entry")
+    bar = Bar(progress, len(wanted), "entry", even=False)
     try:
         _run(book, wanted, bar, quick, store)
     except KeyboardInterrupt:
@@ -158,7 +158,10 @@ def _swept(entry: Entry, device: Device, quick: bool, store: str | Path | None) 
         if quick:
             calls = [*problem.calls] if entry.program else []
             return glance(problem, configurations, device, store, calls), [str(each) for each in configurations]
-        study = sweep(problem, configurations, device=device, peers=(), calls=bool(entry.program), store=store)
+        calls_too = bool(entry.program)
+        study = sweep(
+            problem, configurations, device=device, peers=(), calls=calls_too, store=store, progress=False
+        )  # the bar of entries is the casebook's
     except UnsavedRowsError as error:
         study = error.study
         study.notes.append(str(error))

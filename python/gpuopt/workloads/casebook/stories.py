@@ -42,7 +42,7 @@ def _opening(entry: Entry, width: int) -> str:
     )
     lines += [
         "",
-        _paragraph("What it did", entry.story.did, width),
+        _paragraph("What the program does", entry.story.did, width),
         _paragraph("What is slow", entry.story.slow, width),
         _paragraph("The fix", entry.story.fix, width),
     ]
@@ -57,12 +57,11 @@ def _side_by_side(entry: Entry, version: Version, width: int) -> str:
     those that the bug alone has, ``>`` those that it lacks; long parts that are the same are left out."""
     workload = entry.problem_of(entry.awkward).workload
     left, right = entry.bug.text(workload), version.text(workload)
-    heading = (
-        f"{short_name(entry, entry.bug)}: {entry.bug.summary}; and {short_name(entry, version)}: {version.summary}"
-    )
-    out = folded(f"{heading} ({KINDS[version.kind]})", width, rest="  ")
+    heading = f"Left, {short_name(entry, entry.bug)}: {entry.bug.summary}. Right, {short_name(entry, version)}: "
+    out = folded(f"{heading}{version.summary} ({KINDS[version.kind]}).", width, rest="  ")
     if left == right:
         return "\n".join([*out, "  The text is the bug's own."])
+    out += folded("Lines with | differ, those with < stand on the left alone, those with > on the right.", width, "  ")
     half = (width - 3) // 2
     for mark, one, other in _aligned(left.splitlines(), right.splitlines()):
         ones, others = _wrapped(one, half), _wrapped(other, half)
@@ -102,7 +101,7 @@ def _wrapped(line: str, width: int) -> list[str]:
 def _measured(entry: Entry, findings: Sequence[Finding], sizes: Sizes, width: int) -> str:
     at = ", ".join(f"{name} = {value}" for name, value in sizes.items())
     out = folded(
-        f"Measured with {at}. Kernels were launched in turns, and their results checked before and after. "
+        f"Measured with {at}. The kernels ran in turns; their results were right before they were timed and after. "
         f"{entry.exactness[0].upper()}{entry.exactness[1:]}",
         width,
     )
@@ -111,13 +110,18 @@ def _measured(entry: Entry, findings: Sequence[Finding], sizes: Sizes, width: in
         if each.ratio is None or each.row is None or each.bug is None:
             out += folded(f"{name}: not measured: {each.reason}", width, "  ")
             continue
-        times = f"{significant(each.bug['median_ms'])} ms became {significant(each.row['median_ms'])} ms"
+        times = f"{significant(each.row['median_ms'])} ms, the bug {significant(each.bug['median_ms'])} ms"
         why = f"; {each.reason}" if each.reason else ""
         kernel = "kernel alone, " if entry.program else ""
-        out += folded(f"{name}: {kernel}{times}, {each.ratio.speedup} as fast: {each.verdict}{why}", width, "  ")
+        told = f"{each.ratio.speedup} as fast by the blocks' ratios: {each.verdict}{why}"
+        out += folded(f"{name}: {kernel}{times}; {told}", width, "  ")
     whole = [(short_name(entry, each.version), each.program) for each in findings if each.program]
     if whole:
-        out += folded(f"Whole calls, by the host's clock: {entry.program}. No gain of these is one of a kernel.", width)
+        out += folded(
+            f"Whole calls, by the host's clock, of programs that are built: {entry.program}. What they gain is not "
+            "what a kernel gains.",
+            width,
+        )
     for name, program in whole:
         out += folded(f"{name}: {_whole(program)}", width, "  ")
     return "\n".join(out)
@@ -125,8 +129,8 @@ def _measured(entry: Entry, findings: Sequence[Finding], sizes: Sizes, width: in
 
 def _whole(program: Program) -> str:
     """A whole call beside the bug's."""
-    times = f"{significant(program.bug['median_ms'])} ms became {significant(program.row['median_ms'])} ms"
-    return f"whole call, {times}, {program.ratio.speedup} as fast: {program.verdict}"
+    times = f"{significant(program.row['median_ms'])} ms, the bug {significant(program.bug['median_ms'])} ms"
+    return f"whole call, {times}; {program.ratio.speedup} as fast: {program.verdict}"
 
 
 def _compiled(entry: Entry, device: Device, sizes: Sizes) -> str:
@@ -138,17 +142,17 @@ def _compiled(entry: Entry, device: Device, sizes: Sizes) -> str:
 
 
 def _reasons(entry: Entry, findings: Sequence[Finding], width: int) -> str:
-    out = [_paragraph("Why", f"{entry.explains}.", width)]
+    out = [_paragraph("What should make the difference", f"{entry.explains}.", width)]
     for each in findings:
         if each.predicted is None:
             continue
-        came = {True: "so it was here", False: "it was not so here", None: "nothing is decided here"}[each.right]
+        came = {True: "so it was here", False: "it was not so here", None: "this run does not decide it"}[each.right]
         predicted = f"{each.predicted.word} on {CLASSES[each.device_class]}, because {each.predicted.why}; {came}"
-        out.append(_paragraph(f"Predicted of {short_name(entry, each.version)}", predicted, width))
+        out.append(_paragraph(f"Predicted for {short_name(entry, each.version)}", predicted, width))
     for version in entry.others:
         if version.paper:
             gains = ", ".join(map(str, version.paper))
-            out.append(_paragraph(f"The paper's gain of {short_name(entry, version)}", gains, width))
-    out += [_paragraph("In the paper", slip, width) for slip in entry.slips]
+            out.append(_paragraph(f"In the paper {short_name(entry, version)} gained", gains, width))
+    out += [_paragraph("A slip of the paper, mended here", slip, width) for slip in entry.slips]
     out.append(_paragraph("What to look for", entry.story.look_for, width))
     return "\n".join(out)

@@ -20,11 +20,11 @@ PROGRAM = Column("program", "whole call", ("times as fast",), "0012")
 _COLUMNS = [
     Column("entry", "entry", ("",), "0000", right=False),
     Column("bug", "bug", ("",), "0---", right=False),
-    Column("version", "against it", ("",), "0000", right=False),
+    Column("version", "changed to", ("",), "0000", right=False),
     Column("paper", "paper", ("times as fast",), "001-"),
     Column("ours", "kernel here", ("times as fast",), "0012"),
     PROGRAM,
-    Column("verdict", "verdict of the kernel", ("",), "0000", right=False),
+    Column("verdict", "verdict (kernel)", ("",), "0000", right=False),
     Column("predicted", "predicted", ("",), "0001", right=False),
     Column("explains", "what explains it", ("",), "00--", right=False),
 ]
@@ -43,12 +43,14 @@ def sheet(findings: Sequence[Finding], device: Device, device_class: DeviceClass
         if lines:
             made.sections.append((f"{category}: {title}", lines))
     made.footers += [
-        (
-            "confirmed",
-            "faster than the bug beyond noise; inverted here: slower; no effect here: neither, and less than 5 % apart",
-        ),
-        ("paper", "(program) is the gain of a whole program, the others are of a kernel alone"),
+        ("confirmed", "the change is faster than the bug, by more than noise; predicted as FAST"),
+        ("inverted here", "it is slower, by more than noise; predicted as SLOW"),
+        ("no effect here", "neither, and the interval lies within 5 %; predicted as SAME"),
+        ("undecided", "none of these, or the conditions admit no verdict"),
+        ("times as fast", "the median over the blocks of the bug's time over the change's, and its 95 % interval"),
     ]
+    if any(each.level == "program" for finding in findings for each in finding.version.paper):
+        made.footers.append(("paper", "(program) is the gain of a whole program, the others are of a kernel alone"))
     if whole:
         told = "from arrays of the host to arrays of the host: data up, kernels, results back; no gain of a kernel"
         made.footers.append(("whole call", told))
@@ -59,7 +61,9 @@ def sheet(findings: Sequence[Finding], device: Device, device_class: DeviceClass
 def _tally(findings: Sequence[Finding]) -> str:
     decided = [each for each in findings if each.right is not None]
     right = sum(each.right is True for each in decided)
-    return f"{len(decided)} of {len(findings)} decided, {right} as predicted."
+    if not decided:
+        return f"None of {len(findings)} is decided, so that no prediction was tested."
+    return f"{len(decided)} of {len(findings)} decided, {right} of these as predicted."
 
 
 def _line(finding: Finding) -> Line:

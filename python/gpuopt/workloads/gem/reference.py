@@ -106,8 +106,12 @@ def with_magnitude(
         total[rows] = sum(np.abs(term) @ magnitudes for term in terms) + np.abs(constant * whole)
 
     with ThreadPoolExecutor(_THREADS) as pool:
-        for _ in pool.map(add_up, _blocks(_forms(model, given.r), len(charges))):
-            pass
+        try:
+            for _ in pool.map(add_up, _blocks(_forms(model, given.r), len(charges))):
+                pass
+        except BaseException:  # Ctrl-C: blocks that have not begun are left out
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return phi, total
 
 

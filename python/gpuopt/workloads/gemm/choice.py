@@ -121,7 +121,7 @@ def explain(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> list[Estimate
 def _peaks(device: Device, dtype: np.dtype[Any]) -> tuple[float, float]:
     """Multiply-adds' flops a second of a unit, and bytes a second of the device."""
     peak = _FLOPS_A_CLOCK * (device.clock_mhz or 1500) * 1e6 * 4 / dtype.itemsize
-    return peak, _BYTES_A_SECOND * device.compute_units
+    return peak, _BYTES_A_SECOND * max(1, device.compute_units)
 
 
 def _tiled(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Estimate]:
@@ -146,7 +146,9 @@ def _tiled(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Estim
                 break
             tiles = -(-m // tile.down) * -(-n // tile.across) * split * batch
             flops = 2.0 * tile.down * tile.across * -(-k // split)
-            work = _of_groups(tile, share, -(-tiles // device.compute_units), flops / peak, (slower, 1 - inside))
+            work = _of_groups(
+                tile, share, -(-tiles // max(1, device.compute_units)), flops / peak, (slower, 1 - inside)
+            )
             sums = 2 * split * m * n * dtype.itemsize / bandwidth + _LAUNCH_S if split > 1 else 0.0
             best = min(best, (max(work, needed) + sums, split))
         levels = {"TILE_M": tile.down, "TILE_N": tile.across, "WORK_M": tile.work[0], "WORK_N": tile.work[1]}
@@ -173,6 +175,7 @@ def _streamed(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Es
     if shorter > _NARROW:
         return
     peak, bandwidth = _peaks(device, dtype)
+    units = max(1, device.compute_units)
     held = next((count for count in _HELD if count >= shorter), _HELD[-1])
     beside = transpose_a if m > n else not transpose_b
     each = 4 if held >= 8 else 2
@@ -181,12 +184,12 @@ def _streamed(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Es
     rows = 256 if beside else 256 // lanes * each  # of a group
     groups = -(-longer // rows) * passes * batch
     splits = [split for split in _SPLITS if split == 1 or (batch == 1 and k >= split * _SHORTEST_STREAMED)]
-    split = next((split for split in splits if groups * split >= 4 * device.compute_units), splits[-1])
-    full = min(1.0, groups * split / (2.0 * device.compute_units))
+    split = next((split for split in splits if groups * split >= 4 * units), splits[-1])
+    full = min(1.0, groups * split / (2.0 * units))
     read = passes * k * longer * batch * dtype.itemsize / (0.85 * bandwidth * full)
-    work = 2.0 * passes * held * longer * k * batch / (_STREAMED.get(held, 0.35) * peak * device.compute_units * full)
+    work = 2.0 * passes * held * longer * k * batch / (_STREAMED.get(held, 0.35) * peak * units * full)
     sums = 2 * split * m * n * dtype.itemsize / bandwidth + _LAUNCH_S if split > 1 else 0.0
     written = 2 * m * n * batch * dtype.itemsize / bandwidth
-    idle = _IDLE_S * groups * split / device.compute_units * (1 - longer / (-(-longer // rows) * rows))
+    idle = _IDLE_S * groups * split / units * (1 - longer / (-(-longer // rows) * rows))
     seconds = max(read + written, work, idle) + sums + _FIRST_S + _ROUND_S
     yield Estimate(Configuration("thin", HOLD=held, EACH=each, SPLIT=split), seconds)

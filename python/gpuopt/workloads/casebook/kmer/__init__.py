@@ -74,7 +74,9 @@ ENTRY = Entry(
             predicted={
                 "gpu_fast_fp64": fast(ON_A_GPU),
                 "gpu_slow_fp64": fast(ON_A_GPU),
-                "cpu": fast("the loop has no index left to compute, and the compiler knows each of its steps"),
+                "cpu": fast(
+                    "the innermost loop has no index left to compute, and the compiler knows each of its steps"
+                ),
             },
             paper=[gain("GTX 480", 1.93), gain("GTX 480", 1.19, level="program")],
             **TASK,
@@ -95,21 +97,22 @@ ENTRY = Entry(
     sizes={"N": 65536, "L": 64, "K": 31, "M": 2**20},
     quick={"N": 2048, "L": 64, "K": 31, "M": 2**20},
     awkward={"N": 77, "L": 41, "K": 21, "M": 4128},
-    explains="instructions and local reads of a hash's step",
-    exactness="whole numbers: results are exact.",
+    explains="instructions, and loads from local memory, of a hash's step",
+    exactness="results are whole numbers and compared as such.",
     story=Story(
         did=(
-            "Wrong bases of a read, which is a short piece of DNA, are found by trying: each of the four bases is put "
+            "Wrong bases of a short piece of DNA, called a read, are found by trying: each of the four bases is put "
             "at each place of a window of K bases, and a hash of the changed word is looked up in a table of bits, "
-            "which tells whether the word is known. K is odd and below 33, usually 31."
+            "which tells whether the word is known. K is odd and below 33, usually 31. The kernels here count how "
+            "many of the changed words of a read's first window are known."
         ),
         slow=(
-            "K is an argument, so that no compiler knows it, and the window is an array in local memory. Each of the "
-            "4 K changed words takes K bytes from there: 4 K K, for K = 31 that is 3844 accesses of local memory for "
-            "a read of DNA, each in a loop that must be counted and tested."
+            "K is an argument, which the compiler does not know, and the window is an array in local memory. Each of "
+            "the 4 K changed words takes K - 1 bytes from there: for K = 31 that is 3720 loads from local memory for "
+            "one piece of DNA, in a loop with a counter and a branch for each."
         ),
         fix=(
-            "A program is built for each K that occurs. The loop over the window is unrolled, each index is a known "
+            "A program is built for each K that occurs. The innermost loop is unrolled, each index is a known "
             "number, and the window lies in registers. A private array alone is no fix while K is an argument: "
             "registers cannot be indexed at run time, so that the array lies in memory."
         ),
@@ -118,6 +121,6 @@ ENTRY = Entry(
             "once for each value, keep the programs, and check in the compiled kernel that the array left memory."
         ),
     ),
-    slips=["Figure 17 lacks the index i before the size of the group."],
+    slips=["Figure 17 lacks the index i in `i * group size`, the place of a byte in local memory."],
     program="the reads and the table of bits go to the device, the kernel runs, and the counts come back",
 )

@@ -45,7 +45,9 @@ ENTRY = Entry(
             predicted={
                 "gpu_fast_fp64": fast(COALESCED),
                 "gpu_slow_fp64": fast(COALESCED),
-                "cpu": slow("a row is one stream a core, which caches like best; the tile adds copies and barriers"),
+                "cpu": slow(
+                    "a core runs along a few rows, streams that caches like; the tile adds copies and barriers"
+                ),
             },
             paper=[gain("GTX 285", 5.96), gain("GTX 480", 3.46), gain("HD 5870", 36.9)],
             **TASK,
@@ -59,18 +61,19 @@ ENTRY = Entry(
     story=Story(
         did="Each work-item adds up one row of a matrix that is stored row by row.",
         slow=(
-            "At each step neighbouring work-items read elements that lie a whole row apart. A load of 32 neighbours "
-            "touches 32 lines of memory and uses 4 bytes of each, and a line is dropped from the cache before its "
-            "other elements are wanted."
+            "On a GPU, neighbouring work-items read at each step elements that lie a whole row apart. One load by 32 "
+            "of them touches 32 lines of memory and uses 4 bytes of each, and a line is dropped from the cache before "
+            "its other elements are wanted."
         ),
         fix=(
-            "A work-group copies a tile of 32 x 32 elements into local memory, and there neighbours load elements "
-            "that lie beside each other in a row, which is one line. Then each work-item adds up its part of a row "
-            "from local memory."
+            "A work-group of 32 x 8 copies a tile of 32 x 32 elements into local memory; while it copies, neighbouring "
+            "work-items read elements that lie beside each other in a row, 128 bytes. Then 8 work-items share a row: "
+            "each adds up 4 elements of a tile, and at the end their sums are added."
         ),
         look_for=(
-            "An index that multiplies the global id: X[get_global_id(0) * width + i] in a loop over i. On a GPU let "
-            "neighbours read neighbours. On a CPU, where a core runs along a whole row, leave it as it is."
+            "The global id times the length of a row in an index: X[get_global_id(0) * width + i] in a loop over i. On "
+            "a GPU let neighbouring work-items read neighbouring elements. On a CPU, where a core runs along a few "
+            "rows at a time, leave it as it is."
         ),
     ),
 )
