@@ -151,7 +151,7 @@ class Compiled:
         sheet.footers.append(
             (
                 "in the loop",
-                "of one pass of the innermost loop of the machine code, which may be several of the source's",
+                "of one pass of the machine code's innermost loop",
             )
         )
         if vliw:

@@ -57,7 +57,7 @@ def isa_of_file(
             Entry(each.kernel, each.kernel, each.kernel, chip.name, chip.title, chip.kind, made.tool, each)
             for each in made.kernels
         ]
-    return Compiled(f"{source.name}: the machine code of its kernels", entries)
+    return Compiled(f"{source.name}: machine code of its kernels", entries)
 
 
 def _live(device: _core.Device, text: str, name: str, options: str) -> list[Entry]:

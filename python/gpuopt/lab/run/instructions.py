@@ -73,8 +73,7 @@ def isa(
             bar.step()
     finally:
         bar.close()
-    about = f"{problem.workload} {problem.name}: the machine code of its kernels; source and options are those for "
-    about += device_label(chosen)
+    about = f"{problem.workload} {problem.name}: machine code; source and options as for {device_label(chosen)}"
     return Compiled(about, [row[at] for at in range(len(chips)) for row in found])
 
 
