@@ -68,8 +68,7 @@ bool Buffer::meets(const Buffer& other) const {
     if (this == &other) return true;
     if (!shared_ && !other.shared_) return false;
     const auto one = range_of(place_.handle), another = range_of(other.place_.handle);
-    return one.whole == another.whole && one.first < another.first + other.bytes_ &&
-           another.first < one.first + bytes_;
+    return one.whole == another.whole && one.first < another.first + other.bytes_ && another.first < one.first + bytes_;
 }
 
 }  // namespace gpuopt
