@@ -184,7 +184,12 @@ def test_a_story_marks_what_changed(any_device: gpuopt.Device) -> None:
     findings = [dataclasses.replace(book.findings[0], entry=entry, version=entry.others[0])]
     text = stories.told(entry, findings, any_device, entry.awkward, width=100)
     assert max(map(len, text.splitlines())) <= 100
-    for part in ("What is slow: ", "What to look for: ", "In the paper tiled gained: 5.96x on GTX 285", "row_sum_tiled"):
+    for part in (
+        "What is slow: ",
+        "What to look for: ",
+        "In the paper tiled gained: 5.96x on GTX 285",
+        "row_sum_tiled",
+    ):
         assert part in text
     marked = [line for line in text.splitlines() if " > " in line or " | " in line]
     assert any("barrier(CLK_LOCAL_MEM_FENCE)" in line for line in marked)
