@@ -41,6 +41,7 @@ from gpuopt.workloads.microbench.questions import (
     pattern_bytes,
     points,
     shapes,
+    some_sizes,
     sweep_sizes,
     vias,
 )
@@ -101,7 +102,7 @@ def copy_bandwidth(
     wanted = []
     for name in types:
         scalar, levels = element(name)
-        for variant in shapes("copy", pattern or by_size(local_size), chosen, scalar, levels):
+        for variant in shapes("copy", by_size(local_size) if pattern is None else pattern, chosen, scalar, levels):
             via = vias(levels["WIDTH"]) if pattern == "staged" else 1
             given: Levels = {"AHEAD": 1, "BYTES": packs(scalar), "VIA": via, **levels, **local(local_size)}
             wanted += points(chosen, [variant], scalar, bytes, given)
@@ -196,10 +197,8 @@ def working_sets(
     chosen = select(device)
     scalar, levels = element(dtype)
     levels = {"WIDTH": 16 if chosen.type == "cpu" and scalar == "float32" else levels["WIDTH"]}
-    wanted: list[Point] = []
-    for size in list(() if sizes is None else sizes) or sweep_sizes(chosen, 4):
-        wanted += points(chosen, fitting("cached", chosen), scalar, size, levels)
-    return ask(wanted, chosen, how)
+    asked, rows = sweep_sizes(chosen, 4) if sizes is None else some_sizes(sizes), fitting("cached", chosen)
+    return ask([one for size in asked for one in points(chosen, rows, scalar, size, levels)], chosen, how)
 
 
 # ---------------------------------------------------------------- addressing and shapes
@@ -323,7 +322,7 @@ def flops(dtype: str = "float", width: int | None = None, device: Selector = Non
     """Measure fused multiply-adds per second, two flop each, alone and beside as many additions, which some devices
     issue at once, in vectors of ``width`` (None: what may be best)."""
     chosen = select(device)
-    widths = (width,) if width else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
+    widths = (width,) if width is not None else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
     chains = (8, 16) if chosen.type != "cpu" else (4, 8)
     wanted = points(chosen, family_rows("flops"), element(dtype)[0], 16384, {"WIDTH": widths, "CHAINS": chains})
     return ask(wanted, chosen, how)
@@ -358,7 +357,7 @@ def latency(memory: str = "global", working_set: int | None = None, device: Sele
         raise ParameterError(f"memory: {memory!r} is none; use one of {', '.join(names)}")
     several = (16384, MIB, 8 * MIB, memory_bytes(chosen)) if memory == "global" else (16384,)
     rows = [v for v in variants("microbench") if v.name == names[memory]]
-    sizes = (working_set,) if working_set else several
+    sizes = several if working_set is None else (working_set,)
     return ask([one for size in sizes for one in points(chosen, rows, "uint32", size, {})], chosen, how)
 
 
