@@ -324,7 +324,8 @@ def rows(array: DeviceArray, index: _Operand) -> DeviceArray:
     if _is_number(index) and isinstance(index, numbers.Integral):
         place = int(index)
         if not -length <= place < length:
-            raise ArrayIndexError(f"index: row {place} of {length}; the last is {length - 1}")
+            told = place if place.bit_length() < 64 else f"of {place.bit_length()} bits"
+            raise ArrayIndexError(f"index: row {told} of {length}; the last is {length - 1}")
         return _core.rows(array, place % length, 1, False)
     raise ArrayError(
         f"index: a DeviceArray is indexed by whole rows, a[3] or a[2:5], not by {type(index).__name__}; use "

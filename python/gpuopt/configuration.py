@@ -42,7 +42,8 @@ class Configuration:
             raise ParameterTypeError(f"variant: it is a {type(variant).__name__}; give a variant's name")
         for name, value in parameters.items():
             if not is_whole(value) and not _is_word(value):
-                raise ParameterError(f"{name}: {value!r} is not a whole number; use one of its levels")
+                told = f"a whole number of {value.bit_length()} bits, no level" if isinstance(value, int) else None
+                raise ParameterError(f"{name}: {told or f'{value!r} is not a whole number'}; use one of its levels")
         given: dict[str, Any] = parameters
         items = ((name, value if isinstance(value, str) else int(value)) for name, value in given.items())
         object.__setattr__(self, "variant", variant)

@@ -36,6 +36,7 @@ from gpuopt.workloads.microbench.questions import (
     pattern_bytes,
     points,
     shapes,
+    some_sizes,
     sweep_sizes,
     vias,
 )
@@ -115,7 +116,7 @@ def copy_bandwidth(
     wanted = []
     for name in types:
         scalar, levels = element(name)
-        for variant in shapes("copy", pattern or by_size(local_size), chosen, scalar, levels):
+        for variant in shapes("copy", by_size(local_size) if pattern is None else pattern, chosen, scalar, levels):
             via = vias(levels["WIDTH"]) if pattern == "staged" else 1
             given: Levels = {"AHEAD": 1, "BYTES": packs(scalar), "VIA": via, **levels, **local(local_size)}
             wanted += points(chosen, [variant], scalar, bytes, given)
@@ -240,10 +241,8 @@ def working_sets(
     chosen = select(device)
     scalar, levels = element(dtype)
     levels = {"WIDTH": 16 if chosen.type == "cpu" and scalar == "float32" else levels["WIDTH"]}
-    wanted: list[Point] = []
-    for size in list(() if sizes is None else sizes) or sweep_sizes(chosen, 4):
-        wanted += points(chosen, fitting("cached", chosen), scalar, size, levels)
-    return ask(wanted, chosen, how)
+    asked, rows = sweep_sizes(chosen, 4) if sizes is None else some_sizes(sizes), fitting("cached", chosen)
+    return ask([one for size in asked for one in points(chosen, rows, scalar, size, levels)], chosen, how)
 
 
 # ---------------------------------------------------------------- addressing and shapes

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -204,7 +205,7 @@ def _levels_of(given: Sequence[str]) -> dict[str, list[int | str]]:
         if not (sign and name.strip() and levels.strip()) or name.strip() in found:
             raise click.UsageError(f"--level {text}: write a parameter and its levels once, such as WIDTH=1,4")
         listed = [one.strip() for one in levels.split(",")]
-        found[name.strip()] = [int(one) if one.lstrip("-").isdecimal() else one for one in listed]
+        found[name.strip()] = [int(one) if re.fullmatch(r"-?\d{1,18}", one) else one for one in listed]
     return found
 
 

@@ -112,7 +112,7 @@ def select(device: Selector = None) -> Device:
     if device is None:
         return found[0]
     text = str(device).strip().lower()
-    if text.isdecimal() and int(text) < len(found):
+    if text.isdecimal() and len(text) < 10 and int(text) < len(found):
         return found[int(text)]
     if isinstance(device, str):
         by_type = [d for d in found if d.type == text]

@@ -96,6 +96,7 @@ def test_a_study_of_some_levels(file: Path, any_device: gpuopt.Device) -> None:
     [
         (["--level", "WIDTH"], "--level WIDTH: write a parameter and its levels once, such as WIDTH=1,4"),
         (["--level", "WIDTH=8"], "WIDTH: 8 is none of its levels, 1, 4"),
+        (["--level", "WIDTH=--1"], "WIDTH: '--1' is no level; use whole numbers"),
         (["--level", "WIDE=8"], "WIDE: there is no such parameter; there are WIDTH, WG"),
         (["--level", "WIDTH=1", "-v", "saxpy"], "give one of them"),
     ],

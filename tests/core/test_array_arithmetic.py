@@ -221,3 +221,10 @@ def test_pinned_memory_of_a_dtype_that_devices_lack(any_device: gpuopt.Device, d
     with pytest.raises(gpuopt.ArrayError, match=r"^dtype: .*; give ") as refused:
         gpuopt.pinned_empty(3, dtype, any_device)
     assert "astype" not in str(refused.value)
+
+
+def test_rows_of_more_digits_than_python_prints() -> None:
+    x = gpuopt.to_device(np.ones(3, np.float32))
+    for index in (10**5000, -(10**5000)):
+        with pytest.raises(gpuopt.ArrayError, match="index: row of 16610 bits of 3"):
+            x[index]

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gpuopt
@@ -365,3 +366,13 @@ def test_shipped_records_of_a_device_stand_on_its_rows(path: Path, root: Path) -
             if (row["device"], row["dtype"], row["driver"], row["time_utc"][:10]) == wanted
         ]
         assert configuration in measured, shipped["evidence"]
+
+
+def test_numbers_of_more_digits_than_python_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(gpuopt.ParameterError, match="TILE: a whole number of 16610 bits"):
+        Configuration("tiled", TILE=10**5000)
+    with pytest.raises(gpuopt.ParameterError, match="device: no device fits"):
+        gpuopt.use("1" * 5000)
+    monkeypatch.setenv("GPUOPT_DEVICE", "1" * 5000)
+    with pytest.raises(gpuopt.ParameterError, match="GPUOPT_DEVICE: no device fits"):
+        gpuopt.to_device(np.ones(1))

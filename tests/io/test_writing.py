@@ -131,3 +131,32 @@ def test_files_are_written_where_links_point_and_nowhere_odd(
     with pytest.raises(WriteError, match="make the folder"):
         write(tmp_path / "absent" / "a", PHI)
     assert sorted(found.name for found in tmp_path.iterdir()) == ["link", "pipe", "target"]
+
+
+def test_numbers_in_float64_are_read_back_as_they_were(tmp_path: Path) -> None:
+    points, phi = np.array([[1 / 3, 2e12 / 3, 0.1], [12345.678901234, -1e-9 / 3, 5]]), np.array([1 / 3, np.pi])
+    io.write_vtk(tmp_path / "a.vtk", Surface(points), phi)
+    assert np.array_equal(np.loadtxt(tmp_path / "a.vtk", skiprows=5, max_rows=2), points)
+    assert (tmp_path / "a.vtk").read_text().split()[-2:] == ["0.33333333333333331", "3.1415926535897931"]
+    io.write_dx(tmp_path / "a.dx", phi, Grid((1e12 / 3, 0.1, 0), 1 / 3, (2, 1, 1)))
+    lines = (tmp_path / "a.dx").read_text().splitlines()
+    assert [float(one) for one in lines[2].split()[1:]] == [1e12 / 3, 0.1, 0]
+    assert lines[2].split()[2] == "0.1"
+    assert float(lines[3].split()[1]) == 1 / 3
+    assert [float(one) for one in lines[8].split()] == phi.tolist()
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        Grid((0, 0, 0), 0, (2, 2, 1)),
+        Grid((0, 0, 0), -1.0, (2, 2, 1)),
+        Grid((0, 0, 0), float("inf"), (2, 2, 1)),
+        Grid((float("nan"), 0, 0), 1, (2, 2, 1)),
+        Grid((0, 0, 0), 1, (-2, -2, 1)),
+    ],
+)
+def test_a_grid_that_is_none(tmp_path: Path, grid: Grid) -> None:
+    with pytest.raises(ParameterError, match="grid: "):
+        io.write_dx(tmp_path / "a.dx", np.zeros(4), grid)
+    assert not list(tmp_path.iterdir())

@@ -89,3 +89,11 @@ def test_bad_input() -> None:
     ):
         with pytest.raises(error, match=words):
             gt.find_centre(*wrong)
+
+
+@pytest.mark.parametrize("limit", [0.1, 0.16])
+def test_an_axis_beyond_the_limit_is_not_the_end_of_the_search(limit: float) -> None:
+    p = head(HALF, 0.17 * COLUMNS)
+    with pytest.raises(ArrayError, match="the axis lies beyond; give a larger limit"):
+        gt.find_centre(p, HALF, limit)
+    assert gt.find_centre(p, HALF, 0.2) == pytest.approx(0.17 * COLUMNS, abs=0.1)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
+from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.files import write
 from gpuopt.io.text import AnyPath
-from gpuopt.io.writing import formatted, potentials
+from gpuopt.io.writing import formatted, number_of, potentials
 from gpuopt.molecule import Grid
 
 
@@ -18,7 +20,7 @@ def write_dx(path: AnyPath, values: np.ndarray, grid: Grid) -> None:
     """Write ``values`` (M,), or of ``grid.shape``, kcal/(mol e), with z running fastest; lengths of the grid are in A.
 
     The file appears whole or not at all. Raises ArrayError for values that do not fit the grid or are not finite,
-    ParameterError or WriteError where the file cannot be written.
+    ParameterError for a grid that is none, ParameterError or WriteError where the file cannot be written.
 
     Examples
     --------
@@ -29,26 +31,34 @@ def write_dx(path: AnyPath, values: np.ndarray, grid: Grid) -> None:
            [3., 4., 5.]])
     """
     nx, ny, nz = grid.shape
-    write(path, _parts(potentials(values, nx * ny * nz, "values"), grid))
+    if not (all(map(math.isfinite, (*grid.origin, grid.spacing))) and grid.spacing > 0 and min(grid.shape) > 0):
+        raise ParameterError(f"grid: {grid} is none; give a finite origin, a spacing above 0 and lengths of at least 1")
+    write(path, _parts(potentials(values, nx * ny * nz, "values"), grid, number_of(values.dtype)))
 
 
-def _parts(values: np.ndarray, grid: Grid) -> Iterator[bytes]:
+def _parts(values: np.ndarray, grid: Grid, number: str) -> Iterator[bytes]:
     shape = "{} {} {}".format(*grid.shape)
-    h = f"{grid.spacing:.9g}"
+    h = _exact(grid.spacing)
     yield (
         f"# electrostatic potential, kcal/(mol e)\n"
         f"object 1 class gridpositions counts {shape}\n"
-        f"origin {' '.join(f'{start:.9g}' for start in grid.origin)}\n"
+        f"origin {' '.join(map(_exact, grid.origin))}\n"
         f"delta {h} 0 0\ndelta 0 {h} 0\ndelta 0 0 {h}\n"
         f"object 2 class gridconnections counts {shape}\n"
         f"object 3 class array type double rank 0 items {len(values)} data follows\n"
     ).encode("ascii")
     whole_rows = len(values) // 3 * 3
-    yield from formatted(values[:whole_rows].reshape(-1, 3), "%.9g %.9g %.9g\n")
+    yield from formatted(values[:whole_rows].reshape(-1, 3), f"{number} {number} {number}\n")
     if whole_rows < len(values):
-        yield (" ".join(f"{value:.9g}" for value in values[whole_rows:]) + "\n").encode("ascii")
+        yield (" ".join(number % value for value in values[whole_rows:]) + "\n").encode("ascii")
     yield (
         b'attribute "dep" string "positions"\n'
         b'object "regular positions regular connections" class field\n'
         b'component "positions" value 1\ncomponent "connections" value 2\ncomponent "data" value 3\n'
     )
+
+
+def _exact(length: float) -> str:
+    """In nine digits where they are all, else in the seventeen that are read back as they were."""
+    short = f"{length:.9g}"
+    return short if float(short) == length else f"{length:.17g}"

@@ -9,7 +9,7 @@ import numpy as np
 from gpuopt.checked import checked
 from gpuopt.files import write
 from gpuopt.io.text import AnyPath
-from gpuopt.io.writing import formatted, potentials, stated_normals
+from gpuopt.io.writing import formatted, number_of, potentials, stated_normals
 from gpuopt.molecule import Surface
 
 
@@ -28,16 +28,17 @@ def write_vtk(path: AnyPath, surface: Surface, phi: np.ndarray) -> None:
     array([[0., 0., 0.],
            [1., 0., 0.]])
     """
-    write(path, _parts(surface, potentials(phi, len(surface))))
+    write(path, _parts(surface, potentials(phi, len(surface)), number_of(phi.dtype)))
 
 
-def _parts(surface: Surface, phi: np.ndarray) -> Iterator[bytes]:
+def _parts(surface: Surface, phi: np.ndarray, number: str) -> Iterator[bytes]:
     count, kind = len(surface), "float" if surface.dtype == np.float32 else "double"
+    triple = " ".join([number_of(surface.dtype)] * 3) + "\n"
     yield (
         "# vtk DataFile Version 3.0\nelectrostatic potential, kcal/(mol e)\nASCII\nDATASET POLYDATA\n"
         f"POINTS {count} {kind}\n"
     ).encode("ascii")
-    yield from formatted(surface.points, "%.9g %.9g %.9g\n")
+    yield from formatted(surface.points, triple)
     if surface.faces is None or not len(surface.faces):
         yield f"VERTICES {count} {2 * count}\n".encode("ascii")
         yield from formatted(np.arange(count).reshape(-1, 1), "1 %d\n")
@@ -45,8 +46,8 @@ def _parts(surface: Surface, phi: np.ndarray) -> Iterator[bytes]:
         yield f"POLYGONS {len(surface.faces)} {4 * len(surface.faces)}\n".encode("ascii")
         yield from formatted(surface.faces, "3 %d %d %d\n")
     yield f"POINT_DATA {count}\nSCALARS potential double 1\nLOOKUP_TABLE default\n".encode("ascii")
-    yield from formatted(phi.reshape(-1, 1), "%.9g\n")
+    yield from formatted(phi.reshape(-1, 1), number + "\n")
     normals = stated_normals(surface)
     if normals is not None:
         yield f"NORMALS normals {kind}\n".encode("ascii")
-        yield from formatted(normals, "%.9g %.9g %.9g\n")
+        yield from formatted(normals, triple)

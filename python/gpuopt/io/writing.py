@@ -20,6 +20,11 @@ def formatted(table: np.ndarray, row: str) -> Iterator[bytes]:
         yield (row * len(rows) % tuple(rows.ravel().tolist())).encode("ascii")
 
 
+def number_of(dtype: np.dtype[Any]) -> str:
+    """The %-format by which numbers of ``dtype`` are read back as they were."""
+    return "%.9g" if dtype in (np.float16, np.float32) else "%.17g"
+
+
 def stated_normals(surface: Surface) -> np.ndarray | None:
     """The normals (M, 3) as files have them, of length zero where one is not known; None where there are none."""
     return None if surface.normals is None else np.nan_to_num(surface.normals)

@@ -52,7 +52,8 @@ def find_centre(
 
     Raises
     ------
-    ParameterError, also where no views lie half a turn apart; ArrayError, also where the views show no structure
+    ParameterError, also where no views lie half a turn apart; ArrayError, also where the views show no structure, and
+    where the axis lies beyond ``limit``
 
     Examples
     --------
@@ -69,10 +70,15 @@ def find_centre(
     one, other = (_smooth(part) for part in _pairs(p, angles))
     sums = _Overlaps.of(one, other[..., ::-1])
     shifts = np.flatnonzero(np.abs(sums.shift) <= 2 * limit * p.shape[-1])
-    alike = sums.likeness()[shifts]
-    if not alike.max() > 0:
+    alike = sums.likeness()
+    if not alike[shifts].max() > 0:
         raise ArrayError("projections: views half a turn apart show nothing in common; give rows that see the object")
-    best = int(shifts[int(np.argmax(alike))])
+    best = int(shifts[int(np.argmax(alike[shifts]))])
+    if alike[best - 1 : best + 2].max() > alike[best]:
+        raise ArrayError(
+            f"projections: {sums.shift[best] / 2:g} pixels off, where limit={limit} ends the search, views half a turn "
+            "apart grow more alike still: the axis lies beyond; give a larger limit, or the axis by hand, as offset"
+        )
     before, here, after = sums.difference[best - 1 : best + 2]
     bend = before - 2 * here + after
     part = 0.5 * (before - after) / bend if bend > 0 else 0.0

@@ -24,3 +24,31 @@ def test_a_call_refuses_masks_and_numbers_that_its_types_cannot_hold() -> None:
         kernel(y=y, a=1e39)
     with pytest.raises(gpuopt.ArrayError, match=r"y: .*mask"):
         kernel(y=np.ma.masked_array(y, [0, 1, 0, 0]), a=2.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ((2.5, 1.0), "its field 'shift': 2.5 is no whole number"),
+        ([2, 3], r"it has the shape \(2,\); give a tuple of its fields"),
+        ((2,), "length 1"),
+    ],
+)
+def test_a_struct_is_what_was_given(given: object, why: str) -> None:
+    """NumPy makes 2 of a field that is given as 2.5, and two structs of a list of two numbers."""
+    text = """typedef struct { int shift; float scale; } Step;
+    kernel void shifted(Step s, global float* y, const int n) {
+        if (get_global_id(0) < n) y[get_global_id(0)] = s.shift + s.scale;
+    }"""
+    step = np.dtype([("shift", "int32"), ("scale", "float32")])
+    kernel = lab.Kernel(
+        text,
+        "shifted",
+        arguments=[lab.value("s", step), lab.output("y", "n"), lab.value("n")],
+        launch=lab.launch(items="n"),
+        reference=lambda s, n: np.full(n, float(s["shift"]) + float(s["scale"])),
+    )
+    assert (kernel(s=(2, 0.5), n=4) == 2.5).all()
+    assert (kernel(s=np.array((2.0, 0.5), step), n=4) == 2.5).all()
+    with pytest.raises(gpuopt.ParameterError, match=f"s: .*{why}"):
+        kernel(s=given, n=4)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gpuopt.audit import audit
+from gpuopt.lab.report import Study
 from gpuopt.lab.rows.audit_rules import quality_flags_first
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.timing import statistics
@@ -95,3 +96,14 @@ def test_registers_of_a_listing_are_for_rows_that_the_driver_told_none(tmp_path:
     for row in blocks:
         row["registers"] = 51
     assert "registers" in fields()
+
+
+@pytest.mark.parametrize("told", ["cpu", [1], 5])
+def test_an_environment_whose_device_is_no_object_ends_no_table(tmp_path: Path, told: object) -> None:
+    rows = [{**row, "device_type": None} for row in Store(STORED).latest()]
+    for row in rows:
+        if row["kind"] == "environment":
+            row["environment"] = {**row["environment"], "device": told}
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "Fastest" in repr(Study(Store(path).rows()))

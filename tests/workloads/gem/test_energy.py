@@ -195,3 +195,9 @@ def test_bad_arguments_are_named(any_device: gpuopt.Device, change: dict[str, An
         given["molecule"] = Molecule(molecule.xyz, molecule.charge, molecule.radius, np.zeros(40, np.float32))
     with pytest.raises(gpuopt.Error, match=f"^{message}"):
         solvation_energy(**given)
+
+
+def test_charges_whose_square_no_float_holds() -> None:
+    xyz, charge = np.array([[0.0, 0, 0], [2.0, 0, 0]]), np.array([1e160, 1e160])
+    with pytest.raises(gpuopt.ArrayError, match="potential"):
+        gpuopt.solvation_energy(gpuopt.Molecule(xyz, charge, np.full(2, 1.5)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import gpuopt
@@ -212,3 +214,25 @@ def test_the_activation_matrix_is_timed(any_device: gpuopt.Device, monkeypatch: 
     assert good(study) == {"cache_reuse"}
     assert len(study.points) == 3
     assert {row["flops"] for row in study.points} == {3 * 64**3}
+
+
+@pytest.mark.parametrize(
+    ("question", "given", "named"),
+    [
+        (microbench.working_sets, {"sizes": []}, "sizes"),
+        (microbench.working_sets, {"sizes": [0]}, "sizes"),
+        (microbench.activation_matrix, {"sizes": []}, "sizes"),
+        (microbench.block_dimensions, {"width": 0}, "width"),
+        (microbench.latency, {"working_set": 0}, "bytes"),
+        (microbench.latency, {"working_set": -1}, "bytes"),
+        (microbench.copy_bandwidth, {"bytes": 0}, "bytes"),
+        (microbench.copy_bandwidth, {"pattern": ""}, "pattern"),
+        (microbench.read_bandwidth, {"pattern": ""}, "pattern"),
+        (microbench.copy_bandwidth, {"dtype": "struct" + "1" * 5000}, "dtype"),
+        (microbench.flops, {"width": 0}, "WIDTH"),
+    ],
+)
+def test_nothing_is_no_standard_value(question: Callable[..., Study], given: dict[str, object], named: str) -> None:
+    """An empty list and 0 are refused, not taken for None, which measures minutes of standard sizes."""
+    with pytest.raises(ParameterError, match=f"{named}: "):
+        question(**given)

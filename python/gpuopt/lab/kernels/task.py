@@ -150,7 +150,7 @@ class Task:
             except OverflowError as error:
                 raise ParameterError(f"{name}: it is too large for a float") from error
         try:
-            return np.array(given, dtype=value.dtype)[()]
+            return _struct(given, value.dtype)
         except (TypeError, ValueError, OverflowError) as error:
             raise ParameterError(f"{name}: {given!r} is no {value.dtype} ({error})") from error
 
@@ -327,6 +327,18 @@ class Task:
         if self.work is None or self.work.flops is None:
             return None
         return float(self.work.flops.value(numbers))
+
+
+def _struct(given: Any, dtype: np.dtype[Any]) -> Any:
+    """A struct by value. Raises ValueError for several, and for parts of whole numbers, which NumPy would drop."""
+    found = np.array(given, dtype=dtype)
+    if found.ndim:
+        raise ValueError(f"it has the shape {found.shape}; give a tuple of its fields")
+    if isinstance(given, tuple):
+        for field, part in zip(dtype.names or (), given, strict=True):
+            if found[field].dtype.kind in "iu" and not np.array_equal(found[field], part):
+                raise ValueError(f"its field {field!r}: {part!r} is no whole number")
+    return found[()]
 
 
 def _of_kind(values: np.ndarray, result: Array, what: str) -> np.ndarray:

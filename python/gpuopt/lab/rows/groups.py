@@ -208,7 +208,7 @@ def tell_device_types(rows: list[Row]) -> None:
     for row in rows:
         told = facts.get(row["env_hash"])
         device = told.get("device") if told else None
-        if row["device_type"] is None and device:
+        if row["device_type"] is None and isinstance(device, dict):
             row["device_type"] = device.get("type")
 
 

@@ -190,5 +190,6 @@ def _error(molecule: Molecule, depth: np.ndarray, model: Model, dtype: str) -> f
     image = abs(1 / model.epsilon_in - 1 / model.epsilon_out) / (1 + ALPHA * model.beta)
     outer = ALPHA * abs(1 - model.beta) * model.prefactor / model.size
     ions = (1 + ALPHA) * model.prefactor * model.kappa
-    rest = relative * (outer + ions) * float(charge.sum()) ** 2
+    whole = float(charge.sum())
+    rest = relative * (outer + ions) * whole * whole  # too large: infinite, where ** 2 is an OverflowError
     return model.coulomb / 2 * (image * images * (relative * images + lost) + rest)

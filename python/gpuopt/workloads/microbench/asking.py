@@ -41,7 +41,7 @@ def stream(
     if levels["STRUCT"]:
         raise ParameterError(f"dtype: a {family} of structs is not offered; copy_bandwidth takes them")
     ahead = {"AHEAD": (4, 8) if chosen.type == "cpu" else (1, 4, 16)}
-    rows = shapes(family, pattern or by_size(local_size), chosen, scalar, {**levels, "WIDTH": 2})
+    rows = shapes(family, by_size(local_size) if pattern is None else pattern, chosen, scalar, {**levels, "WIDTH": 2})
     return ask(points(chosen, rows, scalar, size, {**levels, **ahead, **local(local_size)}), chosen, how)
 
 

@@ -39,7 +39,7 @@ def element(dtype: str) -> tuple[str, dict[str, int]]:
     """
     if dtype in OPENCL_NAMES and dtype != "float16":
         return dtype, {"WIDTH": 1, "STRUCT": 0}
-    if found := re.fullmatch(r"struct(\d+)", dtype):
+    if found := re.fullmatch(r"struct(\d{1,9})", dtype):
         return "float32", {"WIDTH": int(found[1]), "STRUCT": 1}
     found = re.fullmatch(r"([a-z]+?)(\d*)", dtype)
     if found and found[1] in SCALARS and found[2] in ("", "2", "3", "4", "8", "16"):
@@ -147,6 +147,8 @@ def points(
     """
     if not 0 <= width < 2**31:
         raise ParameterError(f"width: {width}; give the number of scalars in a line, below 2^31")
+    if size is not None and size < 1:
+        raise ParameterError(f"bytes: {size}; a size is at least 1")
     exact_size = memory_bytes(device) if size is None else int(size)
     found: list[Point] = []
     for row in rows:
@@ -292,7 +294,10 @@ def block_points(device: Device, kernel: str, width: int | None, quick: bool = F
     ``width`` scalars (None: a width that suits kernel and device)."""
     gpu = device.type != "cpu"
     compute = kernel in ("tiled", "cache_reuse")
-    width = width or ((1024 if gpu else 256) if compute else (8192 if gpu else 2048))
+    if width is None:
+        width = (1024 if gpu else 256) if compute else (8192 if gpu else 2048)
+    elif width < 1:
+        raise ParameterError(f"width: {width}; give the number of scalars in a line, at least 1")
     size = (2 if compute else 1) * width * width * 4
     every = [
         (x, y) for x, y in itertools.product(_SIDES, _SIDES) if 64 <= x * y <= min(1024, device.max_work_group_size)
@@ -323,6 +328,16 @@ def _activation_sizes(device: Device) -> tuple[int, ...]:
     return (1024, 2048, 4096) if device.type != "cpu" else (128, 256)  # pow is slow there
 
 
+def some_sizes(sizes: Iterable[int]) -> list[int]:
+    """The ``sizes`` that a caller gives. Raises ParameterError where there is none, or one below 1."""
+    given = list(sizes)
+    if not given:
+        raise ParameterError("sizes: there is none; give some, or None for those that suit the device")
+    if min(given) < 1:
+        raise ParameterError(f"sizes: {min(given)}; a size is at least 1")
+    return given
+
+
 def activation_points(
     device: Device, forms: Iterable[str], sizes: Iterable[int] | None = None, quick: bool = False
 ) -> list[Point]:
@@ -330,10 +345,8 @@ def activation_points(
     512 items, and 8 x 128; where ``quick``, those of the paper's text at the smallest size."""
     known = _activation_sizes(device)
     found: list[Point] = []
-    asked = list(() if sizes is None else sizes) or (known[:1] if quick else known)
+    asked = (known[:1] if quick else known) if sizes is None else some_sizes(sizes)
     for size, form in itertools.product(asked, forms):
-        if size < 1:
-            raise ParameterError(f"sizes: {size}; a size is at least 1")
         for x, y in _FIGURE_9 if quick else _ACTIVATION_SHAPES:
             if x * y <= device.max_work_group_size:
                 levels = {"LOCAL_X": x, "LOCAL_Y": y, "MATH": ACTIVATIONS[form]}

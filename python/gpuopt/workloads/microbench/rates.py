@@ -95,7 +95,7 @@ def flops(dtype: str = "float", width: int | None = None, device: Selector = Non
     >>> max(row["gflop_s"] for row in study.points)  # doctest: +SKIP
     """
     chosen = select(device)
-    widths = (width,) if width else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
+    widths = (width,) if width is not None else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
     chains = (8, 16) if chosen.type != "cpu" else (4, 8)
     wanted = points(chosen, family_rows("flops"), element(dtype)[0], 16384, {"WIDTH": widths, "CHAINS": chains})
     return ask(wanted, chosen, how)
@@ -161,7 +161,7 @@ def latency(memory: str = "global", working_set: int | None = None, device: Sele
         raise ParameterError(f"memory: {memory!r} is none; use one of {', '.join(names)}")
     several = (16384, MIB, 8 * MIB, memory_bytes(chosen)) if memory == "global" else (16384,)
     rows = [v for v in variants("microbench") if v.name == names[memory]]
-    sizes = (working_set,) if working_set else several
+    sizes = several if working_set is None else (working_set,)
     return ask([one for size in sizes for one in points(chosen, rows, "uint32", size, {})], chosen, how)
 
 
