@@ -9,6 +9,8 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
+from gpuopt import main_interpreter as _main_interpreter  # noqa: F401  raises ImportError in any other
+
 try:
     from gpuopt import _core
 except ImportError as error:
