@@ -32,7 +32,7 @@ std::shared_ptr<Buffer> Buffer::adopted(std::shared_ptr<Session> session, cl_mem
         throw ArrayError(what, "kernels may not both read and write its memory", "make it with READ_WRITE");
     if (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY))
         throw ArrayError(what, "the host may not both read and write its memory", "make it with READ_WRITE alone");
-    const auto made = std::shared_ptr<Buffer>(new Buffer(std::move(session), std::move(held), bytes));
+    auto made = std::shared_ptr<Buffer>(new Buffer(std::move(session), std::move(held), bytes));
     made->owner_ = std::make_shared<cl::Buffer>(made->place_.handle);
     made->shared_ = true;
     return made;
