@@ -169,7 +169,8 @@ def test_the_model_tells_shapes_apart() -> None:
         found = chosen(h200, float32, None, Sizes(batch, m, n, k))
         return found.variant, found.parameters
 
-    assert best(1, 8192, 8192)[0] == best(8192, 1, 8192)[0] == best(16, 7680, 2560)[0] == "thin"
+    assert best(1, 8192, 8192)[0] == best(8192, 1, 8192)[0] == best(4, 7680, 2560)[0] == "thin"
+    assert best(16, 7680, 2560)[0] == "register_tile"  # 49 us, 73 streamed (H100)
     record = resolution.found("gemm", h200, "float32", {"precision": lambda: NATIVE})
     assert record is not None
     for size in (1024, 8192):  # the model is not sure of 15 %: what was measured stands

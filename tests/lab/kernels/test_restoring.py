@@ -31,6 +31,8 @@ class Gpu:
     """What stands for a device with memory of its own."""
 
     type = "gpu"
+    allocated_bytes = 0
+    global_bytes = 1 << 40
 
 
 def test_a_copy_is_made_once_for_the_same_values(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ def test_a_big_table_is_searched_by_coordinates_and_what_is_given_is_compared(
     monkeypatch.setattr("gpuopt.lab.run.search.EXHAUSTIVE", 8)
     bars: list[CountingBar] = []
     inside = inspect.unwrap(lab.sweep).__globals__
-    monkeypatch.setitem(inside, "Bar", lambda wanted, total: bars.append(CountingBar(total)) or bars[-1])
+    monkeypatch.setitem(inside, "Bar", lambda wanted, total, **how: bars.append(CountingBar(total)) or bars[-1])
     given = gpuopt.Configuration("coarse", ITEMS=2)
     path = tmp_path / "rows.jsonl"
     study = lab.sweep(problem, [given, "sliced"], protocol=brief, device=any_device, peers=(), store=path)
@@ -117,6 +117,9 @@ class CountingBar(Bar):
 
     def more(self, count: int) -> None:
         self.total += count
+
+    def stage(self, total: int, unit: str, done: int = 0) -> None:
+        self.total += total - done
 
 
 def test_what_is_finished_is_not_measured_again(

@@ -25,7 +25,7 @@ def short_runs(monkeypatch: pytest.MonkeyPatch, brief_quick: None) -> None:
     monkeypatch.setattr(questions, "_RUN", {"gpu": tiny, "cpu": tiny})
     monkeypatch.setattr(questions, "_LOADS", 64)
     monkeypatch.setattr(questions, "memory_bytes", lambda device: 1 << 18)
-    monkeypatch.setattr(microbench, "memory_bytes", lambda device: 1 << 18)
+    monkeypatch.setattr(rates, "memory_bytes", lambda device: 1 << 18)
 
 
 def good(study: Study) -> set[str]:
