@@ -47,7 +47,8 @@ void check_target(const DeviceArray& to, const DeviceArray& from, std::int64_t w
             "to",
             std::string("its dtype is ") + facts(to.dtype).numpy_name + ", from's is " + facts(from.dtype).numpy_name,
             "give both one dtype");
-    if (to.buffer->meets(*from.buffer) && written > 0) throw ArrayError("to", "it is from itself", "give another array");
+    if (to.buffer->meets(*from.buffer) && written > 0)
+        throw ArrayError("to", "it is from itself", "give another array");
     if (elements_of(to) < written)
         throw ArrayError(
             "to",
