@@ -122,6 +122,7 @@ def test_points_of_triangles_without_area_have_no_known_normal(tmp_path: Path) -
         (text().replace("1.000000e+00", "nan", 1), "not finite"),
         (text().replace("1.000000e+00", "inf", 1), "not finite"),
         (text().replace("1.000000e+00", "1e40"), "not finite in float32"),
+        (text([[0, 1], [2, 0, 2, 3], *FACES[2:]]), "facet 1 has 2 vertices"),  # twelve in all
         (text(normals=-NORMALS), "4 of 4 facet normals point against the order"),
         (binary(normals=-NORMALS), "4 of 4 facet normals point against the order"),
         (text(FACES[:1]) * 1001, "'endsolid' stands in it 1001 times, and 1000 solids at most"),

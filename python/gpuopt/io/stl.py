@@ -15,7 +15,7 @@ from gpuopt.io.mesh import mean_normals, surface_of
 from gpuopt.io.text import AnyPath, FormatError, finite, opened
 from gpuopt.molecule import Surface
 
-_FACET = re.compile(rb"^\s*facet\b", re.IGNORECASE | re.MULTILINE)
+_PART = re.compile(rb"^\s*(facet|vertex)\b", re.IGNORECASE | re.MULTILINE)
 _HEADER, _TRIANGLE = 84, 50  # bytes of the binary form
 _MOST_SOLIDS = 1000  # trimesh compares each one's name with all before it: 139 s for 20 000 (version 5.2)
 
@@ -81,15 +81,29 @@ def _triangles(path: AnyPath) -> tuple[np.ndarray, np.ndarray]:
     found = sum(map(len, corners))
     if not found:
         raise FormatError(path, None, "it holds no whole solid of triangles; the file may be cut off: write it again")
-    # trimesh passes over a last solid that does not end.
-    if is_text and (begun := len(_FACET.findall(data))) != found:
-        what = f"it begins {begun} facets, of which {found} were read from whole solids; the file may be cut off"
-        raise FormatError(path, None, what)
+    if is_text:
+        _check_facets(path, data, found)
     stated = [
         np.zeros((len(part), 3)) if (given := solid.get("face_normals")) is None else np.asarray(given, np.float64)
         for part, solid in zip(corners, solids, strict=True)
     ]
     return np.concatenate(corners), np.concatenate(stated)
+
+
+def _check_facets(path: AnyPath, text: bytes, found: int) -> None:
+    """Raises FormatError where trimesh, which takes corners as they come, has read other triangles than the text has."""
+    corners: list[int] = []  # of each facet
+    for part in _PART.finditer(text):
+        if part[1].lower() == b"facet":
+            corners.append(0)
+        elif corners:
+            corners[-1] += 1
+    if len(corners) != found:  # it passes over a last solid that does not end
+        what = f"it begins {len(corners)} facets, of which {found} were read from whole solids; it may be cut off"
+        raise FormatError(path, None, what)
+    if odd := [number for number, of in enumerate(corners, 1) if of != 3]:
+        what = f"facet {odd[0]} has {corners[odd[0] - 1]} vertices; write the surface again, in triangles"
+        raise FormatError(path, None, what)
 
 
 def _check_sides(path: AnyPath, triangles: np.ndarray, stated: np.ndarray) -> None:

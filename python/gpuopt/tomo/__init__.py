@@ -25,6 +25,7 @@ from gpuopt.tomo.rings import remove_rings
 from gpuopt.tomo.scan_files import ScanFile, read_scan
 from gpuopt.tomo.scans import circular, fan, helical, parallel2d, parallel3d
 from gpuopt.tomo.supersampling import Supersampled
+from gpuopt.tomo.tigre import from_tigre
 from gpuopt.tomo.vectors import from_astra, from_vectors
 from gpuopt.tomo.volume import Volume
 
@@ -60,6 +61,7 @@ __all__ = [
     "find_centre",
     "from_astra",
     "from_skimage",
+    "from_tigre",
     "from_vectors",
     "helical",
     "mlem",

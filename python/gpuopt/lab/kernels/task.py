@@ -330,7 +330,10 @@ class Task:
 
 
 def _struct(given: Any, dtype: np.dtype[Any]) -> Any:
-    """A struct by value. Raises ValueError for several, and for parts of whole numbers, which NumPy would drop."""
+    """A struct by value. Raises ValueError for several, for a number, which NumPy would take for each field, and for
+    parts of whole numbers, which it would drop."""
+    if not isinstance(given, tuple) and getattr(getattr(given, "dtype", None), "names", None) is None:
+        raise ValueError("give a tuple of its fields")
     found = np.array(given, dtype=dtype)
     if found.ndim:
         raise ValueError(f"it has the shape {found.shape}; give a tuple of its fields")
