@@ -21,7 +21,7 @@ def from_tigre(geometry: object, angles: Numbers, *, units: str | None = None) -
 
     ``geometry`` is an object with the attributes of ``tigre.geometry`` in their order (z, y, x) and (v, u): nVoxel,
     dVoxel, nDetector, dDetector, DSO, DSD, and where it has them offOrigin, offDetector, rotDetector, COR and mode
-    ("cone" or "parallel"); lengths in mm, rotations in radians, one for all views or one a view. ``angles`` are (views,)
+    ("cone" or "parallel"); lengths in mm, rotations in radians, one for all views or each. ``angles`` are (views,)
     or (views, 3), Euler's of z, y, z; ``units`` as in :func:`circular`. Images [z, y, x] and projections
     [view, v, u] are the same arrays here and there: ``gt.fdk(A, projections)``. An image that moves from view to view
     stands here, and the scan moves. Raises ParameterError, ArrayError; UnsupportedError for a rotated detector of
