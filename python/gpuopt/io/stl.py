@@ -99,8 +99,8 @@ def _check_facets(path: AnyPath, text: bytes, found: int) -> None:
         elif corners:
             corners[-1] += 1
     if len(corners) != found:  # it passes over a last solid that does not end
-        what = f"it begins {len(corners)} facets, of which {found} were read from whole solids; is it cut off?"
-        raise FormatError(path, None, what)
+        read = f"of which {found} were read from whole solids; the file may be cut off"
+        raise FormatError(path, None, f"it begins {len(corners)} facets, {read}")
     if odd := [number for number, of in enumerate(corners, 1) if of != 3]:
         what = f"facet {odd[0]} has {corners[odd[0] - 1]} vertices; write the surface again, in triangles"
         raise FormatError(path, None, what)
