@@ -91,7 +91,7 @@ def _triangles(path: AnyPath) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check_facets(path: AnyPath, text: bytes, found: int) -> None:
-    """Raises FormatError where trimesh, which takes corners as they come, has read other triangles than the text has."""
+    """Raises FormatError where trimesh, which takes corners as they come, read other triangles than the text has."""
     corners: list[int] = []  # of each facet
     for part in _PART.finditer(text):
         if part[1].lower() == b"facet":
