@@ -79,7 +79,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void gemm_register_til
 
     FRAGMENTS(0, 0)
     int reading = 0, writing = STAGES - 1, step = 0;
-#if COPY == 1
+#if COPY >= 1
     // While a whole tile is to be copied: its pieces between the multiply-adds, without a branch. With all of them at the beginning of a
     // step, a kernel without copies was 10 % faster (H200, 2026-11); spread, they give back most of that.
     const int whole = (a_even & b_even) == 1 && a_within && b_within ? K / TILE_K - (STAGES - 1) : 0;

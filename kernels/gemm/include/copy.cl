@@ -1,5 +1,7 @@
 // How tiles of TILE_K x WIDE elements of an operand get to local memory, [k][x], by ITEMS work-items: copies that nobody waits for (COPY=1,
-// PTX's cp.async), or loads to registers that are stored a tile later. Elements beyond the edges become 0.
+// PTX's cp.async), or loads to registers that are stored a tile later. Elements beyond the edges become 0; with COPY=2, as 1, those beyond
+// the edges of the result are others of the operand: what they add up to is not stored, and tiles at edges need no branch. Operands
+// of COPY=2 have whole pieces in each row.
 #ifndef GPUOPT_COMMON_GEMM_COPY
 #define GPUOPT_COMMON_GEMM_COPY
 
@@ -25,7 +27,7 @@
 #define TILE_READER(X, P, WIDE, PITCH, x0, BOUND, ld, ALONG_K, ALIGNED)                                                         \
     enum {                                                                                                                      \
         X##_along_k = ALONG_K,                                                                                                  \
-        X##_wide = (ALIGNED) && !(COPY == 1 && (ALONG_K)) ? 4 : 1,                                                                         \
+        X##_wide = (ALIGNED) && !(COPY >= 1 && (ALONG_K)) ? 4 : 1,                                                                         \
         X##_row = (X##_along_k ? TILE_K : WIDE) / X##_wide,                                                                         \
         X##_each = WIDE * TILE_K / X##_wide / ITEMS,                                                                            \
         X##_even = ITEMS % X##_row == 0,                                                                                        \
@@ -33,10 +35,11 @@
     };                                                                                                                          \
     const int X##_x0 = x0, X##_bound = BOUND;                                                                                   \
     const long X##_ld = ld;                                                                                                     \
-    const bool X##_within = X##_x0 + WIDE <= X##_bound;                                                                         \
+    const bool X##_within = COPY == 2 || X##_x0 + WIDE <= X##_bound;                                                                         \
     const int X##_first = item % X##_row * X##_wide, X##_line = item / X##_row;                                                 \
+    const int X##_last = COPY == 2 ? (X##_bound - 1) / 4 * 4 : X##_x0 + X##_first; /* where the last piece of a row begins */      \
     const global REAL *X##_next = P + (X##_along_k ? (X##_x0 + X##_line) * X##_ld + X##_first                                   \
-                                                   : X##_line * X##_ld + X##_x0 + X##_first);                                   \
+                                                   : X##_line * X##_ld + min(X##_x0 + X##_first, X##_last));                    \
     const long X##_step = ITEMS / X##_row * X##_ld;                                                                             \
     TILE_REGISTERS(X)
 
@@ -55,7 +58,7 @@
                       : ((k0) + PIECE_K(X, i)) * X##_ld + X##_x0 + PIECE_X(X, i)))
 #define PIECE_TO(X, to, i) ((to) + PIECE_K(X, i) * X##_pitch + PIECE_X(X, i))
 
-#if COPY == 1
+#if COPY >= 1
 #define TILE_REGISTERS(X)
 #define COPIES_END asm volatile("cp.async.commit_group;" ::: "memory");
 #define COPIES_WAIT asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");

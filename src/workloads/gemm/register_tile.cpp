@@ -45,7 +45,8 @@ void turn(GemmPlanner& planner, const GemmCall& part, GemmMatrix& matrix, bool& 
           const std::string& what) {
     constexpr std::int64_t wide = 4;  // elements that a kernel loads at once
     const bool aligned = matrix.ld % wide == 0 && matrix.batch % wide == 0 && matrix.from % wide == 0;
-    if (!k_side_by_side && aligned) return;
+    const bool whole = planner.at().parameter("COPY") < 2 || across % wide == 0;  // pieces in each row
+    if (!k_side_by_side && aligned && whole) return;
     GemmMatrix turned;
     turned.ld = quotient_up(across, wide) * wide;
     const auto matrices = matrix.batch == 0 ? 1 : part.batch;
@@ -92,7 +93,7 @@ void build(GemmPlanner& planner) {
 
 // At its higher levels, NVIDIA's compiler takes the multiply-adds out of the order that the kernel gives them: 51
 // instead of 54 TFLOP/s (H200, 8192^3).
-std::string order_stays(const Case& at) { return at.parameter("COPY") == 1 ? " -cl-nv-opt-level=1" : ""; }
+std::string order_stays(const Case& at) { return at.parameter("COPY") >= 1 ? " -cl-nv-opt-level=1" : ""; }
 
 Rule tiles_divide() {
     return {.of_device = false, .unmet = [](const Case& at) {
@@ -117,46 +118,51 @@ Rule sums_fit_registers() {
             }};
 }
 Rule copies_are_there() {
-    return needs_ptx("COPY=1 is", 80, [](const Case& at) { return at.parameter("COPY") == 1; });
+    return needs_ptx("COPY=1 and 2 are", 80, [](const Case& at) { return at.parameter("COPY") >= 1; });
 }
 Rule copies_are_of_floats() {
     return constraint([](const Case& at) { return at.parameter("COPY") == 0 || at.dtype == DType::f32; },
-                      "COPY=1 is written for float32");
+                      "COPY=1 and 2 are written for float32");
+}
+Rule whole_pieces_are_turned() {
+    return constraint([](const Case& at) { return at.parameter("COPY") < 2 || at.parameter("PASS") == 1; },
+                      "COPY=2 copies whole pieces at edges, which operands have with PASS=1");
 }
 
 }  // namespace
 
 GemmVariant gemm_register_tile() {
-    return {
-        {
-            .name = "register_tile",
-            .summary =
-                "a work-item keeps WORK_M x WORK_N sums in registers; tiles of A and B pass through local memory",
-            .parameters =
-                {{"TILE_M", {32, 64, 128, 256}, 64, "rows of the result a work-group"},
-                 {"TILE_N", {32, 64, 128, 256}, 64, "columns of the result a work-group"},
-                 {"TILE_K", {8, 16, 32}, 16, "k between two meetings of a work-group"},
-                 {"WORK_M", {4, 8, 16}, 4, "rows of the result a work-item"},
-                 {"WORK_N", {4, 8, 16}, 4, "columns of the result a work-item"},
-                 {"STAGES", {2, 3, 4}, 2, "tiles in local memory: one in use, others on their way"},
-                 {"COPY", {0, 1}, 0, "tiles through registers (0), or copied past them while others compute (1, PTX)"},
-                 {"PASS",
-                  {0, 1},
-                  0,
-                  "operands as they lie (0), or with k from row to row, turned by a pass before (1)"},
-                 {"ORDER", {0, 1}, 1, "a step's multiply-adds by rows or columns (0), or to and fro (1)"},
-                 {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"},
-                 parts_of_k_parameter()},
-            .launch = tiles,
-            .rules = {tiles_divide(), work_group_fits(items_of), sums_fit_registers(), copies_are_there(),
-                      copies_are_of_floats(), needs_local_bytes(local_bytes)},
-        },
-        {
-            .bytes = traffic,
-            .build = build,
-            .wide = true,
-            .options = order_stays,
-        }};
+    return {{
+                .name = "register_tile",
+                .summary =
+                    "a work-item keeps WORK_M x WORK_N sums in registers; tiles of A and B pass through local memory",
+                .parameters = {{"TILE_M", {32, 64, 128, 256}, 64, "rows of the result a work-group"},
+                               {"TILE_N", {32, 64, 128, 256}, 64, "columns of the result a work-group"},
+                               {"TILE_K", {8, 16, 32}, 16, "k between two meetings of a work-group"},
+                               {"WORK_M", {4, 8, 16}, 4, "rows of the result a work-item"},
+                               {"WORK_N", {4, 8, 16}, 4, "columns of the result a work-item"},
+                               {"STAGES", {2, 3, 4}, 2, "tiles in local memory: one in use, others on their way"},
+                               {"COPY",
+                                {0, 1, 2},
+                                0,
+                                "tiles by registers (0), or copied past them meanwhile (1, PTX), at edges too (2)"},
+                               {"PASS",
+                                {0, 1},
+                                0,
+                                "operands as they lie (0), or with k from row to row, turned by a pass before (1)"},
+                               {"ORDER", {0, 1}, 1, "a step's multiply-adds by rows or columns (0), or to and fro (1)"},
+                               {"BAND", {1, 4, 8, 16}, 8, "rows of tiles whose work-groups run side by side"},
+                               parts_of_k_parameter()},
+                .launch = tiles,
+                .rules = {tiles_divide(), work_group_fits(items_of), sums_fit_registers(), copies_are_there(),
+                          copies_are_of_floats(), whole_pieces_are_turned(), needs_local_bytes(local_bytes)},
+            },
+            {
+                .bytes = traffic,
+                .build = build,
+                .wide = true,
+                .options = order_stays,
+            }};
 }
 
 }  // namespace gpuopt

@@ -1,0 +1,120 @@
+"""notebooks.py [NAME...] [--device D] [--quick]: runs notebooks from top to bottom and keeps their outputs in them.
+
+Each runs in an empty folder, by this interpreter, with the results that are stored in the tree at hand; what it leaves
+there is thrown away. --device is what GPUOPT_DEVICE may be. Only outputs that a reader is to see are kept: no times of
+execution, no bars of progress, no chatter of drivers. A notebook that fails, or that shows a folder of this machine,
+stays as it was, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = ROOT / "notebooks"
+LIMIT_S = 3600
+
+
+def executed(path: Path, device: str | None, quick: bool) -> dict[str, Any]:
+    """The notebook with what its cells show. Raises CalledProcessError where a cell fails."""
+    from ipykernel.kernelspec import write_kernel_spec
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_kernel_spec(folder / "kernels" / "python3")
+        work = folder / "work"
+        work.mkdir()
+        shutil.copy(path, work)
+        (work / "results").symlink_to(ROOT / "results")
+        environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"} | {
+            "IPYTHONDIR": str(folder / "ipython"),
+            "JUPYTER_CONFIG_DIR": str(folder / "config"),
+            "JUPYTER_PATH": str(folder),
+            "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+            "GPUOPT_NOTEBOOK_QUICK": "1" if quick else "0",
+            **({"GPUOPT_DEVICE": device} if device else {}),
+        }
+        command = [sys.executable, "-c", "from nbclient.cli import main; main()", "--inplace", path.name]
+        subprocess.run(command, cwd=work, env=environment, check=True, timeout=LIMIT_S)
+        made: dict[str, Any] = json.loads((work / path.name).read_text(encoding="utf-8"))
+    return made
+
+
+def clean(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook with its outputs alone."""
+    for cell in notebook["cells"]:
+        cell["metadata"] = {}
+        if cell["cell_type"] != "code":
+            continue
+        cell["execution_count"] = None
+        cell["outputs"] = [tidy(one) for one in cell["outputs"] if one.get("name") != "stderr" and said(one)]
+    notebook["metadata"] = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    return notebook
+
+
+def said(output: dict[str, Any]) -> str:
+    """All that an output shows as text or picture."""
+    parts = [output.get("text", ""), *output.get("data", {}).values()]
+    return "".join(part if isinstance(part, str) else "".join(part) for part in parts).strip()
+
+
+def tidy(output: dict[str, Any]) -> dict[str, Any]:
+    """Without what only this run knew."""
+    if "execution_count" in output:
+        output["execution_count"] = None
+    if "metadata" in output:
+        output["metadata"] = {}
+    if "image/png" in output.get("data", {}):
+        output["data"]["image/png"] = "".join(output["data"]["image/png"]).replace("\n", "")
+    return output
+
+
+def folders(notebook: dict[str, Any]) -> list[str]:
+    """Cells that show a folder of this machine."""
+    places = (str(ROOT), str(Path.home()) + "/", tempfile.gettempdir() + "/")
+    return [
+        cell["id"]
+        for cell in notebook["cells"]
+        for output in cell.get("outputs", [])
+        if any(place in said(output) for place in places)
+    ]
+
+
+def main() -> int:
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("names", nargs="*", metavar="NAME", help="as 01_spmv; all where none is given")
+    words.add_argument("--device")
+    words.add_argument("--quick", action="store_true", help="small problems")
+    given = words.parse_args()
+    failed = 0
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        if given.names and path.stem not in given.names:
+            continue
+        print(f"{path.stem} ...", file=sys.stderr, flush=True)
+        try:
+            made = clean(executed(path, given.device, given.quick))
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            print(f"{path.stem}: {error}", file=sys.stderr)
+            failed += 1
+            continue
+        if showing := folders(made):
+            print(f"{path.stem}: a folder of this machine is shown by {', '.join(showing)}", file=sys.stderr)
+            failed += 1
+            continue
+        path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
