@@ -84,7 +84,9 @@ def test_sart_comes_as_near_as_that_of_scikit_image(measured: Measured) -> None:
 
 def astra_of(measured: Measured) -> tuple[Callable[[str, int], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
     """ASTRA on the host along the same rays: an algorithm after so many iterations, and the projection of an image."""
-    astra = pytest.importorskip("astra", reason="ASTRA is not installed: pip install astra-toolbox")
+    astra = pytest.importorskip(
+        "astra", reason="ASTRA is not installed: pip install astra-toolbox", exc_type=ImportError
+    )
     shape = astra.create_vol_geom(N, N)
     scan = astra.create_proj_geom("parallel", 1.0, N, measured.A.geometry.view_angles)
     projector = astra.create_projector("linear", scan, shape)

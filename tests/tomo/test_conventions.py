@@ -65,7 +65,9 @@ def test_vectors_of_slices_are_those_of_their_angles() -> None:
 
 
 def test_slices_beside_astra() -> None:
-    astra = pytest.importorskip("astra", reason="ASTRA is not installed: pip install astra-toolbox")
+    astra = pytest.importorskip(
+        "astra", reason="ASTRA is not installed: pip install astra-toolbox", exc_type=ImportError
+    )
     theirs = astra.create_proj_geom("parallel", 1.2, COLUMNS, ANGLES)
     projector = astra.create_projector("linear", theirs, astra.create_vol_geom(N, N))
     expected = astra.create_sino(image(), projector)[1]
