@@ -1,16 +1,26 @@
 """Notebooks run from top to bottom, and what their cells show."""
 
+import importlib.util
 import json
-import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-PATHS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
+ROOT = Path(__file__).resolve().parents[1]
+PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LIMIT_S = 280  # of a whole notebook, in quick mode; a 2-core CPU takes 20 s
+
+
+def loaded(name):
+    """A module of tools/."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tool = loaded("notebooks")
 
 
 def code_cells(path):
@@ -22,30 +32,13 @@ def named(stem):
 
 
 def execute(path, directory):
-    """The notebook run in quick mode in an empty folder, by this interpreter and with its import path.
-
-    In a process of its own: what the messaging library leaves to the garbage collector is no warning of ours.
-    """
+    """The notebook run in quick mode in an empty folder, by this interpreter and with its import path."""
     pytest.importorskip("nbclient", reason="nbclient is of the test group")
-    kernelspec = pytest.importorskip("ipykernel.kernelspec", reason="ipykernel is of the test group")
-    # Whatever kernels this machine has, this one is the running interpreter's.
-    kernelspec.write_kernel_spec(directory / "kernels" / "python3")
-    work = directory / "work"
-    work.mkdir()
-    shutil.copy(path, work)
-    environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"} | {
-        "GPUOPT_NOTEBOOK_QUICK": "1",
-        "IPYTHONDIR": str(directory / "ipython"),
-        "JUPYTER_CONFIG_DIR": str(directory / "config"),
-        "JUPYTER_PATH": str(directory),
-        "JUPYTER_RUNTIME_DIR": str(directory / "runtime"),
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-    }
-    command = [sys.executable, "-c", "from nbclient.cli import main; main()", "--inplace", path.name]
-    done = subprocess.run(
-        command, cwd=work, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    pytest.importorskip("ipykernel.kernelspec", reason="ipykernel is of the test group")
+    try:
+        work = tool.run(path, directory, quick=True, limit_s=LIMIT_S)
+    except subprocess.CalledProcessError as error:
+        pytest.fail(error.stderr)
     return json.loads((work / path.name).read_text(encoding="utf-8")), work
 
 

@@ -9,6 +9,7 @@ stays as it was, and the exit code is 1.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -23,27 +24,35 @@ NOTEBOOKS = ROOT / "notebooks"
 LIMIT_S = 3600
 
 
-def executed(path: Path, device: str | None, quick: bool) -> dict[str, Any]:
-    """The notebook with what its cells show. Raises CalledProcessError where a cell fails."""
+def run(path: Path, folder: Path, quick: bool, device: str | None = None, limit_s: float = LIMIT_S) -> Path:
+    """Where the notebook and all that it wrote are after it ran, in ``folder``. In a process of its own: what the
+    messaging library leaves to the garbage collector is no warning of ours. Raises CalledProcessError, with what was
+    said, where a cell fails, and TimeoutExpired."""
     from ipykernel.kernelspec import write_kernel_spec
 
+    # Whatever kernels this machine has, this one is the running interpreter's.
+    write_kernel_spec(folder / "kernels" / "python3")
+    work = folder / "work"
+    work.mkdir()
+    shutil.copy(path, work)
+    environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"} | {
+        "GPUOPT_NOTEBOOK_QUICK": "1" if quick else "0",
+        "IPYTHONDIR": str(folder / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_PATH": str(folder),
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        **({"GPUOPT_DEVICE": device} if device else {}),
+    }
+    command = [sys.executable, "-c", "from nbclient.cli import main; main()", "--inplace", path.name]
+    subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, timeout=limit_s, check=True)
+    return work
+
+
+def executed(path: Path, device: str | None, quick: bool) -> dict[str, Any]:
+    """The notebook with what its cells show, in a folder that has the stored results."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_kernel_spec(folder / "kernels" / "python3")
-        work = folder / "work"
-        work.mkdir()
-        shutil.copy(path, work)
-        (work / "results").symlink_to(ROOT / "results")
-        environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"} | {
-            "IPYTHONDIR": str(folder / "ipython"),
-            "JUPYTER_CONFIG_DIR": str(folder / "config"),
-            "JUPYTER_PATH": str(folder),
-            "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
-            "GPUOPT_NOTEBOOK_QUICK": "1" if quick else "0",
-            **({"GPUOPT_DEVICE": device} if device else {}),
-        }
-        command = [sys.executable, "-c", "from nbclient.cli import main; main()", "--inplace", path.name]
-        subprocess.run(command, cwd=work, env=environment, check=True, timeout=LIMIT_S)
+        work = run(path, Path(name), quick, device)
         made: dict[str, Any] = json.loads((work / path.name).read_text(encoding="utf-8"))
     return made
 
@@ -59,8 +68,15 @@ def clean(notebook: dict[str, Any]) -> dict[str, Any]:
     notebook["metadata"] = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
+        "gpuopt": {"outputs_of": digest(notebook)},
     }
     return notebook
+
+
+def digest(notebook: dict[str, Any]) -> str:
+    """Of the code in its cells: outputs are those of this code, or they are stale."""
+    code = [[cell["id"], "".join(cell["source"])] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    return hashlib.sha256(json.dumps(code).encode()).hexdigest()[:16]
 
 
 def said(output: dict[str, Any]) -> str:
@@ -105,7 +121,7 @@ def main() -> int:
         try:
             made = clean(executed(path, given.device, given.quick))
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            print(f"{path.stem}: {error}", file=sys.stderr)
+            print(f"{path.stem}: {error}\n{error.stderr or ''}", file=sys.stderr)
             failed += 1
             continue
         if showing := folders(made):

@@ -1,5 +1,5 @@
-"""Notebooks: stored clean, importing gpuopt and little else, running from top to bottom, concluding what the rows
-say."""
+"""Notebooks: stored with their outputs, importing gpuopt and little else, running from top to bottom, concluding what
+the rows say."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from gpuopt.lab.rows.ratios import Ratio
-from notebook_runs import PATHS, code_cells, execute, outputs, printed
+from notebook_runs import PATHS, code_cells, execute, outputs, printed, tool
 
 IMPORTED = {"gpuopt", "matplotlib", "numpy", *sys.stdlib_module_names}
 
@@ -34,14 +34,21 @@ def test_there_are_notebooks():
 
 
 @each_notebook
-def test_stored_without_outputs(path):
+def test_stored_with_outputs_of_this_very_code(path):
+    """As `tools/notebooks.py` leaves them: of one run from top to bottom, and nothing that only this run knew."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
     ids = [cell["id"] for cell in notebook["cells"]]
     assert len(set(ids)) == len(ids)
-    for cell in code_cells(path):
-        assert (cell["outputs"], cell["execution_count"], cell["metadata"]) == ([], None, {}), cell["id"]
+    told = f"its code is not that of its outputs: .venv/bin/python tools/notebooks.py {path.stem}"
+    assert notebook["metadata"]["gpuopt"]["outputs_of"] == tool.digest(notebook), told
+    shown = [output for cell in code_cells(path) for output in cell["outputs"]]
+    assert shown
+    assert not [output for output in shown if output["output_type"] == "error" or output.get("name") == "stderr"]
+    assert not tool.folders(notebook)
+    assert not [cell["id"] for cell in code_cells(path) if cell["execution_count"] or cell["metadata"]]
+    assert path.stat().st_size < 3_000_000
 
 
 @each_notebook
