@@ -104,6 +104,27 @@ def test_each_gets_its_row_and_the_sweep_goes_on(
     assert words == {3: "outside", 4: "nan", 6: "inputs", 7: "unwritten"}
 
 
+@pytest.mark.parametrize(("kind", "status"), [(1, "timeout"), (2, "crash"), (0, "ok")])
+def test_the_whole_call_of_a_hostile_kernel_does_not_run_here(
+    any_device: gpuopt.Device, brief_quick: None, short_limits: None, kind: int, status: str
+) -> None:
+    """A call runs in this process: not before its kernel ran in the other, also where the sweep has other levels."""
+    if any_device.type != "cpu":
+        pytest.skip("a GPU that is shared runs nothing that hangs or strays")
+    kernel = lab.Kernel(
+        HOSTILE,
+        "hostile",
+        parameters={"KIND": [kind, 8]},
+        arguments=[lab.input("x", "n"), lab.output("z", "n"), lab.scratch("flag", 1, "int32"), lab.value("n")],
+        launch=lab.launch(items="n"),
+        reference=lambda x: 2 * x + 1,
+    )
+    for configurations in ([Configuration("hostile", KIND=8)], kernel.configurations(n=1000)):
+        study = lab.sweep(kernel.problem(n=1000, limit_s=3), configurations, protocol="quick", device=any_device)
+        calls = {row["variant"]: row["status"] for row in study.summary if row["role"] == "call"}
+        assert calls == {"hostile(...)": status}
+
+
 def test_a_hang_ends_in_time_and_the_next_worker_is_soon_there(any_device: gpuopt.Device, short_limits: None) -> None:
     problem = hostile().problem(n=100, limit_s=3)
     bound = problem.prepare(Configuration("hostile", KIND=1), any_device)

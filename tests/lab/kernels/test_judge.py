@@ -256,3 +256,36 @@ def test_sizes_may_be_called_as_what_goes_by_its_place(any_device: gpuopt.Device
     assert task.check(device=any_device, **sizes)["canary_ok"]
     assert task(x=np.ones(64, np.float32), device=any_device, **sizes)[0] == 3
     assert found_by(any_device, task, **sizes).ok
+
+
+def test_a_kernel_that_ignores_a_number_is_found(any_device: gpuopt.Device) -> None:
+    """Real numbers, whole ones that are no sizes, and structs; one that what is right does not follow is left alone."""
+    step = np.dtype([("shift", "int32"), ("scale", "float32")])
+    text = """typedef struct { int shift; float scale; } Step;
+    kernel void k(int n, float a, int steps, Step s, float unused, global const float* x, global float* y) {
+        int i = get_global_id(0);
+        if (i < n) y[i] = %s * x[i] + %s + s.shift * %s;
+    }"""
+    right = ("a", "steps", "s.scale")
+    task = lab.Kernel(
+        text % right,
+        "k",
+        arguments=[
+            lab.value("n"),
+            lab.value("a", "float32", 1.5),
+            lab.value("steps", default=3),
+            lab.value("s", step, (2, 0.5)),
+            lab.value("unused", "float32", 7.0),
+            lab.input("x", "n"),
+            lab.output("y", "n"),
+        ],
+        launch=lab.launch(items="n", local=16),
+        reference=lambda a, steps, s, x: a * x + steps + float(s["shift"]) * float(s["scale"]),
+    )
+    found = lab.judge(text % right, task, n=1000, device=any_device, level="full")
+    assert found.word == "ok"
+    assert "3 other values" in found.passed
+    for wrong, name in ((("1.5f", *right[1:]), "a"), (("a", "3", "s.scale"), "steps"), ((*right[:2], "0.5f"), "s")):
+        found = lab.judge(text % wrong, task, n=1000, device=any_device, level="full")
+        assert found.word == "value", str(found)
+        assert f"for another {name} " in found.says

@@ -25,6 +25,7 @@ Word = Literal[
     "state",
     "seed",
     "size",
+    "value",
     "after",
     "compiler",
 ]

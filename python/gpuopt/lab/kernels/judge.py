@@ -51,8 +51,8 @@ def judge(  # long: half of it is its arguments and what users read of them
     levels, launch and stages alone; what is left out is the task's own. Its ``constraints`` are added to those of the
     task, of which, where ``parameters`` are given, only those on sizes and values hold. What is right, the task's
     ``reference`` says; an answer that is known is ``reference=lambda: answer`` of that task. ``level`` is "quick"
-    (results over two random poisons, guards, inputs), "full" (also five runs alike, other data, other sizes, state kept
-    between runs, time) or "judge" (also constructs that are refused, and seeds drawn after the text is fixed).
+    (results over two random poisons, guards, inputs), "full" (also five runs alike, other data, sizes and values, state
+    kept between runs, time) or "judge" (also constructs that are refused, and seeds drawn after the text is fixed).
     ``repeatable=False``: results may differ from run to run within the tolerance. ``sizes`` are sizes and values by
     name. Raises TaskError for a task that wrong results pass, ParameterError for a declaration that does not fit.
 

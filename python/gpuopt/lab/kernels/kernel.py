@@ -30,7 +30,7 @@ from gpuopt.lab.kernels.task import Arrays, DeclaredWork, Numbers, Task, check_n
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance, within
 from gpuopt.lab.timing import verification
 from gpuopt.lab.timing.fields import VerifiedErrors
-from gpuopt.problem import Problem, nothing_ahead
+from gpuopt.problem import BoundPlan, Problem, nothing_ahead
 from gpuopt.records import user_records
 from gpuopt.selection import Selector, select
 
@@ -198,8 +198,8 @@ class Kernel:
         ``sizes`` are sizes and values by name; ``data`` arrays by name in place of drawn ones, whose shapes give sizes
         too; ``versions`` other kernels for the same task, which are compared with this one: of them all but text,
         parameters, launch and stages is ignored. Kernels run in a process of their own, where a crash or a hang costs
-        one row; with ``isolated=False`` in this one. ``limit_s`` is what the first run of a configuration may take, in
-        seconds. Raises ParameterError.
+        one row; with ``isolated=False`` in this one. The whole call runs in this one, after its kernel ran in the
+        other. ``limit_s`` is what the first run of a configuration may take, in seconds. Raises ParameterError.
         """
         table = {self.name: self} | self._versions(versions)
         if not 0 < limit_s < float("inf"):
@@ -208,8 +208,9 @@ class Kernel:
         numbers = self.task.numbers(sizes, given, [*self.code.space.levels])
         arrays = self.task.data(numbers, given, seed)
         exact, allowed = self.task.right(numbers, arrays)
-        names = [one.name for one in self.task.results]
+        names, right = [one.name for one in self.task.results], Right(exact, allowed)
         rows = {name: kernel.row(self.name) for name, kernel in table.items()}
+        prepare = partial(plans.prepared, table, rows, numbers, arrays, limit_s if isolated else None, right)
         tables.add_own(self.name, rows)
         whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
         told = [f"{name}={value}" for name, value in numbers.items() if isinstance(value, (int, float))]
@@ -222,13 +223,11 @@ class Kernel:
             inputs={**numbers, **arrays},
             reference=flat(exact, names),
             tolerance=flat(allowed, names),
-            footprint_bytes=sum(a.nbytes for a in arrays.values()) + _result_bytes(self.task, numbers),
-            prepare=partial(
-                plans.prepared, table, rows, numbers, arrays, limit_s if isolated else None, Right(exact, allowed)
-            ),
+            footprint_bytes=sum(a.nbytes for a in arrays.values()) + self.task.result_bytes(numbers),
+            prepare=prepare,
             build_ahead=partial(plans.built_ahead, table, numbers) if isolated else nothing_ahead,
             flops=self.task.flops_of(numbers),
-            calls={f"{self.name}(...)": lambda device: partial(self._flat_call, device, numbers, arrays)},
+            calls={f"{self.name}(...)": partial(self._whole_call, prepare if isolated else None, numbers, arrays)},
             input_properties={"kernel": self.digest},
             notes=[note for kernel in table.values() for note in kernel.code.unused()],
         )
@@ -353,6 +352,16 @@ class Kernel:
         results = self._run(chosen, numbers, data, configuration)
         return results if len(results) > 1 else next(iter(results.values()))
 
+    def _whole_call(
+        self, prepare: Callable[..., BoundPlan] | None, numbers: Numbers, arrays: Arrays, device: Device
+    ) -> Callable[[], np.ndarray]:
+        """The call, which runs in this process, of a configuration that first ran in its own where ``prepare`` is
+        given: raises what ended it there."""
+        if prepare is not None:
+            levels = self._chosen(device, numbers, None)
+            prepare(Configuration(self.name, **levels), device).prepared.run()  # type: ignore[arg-type]
+        return partial(self._flat_call, device, numbers, arrays)
+
     def _flat_call(self, device: Device, numbers: Numbers, arrays: Arrays) -> np.ndarray:
         return flat(self._run(device, numbers, arrays, None), [one.name for one in self.task.results])
 
@@ -372,7 +381,8 @@ class Kernel:
 
     def _run(self, device: Device, numbers: Numbers, arrays: Arrays, configuration: Chosen) -> Arrays:
         levels = self._chosen(device, numbers, configuration)
-        key = (device.index, tuple(levels.items()), tuple((n, str(v)) for n, v in numbers.items()), _shapes(arrays))
+        shapes = tuple((name, array.shape) for name, array in arrays.items())
+        key = (device.index, tuple(levels.items()), tuple((n, str(v)) for n, v in numbers.items()), shapes)
         with self._calling:
             plan = self._plans.pop(key, None)
             if plan is None or any(one.role == "image" for one in self.task.arrays):
@@ -385,16 +395,6 @@ class Kernel:
             while len(self._plans) > PLANS_KEPT:
                 self._plans.popitem(last=False)
         return taken
-
-
-def _result_bytes(task: Task, numbers: Numbers) -> int:
-    return sum(
-        int(np.prod(task.shape(one, numbers))) * one.dtype.itemsize for one in task.results if one.role == "output"
-    )
-
-
-def _shapes(arrays: Arrays) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    return tuple((name, array.shape) for name, array in arrays.items())
 
 
 __all__ = ["Kernel", "Reference"]

@@ -1,9 +1,11 @@
-"""Sizes that a kernel is tried at beside those it was given for."""
+"""Sizes and values that a kernel is tried at beside those it was given for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Numbers, Task
@@ -45,6 +47,30 @@ def other_sizes(
         if tuple(least.values()) not in seen:
             seen.add(tuple(least.values()))
             yield {**given, **least}
+
+
+def other_values(task: Task, levels: Levels, numbers: Numbers) -> Iterator[tuple[str, Any]]:
+    """Names of values that are no sizes, each with another value near that of ``numbers``: three quarters of a real
+    number, so that its sign stays, and one less than a whole one above 1; of a struct, of all of its real fields."""
+    sizes = task.sizes_wanted([*levels])
+    for one in task.values:
+        if one.name in sizes or one.each is not None:
+            continue
+        given = numbers[one.name]
+        if one.dtype.names:
+            changed = np.array(given, one.dtype)
+            for field in one.dtype.names:
+                if changed[field].dtype.kind == "f":
+                    changed[field] = _nearby(changed[field])
+            yield one.name, changed[()]
+        elif one.dtype.kind == "f":
+            yield one.name, float(_nearby(given))
+        elif given > 1:
+            yield one.name, given - 1
+
+
+def _nearby(number: Any) -> Any:
+    return np.where(np.asarray(number) == 0, 0.5, 0.75 * np.asarray(number))
 
 
 def _apart(sizes: dict[str, int]) -> dict[str, int]:

@@ -163,6 +163,11 @@ class Task:
             raise ParameterError(f"{array.name}: its shape {found} is more memory than there is; give smaller sizes")
         return found
 
+    def result_bytes(self, numbers: Mapping[str, Any]) -> int:
+        """Of arrays that kernels write alone."""
+        outputs = (one for one in self.results if one.role == "output")
+        return sum(math.prod(self.shape(one, numbers)) * one.dtype.itemsize for one in outputs)
+
     def data(self, numbers: Numbers, given: Mapping[str, Any], seed: int | Sequence[int], draw: bool = True) -> Arrays:
         """What each array that a caller brings holds at first: as given, else drawn; copies, but where nothing may be
         drawn. Raises ParameterError."""

@@ -17,7 +17,7 @@ from gpuopt.lab.kernels import checks, unset
 from gpuopt.lab.kernels.audits import audit
 from gpuopt.lab.kernels.binding import Code, as_bytes
 from gpuopt.lab.kernels.checks import OwnChecks, Right, WrongResultError, flat, judged
-from gpuopt.lab.kernels.other_sizes import free_sizes, other_sizes
+from gpuopt.lab.kernels.other_sizes import free_sizes, other_sizes, other_values
 from gpuopt.lab.kernels.remote import RemoteMemory, RemotePlan, remote
 from gpuopt.lab.kernels.source import refusals
 from gpuopt.lab.kernels.space import Levels
@@ -116,6 +116,7 @@ class Trial:
         self._seeds(plan, memory)
         self._state(plan, memory)
         self._sizes(numbers)
+        self._values(numbers)
 
     def _alike(self, plan: RemotePlan, memory: RemoteMemory, exact: Arrays, allowed: Arrays) -> None:
         """Runs over other poisons are all right, and give the same bits, or differ as the task says."""
@@ -219,6 +220,31 @@ class Trial:
             self.notes.append("no other size was tried: constraints, or data of one size, leave none that is known")
         elif not any(len({made[name] for name in free}) == len(free) for made in tried):
             self.notes.append("the sizes were never all different: a kernel that takes one for another may be right")
+
+    def _values(self, numbers: Numbers) -> None:
+        """Other values of arguments that are numbers, each alone, where what is right follows them."""
+        seed, tried = self.seed + 350, 0
+        as_given = self._data(self.sizes, seed)[2]
+        for name, value in other_values(self.task, self.levels, numbers):
+            try:  # values that the task itself does not take are no fault of the kernel
+                made, arrays, exact, allowed = self._data({**self.sizes, name: value}, seed)
+                if self.code.space.broken({**made, **self.levels}) is not None:
+                    continue
+                if all(np.array_equal(exact[each], as_given[each], equal_nan=True) for each in exact):
+                    continue
+                plan, memory = self._plan(made, arrays)
+            except ParameterError:
+                continue
+            try:
+                OwnChecks(memory, plan.run, plan, Right(exact, allowed)).verify()
+            except WrongResultError as error:
+                raise WrongResultError(
+                    "value", f"right for the values given, and for another {name} {error}"
+                ) from error
+            tried += 1
+        self._data(self.sizes, self.seed)
+        if tried:
+            self.passed.append(f"{tried} other value{'s' if tried > 1 else ''}")
 
     def _give(self, memory: RemoteMemory, arrays: Arrays) -> None:
         memory.give({name: as_bytes(values) for name, values in arrays.items()})

@@ -12,8 +12,8 @@ class Verdict:
     """What a judge says of a kernel.
 
     ``word`` is "ok", "refused", a status such as "timeout", or what is wrong: unwritten, outside, inputs, wrong,
-    inexact, nan, unstable, state, seed, size, after, compiler (docs/decisions/own-kernels.md has what each means).
-    ``says`` has the whole sentence, ``passed`` the checks before it,
+    inexact, nan, unstable, state, seed, size, value, after, compiler (docs/decisions/own-kernels.md has what each
+    means). ``says`` has the whole sentence, ``passed`` the checks before it,
     ``reproducer`` the sizes and seed that show it. Times are of right kernels alone, in ms; ``flags`` may have
     ``impossible``: faster than the device can write the results.
 
