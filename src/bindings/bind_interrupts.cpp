@@ -40,9 +40,11 @@ bool idle() {
     return true;
 }
 
+// Of daemon threads, that is, and of commands that they left: a driver that is taken down under them ends the process.
 void wait_at_exit() {
     const WithoutGil release;
-    for (const auto& session : Session::all()) session->wait_for_all();
+    outlast_other_threads(10);
+    for (const auto& session : Session::all()) session->wait_for_all(), session->finish_queues();
 }
 
 // The next signal's number, 0 where none waits, -1 where none can come. The thread takes no signals itself, so nothing

@@ -1,26 +1,53 @@
 #include "bindings/gil.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
 #include <thread>
 
 namespace gpuopt {
 namespace {
 
+std::atomic<int> without{0};  // scopes of threads that let the lock go
+std::atomic<bool> ending{false};
+std::thread::id ends_it;
+const auto process = getpid();  // a forked child does not have the other threads
+
+[[noreturn]] void stand_still() {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 template <class F>
 auto or_stand_still(const F& take) {
     try {
         return take();
     } catch (...) {  // nothing is thrown but the end of the thread
-        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+        stand_still();
     }
 }
 
 }  // namespace
 
-WithoutGil::WithoutGil() : thread_(PyEval_SaveThread()) {}
+WithoutGil::WithoutGil() : thread_(PyEval_SaveThread()) {
+    ++without;
+    if (!ending || std::this_thread::get_id() == ends_it) return;
+    --without;
+    stand_still();
+}
 
 WithoutGil::~WithoutGil() {
+    --without;
     or_stand_still([&] { PyEval_RestoreThread(thread_); });
+}
+
+void outlast_other_threads(double seconds) {
+    if (getpid() != process) return;
+    ends_it = std::this_thread::get_id();
+    ending = true;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (without > 1 && std::chrono::steady_clock::now() < until)  // this thread's own scope is one
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 WithGil::WithGil() : before_(or_stand_still([] { return PyGILState_Ensure(); })) {}

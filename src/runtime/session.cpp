@@ -197,6 +197,12 @@ std::size_t Session::allocated_bytes() const {
     return all > kept ? all - kept : 0;
 }
 
+void Session::finish_queues() noexcept {
+    if (!in_own_process()) return;
+    for (const auto& queue : {queue_, second_queue_, timing_queue_})
+        if (queue()) clFinish(queue());
+}
+
 void Session::drop_kept() noexcept {
     plans_.clear();  // whose memory goes to the pool
     pool_.clear();

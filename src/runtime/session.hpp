@@ -48,6 +48,7 @@ public:
     // Runs and builds that go on after interrupted calls.
     bool idle() { return runs_left_.idle() && builds_left_.idle(); }
     void wait_for_all() { runs_left_.wait_for_all(), builds_left_.wait_for_all(); }
+    void finish_queues() noexcept;  // at the process's end
     // Commands were enqueued that nobody has waited for yet; about so long they take. Then `catch_up` waits for them
     // interruptibly, before a driver's own wait does. Call both under the lock of runs.
     void fall_behind(double ms) { behind_ms_ += ms; }

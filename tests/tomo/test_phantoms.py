@@ -86,6 +86,18 @@ def test_integrals_are_sums_of_the_density(body: gt.Body) -> None:
     assert mass == pytest.approx(masses[type(body)], rel=2e-3)
 
 
+@pytest.mark.parametrize("far", [1e2, 1e6, 1e8])
+def test_sources_may_be_far(far: float) -> None:
+    """By Pythagoras large squares would cancel: a synchrotron's source is 1e8 times as far away as a cell is large."""
+    exact = 2 * math.sqrt(1 - 0.81)
+    assert gt.sphere(1.0).line_integrals((far, 0.9, 0.0), (1, 0, 0)) == pytest.approx(exact, rel=1e-12)
+    turned = gt.Phantom(gt.Ellipsoid(1.0, (2.0, 3.0, math.inf), turn=0.3))
+    near = turned.line_integrals((0.0, 0.5, 0.0), (1, 0.1, 0.0))
+    assert turned.line_integrals((10 * far, 0.5 + far, 0.0), (1, 0.1, 0.0)) == pytest.approx(
+        near, rel=1e-15 * far + 1e-12
+    )
+
+
 def test_rotations() -> None:
     turned = gt.Ellipsoid(
         1.0, EGG.axes, EGG.centre, [[math.cos(0.3), -math.sin(0.3), 0], [math.sin(0.3), math.cos(0.3), 0], [0, 0, 1]]

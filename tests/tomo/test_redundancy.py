@@ -243,6 +243,44 @@ def test_what_cannot_be_weighted_is_refused(kind: str, angles: Any, share: float
         reconstruct(scan_of(kind, angles, share), DISC)
 
 
+ELLIPSE = gt.Phantom(gt.Ellipsoid(1.0, (15.0, 4.0, math.inf)))
+
+
+@pytest.mark.parametrize("kind", ["parallel", "fan"])
+@pytest.mark.parametrize(("hole", "told"), [(3, ""), (9, "warned"), (40, "refused")])
+def test_holes_among_the_views_are_told(kind: str, hole: int, told: str) -> None:
+    """Behind the widest gap, where a scan of fans begins, another one is a hole; of parallel beams that one is, too."""
+    angles = np.deg2rad(np.r_[0:90, 90 + hole : 180 if kind == "parallel" else 240])
+    A = gt.NumpyProjector(scan_of(kind, angles, 0.0), SLICE)
+    filtered, p = gt.fbp if kind == "parallel" else gt.fdk, ELLIPSE.project(A.geometry, 2, dtype=np.float64)
+    says = f"angles: no view lies in {hole + 1} degrees of "
+    if told == "refused":
+        with pytest.raises(ParameterError, match=says):
+            filtered(A, p)
+    if not told:
+        filtered(A, p)
+        return
+    with pytest.warns(gt.LimitedAngleWarning, match=says):
+        filtered(A, p, limited_angle=told == "refused")
+
+
+def test_clusters_of_views_are_no_turn() -> None:
+    for angles in (np.r_[0:60, 180:240], np.r_[0:90, 150:240], [0, 1, 180, 181]):
+        A = gt.NumpyProjector(scan_of("fan", np.deg2rad(angles), 0.0), SLICE)
+        with pytest.raises(
+            ParameterError, match=r"no view lies in \d+ degrees of the \d+ from the first view to the last"
+        ):
+            gt.fdk(A, ELLIPSE.project(A.geometry, dtype=np.float64))
+
+
+@pytest.mark.parametrize("kind", ["parallel", "fan"])
+def test_a_displaced_detector_must_see_both_sides_of_the_axis(kind: str) -> None:
+    for share in (0.49, -0.495):
+        A = gt.NumpyProjector(scan_of(kind, around(), share), SLICE)
+        with pytest.raises(ParameterError, match="columns on both sides of the axis"):
+            (gt.fbp if kind == "parallel" else gt.fdk)(A, DISC.project(A.geometry, dtype=np.float64))
+
+
 def test_a_detector_above_the_volume_is_told() -> None:
     """As where the offsets (v, u) were swapped."""
     volume = gt.Volume((4, 16, 16))

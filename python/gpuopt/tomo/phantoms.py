@@ -102,10 +102,14 @@ class Ellipsoid(Body):
     def integral(self, origin: Float64Array, direction: Float64Array) -> Float64Array:
         origin, direction = _rays(origin, direction)
         q, e = self._to_unit @ _from(origin, self.centre), self._to_unit @ direction
-        qe, ee, qq = ((a * b).sum(axis=0) for a, b in ((q, e), (e, e), (q, q)))
+        ee = (e * e).sum(axis=0)
         if not ee.all():
             raise ParameterError("direction: a ray runs along the infinite axis of a cylinder; tilt one of them")
-        return self.density * 2 * np.sqrt(np.maximum(qe**2 - ee * (qq - 1), 0)) / ee
+        # As Blob's; the second time takes away what the first one rounds.
+        for _ in range(2):
+            q = q - (q * e).sum(axis=0) / ee * e
+        found: Float64Array = self.density * 2 * np.sqrt(np.maximum(1 - (q * q).sum(axis=0), 0) / ee)
+        return found
 
     def box(self) -> tuple[Float64Array, Float64Array]:
         with np.errstate(invalid="ignore"):

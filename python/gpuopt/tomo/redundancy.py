@@ -19,11 +19,12 @@ from gpuopt.tomo.detector import Detector
 from gpuopt.tomo.limits import LimitedAngleWarning, warn
 from gpuopt.tomo.scans import Cone, Parallel
 
-_SPARSE = 3  # A gap between views of more than so many mean steps is where the scan begins and ends.
+_SPARSE = 3  # A gap between views of more than so many usual steps is where the scan begins and ends, or a hole.
 _LOST = math.radians(5)  # A smaller gap is views that were lost, where no better weights are at hand.
-_MISSING = math.pi / 8  # A larger gap in half a turn of parallel beams makes a limited angle.
+_MISSING = math.pi / 8  # A larger hole makes a limited angle.
 _TAPER = math.radians(10)  # Over such an angle the weights of a fan's limited angle begin and end.
 _BLEND = 4  # Wang's window is so many offsets wide, or as wide as the overlap.
+_LEAST_SEEN = 6  # columns that all views see of a displaced detector: of 5, the voxel at the axis is off by half
 _CENTRED = 1e-9  # Lengths below so many widths of the detector are none.
 
 
@@ -40,30 +41,28 @@ class Redundancy(NamedTuple):
 
 
 def parallel_weights(scan: Parallel, limited_angle: bool) -> Redundancy:
-    """Of parallel beams: views of half a turn, or of a full turn, whatever their order. Raises ParameterError where
-    more than 22.5 degrees of the half turn are missing, unless ``limited_angle``, which warns."""
+    """Of parallel beams: views of half a turn, or of a full turn, whatever their order. Warns where more than 5 degrees
+    of the half turn are missing, and raises ParameterError where more than 22.5 are, unless ``limited_angle``."""
     near, turn = _near(scan.detector), Arc.of(scan.angles, 2 * math.pi)
     if not _centred(scan.detector) and turn.closes(_LOST):
         return _displaced(scan.detector, near, turn, scan.detector.u)
     arc = Arc.of(scan.angles, math.pi)
     if arc.closes(_LOST):
         return Redundancy(arc.shares(closed=True)[:, np.newaxis], 0, False)
-    if arc.gap > _MISSING:
-        missing = f"angles: no view lies in {math.degrees(arc.gap):.3g} degrees of the half turn that fbp needs"
-        if not limited_angle:
-            raise ParameterError(f"{missing}; use sirt, or give limited_angle=True")
-        warn(f"{missing}; what lies along these rays is blurred", LimitedAngleWarning)
+    _tell_hole(arc.gap, "the half turn that fbp needs", limited_angle)
     return Redundancy(_stretched(arc)[:, np.newaxis], 0, False)
 
 
 def fan_weights(scan: Cone, limited_angle: bool) -> Redundancy:
     """Of a fan, or a cone on a circle: a full turn, or half a turn and the fan. Raises ParameterError for less, unless
-    ``limited_angle``, which warns."""
+    ``limited_angle``, which warns; of holes in it as :func:`parallel_weights`."""
     detector, near, turn = scan.detector, _near(scan.detector), Arc.of(scan.angles, 2 * math.pi)
     if turn.closes(0.0 if _centred(detector) else _LOST):
         if _centred(detector):
             return Redundancy(turn.shares(closed=True)[:, np.newaxis] / 2, 0, False)
         return _displaced(detector, near, turn, fan_angles(scan, detector.u), scan)
+    if turn.hole > max(_SPARSE * turn.usual, _LOST):
+        _tell_hole(turn.hole, f"the {math.degrees(turn.span):.4g} from the first view to the last", limited_angle)
     alpha, span = fan_angles(scan, detector.u), turn.span + turn.step
     widest = float(np.abs(alpha).max())
     if (span - math.pi) / 2 >= widest - 1e-9:
@@ -77,6 +76,14 @@ def fan_weights(scan: Cone, limited_angle: bool) -> Redundancy:
         raise ParameterError(f"{missing}; use sirt, cut columns off, or give limited_angle=True")
     warn(f"{missing}; what lies along the missing rays is blurred", LimitedAngleWarning)
     return Redundancy(_stretched(turn)[:, np.newaxis] * limited(turn, turn.sense * alpha), 0, False)
+
+
+def _tell_hole(hole: float, within: str, limited_angle: bool) -> None:
+    """Raises ParameterError for a large hole, unless ``limited_angle``; else a warning."""
+    missing = f"angles: no view lies in {math.degrees(hole):.3g} degrees of {within}"
+    if hole > _MISSING and not limited_angle:
+        raise ParameterError(f"{missing}; use sirt, or give limited_angle=True")
+    warn(f"{missing}; what lies along these rays is blurred", LimitedAngleWarning)
 
 
 def fan_angles(scan: Cone, u: Float64Array) -> Float64Array:
@@ -104,7 +111,12 @@ def _near(detector: Detector) -> float:
 
 def _displaced(detector: Detector, near: float, turn: Arc, place: Float64Array, scan: Cone | None = None) -> Redundancy:
     """The weights of a displaced detector over a full turn; ``place`` is that of its columns, u or the fan angle."""
-    offset = abs(detector.u_offset)
+    offset, seen = abs(detector.u_offset), 2 * near / detector.du
+    if seen < _LEAST_SEEN:
+        raise ParameterError(
+            f"offset: all views see {seen:.2g} columns on both sides of the axis, too few for filtered back projection; "
+            f"give {_LEAST_SEEN}, or use os_sart"
+        )
     ends = np.array([near - min(near, _BLEND * offset), near])
     inner, outer = ends if scan is None else fan_angles(scan, ends)
     window = overlap(math.copysign(1, detector.u_offset) * place, inner, outer)
@@ -175,8 +187,12 @@ class Arc:
     """Their angles in this order, rising from 0."""
     gap: float
     """The widest gap between neighbours, rad."""
+    hole: float
+    """The widest of the other gaps, rad; as are the next two, 0 where there is a single view."""
     step: float
-    """The mean of the other gaps, rad; 0 where there is a single view."""
+    """Their mean."""
+    usual: float
+    """Their median."""
     sense: int
     """1 where the angles rise, -1 where they fall."""
 
@@ -189,11 +205,12 @@ class Arc:
         sorted_places = place[order]
         gaps = np.diff(sorted_places, append=sorted_places[0] + period)
         widest = int(np.argmax(gaps))
-        distinct = int((gaps > 0).sum())
-        step = (period - gaps[widest]) / (distinct - 1) if distinct > 1 else 0.0
+        others = np.delete(gaps, widest)
+        others = others[others > 0]
+        hole, step, usual = (float(of(others)) if others.size else 0.0 for of in (np.max, np.mean, np.median))
         order = np.roll(order, -widest - 1)
         along = (place[order] - place[order[0]]) % period
-        return cls(order, along, float(gaps[widest]), float(step), sense)
+        return cls(order, along, float(gaps[widest]), hole, step, usual, sense)
 
     @property
     def span(self) -> float:
@@ -207,7 +224,7 @@ class Arc:
 
     def closes(self, lost: float) -> bool:
         """Whether the views go all the way round, but for a gap of at most ``lost``."""
-        return self.gap <= max(_SPARSE * self.step, lost)
+        return self.gap <= max(_SPARSE * self.usual, lost)
 
     def shares(self, closed: bool) -> Float64Array:
         """The angle around each view that is nearer to it than to other views; where the arc is not ``closed``, the
