@@ -58,7 +58,7 @@ def fbp(
     ``projections`` have the shape ``A.geometry.shape``, or with ``axes`` "vau" (v, view, u); they are float32, of a
     :class:`NumpyProjector` float64 too. Their views may have any order and spacing, and count by the
     angle around them; they cover half a turn, or a full turn if the detector is displaced. Free vectors are taken where
-    they are a plain rotation. Of a hole of more than 5 degrees a LimitedAngleWarning tells, and one of more than 22.5 is
+    they are a plain rotation. Of a hole of more than 5 degrees a LimitedAngleWarning tells; one of more than 22.5 is
     refused. With ``limited_angle`` less will do: views count so that the mean of a round object stays, and edges along
     the missing rays are blurred. Objects that reach
     beyond the detector get a TruncationWarning, NumPy arrays of parallel beams that turn about another column than the

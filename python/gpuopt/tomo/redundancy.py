@@ -114,7 +114,7 @@ def _displaced(detector: Detector, near: float, turn: Arc, place: Float64Array, 
     offset, seen = abs(detector.u_offset), 2 * near / detector.du
     if seen < _LEAST_SEEN:
         raise ParameterError(
-            f"offset: all views see {seen:.2g} columns on both sides of the axis, too few for filtered back projection; "
+            f"offset: all views see {seen:.2g} columns on both sides of the axis, too few for filtered projections; "
             f"give {_LEAST_SEEN}, or use os_sart"
         )
     ends = np.array([near - min(near, _BLEND * offset), near])

@@ -1,5 +1,6 @@
 // The rows of Joseph's projectors.
 #include <algorithm>
+#include <array>
 
 #include "workloads/tomography/joseph.hpp"
 
@@ -19,8 +20,9 @@ Rule planar_scan() {
 }
 Rule plane_fits() {
     return {.of_device = false, .unmet = [](const Case& at) {
-                const auto n = std::max({at.size("nx"), at.size("ny"), at.size("nz")}) + 36;
-                return n * n < INT32_MAX ? std::string() : "a plane of 2^31 voxels or more";
+                std::array<std::int64_t, 3> n{at.size("nx") + 36, at.size("ny") + 36, at.size("nz") + 36};
+                std::sort(n.begin(), n.end());
+                return n[1] * n[2] < INT32_MAX ? std::string() : "a plane of 2^31 voxels or more";
             }};
 }
 
