@@ -39,3 +39,13 @@ def test_which_adjoint_a_kind_of_device_takes(kind: str, upright: bool, planar: 
     )
     on_cpu = planar and kind == "cpu"
     assert chosen.variant == ("joseph_planes" if on_cpu else "joseph_gather" if upright else "joseph_gather_any")
+
+
+@pytest.mark.parametrize("shape", [(1, 60_000), (60_000, 1)])
+def test_a_long_thin_volume_has_no_large_plane(device: gpuopt.Device, shape: tuple[int, int]) -> None:
+    scan, volume = gt.parallel2d([0.3, 1.2], 5, 2.0), gt.Volume(shape)
+    A, expected = gt.Projector(scan, volume, device=device), gt.NumpyProjector(scan, volume)
+    x = np.random.default_rng(1).uniform(size=shape).astype(np.float32)
+    p = expected(x)
+    np.testing.assert_allclose(A(x), p, atol=1e-5 * p.max())
+    np.testing.assert_allclose(A.T(p), expected.T(p), atol=1e-5 * expected.T(p).max())
