@@ -6,6 +6,7 @@ import functools
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gpuopt
