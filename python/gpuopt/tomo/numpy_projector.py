@@ -133,11 +133,11 @@ class NumpyProjector(GeometricOperator[np.ndarray]):
     def back(self, p: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         if self.pair == "fast":
             return self.back_project(p, "adjoint", out)
-        checks.shape("p", p, self.data_shape, self.data_axes, "the operator")
+        checks.shape("projections", p, self.data_shape, self.data_axes, "the operator")
         return self._into(out, numpy_kernels.joseph_adjoint(self.geometry, self.volume, p), self.image_axes)
 
     def back_project(self, p: np.ndarray, weight: str, out: np.ndarray | None = None) -> np.ndarray:
-        checks.shape("p", p, self.data_shape, self.data_axes, "the operator")
+        checks.shape("projections", p, self.data_shape, self.data_axes, "the operator")
         return self._into(out, numpy_kernels.back_project(self.geometry, self.volume, p, weight), self.image_axes)
 
     def subset(self, views: Indices) -> NumpyProjector:

@@ -176,11 +176,12 @@ class Operator(ABC, Generic[Kept]):
 
     @abstractmethod
     def forward(self, x: Kept, out: Kept | None = None) -> Kept:
-        """A x, in ``out`` or in a new array."""
+        """A x, in ``out``, which shares no memory with x, or in a new array."""
 
     @abstractmethod
     def back(self, p: Kept, out: Kept | None = None) -> Kept:
-        """The transpose, or what approximates it, times p, in ``out`` or in a new array."""
+        """The transpose, or what approximates it, times p, in ``out``, which shares no memory with p, or in a new
+        array."""
 
     @abstractmethod
     def subset(self, views: np.ndarray) -> Operator[Kept]:
@@ -292,7 +293,7 @@ class GeometricOperator(Operator[Kept]):
     @abstractmethod
     def back_project(self, p: Kept, weight: str, out: Kept | None = None) -> Kept:
         """At each voxel, the sum over the views of the projection's value there times a ``weight``, one of ``WEIGHTS``;
-        in ``out`` or in a new array."""
+        in ``out``, which shares no memory with p, or in a new array."""
 
     @abstractmethod
     def subset(self, views: np.ndarray) -> GeometricOperator[Kept]: ...
