@@ -224,12 +224,22 @@ class Run:
     def level(self, image: Array, data: Array) -> float:
         """The image of one number whose projections have the sum of b; 0 where no ray meets the image. Overwrites an
         image and projections."""
+        self.backend.fill(image, 1.0)
+        return self._factor(image, data)
+
+    def rescale(self, zeros: Array, data: Array) -> None:
+        """Multiplies the first image, so that its projections have the sum of b; it stays where either sum is 0.
+        ``zeros`` is an image; overwrites projections."""
+        root = math.sqrt(self._factor(self.image, data))
+        if root > 0:
+            for _ in range(2):  # float32 may not hold the factor itself
+                self.backend.axpy(root, self.image, zeros, out=self.image)
+
+    def _factor(self, image: Array, data: Array) -> float:
         backend = self.backend
         backend.fill(data, 1.0)
-        found = backend.dot(self.b, data)
-        backend.fill(image, 1.0)
-        of_ones = backend.dot(self.A.forward(image), data)
-        return found / of_ones if of_ones > 0 else 0.0
+        found, there = (backend.dot(p, data) for p in (self.b, self.A.forward(image)))
+        return found / there if there > 0 else 0.0
 
     def finish(self, image: Array, plain: float, weighted: float, seconds: float) -> Array:
         """Records an iteration; returns the array of the previous image, which may now be overwritten."""
