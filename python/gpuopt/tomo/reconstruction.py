@@ -162,12 +162,7 @@ class Run:
             first = backend.copy(backend.take(x0, "x0", A.image_shape, A.image_axes))
             self._refuse_extremes("x0", first, least=0.0)
         self._refuse_extremes("projections", self.b)
-        self.mask: Array | None = None
-        if mask is not None:
-            given = real("mask", mask, "bool").astype(backend.dtype) if isinstance(mask, np.ndarray) else mask
-            self.mask = backend.take(given, "mask", A.image_shape, A.image_axes)
-            if isinstance(given, np.ndarray) and not ((given == 0) | (given == 1)).all():
-                raise ArrayError("mask: it holds other values than 0 and 1; give bool")
+        self.mask: Array | None = None if mask is None else self._take_mask(mask)
         self.ended = "finished"
         # One attribute, set at once, so that after an interruption the image and its history belong together.
         self._finished: tuple[Array, tuple[tuple[float, float, float], ...]] = (first, ())
@@ -197,6 +192,21 @@ class Run:
         if self.mask is not None:
             self.backend.multiply(image, self.mask)
         return image
+
+    def _take_mask(self, mask: Any) -> Array:
+        backend = self.backend
+        given = real("mask", mask, "bool").astype(backend.dtype) if isinstance(mask, np.ndarray) else mask
+        taken = backend.take(given, "mask", self.A.image_shape, self.A.image_axes)
+        if isinstance(taken, np.ndarray):
+            wrong = not ((taken == 0) | (taken == 1)).all()
+        else:  # m^2 - m, which is 0 of 0 and 1 alone
+            apart = backend.copy(taken)
+            backend.multiply(apart, taken)
+            backend.axpy(-1.0, taken, apart, out=apart)
+            wrong = backend.dot(apart, apart) != 0
+        if wrong:
+            raise ArrayError("mask: it holds other values than 0 and 1; give bool")
+        return taken
 
     def _refuse_extremes(self, name: str, given: Array, least: float | None = None) -> None:
         """Raises ArrayError for numbers whose sums and products a dtype cannot hold, or only with few digits: but for
