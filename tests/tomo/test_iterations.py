@@ -154,9 +154,12 @@ def test_callbacks(
     np.testing.assert_array_equal([state.weighted for state in states], result.weighted)
     for n, image in enumerate(images, 1):
         np.testing.assert_array_equal(image, algorithm(matrix, fan[2], n, **options).image)
-        # A state answers with its own image later as well ...
         images[n - 1][:] = np.nan
     assert np.isfinite(result.image).all()
+    # Its array is another iteration's by now.
+    for state in states:
+        with pytest.raises(ParameterError, match=rf"^image: the callback of iteration {state.iteration} has returned"):
+            _ = state.image
 
 
 @pytest.mark.parametrize(("algorithm", "options"), ALL)

@@ -89,7 +89,8 @@ class State(Generic[Given]):
 
     @property
     def image(self) -> Given:
-        """A copy of the image so far, made when this is read."""
+        """A copy of the image so far, made when this is read, in the callback: later its memory goes to further
+        iterations, and ParameterError is raised."""
         return self._image()
 
 
@@ -265,15 +266,21 @@ class Run:
         self._bar.step()
         if self._callback is None:
             return False
-        backend = self.backend
-        state = State(
-            len(history),
-            self.iterations,
-            plain,
-            weighted,
-            lambda: backend.give(backend.copy(image), like=self.like),
-        )
-        if ends(self._callback(state)):
+        backend, count, over = self.backend, len(history), False
+
+        def copy() -> Any:
+            if over:
+                raise ParameterError(
+                    f"image: the callback of iteration {count} has returned, and the memory of its image goes to "
+                    "others; read state.image in the callback, and keep that"
+                )
+            return backend.give(backend.copy(image), like=self.like)
+
+        try:
+            answer = self._callback(State(count, self.iterations, plain, weighted, copy))
+        finally:
+            over = True
+        if ends(answer):
             self.ended = "stopped"
             return True
         return False
