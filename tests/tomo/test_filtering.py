@@ -164,3 +164,9 @@ def test_taps_are_finite(wrong: float) -> None:
     taps[2] = wrong
     with pytest.raises(ArrayError, match="taps: one is NaN or infinite"):
         gt.filter_rows(np.ones((3, 4)), taps)
+
+
+def test_taps_are_real() -> None:
+    """Their imaginary parts were dropped."""
+    with pytest.raises(ArrayError, match=r"^taps: .*real numbers"):
+        gt.filter_rows(np.ones((3, 4)), gt.ramp(4, 1.0) + 1j)  # type: ignore[arg-type]

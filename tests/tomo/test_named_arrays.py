@@ -100,3 +100,15 @@ def test_out_of_several_rays_is_no_memory_of_the_input() -> None:
         for out in (y[:8], y[1:]):
             with pytest.raises(ArrayError, match=r"^out: it shares memory with "):
                 call(y[:8], out=out)
+
+
+@pytest.mark.parametrize("pair", ["exact", "fast"])
+def test_complex_arrays_are_refused(pair: str) -> None:
+    """Their imaginary parts were dropped."""
+    A = gt.NumpyProjector(*UNLIKE, pair)
+    with pytest.raises(ArrayError, match=r"^x: .*real numbers"):
+        A.forward(np.ones(A.image_shape, complex))
+    for call in (A.back, lambda p: A.back_project(p, "none")):
+        with pytest.raises(ArrayError, match=r"^projections: .*real numbers"):
+            call(np.ones(A.data_shape, complex))
+    assert A.forward(np.ones(A.image_shape, int)).shape == A.data_shape

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 
@@ -71,6 +71,7 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
     """
     require_window(window)
     checks.floats("rows", rows, [f"axis {i}" for i in range(rows.ndim)])
+    taps = real("taps", taps, "ramp(columns, spacing)")
     columns = rows.shape[-1] if rows.ndim else 0
     if columns < 1 or np.shape(taps) != (columns,):
         raise ArrayError(

@@ -231,14 +231,17 @@ class Operator(ABC, Generic[Kept]):
         return abs(float((ax * y).sum()) - float((x * aty).sum())) / norms
 
     def linear_operator(self) -> LinearOperator:
-        """A ``scipy.sparse.linalg.LinearOperator`` over flat NumPy vectors of the backend's dtype. Needs SciPy."""
+        """A ``scipy.sparse.linalg.LinearOperator`` over flat NumPy vectors of the backend's dtype; of complex ones
+        it takes both parts. Needs SciPy."""
         from scipy.sparse.linalg import LinearOperator
 
         dtype = self.backend.dtype
 
         def flat(apply: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]) -> Callable[[Any], np.ndarray]:
             def of(v: Any) -> np.ndarray:
-                return np.asarray(apply(np.ascontiguousarray(unmasked("v", v), dtype=dtype).reshape(shape))).ravel()
+                if np.iscomplexobj(unmasked("v", v)):
+                    return np.asarray(of(np.real(v)) + 1j * of(np.imag(v)))
+                return np.asarray(apply(np.ascontiguousarray(v, dtype=dtype).reshape(shape))).ravel()
 
             return of
 
