@@ -9,7 +9,7 @@ import pytest
 
 import gpuopt
 import gpuopt.tomo as gt
-from gpuopt import ArrayError, _core
+from gpuopt import ArrayError, ParameterError, _core
 from gpuopt.tomo import filtering
 from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.filters import WINDOWS, ramp, response_of
@@ -170,3 +170,12 @@ def test_taps_are_real() -> None:
     """Their imaginary parts were dropped."""
     with pytest.raises(ArrayError, match=r"^taps: .*real numbers"):
         gt.filter_rows(np.ones((3, 4)), gt.ramp(4, 1.0) + 1j)  # type: ignore[arg-type]
+
+
+def test_taps_that_no_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuopt.host_memory.free_bytes", lambda: 1 << 30)
+    with pytest.raises(
+        ParameterError, match=r"^columns: 2147483648 taps take 85,899 MB, where 537 MB, half of the free"
+    ):
+        gt.ramp(2**31, 1.0)
+    assert gt.ramp((1 << 20) + 1, 1.0).shape == ((1 << 20) + 1,)
