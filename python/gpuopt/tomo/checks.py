@@ -48,11 +48,11 @@ def positive(name: str, given: Any, unit: str = "mm") -> float:
     return value
 
 
-def length(name: str, given: Any) -> float:
-    """``given`` as the length of something, ``SHORTEST`` to ``LONGEST``."""
+def length(name: str, given: Any, least: float = SHORTEST) -> float:
+    """``given`` as the length of something, ``least`` to ``LONGEST``."""
     value = positive(name, given)
-    if not SHORTEST <= value <= LONGEST:
-        raise ParameterError(f"{name}: {_shown(given)} mm is out of range; give {SHORTEST:g} to {LONGEST:g} mm")
+    if not least <= value <= LONGEST:
+        raise ParameterError(f"{name}: {_shown(given)} mm is out of range; give {least:g} to {LONGEST:g} mm")
     return value
 
 
