@@ -40,7 +40,7 @@ Target = TypeVar("Target", bound=Callable[..., Any])
 Check = Callable[[Any], Any]
 
 # Special methods whose arguments are a user's too.
-CALLED = ("__init__", "__call__", "__matmul__", "__mul__", "__rmatmul__", "__rmul__", "__truediv__")
+CALLED = ("__init__", "__call__", "__matmul__", "__mul__", "__rmatmul__", "__rmul__", "__truediv__", "__add__")
 
 
 class ParameterTypeError(ParameterError, TypeError):

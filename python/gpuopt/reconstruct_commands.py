@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -65,8 +66,7 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
         raise Failure(f"out: {target} has no suffix .tif or .npy; name a file of one of these")
     if not target.parent.is_dir():
         raise Failure(f"out: there is no folder {target.parent}; make it")
-    if path.resolve() in (target.resolve(), target.resolve().parent):
-        raise Failure(f"out: {target} is, or lies in, the scan itself; name a file elsewhere")
+    _refuse_inputs(target, path, wanted)
     checks.length("--pixel", wanted.pixel)
     options = _options(wanted)
     device = select(wanted.device)
@@ -105,6 +105,25 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
     _write(target, images, rows)
 
 
+def _refuse_inputs(target: Path, path: Path, wanted: Wanted) -> None:
+    """Raises Failure where the slices, or the picture beside them, would be written over what is read, by whatever name
+    or link."""
+    read = {"the scan itself": os.fspath(path)}
+    if wanted.angles is not None and _ends(wanted.angles) is None:
+        read["the file of --angles"] = wanted.angles
+    for option, level in (("--flat", _level(wanted.flat)), ("--dark", _level(wanted.dark))):
+        if isinstance(level, str) and level:
+            read[f"the fields of {option}"] = level
+    for what, name in read.items():
+        taken = {os.path.realpath(name)}
+        if os.path.isdir(name):
+            taken |= {os.path.realpath(entry) for entry in os.scandir(name) if entry.is_file()}
+        for told, written in ((f"{target}", target), (f"the picture {_picture_of(target)}", _picture_of(target))):
+            place = os.path.realpath(written)
+            if place in taken or os.path.dirname(place) in taken:
+                raise Failure(f"out: {told} is, or lies in, {what}; name a file elsewhere")
+
+
 def _options(wanted: Wanted) -> dict[str, Any]:
     """What the algorithm is called with. Raises Failure for options that it does not have."""
     known = inspect.signature(ALGORITHMS[wanted.algorithm]).parameters
@@ -120,14 +139,20 @@ def _angles(text: str | None, path: Path) -> Any:
     """Radians, from "FIRST,LAST" in degrees, spread evenly over the views; or from a file of degrees."""
     if text is None:
         return None
-    words = text.split(",")
-    try:
-        ends = [float(word) for word in words]
-    except ValueError:
+    ends = _ends(text)
+    if ends is None:
         return read_angles(text)
     if len(ends) != 2 or not math.isfinite(ends[1] - ends[0]):
         raise Failure(f"--angles: {text!r} is neither FIRST,LAST in degrees nor a file; give one of them")
     return np.deg2rad(np.linspace(ends[0], ends[1], count_views(path)))
+
+
+def _ends(text: str) -> list[float] | None:
+    """The numbers that commas part; None where it is a file's name."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        return None
 
 
 def _level(text: str | None) -> float | str | None:
@@ -202,6 +227,10 @@ def _projections(scan: gt.ScanFile, rows: range, wanted: Wanted) -> np.ndarray:
     return p
 
 
+def _picture_of(target: Path) -> Path:
+    return target.with_suffix(".png")
+
+
 def _write(target: Path, images: np.ndarray, rows: range) -> None:
     """The slices, and a picture of the middle one beside them."""
     if target.suffix.lower() == ".npy":
@@ -210,7 +239,7 @@ def _write(target: Path, images: np.ndarray, rows: range) -> None:
         files.write(target, [header.getvalue(), *(image.tobytes() for image in images)])
     else:
         files.write(target, [tiff_stacks.tiff(images)])
-    picture = target.with_suffix(".png")
+    picture = _picture_of(target)
     middle = len(images) // 2
     low, high = tiff_stacks.grey_range(images[middle])
     files.write(picture, [tiff_stacks.png(images[middle], low, high)])

@@ -194,6 +194,38 @@ def test_a_scan_is_not_written_over(here: Path) -> None:
         assert "is, or lies in, the scan itself" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "out", "told"),
+    [
+        (("--flat", "flat.tif"), "flat.tif", "out: flat.tif is, or lies in, the fields of --flat"),
+        (("--dark", "flat.tif"), "flat.tif", "out: flat.tif is, or lies in, the fields of --dark"),
+        (("--flat", "flat.tif"), "link.tif", "out: link.tif is, or lies in, the fields of --flat"),
+        (("--flat", "link.tif"), "flat.tif", "out: flat.tif is, or lies in, the fields of --flat"),
+        (("--flat", "flats"), "flats/f1.tif", "out: flats/f1.tif is, or lies in, the fields of --flat"),
+        (("--flat", "flats"), "flats/new.npy", "out: flats/new.npy is, or lies in, the fields of --flat"),
+        (("--dark", "links"), "flat.tif", "out: flat.tif is, or lies in, the fields of --dark"),
+        (("--angles", "ang.npy"), "ang.npy", "out: ang.npy is, or lies in, the file of --angles"),
+        (("--angles", "res.png"), "res.tif", "out: the picture res.png is, or lies in, the file of --angles"),
+        ((), "seen.tif", "out: the picture seen.png is, or lies in, the scan itself"),
+    ],
+)
+def test_nothing_that_is_read_is_written_over(here: Path, options: tuple[str, ...], out: str, told: str) -> None:
+    for name in ("scan.tif", "flat.tif", "flats/f1.tif", "flats/f2.tif"):
+        Path(name).parent.mkdir(exist_ok=True)
+        exchange.write_pages(Path(name), np.ones((3 if name == "scan.tif" else 1, 2, 9), np.uint16))
+    Path("links").mkdir()
+    for link, end in (("link.tif", "flat.tif"), ("links/f1.tif", "../flat.tif"), ("seen.png", "scan.tif")):
+        Path(link).symlink_to(end)
+    for name in ("ang.npy", "res.png"):
+        Path(name).write_text("0\n60\n120\n")
+    before = {path: path.read_bytes() for path in sorted(Path().rglob("*")) if path.is_file()}
+    if "--angles" not in options:
+        options = (*options, "--angles", "0,120")
+    result = run("scan.tif", *options, "--centre", 4, "--rows", 1, "--out", out)
+    assert (result.exit_code, result.stderr.strip()) == (2, f"gpuopt: {told}; name a file elsewhere")
+    assert {path: path.read_bytes() for path in sorted(Path().rglob("*")) if path.is_file()} == before
+
+
 def test_the_algorithms_are_those_of_the_option() -> None:
     (choice,) = (one.type for one in cli.app.commands["reconstruct"].params if one.name == "algorithm")
     assert list(choice.choices) == list(reconstruct_commands.ALGORITHMS)

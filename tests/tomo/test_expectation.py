@@ -111,6 +111,28 @@ def test_devices_do_as_numpy(device: gpuopt.Device) -> None:
         gt.mlem(A, gpuopt.to_device(negative, device))
 
 
+@pytest.mark.parametrize("algorithm", [gt.mlem, gt.os_em])
+def test_the_scale_of_the_first_image_does_not_count(any_device: gpuopt.Device, algorithm: Any) -> None:
+    scan, volume = gt.parallel2d(12, 16), gt.Volume((8, 8))
+    p, plain = gt.sphere(3.0).project(scan), gt.NumpyProjector(scan, volume)
+    shape = np.random.default_rng(1).uniform(0.5, 1, volume.shape).astype(np.float32)
+    expected = algorithm(plain, p.astype(float), 6, x0=shape.astype(float)).image
+    doubles = algorithm(plain, p.astype(float), 6, x0=shape * 1e8).image
+    np.testing.assert_allclose(doubles, expected, atol=1e-9)
+    for limit in (None, 6000):
+        A = gt.Projector(scan, volume, device=any_device, memory_limit=limit)
+        assert A.on_host == (limit is not None)
+        for scale in (1e-30, 1e-4, 1.0, 1e8, 1e28):
+            x0 = shape * np.float32(scale)
+            found = algorithm(A, p, 6, x0=x0).image
+            np.testing.assert_allclose(found, expected, atol=2e-5, err_msg=f"{scale}")
+            assert found.all() or algorithm is gt.os_em  # which drives what lies outside to 0
+            np.testing.assert_array_equal(x0, shape * np.float32(scale))
+    assert (abs(algorithm(A, p * 0, 2, x0=shape).image) < 1e-5).all()
+    unseen = gt.NumpyProjector(gt.parallel2d(3, 4, offset=99.0), volume)
+    np.testing.assert_array_equal(algorithm(unseen, np.ones((3, 4)), 2, x0=np.ones((8, 8))).image, 1)
+
+
 def test_what_is_nothing_stays(fan: Fan) -> None:
     A, _, b = fan
     x0 = np.ones(A.image_shape)

@@ -9,7 +9,7 @@ import pytest
 
 import gpuopt
 import gpuopt.tomo as gt
-from gpuopt import ArrayError, _core
+from gpuopt import ArrayError, ParameterError, _core
 from gpuopt.tomo import filtering
 from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.filters import WINDOWS, ramp, response_of
@@ -164,3 +164,33 @@ def test_taps_are_finite(wrong: float) -> None:
     taps[2] = wrong
     with pytest.raises(ArrayError, match="taps: one is NaN or infinite"):
         gt.filter_rows(np.ones((3, 4)), taps)
+
+
+def test_taps_are_real() -> None:
+    """Their imaginary parts were dropped."""
+    with pytest.raises(ArrayError, match=r"^taps: .*real numbers"):
+        gt.filter_rows(np.ones((3, 4)), gt.ramp(4, 1.0) + 1j)  # type: ignore[arg-type]
+
+
+def test_taps_that_no_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuopt.host_memory.free_bytes", lambda: 1 << 30)
+    with pytest.raises(
+        ParameterError, match=r"^columns: 2147483648 taps take 85,899 MB, where 537 MB, half of the free"
+    ):
+        gt.ramp(2**31, 1.0)
+    assert gt.ramp((1 << 20) + 1, 1.0).shape == ((1 << 20) + 1,)
+
+
+@pytest.mark.parametrize("scan", [gt.parallel2d(60, 32), gt.parallel2d(np.arange(60) * np.pi / 30, 32, offset=8.0)])
+def test_rows_of_a_slice_that_a_kernel_filters(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, scan: gt.Geometry
+) -> None:
+    """They come back in the shape that the projector takes, here on CPUs as well."""
+    if not _core.transform_length(any_device, 127):
+        pytest.skip("the device's local memory holds no row")
+    monkeypatch.setattr("gpuopt.tomo.filtering.RowFilter.fits", lambda self, device: True)
+    p, volume = gt.sphere(6.0).project(scan), gt.Volume((20, 20))
+    expected = gt.fbp(gt.NumpyProjector(scan, volume), p)
+    A = gt.Projector(scan, volume, device=any_device)
+    for given in (p, gpuopt.to_device(p, any_device)):
+        np.testing.assert_allclose(np.asarray(gt.fbp(A, given)), expected, atol=0.02)

@@ -154,9 +154,12 @@ def test_callbacks(
     np.testing.assert_array_equal([state.weighted for state in states], result.weighted)
     for n, image in enumerate(images, 1):
         np.testing.assert_array_equal(image, algorithm(matrix, fan[2], n, **options).image)
-        # A state answers with its own image later as well ...
         images[n - 1][:] = np.nan
     assert np.isfinite(result.image).all()
+    # Its array is another iteration's by now.
+    for state in states:
+        with pytest.raises(ParameterError, match=rf"^image: the callback of iteration {state.iteration} has returned"):
+            _ = state.image
 
 
 @pytest.mark.parametrize(("algorithm", "options"), ALL)
@@ -338,6 +341,20 @@ def test_bad_input_is_named(
 ) -> None:
     with pytest.raises(error, match=word):
         call(fan[0], fan[2])
+
+
+@pytest.mark.parametrize("limit", [None, 6000])
+def test_masks_on_a_device_are_looked_at(any_device: gpuopt.Device, limit: int | None) -> None:
+    A = gt.Projector(gt.parallel2d(12, 16), gt.Volume((8, 8)), device=any_device, memory_limit=limit)
+    p, mask = gt.sphere(3.0).project(A.geometry), np.ones((8, 8), np.float32)
+    mask[2:5] = 0
+    for wrong in (7.0, -1.0, 0.5, 1e-20, 1e30, float(np.nextafter(np.float32(1), np.float32(2)))):
+        other = np.where(np.arange(64).reshape(8, 8) == 63, np.float32(wrong), mask)
+        for algorithm in (gt.sirt, gt.cgls, gt.mlem):
+            with pytest.raises(ArrayError, match=r"^mask: it holds other values than 0 and 1; give bool"):
+                algorithm(A, p, 1, mask=gpuopt.to_device(other, any_device))
+    found = gt.sirt(A, p, 2, mask=gpuopt.to_device(mask, any_device)).image
+    np.testing.assert_array_equal(found, gt.sirt(A, p, 2, mask=mask).image)
 
 
 EVERY: list[Any] = [gt.sirt, gt.sart, gt.os_sart, gt.cgls, gt.mlem, gt.os_em]

@@ -193,6 +193,11 @@ def test_raw_data_become_line_integrals() -> None:
     np.testing.assert_allclose(gt.normalise(raw.astype(np.uint16), dark + beam, dark), p, atol=3e-3)
     drifting = random.uniform(0.9, 1.1, (3, 1, 1)) * np.ones((3, 4, 5))
     np.testing.assert_allclose(gt.normalise(drifting * np.exp(-p), drifting), p, rtol=1e-12)
+    for order in "<>":
+        read = gt.normalise(raw.astype(f"{order}f8"), dark + beam, dark)
+        assert read.dtype == np.float64
+        np.testing.assert_allclose(read, p, rtol=1e-12)
+        assert gt.normalise(raw.astype(f"{order}f4"), dark + beam, dark).dtype == np.float32
     # A pixel without light, or below the dark level, gets the floor.
     np.testing.assert_allclose(gt.normalise(np.array([[0.0, -5.0]]), 100.0, 1.0, floor=1e-4), -math.log(1e-4))
 
@@ -211,12 +216,32 @@ def test_raw_data_become_line_integrals() -> None:
         (lambda: gt.shepp_logan(4), "dimensions: 4"),
         (lambda: gt.shepp_logan(contrast="low"), "contrast: 'low'"),
         (lambda: gt.shepp_logan(field=0), "field: 0"),
-        (lambda: gt.sphere(3.0).line_integrals((0, 0), (1, 0)), r"points: their shape is \(2,\)"),
+        (lambda: gt.Ellipsoid(1.0, 1e-200), "axes along x: 1e-200 mm is out of range"),
+        (lambda: gt.Ellipsoid(1.0, (1, 1e13, 1)), "axes along y: .* is out of range"),
+        (lambda: gt.Ellipsoid(1.0, 1.0, (0, 1e200, 0)), r"^centre: 1e\+200 is out of range"),
+        (lambda: gt.sphere(-1), "^radius: -1 cannot be"),
+        (lambda: gt.sphere(1e-200), "^radius: 1e-200 mm is out of range"),
+        (lambda: gt.sphere(math.inf), "^radius: inf is no number"),
+        (lambda: gt.sphere(1.0, density=math.nan), "^density: nan"),
+        (lambda: gt.blob(1e200), r"^width: 1e\+200 mm is out of range"),
+        (lambda: gt.blob(1e-200), "^width: 1e-200 mm is out of range"),
+        (lambda: gt.blob(math.inf), "^width: inf is no number"),
+        (lambda: gt.shepp_logan(field=1e-12), "^field: 1e-12 mm is out of range; give 1e-10 to"),
+        (lambda: gt.sphere(3.0) + 3, "^other: it is 3; give a Phantom"),
+        (lambda: gt.sphere(3.0) + gt.Ellipsoid(1.0, 1.0), "^other: it is an Ellipsoid; give a Phantom"),
+        (lambda: gt.sphere(3.0).line_integrals((0, 0), (1, 0)), r"^origin: its shape is \(2,\)"),
+        (lambda: gt.sphere(3.0).line_integrals((0, 0, 0), (1, 0)), r"^direction: its shape is \(2,\)"),
         (lambda: gt.sphere(3.0).line_integrals((0, 0, 0), (0, 0, 0)), "direction: one is zero"),
+        (lambda: gt.sphere(3.0).line_integrals((0, math.nan, 0), (1, 0, 0)), "^origin: a coordinate is NaN"),
+        (lambda: gt.sphere(3.0).line_integrals((-math.inf, 0, 0), (1, 0, 0)), "^origin: .*infinite"),
+        (lambda: gt.sphere(3.0).line_integrals((1e200, 0, 0), (1, 0, 0)), r"^origin: .*beyond 1e\+100 mm"),
+        (lambda: gt.sphere(3.0).line_integrals((0, 0, 0), [(1, 0, 0), (math.nan, 0, 1)]), "^direction: .*is NaN"),
+        (lambda: gt.blob(3.0).line_integrals((0, 0, 0), (math.inf, 0, 0)), "^direction: .*infinite"),
         (lambda: gt.shepp_logan(2).line_integrals((0, 0, 0), (0, 0, 1)), "direction: a ray runs along"),
         (lambda: gt.sphere(3.0).sample(gt.Volume((2, 2)), 0), "supersample: 0"),
         (lambda: gt.sphere(3.0).project(gt.Volume((2, 2))), "geometry: it is a Volume; give a Geometry"),
         (lambda: gt.poisson_noise(np.zeros((2, 2)), 0), "photons: 0"),
+        (lambda: gt.poisson_noise(np.ones((2, 2)), 9e18), r"^photons: 9e\+18 are more than can be counted"),
         (lambda: gt.poisson_noise(np.array([[np.nan]]), 10.0), "projections: axis 0 0, axis 1 0 holds NaN"),
         (lambda: gt.poisson_noise(np.array([[-1e3]]), 10.0), "projections: view 0 amplifies"),
         (lambda: gt.poisson_noise(np.zeros((2, 2), int), 10.0), "projections: its dtype"),
@@ -233,6 +258,20 @@ def test_raw_data_become_line_integrals() -> None:
 def test_bad_input_is_named(call: Any, word: str) -> None:
     with pytest.raises((ParameterError, ArrayError), match=word):
         call()
+
+
+@pytest.mark.parametrize("length", [5e-324, 1e-200, 1.0, 1e200, 1e308])
+def test_directions_have_any_length(length: float) -> None:
+    direction = length * np.array([1, -1, 0.0])
+    assert gt.sphere(1.0).line_integrals((0, 0, 0), direction) == pytest.approx(2)
+    assert gt.sphere(1.0).line_integrals(np.zeros((0, 3)), direction).shape == (0,)
+
+
+def test_small_and_large_bodies() -> None:
+    for size in (1e-12, 1e12):
+        for origin in (0.0, 1e13, 1e100):
+            for body in (gt.sphere(size), gt.blob(size), gt.Phantom(gt.Ellipsoid(1.0, (size, 1e12, 1e-12)))):
+                assert np.isfinite(body.line_integrals((0, origin, 0), (1, 0, 0)))
 
 
 def test_axes_that_are_matrices_are_named() -> None:

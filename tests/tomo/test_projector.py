@@ -144,6 +144,10 @@ def test_linear_operator(any_device: gpuopt.Device, known: Known) -> None:
     assert L.dtype == FLOAT
     assert apart(L @ x.ravel(), forward.ravel()) < 5e-6
     assert apart(L.T @ y.ravel(), back.ravel()) < 5e-6
+    turned = L @ (x - 2j * x).ravel()
+    assert turned.dtype == np.complex64
+    assert apart(turned.real, forward.ravel()) + apart(turned.imag, -2 * forward.ravel()) < 1e-5
+    np.testing.assert_array_equal(L.H @ (1j * y.ravel()), 1j * (L.H @ y.ravel()))
 
 
 # ---------------------------------------------------------------- arithmetic

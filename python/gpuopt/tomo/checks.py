@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuopt._core import ArrayError, Error, ParameterError
+from gpuopt._core import ArrayError, DeviceArray, Error, ParameterError
 from gpuopt.annotations import is_number, is_whole
 from gpuopt.checked import real, unmasked
 
@@ -24,6 +24,7 @@ SHORTEST, LONGEST = 1e-12, 1e12  # mm
 MOST_RADIANS = 1e6
 MOST_CELLS, MOST_VIEWS = 1 << 30, 1 << 24  # along an axis
 _MOST_TURNS = 2  # Where a scan does not advance along z, angles that span more may be degrees, taken for radians.
+_MOST_WORK: Any = 1 << 20  # of a search that could take for ever; views of arrays need a few steps
 _UNITS = {"rad": 1.0, "deg": math.pi / 180}
 
 
@@ -47,11 +48,11 @@ def positive(name: str, given: Any, unit: str = "mm") -> float:
     return value
 
 
-def length(name: str, given: Any) -> float:
-    """``given`` as the length of something, ``SHORTEST`` to ``LONGEST``."""
+def length(name: str, given: Any, least: float = SHORTEST) -> float:
+    """``given`` as the length of something, ``least`` to ``LONGEST``."""
     value = positive(name, given)
-    if not SHORTEST <= value <= LONGEST:
-        raise ParameterError(f"{name}: {_shown(given)} mm is out of range; give {SHORTEST:g} to {LONGEST:g} mm")
+    if not least <= value <= LONGEST:
+        raise ParameterError(f"{name}: {_shown(given)} mm is out of range; give {least:g} to {LONGEST:g} mm")
     return value
 
 
@@ -191,6 +192,26 @@ def shape(name: str, given: Any, expected: tuple[int, ...], axes: Sequence[str],
         f"{name}: its axis {axes[wrong]} has {found[wrong]} entries, {of} {expected[wrong]}; give "
         f"({', '.join(axes)}) = {expected}{hint}"
     )
+
+
+def apart(name: str, given: Any, out: Any) -> None:
+    """Refuses an ``out`` that shares memory with the argument ``name``, of which parts are read after others are
+    overwritten."""
+    if isinstance(out, DeviceArray):
+        met = isinstance(given, DeviceArray) and out.shares_memory(given)
+    else:
+        met = isinstance(out, np.ndarray) and isinstance(given, np.ndarray) and _share_memory(given, out)
+    if met:
+        raise ArrayError(f"out: it shares memory with {name} and would overwrite what is yet to be read; give another")
+
+
+def _share_memory(one: np.ndarray, other: np.ndarray) -> bool:
+    if not np.may_share_memory(one, other):
+        return False
+    try:
+        return np.shares_memory(one, other, max_work=_MOST_WORK)
+    except np.exceptions.TooHardError:
+        return True
 
 
 def lines(projections: np.ndarray) -> np.ndarray:

@@ -59,11 +59,12 @@ class DeviceBackend(Backend[DeviceArray]):
         require_float32("projections", given)
         if on_device:
             self._require_here(given, "projections")
+        shape = (by.shape[0], *by.shape[1 : len(axes) - 1], by.wide)  # in 2D without rows
         if not by.fits(self.device):
             found, facts = by.on_host(given.to_numpy() if on_device else np.asarray(given))
-            return _core.to_device(found, self.device), facts
+            return _core.to_device(found.reshape(shape), self.device), facts
         data = given if on_device else _core.to_device(np.ascontiguousarray(given), self.device)
-        out = data if by.in_place and not on_device else self.empty((*by.shape[:2], by.wide))
+        out = data if by.in_place and not on_device else self.empty(shape)
         return out, by.on_device(data, out)
 
     def _checked(self, given: DeviceArray, name: str, axes: tuple[str, ...]) -> DeviceArray:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from gpuopt import host_memory
 from gpuopt._core import ArrayError, ParameterError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 
@@ -23,6 +24,9 @@ WINDOWS: dict[str, Callable[[Float64Array], Float64Array]] = {
 """Factors of the ramp, as functions of w = |frequency| / Nyquist frequency: even, and 1 at 0, so that means stay.
 scikit-image samples Hann and Hamming between equal ends, which puts their top half a frequency beside 0: its images of
 65 columns differ by 1.6e-3, of 257 by 2.2e-4."""
+
+_BYTES_A_TAP = 40  # with what it is made of
+_MANY_TAPS = 1 << 20  # Fewer fit everywhere.
 
 
 @checked
@@ -43,6 +47,7 @@ def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
         raise ParameterError(
             f"spacing: {spacing:g} is beyond what can be squared; give a distance of detector pixels, in mm or rad"
         )
+    _check_memory(columns)
     n = np.arange(columns)
     taps = np.zeros(columns)
     taps[0] = 1 / (4 * spacing**2)
@@ -51,6 +56,16 @@ def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
     if fan:
         taps[1::2] *= (odd * spacing / np.sin(odd * spacing)) ** 2
     return taps
+
+
+def _check_memory(columns: int) -> None:
+    """Raises ParameterError where taps would take more than half of the host's free memory."""
+    free = host_memory.free_bytes() if columns > _MANY_TAPS else None
+    if free is not None and _BYTES_A_TAP * columns > free // 2:
+        raise ParameterError(
+            f"columns: {columns} taps take {_BYTES_A_TAP * columns / 1e6:,.0f} MB, where {free / 2e6:,.0f} MB, half of "
+            "the free memory, may be taken; give fewer"
+        )
 
 
 @checked
@@ -71,6 +86,7 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
     """
     require_window(window)
     checks.floats("rows", rows, [f"axis {i}" for i in range(rows.ndim)])
+    taps = real("taps", taps, "ramp(columns, spacing)")
     columns = rows.shape[-1] if rows.ndim else 0
     if columns < 1 or np.shape(taps) != (columns,):
         raise ArrayError(

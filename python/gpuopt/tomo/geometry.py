@@ -307,9 +307,9 @@ def as_geometry(given: Any) -> Geometry:
     return given
 
 
-def points_of(given: ArrayLike) -> Float64Array:
+def points_of(given: ArrayLike, name: str = "points") -> Float64Array:
     """Points (..., 3) in fp64. Raises ArrayError."""
-    points = real("points", given, "(..., 3), x, y and z in mm")
+    points = real(name, given, "(..., 3), x, y and z in mm")
     if not points.ndim or points.shape[-1] != 3:
-        raise ArrayError(f"points: their shape is {points.shape}; give (..., 3), x, y and z in mm")
+        raise ArrayError(f"{name}: its shape is {points.shape}; give (..., 3), x, y and z in mm")
     return points

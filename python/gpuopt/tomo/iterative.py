@@ -283,8 +283,8 @@ def mlem(
         The operator, whose weights are at least 0, and b, at least 0: a NumPy array or one of the operator's device,
         of the shape ``A.data_shape``. Never modified.
     x0
-        The first image, at least 0. Where it is 0 the image stays 0. If None, the same number everywhere, so that the
-        sum of A x is that of b.
+        The first image, at least 0. Where it is 0 the image stays 0. Its scale does not count: it is multiplied, so
+        that the sum of A x is that of b. None: the same number everywhere.
     mask
         The image is multiplied by it (0 or 1, or bool).
     axes, progress, callback
@@ -357,6 +357,8 @@ def _maximise(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray
         else:
             run.refuse_negative("x0", run.image, gradient)
         run.masked(run.image)
+        if not flat:  # else b / A x - 1 would be -1 to rounding where x0 is large
+            run.rescale(spare, work)
         visited = Blocks(run, blocks)
         inverses = {shape: work if shape == A.data_shape else backend.full(shape, 0.0) for shape in visited.work}
         del work

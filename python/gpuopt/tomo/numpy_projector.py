@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuopt._core import ArrayError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real
 from gpuopt.tomo import checks, numpy_kernels
 from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.geometry import Geometry
@@ -128,17 +128,20 @@ class NumpyProjector(GeometricOperator[np.ndarray]):
 
     def forward(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         checks.shape("x", x, self.image_shape, self.image_axes, "the operator")
-        return self._into(out, numpy_kernels.joseph(self.geometry, self.volume, x), self.data_axes)
+        image = real("x", x, "an image")
+        return self._into(out, numpy_kernels.joseph(self.geometry, self.volume, image), self.data_axes)
 
     def back(self, p: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         if self.pair == "fast":
             return self.back_project(p, "adjoint", out)
-        checks.shape("p", p, self.data_shape, self.data_axes, "the operator")
-        return self._into(out, numpy_kernels.joseph_adjoint(self.geometry, self.volume, p), self.image_axes)
+        checks.shape("projections", p, self.data_shape, self.data_axes, "the operator")
+        data = real("projections", p, "projections")
+        return self._into(out, numpy_kernels.joseph_adjoint(self.geometry, self.volume, data), self.image_axes)
 
     def back_project(self, p: np.ndarray, weight: str, out: np.ndarray | None = None) -> np.ndarray:
-        checks.shape("p", p, self.data_shape, self.data_axes, "the operator")
-        return self._into(out, numpy_kernels.back_project(self.geometry, self.volume, p, weight), self.image_axes)
+        checks.shape("projections", p, self.data_shape, self.data_axes, "the operator")
+        data = real("projections", p, "projections")
+        return self._into(out, numpy_kernels.back_project(self.geometry, self.volume, data, weight), self.image_axes)
 
     def subset(self, views: Indices) -> NumpyProjector:
         return NumpyProjector(self.geometry.subset(views), self.volume, self.pair)

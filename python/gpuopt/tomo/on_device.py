@@ -8,11 +8,13 @@ import math
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, ProjectorPlan
+from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, Prepared, ProjectorPlan
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, table_of
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
+from gpuopt.tomo import checks
+from gpuopt.tomo.device_backend import require_float32
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.operators import WEIGHTS
 from gpuopt.tomo.scans import Cone
@@ -103,9 +105,9 @@ def back_project(
     """The back projection of a NumPy array as a new one, copies to the device and back included: at each voxel the sum
     over the views of W times the projection's value there, bilinearly interpolated.
 
-    ``projections``, float32 of ``geometry.shape``; the result, float32 of ``volume.shape``. ``weight`` says what W is,
-    one of :data:`gpuopt.tomo.operators.WEIGHTS`; ``variant`` as in :class:`gpuopt.tomo.Projector`. Raises
-    ParameterError, ArrayError, UnsupportedError, DeviceMemoryError, NoDeviceError.
+    ``projections``, float32 of ``geometry.shape`` and C-contiguous; the result, float32 of ``volume.shape``. ``weight``
+    says what W is, one of :data:`gpuopt.tomo.operators.WEIGHTS`; ``variant`` as in :class:`gpuopt.tomo.Projector`.
+    Raises ParameterError, ArrayError, UnsupportedError, DeviceMemoryError, NoDeviceError.
 
     Examples
     --------
@@ -114,6 +116,10 @@ def back_project(
     >>> image.shape, np.allclose(image, 4.0)
     ((6, 6), True)
     """
+    checks.shape("projections", projections, geometry.shape, checks.DATA_AXES[geometry.dimensions], "the geometry")
+    require_float32("projections", projections)
+    if not projections.flags.c_contiguous:
+        raise ArrayError("projections: they are not C-contiguous; use np.ascontiguousarray(projections)")
     chosen = select(device)
     data = _core.to_device(projections, chosen)
     out = _core.empty(volume.shape, np.dtype(np.float32), chosen)

@@ -176,11 +176,12 @@ class Operator(ABC, Generic[Kept]):
 
     @abstractmethod
     def forward(self, x: Kept, out: Kept | None = None) -> Kept:
-        """A x, in ``out`` or in a new array."""
+        """A x, in ``out``, which shares no memory with x, or in a new array."""
 
     @abstractmethod
     def back(self, p: Kept, out: Kept | None = None) -> Kept:
-        """The transpose, or what approximates it, times p, in ``out`` or in a new array."""
+        """The transpose, or what approximates it, times p, in ``out``, which shares no memory with p, or in a new
+        array."""
 
     @abstractmethod
     def subset(self, views: np.ndarray) -> Operator[Kept]:
@@ -230,14 +231,17 @@ class Operator(ABC, Generic[Kept]):
         return abs(float((ax * y).sum()) - float((x * aty).sum())) / norms
 
     def linear_operator(self) -> LinearOperator:
-        """A ``scipy.sparse.linalg.LinearOperator`` over flat NumPy vectors of the backend's dtype. Needs SciPy."""
+        """A ``scipy.sparse.linalg.LinearOperator`` over flat NumPy vectors of the backend's dtype; of complex ones
+        it takes both parts. Needs SciPy."""
         from scipy.sparse.linalg import LinearOperator
 
         dtype = self.backend.dtype
 
         def flat(apply: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]) -> Callable[[Any], np.ndarray]:
             def of(v: Any) -> np.ndarray:
-                return np.asarray(apply(np.ascontiguousarray(unmasked("v", v), dtype=dtype).reshape(shape))).ravel()
+                if np.iscomplexobj(unmasked("v", v)):
+                    return np.asarray(of(np.real(v)) + 1j * of(np.imag(v)))
+                return np.asarray(apply(np.ascontiguousarray(v, dtype=dtype).reshape(shape))).ravel()
 
             return of
 
@@ -292,7 +296,7 @@ class GeometricOperator(Operator[Kept]):
     @abstractmethod
     def back_project(self, p: Kept, weight: str, out: Kept | None = None) -> Kept:
         """At each voxel, the sum over the views of the projection's value there times a ``weight``, one of ``WEIGHTS``;
-        in ``out`` or in a new array."""
+        in ``out``, which shares no memory with p, or in a new array."""
 
     @abstractmethod
     def subset(self, views: np.ndarray) -> GeometricOperator[Kept]: ...

@@ -24,6 +24,7 @@ from gpuopt.tomo.kinds import Lengths, Numbers
 from gpuopt.tomo.volume import Volume
 
 _POINTS_AT_ONCE = 2**15  # 256 kB a coordinate
+_FARTHEST = 1e100  # of a ray's origin, mm: fp64 holds its square over that of the smallest axis
 
 _MOST_SAMPLES = 100  # along each axis of a voxel or pixel: beyond it nothing changes but the time
 
@@ -82,7 +83,7 @@ class Ellipsoid(Body):
     def __init__(self, density: float, axes: Lengths, centre: Numbers = (0.0, 0.0, 0.0), turn: Numbers = 0.0) -> None:
         object.__setattr__(self, "density", checks.number("density", density, "1/mm"))
         semi = [
-            math.inf if isinstance(value, Real) and value == math.inf else checks.positive(name, value)
+            math.inf if isinstance(value, Real) and value == math.inf else checks.length(name, value)
             for name, value in checks.each("axes", axes, "xyz")
         ]
         object.__setattr__(self, "axes", tuple(semi))
@@ -136,7 +137,7 @@ class Blob(Body):
     density: float
 
     def __init__(self, width: float, centre: Numbers = (0.0, 0.0, 0.0), density: float = 1.0) -> None:
-        object.__setattr__(self, "width", checks.positive("width", width))
+        object.__setattr__(self, "width", checks.length("width", width))
         object.__setattr__(self, "centre", _place(centre))
         object.__setattr__(self, "density", checks.number("density", density, "1/mm"))
 
@@ -211,17 +212,18 @@ class Phantom:
 
     def line_integrals(self, origin: ArrayLike, direction: ArrayLike) -> Float64Array:
         """Line integrals (...,) along whole lines through ``origin`` (..., 3) in a ``direction`` (..., 3), which may
-        have any length but 0. Raises ArrayError."""
-        given = points_of(origin), points_of(direction)
+        have any length but 0. Raises ArrayError, also for NaN and infinity."""
+        given = _finite("origin", origin, _FARTHEST), _finite("direction", direction)
         if any(n != m and 1 not in (n, m) for n, m in zip(*(one.shape[::-1] for one in given), strict=False)):
             raise ArrayError(
                 f"direction: its shape {given[1].shape} and that of origin, {given[0].shape}, do not agree"
             )
         start, along = np.broadcast_arrays(*given)
-        length = np.linalg.norm(along, axis=-1, keepdims=True)
-        if not length.all():
+        longest = np.abs(along).max(axis=-1, keepdims=True)  # whose square fp64 may not hold
+        if not longest.all():
             raise ArrayError("direction: one is zero; give where the ray goes")
-        return self._integrals(start, along / length)
+        along = along / longest
+        return self._integrals(start, along / np.linalg.norm(along, axis=-1, keepdims=True))
 
     def project(self, geometry: Geometry, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
         """Exact projections of the shape ``geometry.shape`` and of ``dtype``: along the ray through a pixel's centre,
@@ -262,7 +264,7 @@ def sphere(radius: float, centre: Numbers = (0.0, 0.0, 0.0), density: float = 1.
            [1., 1., 1.],
            [0., 1., 0.]], dtype=float32)
     """
-    return Phantom(Ellipsoid(density, radius, centre))
+    return Phantom(Ellipsoid(density, checks.length("radius", radius), centre))
 
 
 @checked
@@ -312,7 +314,7 @@ def shepp_logan(dimensions: int = 3, field: float = 2.0, contrast: str = "modifi
         raise ParameterError(f"dimensions: {dimensions!r} cannot be; give 2 or 3")
     if contrast not in ("modified", "original"):
         raise ParameterError(f"contrast: {contrast!r} is not known; give 'modified' or 'original'")
-    unit = checks.positive("field", field) / 2
+    unit = checks.length("field", field, 100 * checks.SHORTEST) / 2  # of which its axes are parts
     scale = checks.number("density", density, "1/mm")
     bodies = []
     for modified, original, (a, b, c), (x, y, z), degrees in _HEAD:
@@ -329,7 +331,7 @@ def _place(centre: Numbers) -> Float64Array:
     place = checks.vector("centre", centre, "(x, y, z) in mm")
     if len(place) != 3:
         raise ArrayError(f"centre: it has {len(place)} coordinates; give (x, y, z)")
-    return checks.frozen(place)
+    return checks.frozen(np.array([checks.place("centre", x, "(x, y, z) in mm") for x in place.tolist()]))
 
 
 def _rotation(turn: Numbers) -> Float64Array:
@@ -341,6 +343,15 @@ def _rotation(turn: Numbers) -> Float64Array:
     if matrix.shape != (3, 3) or not np.allclose(matrix.T @ matrix, np.eye(3), atol=1e-9):
         raise ParameterError("turn: it is not a rotation; give radians about z, or an orthogonal matrix (3, 3)")
     return checks.frozen(matrix)
+
+
+def _finite(name: str, given: ArrayLike, most: float = math.inf) -> Float64Array:
+    """Points (..., 3) that are finite, none of a coordinate beyond ``most``."""
+    points = points_of(given, name)
+    if not (np.isfinite(points) & (np.abs(points) <= most)).all():
+        beyond = f" or beyond {most:g} mm" if most < math.inf else ""
+        raise ArrayError(f"{name}: a coordinate is NaN, infinite{beyond}; give (..., 3), x, y and z in mm")
+    return points
 
 
 def _rays(origin: Float64Array, direction: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -13,13 +13,13 @@ from typing import Any, cast
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, DeviceArray, JosephScratch, ParameterError, ProjectorPlan
+from gpuopt._core import ArrayError, Device, DeviceArray, JosephScratch, ParameterError, ProjectorPlan
 from gpuopt.checked import ArrayTypeError, checked
 from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
-from gpuopt.tomo import on_device
-from gpuopt.tomo.device_backend import DeviceBackend, HostBackend
+from gpuopt.tomo import checks, on_device
+from gpuopt.tomo.device_backend import DeviceBackend, HostBackend, require_float32
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.kinds import AnyArray, Given, Indices
 from gpuopt.tomo.operators import GeometricOperator
@@ -152,16 +152,35 @@ class Projector(GeometricOperator[Any]):
         """Whether data stay in the host's memory because they do not fit the device."""
         return self._streamed is not None
 
-    def _check(self, out: Any, **given: Any) -> None:
-        """Refuses arrays that do not lie where data of this projector lie; their shapes are the plans' to check."""
+    def _check_forward(self, x: Any, out: Any) -> None:
+        """Refuses arrays that are no image and no projections of this projector, or that meet."""
+        self._check("x", x, self.image_shape, self.image_axes)
+        if out is not None:
+            self._check("out", out, self.data_shape, self.data_axes)
+            checks.apart("x", x, out)
+
+    def _check_back(self, p: Any, out: Any) -> None:
+        """As ``_check_forward``, for the way back."""
+        self._check("projections", p, self.data_shape, self.data_axes)
+        if out is not None:
+            self._check("out", out, self.image_shape, self.image_axes)
+            checks.apart("projections", p, out)
+
+    def _check(self, name: str, array: Any, shape: tuple[int, ...], axes: tuple[str, ...]) -> None:
+        """Refuses an array that does not lie where data of this projector lie, or is of another dtype or shape."""
         kind = DeviceArray if self._streamed is None else np.ndarray
-        hint = "call the operator itself, which takes both kinds"
-        for name, array in [*given.items(), *([("out", out)] if out is not None else [])]:
-            if not isinstance(array, kind):
-                raise ArrayTypeError(f"{name}: it is a {type(array).__name__}, not a {kind.__name__}; {hint}")
+        if not isinstance(array, kind):
+            raise ArrayTypeError(
+                f"{name}: it is a {type(array).__name__}, not a {kind.__name__}; call the operator itself, which takes "
+                "both kinds"
+            )
+        checks.shape(name, array, shape, axes, "the operator")
+        require_float32(name, array)
+        if name == "out" and isinstance(array, np.ndarray) and not array.flags.writeable:
+            raise ArrayError("out: it is read-only; give a writable array")
 
     def forward(self, x: Given, out: Given | None = None) -> Given:
-        self._check(out, x=x)
+        self._check_forward(x, out)
         image, found = cast(Any, x), self._out(out, self.data_shape)
         if self._streamed is not None:
             self._streamed.forward(image, found, self._project)
@@ -174,7 +193,7 @@ class Projector(GeometricOperator[Any]):
     def back(self, p: Given, out: Given | None = None) -> Given:
         if not self.exact:
             return self.back_project(p, "adjoint", out)
-        self._check(out, p=p)
+        self._check_back(p, out)
         data, found = cast(Any, p), self._out(out, self.image_shape)
         if self._streamed is not None:
             self._streamed.back(data, found, self._gather)
@@ -185,7 +204,7 @@ class Projector(GeometricOperator[Any]):
         return found
 
     def back_project(self, p: Given, weight: str, out: Given | None = None) -> Given:
-        self._check(out, p=p)
+        self._check_back(p, out)
         projections, found = cast(Any, p), self._out(out, self.image_shape)
         if self._streamed is not None:
 

@@ -9,6 +9,8 @@ from gpuopt.checked import checked, real
 from gpuopt.tomo import checks
 from gpuopt.tomo.kinds import Numbers
 
+_MOST_COUNTS = 1e18  # which NumPy draws as 64-bit numbers
+
 
 @checked
 def normalise(raw: np.ndarray, flat: Numbers, dark: Numbers = 0.0, floor: float = 1e-6) -> np.ndarray:
@@ -32,7 +34,7 @@ def normalise(raw: np.ndarray, flat: Numbers, dark: Numbers = 0.0, floor: float 
     counts = np.asarray(raw)
     if counts.dtype.kind not in "uif" or counts.ndim not in (2, 3):
         raise ArrayError(f"raw: it is {counts.dtype} {counts.shape}; give real numbers (view, v, u) or (view, u)")
-    dtype = np.float64 if counts.dtype == np.float64 else np.float32
+    dtype = np.float64 if counts.dtype.newbyteorder("=") == np.float64 else np.float32
     level = {}
     for name, given in (("flat", flat), ("dark", dark)):
         level[name] = real(name, given, "a number, or an array of a view or of all")
@@ -72,6 +74,8 @@ def poisson_noise(projections: np.ndarray, photons: float, seed: int = 0) -> np.
     (True, False)
     """
     intensity = checks.positive("photons", photons, "photons a pixel")
+    if intensity > _MOST_COUNTS:
+        raise ParameterError(f"photons: {photons:g} are more than can be counted; give at most {_MOST_COUNTS:g}")
     array = np.asarray(projections)
     checks.floats("projections", array, [f"axis {i}" for i in range(array.ndim)])
     random = np.random.default_rng(seed)
@@ -80,7 +84,7 @@ def poisson_noise(projections: np.ndarray, photons: float, seed: int = 0) -> np.
     for view, lines in enumerate(views):
         with np.errstate(over="ignore"):
             expected = intensity * np.exp(-lines.astype(np.float64))
-        if expected.max(initial=0) > 1e18:
+        if expected.max(initial=0) > _MOST_COUNTS:
             raise ArrayError(
                 f"projections: view {view} amplifies the beam beyond what can be counted; check their sign"
             )

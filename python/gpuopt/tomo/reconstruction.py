@@ -89,7 +89,8 @@ class State(Generic[Given]):
 
     @property
     def image(self) -> Given:
-        """A copy of the image so far, made when this is read."""
+        """A copy of the image so far, made when this is read, in the callback: later its memory goes to further
+        iterations, and ParameterError is raised."""
         return self._image()
 
 
@@ -162,12 +163,7 @@ class Run:
             first = backend.copy(backend.take(x0, "x0", A.image_shape, A.image_axes))
             self._refuse_extremes("x0", first, least=0.0)
         self._refuse_extremes("projections", self.b)
-        self.mask: Array | None = None
-        if mask is not None:
-            given = real("mask", mask, "bool").astype(backend.dtype) if isinstance(mask, np.ndarray) else mask
-            self.mask = backend.take(given, "mask", A.image_shape, A.image_axes)
-            if isinstance(given, np.ndarray) and not ((given == 0) | (given == 1)).all():
-                raise ArrayError("mask: it holds other values than 0 and 1; give bool")
+        self.mask: Array | None = None if mask is None else self._take_mask(mask)
         self.ended = "finished"
         # One attribute, set at once, so that after an interruption the image and its history belong together.
         self._finished: tuple[Array, tuple[tuple[float, float, float], ...]] = (first, ())
@@ -198,6 +194,21 @@ class Run:
             self.backend.multiply(image, self.mask)
         return image
 
+    def _take_mask(self, mask: Any) -> Array:
+        backend = self.backend
+        given = real("mask", mask, "bool").astype(backend.dtype) if isinstance(mask, np.ndarray) else mask
+        taken = backend.take(given, "mask", self.A.image_shape, self.A.image_axes)
+        if isinstance(taken, np.ndarray):
+            wrong = not ((taken == 0) | (taken == 1)).all()
+        else:  # m^2 - m, which is 0 of 0 and 1 alone
+            apart = backend.copy(taken)
+            backend.multiply(apart, taken)
+            backend.axpy(-1.0, taken, apart, out=apart)
+            wrong = backend.dot(apart, apart) != 0
+        if wrong:
+            raise ArrayError("mask: it holds other values than 0 and 1; give bool")
+        return taken
+
     def _refuse_extremes(self, name: str, given: Array, least: float | None = None) -> None:
         """Raises ArrayError for numbers whose sums and products a dtype cannot hold, or only with few digits: but for
         zeros, those of a norm below ``least``, by default one over the largest."""
@@ -224,12 +235,22 @@ class Run:
     def level(self, image: Array, data: Array) -> float:
         """The image of one number whose projections have the sum of b; 0 where no ray meets the image. Overwrites an
         image and projections."""
+        self.backend.fill(image, 1.0)
+        return self._factor(image, data)
+
+    def rescale(self, zeros: Array, data: Array) -> None:
+        """Multiplies the first image, so that its projections have the sum of b; it stays where either sum is 0.
+        ``zeros`` is an image; overwrites projections."""
+        root = math.sqrt(self._factor(self.image, data))
+        if root > 0:
+            for _ in range(2):  # float32 may not hold the factor itself
+                self.backend.axpy(root, self.image, zeros, out=self.image)
+
+    def _factor(self, image: Array, data: Array) -> float:
         backend = self.backend
         backend.fill(data, 1.0)
-        found = backend.dot(self.b, data)
-        backend.fill(image, 1.0)
-        of_ones = backend.dot(self.A.forward(image), data)
-        return found / of_ones if of_ones > 0 else 0.0
+        found, there = (backend.dot(p, data) for p in (self.b, self.A.forward(image)))
+        return found / there if there > 0 else 0.0
 
     def finish(self, image: Array, plain: float, weighted: float, seconds: float) -> Array:
         """Records an iteration; returns the array of the previous image, which may now be overwritten."""
@@ -245,15 +266,21 @@ class Run:
         self._bar.step()
         if self._callback is None:
             return False
-        backend = self.backend
-        state = State(
-            len(history),
-            self.iterations,
-            plain,
-            weighted,
-            lambda: backend.give(backend.copy(image), like=self.like),
-        )
-        if ends(self._callback(state)):
+        backend, count, over = self.backend, len(history), False
+
+        def copy() -> Any:
+            if over:
+                raise ParameterError(
+                    f"image: the callback of iteration {count} has returned, and the memory of its image goes to "
+                    "others; read state.image in the callback, and keep that"
+                )
+            return backend.give(backend.copy(image), like=self.like)
+
+        try:
+            answer = self._callback(State(count, self.iterations, plain, weighted, copy))
+        finally:
+            over = True
+        if ends(answer):
             self.ended = "stopped"
             return True
         return False

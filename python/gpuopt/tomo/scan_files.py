@@ -28,6 +28,8 @@ _USER_BLOCKS = (0, 512, 1024, 2048)  # where HDF5 may begin
 class ScanFile:
     """A scan in a file, made by :func:`read_scan`: its headers are read, its numbers are not. Raises ParameterError.
 
+    Its methods raise FileNotFoundError or PermissionError too, where the file has gone meanwhile.
+
     Examples
     --------
     >>> from PIL import Image
@@ -165,7 +167,7 @@ def read_scan(
 
     Raises
     ------
-    FormatError, ParameterError, ArrayError, and Error where a package is missing
+    FormatError, ParameterError, ArrayError, FileNotFoundError, PermissionError, and Error where a package is missing
 
     Examples
     --------
@@ -199,8 +201,8 @@ def read_scan(
 
 @checked
 def read_angles(path: AnyPath) -> Float64Array:
-    """View angles in radians from a text file of degrees, one a line; what follows # is a comment. Raises
-    FormatError."""
+    """View angles in radians from a text file of degrees, one a line; what follows # is a comment. Raises FormatError,
+    FileNotFoundError, PermissionError."""
     found = []
     for line, fields in rows_of(path):
         try:
@@ -216,7 +218,7 @@ def read_angles(path: AnyPath) -> Float64Array:
 
 
 def count_views(path: AnyPath) -> int:
-    """How many views a file or folder holds. Raises FormatError."""
+    """How many views a file or folder holds. Raises FormatError, FileNotFoundError, PermissionError."""
     return _source(Path(path)).shape[0]
 
 

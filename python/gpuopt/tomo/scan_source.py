@@ -19,7 +19,8 @@ NUMERIC = "uif"  # kinds of dtypes that detectors count in
 
 
 class Source(ABC):
-    """A file, or a folder of files, of a scan. The constructor reads headers alone. Everything raises FormatError."""
+    """A file, or a folder of files, of a scan. The constructor reads headers alone. Everything raises FormatError,
+    and FileNotFoundError or PermissionError where the file cannot be opened."""
 
     path: Path
     shape: tuple[int, int, int]

@@ -51,9 +51,11 @@ class Supersampled(GeometricOperator[Kept]):
         self.operator, self.times, self.backend, self._parts = A, times, A.backend, parts
 
     def forward(self, x: Kept, out: Kept | None = None) -> Kept:
+        checks.apart("x", x, out)
         return self._mean([part.forward for part in self._parts], x, out)
 
     def back(self, p: Kept, out: Kept | None = None) -> Kept:
+        checks.apart("projections", p, out)
         return self._mean([part.back for part in self._parts], p, out)
 
     def back_project(self, p: Kept, weight: str, out: Kept | None = None) -> Kept:

@@ -18,12 +18,24 @@ from gpuopt.tomo.scan_source import Source, check_memory, reading
 SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 SUFFIXES = (".tif", ".tiff")
 
-_MODES = {"L": "uint8", "I;16": "uint16", "I;16L": "uint16", "I;16B": "uint16", "I": "int32", "F": "float32"}
+# By Pillow's mode and the tags of a pixel's bits and its form: Pillow takes bytes for unsigned, words of 32 bits for
+# signed ones.
+_UNSIGNED, _SIGNED, _FLOATING = 1, 2, 3
+_KINDS = {
+    ("L", 8, _UNSIGNED): "uint8",
+    ("L", 8, _SIGNED): "int8",
+    ("I;16", 12, _UNSIGNED): "uint16",
+    ("I;16", 16, _UNSIGNED): "uint16",
+    ("I", 16, _SIGNED): "int32",
+    ("I", 32, _UNSIGNED): "uint32",
+    ("I", 32, _SIGNED): "int32",
+    ("F", 32, _FLOATING): "float32",
+}
 _MOST_PIXELS = 80_000_000  # of a page, which is decoded whole
 _BYTES_A_PIXEL = 12  # of a page while it is decoded
 _MOST_BYTES = 4_000_000_000  # of a file that is written: offsets have 32 bits
 _WITHIN = 0.9  # of the inscribed circle, where the grey values of a picture are chosen
-_DESCRIPTION, _TILE = 270, (322, 323)  # tags
+_BITS, _WHITE, _DESCRIPTION, _ORIENTATION, _TILE, _FORM = 258, 262, 270, 274, (322, 323), 339  # tags
 
 
 class TiffStack(Source):
@@ -33,11 +45,9 @@ class TiffStack(Source):
         self.path = path
         self._files = _files(path)
         with _picture(self._files[0]) as first:
-            pages = int(getattr(first, "n_frames", 1))
-            self._check_alone(first, pages)
-            first.seek(0)
+            pages = self._pages_of(self._files[0], first)
             views = len(self._files) if path.is_dir() else pages
-            self.shape, self.dtype = (views, *_size(self._files[0], first)), np.dtype(_MODES[first.mode])
+            self.shape, self.dtype = (views, *_size(self._files[0], first)), _dtype(self._files[0], first)
 
     def counts(self, rows: slice) -> np.ndarray:
         views, height, columns = self.shape
@@ -58,22 +68,28 @@ class TiffStack(Source):
             return
         for file in self._files:
             with _picture(file) as picture:
+                self._pages_of(file, picture)
                 yield self._page(file, picture)
 
     def _page(self, file: Path, picture: Any) -> np.ndarray:
         expected = (*self.shape[1:], self.dtype)
-        if (found := (*_size(file, picture), np.dtype(_MODES[picture.mode]))) != expected:
+        if (found := (*_size(file, picture), _dtype(file, picture))) != expected:
             raise FormatError(file, None, f"a view is {found}, the first is {expected}; give views of one kind")
-        return np.asarray(picture)
+        page = np.asarray(picture)
+        return page.view(self.dtype) if page.dtype.isnative else page
 
-    def _check_alone(self, first: Any, pages: int) -> None:
+    def _pages_of(self, file: Path, picture: Any) -> int:
+        """How many there are. Raises FormatError where a file of a folder holds more than a view, or a page does."""
+        pages = int(getattr(picture, "n_frames", 1))
         if self.path.is_dir() and pages > 1:
-            raise FormatError(self._files[0], None, f"it has {pages} pages; give it by itself, or a file a view")
-        told = re.search(r"ImageJ=.*\nimages=(\d+)", str(first.tag_v2.get(_DESCRIPTION, "")), re.DOTALL)
+            raise FormatError(file, None, f"it has {pages} pages; give it by itself, or a file a view")
+        told = re.search(r"ImageJ=.*\nimages=(\d+)", str(picture.tag_v2.get(_DESCRIPTION, "")), re.DOTALL)
         if pages == 1 and told and int(told[1][:9]) > 1:
             raise FormatError(
-                self.path, None, f"ImageJ wrote its {told[1][:9]} views as one page; save them as an image sequence"
+                file, None, f"ImageJ wrote its {told[1][:9]} views as one page; save them as an image sequence"
             )
+        picture.seek(0)
+        return pages
 
 
 def _files(path: Path) -> list[Path]:
@@ -92,9 +108,7 @@ def _natural(path: Path) -> list[tuple[int, int, str]]:
 
 
 def _size(path: Path, picture: Any) -> tuple[int, int]:
-    """Rows and columns, by the header. Raises FormatError for what is too large, or no grey picture."""
-    if picture.mode not in _MODES:
-        raise FormatError(path, None, f"its pixels are {picture.mode}; write grey ones of 8 or 16 bits, or float32")
+    """Rows and columns, by the header. Raises FormatError for what is too large."""
     width, height = picture.size
     tile = [int(picture.tag_v2.get(tag, 1)) for tag in _TILE]
     for across, along in ((width, height), tile):
@@ -103,6 +117,29 @@ def _size(path: Path, picture: Any) -> tuple[int, int]:
                 path, None, f"a page is {across:,} x {along:,} pixels, at most {_MOST_PIXELS:,} are read; cut it"
             )
     return height, width
+
+
+def _dtype(path: Path, picture: Any) -> np.dtype[Any]:
+    """Of the pixels, by the header. Raises FormatError for what is no grey picture as it is stored."""
+    bits, form = (picture.tag_v2.get(tag, (default,)) for tag, default in ((_BITS, 1), (_FORM, _UNSIGNED)))
+    mode = "I;16" if picture.mode.startswith("I;16") else picture.mode
+    kind = _KINDS.get((mode, bits[0], form[0])) if len(bits) == 1 else None
+    if kind is None:
+        raise FormatError(
+            path,
+            None,
+            f"its pixels are {mode} of {' + '.join(map(str, bits))} bits; write grey ones of 8, 16 or 32 bits, or "
+            "float32",
+        )
+    # Pillow turns bytes where white is 0, also where the file does not say, but not longer words.
+    if picture.tag_v2.get(_WHITE, 0 if mode == "L" else 1) == 0:
+        raise FormatError(path, None, "its PhotometricInterpretation is WhiteIsZero; write it as BlackIsZero")
+    turned = picture.tag_v2.get(_ORIENTATION, picture.getexif().get(_ORIENTATION, 1))  # which XMP may say too
+    if turned != 1:
+        raise FormatError(
+            path, None, f"its Orientation is {turned}; write it as 1, rows from the top and columns from the left"
+        )
+    return np.dtype(kind)
 
 
 @contextmanager

@@ -49,7 +49,10 @@ def from_tigre(geometry: object, angles: Numbers, *, units: str | None = None) -
     origin = _a_view(geometry, "offOrigin", views, 3)[:, ::-1]
     offset = _a_view(geometry, "offDetector", views, 2)
     tilts = _a_view(geometry, "rotDetector", views, 3)
-    if mode == "parallel" and tilts.any():
+    if mode == "cone":
+        _require_ahead("DSO", source)
+        _require_ahead("DSD", detector)
+    elif tilts.any():
         raise UnsupportedError(
             "geometry: rotDetector is not 0, of which TIGRE's parallel beams make other rays; give 0"
         )
@@ -79,8 +82,10 @@ def _euler(angles: Numbers, units: str | None) -> Float64Array:
 def _grid(geometry: object, of: str, axes: tuple[str, ...]) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """Counts and sizes of voxels or pixels. Raises ParameterError, also where they are not those of the whole."""
     counts, sizes = (_entries(geometry, kind + of, axes) for kind in "nd")
-    if (counts != np.rint(counts)).any():
-        raise ParameterError(f"geometry.n{of}: it is {counts.tolist()}; give whole numbers")
+    if (counts != np.rint(counts)).any() or (counts < 1).any():
+        raise ParameterError(f"geometry.n{of}: it is {counts.tolist()}; give whole numbers, of at least 1")
+    if (sizes <= 0).any():
+        raise ParameterError(f"geometry.d{of}: it is {sizes.tolist()}; give sizes above 0")
     if getattr(geometry, f"s{of}", None) is not None:
         whole = _entries(geometry, f"s{of}", axes)
         if not np.allclose(whole, counts * sizes, rtol=1e-4, atol=0):
@@ -102,6 +107,10 @@ def _a_view(geometry: object, name: str, views: int, each: int = 1) -> Float64Ar
     """An attribute's numbers (views, each), zeros where it is left out."""
     given = _given(geometry, name) if name.startswith("DS") else getattr(geometry, name, None)
     found = real(f"geometry.{name}", 0.0 if given is None else given, "numbers")
+    if not np.isfinite(found).all():
+        raise ArrayError(f"geometry.{name}: it holds NaN or infinity; give numbers")
+    if (np.abs(found) > checks.LONGEST).any():
+        raise ParameterError(f"geometry.{name}: it is out of range; give {-checks.LONGEST:g} to {checks.LONGEST:g}")
     if each == 1 and found.shape in ((views,), (views, 1)):
         found = found.reshape(views, 1)
     try:
@@ -110,6 +119,12 @@ def _a_view(geometry: object, name: str, views: int, each: int = 1) -> Float64Ar
         one = "a number" if each == 1 else f"({each},)"
         what = f"geometry.{name}: its shape is {found.shape}; give {one}, or one for each of {views} views"
         raise ArrayError(what) from error
+
+
+def _require_ahead(name: str, distances: Float64Array) -> None:
+    if (distances <= 0).any():
+        view = int(np.flatnonzero(distances <= 0)[0])
+        raise ParameterError(f"geometry.{name}: it is {distances[view]:g} in view {view}; give a distance above 0")
 
 
 def _given(geometry: object, name: str) -> Any:

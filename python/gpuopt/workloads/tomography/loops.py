@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ArrayError, UnsupportedError
-from gpuopt.tomo import Geometry, Volume
+from gpuopt.tomo import Geometry, Volume, checks
 from gpuopt.tomo.numpy_projector import NumpyBackend
 from gpuopt.tomo.operators import GeometricOperator
 from gpuopt.tomo.scans import Cone
@@ -57,6 +57,7 @@ class Loops:
         """At each voxel the sum over the views of W times the projection's value there; float32 in and out."""
         found = np.empty(self._shapes[1], np.float32) if out is None else out
         self._fit(p, found)
+        checks.apart("p", p, found)
         self._back(p, found, *self._scan, _WEIGHT[weight])
         return found
 
@@ -64,6 +65,7 @@ class Loops:
         """Line integrals by Joseph's method; float32 in and out."""
         found = np.empty(self._shapes[0], np.float32) if out is None else out
         self._fit(found, x)
+        checks.apart("x", x, found)
         self._forward(x, found, *self._scan)
         return found
 

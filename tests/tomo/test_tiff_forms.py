@@ -1,0 +1,155 @@
+"""TIFFs tag by tag: pixels of every form come as they are stored, or the file is refused by what it says."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import exchange
+import gpuopt.tomo as gt
+from gpuopt.io import FormatError
+
+Image = pytest.importorskip("PIL.Image")
+
+WIDTH, HEIGHT, BITS, COMPRESSION, WHITE, DESCRIPTION, STRIPS, ORIENTATION = 256, 257, 258, 259, 262, 270, 273, 274
+SAMPLES, ROWS, BYTES, EXTRA, FORM, XMP = 277, 278, 279, 338, 339, 700
+
+
+def write_tiff(path: Path, pages: np.ndarray, order: str = "<", **tags: Any) -> Path:
+    """A TIFF whose tags are those of ``pages`` (page, y, x), but for ``tags``; None leaves one out."""
+    names = {"bits": BITS, "white": WHITE, "orientation": ORIENTATION, "form": FORM, "xmp": XMP, "extra": EXTRA}
+    names |= {"samples": SAMPLES, "width": WIDTH, "description": DESCRIPTION}
+    written = bytearray({"<": b"II*\0", ">": b"MM\0*"}[order] + bytes(4))
+    link = 4
+    for page in pages:
+        start = len(written)
+        written += page.astype(page.dtype.newbyteorder(order)).tobytes() + bytes(page.nbytes % 2)
+        height, width = page.shape
+        entries: dict[int, Any] = {WIDTH: width, HEIGHT: height, BITS: 8 * page.itemsize, COMPRESSION: 1, WHITE: 1}
+        entries |= {STRIPS: start, SAMPLES: 1, ROWS: height, BYTES: page.nbytes, FORM: "uif".index(page.dtype.kind) + 1}
+        entries |= {names[name]: value for name, value in tags.items()}
+        entries = {tag: value for tag, value in entries.items() if value is not None}
+        kept = {}
+        for tag, value in entries.items():
+            if isinstance(value, bytes):
+                kept[tag] = struct.pack(order + "HHII", tag, 1 if tag == XMP else 2, len(value), len(written))
+                written += value + bytes(len(value) % 2)
+            elif isinstance(value, tuple):
+                kept[tag] = struct.pack(order + "HHIHH", tag, 3, 2, *value)
+            else:
+                kept[tag] = struct.pack(order + "HHII", tag, 4, 1, value)
+        struct.pack_into(order + "I", written, link, len(written))
+        written += struct.pack(order + "H", len(kept)) + b"".join(kept[tag] for tag in sorted(kept))
+        link = len(written)
+        written += bytes(4)
+    path.write_bytes(written)
+    return path
+
+
+def drawn(dtype: str, shape: tuple[int, ...] = (3, 2, 9)) -> np.ndarray:
+    """Numbers over the whole range of a dtype."""
+    random = np.random.default_rng(4)
+    if dtype == "float32":
+        return random.uniform(1, 2, shape).astype(dtype)
+    ends = np.iinfo(dtype)
+    return random.integers(ends.min, ends.max, shape, dtype, endpoint=True)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float32"])
+def test_counts_come_as_they_are_stored(tmp_path: Path, dtype: str, order: str) -> None:
+    pages = drawn(dtype)
+    path = write_tiff(tmp_path / "a.tif", pages, order)
+    if (dtype, order) == ("uint32", ">"):
+        with pytest.raises(FormatError, match="it cannot be read as TIFF"):  # Pillow knows no such pixels
+            gt.read_scan(path, 3)
+        return
+    counts = gt.read_scan(path, 3).counts()
+    assert counts.dtype == ("int32" if dtype == "int16" else dtype)
+    np.testing.assert_array_equal(counts, pages)
+    np.testing.assert_array_equal(gt.read_scan(path, 3, integrals=True).projections(1), pages[:, 1:2].astype("f4"))
+
+
+def test_large_counts(tmp_path: Path) -> None:
+    """Of 32 bits without a sign, beyond those with one."""
+    pages = np.array([[[3_000_000_000, 2_147_483_648], [4_294_967_295, 1_500_000_000]]] * 2, np.uint32)
+    path = write_tiff(tmp_path / "a.tif", pages)
+    scan = gt.read_scan(path, 2, flat=4e9, dark=1e9)
+    assert scan.counts().min() == 1_500_000_000
+    assert "uint32 counts" in repr(scan)
+    np.testing.assert_allclose(scan.projections(), -np.log((pages - 1e9) / 3e9), atol=1e-6)
+    flat = gt.read_scan(path, 2, flat=path).projections()
+    np.testing.assert_allclose(flat, 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+@pytest.mark.parametrize("turned", [0, 2, 3, 4, 5, 6, 7, 8])
+def test_turned_pages_are_refused(tmp_path: Path, dtype: str, turned: int) -> None:
+    path = write_tiff(tmp_path / "a.tif", drawn(dtype), orientation=turned)
+    with pytest.raises(FormatError, match=f"a.tif: its Orientation is {turned}; write it as 1"):
+        gt.read_scan(path, 3, flat=1.0)
+    upright = write_tiff(tmp_path / "b.tif", drawn(dtype), orientation=1)
+    np.testing.assert_array_equal(gt.read_scan(upright, 3).counts(), drawn(dtype))
+
+
+def test_a_turned_page_among_others(tmp_path: Path) -> None:
+    """Of a file, and of a folder; and where XMP alone says so."""
+    square = drawn("uint16", (1, 5, 5))
+    for number in range(3):
+        write_tiff(tmp_path / f"{number}.tif", square, orientation=3 if number == 2 else None)
+    with pytest.raises(FormatError, match=r"2.tif: its Orientation is 3"):
+        gt.read_scan(tmp_path, 3).counts()
+    xmp = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:Description tiff:Orientation=\"6\"/></x:xmpmeta>"
+    with pytest.raises(FormatError, match="its Orientation is 6"):
+        gt.read_scan(write_tiff(tmp_path / "2.tif", square, xmp=xmp), 1)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_white_is_not_zero(tmp_path: Path, dtype: str) -> None:
+    path = write_tiff(tmp_path / "a.tif", drawn(dtype), white=0)
+    with pytest.raises(FormatError, match=r"a\.tif: its PhotometricInterpretation is WhiteIsZero; write it as Black"):
+        gt.read_scan(path, 3)
+
+
+def test_bytes_that_do_not_say_what_white_is(tmp_path: Path) -> None:
+    """Pillow would turn them."""
+    with pytest.raises(FormatError, match="WhiteIsZero"):
+        gt.read_scan(write_tiff(tmp_path / "a.tif", drawn("uint8"), white=None), 3)
+
+
+@pytest.mark.parametrize(
+    ("tags", "words"),
+    [
+        ({"bits": 1}, "its pixels are 1 of 1 bits"),
+        ({"bits": 2}, "its pixels are L of 2 bits; write grey ones of 8, 16 or 32 bits"),
+        ({"bits": 4}, "its pixels are L of 4 bits"),
+        ({"bits": (8, 8), "samples": 2, "extra": 0, "form": (1, 1), "width": 4}, r"its pixels are L of 8 \+ 8 bits"),
+    ],
+)
+def test_pixels_that_pillow_scales_or_drops_are_refused(tmp_path: Path, tags: dict[str, Any], words: str) -> None:
+    with pytest.raises(FormatError, match=words):
+        gt.read_scan(write_tiff(tmp_path / "a.tif", drawn("uint8"), **tags), 3)
+
+
+def test_each_file_of_a_folder_is_a_view(tmp_path: Path) -> None:
+    """Pages after the first were left out."""
+    pages = drawn("uint16")
+    for name in ("views", "flats"):
+        (tmp_path / name).mkdir()
+        for number in range(3):
+            exchange.write_pages(tmp_path / name / f"{number}.tif", pages[:1])
+    scan = gt.read_scan(tmp_path / "views", 3, flat=tmp_path / "flats")
+    np.testing.assert_array_equal(scan.counts(), pages[[0, 0, 0]])
+    exchange.write_pages(tmp_path / "flats" / "1.tif", pages)
+    with pytest.raises(FormatError, match=r"flats/1.tif: it has 3 pages; give it by itself, or a file a view"):
+        scan.projections()
+    exchange.write_pages(tmp_path / "views" / "2.tif", pages[:2])
+    with pytest.raises(FormatError, match=r"views/2.tif: it has 2 pages"):
+        scan.counts()
+    exchange.write_pages(tmp_path / "views" / "2.tif", pages[:1], description="ImageJ=1.53t\nimages=70\n")
+    with pytest.raises(FormatError, match=r"views/2.tif: ImageJ wrote its 70 views as one page"):
+        scan.counts()
