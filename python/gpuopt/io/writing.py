@@ -31,8 +31,8 @@ def stated_normals(surface: Surface) -> np.ndarray | None:
 
 
 def potentials(phi: Any, count: int, name: str = "phi", grid: tuple[int, ...] | None = None) -> np.ndarray:
-    """``phi`` flat and in float64. Raises ArrayError unless it holds finite numbers and is of shape (count,), or of that
-    of the ``grid`` on which they lie."""
+    """``phi`` flat and in float64. Raises ArrayError unless it holds finite numbers, in the shape (count,) or that
+    of the ``grid``."""
     values = np.asarray(phi)
     if values.dtype.kind not in "fiu" or values.shape not in ((count,), grid):
         shapes = f"shape {(count,)}" + (f" or {grid}" if grid else "")
