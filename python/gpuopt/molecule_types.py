@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError
 from gpuopt.checked import checked, methods_checked
-from gpuopt.point_arrays import ReadOnly, array_of, cast, faces_of, normals_of, refuse_negative
+from gpuopt.point_arrays import ReadOnly, array_of, cast, faces_of, normals_of, refuse_far, refuse_negative
 
 
 @methods_checked
@@ -21,7 +21,8 @@ class Molecule(ReadOnly):
     :func:`electrostatic_size` and :func:`surface_points` need ``radius``. Potentials inside the molecule need
     ``depth``, each atom's distance to the surface (:func:`with_depth`). The arrays are read-only: writable ones are
     copied, C-contiguous read-only ones kept; lists become float64. Raises ArrayError for a dtype other than native
-    float32 or float64, for two dtypes, shapes that do not fit, no atom, NaN, infinity, and negative radii or depths.
+    float32 or float64, for two dtypes, shapes that do not fit, no atom, NaN, infinity, negative radii or depths, and
+    coordinates or radii beyond 1e30 A.
 
     Examples
     --------
@@ -36,6 +37,7 @@ class Molecule(ReadOnly):
 
     def __post_init__(self) -> None:
         xyz = array_of("xyz", self.xyz, (None, 3))
+        refuse_far("xyz", xyz)
         object.__setattr__(self, "xyz", xyz)
         for name in ("charge", "radius", "depth"):
             given = getattr(self, name)
@@ -43,6 +45,8 @@ class Molecule(ReadOnly):
                 values = array_of(name, given, (len(xyz),), xyz.dtype, "xyz")
                 if name != "charge":
                     refuse_negative(name, values)
+                if name == "radius":
+                    refuse_far(name, values)
                 object.__setattr__(self, name, values)
         if self.charge is None:
             raise ArrayError("charge: it is missing; give one number of e for each atom")
@@ -97,6 +101,7 @@ class Surface(ReadOnly):
 
     def __post_init__(self) -> None:
         points = array_of("points", self.points, (None, 3))
+        refuse_far("points", points)
         object.__setattr__(self, "points", points)
         if self.normals is not None:
             object.__setattr__(self, "normals", normals_of(self.normals, points))
