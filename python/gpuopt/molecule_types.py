@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError
-from gpuopt.checked import checked, methods_checked
+from gpuopt.checked import checked, methods_checked, real_dtype
 from gpuopt.point_arrays import ReadOnly, array_of, cast, faces_of, normals_of, refuse_far, refuse_negative
 
 
@@ -65,8 +65,9 @@ class Molecule(ReadOnly):
         return float(self.charge.sum(dtype=np.float64))
 
     def astype(self, dtype: DTypeLike) -> Molecule:
-        """Return the molecule in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it."""
-        if np.dtype(dtype) == self.dtype:
+        """Return the molecule in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it,
+        ParameterError for a dtype other than float32 and float64."""
+        if real_dtype(dtype) == self.dtype:
             return self
         return Molecule(*(cast(getattr(self, name), dtype) for name in ("xyz", "charge", "radius", "depth")))
 
@@ -125,8 +126,9 @@ class Surface(ReadOnly):
         return np.flatnonzero([] if self.normals is None else np.isnan(self.normals[:, 0]))
 
     def astype(self, dtype: DTypeLike) -> Surface:
-        """Return the surface in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it."""
-        if np.dtype(dtype) == self.dtype:
+        """Return the surface in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it,
+        ParameterError for a dtype other than float32 and float64."""
+        if real_dtype(dtype) == self.dtype:
             return self
         points, normals, height = (cast(array, dtype) for array in (self.points, self.normals, self.height))
         return Surface(points, normals, self.faces, height)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real_dtype
 from gpuopt.io.mesh import check_faces, surface_of
 from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, whole
 from gpuopt.molecule import Surface
@@ -33,6 +33,7 @@ def read_msms(vert: AnyPath, face: AnyPath | None = None, dtype: DTypeLike = np.
     >>> io.read_msms("a.vert")
     <gpuopt.Surface: 3 points, float32, normals, 1 faces>
     """
+    dtype = real_dtype(dtype)
     path = Path(vert)
     if path.suffix.lower() == ".face" and face is None:
         path, face = _beside(path, ".vert"), path

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real_dtype
 from gpuopt.io.mesh import Polygons, surface_of
 from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, shown, whole
 from gpuopt.molecule import Surface
@@ -35,6 +35,7 @@ def read_off(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     >>> io.read_off("a.off")
     <gpuopt.Surface: 3 points, float32, 1 faces>
     """
+    dtype = real_dtype(dtype)
     rows = rows_of(path)
     line, fields = next(rows, (1, [b""]))
     keyword = _KEYWORD.fullmatch(fields[0])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real_dtype
 from gpuopt.io.text import AnyPath, FormatError, Numbers, finite, floats, lines_of, shown
 from gpuopt.molecule import Molecule
 
@@ -44,6 +44,7 @@ def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
     >>> io.read_pqr("salt.pqr").charge
     array([ 1., -1.], dtype=float32)
     """
+    dtype = real_dtype(dtype)
     rows = Numbers(path, 5)
     ended, elements, in_columns = False, 0, 0
     for line, text in lines_of(path):

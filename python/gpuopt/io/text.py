@@ -17,7 +17,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt._core import Error, ParameterError
+from gpuopt._core import Error
 
 AnyPath = str | PathLike[str]
 LineOf = Callable[[int], int | None]  # the line on which a row stood; None in binary files
@@ -153,10 +153,7 @@ def at(row: int, line_of: LineOf, what: str) -> str:
 
 
 def finite(path: AnyPath, table: np.ndarray, dtype: DTypeLike, line_of: LineOf, what: str = "row") -> np.ndarray:
-    """``table`` (n, width) in ``dtype``. Raises FormatError for what is not finite in it, ParameterError for a dtype
-    other than float32 and float64."""
-    if np.dtype(dtype).name not in ("float32", "float64"):
-        raise ParameterError(f"dtype: {np.dtype(dtype).name} is not offered; use float32 or float64")
+    """``table`` (n, width) in ``dtype``. Raises FormatError for what is not finite in it."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = table.astype(dtype)
     wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
