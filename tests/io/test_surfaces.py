@@ -59,7 +59,15 @@ def test_msms(tmp_path: Path, header: bool) -> None:
     assert alone.faces is None
     face = written(tmp_path, "a.face", (FACE_HEADER if header else "") + FACE + "\n")
     other = written(tmp_path, "other.face", FACE.splitlines()[0])
-    for made in (io.read_msms(vert), io.read_msms(vert, face), io.read_msms(face), io.read_surface(str(vert))):
+    copy = written(tmp_path, "b.FACE", face.read_bytes())
+    points = written(tmp_path, "points.txt", vert.read_bytes())
+    triangles = written(tmp_path, "triangles.txt", face.read_bytes())
+    pairs = [(vert, face), (face, vert), (str(face), str(vert)), (copy, vert), (face, points), (points, face)]
+    pairs += [(triangles, vert), (vert, triangles), (points, triangles)]
+    for made in (
+        *(io.read_msms(*pair) for pair in pairs),
+        *(io.read_msms(vert), io.read_msms(face), io.read_surface(str(vert))),
+    ):
         np.testing.assert_array_equal(made.points, POINTS)
         np.testing.assert_allclose(made.normals, unit(np.tile([-1, 0.5, 0], (4, 1))), rtol=1e-6)
         np.testing.assert_array_equal(made.faces, FACES)
