@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError, DeviceArray, Error, ParameterError
 from gpuopt.annotations import (
@@ -94,6 +95,16 @@ def real(name: str, given: Any, what: str) -> np.ndarray:
     except Exception as error:  # an object's own __array__ may raise anything
         raise ArrayError(f"{name}: it cannot be read as real numbers ({error}); give {what}") from error
     raise ArrayTypeError(f"{name}: it cannot be read as real numbers (dtype {array.dtype}); give {what}")
+
+
+def real_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """float32 or float64 of the machine's byte order. Raises ParameterError for another."""
+    kind = np.dtype(dtype)
+    if kind.name not in ("float32", "float64"):
+        raise ParameterError(f"dtype: {kind.name} is not offered; use float32 or float64")
+    if not kind.isnative:
+        raise ParameterError(f"dtype: the byte order of {kind.str} is not the machine's; use {kind.name}")
+    return kind
 
 
 def _class(target: Target, special: Collection[str]) -> Target:

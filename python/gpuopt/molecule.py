@@ -8,7 +8,7 @@ their dtype unless asked. Computations are in float64. Functions that look for n
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isfinite
+from math import hypot, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked
 from gpuopt.molecule_types import Contact, Grid, Molecule, Surface
-from gpuopt.point_arrays import cast
+from gpuopt.point_arrays import LONGEST, cast
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
@@ -79,15 +79,19 @@ def electrostatic_size(molecule: Molecule) -> float:
     """
     if molecule.radius is None or not molecule.radius.any():
         raise ArrayError("radius: no atom has one; give radii in A, or the electrostatic size itself")
-    radius = molecule.radius.astype(np.float64)
-    x = molecule.xyz - centre(molecule)
-    # In units of the largest radius, so that no sixth power overflows or underflows.
-    unit = radius.max()
-    radius, x = radius / unit, x / unit
+    radius, x = molecule.radius.astype(np.float64), molecule.xyz - centre(molecule)
+    # In units of the largest length, and without a sixth power, so that nothing overflows or underflows.
+    largest = float(radius.max())
+    unit = max(largest, float(x.max()), -float(x.min()))
+    radius, x = radius / largest, x / unit
     mass = radius**3
-    moments = (mass[:, np.newaxis] * x).T @ x + np.eye(3) * (mass @ radius**2) / 5
-    inertia = np.trace(moments) * np.eye(3) - moments
-    return float(unit * np.sqrt(2.5 / mass.sum()) * np.linalg.det(inertia) ** (1 / 6))
+    own = largest / unit * sqrt(0.4 * (mass @ radius**2))
+    squares, axes = np.linalg.eigh((mass[:, np.newaxis] * x).T @ x)
+    if squares[1] + own**2 < 1e-6 * squares[2]:  # on a line, nearly: what is small would be the rounding of the large
+        squares = mass @ (x @ axes) ** 2
+    a, b, c = np.sqrt(np.maximum(squares, 0))
+    arms = (hypot(b, c, own), hypot(a, c, own), hypot(a, b, own))  # square roots of the moments of inertia
+    return float(unit * sqrt(2.5 / mass.sum()) * np.prod(np.cbrt(arms)))
 
 
 @checked
@@ -136,7 +140,7 @@ def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Mole
     array([2.])
     """
     depth, _ = _depths(molecule, surface, probe)
-    return replace(molecule, depth=depth.astype(molecule.dtype))
+    return replace(molecule, depth=cast(depth, molecule.dtype))
 
 
 @checked
@@ -155,7 +159,7 @@ def at_atoms(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Surfac
     array([-2.])
     """
     depth, nearest = _depths(molecule, surface, probe)
-    height = -(depth if molecule.depth is None else molecule.depth).astype(molecule.dtype)
+    height = cast(-(depth if molecule.depth is None else molecule.depth), molecule.dtype)
     normals = None if surface.normals is None else cast(surface.normals[nearest], molecule.dtype)
     return Surface(molecule.xyz, normals, height=height)
 
@@ -190,6 +194,8 @@ def surface_points(molecule: Molecule, probe: float = 1.4, density: float = 3.0)
     if not 0 < density <= 10_000:
         raise ParameterError(f"density: {density} points per square A is out of range; give about 3, at most 10,000")
     xyz, radius = _bodies(molecule)
+    if np.abs(xyz).max() + radius.max() > LONGEST:
+        raise ArrayError(f"xyz: the atoms end beyond {LONGEST:g} A; move them nearer to 0")
     counts = np.maximum(1, np.rint(4 * np.pi * radius**2 * density))
     if counts.sum() > _MOST_POINTS:
         raise ParameterError(f"density: {density} makes {counts.sum():.1e} points to test; use a lower one")
@@ -236,16 +242,20 @@ def grid(
     (64, Grid(origin=(-3.0, -3.0, -3.0), spacing=2.0, shape=(4, 4, 4)))
     """
     directions = needed_normals(surface, "telling inside from outside")
-    if not (isfinite(spacing) and spacing > 0):
-        raise ParameterError(f"spacing: {spacing} is not a positive length; give one in A, say 1.0")
-    if not (isfinite(margin) and margin >= 0):
-        raise ParameterError(f"margin: {margin} is not a length; give one in A, at least 0")
+    if not 0 < spacing <= LONGEST:
+        raise ParameterError(f"spacing: {spacing} is not a positive length up to {LONGEST:g}; give one in A, say 1.0")
+    if not 0 <= margin <= LONGEST:
+        raise ParameterError(f"margin: {margin} is not a length up to {LONGEST:g}; give one in A, at least 0")
     _check_probe(probe)
     low, high = (edge(axis=0).astype(np.float64) for edge in (molecule.xyz.min, molecule.xyz.max))
-    counts = np.ceil((high - low + 2 * margin) / spacing) + 1
-    if counts.prod() > _MOST_POINTS:
-        raise ParameterError(f"spacing: {spacing} A makes {counts.prod():.1e} points; use a larger one")
+    with np.errstate(over="ignore"):
+        counts = np.ceil((high - low + 2 * margin) / spacing) + 1
+        made_of = counts.prod()
+    if made_of > _MOST_POINTS:
+        raise ParameterError(f"spacing: {spacing} A makes {made_of:.1e} points; use a larger one")
     origin = (low + high - (counts - 1) * spacing) / 2
+    if max(np.abs(origin).max(), np.abs(origin + (counts - 1) * spacing).max()) > LONGEST:
+        raise ParameterError(f"spacing: {spacing} A, with a margin of {margin} A, ends beyond {LONGEST:g} A; use less")
     axes = [start + spacing * np.arange(count) for start, count in zip(origin, counts, strict=True)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     height, nearest = _heights(molecule, surface, points, probe)
@@ -289,7 +299,7 @@ def _standing(surface: Surface, probe: float) -> np.ndarray:
 
 
 def _check_probe(probe: float) -> None:
-    if not (isfinite(probe) and probe >= 0):
+    if not 0 <= probe <= LONGEST:
         raise ParameterError(f"probe: {probe} is not a radius; give one in A, at least 0, 1.4 for water")
 
 

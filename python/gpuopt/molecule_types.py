@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError
-from gpuopt.checked import checked, methods_checked
-from gpuopt.point_arrays import ReadOnly, array_of, cast, faces_of, normals_of, refuse_negative
+from gpuopt.checked import checked, methods_checked, real_dtype
+from gpuopt.point_arrays import ReadOnly, array_of, cast, faces_of, normals_of, refuse_far, refuse_negative
 
 
 @methods_checked
@@ -21,7 +21,8 @@ class Molecule(ReadOnly):
     :func:`electrostatic_size` and :func:`surface_points` need ``radius``. Potentials inside the molecule need
     ``depth``, each atom's distance to the surface (:func:`with_depth`). The arrays are read-only: writable ones are
     copied, C-contiguous read-only ones kept; lists become float64. Raises ArrayError for a dtype other than native
-    float32 or float64, for two dtypes, shapes that do not fit, no atom, NaN, infinity, and negative radii or depths.
+    float32 or float64, for two dtypes, shapes that do not fit, no atom, NaN, infinity, negative radii or depths, and
+    coordinates or radii beyond 1e30 A.
 
     Examples
     --------
@@ -36,6 +37,7 @@ class Molecule(ReadOnly):
 
     def __post_init__(self) -> None:
         xyz = array_of("xyz", self.xyz, (None, 3))
+        refuse_far("xyz", xyz)
         object.__setattr__(self, "xyz", xyz)
         for name in ("charge", "radius", "depth"):
             given = getattr(self, name)
@@ -43,6 +45,8 @@ class Molecule(ReadOnly):
                 values = array_of(name, given, (len(xyz),), xyz.dtype, "xyz")
                 if name != "charge":
                     refuse_negative(name, values)
+                if name == "radius":
+                    refuse_far(name, values)
                 object.__setattr__(self, name, values)
         if self.charge is None:
             raise ArrayError("charge: it is missing; give one number of e for each atom")
@@ -61,8 +65,9 @@ class Molecule(ReadOnly):
         return float(self.charge.sum(dtype=np.float64))
 
     def astype(self, dtype: DTypeLike) -> Molecule:
-        """Return the molecule in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it."""
-        if np.dtype(dtype) == self.dtype:
+        """Return the molecule in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it,
+        ParameterError for a dtype other than float32 and float64."""
+        if real_dtype(dtype) == self.dtype:
             return self
         return Molecule(*(cast(getattr(self, name), dtype) for name in ("xyz", "charge", "radius", "depth")))
 
@@ -97,6 +102,7 @@ class Surface(ReadOnly):
 
     def __post_init__(self) -> None:
         points = array_of("points", self.points, (None, 3))
+        refuse_far("points", points)
         object.__setattr__(self, "points", points)
         if self.normals is not None:
             object.__setattr__(self, "normals", normals_of(self.normals, points))
@@ -120,8 +126,9 @@ class Surface(ReadOnly):
         return np.flatnonzero([] if self.normals is None else np.isnan(self.normals[:, 0]))
 
     def astype(self, dtype: DTypeLike) -> Surface:
-        """Return the surface in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it."""
-        if np.dtype(dtype) == self.dtype:
+        """Return the surface in ``dtype``, itself where it has it. Raises ArrayError for a number beyond it,
+        ParameterError for a dtype other than float32 and float64."""
+        if real_dtype(dtype) == self.dtype:
             return self
         points, normals, height = (cast(array, dtype) for array in (self.points, self.normals, self.height))
         return Surface(points, normals, self.faces, height)

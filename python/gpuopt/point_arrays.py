@@ -11,6 +11,8 @@ from numpy.typing import DTypeLike
 from gpuopt._core import ArrayError, Error
 from gpuopt.checked import HostMemoryError, unmasked
 
+LONGEST = 1e30  # A, of coordinates and radii: float32 holds their sums, float64 the squares of distances
+
 
 class ReadOnly:
     """What pickle and copy make has read-only arrays too."""
@@ -86,6 +88,13 @@ def refuse_negative(name: str, values: np.ndarray) -> None:
     if values.min() < 0:
         worst = int(np.argmin(values))
         raise ArrayError(f"{name}: that of atom {worst} is {values[worst]:g} A; give numbers of at least 0")
+
+
+def refuse_far(name: str, values: np.ndarray) -> None:
+    """Raises ArrayError for coordinates and radii beyond ``LONGEST``."""
+    if max(values.max(), -values.min()) > LONGEST:
+        worst = np.unravel_index(int(np.abs(values).argmax()), values.shape)
+        raise ArrayError(f"{name}: row {worst[0]} holds {values[worst]:g} A; give lengths in A, up to {LONGEST:g}")
 
 
 def cast(array: np.ndarray | None, dtype: DTypeLike) -> Any:

@@ -72,6 +72,70 @@ PDB = "".join(
 )
 
 
+def pdb(count: int = 199, occupancy: str = "  1.00", b: str = " 20.00", end: str = "", record: str = "ATOM  ") -> str:
+    """Lines in PDB's columns, one in two of an alternate location."""
+    head = "HEADER    HYDROLASE                               01-JAN-00   1ABC\nCRYST1   52.000   58.600   61.900\n"
+    places = ((k, f"{k * 1.5 - 100:8.3f}{-k * 4.25:8.3f}{k:8.3f}") for k in range(1, count + 1))
+    return head + "".join(
+        f"{record}{k:5d}  CA {' A'[k % 2]}ALA A{k:4d}    {place}{occupancy}{b}{end}\n" for k, place in places
+    )
+
+
+ELEMENT = "           C  "
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pdb(),
+        pdb(record="HETATM"),
+        pdb(end=ELEMENT),
+        pdb(end=ELEMENT) + pdb(1, record="HETATM"),
+        pdb(end=ELEMENT, occupancy="  0.00"),
+        pdb(end=ELEMENT, occupancy="  0.00", b="  0.00"),
+        pdb(occupancy="  0.50"),
+        pdb(b="  0.00"),
+        pdb(b="  0.93"),
+        pdb(b="100.00"),
+        pdb(b="120.50", end="      PROT"),
+        pdb(b="  7.00", end="      1ABC 123"),
+        pdb(end="    -0.346 C "),  # PDBQT, whose last two numbers are a B factor and a charge
+        pdb(150) + pdb(20).replace("ATOM  ", "ATOM      "),  # longer numbers may have moved the columns
+        pdb(11),
+        pdb(2),
+        pdb(5, end=ELEMENT),
+    ],
+)
+def test_pdb_files_are_refused(tmp_path: Path, content: str) -> None:
+    path = written(tmp_path, "a.pqr", content)
+    with pytest.raises(FormatError, match="look like a PDB file's occupancies and B factors; make a PQR file of it"):
+        io.read_pqr(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pdb(occupancy=" -0.47", b="  1.85"),
+        pdb(10, occupancy="  1.00", b="  1.87"),  # ions
+        pdb(occupancy="  2.00", b="  1.87"),
+        pdb(occupancy="  0.00", b="  1.70"),  # uncharged atoms
+        pdb(1, occupancy="  1.00", b=" 20.00"),  # one sphere
+        pdb(40) + pdb(1, occupancy=" -1.00", b="  1.81"),
+        pdb(occupancy="  1.0000", b="  1.8700"),
+        pdb(occupancy="  0.310", b=" 1.000"),
+        pdb(occupancy="  0.310", b=" 1.00"),
+        pdb(occupancy="   1.00", b="  2.50"),
+        pdb(occupancy="  0.47000000", b="   1.850", end="  C"),
+        "".join(f"ATOM {k} NA NA {k} {k}.0 0.0 0.0 1.00 20.00\n" for k in range(50)),
+    ],
+)
+def test_charges_and_radii_in_any_columns_are_no_pdb_file(tmp_path: Path, content: str) -> None:
+    made = io.read_pqr(written(tmp_path, "a.pqr", content), np.float64)
+    charge, radius = content.splitlines()[-1].removesuffix("  C").split()[-2:]
+    assert made.radius is not None
+    assert (made.charge[-1], made.radius[-1]) == (float(charge), float(radius))
+
+
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
@@ -86,6 +150,8 @@ PDB = "".join(
         (GOOD + GOOD.replace("46.331", "   nan"), 2, "not finite in float32"),
         (GOOD + GOOD.replace("46.331", "  -inf"), 2, "not finite"),
         (GOOD + GOOD.replace("46.331", "  1e99"), 2, "not finite in float32"),
+        (GOOD + GOOD.replace("46.331", "  1e31"), 2, "row holds a coordinate beyond 1e+30 A; correct it"),
+        (GOOD + GOOD.replace("1.850", " 1e31"), None, "radius: row 1 holds 1e+31 A"),
         (GOOD + GOOD.replace("46.331", "******"), 2, "does not end in"),
         (GOOD + GOOD.replace("46.331", "46,331"), 2, "does not end in"),
         (GOOD + GOOD.replace("46.331", "46_331"), 2, "does not end in"),

@@ -59,7 +59,15 @@ def test_msms(tmp_path: Path, header: bool) -> None:
     assert alone.faces is None
     face = written(tmp_path, "a.face", (FACE_HEADER if header else "") + FACE + "\n")
     other = written(tmp_path, "other.face", FACE.splitlines()[0])
-    for made in (io.read_msms(vert), io.read_msms(vert, face), io.read_msms(face), io.read_surface(str(vert))):
+    copy = written(tmp_path, "b.FACE", face.read_bytes())
+    points = written(tmp_path, "points.txt", vert.read_bytes())
+    triangles = written(tmp_path, "triangles.txt", face.read_bytes())
+    pairs = [(vert, face), (face, vert), (str(face), str(vert)), (copy, vert), (face, points), (points, face)]
+    pairs += [(triangles, vert), (vert, triangles), (points, triangles)]
+    for made in (
+        *(io.read_msms(*pair) for pair in pairs),
+        *(io.read_msms(vert), io.read_msms(face), io.read_surface(str(vert))),
+    ):
         np.testing.assert_array_equal(made.points, POINTS)
         np.testing.assert_allclose(made.normals, unit(np.tile([-1, 0.5, 0], (4, 1))), rtol=1e-6)
         np.testing.assert_array_equal(made.faces, FACES)
@@ -167,6 +175,9 @@ def test_off_with_normals_and_polygons(tmp_path: Path, keyword: str) -> None:
         ("OFF4\n", 1, "counts of points and faces are not both there"),
         ("OFF\n4\n", 2, "counts of points and faces are not both there"),
         ("OFF\nfour 4 0\n", 2, "no whole number"),
+        (OFF.replace("\n", " "), 1, "'0 0 0 1 0 0 0 1 0 0 0 1 3 0 2 1 3 0 1 3 3 0 3 2 3 1 2 3' follows the counts"),
+        (OFF.replace("6\n", "6 "), 2, "'0 0 0' follows the counts on their line; write the file again, each point and"),
+        (OFF.replace("0\n", "0 "), None, "1 lines follow the points; write the file again, each point and each face"),
         ("OFF\n0 0 0\n", None, "declares 0 points"),
         ("OFF\n-1 0 0\n0 0 0\n", None, "declares -1 points"),
         ("OFF\n999999999999999999 4 0\n0 0 0\n", None, "declares 999999999999999999 points, and 1 lines follow"),
@@ -182,6 +193,7 @@ def test_off_with_normals_and_polygons(tmp_path: Path, keyword: str) -> None:
         (OFF.replace("3 1 2 3", "3 1 2 3.0"), 10, "no whole number"),
         (OFF.replace("0 0 1", "0 0 nan"), 6, "not finite"),
         (OFF.replace("0 0 1", "0 0 1e40"), 6, "not finite in float32"),
+        (OFF.replace("0 0 1", "0 0 -1e31"), 6, "row holds a coordinate beyond 1e+30 A; correct it"),
         (OFF.replace("0 0 1", "0 1"), 6, "3 numbers are needed where 2 fields are"),
         (OFF.replace("OFF", "NOFF"), 3, "6 numbers are needed"),
     ],

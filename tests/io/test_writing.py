@@ -81,6 +81,18 @@ def test_potentials_that_do_not_fit_leave_the_old_file(
     assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("a", "old")]
 
 
+@pytest.mark.parametrize("shape", [(3, 2, 1), (2, 3), (3, 2), (6, 1), (1, 6), (1, 1, 6), (1, 2, 3, 1), ()])
+def test_potentials_of_another_shape_are_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    phi = np.arange(6.0).reshape(shape) if shape else np.array(1.0)
+    points = Surface(np.eye(6, 3))
+    with pytest.raises(ArrayError, match=r"^values: .*; give 6 real numbers of shape \(6,\) or \(1, 2, 3\)$"):
+        io.write_dx(tmp_path / "a.dx", phi, Grid((0, 0, 0), 1.0, (1, 2, 3)))
+    for write in (io.write_vtk, io.write_ply):
+        with pytest.raises(ArrayError, match=r"^phi: .*; give 6 real numbers of shape \(6,\)$"):
+            write(tmp_path / "a", points, phi)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("write", WRITERS)
 def test_a_disk_that_fills_leaves_the_old_file(
     tmp_path: Path, write: Callable[[Path, Any], None], monkeypatch: pytest.MonkeyPatch

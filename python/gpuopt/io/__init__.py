@@ -1,7 +1,7 @@
 """Files of molecules and surfaces: PQR, MSMS, OBJ, OFF, PLY and STL in; OpenDX, PLY and VTK out.
 
-Lengths are in A. Readers return arrays of ``dtype``, float32 or float64; beside FormatError they raise what opening the
-file does, such as FileNotFoundError.
+Lengths are in A. Readers return arrays of ``dtype``, float32 or float64; beside FormatError they raise ParameterError
+for another one, and what opening the file does, such as FileNotFoundError.
 """
 
 from gpuopt.io.dx import write_dx

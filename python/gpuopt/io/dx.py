@@ -33,7 +33,8 @@ def write_dx(path: AnyPath, values: np.ndarray, grid: Grid) -> None:
     nx, ny, nz = grid.shape
     if not (all(map(math.isfinite, (*grid.origin, grid.spacing))) and grid.spacing > 0 and min(grid.shape) > 0):
         raise ParameterError(f"grid: {grid} is none; give a finite origin, a spacing above 0 and lengths of at least 1")
-    write(path, _parts(potentials(values, nx * ny * nz, "values"), grid, number_of(values.dtype)))
+    flat = potentials(values, nx * ny * nz, "values", (nx, ny, nz))
+    write(path, _parts(flat, grid, number_of(values.dtype)))
 
 
 def _parts(values: np.ndarray, grid: Grid, number: str) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real_dtype
 from gpuopt.io.mesh import check_faces, surface_of
 from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, whole
 from gpuopt.molecule import Surface
@@ -22,9 +22,9 @@ def read_msms(vert: AnyPath, face: AnyPath | None = None, dtype: DTypeLike = np.
     """Return the surface in an MSMS ``vert`` file, and the triangles of its ``face`` file.
 
     Lines of a ``vert`` file begin with x y z and the normal; where each is x y z alone, there are no normals.
-    Without ``face``, the .face file of the same name is read where there is one. Either file may be named first. The
-    header may be missing; where it is there, its count must hold. ``dtype`` is float32 or float64. Raises
-    FormatError, which names the line.
+    Without ``face``, the .face file of the same name is read where there is one. Either file may be named first, where
+    a suffix, .vert or .face, says which it is. The header may be missing; where it is there, its count must hold.
+    ``dtype`` is float32 or float64. Raises FormatError, which names the line.
 
     Examples
     --------
@@ -33,15 +33,23 @@ def read_msms(vert: AnyPath, face: AnyPath | None = None, dtype: DTypeLike = np.
     >>> io.read_msms("a.vert")
     <gpuopt.Surface: 3 points, float32, normals, 1 faces>
     """
+    dtype = real_dtype(dtype)
     path = Path(vert)
-    if path.suffix.lower() == ".face" and face is None:
-        path, face = _beside(path, ".vert"), path
+    if face is None:
+        path, face = (_beside(path, ".vert"), path) if _rank(path) > 0 else (path, None)
+    elif _rank(path) > _rank(face):
+        path, face = Path(face), path
     rows = _read(path, (6, 3), "points")
     if face is None:
         face = _beside(path, ".face")
         face = face if os.path.exists(face) else None
     faces = None if face is None else _faces(face, len(rows))
     return surface_of(path, rows.table(), dtype, rows.line, faces)
+
+
+def _rank(path: AnyPath) -> int:
+    """Below 0 for the name of a file of points, above for one of triangles."""
+    return {".vert": -1, ".face": 1}.get(Path(path).suffix.lower(), 0)
 
 
 def _beside(path: Path, suffix: str) -> Path:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real_dtype
 from gpuopt.io.mesh import Polygons, mean_normals, surface_of
 from gpuopt.io.text import AnyPath, FormatError, Numbers, finite, rows_of, shown, whole
 from gpuopt.molecule import Surface
@@ -34,6 +34,7 @@ def read_obj(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     array([[0, 1, 2],
            [0, 2, 3]])
     """
+    dtype = real_dtype(dtype)
     points, normals, polygons = Numbers(path, 3), Numbers(path, 3), Polygons(path)
     named: list[int] = []
     for line, fields in _statements(path):
@@ -83,7 +84,7 @@ def _index(path: AnyPath, line: int, field: bytes, known: int) -> int:
 
 def _normals(path: AnyPath, polygons: Polygons, named: np.ndarray, normals: Numbers, points: int) -> np.ndarray | None:
     """The normal (points, 3) of each point, None where one has none."""
-    table = finite(path, normals.table(), np.float64, normals.line)
+    table = finite(path, normals.table(), np.float64, normals.line, lengths=0)
     if not len(named):
         return table if len(table) == points else None
     wrong = np.flatnonzero(named >= len(table))

@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real_dtype
 from gpuopt.io.mesh import check_faces, fan, surface_of
 from gpuopt.io.text import (
     BYTE_ORDER_MARK,
@@ -73,6 +73,7 @@ def read_ply(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     >>> io.read_ply("two.ply")
     <gpuopt.Surface: 2 points, float32, normals>
     """
+    dtype = real_dtype(dtype)
     lines = lines_of(path)
     order, elements, start = _header(path, lines)
     body: _Text | _Binary = _Binary(path, order, start) if order else _Text(path, lines)

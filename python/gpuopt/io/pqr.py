@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real_dtype
 from gpuopt.io.text import AnyPath, FormatError, Numbers, finite, floats, lines_of, shown
 from gpuopt.molecule import Molecule
 
@@ -16,7 +16,12 @@ _GLUED = re.compile(rb"(?<=[\d.])(?=-)")  # "-100.123-200.456": columns that gre
 _COORDINATE = re.compile(rb" *-?\d+\.\d{3}")
 _RESIDUE_NUMBER = re.compile(rb"[A-Za-z]?-?\d+[A-Za-z]?")
 _MOST_TRAILING = 2  # an element and a segment name
-_PDB_ATOMS = 10  # with fewer, charges of 1 and an element may be ions
+# Of PDB's columns 31 to 66: x, y, z, an occupancy from 0 to 1 and a B factor, both with two decimals.
+_PDB_COLUMNS = re.compile(
+    rb"([ \d-]{4}\.\d{3})" * 3 + rb"(  (?:0\.\d\d|1\.00))(?= *-?\d+\.)([ \d-]{3}\.\d\d)(?=\s|$)",
+)
+_PDB_ATOMS = 10  # with fewer, charges of 1 may be ions
+_LARGE_RADIUS = 5.0  # A, above that of any atom
 
 
 @checked
@@ -28,6 +33,10 @@ def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
     together are parted at the minus sign or by the columns of PDB. Other records are passed over. Raises FormatError,
     which names the line: numbers missing or not finite, negative radii, a second model, a PDB file, no atom.
 
+    A file without negative charges is taken for one of PDB where numbers of two decimals, from 0 to 1 the first, fill
+    the columns of its occupancies and B factors, and where more than ten lines all end in an element and most charges
+    are 1. Up to ten ions, and uncharged atoms, may be written so, with radii of up to 5 A.
+
     Examples
     --------
     >>> lines = ["ATOM 1 NA NA 1 0.0 0.0 0.0 1.0 2.0", "ATOM 2 CL CL 2 0.0 0.0 5.0 -1.0 1.8"]
@@ -35,8 +44,9 @@ def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
     >>> io.read_pqr("salt.pqr").charge
     array([ 1., -1.], dtype=float32)
     """
+    dtype = real_dtype(dtype)
     rows = Numbers(path, 5)
-    ended, elements = False, 0
+    ended, elements, in_columns = False, 0, 0
     for line, text in lines_of(path):
         fields = text.split()
         record = fields[0].upper() if fields else b""
@@ -46,20 +56,23 @@ def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
             continue
         if ended:
             raise FormatError(path, line, "a second model begins; keep one model a file")
+        columns = _PDB_COLUMNS.match(text, 30)
+        in_columns += columns is not None
         if not _plain(fields):
             trailing = _trailing(fields)
             elements += trailing > 0
-            fields = _five(path, line, text, fields[: len(fields) - trailing])
+            fields = list(columns.groups()) if columns else _five(path, line, text, fields[: len(fields) - trailing])
         rows.append(line, fields[-5:])
     if not len(rows):
         raise FormatError(path, None, "it holds no ATOM or HETATM record; check that it is a PQR file")
     table = finite(path, rows.table(), dtype, rows.line)
     charge, radius = table[:, 3], table[:, 4]
-    if len(rows) > _PDB_ATOMS and elements == len(rows) and charge.min() >= 0 and np.median(charge) == 1:
+    if _is_pdb(elements, in_columns, charge, radius):
         raise FormatError(
             path,
             None,
-            "its charges look like a PDB file's occupancies; make a PQR file of it, with pdb2pqr for example",
+            "its charges and radii look like a PDB file's occupancies and B factors; make a PQR file of it, with "
+            "pdb2pqr for example, or write what are charges with three decimals",
         )
     negative = np.flatnonzero(radius < 0)
     if len(negative):
@@ -72,6 +85,21 @@ def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
         return Molecule(table[:, :3], charge, radius)
     except ArrayError as error:
         raise FormatError(path, None, str(error)) from error
+
+
+def _is_pdb(elements: int, in_columns: int, charge: np.ndarray, radius: np.ndarray) -> bool:
+    """Whether occupancies and B factors were read, of which ``in_columns`` stood in PDB's columns; ``elements`` lines
+    end in an element. Molecules have negative charges; only ions and uncharged atoms have not."""
+    count, large = len(charge), bool(np.median(radius) > _LARGE_RADIUS)
+    if charge.min() < 0:
+        return False
+    if count > _PDB_ATOMS and elements == count and np.median(charge) == 1:
+        return True
+    if 2 * in_columns < count:
+        return False
+    if count > _PDB_ATOMS:
+        return large or bool(charge.any()) or not radius.any()
+    return large and count > 1
 
 
 def _plain(fields: list[bytes]) -> bool:

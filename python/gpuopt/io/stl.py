@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import Error
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real_dtype
 from gpuopt.io.mesh import mean_normals, surface_of
 from gpuopt.io.text import AnyPath, FormatError, finite, opened
 from gpuopt.molecule import Surface
@@ -39,6 +39,7 @@ def read_stl(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     >>> io.read_stl("a.stl")
     <gpuopt.Surface: 3 points, float32, normals, 1 faces>
     """
+    dtype = real_dtype(dtype)
     try:
         from trimesh import Trimesh
     except ImportError as error:

@@ -30,11 +30,13 @@ def stated_normals(surface: Surface) -> np.ndarray | None:
     return None if surface.normals is None else np.nan_to_num(surface.normals)
 
 
-def potentials(phi: Any, count: int, name: str = "phi") -> np.ndarray:
-    """``phi`` flat and in float64. Raises ArrayError unless it holds ``count`` finite numbers."""
+def potentials(phi: Any, count: int, name: str = "phi", grid: tuple[int, ...] | None = None) -> np.ndarray:
+    """``phi`` flat and in float64. Raises ArrayError unless it holds finite numbers, in the shape (count,) or that
+    of the ``grid``."""
     values = np.asarray(phi)
-    if values.dtype.kind not in "fiu" or values.size != count or values.ndim == 0:
-        raise ArrayError(f"{name}: it is {values.dtype} {values.shape}; give {count} real numbers")
+    if values.dtype.kind not in "fiu" or values.shape not in ((count,), grid):
+        shapes = f"shape {(count,)}" + (f" or {grid}" if grid else "")
+        raise ArrayError(f"{name}: it is {values.dtype} {values.shape}; give {count} real numbers of {shapes}")
     values = values.astype(np.float64).ravel()
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):

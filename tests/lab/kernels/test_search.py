@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,78 @@ def test_samples_of_t4_are_in_the_files_unit(tmp_path: Path) -> None:
     assert read_results(tmp_path / "t4.json").results == (Result({"A": 1}, 2.5, "ok", (2.0, 3.0)),)
 
 
+def t4(measurements: Any, **more: Any) -> str:
+    """A file of one result."""
+    return json.dumps({"results": [{"configuration": {"A": 1}, "measurements": measurements, **more}]})
+
+
+@pytest.mark.parametrize(
+    ("ms", "spellings"),
+    [
+        (30_000, ["min", "minute", "minutes", "Minutes"]),
+        (500, ["s", "sec", "second", "seconds", " S "]),
+        (0.5, ["ms", "msec", "millisecond", "milliseconds", "", None]),
+        (5e-4, ["us", "\u00b5s", "\u03bcs", "\u039cS", "usec", "microsecond", "microseconds"]),
+        (5e-7, ["ns", "nsec", "nanosecond", "nanoseconds"]),
+    ],
+)
+def test_units_of_time(tmp_path: Path, ms: float, spellings: list[str | None]) -> None:
+    for unit in spellings:
+        (tmp_path / "t4.json").write_text(t4([{"name": "time", "value": 0.5, "unit": unit}]))
+        assert read_results(tmp_path / "t4.json").results[0].ms == pytest.approx(ms)
+
+
+FLOPS = {"name": "GFLOP/s", "value": 5, "unit": "GFLOP/s"}
+BUILD = {"name": "build", "value": 7, "unit": "s"}
+RUNTIME = {"name": "runtime", "value": 2, "unit": "us"}
+
+
+@pytest.mark.parametrize(
+    ("measurements", "objectives"),
+    [
+        ([BUILD, RUNTIME, FLOPS], ["GFLOP/s", "runtime"]),
+        ([RUNTIME], None),
+        ([RUNTIME], ["GFLOP/s"]),
+        ([FLOPS, BUILD, {"name": "time", "value": 0.002}], ["GFLOP/s"]),
+    ],
+)
+def test_the_time_among_measurements(tmp_path: Path, measurements: Any, objectives: Any) -> None:
+    (tmp_path / "t4.json").write_text(t4(measurements, objectives=objectives))
+    assert read_results(tmp_path / "t4.json").results[0].ms == pytest.approx(0.002)
+
+
+@pytest.mark.parametrize(
+    ("measurements", "more", "message"),
+    [
+        *(
+            (
+                [{"name": "time", "value": 0.5, "unit": unit}],
+                {},
+                f"a time is in {unit!a}, which is no unit of time",
+            )
+            for unit in ("cycles", "J", "m", "GFLOP/s", "fortnights", 3, ["ms"])
+        ),
+        ([FLOPS], {"objectives": ["GFLOP/s"]}, "a result measures 'GFLOP/s', and no time"),
+        ([FLOPS], {}, "a result measures 'GFLOP/s', and no time"),
+        ([BUILD, FLOPS], {"objectives": ["GFLOP/s"]}, "a result measures 'build', 'GFLOP/s', and no time"),
+        ([BUILD, RUNTIME], {}, "a result measures 'build', 'runtime', and no time"),
+        ([{"name": "runtime", "value": 5}], {}, "a result measures 'runtime', and no time"),
+        ([], {}, "a result measures nothing, and no time"),
+    ],
+)
+def test_what_is_no_time_is_refused(tmp_path: Path, measurements: Any, more: Any, message: str) -> None:
+    (tmp_path / "t4.json").write_text(t4(measurements, **more))
+    with pytest.raises(ParameterError, match=rf"^path: .*t4\.json cannot be read: {re.escape(message)}"):
+        read_results(tmp_path / "t4.json")
+
+
+def test_samples_in_an_unknown_unit_are_refused(tmp_path: Path) -> None:
+    whole = json.loads(t4([{"name": "time", "value": 5, "unit": "ms"}], times={"runtimes": [5]}))
+    (tmp_path / "t4.json").write_text(json.dumps(whole | {"metadata": {"timeunit": "ticks"}}))
+    with pytest.raises(ParameterError, match="a time is in 'ticks'"):
+        read_results(tmp_path / "t4.json")
+
+
 @pytest.mark.parametrize("name", ["time", "times", "__error__"])
 def test_a_cache_has_no_parameter_of_a_measurements_name(tmp_path: Path, name: str) -> None:
     mine = Results("", "", (name,), (Result({name: 1}, 2.5), Result({name: 2}, 3.5)))
@@ -203,6 +276,8 @@ def test_a_cache_has_no_parameter_of_a_measurements_name(tmp_path: Path, name: s
         "\x1f\x8b",
         "[" * 100_000,
         json.dumps(cache(cache={"16,True": {"BLOCK": 16}})),
+        t4([{"name": "time", "value": True}]),
+        t4([{"name": "time", "value": 1e308, "unit": "s"}]),
         json.dumps(cache(cache={"1": {"BLOCK": 1, "USE": 1, "time": -1}})),
     ],
 )

@@ -34,7 +34,14 @@ _T4 = {
     "timeout": "timeout",
     "correctness": "wrong",
 }
-_IN_MS = {"s": 1e3, "seconds": 1e3, "us": 1e-3, "microseconds": 1e-3, "ns": 1e-6, "nanoseconds": 1e-6}
+_UNITS: tuple[tuple[float, tuple[str, ...]], ...] = (
+    (6e4, ("min", "minute", "minutes")),
+    (1e3, ("s", "sec", "second", "seconds")),
+    (1.0, ("ms", "msec", "millisecond", "milliseconds")),
+    (1e-3, ("us", "\u00b5s", "\u03bcs", "usec", "microsecond", "microseconds")),  # the micro sign, and the Greek letter
+    (1e-6, ("ns", "nsec", "nanosecond", "nanoseconds")),
+)
+_IN_MS = {spelling: ms for ms, spellings in _UNITS for spelling in spellings}
 _TO_T4 = {
     "ok": "correct",
     "constraints": "constraints",
@@ -92,8 +99,12 @@ class Results:
 
 @checked
 def read_results(path: str | Path) -> Results:
-    """Reads a cache of Kernel Tuner (also one that is still open) or results in T4, gzipped or not; times in other
-    units become ms. Raises ParameterError, which names the file and what is wrong.
+    """Reads a cache of Kernel Tuner (also one that is still open) or results in T4, gzipped or not.
+
+    The time of a T4 result is its measurement ``time``, else the first of its objectives in a unit of time, else its
+    only measurement if that is in one. Minutes, s, us and ns become ms; a ``time`` without a unit is in ms. Raises
+    ParameterError, which names the file and what is wrong: also a result that ran and has no time, and a time in any
+    other unit.
 
     Examples
     --------
@@ -109,7 +120,9 @@ def read_results(path: str | Path) -> Results:
             return _kernel_tuner(found)
         if "results" in found:
             return _t4(found)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, StopIteration) as error:
+    except _UnknownTimeError as error:
+        raise ParameterError(f"path: {path} cannot be read: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ParameterError(f"path: {path} is damaged ({type(error).__name__}: {error})") from error
     raise ParameterError(f"path: {path} holds neither a cache of Kernel Tuner nor results in T4")
 
@@ -167,12 +180,11 @@ def _t4(found: Mapping[str, Any]) -> Results:
         if why != "correct":
             results.append(Result(levels, None, _T4.get(why, "runtime")))
             continue
-        measured = {one["name"]: one for one in entry["measurements"]}
-        one = measured.get("time") or next(iter(measured.values()))
-        scale = _in_ms(one.get("unit") or unit)
-        of_runs = _in_ms(unit or one.get("unit"))
-        runs = tuple(float(run) * of_runs for run in entry.get("times", {}).get("runtimes", ()))
-        results.append(Result(levels, _positive(one["value"]) * scale, "ok", runs))
+        one = _time_of(entry)
+        measured = one.get("unit") or unit
+        ms = _positive(_positive(one["value"]) * _in_ms(measured))
+        runs = tuple(float(run) * _in_ms(unit or measured) for run in entry.get("times", {}).get("runtimes", ()))
+        results.append(Result(levels, ms, "ok", runs))
     if not results:
         raise ValueError("it has no results")
     if any(one.levels.keys() != results[0].levels.keys() for one in results):
@@ -181,8 +193,34 @@ def _t4(found: Mapping[str, Any]) -> Results:
     return Results("", "", tuple(results[0].levels), tuple(results), facts)
 
 
+class _UnknownTimeError(Exception):
+    """A whole file, whose times cannot be told."""
+
+
+def _time_of(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The measurement of a T4 result that is its time. Tuners may have had other aims, such as GFLOP/s or joules, and
+    note other times too, such as that of the build."""
+    measured = {one["name"]: one for one in entry["measurements"]}
+    if "time" in measured:
+        return measured["time"]  # type: ignore[no-any-return]
+    aims = [measured[name] for name in entry.get("objectives") or () if name in measured]
+    for one in aims or (list(measured.values()) if len(measured) == 1 else []):
+        if _spelling(one.get("unit")) in _IN_MS:
+            return one  # type: ignore[no-any-return]
+    told = ", ".join(ascii(name)[:40] for name in list(measured)[:5]) or "nothing"
+    raise _UnknownTimeError(f"a result measures {told}, and no time; measure `time`, in ms")
+
+
+def _spelling(unit: Any) -> str:
+    return str(unit or "").strip().lower()
+
+
 def _in_ms(unit: Any) -> float:
-    return _IN_MS.get(str(unit).lower(), 1.0)
+    if not _spelling(unit):
+        return 1.0
+    if _spelling(unit) not in _IN_MS:
+        raise _UnknownTimeError(f"a time is in {ascii(unit)[:40]}, which is no unit of time known here; give ms")
+    return _IN_MS[_spelling(unit)]
 
 
 def _level(value: Any) -> Level:
@@ -195,7 +233,7 @@ def _level(value: Any) -> Level:
 
 def _positive(value: Any) -> float:
     found = float(value)
-    if not 0 < found < math.inf:
+    if isinstance(value, bool) or not 0 < found < math.inf:
         raise ValueError(f"{value} is no time")
     return found
 

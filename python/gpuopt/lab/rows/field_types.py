@@ -1,48 +1,51 @@
-"""Whether the values of a row that was read from a file are of their fields' types, which `schema.Row` says once."""
+"""Whether the values of a row are of their fields' types, and what these types are called in a message."""
 
 from __future__ import annotations
 
 import collections.abc
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args, get_origin, get_type_hints
-
-from gpuopt.lab.rows.schema import Row
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, Literal, get_args, get_origin
 
 _MOST = sys.float_info.max
 _PLAIN: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}
+_CALLED = {int: "whole number", float: "finite number", str: "text"}
 
 
-def _fits(hint: Any) -> Callable[[Any], bool]:
-    """A test of whether a value read from JSON is of a field's type. What a mapping of facts holds is not looked into,
+def fits(hint: Any) -> Callable[[Any], bool]:
+    """A test of whether a value in JSON's types is of a field's type. What a mapping of facts holds is not looked into,
     nor whether a word is a known one: other versions may know others."""
     if hint in _PLAIN:
-        types = _PLAIN[hint]
-        if float not in types and int not in types:
-            return lambda value: type(value) in types
-        return lambda value: type(value) in types and -_MOST <= value <= _MOST
+        allowed = _PLAIN[hint]
+        if float not in allowed and int not in allowed:
+            return lambda value: type(value) in allowed
+        return lambda value: type(value) in allowed and -_MOST <= value <= _MOST
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return _fits(str)
+        return fits(str)
     if origin is collections.abc.Mapping:
-        inner = _fits(parts[1] | float)  # numbers of any kind
+        inner = fits(parts[1] | float)  # numbers of any kind
         return lambda value: type(value) is dict and all(map(inner, value.values()))
     if origin in (list, collections.abc.Sequence):
-        element = _fits(parts[0])
+        element = fits(parts[0])
         return lambda value: type(value) is list and all(map(element, value))
     if parts:  # a union
-        tests = [_fits(part) for part in parts if part is not type(None)]
+        tests = [fits(part) for part in parts if part is not type(None)]
         return lambda value: any(test(value) for test in tests)
     return lambda value: type(value) is dict  # a TypedDict
 
 
-_FITS = {name: _fits(hint) for name, hint in get_type_hints(Row).items()}
-
-
-def misfit(row: Mapping[str, Any]) -> str | None:
-    """The first field of a row read from a file whose value is of another type than the field's, None where all are of
-    theirs. A field that is not there, or null, fits; so does one that this version does not know."""
-    for name, value in row.items():
-        if value is not None and (test := _FITS.get(name)) is not None and not test(value):
-            return name
-    return None
+def called(hint: Any) -> str:
+    """What a field of this type holds, in words: ``a list of finite numbers``."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(called(part) for part in parts if part is not type(None))
+    if origin in (list, collections.abc.Sequence):
+        return f"a list of {_CALLED.get(parts[0], 'text')}s"
+    if origin is collections.abc.Mapping:
+        return f"a mapping to finite numbers{' or texts' if str in get_args(parts[1]) else ''}"
+    if origin is Literal or hint in _CALLED:
+        return f"a {_CALLED.get(hint, 'text')}"
+    return "True or False" if hint is bool else "a mapping"

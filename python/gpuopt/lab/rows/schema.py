@@ -21,6 +21,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import Error, ParameterError
 from gpuopt.lab.rows.facts import DeviceState
+from gpuopt.lab.rows.field_types import called, fits
 from gpuopt.lab.rows.row_fields import (
     Code,
     Comparison,
@@ -61,7 +62,9 @@ class Row(
     """A result row, complete or under construction."""
 
 
-FIELDS = tuple(get_type_hints(Row))  # in the order of the groups, which files keep
+_HINTS = get_type_hints(Row)
+_FITS = {name: fits(hint) for name, hint in _HINTS.items()}
+FIELDS = tuple(_HINTS)  # in the order of the groups, which files keep
 _GROUPS: tuple[tuple[str, type], ...] = (
     *(("what", What), ("where", Where), ("outcome", Outcome), ("time", Time), ("overheads", Overheads)),
     *(("quality", Quality), ("rates", Rates), ("correctness", Correctness), ("code", Code)),
@@ -78,7 +81,7 @@ def _words_in(hint: Any) -> tuple[str, ...]:
     return tuple(word for part in get_args(hint) for word in _words_in(part))
 
 
-WORDS = {name: words for name, hint in get_type_hints(Row).items() if (words := _words_in(hint))}
+WORDS = {name: words for name, hint in _HINTS.items() if (words := _words_in(hint))}
 # Rows that agree in these fields are of the same measurement; `source_sha256` is of the source after substitution and
 # includes.
 KEY_FIELDS = (
@@ -86,6 +89,9 @@ KEY_FIELDS = (
     *("local_size", "global_size", "cache_state", "clock", "seed", "protocol", "unit"),
 )
 _WHERE_SET = frozenset(("unit",))  # these join the key only where they are set: rows of earlier versions keep theirs
+_MOST_BITS = 1024  # of a whole number that a float64 may hold
+_SHOWN = 60  # characters of a value in a message
+_DEEPEST = 100  # lists and mappings within each other, far more than any row has
 COMPARISON_FIELDS = tuple(name for name in KEY_FIELDS if name not in ("source_sha256", "driver", "unit"))
 
 
@@ -103,22 +109,30 @@ def _canonical_number(value: float) -> float | int | str:
     return int(value) if value.is_integer() else value
 
 
-def plain(value: Any, real: Callable[[float], Any] = _finite) -> Any:
-    """``value`` in JSON's own types: NumPy scalars and arrays and tuples unpacked, NaN and infinities to None."""
-    if value is None or isinstance(value, (bool, str)):
+def plain(value: Any, real: Callable[[float], Any] = _finite, deepest: int = _DEEPEST) -> Any:
+    """``value`` in JSON's own types: NumPy scalars and arrays and tuples unpacked, NaN and infinities to None.
+
+    Raises ResultsError for what JSON has no type for, for a whole number beyond all floats and for endless nesting."""
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str.__str__(value)  # NumPy's texts are of a type of their own
     if isinstance(value, np.bool_):
         return bool(value)
     if isinstance(value, (int, np.integer)):
+        if int(value).bit_length() > _MOST_BITS:  # the decimal digits of much longer ones are not even printed
+            raise ResultsError(f"a whole number of {int(value).bit_length()} bits; rows hold what a float64 holds")
         return int(value)
     if isinstance(value, (float, np.floating)):
         return real(float(value))
+    if isinstance(value, (np.ndarray, Mapping, list, tuple)) and not deepest:
+        raise ResultsError(f"values are nested more than {_DEEPEST} deep; keep them flat")
     if isinstance(value, np.ndarray):
-        return plain(value.tolist(), real)
+        return plain(value.tolist(), real, deepest)
     if isinstance(value, Mapping):
-        return {str(k): plain(v, real) for k, v in value.items()}
+        return {str(k): plain(v, real, deepest - 1) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(v, real) for v in value]
+        return [plain(v, real, deepest - 1) for v in value]
     raise ResultsError(f"a row holds numbers, text, lists and mappings, not {type(value).__name__}: {value!r}")
 
 
@@ -186,15 +200,40 @@ def complete(given: Mapping[str, Any]) -> Row:
     return made
 
 
+def misfit(row: Mapping[str, Any]) -> str | None:
+    """The first field of a row in JSON's types whose value is of another type than the field's, None where all are of
+    theirs. A field that is not there, or null, fits; so does one that this version does not know."""
+    for name, value in row.items():
+        if value is not None and (test := _FITS.get(name)) is not None and not test(value):
+            return name
+    return None
+
+
+def _plain_fields(fields: Mapping[str, object]) -> dict[str, Any]:
+    """The fields in JSON's types, each of its own. Raises ResultsError that names the first which is not."""
+    made = {}
+    for name, value in fields.items():
+        try:
+            made[name] = plain(value)
+        except (ResultsError, ValueError) as error:  # the latter of a name that cannot be printed
+            raise ResultsError(f"{name}: {error}") from error
+    if (wrong := misfit(made)) is not None:
+        shown = ascii(made[wrong])
+        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+        raise ResultsError(f"{wrong}={shown}: a row has {called(_HINTS[wrong])} there, or None")
+    return made
+
+
 def new_row(**fields: Unpack[Row]) -> Row:
     """A complete, valid row of plain values; fields not given are None.
 
     ``kind`` and ``status`` are required, and a ``reason`` unless the status is ok. Filled in where absent: schema,
     time_utc, gpuopt_version, the core's commit, flags, and the identity (an environment's key is its env_hash). Raises
-    ResultsError for an unknown field, for a word outside ``WORDS`` and for values that JSON cannot hold.
+    ResultsError for an unknown field, for a value of another type than its field's (NaN and infinity are None, which
+    lists and mappings do not hold), for a word outside ``WORDS`` and for values that JSON cannot hold.
     """
     _reject_unknown(fields)
-    row = complete({name: plain(value) for name, value in fields.items()})
+    row = complete(_plain_fields(fields))
     row["schema"] = SCHEMA if row.get("schema") is None else row["schema"]
     row["gpuopt_version"] = row["gpuopt_version"] or _core.__version__
     row["commit"] = row["commit"] or _core.__commit__ or None

@@ -15,7 +15,6 @@ from typing import Any
 
 from gpuopt.checked import checked
 from gpuopt.lab.rows import templates
-from gpuopt.lab.rows.field_types import misfit
 from gpuopt.lab.rows.schema import (
     KEY_FIELDS,
     SCHEMA,
@@ -24,6 +23,7 @@ from gpuopt.lab.rows.schema import (
     comparison_key,
     complete,
     identify,
+    misfit,
     new_row,
     resume_key,
     row_id,
@@ -179,7 +179,8 @@ class Store:
             )
 
     def append(self, row: Row) -> Row:
-        """Validates a row (as ``new_row``), keeps it in memory and writes it; returns the row as stored.
+        """Validates a row (as ``new_row``, so that each row which is written is read again), keeps it in memory and
+        writes it; returns the row as stored.
 
         Raises ResultsError for an invalid row (nothing is kept) and where the file cannot take it (the row is kept in
         ``unsaved``, the file is left as it was).

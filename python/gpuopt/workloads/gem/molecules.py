@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ParameterError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real_dtype
 from gpuopt.molecule import Molecule, Surface, fibonacci_sphere, surface_points
 from gpuopt.workloads.common import memory
-from gpuopt.workloads.common.values import real_dtype
 
 _FEWEST_ATOMS = 16
 _RADII = np.array([1.1, 1.2, 1.52, 1.55, 1.7, 1.8])  # polar and other hydrogen, O, N, C, S; Bondi, A

@@ -10,13 +10,12 @@ import numpy as np
 
 from gpuopt._core import Device, ParameterError
 from gpuopt.arrays import to_device
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real_dtype
 from gpuopt.configuration import Configuration, complete
 from gpuopt.problem import BoundPlan, Problem, guarded_output
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory, rounding
 from gpuopt.workloads.common.on_devices import OnDevices
-from gpuopt.workloads.common.values import real_dtype
 from gpuopt.workloads.gemm import operation
 from gpuopt.workloads.gemm import reference as oracle
 from gpuopt.workloads.gemm.peers import peers

@@ -14,13 +14,13 @@ import numpy as np
 
 from gpuopt._core import ArrayError, Device, ParameterError
 from gpuopt.arrays import to_device
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real_dtype
 from gpuopt.configuration import Configuration
 from gpuopt.problem import BoundPlan, Problem, guarded_output
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory
 from gpuopt.workloads.common.on_devices import OnDevices
-from gpuopt.workloads.common.values import real_dtype, uniform
+from gpuopt.workloads.common.values import uniform
 from gpuopt.workloads.spmv import affinity, operation, photographs
 from gpuopt.workloads.spmv import reference as oracle
 from gpuopt.workloads.spmv.matrix import DiaMatrix

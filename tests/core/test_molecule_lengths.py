@@ -1,0 +1,107 @@
+"""Molecules and surfaces of any lengths: computed right, or refused by name."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from gpuopt import ArrayError, ParameterError
+from gpuopt import molecule as geometry
+from gpuopt.molecule import Molecule, Surface, closest_contact, electrostatic_size, surface_points
+from gpuopt.point_arrays import LONGEST
+
+BALL = Molecule([[0, 0, 0]], [1], [2])
+AROUND = surface_points(BALL)
+FARTHEST = Molecule([[-LONGEST] * 3, [LONGEST] * 3], [1, 1], [1, 1])
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Molecule([[0, 0, 0], [1e200, 0, 0]], [1, 1], [1, 1]),
+            r"^xyz: row 1 holds 1e\+200 A; give lengths in A",
+        ),
+        (lambda: Molecule([[0, 0, 0], [0, -1.1e30, 0]], [1, 1]), r"^xyz: row 1 holds -1\.1e\+30 A"),
+        (lambda: Molecule(np.full((1, 3), 3e38, np.float32), np.ones(1, np.float32)), r"^xyz: row 0 holds 3e\+38 A"),
+        (lambda: Molecule([[0, 0, 0]] * 2, [1, 1], [1, 1e150]), r"^radius: row 1 holds 1e\+150 A"),
+        (lambda: Surface([[0, 0, 0], [0, 0, 1e200]]), r"^points: row 1 holds 1e\+200 A"),
+    ],
+)
+def test_lengths_beyond_all_are_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ArrayError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("length", [1e31, 1e155, 1e160, 1e308, np.inf, np.nan])
+def test_parameters_beyond_all_are_refused(length: float) -> None:
+    for call, name in (
+        (lambda: geometry.grid(BALL, AROUND, length), "spacing"),
+        (lambda: geometry.grid(BALL, AROUND, 1.0, margin=length), "margin"),
+        (lambda: geometry.grid(BALL, AROUND, 50.0, probe=length), "probe"),
+        (lambda: geometry.at_atoms(BALL, AROUND, probe=length), "probe"),
+        (lambda: geometry.with_depth(BALL, AROUND, probe=length), "probe"),
+        (lambda: surface_points(BALL, probe=length), "probe"),
+    ):
+        with pytest.raises(ParameterError, match=f"^{name}: "):
+            call()
+
+
+def test_a_grid_ends_where_lengths_do() -> None:
+    for given in ({"spacing": LONGEST}, {"spacing": LONGEST, "margin": LONGEST}, {"spacing": 1e29, "margin": 9.9e29}):
+        if given == {"spacing": LONGEST}:
+            points, lattice = geometry.grid(BALL, AROUND, **given)
+            assert lattice.shape == (2, 2, 2)
+            assert points.height is not None
+            np.testing.assert_allclose(points.height, 0.75**0.5 * LONGEST)
+            continue
+        with pytest.raises(ParameterError, match=r"^spacing: 1e\+\d\d A, with a margin of .* ends beyond 1e\+30 A"):
+            geometry.grid(Molecule([[1e29, 0, 0]], [1], [1]), AROUND, **given)
+    with pytest.raises(ParameterError, match=r"^spacing: 5e-324 A makes inf points"):
+        geometry.grid(FARTHEST, AROUND, 5e-324)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_longest_lengths_are_computed(dtype: type) -> None:
+    far = FARTHEST.astype(dtype)
+    corner = Surface(np.full((1, 3), LONGEST, dtype), np.ones((1, 3), dtype))
+    assert closest_contact(far, corner) == (0, 1, 0)
+    assert closest_contact(BALL, corner) == (pytest.approx(3**0.5 * LONGEST), 0, 0)
+    depths = geometry.with_depth(far, corner, probe=0).depth
+    np.testing.assert_allclose(depths, [2 * 3**0.5 * LONGEST, 0], rtol=1e-6)
+    np.testing.assert_array_equal(geometry.at_atoms(far, corner, probe=0).height, -np.asarray(depths))
+    assert "2000000000000" in repr(FARTHEST)
+    with pytest.raises(ArrayError, match=r"^xyz: the atoms end beyond 1e\+30 A"):
+        surface_points(Molecule([[LONGEST, 0, 0]], [1], [LONGEST]), density=1e-60)
+    assert len(surface_points(Molecule([[0, 0, 0]], [1], [LONGEST]), density=1e-60)) == 13
+
+
+def balls(radius: float, distance: float) -> Molecule:
+    return Molecule([[-distance / 2, 0, 0], [distance / 2, 0, 0]], [1, 1], [radius, radius])
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-60, 1.0, 1e20])
+@pytest.mark.parametrize("distance", [0.0, 1e-9, 1.0, 1e4, 1e9])
+def test_electrostatic_size_of_two_balls_at_any_scale(unit: float, distance: float) -> None:
+    """I = diag(2 s, 2 s + d^2 / 2, 2 s + d^2 / 2) for s = 2/5 and two balls of mass 1 and radius 1."""
+    expected = (5 / 4) ** 0.5 * (0.8 * (0.8 + distance**2 / 2) ** 2) ** (1 / 6)
+    plain = balls(unit, unit * distance)
+    assert electrostatic_size(plain) == pytest.approx(unit * expected, rel=1e-12, abs=0)
+    turned = Molecule(Rotation.random(random_state=3).apply(plain.xyz.copy()), plain.charge, plain.radius)
+    assert electrostatic_size(turned) == pytest.approx(unit * expected, rel=1e-6, abs=0)
+
+
+def test_electrostatic_size_of_points_on_a_line_is_above_zero() -> None:
+    expected = (5 / 4) ** 0.5 * 0.8 ** (1 / 6) * 1e-200 ** (1 / 3) * 0.5 ** (1 / 3)
+    assert electrostatic_size(balls(1e-200, 1.0)) == pytest.approx(expected, rel=1e-12, abs=0)
