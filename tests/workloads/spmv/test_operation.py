@@ -198,6 +198,10 @@ def test_sixteen_bit_values_of_the_largest_magnitudes(device: gpuopt.Device) -> 
         A = gpuopt.DiaMatrix((data, [0]), (4, 4), device=device, stored="float16")
         x = np.full(4, 2.0**-8, dtype)
         np.testing.assert_allclose(A @ x, data[0] * x, rtol=2.0**-11, atol=large * 2.0**-46)
+        most = np.finfo(dtype).max  # 16 bits would round it to what the dtype has no number for
+        data = np.array([[most, -most, most * dtype(1 - 2.0**-12), np.inf]], dtype)
+        A = gpuopt.DiaMatrix((data, [0]), (4, 4), device=device, stored="float16")
+        np.testing.assert_allclose(A @ np.ones(4, dtype), data[0], rtol=2.0**-11)
 
 
 def test_factors_that_the_dtype_cannot_hold_are_refused(device: gpuopt.Device) -> None:
