@@ -123,10 +123,21 @@ def _is_scipy_dia(matrix: object) -> bool:
     return getattr(matrix, "format", None) == "dia" and hasattr(matrix, "offsets")
 
 
-def parts_of(matrix: Any, shape: tuple[int, int] | None) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
-    """The data, offsets and shape of what a matrix is made from."""
+def parts_of(
+    matrix: Any, shape: tuple[int, int] | None, indexed: str
+) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    """The data, offsets and shape of what a matrix is made from. Raises ArrayError, and ParameterError, also where
+    ``shape`` or ``indexed`` is not what a SciPy matrix has."""
     if _is_scipy_dia(matrix):
-        data, offsets, shape = matrix.data, matrix.offsets, matrix.shape
+        given, shape = shape, matrix.shape
+        if given is not None and tuple(given) != tuple(shape):
+            wrong, own = (f"({one[0]}, {one[1]})" for one in (given, shape))
+            raise ArrayError(
+                f"shape: it is {wrong}, the matrix's own is {own}; leave it out, or give (A.data, A.offsets) with it"
+            )
+        if indexed == "row":
+            raise ParameterError("indexed: a SciPy matrix is indexed by column; give (A.data, A.offsets) and its shape")
+        data, offsets = matrix.data, matrix.offsets
     elif isinstance(matrix, tuple) and len(matrix) == 2:
         data, offsets = matrix
     else:

@@ -47,12 +47,12 @@ class DiaMatrix(ThroughScipy):
         float32 or float64, C-contiguous, with ``data[k, j] = A[j - offsets[k], j]``; ``offsets`` (D,) different whole
         numbers in any order.
     shape
-        (rows, columns); needed with a tuple.
+        (rows, columns); needed with a tuple, and of a SciPy matrix its own.
     device
         A Device, an index, a type or part of a name; None takes the default device.
     indexed
         Which index of A the second index of ``data`` is: ``"column"`` as in SciPy, or ``"row"`` as in Catanzaro 2010,
-        where ``data[k, i] = A[i, i + offsets[k]]``.
+        where ``data[k, i] = A[i, i + offsets[k]]``; a SciPy matrix is indexed by column.
     stored
         None multiplies by the values as given. ``"float16"`` allows products to read values rounded to 16 bits, which
         halves the traffic. Values are first scaled by a power of two that brings the largest just below 2^15. A value
@@ -89,14 +89,14 @@ class DiaMatrix(ThroughScipy):
     ) -> None:
         if stored not in (None, "float16"):
             raise ParameterError(f"stored: {stored!r} is not offered; use None or 'float16'")
-        data, offsets, shape = parts_of(matrix, shape)
+        data, offsets, shape = parts_of(matrix, shape, indexed)
         handle = _core.DiaMatrix(data, offsets, shape, select(device), indexed)
         self._adopt(handle, stored, extent_of(shape, data.shape[1], indexed))
 
     @classmethod
     def _in_place(cls, matrix: Any, device: Device) -> DiaMatrix:
         """A matrix whose values stay the caller's, on a CPU: for one product, while nobody changes them."""
-        data, offsets, shape = parts_of(matrix, None)
+        data, offsets, shape = parts_of(matrix, None, "column")
         handle = _core.DiaMatrix(data, offsets, shape, device, in_place=True)
         return cls._wrap(handle, None, extent_of(shape, data.shape[1], "column"))
 
