@@ -81,6 +81,28 @@ def test_infinities_stay_in_their_rows(device: gpuopt.Device) -> None:
         np.testing.assert_array_equal(np.isfinite(result), np.isfinite(expected), err_msg=variant.name)
 
 
+def test_what_narrow_data_leave_out_counts_as_zeros(device: gpuopt.Device) -> None:
+    """One product must not see 0 * inf where another sees nothing: SciPy's own, where the data are as wide."""
+    data = vector(2, 5)
+    A, stored = (sparse.dia_array((values, [0, 3]), shape=(9, 12)) for values in (data, np.pad(data, ((0, 0), (0, 7)))))
+    for transpose in (False, True):
+        x = vector(9 if transpose else 12)
+        x[[1, 6, 8]] = np.inf, np.nan, -np.inf
+        with np.errstate(invalid="ignore"):
+            wanted = (stored.T if transpose else stored) @ x
+        M = gpuopt.DiaMatrix(A, device=device)
+        several = np.stack([x, x], axis=1)
+        products = [
+            gpuopt.spmv(A, x, transpose=transpose, device=device),
+            gpuopt.spmv(A, x[:, np.newaxis], transpose=transpose, device=device)[:, 0],
+            gpuopt.spmv(A, several, transpose=transpose, device=device)[:, 1],
+            gpuopt.spmv(M, x, transpose=transpose),
+            gpuopt.spmv(M, gpuopt.to_device(x, device), transpose=transpose).to_numpy(),
+        ]
+        for found in products:
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
 def test_device_arrays_stay_on_the_device(device: gpuopt.Device) -> None:
     A, x = laplacian(), vector(200)
     M = gpuopt.DiaMatrix(A, device=device)

@@ -68,6 +68,11 @@ def extent_of(shape: tuple[int, int], width: int, indexed: str) -> tuple[int, in
     return (shape[0], min(width, shape[1])) if indexed == "column" else (min(width, shape[0]), shape[1])
 
 
+def is_narrow(matrix: Any) -> bool:
+    """Whether a SciPy matrix by diagonals has columns beyond its data."""
+    return _is_scipy_dia(matrix) and np.shape(matrix.data)[1:] < tuple(matrix.shape)[1:]
+
+
 def entries(offsets: np.ndarray, extent: tuple[int, int]) -> int:
     """How many entries the diagonals have."""
     lengths = np.minimum(extent[0] + offsets, extent[1]) - np.maximum(offsets, 0)

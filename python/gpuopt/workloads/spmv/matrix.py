@@ -45,7 +45,8 @@ class DiaMatrix(ThroughScipy):
     matrix
         A SciPy ``dia_array`` or ``dia_matrix``, or a tuple ``(data, offsets)`` as SciPy defines them: ``data`` (D, L)
         float32 or float64, C-contiguous, with ``data[k, j] = A[j - offsets[k], j]``; ``offsets`` (D,) different whole
-        numbers in any order.
+        numbers in any order. Products take what shorter data leave out of a diagonal for stored zeros: Inf or NaN in x
+        makes NaN there, where SciPy has 0.
     shape
         (rows, columns); needed with a tuple, and of a SciPy matrix its own.
     device

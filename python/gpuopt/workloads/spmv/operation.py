@@ -12,6 +12,7 @@ from gpuopt.arrays import Array, factor
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.selection import Selector
+from gpuopt.workloads.spmv.diagonals import is_narrow
 from gpuopt.workloads.spmv.matrix import DiaMatrix, as_matrix
 
 UNPACKED = Configuration("unpacked")  # packing takes longer than a product
@@ -36,8 +37,9 @@ def spmv(
     ----------
     A
         SciPy ``dia_array`` or ``dia_matrix`` (m, n), float32 or float64, which a GPU gets uploaded for this call, and a
-        CPU reads in place; or a :class:`DiaMatrix`, which stays on its device in the form that its products want. Use
-        the latter to multiply more than once.
+        CPU reads in place where its data are as wide as it is; or a :class:`DiaMatrix`, which stays on its device in
+        the form that its products want. Use the latter to multiply more than once. What data narrower than the matrix
+        leave out of a diagonal counts as stored zeros: Inf or NaN in x makes NaN there, where SciPy has 0.
     x
         (n,) or (n, k), same dtype as A, C-contiguous; NumPy or DeviceArray. With ``transpose``, (m,) or (m, k).
     y
@@ -46,7 +48,7 @@ def spmv(
         Array that receives the result and is returned; must not be ``x``.
     variant
         A variant's name, a preset (``"paper:vectorized"``) or a Configuration; None takes the best one known for the
-        device, and ``unpacked`` where a CPU multiplies a SciPy matrix by one vector.
+        device, and ``unpacked`` where a CPU reads a SciPy matrix in place to multiply it by one vector.
     device
         Where to run when A is a SciPy matrix and x a NumPy array.
 
@@ -70,7 +72,8 @@ def spmv(
     if device is None and isinstance(x, DeviceArray) and not isinstance(A, DiaMatrix):
         device = x.device
     vector = isinstance(x, np.ndarray) and (x.ndim == 1 or x.shape[1:] == (1,))
-    once = vector and variant is None and not isinstance(A, DiaMatrix)
+    # Where data are narrower than the matrix, what they leave out counts as zeros, which in place there are none of.
+    once = vector and variant is None and not isinstance(A, DiaMatrix) and not is_narrow(A)
     if once and isinstance(out, np.ndarray):  # what is read in place must not be written
         once = not np.may_share_memory(out, A[0] if isinstance(A, tuple) else getattr(A, "data", out))
     matrix = as_matrix(A, device, once=once)
