@@ -47,6 +47,10 @@ def test_out_receives_the_result(device: gpuopt.Device) -> None:
 def test_out_may_be_the_addend(device: gpuopt.Device) -> None:
     A, x, y = laplacian(), vector(200), vector(200, seed=5)
     expected = A @ x + y
+    on_device = gpuopt.to_device(y, device)
+    M = gpuopt.DiaMatrix(A, device=device)
+    assert gpuopt.spmv(M, gpuopt.to_device(x, device), on_device, beta=1, out=on_device) is on_device
+    np.testing.assert_allclose(on_device.to_numpy(), expected, atol=1e-6)
     assert gpuopt.spmv(A, x, y, beta=1, out=y, device=device) is y
     np.testing.assert_allclose(y, expected, atol=1e-6)
 
@@ -334,7 +338,7 @@ def test_vectors_at_any_address(device: gpuopt.Device, variant: str, x_offset: i
 
 @pytest.mark.parametrize("variant", ["interior", "sliced", "symmetric_sliced"])
 @pytest.mark.parametrize("shift", [0, 32])
-def test_out_may_overlap_x(device: gpuopt.Device, variant: str, shift: int) -> None:
+def test_out_may_overlap_operands(device: gpuopt.Device, variant: str, shift: int) -> None:
     A = laplacian(5000)
     M = gpuopt.DiaMatrix(A, device=device)
     memory = aligned(5000 + shift)
@@ -343,6 +347,12 @@ def test_out_may_overlap_x(device: gpuopt.Device, variant: str, shift: int) -> N
     expected = A @ x
     gpuopt.spmv(M, x, out=out, variant=variant)
     np.testing.assert_allclose(out, expected, atol=1e-5)
+    x[:] = vector(5000)
+    gpuopt.spmv(A, x, out=out, device=device)  # a CPU reads the matrix in place
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+    x[:] = vector(5000)
+    gpuopt.spmv(M, vector(5000, seed=4), x, beta=2, out=out, variant=variant)
+    np.testing.assert_allclose(out, A @ vector(5000, seed=4) + 2 * vector(5000), atol=1e-5)
 
 
 def test_results_do_not_share_memory(device: gpuopt.Device) -> None:

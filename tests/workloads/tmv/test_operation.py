@@ -78,6 +78,23 @@ def test_out_receives_the_result(device: gpuopt.Device) -> None:
         gpuopt.tmv(square, w, w)
 
 
+@pytest.mark.parametrize("variant", [None, *VARIANTS])
+def test_a_numpy_out_may_overlap_operands(device: gpuopt.Device, variant: str | None) -> None:
+    A, v = operands(150, 150, "float32")
+    wanted = A.T @ v
+    room = np.empty(153, np.float32)
+    for shift in (0, 3):
+        w = room[:150]
+        w[:] = v
+        np.testing.assert_allclose(
+            gpuopt.tmv(A, w, room[shift:][:150], variant=variant, device=device), wanted, atol=1e-4
+        )
+    for row in (0, 149):
+        B = A.copy()
+        np.testing.assert_allclose(gpuopt.tmv(B, v, B[row], variant=variant, device=device), wanted, atol=1e-4)
+        np.testing.assert_array_equal(np.delete(B, row, 0), np.delete(A, row, 0))
+
+
 def test_a_plan_reads_what_the_arrays_hold(device: gpuopt.Device) -> None:
     A, v = operands(500, 64, "float32")
     on_device = gpuopt.to_device(v, device)
