@@ -18,7 +18,7 @@ from gpuopt.lab.kernels.restoring import Restorer
 from gpuopt.lab.kernels.scrub import scrubber
 from gpuopt.lab.kernels.source import Source, bare
 from gpuopt.lab.kernels.space import Levels, Space
-from gpuopt.lab.kernels.stages import Clear, Rounds, Stage, Step, unrolled
+from gpuopt.lab.kernels.stages import Clear, Rounds, Stage, Step, check_outputs, unrolled
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
 
 _OPENCL = {
@@ -109,7 +109,9 @@ def plan(
             made[one.name] = _core.make_sampler(device, one.normalized, one.address, one.filter)
     steps: list[tuple[Any, ...]] = []
     sizes: list[int] = []  # work-items
-    for step in unrolled(code.stages, known):
+    in_order = unrolled(code.stages, known)
+    check_outputs(code.stages, in_order, {one.name: one.role for one in task.results})
+    for step in in_order:
         if not isinstance(step, Step):
             flag = held.arrays[step.flag][1]
             steps.append(("clear", flag) if isinstance(step, Clear) else ("until", flag, step.past))
@@ -161,7 +163,7 @@ def as_bytes(data: np.ndarray) -> np.ndarray:
 
 
 def _bound(task: Task, step: Step, name: str, known: Mapping[str, Any], held: Memory, made: Mapping[str, Any]) -> Any:
-    argument = task.by_name[step.bound.get(name, name)]
+    argument = task.by_name[step.array(name)]
     if isinstance(argument, Local):
         return argument.bytes.whole(known, 1)
     if isinstance(argument, Sampler):
