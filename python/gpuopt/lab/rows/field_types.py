@@ -1,4 +1,4 @@
-"""Whether the values of a row that was read from a file are of their fields' types, which `schema.Row` says once."""
+"""Whether the values of a row are of their fields' types, which `schema.Row` says once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import ResultsError, Row, complete, plain
 
 _MOST = sys.float_info.max
 _PLAIN: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}
@@ -46,3 +46,31 @@ def misfit(row: Mapping[str, Any]) -> str | None:
         if value is not None and (test := _FITS.get(name)) is not None and not test(value):
             return name
     return None
+
+
+def untimed(row: Mapping[str, Any]) -> str | None:
+    """Why the time of a row whose values are of their types is none; None where it is one, or not there."""
+    time = row.get("median_ms")
+    return None if time is None or time > 0 else f"its median_ms is {time}, and nothing runs in no time"
+
+
+def usable(given: Mapping[str, Any], number: int) -> Row:
+    """A complete row, of JSON's own types in all fields. Raises ParameterError for what is no mapping, ResultsError,
+    with the row's ``number``, for other values and for a time that is none."""
+    row: Any = complete(given)
+    if misfit(row) is not None:  # as rows from files are not
+        row = {name: plain(value) if name in _FITS else value for name, value in row.items()}
+    if (name := misfit(row)) is not None:
+        raise ResultsError(
+            f"rows: the {name} of row {number} is {_shown(row[name])}, of another type than rows have there; "
+            "gpuopt.lab.rows.row_fields has the types"
+        )
+    if (why := untimed(row)) is not None:
+        raise ResultsError(f"rows: of row {number}, {why}; leave it out, or give its status and reason")
+    made: Row = row
+    return made
+
+
+def _shown(value: Any) -> str:
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
