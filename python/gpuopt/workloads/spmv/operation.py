@@ -73,15 +73,20 @@ def spmv(
     """
     if device is None and isinstance(x, DeviceArray) and not isinstance(A, DiaMatrix):
         device = x.device
-    vector = isinstance(x, np.ndarray) and (x.ndim == 1 or x.shape[1:] == (1,))
-    # Where data are narrower than the matrix, what they leave out counts as zeros, which in place there are none of.
-    once = vector and variant is None and not isinstance(A, DiaMatrix) and not is_narrow(A)
-    if once and isinstance(out, np.ndarray):  # what is read in place must not be written
-        once = not np.may_share_memory(out, A[0] if isinstance(A, tuple) else getattr(A, "data", out))
+    once = variant is None and _may_be_read_in_place(A, x, out)
     matrix = as_matrix(A, device, once=once)
     if once and matrix.device.type == "cpu":
         variant = UNPACKED
     return (matrix.T if transpose else matrix).product(x, y, alpha=alpha, beta=beta, out=out, variant=variant)
+
+
+def _may_be_read_in_place(A: Any, x: Any, out: Any) -> bool:
+    """Whether a matrix of SciPy's needs no copy for one product with one vector. Where its data are narrower, what they
+    leave out counts as zeros, of which there are none in place; and what is read must not be written."""
+    vector = isinstance(x, np.ndarray) and (x.ndim == 1 or x.shape[1:] == (1,))
+    if not vector or isinstance(A, DiaMatrix) or is_narrow(A):
+        return False
+    return not isinstance(out, np.ndarray) or not np.may_share_memory(out, getattr(A, "data", out))
 
 
 def prepare_spmv(
