@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, Program, UnsupportedError
+from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, Program
+from gpuopt.checked import unsupported
 from gpuopt.lab.kernels.arguments import Argument, Array, Local, Sampler, Value
 from gpuopt.lab.kernels.checks import Memory
 from gpuopt.lab.kernels.restoring import Restorer
@@ -94,9 +95,7 @@ def plan(
     """
     known: dict[str, Any] = {**numbers, **levels}
     if (broken := code.space.broken(known)) is not None:
-        error = UnsupportedError(f"the constraint {broken.text!r} does not hold for {broken.at(known)}")
-        error.because = "constraint"
-        raise error
+        raise unsupported(f"the constraint {broken.text!r} does not hold for {broken.at(known)}")
     for one in task.arguments:  # a dtype that no kernel of the device can have
         _check_device(one, device)
     program = built(task, code, device, levels)
@@ -139,9 +138,9 @@ def built(task: Task, code: Code, device: Device, levels: Levels) -> Program:
 
 def _check_device(one: Argument, device: Device) -> None:
     if isinstance(one, (Value, Array)) and one.dtype.name == "float64" and not device.fp64:
-        raise UnsupportedError(f"{one.name} is float64; {device.name} has no fp64")
+        raise unsupported(f"{one.name} is float64; {device.name} has no fp64", "device")
     if isinstance(one, Array) and one.role == "image" and not device.image_support:
-        raise UnsupportedError(f"{one.name} is an image; {device.name} has none")
+        raise unsupported(f"{one.name} is an image; {device.name} has none", "device")
 
 
 def _memory(task: Task, device: Device, known: Mapping[str, Any], arrays: Arrays, guarded: bool) -> Memory:

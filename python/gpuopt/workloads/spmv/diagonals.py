@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import ArrayError, ParameterError, UnsupportedError
-from gpuopt.checked import ParameterTypeError, unmasked
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import ParameterTypeError, unmasked, unsupported
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def times(name: str, factor: Any) -> Callable[[np.ndarray], np.ndarray]:
         except OverflowError as error:
             raise ParameterError(f"{name}: it is too large for a float ({error}); give a smaller number") from error
         if made.dtype not in (np.float32, np.float64):
-            raise UnsupportedError(f"{name}: with it the values would be {made.dtype}; give a float or an int")
+            raise unsupported(f"{name}: with it the values would be {made.dtype}; give a float or an int")
         return made
 
     return change
@@ -117,7 +117,7 @@ def _number(name: str, given: Any) -> Any:
     if isinstance(given, np.ndarray) and given.ndim == 0:
         given = given[()]
     if isinstance(given, complex | np.complexfloating):
-        raise UnsupportedError(f"{name}: it is complex, and matrices are real; multiply by its parts")
+        raise unsupported(f"{name}: it is complex, and matrices are real; multiply by its parts")
     if not isinstance(given, int | float | np.integer | np.floating | np.bool_):
         kind = f"an array of shape {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
         raise ParameterTypeError(f"{name}: it is {kind}, no number; a product with an array is M @ x")

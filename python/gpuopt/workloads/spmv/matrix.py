@@ -12,7 +12,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, UnsupportedError
 from gpuopt.arrays import Array, factor
-from gpuopt.checked import checked
+from gpuopt.checked import checked, unsupported
 from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
@@ -364,7 +364,7 @@ class DiaMatrix(ThroughScipy):
         if len(shape) == 1:
             return self.T.product(x)
         if not isinstance(x, np.ndarray):
-            raise UnsupportedError("x: a DeviceArray of two axes is not transposed; use M.T @ x with x (rows, k)")
+            raise unsupported("x: a DeviceArray of two axes is not transposed; use M.T @ x with x (rows, k)")
         return self.T.product(np.ascontiguousarray(x.T)).T  # a copy of x, unless it lies as its transpose does
 
     def __repr__(self) -> str:
@@ -380,7 +380,7 @@ def as_matrix(matrix: Any, device: Selector = None, *, once: bool = False) -> Di
     for ``once``. Raises UnsupportedError for a DiaMatrix on a device other than ``device``."""
     if isinstance(matrix, DiaMatrix):
         if device is not None and select(device).index != matrix.device.index:
-            raise UnsupportedError(
+            raise unsupported(
                 f"device: A lies on {matrix.device.name}, not on {select(device).name}; make a DiaMatrix there"
             )
         return matrix
