@@ -157,6 +157,9 @@ class Transposed:
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a transpose is of one matrix; take `.T` of another")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Transposed, (self.T,)
+
     @property
     def shape(self) -> tuple[int, int]:
         """(columns, rows) of the matrix."""
@@ -292,9 +295,15 @@ def capsule(array: DeviceArray, stream: _Operand, max_version: _Operand, dl_devi
         raise BufferError(
             "copy: a DeviceArray lies in a device's memory, so that another library gets a copy; leave copy=False out"
         )
-    newer = version is not None and np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-    versions: dict[str, Any] = {"max_version": version} if newer else {}
+    versions: dict[str, Any] = {}
+    if version is not None and np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        versions["max_version"] = tuple(map(_within_int, version))
     return array.to_numpy().__dlpack__(**versions)
+
+
+def _within_int(number: int) -> int:
+    """The nearest number that C's int holds: versions of DLPack, of which later ones than NumPy's own mean that one."""
+    return max(-(2**31), min(number, 2**31 - 1))
 
 
 def _pair(name: str, given: _Operand) -> tuple[int, int] | None:

@@ -14,12 +14,12 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt._core import ArrayError, DeviceArray, Error, ParameterError
+from gpuopt._core import ArrayError, DeviceArray, Error, ParameterError, UnsupportedError
 from gpuopt.annotations import (
     LARGEST,
     NUMERIC,
@@ -58,6 +58,13 @@ class ArrayTypeError(ArrayError, TypeError):
 
 class ArrayIndexError(ArrayError, IndexError):
     """An array has no such row."""
+
+
+def unsupported(message: str, because: Literal["device", "constraint"] = "constraint") -> UnsupportedError:
+    """An UnsupportedError to raise, which says ``because`` of what: the device, or a rule that it breaks."""
+    error = UnsupportedError(message)
+    error.because = because
+    return error
 
 
 def checked(target: Target) -> Target:

@@ -56,15 +56,19 @@ class Configuration:
     @checked
     def parse(cls, text: str) -> Configuration:
         """Return the configuration that prints as ``text``, e.g. ``"interior(ROWS=2, UNROLL=9)"``. Raises
-        ParameterError for any other text."""
+        ParameterError for any other text; blanks may be anywhere, and the parentheses may be empty."""
         found = re.fullmatch(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*", text)
-        pairs = [pair.split("=") for pair in (found[2] or "").split(",") if pair.strip()] if found else []
+        inner = (found[2] or "").strip() if found else ""
+        pairs = [pair.split("=") for pair in inner.split(",")] if inner else []
         try:
             levels: dict[str, Any] = {name.strip(): _level(value.strip()) for name, value in pairs}
+            if len(levels) < len(pairs) or "" in levels:
+                raise ValueError("a parameter stands twice, or has no name")
             return cls(found[1], **levels)  # type: ignore[index]
         except (TypeError, ValueError) as error:
             raise ParameterError(
-                f'variant: {text!r} is no configuration; write it like "interior(ROWS=2, UNROLL=9)"'
+                f'variant: {text!r} is no configuration; write it like "interior(ROWS=2, UNROLL=9)", each '
+                "parameter once"
             ) from error
 
     @property

@@ -153,10 +153,55 @@ def _no_peers(device: Device, notes: list[str]) -> list[AnyPeer]:
     return []
 
 
+# What functions that a problem holds take: their arguments are looked at before these are called.
+
+
+@checked
+def prepare(configuration: Configuration, device: Device) -> None:
+    """As a problem's ``prepare``."""
+
+
+@checked
+def build_ahead(configurations: Sequence[Configuration], device: Device, until: float | None = None) -> None:
+    """As a problem's ``build_ahead``."""
+
+
+@checked
+def peers(device: Device, notes: list[str]) -> None:
+    """As a problem's ``peers``."""
+
+
+@checked
+def tunable(configuration: Configuration) -> None:
+    """As a problem's ``tunable``."""
+
+
+@checked
+def call(device: Device) -> None:
+    """As each of a problem's ``calls``."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A function whose arguments another one looks at first."""
+
+    looks: Callable[..., None]
+    given: Callable[..., Any]
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        self.looks(*args, **keywords)
+        return self.given(*args, **keywords)
+
+
+def _asked(looks: Callable[..., None], given: Callable[..., Any]) -> _Asked:
+    return given if isinstance(given, _Asked) else _Asked(looks, given)
+
+
 @checked
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Inputs and reference of one workload at one size.
+    """Inputs and reference of one workload at one size. Its functions raise ParameterError for arguments of other
+    types.
 
     workload, name, dtype, sizes, seed, inputs
         What it is: the inputs are NumPy arrays by name, drawn from ``seed``.
@@ -236,6 +281,11 @@ class Problem:
     peers: Callable[[Device, list[str]], list[AnyPeer]] = _no_peers
     build_ahead: Callable[..., None] = nothing_ahead
     awkward: Callable[[], Sequence[Problem]] = tuple
+
+    def __post_init__(self) -> None:
+        for looks in (prepare, build_ahead, peers, tunable):
+            object.__setattr__(self, looks.__name__, _asked(looks, getattr(self, looks.__name__)))
+        object.__setattr__(self, "calls", {name: _asked(call, given) for name, given in self.calls.items()})
 
     def seen(self, output: np.ndarray) -> np.ndarray:
         """Return the elements of an output that ``reference`` is for."""

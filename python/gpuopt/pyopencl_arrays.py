@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import ArrayError, DeviceArray, UnsupportedError
-from gpuopt.checked import ParameterTypeError, checked
+from gpuopt._core import ArrayError, DeviceArray
+from gpuopt.checked import ParameterTypeError, checked, unsupported
 from gpuopt.selection import Selector, select
 
 
@@ -96,7 +96,7 @@ def _pyopencl() -> Any:
         import pyopencl
         import pyopencl.array
     except ImportError as error:
-        raise UnsupportedError(
+        raise unsupported(
             f"pyopencl: it is not installed ({error}); install it, or copy arrays by to_device and to_numpy"
         ) from error
     return pyopencl

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -138,8 +140,8 @@ def test_transposes_are_for_products(any_device: gpuopt.Device) -> None:
     assert A.T.T.shares_memory(A)
     assert V.T.shares_memory(V)
     assert repr(A.T).endswith(".T")
-    for copy in (A.T.to_numpy(), np.asarray(A.T)):
-        np.testing.assert_array_equal(copy, a.T)
+    for copied in (A.T.to_numpy(), np.asarray(A.T)):
+        np.testing.assert_array_equal(copied, a.T)
     assert isinstance(A.T, Transposed)
     with pytest.raises(AttributeError, match="of one matrix"):
         A.T.T = B
@@ -151,6 +153,17 @@ def test_transposes_are_for_products(any_device: gpuopt.Device) -> None:
     for wrong in (lambda: A.T @ 3, lambda: 3 @ A.T, lambda: np.add(A.T, 1)):
         with pytest.raises(TypeError):
             wrong()
+
+
+def test_transposes_are_copied_as_their_matrices_are(any_device: gpuopt.Device) -> None:
+    A = gpuopt.to_device(drawn((2, 3)), any_device)
+    turned = copy.copy(A.T)
+    assert isinstance(turned, Transposed)
+    assert turned.T is A
+    for whole in (copy.deepcopy, pickle.dumps):
+        for one in (A, A.T):
+            with pytest.raises(TypeError, match=r"cannot pickle .*DeviceArray"):
+                whole(one)
 
 
 def test_other_libraries_get_a_copy(any_device: gpuopt.Device) -> None:
@@ -180,6 +193,10 @@ def test_arguments_of_dlpack_are_looked_at(any_device: gpuopt.Device) -> None:
     for given in (
         {"max_version": (1, 0)},
         {"max_version": (0, 8)},
+        {"max_version": (2**70, 0)},
+        {"max_version": (1, 2**31)},
+        {"max_version": (-(2**70), 2**70)},
+        {"max_version": (np.int64(1), np.uint8(0))},
         {"dl_device": (1, 0)},
         {"copy": True},
         {"copy": None},

@@ -329,8 +329,12 @@ def test_a_configuration_is_read_as_it_prints() -> None:
     for configuration in (Configuration("basic"), Configuration("sliced", SLICE=64, ITEMS=8)):
         assert Configuration.parse(str(configuration)) == configuration
     assert Configuration.parse(" sliced( SLICE = 64 ) ") == Configuration("sliced", SLICE=64)
-    for text in ("", "sliced(", "sliced(SLICE)", "sliced(SLICE=x y)", "two words", "sliced(SLICE=1=2)"):
-        with pytest.raises(gpuopt.ParameterError, match="is no configuration"):
+    assert Configuration.parse("sliced( )") == Configuration("sliced")
+    twice = ["sliced(SLICE=64, SLICE=32)", "sliced(SLICE=64,SLICE = 64)"]
+    commas = ["sliced(,)", "sliced(SLICE=64,)", "sliced(SLICE=64,,ITEMS=8)", "sliced(=64)"]
+    wrong = ["", "sliced(", "sliced(SLICE)", "sliced(SLICE=x y)", "two words", "sliced(SLICE=1=2)", *twice, *commas]
+    for text in wrong:
+        with pytest.raises(gpuopt.ParameterError, match=r"is no configuration.*each parameter once"):
             Configuration.parse(text)
 
 

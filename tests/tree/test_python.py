@@ -94,7 +94,18 @@ def code_from_data(package: Path) -> list[str]:
     return found
 
 
-CHECKS = [hidden_imports, borrowed_names, long_functions, long_files, code_from_data]
+def refusals_without_a_reason(package: Path) -> list[str]:
+    """UnsupportedError raised by itself: without ``because``, which its class promises."""
+    return [
+        f"{name}:{node.lineno}"
+        for name, path in modules(package).items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+        if ast.unparse(node.exc.func).endswith("UnsupportedError")
+    ]
+
+
+CHECKS = [hidden_imports, borrowed_names, long_functions, long_files, code_from_data, refusals_without_a_reason]
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -126,6 +137,10 @@ BROKEN = {
     "borrowed_names": ["from made.inner import _own", "from made import inner as i\ni._own()"],
     "long_functions": ["def f(x):\n" + "    x += 1\n" * FUNCTION_LINES, "def f(x):  # long:\n" + "    x += 1\n" * 60],
     "long_files": ["x = 1\n" * (FILE_LINES + 1)],
+    "refusals_without_a_reason": [
+        "raise UnsupportedError('no')",
+        "try:\n    pass\nexcept OSError as e:\n    raise _core.UnsupportedError('no') from e",
+    ],
     "code_from_data": ["import pickle", "from marshal import loads", "exec('1')", "x = eval('1')"],
 }
 

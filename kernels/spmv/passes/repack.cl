@@ -17,6 +17,13 @@
 #define PLACE(position, k) ((position) / from_slice * from_slice * from_diags + (long)(k) * from_slice + (position) % from_slice)
 #endif
 
+// A scaled value as it is stored. Where the largest are near the end of REAL, those that 16 bits would round up to 2^15 would be infinite
+// once scaled back: they become the largest number of 16 bits below.
+inline REAL within_reach(const REAL value, const REAL scale) {
+    if (!HALF || !isfinite(value) || isfinite(32768 / scale)) return value;
+    return clamp(value, (REAL)-32752, (REAL)32752);
+}
+
 // Work-items: place within a slice, slice, diagonal.
 kernel void spmv_repack(global const REAL* restrict from, const long from_slice, const long width, const long shift, const int from_diags,
                         global VALUE* restrict to, const long to_slice, const long to_shift, const long rows, const long cols, const int diags,
@@ -28,5 +35,5 @@ kernel void spmv_repack(global const REAL* restrict from, const long from_slice,
     const long col = i + offsets[k], position = i + shift * offsets[k];
     REAL value = 0;
     if (i >= 0 && i < rows && col >= 0 && col < cols && position >= 0 && position < width) value = from[PLACE(position, source[k])];
-    STORE_VALUE(value * scale, to + (slice * diags + k) * to_slice + within);
+    STORE_VALUE(within_reach(value * scale, scale), to + (slice * diags + k) * to_slice + within);
 }

@@ -15,7 +15,7 @@ from gpuopt.lab.rows import frames
 from gpuopt.lab.rows.groups import where
 from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import ResultsError, Row
-from gpuopt.lab.rows.store import Store
+from gpuopt.lab.rows.sources import stored
 from gpuopt.lab.rows.study_rows import StudyRows, joined_info
 from gpuopt.lab.rows.table import Sheet, printable, wrapped
 
@@ -46,8 +46,8 @@ class Study(StudyRows):
         """The study stored at `path` (JSON lines). Raises ResultsError where there is none or it cannot be read."""
         if not os.path.isfile(path):
             raise ResultsError(f"path: there is no results file at {path}; lab.sweep and `gpuopt study` write one")
-        store = Store(path)
-        return cls(store.latest(), notes=[f"passed over: {problem}" for problem in store.problems])
+        rows, notes = stored(path)
+        return cls(rows, notes=notes)
 
     @classmethod
     def joined(cls, studies: Sequence[Study]) -> Study:

@@ -12,8 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpuopt._core import UnsupportedError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, unsupported
 from gpuopt.tomo.blocks import Blocks
 from gpuopt.tomo.kinds import AnyArray, Given, Subsets
 from gpuopt.tomo.operators import Norms, Operator
@@ -195,7 +194,7 @@ def cgls(
     True
     """
     if not A.exact:
-        raise UnsupportedError("cgls: it needs an exact transpose; make the projector with pair='exact', or use sirt")
+        raise unsupported("cgls: it needs an exact transpose; make the projector with pair='exact', or use sirt")
     run = Run(A, projections, iterations, x0, mask, axes, progress, callback)
     backend = run.backend
     with run.until_interrupted():

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from gpuopt._core import ParameterError, UnsupportedError
-from gpuopt.checked import checked, unmasked
+from gpuopt._core import ParameterError
+from gpuopt.checked import checked, unmasked, unsupported
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.filtering import RowFilter
@@ -304,7 +304,7 @@ class GeometricOperator(Operator[Kept]):
     def with_scan(self, geometry: Geometry, volume: Volume) -> GeometricOperator[Kept]:
         """The operator of another scan and volume, where and as this one computes. Raises UnsupportedError unless a
         subclass defines it."""
-        raise UnsupportedError(
+        raise unsupported(
             f"geometry: {type(self).__name__} stays with its own; use Projector, or define with_scan in the subclass"
         )
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import ArrayError, ParameterError, UnsupportedError
-from gpuopt.checked import checked, real
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import checked, real, unsupported
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.kinds import Numbers
@@ -53,9 +53,7 @@ def from_tigre(geometry: object, angles: Numbers, *, units: str | None = None) -
         _require_ahead("DSO", source)
         _require_ahead("DSD", detector)
     elif tilts.any():
-        raise UnsupportedError(
-            "geometry: rotDetector is not 0, of which TIGRE's parallel beams make other rays; give 0"
-        )
+        raise unsupported("geometry: rotDetector is not 0, of which TIGRE's parallel beams make other rays; give 0")
 
     # Before it turns, the source lies at (DSO, 0, 0), the detector's middle at (DSO - DSD, u, v).
     turn = _about("z", turns[:, 0]) @ _about("y", turns[:, 1]) @ _about("z", turns[:, 2])

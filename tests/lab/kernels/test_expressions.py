@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from gpuopt import ParameterError
-from gpuopt.lab.kernels.expressions import Expression
+from gpuopt.lab.kernels.expressions import Expression, each
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,14 @@ from gpuopt.lab.kernels.expressions import Expression
 )
 def test_values(text: str | int, value: object) -> None:
     assert Expression(text, "x").value({"n": 10, "TYPE": "float4"}) == value
+
+
+def test_numpys_whole_numbers() -> None:
+    assert Expression(np.int64(3), "local").text == "3"
+    assert [one.text for one in each((np.uint8(32), 4), "local")] == ["32", "4"]
+    for wrong in (np.float64(3), np.bool_(True), True, None):
+        with pytest.raises(ParameterError, match=r"^local: it is a "):
+            Expression(wrong, "local")  # type: ignore[arg-type]
 
 
 def test_names() -> None:

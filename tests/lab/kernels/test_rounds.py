@@ -77,6 +77,51 @@ def test_flags_that_cannot_end_rounds(flag: str, swap: tuple[str, ...], said: st
         )
 
 
+STEP = """__kernel void step(__global float* w, __global float* o) {
+    o[get_global_id(0)] = w[get_global_id(0)] + 1;
+}
+__kernel void copied(__global const float* x, __global float* to) { to[get_global_id(0)] = x[get_global_id(0)]; }
+"""
+
+
+def stepped(*stages: object, w: str = "input", o: str = "output") -> lab.Kernel:
+    role = {"input": lab.input, "scratch": lab.scratch, "output": lab.output, "inout": lab.inout}
+    arguments = [role[w]("w", "n"), role[o]("o", "n"), lab.input("x", "n"), lab.value("rounds")]
+    return lab.Kernel(STEP, "step", arguments=arguments, stages=stages, reference=lambda x: x)
+
+
+EACH = lab.launch(items="n", local=1)
+TURNS = lab.repeat(lab.stage("step", "w o", EACH), "rounds", swap=("w", "o"))
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4])
+def test_an_output_that_is_older_than_what_the_last_round_wrote(any_device: gpuopt.Device, rounds: int) -> None:
+    kernel = stepped(TURNS)
+    zeros = np.zeros(4, np.float32)
+    given = {"w": zeros, "x": zeros, "rounds": rounds, "device": any_device}
+    if rounds % 2:
+        assert (kernel(**given) == rounds).all()
+        return
+    with pytest.raises(ParameterError, match=r"^swap: the last round writes to w, which is no result"):
+        kernel(**given)
+    with pytest.raises(ParameterError, match=r"^swap: "):
+        kernel.check(n=4, rounds=rounds, device=any_device)
+
+
+def test_results_that_may_be_swapped(any_device: gpuopt.Device) -> None:
+    zeros = np.zeros(4, np.float32)
+    given = {"x": zeros, "rounds": 2, "device": any_device}
+    into, out = (lab.stage("copied", names, EACH) for names in ("x w", "w o"))
+    copied = stepped(into, TURNS, out, w="scratch")  # by a stage behind the rounds
+    assert (copied(**given) == 2).all()
+    both = stepped(TURNS, w="inout")(w=zeros, **given)  # what the last round wrote is a result too
+    assert isinstance(both, dict)
+    assert (both["w"] == 2).all()
+    back = lab.repeat(lab.stage("step", "o w", EACH), "rounds", swap=("o", "w"))
+    filled = stepped(lab.stage("copied", "x o", EACH), back, w="scratch")  # rounds begin with what a stage wrote
+    assert (filled(**given) == 2).all()
+
+
 def test_zero_wants_a_name() -> None:
     with pytest.raises(ParameterError, match="flag"):
         lab.zero("a b")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 from gpuopt import ParameterError
@@ -90,6 +91,19 @@ def test_levels_of_other_types() -> None:
 def test_what_is_no_level(levels: dict[str, object], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         levels_of(levels)
+
+
+def test_levels_of_a_configuration_are_those_that_were_declared() -> None:
+    found = space({"A": [1, 2], "T": ["float", "2.5"]})
+    assert found.completed({}, "scaled") == {"A": 1, "T": "float"}
+    for two in (2, np.int64(2), np.uint8(2)):
+        assert type(found.completed({"A": two}, "scaled")["A"]) is int
+    assert found.completed({"T": np.float64(2.5)}, "scaled") == {"A": 1, "T": "2.5"}
+    for wrong in (3, 1.0, None, np.array([1, 2]), [1], "x"):
+        with pytest.raises(ParameterError, match=r"^A: .* is (no level|none of its levels)"):
+            found.completed({"A": wrong}, "scaled")
+    with pytest.raises(ParameterError, match=r"^B: scaled has no such parameter; it has A, T"):
+        found.completed({"B": 1}, "scaled")
 
 
 def test_a_constraint_that_admits_nothing_is_named() -> None:

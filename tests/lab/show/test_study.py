@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import study_rows
@@ -26,6 +28,68 @@ def test_load_reads_what_a_store_wrote(study: Study, tmp_path: Path) -> None:
 def test_load_names_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(schema.ResultsError, match=r"no results file at .*nowhere\.jsonl"):
         Study.load(tmp_path / "nowhere.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"variant": ["a"]}, r"the variant of row 1 is \['a'\], of another type"),
+        ({"kind": ["summary"]}, r"the kind of row 1 is \['summary'\]"),
+        ({"sizes": [1]}, "the sizes of row 1"),
+        ({"row_id": [1]}, "the row_id of row 1"),
+        ({"flags": 3}, "the flags of row 1"),
+        ({"median_ms": "3"}, "the median_ms of row 1 is '3'"),
+        ({"samples_ms": [1.0, float("nan")]}, "the samples_ms of row 1"),
+        ({"median_ms": 0.0}, r"of row 1, its median_ms is 0\.0, and nothing runs in no time"),
+        ({"median_ms": -1.5}, r"of row 1, its median_ms is -1\.5"),
+        ({"median_ms": np.float64(0)}, "of row 1, its median_ms is 0"),
+    ],
+)
+def test_rows_that_are_none_are_refused(fields: dict[str, Any], told: str) -> None:
+    row: dict[str, Any] = {"kind": "summary", "role": "variant", "status": "ok", "variant": "naive", "median_ms": 3.0}
+    with pytest.raises(schema.ResultsError, match=told):
+        Study([row, row | {"variant": "tlp"} | fields])
+
+
+def test_rows_may_hold_numpys_values_and_fields_of_other_versions() -> None:
+    row = {"kind": "summary", "role": "variant", "status": "ok", "sizes": {"n": np.int64(3)}, "later": [object]}
+    study = Study([row | {"variant": "naive", "median_ms": np.float32(3), "local_size": (64, 1)}])
+    assert study.rows[0]["sizes"] == {"n": 3}
+    assert study.rows[0]["local_size"] == [64, 1]
+    assert type(study.rows[0]["median_ms"]) is float
+    assert "naive" in str(study)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["ci_lo_ms", "ratio", "ratio_lo", "net_j"])
+def test_numbers_that_are_none_count_as_not_given(value: float, name: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    rows = [row | {"net_j": 2.0} for row in study_rows.rows()]
+    study = Study([row | {name: value} if row["variant"] == "sliced" else row for row in rows], study_rows.INFO)
+    assert all(row[name] is None for row in study.rows if row["variant"] == "sliced")  # type: ignore[literal-required]
+    assert all(path.is_file() for path in study.save_plots(tmp_path))
+    assert json.loads(study.to_json(tmp_path / "table.json").read_text())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, None])
+def test_a_good_row_without_a_time_is_told(value: float | None, tmp_path: Path) -> None:
+    row = {"kind": "summary", "role": "variant", "status": "ok"}
+    study = Study([row | {"variant": "naive", "median_ms": 3.0}, row | {"variant": "tlp", "median_ms": value}])
+    assert [line["time_ms"] for line in json.loads(study.to_json(tmp_path / "table.json").read_text())] == [3.0, None]
+    for use in (str, Study.explain, lambda study: study.speedup("tlp", "naive")):
+        with pytest.raises(schema.ResultsError, match="the row of tlp has no median_ms: its status is ok"):
+            use(study)
+
+
+def test_files_are_read_without_times_that_are_none(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    rows = [row | {"key": f"k{i}", "row_id": f"k{i}"} for i, row in enumerate(study.rows)]
+    lines = [row | {"median_ms": 0.0} if row["variant"] == "sliced" else row for row in rows]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    loaded = Study.load(path)
+    assert {row["variant"] for row in loaded.rows} == {row["variant"] for row in study.rows} - {"sliced"}
+    assert any("its median_ms is 0.0" in note for note in loaded.notes)
+    assert str(loaded)
 
 
 def test_to_pandas_picks_a_kind(study: Study) -> None:

@@ -70,6 +70,12 @@ def test_files_hold_the_table(study: Study, tmp_path: Path) -> None:
     assert Study([]).to_csv(tmp_path / "none.csv").read_text() == ",".join(tidy.COMPARED) + "\n"
 
 
+def test_what_is_no_number_is_null() -> None:
+    rows = [row | {"ratio": 1e-320} for row in study_rows.rows()]  # whose inverse is infinite
+    lines = json.loads(tidy.as_json(tidy.lines(Study(rows))))
+    assert {line["speedup"] for line in lines} == {None}
+
+
 def test_pandas_has_the_same_columns(study: Study) -> None:
     pandas = pytest.importorskip("pandas")
     frame = study.to_pandas()

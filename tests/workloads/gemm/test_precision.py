@@ -40,6 +40,7 @@ def test_a_precision_works_or_says_why_not(device: gpuopt.Device, name: str) -> 
     ) as info:
         gpuopt.gemm(a, b, precision=name, device=device)
     assert device.name in str(info.value)
+    assert info.value.because == "device"
 
 
 def test_fast_fp32_runs_anywhere(device: gpuopt.Device) -> None:
@@ -56,8 +57,11 @@ def test_bad_precisions_are_named(any_device: gpuopt.Device) -> None:
     with pytest.raises(ParameterError, match=r"precision: 'fp8' is none; use fp16, tf32, .*fast_fp32, or None"):
         gpuopt.gemm(A, B, precision="fp8", device=any_device)
     for name in ("tf32x3", "fast_fp32"):
-        with pytest.raises(UnsupportedError, match=f"precision: {name} is made of float32 arrays, these are float64"):
+        with pytest.raises(
+            UnsupportedError, match=f"precision: {name} is made of float32 arrays, these are float64"
+        ) as info:
             gpuopt.gemm(A.astype(float), B.astype(float), precision=name, device=any_device)
+        assert info.value.because == "constraint"
 
 
 @pytest.mark.usefixtures("asked_anew")

@@ -210,6 +210,22 @@ WRONG: list[tuple[Callable[[gpuopt.DiaMatrix], Any], type[Exception], str]] = [
 ]
 
 
+def test_a_shape_beside_scipys_own(any_device: gpuopt.Device) -> None:
+    theirs = sparse.dia_array(np.eye(3, 4, dtype=np.float32))
+    same: list[Any] = [(3, 4), [3, 4], (np.int64(3), 4)]
+    for shape in same:
+        assert gpuopt.DiaMatrix(theirs, shape, device=any_device).shape == (3, 4)
+    for shape in ((4, 4), (7, 1), (3, 3), (4, 3)):
+        with pytest.raises(ArrayError, match=r"^shape: it is \(.*\), the matrix's own is \(3, 4\); leave it out"):
+            gpuopt.DiaMatrix(theirs, shape, device=any_device)
+
+
+def test_scipys_data_are_indexed_by_column(any_device: gpuopt.Device) -> None:
+    theirs = sparse.dia_array(np.eye(3, dtype=np.float32))
+    with pytest.raises(ParameterError, match=r"^indexed: a SciPy matrix is indexed by column"):
+        gpuopt.DiaMatrix(theirs, device=any_device, indexed="row")
+
+
 @pytest.mark.parametrize(("use", "error", "message"), WRONG)
 def test_what_is_wrong_is_named(
     any_device: gpuopt.Device, use: Callable[[gpuopt.DiaMatrix], Any], error: type[Exception], message: str

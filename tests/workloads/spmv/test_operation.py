@@ -47,6 +47,10 @@ def test_out_receives_the_result(device: gpuopt.Device) -> None:
 def test_out_may_be_the_addend(device: gpuopt.Device) -> None:
     A, x, y = laplacian(), vector(200), vector(200, seed=5)
     expected = A @ x + y
+    on_device = gpuopt.to_device(y, device)
+    M = gpuopt.DiaMatrix(A, device=device)
+    assert gpuopt.spmv(M, gpuopt.to_device(x, device), on_device, beta=1, out=on_device) is on_device
+    np.testing.assert_allclose(on_device.to_numpy(), expected, atol=1e-6)
     assert gpuopt.spmv(A, x, y, beta=1, out=y, device=device) is y
     np.testing.assert_allclose(y, expected, atol=1e-6)
 
@@ -79,6 +83,28 @@ def test_infinities_stay_in_their_rows(device: gpuopt.Device) -> None:
     for variant in gpuopt.variants("spmv"):
         result = gpuopt.spmv(A, x, variant=variant.name, device=device)
         np.testing.assert_array_equal(np.isfinite(result), np.isfinite(expected), err_msg=variant.name)
+
+
+def test_what_narrow_data_leave_out_counts_as_zeros(device: gpuopt.Device) -> None:
+    """One product must not see 0 * inf where another sees nothing: SciPy's own, where the data are as wide."""
+    data = vector(2, 5)
+    A, stored = (sparse.dia_array((values, [0, 3]), shape=(9, 12)) for values in (data, np.pad(data, ((0, 0), (0, 7)))))
+    for transpose in (False, True):
+        x = vector(9 if transpose else 12)
+        x[[1, 6, 8]] = np.inf, np.nan, -np.inf
+        with np.errstate(invalid="ignore"):
+            wanted = (stored.T if transpose else stored) @ x
+        M = gpuopt.DiaMatrix(A, device=device)
+        several = np.stack([x, x], axis=1)
+        products = [
+            gpuopt.spmv(A, x, transpose=transpose, device=device),
+            gpuopt.spmv(A, x[:, np.newaxis], transpose=transpose, device=device)[:, 0],
+            gpuopt.spmv(A, several, transpose=transpose, device=device)[:, 1],
+            gpuopt.spmv(M, x, transpose=transpose),
+            gpuopt.spmv(M, gpuopt.to_device(x, device), transpose=transpose).to_numpy(),
+        ]
+        for found in products:
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 def test_device_arrays_stay_on_the_device(device: gpuopt.Device) -> None:
@@ -198,6 +224,10 @@ def test_sixteen_bit_values_of_the_largest_magnitudes(device: gpuopt.Device) -> 
         A = gpuopt.DiaMatrix((data, [0]), (4, 4), device=device, stored="float16")
         x = np.full(4, 2.0**-8, dtype)
         np.testing.assert_allclose(A @ x, data[0] * x, rtol=2.0**-11, atol=large * 2.0**-46)
+        most = np.finfo(dtype).max  # 16 bits would round it to what the dtype has no number for
+        data = np.array([[most, -most, most * dtype(1 - 2.0**-12), np.inf]], dtype)
+        A = gpuopt.DiaMatrix((data, [0]), (4, 4), device=device, stored="float16")
+        np.testing.assert_allclose(A @ np.ones(4, dtype), data[0], rtol=2.0**-11)
 
 
 def test_factors_that_the_dtype_cannot_hold_are_refused(device: gpuopt.Device) -> None:
@@ -308,7 +338,7 @@ def test_vectors_at_any_address(device: gpuopt.Device, variant: str, x_offset: i
 
 @pytest.mark.parametrize("variant", ["interior", "sliced", "symmetric_sliced"])
 @pytest.mark.parametrize("shift", [0, 32])
-def test_out_may_overlap_x(device: gpuopt.Device, variant: str, shift: int) -> None:
+def test_out_may_overlap_operands(device: gpuopt.Device, variant: str, shift: int) -> None:
     A = laplacian(5000)
     M = gpuopt.DiaMatrix(A, device=device)
     memory = aligned(5000 + shift)
@@ -317,6 +347,12 @@ def test_out_may_overlap_x(device: gpuopt.Device, variant: str, shift: int) -> N
     expected = A @ x
     gpuopt.spmv(M, x, out=out, variant=variant)
     np.testing.assert_allclose(out, expected, atol=1e-5)
+    x[:] = vector(5000)
+    gpuopt.spmv(A, x, out=out, device=device)  # a CPU reads the matrix in place
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+    x[:] = vector(5000)
+    gpuopt.spmv(M, vector(5000, seed=4), x, beta=2, out=out, variant=variant)
+    np.testing.assert_allclose(out, A @ vector(5000, seed=4) + 2 * vector(5000), atol=1e-5)
 
 
 def test_results_do_not_share_memory(device: gpuopt.Device) -> None:

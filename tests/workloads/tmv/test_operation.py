@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -78,6 +79,23 @@ def test_out_receives_the_result(device: gpuopt.Device) -> None:
         gpuopt.tmv(square, w, w)
 
 
+@pytest.mark.parametrize("variant", [None, *VARIANTS])
+def test_a_numpy_out_may_overlap_operands(device: gpuopt.Device, variant: str | None) -> None:
+    A, v = operands(150, 150, "float32")
+    wanted = A.T @ v
+    room = np.empty(153, np.float32)
+    for shift in (0, 3):
+        w = room[:150]
+        w[:] = v
+        np.testing.assert_allclose(
+            gpuopt.tmv(A, w, room[shift:][:150], variant=variant, device=device), wanted, atol=1e-4
+        )
+    for row in (0, 149):
+        B = A.copy()
+        np.testing.assert_allclose(gpuopt.tmv(B, v, B[row], variant=variant, device=device), wanted, atol=1e-4)
+        np.testing.assert_array_equal(np.delete(B, row, 0), np.delete(A, row, 0))
+
+
 def test_a_plan_reads_what_the_arrays_hold(device: gpuopt.Device) -> None:
     A, v = operands(500, 64, "float32")
     on_device = gpuopt.to_device(v, device)
@@ -134,6 +152,26 @@ def test_the_problem() -> None:
     small = problems.tmv(10_000, 1_000, max_bytes=80_000_000 + 40_000_000)
     assert small.sizes["rows"] < 10_000
     assert any("shrunk" in note for note in small.notes)
+
+
+def test_what_functions_of_a_problem_take(any_device: gpuopt.Device) -> None:
+    for problem in (problems.tmv(8), problems.gemm(8), problems.spmv_grid(8, 8), dataclasses.replace(problems.tmv(8))):
+        wrong: list[tuple[str, Callable[..., object], tuple[object, ...]]] = [
+            ("configuration", problem.prepare, (None, None)),
+            ("configuration", problem.prepare, ("naive", any_device)),
+            ("device", problem.prepare, (Configuration("naive"), None)),
+            ("device", problem.prepare, (Configuration("naive"),)),
+            ("configuration", problem.tunable, (None,)),
+            ("device", problem.peers, (None, [])),
+            ("notes", problem.peers, (any_device, None)),
+            ("configurations", problem.build_ahead, (None, any_device)),
+            *(("device", call, (None,)) for call in problem.calls.values()),
+        ]
+        for argument, function, given in wrong:
+            with pytest.raises(ParameterError) as caught:
+                function(*given)
+            assert caught.value.argument == argument
+    problems.tmv(8).prepare(Configuration("naive"), any_device).prepared.run()
 
 
 def test_a_sweep(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:

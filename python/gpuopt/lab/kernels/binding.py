@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, Program, UnsupportedError
+from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, Program
+from gpuopt.checked import unsupported
 from gpuopt.lab.kernels.arguments import Argument, Array, Local, Sampler, Value
 from gpuopt.lab.kernels.checks import Memory
 from gpuopt.lab.kernels.restoring import Restorer
 from gpuopt.lab.kernels.scrub import scrubber
 from gpuopt.lab.kernels.source import Source, bare
 from gpuopt.lab.kernels.space import Levels, Space
-from gpuopt.lab.kernels.stages import Clear, Rounds, Stage, Step, unrolled
+from gpuopt.lab.kernels.stages import Clear, Rounds, Stage, Step, check_outputs, unrolled
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
 
 _OPENCL = {
@@ -94,9 +95,7 @@ def plan(
     """
     known: dict[str, Any] = {**numbers, **levels}
     if (broken := code.space.broken(known)) is not None:
-        error = UnsupportedError(f"the constraint {broken.text!r} does not hold for {broken.at(known)}")
-        error.because = "constraint"
-        raise error
+        raise unsupported(f"the constraint {broken.text!r} does not hold for {broken.at(known)}")
     for one in task.arguments:  # a dtype that no kernel of the device can have
         _check_device(one, device)
     program = built(task, code, device, levels)
@@ -109,7 +108,9 @@ def plan(
             made[one.name] = _core.make_sampler(device, one.normalized, one.address, one.filter)
     steps: list[tuple[Any, ...]] = []
     sizes: list[int] = []  # work-items
-    for step in unrolled(code.stages, known):
+    in_order = unrolled(code.stages, known)
+    check_outputs(code.stages, in_order, {one.name: one.role for one in task.results})
+    for step in in_order:
         if not isinstance(step, Step):
             flag = held.arrays[step.flag][1]
             steps.append(("clear", flag) if isinstance(step, Clear) else ("until", flag, step.past))
@@ -137,9 +138,9 @@ def built(task: Task, code: Code, device: Device, levels: Levels) -> Program:
 
 def _check_device(one: Argument, device: Device) -> None:
     if isinstance(one, (Value, Array)) and one.dtype.name == "float64" and not device.fp64:
-        raise UnsupportedError(f"{one.name} is float64; {device.name} has no fp64")
+        raise unsupported(f"{one.name} is float64; {device.name} has no fp64", "device")
     if isinstance(one, Array) and one.role == "image" and not device.image_support:
-        raise UnsupportedError(f"{one.name} is an image; {device.name} has none")
+        raise unsupported(f"{one.name} is an image; {device.name} has none", "device")
 
 
 def _memory(task: Task, device: Device, known: Mapping[str, Any], arrays: Arrays, guarded: bool) -> Memory:
@@ -161,7 +162,7 @@ def as_bytes(data: np.ndarray) -> np.ndarray:
 
 
 def _bound(task: Task, step: Step, name: str, known: Mapping[str, Any], held: Memory, made: Mapping[str, Any]) -> Any:
-    argument = task.by_name[step.bound.get(name, name)]
+    argument = task.by_name[step.array(name)]
     if isinstance(argument, Local):
         return argument.bytes.whole(known, 1)
     if isinstance(argument, Sampler):

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from gpuopt._core import ParameterError
+from gpuopt.annotations import is_integral
 
 Number = int | Fraction | bool
 MOST_CHARACTERS = 1000
@@ -64,6 +65,7 @@ class Expression:
     __slots__ = ("_tree", "names", "text", "what")
 
     def __init__(self, text: str | int, what: str) -> None:
+        text = int(text) if is_integral(text) else text  # NumPy's too
         if isinstance(text, bool) or not isinstance(text, (str, int)):
             raise ParameterError(f"{what}: it is a {type(text).__name__}; give an expression such as 'n / WIDTH'")
         self.text, self.what = str(text).strip(), what

@@ -248,18 +248,8 @@ class Kernel:
     def levels(self, configuration: Chosen = None) -> Levels:
         """The levels of a configuration, the standard ones where it names none. Raises ParameterError for a parameter
         or a level that was not declared."""
-        space = self.code.space
         given = configuration.parameters if isinstance(configuration, Configuration) else dict(configuration or {})
-        for name, level in given.items():
-            if name not in space.levels:
-                raise ParameterError(
-                    f"{name}: {self.name} has no such parameter; it has {', '.join(space.levels) or 'none'}"
-                )
-            if level not in space.levels[name]:
-                raise ParameterError(
-                    f"{name}: {level!r} is none of its levels, {', '.join(map(str, space.levels[name]))}"
-                )
-        return {**space.first(), **given}
+        return self.code.space.completed(given, self.name)
 
     @checked
     def configurations(self, /, *, levels: Mapping[str, Any] | None = None, **sizes: Any) -> list[Configuration]:

@@ -35,14 +35,15 @@ def levels_of(parameters: Mapping[str, Any]) -> dict[str, tuple[Level, ...]]:
         if not listed or len(listed) > MOST_LEVELS:
             what = f"{len(listed):,} levels are too many" if listed else f"{repr(given)[:80]} is no list of levels"
             raise ParameterError(f"{name}: {what}; give some, such as [1, 2, 4]")
-        levels = tuple(_level(name, one) for one in listed)
+        levels = tuple(level_of(name, one) for one in listed)
         if len(set(levels)) < len(levels):
             raise ParameterError(f"{name}: a level stands twice in {listed}; give each once")
         found[name] = levels
     return found
 
 
-def _level(name: str, given: Any) -> Level:
+def level_of(name: str, given: Any) -> Level:
+    """A level as whole number or text, of NumPy's numbers too. Raises ParameterError for what is none."""
     given = given.item() if isinstance(given, np.generic) else given
     if isinstance(given, bool):
         return int(given)
@@ -127,6 +128,21 @@ class Space:
                     f"{name}: {strange[0]!r} is none of its levels, {', '.join(map(str, self.levels[name]))}"
                 )
         return Space({**self.levels, **kept}, self.constraints)
+
+    def completed(self, given: Mapping[str, Any], label: str) -> Levels:
+        """The given levels, the standard ones for what is not given. Raises ParameterError for a parameter or a level
+        that the kernel of this ``label`` does not have."""
+        found: Levels = {}
+        for name, wanted in given.items():
+            if name not in self.levels:
+                raise ParameterError(
+                    f"{name}: {label} has no such parameter; it has {', '.join(self.levels) or 'none'}"
+                )
+            found[name] = level_of(name, wanted)
+            if found[name] not in self.levels[name]:
+                listed = ", ".join(map(str, self.levels[name]))
+                raise ParameterError(f"{name}: {found[name]!r} is none of its levels, {listed}")
+        return {**self.first(), **found}
 
     def first(self) -> Levels:
         """The first combination, the standard one."""

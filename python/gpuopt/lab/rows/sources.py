@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpuopt.lab.rows.schema import ResultsError
+from gpuopt.lab.rows.given_rows import untimed
+from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.study_rows import StudyRows
 
@@ -35,7 +36,19 @@ def studies_of(source: Source) -> list[StudyRows]:
     return [study]
 
 
-def _stored(path: Path) -> StudyRows:
+def stored(path: str | Path) -> tuple[list[Row], list[str]]:
+    """The rows of a results file, and notes of what was passed over: lines that are no rows, and times that are none.
+    Raises ResultsError where it cannot be read."""
     store = Store(path)
-    rows = store.latest()
-    return StudyRows(rows, notes=[f"passed over: {damage}" for damage in store.problems] if rows else [])
+    rows, notes = [], [f"passed over: {damage}" for damage in store.problems]
+    for row in store.latest():
+        if (why := untimed(row)) is None:
+            rows.append(row)
+        else:
+            notes.append(f"passed over: {store.path}: the row of {row['configuration'] or row['variant']}: {why}")
+    return rows, notes
+
+
+def _stored(path: Path) -> StudyRows:
+    rows, notes = stored(path)
+    return StudyRows(rows, notes=notes if rows else [])

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.energies import tell_energies
+from gpuopt.lab.rows.given_rows import usable
 from gpuopt.lab.rows.groups import (
     BESIDE,
     SECTIONS,
@@ -27,7 +28,7 @@ from gpuopt.lab.rows.groups import (
 from gpuopt.lab.rows.paper_figures import paper_rank
 from gpuopt.lab.rows.ratios import Ratio, ratio_between
 from gpuopt.lab.rows.row_fields import Role
-from gpuopt.lab.rows.schema import Row, complete
+from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.taken_over import TakenOver, taken_over
 from gpuopt.lab.timing import statistics
 
@@ -79,8 +80,9 @@ class StudyRows:
     """The rows of a sweep, and what can be asked of them.
 
     rows: mappings of fields of the row schema; the attribute ``rows`` holds them with every field, None where one was
-    not given. notes: sentences for the reader, printed under the table. `interrupted` is True where Ctrl-C ended the
-    sweep early.
+    not given, or is NaN or infinite. notes: sentences for the reader, printed under the table. `interrupted` is True
+    where Ctrl-C ended the sweep early. Raises ResultsError for a value of another type than its field's, and for a
+    ``median_ms`` that is not above 0; of files such rows are passed over, and ``notes`` say so.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class StudyRows:
         problem_info: ProblemInfo | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        self.rows: list[Row] = [complete(row) for row in rows]
+        self.rows: list[Row] = [usable(row, number) for number, row in enumerate(rows)]
         tell_device_types(self.rows)
         tell_energies(self.rows)
         self.problem_info: ProblemInfo = {**(problem_info or {})}

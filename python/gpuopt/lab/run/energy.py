@@ -15,7 +15,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from gpuopt._core import Device, ParameterError, UnsupportedError
+from gpuopt._core import Device, ParameterError
+from gpuopt.checked import unsupported
 from gpuopt.lab.device.energy import Meter, MeterError, meter_of
 from gpuopt.lab.device.environment import gpu_processes
 from gpuopt.lab.rows.energies import doubts, of_loops
@@ -263,9 +264,9 @@ class EnergyPass:
         row: Row = {**candidate.fields, "kind": "energy", "role": "variant", "meter": self.meter.source}
         try:
             if candidate.prepared is None:
-                raise UnsupportedError("it is no plan of kernels, which could run back to back")
+                raise unsupported("it is no plan of kernels, which could run back to back")
             if candidate.sampler.flushed:
-                raise UnsupportedError("before each run data are restored or caches flushed: none follow back to back")
+                raise unsupported("before each run data are restored or caches flushed: none follow back to back")
             if self._idle_w is None:
                 self._idle_w = self.idle()
             taken, doubtful = self.taken(candidate.prepared)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from gpuopt.lab.rows.groups import Group, is_baseline, share_of_bound
-from gpuopt.lab.rows.schema import ResultsError, Row
+from gpuopt.lab.rows.schema import ResultsError, Row, plain
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.show.points import rate_of
 
@@ -118,8 +118,8 @@ def as_csv(names: Sequence[str], table: Sequence[Mapping[str, Cell]]) -> str:
 
 
 def as_json(table: Sequence[Mapping[str, Cell]]) -> str:
-    """The table as a list of objects, a line each."""
-    told = ",\n".join(json.dumps(line, allow_nan=False) for line in table)
+    """The table as a list of objects, a line each; null for numbers that are none."""
+    told = ",\n".join(json.dumps(plain(line), allow_nan=False) for line in table)
     return f"[\n{told}\n]\n" if told else "[]\n"
 
 

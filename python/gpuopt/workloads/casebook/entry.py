@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, ParameterError, UnsupportedError
+from gpuopt._core import Device, ParameterError
+from gpuopt.checked import unsupported
 from gpuopt.configuration import Configuration, table_of
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.problem import Problem
@@ -252,7 +253,7 @@ class Entry:
     def check(self, device: Device) -> None:
         """Raises UnsupportedError where the device lacks what the bug needs."""
         if self.needs_fp64 and not device.fp64:
-            raise UnsupportedError(f"the bug computes in doubles, and {device.name} has none")
+            raise unsupported(f"the bug computes in doubles, and {device.name} has none", "device")
 
     def problem_of(self, sizes: Sizes) -> Problem:
         """Data, reference and all versions at these sizes, for :func:`gpuopt.lab.sweep`. Raises what making a problem

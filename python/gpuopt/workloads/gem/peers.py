@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import Device, UnsupportedError
+from gpuopt._core import Device
+from gpuopt.checked import unsupported
 from gpuopt.lab.run.cuda import torch_sample, torch_sees
 from gpuopt.problem import AnyPeer, Peer, Problem
 from gpuopt.workloads.gem import native
@@ -21,7 +22,7 @@ TORCH_PAIRS = 1 << 28  # of which the distances are held at once
 def _require_k0(problem: Problem) -> None:
     scene = problem.inputs["scene"]
     if scene.form != "K0" or scene.model.phi_type != "total" or scene.model.compat or np.ptp(scene.r):
-        raise UnsupportedError("it computes the sum of q/d alone: points of one surface, no salt, the whole potential")
+        raise unsupported("it computes the sum of q/d alone: points of one surface, no salt, the whole potential")
 
 
 def _gem_loop(problem: Problem, threads: int) -> Callable[[], np.ndarray]:

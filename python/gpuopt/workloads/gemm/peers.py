@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import Device, UnsupportedError
+from gpuopt._core import Device
+from gpuopt.checked import unsupported
 from gpuopt.problem import AnyPeer, Peer, Problem
 from gpuopt.workloads.common import cpp_loops
 from gpuopt.workloads.common.dense_peers import TorchProduct, dense_peers, torch_plain
@@ -80,7 +81,7 @@ def _wide(a: Any, b: Any) -> Any:
 def require_float32(holds: bool) -> None:
     """Raises UnsupportedError where it does not hold."""
     if not holds:
-        raise UnsupportedError("it computes float32 alone")
+        raise unsupported("it computes float32 alone")
 
 
 def short_sums(part: float) -> Callable[[Problem], np.ndarray]:
@@ -120,7 +121,7 @@ def _plain_loop(problem: Problem, flags: tuple[str, ...]) -> Callable[[], np.nda
             break
         rows = min(m, 4 * rows)
     if (whole := seconds * m / rows) > LONGEST_S:
-        raise UnsupportedError(f"a run would take some {whole:.0f} s on this host; the limit is {LONGEST_S:g} s")
+        raise unsupported(f"a run would take some {whole:.0f} s on this host; the limit is {LONGEST_S:g} s")
 
     def run() -> np.ndarray:
         loop(a, b, c, m, n, depth)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpuopt import _core
-from gpuopt._core import Device, Error, ParameterError, UnsupportedError
+from gpuopt._core import Device, Error, ParameterError
+from gpuopt.checked import unsupported
 from gpuopt.configuration import NATIVE, Configuration, complete, variants
 from gpuopt.resolution import resolve
 from gpuopt.selection import reads_ptx
@@ -82,14 +83,12 @@ def choose(
             f"precision: {precision!r} is none; use {', '.join(FORMS)}, {FAST_FP32}, or None for the arrays' own"
         )
     if dtype != np.float32:
-        raise UnsupportedError(
-            f"precision: {precision} is made of float32 arrays, these are {dtype.name}; leave it out"
-        )
+        raise unsupported(f"precision: {precision} is made of float32 arrays, these are {dtype.name}; leave it out")
     if precision == FAST_FP32:
         return choose(device, dtype, next(_like_fp32(device, narrow=False), None), variant)
     reason = refusal(device, precision)
     if reason is not None:
-        raise UnsupportedError(f"precision: {precision}: {reason}; use None or {FAST_FP32!r}")
+        raise unsupported(f"precision: {precision}: {reason}; use None or {FAST_FP32!r}", "device")
     return _configuration(device, precision, variant)
 
 

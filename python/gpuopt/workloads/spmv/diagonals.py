@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import ArrayError, ParameterError, UnsupportedError
-from gpuopt.checked import ParameterTypeError, unmasked
+from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import ParameterTypeError, unmasked, unsupported
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +68,11 @@ def extent_of(shape: tuple[int, int], width: int, indexed: str) -> tuple[int, in
     return (shape[0], min(width, shape[1])) if indexed == "column" else (min(width, shape[0]), shape[1])
 
 
+def is_narrow(matrix: Any) -> bool:
+    """Whether a SciPy matrix by diagonals has columns beyond its data."""
+    return _is_scipy_dia(matrix) and np.shape(matrix.data)[1:] < tuple(matrix.shape)[1:]
+
+
 def entries(offsets: np.ndarray, extent: tuple[int, int]) -> int:
     """How many entries the diagonals have."""
     lengths = np.minimum(extent[0] + offsets, extent[1]) - np.maximum(offsets, 0)
@@ -85,7 +90,7 @@ def times(name: str, factor: Any) -> Callable[[np.ndarray], np.ndarray]:
         except OverflowError as error:
             raise ParameterError(f"{name}: it is too large for a float ({error}); give a smaller number") from error
         if made.dtype not in (np.float32, np.float64):
-            raise UnsupportedError(f"{name}: with it the values would be {made.dtype}; give a float or an int")
+            raise unsupported(f"{name}: with it the values would be {made.dtype}; give a float or an int")
         return made
 
     return change
@@ -112,7 +117,7 @@ def _number(name: str, given: Any) -> Any:
     if isinstance(given, np.ndarray) and given.ndim == 0:
         given = given[()]
     if isinstance(given, complex | np.complexfloating):
-        raise UnsupportedError(f"{name}: it is complex, and matrices are real; multiply by its parts")
+        raise unsupported(f"{name}: it is complex, and matrices are real; multiply by its parts")
     if not isinstance(given, int | float | np.integer | np.floating | np.bool_):
         kind = f"an array of shape {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
         raise ParameterTypeError(f"{name}: it is {kind}, no number; a product with an array is M @ x")
@@ -123,10 +128,21 @@ def _is_scipy_dia(matrix: object) -> bool:
     return getattr(matrix, "format", None) == "dia" and hasattr(matrix, "offsets")
 
 
-def parts_of(matrix: Any, shape: tuple[int, int] | None) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
-    """The data, offsets and shape of what a matrix is made from."""
+def parts_of(
+    matrix: Any, shape: tuple[int, int] | None, indexed: str
+) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    """The data, offsets and shape of what a matrix is made from. Raises ArrayError, and ParameterError, also where
+    ``shape`` or ``indexed`` is not what a SciPy matrix has."""
     if _is_scipy_dia(matrix):
-        data, offsets, shape = matrix.data, matrix.offsets, matrix.shape
+        given, shape = shape, matrix.shape
+        if given is not None and tuple(given) != tuple(shape):
+            wrong, own = (f"({one[0]}, {one[1]})" for one in (given, shape))
+            raise ArrayError(
+                f"shape: it is {wrong}, the matrix's own is {own}; leave it out, or give (A.data, A.offsets) with it"
+            )
+        if indexed == "row":
+            raise ParameterError("indexed: a SciPy matrix is indexed by column; give (A.data, A.offsets) and its shape")
+        data, offsets = matrix.data, matrix.offsets
     elif isinstance(matrix, tuple) and len(matrix) == 2:
         data, offsets = matrix
     else:

@@ -12,7 +12,7 @@ import numpy as np
 from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, UnsupportedError
 from gpuopt.arrays import Array, factor
-from gpuopt.checked import checked
+from gpuopt.checked import checked, unsupported
 from gpuopt.configuration import Configuration
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
@@ -45,14 +45,15 @@ class DiaMatrix(ThroughScipy):
     matrix
         A SciPy ``dia_array`` or ``dia_matrix``, or a tuple ``(data, offsets)`` as SciPy defines them: ``data`` (D, L)
         float32 or float64, C-contiguous, with ``data[k, j] = A[j - offsets[k], j]``; ``offsets`` (D,) different whole
-        numbers in any order.
+        numbers in any order. Products take what shorter data leave out of a diagonal for stored zeros: Inf or NaN in x
+        makes NaN there, where SciPy has 0.
     shape
-        (rows, columns); needed with a tuple.
+        (rows, columns); needed with a tuple, and of a SciPy matrix its own.
     device
         A Device, an index, a type or part of a name; None takes the default device.
     indexed
         Which index of A the second index of ``data`` is: ``"column"`` as in SciPy, or ``"row"`` as in Catanzaro 2010,
-        where ``data[k, i] = A[i, i + offsets[k]]``.
+        where ``data[k, i] = A[i, i + offsets[k]]``; a SciPy matrix is indexed by column.
     stored
         None multiplies by the values as given. ``"float16"`` allows products to read values rounded to 16 bits, which
         halves the traffic. Values are first scaled by a power of two that brings the largest just below 2^15. A value
@@ -89,14 +90,14 @@ class DiaMatrix(ThroughScipy):
     ) -> None:
         if stored not in (None, "float16"):
             raise ParameterError(f"stored: {stored!r} is not offered; use None or 'float16'")
-        data, offsets, shape = parts_of(matrix, shape)
+        data, offsets, shape = parts_of(matrix, shape, indexed)
         handle = _core.DiaMatrix(data, offsets, shape, select(device), indexed)
         self._adopt(handle, stored, extent_of(shape, data.shape[1], indexed))
 
     @classmethod
     def _in_place(cls, matrix: Any, device: Device) -> DiaMatrix:
         """A matrix whose values stay the caller's, on a CPU: for one product, while nobody changes them."""
-        data, offsets, shape = parts_of(matrix, None)
+        data, offsets, shape = parts_of(matrix, None, "column")
         handle = _core.DiaMatrix(data, offsets, shape, device, in_place=True)
         return cls._wrap(handle, None, extent_of(shape, data.shape[1], "column"))
 
@@ -363,7 +364,7 @@ class DiaMatrix(ThroughScipy):
         if len(shape) == 1:
             return self.T.product(x)
         if not isinstance(x, np.ndarray):
-            raise UnsupportedError("x: a DeviceArray of two axes is not transposed; use M.T @ x with x (rows, k)")
+            raise unsupported("x: a DeviceArray of two axes is not transposed; use M.T @ x with x (rows, k)")
         return self.T.product(np.ascontiguousarray(x.T)).T  # a copy of x, unless it lies as its transpose does
 
     def __repr__(self) -> str:
@@ -379,7 +380,7 @@ def as_matrix(matrix: Any, device: Selector = None, *, once: bool = False) -> Di
     for ``once``. Raises UnsupportedError for a DiaMatrix on a device other than ``device``."""
     if isinstance(matrix, DiaMatrix):
         if device is not None and select(device).index != matrix.device.index:
-            raise UnsupportedError(
+            raise unsupported(
                 f"device: A lies on {matrix.device.name}, not on {select(device).name}; make a DiaMatrix there"
             )
         return matrix

@@ -12,6 +12,7 @@ from gpuopt.arrays import Array, factor
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.selection import Selector
+from gpuopt.workloads.spmv.diagonals import is_narrow
 from gpuopt.workloads.spmv.matrix import DiaMatrix, as_matrix
 
 UNPACKED = Configuration("unpacked")  # packing takes longer than a product
@@ -36,17 +37,20 @@ def spmv(
     ----------
     A
         SciPy ``dia_array`` or ``dia_matrix`` (m, n), float32 or float64, which a GPU gets uploaded for this call, and a
-        CPU reads in place; or a :class:`DiaMatrix`, which stays on its device in the form that its products want. Use
-        the latter to multiply more than once.
+        CPU reads in place where its data are as wide as it is; or a :class:`DiaMatrix`, which stays on its device in
+        the form that its products want. Use the latter to multiply more than once. What data narrower than the matrix
+        leave out of a diagonal counts as stored zeros: Inf or NaN in x makes NaN there, where SciPy has 0.
     x
         (n,) or (n, k), same dtype as A, C-contiguous; NumPy or DeviceArray. With ``transpose``, (m,) or (m, k).
     y
-        Addend of the result's shape, never modified. It is needed where ``beta`` is not 0, and not read where it is 0.
+        Addend of the result's shape, not modified unless it is ``out``. It is needed where ``beta`` is not 0, and not
+        read where it is 0.
     out
-        Array that receives the result and is returned; must not be ``x``.
+        Array that receives the result and is returned; may be ``y``. A DeviceArray must not be ``x``; a NumPy array
+        may overlap any operand, for it is written when all is computed.
     variant
         A variant's name, a preset (``"paper:vectorized"``) or a Configuration; None takes the best one known for the
-        device, and ``unpacked`` where a CPU multiplies a SciPy matrix by one vector.
+        device, and ``unpacked`` where a CPU reads a SciPy matrix in place to multiply it by one vector.
     device
         Where to run when A is a SciPy matrix and x a NumPy array.
 
@@ -69,14 +73,20 @@ def spmv(
     """
     if device is None and isinstance(x, DeviceArray) and not isinstance(A, DiaMatrix):
         device = x.device
-    vector = isinstance(x, np.ndarray) and (x.ndim == 1 or x.shape[1:] == (1,))
-    once = vector and variant is None and not isinstance(A, DiaMatrix)
-    if once and isinstance(out, np.ndarray):  # what is read in place must not be written
-        once = not np.may_share_memory(out, A[0] if isinstance(A, tuple) else getattr(A, "data", out))
+    once = variant is None and _may_be_read_in_place(A, x, out)
     matrix = as_matrix(A, device, once=once)
     if once and matrix.device.type == "cpu":
         variant = UNPACKED
     return (matrix.T if transpose else matrix).product(x, y, alpha=alpha, beta=beta, out=out, variant=variant)
+
+
+def _may_be_read_in_place(A: Any, x: Any, out: Any) -> bool:
+    """Whether a matrix of SciPy's needs no copy for one product with one vector. Where its data are narrower, what they
+    leave out counts as zeros, of which there are none in place; and what is read must not be written."""
+    vector = isinstance(x, np.ndarray) and (x.ndim == 1 or x.shape[1:] == (1,))
+    if not vector or isinstance(A, DiaMatrix) or is_narrow(A):
+        return False
+    return not isinstance(out, np.ndarray) or not np.may_share_memory(out, getattr(A, "data", out))
 
 
 def prepare_spmv(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuopt._core import Error, ParameterError, UnsupportedError
-from gpuopt.checked import HostMemoryError, ParameterTypeError, checked, unmasked
+from gpuopt._core import Error, ParameterError
+from gpuopt.checked import HostMemoryError, ParameterTypeError, checked, unmasked, unsupported
 
 if TYPE_CHECKING:
     from scipy.sparse import bsr_array, coo_array, csc_array, csr_array, dia_array
@@ -92,7 +92,7 @@ class ThroughScipy:
         except MemoryError as error:
             raise HostMemoryError(f"{name}: the host's memory does not hold it ({error})") from error
         except NotImplementedError as error:
-            raise UnsupportedError(f"{name}: SciPy does not offer it ({error}); try tocsr() or toarray()") from error
+            raise unsupported(f"{name}: SciPy does not offer it ({error}); try tocsr() or toarray()") from error
         except IndexError as error:
             raise ParameterIndexError(f"{name}: {error}; the matrix is of shape {host.shape}") from error
         except TypeError as error:

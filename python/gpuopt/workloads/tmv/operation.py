@@ -33,7 +33,8 @@ def tmv(
     v
         (m,), same dtype as A, C-contiguous; NumPy array or DeviceArray.
     out
-        Array (n,) that receives the result and is returned; must not be ``A`` or ``v``.
+        Array (n,) that receives the result and is returned. A DeviceArray must not be ``A`` or ``v``; a NumPy array may
+        overlap either, for it is written when all is computed.
     variant
         A variant's name, a preset (``"paper:tlp_f2"``) or a Configuration; None takes the best one known for the
         device.

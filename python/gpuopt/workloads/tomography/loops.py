@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import ArrayError, UnsupportedError
+from gpuopt._core import ArrayError
+from gpuopt.checked import unsupported
 from gpuopt.tomo import Geometry, Volume, checks
 from gpuopt.tomo.numpy_projector import NumpyBackend
 from gpuopt.tomo.operators import GeometricOperator
@@ -39,7 +40,7 @@ class Loops:
 
     def __init__(self, geometry: Geometry, volume: Volume, flags: tuple[str, ...] = THREADED) -> None:
         if not isinstance(geometry, Cone) or geometry.arc != geometry.sdd or volume.ndim != 3:
-            raise UnsupportedError("the C++ loops are for a 3D scan by an arc of detectors about the source")
+            raise unsupported("the C++ loops are for a 3D scan by an arc of detectors about the source")
         detector = geometry.detector
         nz, ny, nx = volume.shape
         per_radian, per_slope = geometry.sdd / detector.du, geometry.sdd / detector.dv

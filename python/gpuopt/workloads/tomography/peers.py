@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuopt._core import Device, UnsupportedError
+from gpuopt._core import Device
+from gpuopt.checked import unsupported
 from gpuopt.lab.run.cuda import imports, torch_sample, torch_sees
 from gpuopt.problem import AnyPeer, Peer, Problem
 from gpuopt.tomo.scans import Cone
@@ -29,7 +30,7 @@ def _iradon(problem: Problem) -> Callable[[], np.ndarray]:
     # Its origin is the centre of pixel n // 2.
     middle = (0.0 if size % 2 else -0.5) * geometry.detector.du
     if not (geometry.parallel and volume.ndim == 2 and same and volume.centre == (middle, middle)):
-        raise UnsupportedError(
+        raise unsupported(
             "it takes parallel beams in a plane, an odd number of columns and the square inside them, as the case slice"
         )
     sinogram = np.ascontiguousarray(problem.inputs["projections"].T)
@@ -50,7 +51,7 @@ def _astra(problem: Problem) -> Callable[[], Any]:
 
     geometry, volume = problem.inputs["geometry"], problem.inputs["volume"]
     if not isinstance(geometry, Cone) or geometry.radius or problem.inputs["weight"] != "fdk":
-        raise UnsupportedError("it is compared on cone beams with flat detectors and the weight 'fdk' alone")
+        raise unsupported("it is compared on cone beams with flat detectors and the weight 'fdk' alone")
     nz, ny, nx = volume.shape
     corners = volume.corners()
     ends = np.stack([corners.min(axis=0), corners.max(axis=0)], axis=1).ravel().tolist()
@@ -80,7 +81,7 @@ SERIAL_UPDATES = 1e8  # beyond so many a loop on one core would take seconds
 def _loop(problem: Problem, flags: tuple[str, ...], most: float) -> Callable[[], np.ndarray]:
     updates = problem.counted["update"]
     if updates > most:
-        raise UnsupportedError(f"{updates:.3g} updates take it seconds a run; take fewer views, as I1:64")
+        raise unsupported(f"{updates:.3g} updates take it seconds a run; take fewer views, as I1:64")
     found = loops.Loops(problem.inputs["geometry"], problem.inputs["volume"], flags)
     p, weight = problem.inputs["projections"], problem.inputs["weight"]
     return lambda: found.back_project(p, weight)
