@@ -150,6 +150,8 @@ def test_charges_and_radii_in_any_columns_are_no_pdb_file(tmp_path: Path, conten
         (GOOD + GOOD.replace("46.331", "   nan"), 2, "not finite in float32"),
         (GOOD + GOOD.replace("46.331", "  -inf"), 2, "not finite"),
         (GOOD + GOOD.replace("46.331", "  1e99"), 2, "not finite in float32"),
+        (GOOD + GOOD.replace("46.331", "  1e31"), 2, "row holds a coordinate beyond 1e+30 A; correct it"),
+        (GOOD + GOOD.replace("1.850", " 1e31"), None, "radius: row 1 holds 1e+31 A"),
         (GOOD + GOOD.replace("46.331", "******"), 2, "does not end in"),
         (GOOD + GOOD.replace("46.331", "46,331"), 2, "does not end in"),
         (GOOD + GOOD.replace("46.331", "46_331"), 2, "does not end in"),

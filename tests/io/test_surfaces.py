@@ -193,6 +193,7 @@ def test_off_with_normals_and_polygons(tmp_path: Path, keyword: str) -> None:
         (OFF.replace("3 1 2 3", "3 1 2 3.0"), 10, "no whole number"),
         (OFF.replace("0 0 1", "0 0 nan"), 6, "not finite"),
         (OFF.replace("0 0 1", "0 0 1e40"), 6, "not finite in float32"),
+        (OFF.replace("0 0 1", "0 0 -1e31"), 6, "row holds a coordinate beyond 1e+30 A; correct it"),
         (OFF.replace("0 0 1", "0 1"), 6, "3 numbers are needed where 2 fields are"),
         (OFF.replace("OFF", "NOFF"), 3, "6 numbers are needed"),
     ],

@@ -84,7 +84,7 @@ def _index(path: AnyPath, line: int, field: bytes, known: int) -> int:
 
 def _normals(path: AnyPath, polygons: Polygons, named: np.ndarray, normals: Numbers, points: int) -> np.ndarray | None:
     """The normal (points, 3) of each point, None where one has none."""
-    table = finite(path, normals.table(), np.float64, normals.line)
+    table = finite(path, normals.table(), np.float64, normals.line, lengths=0)
     if not len(named):
         return table if len(table) == points else None
     wrong = np.flatnonzero(named >= len(table))

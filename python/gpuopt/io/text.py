@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import Error
+from gpuopt.point_arrays import LONGEST
 
 AnyPath = str | PathLike[str]
 LineOf = Callable[[int], int | None]  # the line on which a row stood; None in binary files
@@ -152,16 +153,19 @@ def at(row: int, line_of: LineOf, what: str) -> str:
     return what if line_of(row) is not None else f"{what} {row}"
 
 
-def finite(path: AnyPath, table: np.ndarray, dtype: DTypeLike, line_of: LineOf, what: str = "row") -> np.ndarray:
-    """``table`` (n, width) in ``dtype``. Raises FormatError for what is not finite in it."""
+def finite(
+    path: AnyPath, table: np.ndarray, dtype: DTypeLike, line_of: LineOf, what: str = "row", lengths: int = 3
+) -> np.ndarray:
+    """``table`` (n, width) in ``dtype``. Raises FormatError for what is not finite in it, and for coordinates that
+    molecules and surfaces do not take, in the first ``lengths`` columns."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = table.astype(dtype)
-    wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
-    if len(wrong):
-        row = int(wrong[0])
-        raise FormatError(
-            path,
-            line_of(row),
-            f"{at(row, line_of, what)} holds a number that is not finite in {np.dtype(dtype)}; correct it",
-        )
+    for wrong, why in (
+        (~np.isfinite(values), f"a number that is not finite in {np.dtype(dtype)}"),
+        (np.abs(values[:, :lengths]) > LONGEST, f"a coordinate beyond {LONGEST:g} A"),
+    ):
+        rows = np.flatnonzero(wrong.any(axis=1))
+        if len(rows):
+            row = int(rows[0])
+            raise FormatError(path, line_of(row), f"{at(row, line_of, what)} holds {why}; correct it")
     return values
