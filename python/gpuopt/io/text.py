@@ -156,8 +156,8 @@ def at(row: int, line_of: LineOf, what: str) -> str:
 def finite(
     path: AnyPath, table: np.ndarray, dtype: DTypeLike, line_of: LineOf, what: str = "row", lengths: int = 3
 ) -> np.ndarray:
-    """``table`` (n, width) in ``dtype``. Raises FormatError for what is not finite in it, and for coordinates (the first
-    ``lengths`` columns) that molecules and surfaces do not take."""
+    """``table`` (n, width) in ``dtype``. Raises FormatError for what is not finite in it, and for coordinates that
+    molecules and surfaces do not take, in the first ``lengths`` columns."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = table.astype(dtype)
     for wrong, why in (
