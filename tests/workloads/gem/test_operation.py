@@ -246,3 +246,11 @@ def test_the_device_that_was_chosen_runs(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ran == [device.index for device in gpuopt.devices() for _ in range(2)]
     with pytest.raises(gpuopt.ParameterError, match="device: no device fits 'no such thing'"):
         potential(molecule, surface, device="no such thing")
+
+
+@pytest.mark.parametrize("name", ["projection", "nearest", "ion_exclusion", "electrostatic_size", "epsilon_in"])
+def test_a_number_that_no_length_is_names_itself(name: str) -> None:
+    """Beyond 1e30 signs were wrong, or the surface was blamed."""
+    molecule, surface = ball(atoms=5, points=5)
+    with pytest.raises(gpuopt.ParameterError, match=f"^{name.removeprefix('electrostatic_')}: 1e\\+200 is"):
+        potential(molecule, surface, salt=0.1, **{name: 1e200})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray, ParameterError, Prepared
 from gpuopt.configuration import Configuration
 from gpuopt.molecule import Molecule, Surface, needed_normals
-from gpuopt.point_arrays import lent
+from gpuopt.point_arrays import LONGEST, lent
 from gpuopt.workloads.gem.solvation import ALPHA, Model
 
 _EXPANDED_ERROR = 1e-2  # largest error of expanded squares, as a part of the smallest squared distance
@@ -46,7 +45,9 @@ class Scene:
         different dtypes, for normals that are missing or not known, and for points inside a molecule without depths;
         ParameterError for a projection that is not a number, and for one where the points have heights of their own."""
         if not _is_number(projection):
-            raise ParameterError(f"projection: {projection!r} is not a length; give one in A, along the normal")
+            raise ParameterError(
+                f"projection: {projection!r} is not a length up to {LONGEST:g}; give one in A, along the normal"
+            )
         if surface.dtype != molecule.dtype:
             raise ArrayError(
                 f"surface: its dtype is {surface.dtype.name}, the molecule's {molecule.dtype.name}; use "
@@ -117,7 +118,7 @@ class Scene:
         this distance; with None, a point on an atom raises ArrayError."""
         if nearest is not None and not (_is_number(nearest) and nearest >= _TOUCHING_A):
             raise ParameterError(
-                f"nearest: {nearest!r} is out of range; give at least {_TOUCHING_A:g} A, or None to refuse contacts"
+                f"nearest: {nearest!r} is out of range; give {_TOUCHING_A:g} to {LONGEST:g} A; None refuses contacts"
             )
         self._refuse_expanded(configuration)
         out = _core.empty((len(self.points),), self.xyz.dtype, device)
@@ -193,7 +194,7 @@ def _inner(molecule: Molecule, size: float) -> np.ndarray:
 
 
 def _is_number(given: object) -> bool:
-    return isinstance(given, int | float | np.integer | np.floating) and math.isfinite(given)
+    return isinstance(given, int | float | np.integer | np.floating) and abs(given) <= LONGEST  # not NaN either
 
 
 def as_molecule(given: Molecule | Sequence[Any], keep: bool = False) -> Molecule:

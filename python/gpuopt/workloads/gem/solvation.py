@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpuopt._core import ParameterError
+from gpuopt.point_arrays import LONGEST
 
 ALPHA = 0.571412
 PHI_TYPES = ("total", "coulomb", "reaction")
@@ -148,8 +149,10 @@ def _number(name: str, value: Any, positive: bool = False) -> float:
         number = math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not math.isfinite(number) or number < 0 or (positive and number == 0):
-        raise ParameterError(f"{name}: {value!r} is not offered; give a finite number {'> 0' if positive else '>= 0'}")
+    if not 0 <= number <= LONGEST or (positive and number == 0):
+        raise ParameterError(
+            f"{name}: {value!r} is not offered; give a finite number {'> 0' if positive else '>= 0'}, up to {LONGEST:g}"
+        )
     return number
 
 
