@@ -115,6 +115,45 @@ def test_lengths_that_are_text_are_named(any_device: gpuopt.Device, name: str) -
         given(**{name: "1"}, device=any_device)
 
 
+@pytest.mark.parametrize("salt", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("dtype", "charge"), [("float32", 1e13), ("float32", 1e37), ("float64", 1e13), ("float64", 1e300)]
+)
+def test_great_charges_are_named(any_device: gpuopt.Device, dtype: str, charge: float, salt: float) -> None:
+    if dtype == "float64" and not any_device.fp64:
+        pytest.skip(f"{any_device.name} has no fp64")
+    molecule, surface = ball(dtype)
+    with pytest.raises(gpuopt.ArrayError, match=r"^molecule: .* a charge of [0-9.]+e\+[0-9]+ e is beyond what is comp"):
+        given(
+            xyz=molecule.xyz,
+            charge=molecule.charge * molecule.dtype.type(charge),
+            points=surface.points,
+            normals=surface.normals,
+            salt=salt,
+            device=any_device,
+        )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "salt"), [("float32", 1e25, 0.0), ("float32", 1e10, 0.1), ("float64", 1e160, 0.1)]
+)
+def test_great_lengths_are_named(any_device: gpuopt.Device, dtype: str, scale: float, salt: float) -> None:
+    if dtype == "float64" and not any_device.fp64:
+        pytest.skip(f"{any_device.name} has no fp64")
+    molecule, surface = ball(dtype)
+    factor = molecule.dtype.type(scale)
+    with pytest.raises(gpuopt.ArrayError, match=r"^molecule: .* a length of [0-9.]+e\+[0-9]+ A is beyond what is comp"):
+        given(
+            xyz=molecule.xyz * factor,
+            charge=molecule.charge,
+            points=surface.points * factor,
+            normals=surface.normals,
+            salt=salt,
+            electrostatic_size=10 * scale,
+            device=any_device,
+        )
+
+
 @pytest.mark.parametrize("wrong", [None, 5, "protein.pqr", ()], ids=str)
 def test_what_is_no_molecule_or_surface_is_named(any_device: gpuopt.Device, wrong: Any) -> None:
     molecule, surface = ball()

@@ -136,7 +136,8 @@ class Scene:
         rows = max(1, _DISTANCES_AT_ONCE // len(self.xyz))
         for start in range(0, len(self.points), rows):
             here = slice(start, start + rows)
-            apart = np.linalg.norm(self.points[here, np.newaxis].astype(np.float64) - self.xyz, axis=2)
+            with np.errstate(over="ignore"):  # of great lengths: these touch nothing
+                apart = np.linalg.norm(self.points[here, np.newaxis].astype(np.float64) - self.xyz, axis=2)
             touching = np.argwhere((apart <= _TOUCHING_A) & self._infinite_on_atoms(here))
             if len(touching):
                 row, atom = touching[0]
@@ -149,12 +150,28 @@ class Scene:
         out = _core.empty((len(self.points),), self.xyz.dtype, device)
         self.prepare(Configuration(configuration.variant, **exact), out, _TOUCHING_A).run()
         phi = out.to_numpy()
-        if not (np.abs(phi) < _LOST).all():
-            raise ArrayError(
-                f"surface: the potential at point {names[0]} is {phi[0]}: an atom is too near for "
-                f"{self.xyz.dtype.name}; move the point, give nearest=, or use float64"
-            )
+        lost = np.flatnonzero(~(np.abs(phi) < _LOST))
+        if len(lost):
+            raise self._beyond(int(lost[0]), f"the potential at point {names[lost[0]]} is {phi[lost[0]]:.3g}")
         return phi
+
+    def _beyond(self, row: int, told: str) -> ArrayError:
+        """Why a point has no potential: of great charges or lengths, or of an atom near to it."""
+        dtype = self.xyz.dtype
+        wider = "" if dtype == np.float64 else ", or use float64"
+        apart = np.abs(self.points[row].astype(np.float64) - self.xyz).max()
+        charge, length = float(np.abs(self.charge).max()), max(float(apart), self.model.size, float(self.r[row]))
+        if not self.model.coulomb * charge * len(self.xyz) < _LOST:
+            return ArrayError(
+                f"molecule: {told}: a charge of {charge:.3g} e is beyond what is computed; give them in e"
+            )
+        if length > float(np.finfo(dtype).max) ** 0.25:  # formulas with salt multiply four lengths
+            return ArrayError(
+                f"molecule: {told}: a length of {length:.3g} A is beyond what is computed; give lengths in A{wider}"
+            )
+        return ArrayError(
+            f"surface: {told}: an atom is too near for {dtype.name}; move the point, give nearest={wider}"
+        )
 
     def _infinite_on_atoms(self, rows: slice) -> np.ndarray:
         """Of points and atoms (m, N) or (1, 1): whether the potential is infinite where one lies on the other. That of
