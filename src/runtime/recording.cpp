@@ -168,10 +168,13 @@ void Recording::touch(const Storage& storage) noexcept {
         if (held.storage.get() == &storage) held.touched = true;
 }
 
-// What the host wrote after the last launch is no result of a launch.
+// What the host wrote after the last launch is no result of a launch. Nor is what lies in front of an array that was
+// lent to be read: that memory is others', who may change it meanwhile.
 void Recording::read_afterwards(std::size_t number) {
     auto& held = held_[number];
-    if (objects_[number].parent < 0 && !held.touched) objects_[number].after = read(number);
+    auto& object = objects_[number];
+    const bool only_read = object.host_offset >= 0 && (object.flags & CL_MEM_READ_ONLY) != 0;
+    if (object.parent < 0 && !held.touched && !only_read) object.after = read(number);
     held = {};
 }
 

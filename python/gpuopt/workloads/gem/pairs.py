@@ -210,8 +210,8 @@ def _inner(molecule: Molecule, size: float) -> np.ndarray:
     return np.clip(size - molecule.depth.astype(np.float64), 0.0, size).astype(molecule.dtype)
 
 
-def _is_number(given: object) -> bool:
-    return isinstance(given, int | float | np.integer | np.floating) and abs(given) <= LONGEST  # not NaN either
+def _is_number(given: Any) -> bool:
+    return isinstance(given, int | float | np.integer | np.floating) and bool(-LONGEST <= given <= LONGEST)
 
 
 def as_molecule(given: Molecule | Sequence[Any], keep: bool = False) -> Molecule:
