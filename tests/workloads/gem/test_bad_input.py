@@ -134,13 +134,10 @@ def test_great_charges_are_named(any_device: gpuopt.Device, dtype: str, charge: 
         )
 
 
-@pytest.mark.parametrize(
-    ("dtype", "scale", "salt"), [("float32", 1e25, 0.0), ("float32", 1e10, 0.1), ("float64", 1e160, 0.1)]
-)
-def test_great_lengths_are_named(any_device: gpuopt.Device, dtype: str, scale: float, salt: float) -> None:
-    if dtype == "float64" and not any_device.fp64:
-        pytest.skip(f"{any_device.name} has no fp64")
-    molecule, surface = ball(dtype)
+@pytest.mark.parametrize(("scale", "salt"), [(1e25, 0.0), (1e10, 0.1)])
+def test_great_lengths_are_named(any_device: gpuopt.Device, scale: float, salt: float) -> None:
+    """Of float32; what is too long for float64 makes no molecule."""
+    molecule, surface = ball("float32")
     factor = molecule.dtype.type(scale)
     with pytest.raises(gpuopt.ArrayError, match=r"^molecule: .* a length of [0-9.]+e\+[0-9]+ A is beyond what is comp"):
         given(
