@@ -5,9 +5,10 @@ python results/kernel_tuner_side_by_side.py EXAMPLES --python PYTHON [--device D
 EXAMPLES is the folder examples/opencl of a checkout of Kernel Tuner: convolution.cl, matmul.cl and reduction.cl
 are read as they are, but for the sizes that they define. PYTHON is an interpreter that has kernel_tuner and
 pyopencl. Both search all of the same small space, with the same problem, in N rounds, one after the other;
-which is first changes with the round. Times are medians of a round's samples; of the reduction, which has two
-kernels, their sum. An interval is that of the median over rounds, with 95 % confidence from 6 rounds on; of
-fewer rounds it is from the least to the largest.
+which is first changes with the round. Both hold every configuration against a right answer before they time it.
+Times are medians of a round's samples; of the reduction, which has two kernels, their sum. An interval is that of
+the median over rounds, with 95 % confidence from 6 rounds on; of fewer rounds it is from the least to the largest.
+``load1`` and ``others_load`` tell of the machine after each search: the load, and what others took or wanted of a core.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import argparse
 import datetime
 import itertools
 import json
+import os
+import re
 import statistics
 import subprocess
 import sys
@@ -48,6 +51,11 @@ class Example:
                 assert f"#define {name} 4096" in text, name
                 text = text.replace(f"#define {name} 4096", f"#define {name} {size}")
         return text
+
+    def configurations(self) -> list[str]:
+        """All that the restriction admits."""
+        every = (dict(zip(self.space, levels, strict=True)) for levels in itertools.product(*self.space.values()))
+        return [named(levels) for levels in every if eval(self.restriction, {}, dict(levels))]
 
 
 EXAMPLES = {
@@ -185,8 +193,10 @@ def theirs(name: str, folder: Path, device: list[int]) -> Times:
             example.kernel, text, "num_blocks", given, space, device, grid_div_x=[], answer=right, **more, **check
         )
         for few in space["num_blocks"]:  # the second kernel adds the parts in one group, at the same levels
-            rest = {**space, "num_blocks": [1]}
-            second = _tuned(example.kernel, text, "num_blocks", [parts, x, np.int32(few)], rest, device, grid_div_x=[])
+            rest, given, right = {**space, "num_blocks": [1]}, [parts, x, np.int32(few)], [x[:few].sum(), None, None]
+            second = _tuned(
+                example.kernel, text, "num_blocks", given, rest, device, grid_div_x=[], answer=right, **check
+            )
             for key, ms in second.items():
                 total = key.replace("num_blocks=1,", f"num_blocks={few},")
                 whole |= {total: whole[total] + ms} if total in whole else {}
@@ -208,10 +218,28 @@ def theirs(name: str, folder: Path, device: list[int]) -> Times:
         )
     image, weights = (random.standard_normal((n, n), np.float32) for n in (size + 16, 17))
     out = np.zeros((size, size), np.float32)
-    return _tuned(example.kernel, text, (size, size), [out, image, weights], space, device, **more)
+    answer = [_convolve(image, weights, size).astype(np.float32), None, None]
+    given = [out, image, weights]
+    return _tuned(example.kernel, text, (size, size), given, space, device, answer=answer, atol=1e-3, **more)
+
+
+def their_setup(device: list[int]) -> dict[str, str]:
+    """The versions that were used, and what their OpenCL calls the device."""
+    from importlib.metadata import version
+
+    import pyopencl
+
+    found = pyopencl.get_platforms()[device[0]].get_devices()[device[1]]
+    return {
+        "kernel_tuner": version("kernel_tuner"),
+        "pyopencl": version("pyopencl"),
+        "device": f"{found.name} ({found.platform.name.strip()}), {found.driver_version}",
+    }
 
 
 # ---------------------------------------------------------------- side by side
+
+BOTH = ("gpuopt", "Kernel Tuner")
 
 
 def interval(values: list[float]) -> tuple[float, float, float]:
@@ -222,20 +250,39 @@ def interval(values: list[float]) -> tuple[float, float, float]:
     return statistics.median(ranked), ranked[cut], ranked[len(ranked) - 1 - cut]
 
 
-def compared(rounds: list[dict[str, Times]]) -> dict[str, Any]:
-    """Which configuration is the best by each, and the time of Kernel Tuner's best by that of gpuopt's, as each
-    measured it."""
-    keys = set.intersection(*(set(times) for one in rounds for times in one.values()))
-    every = {
-        who: {key: interval([one[who][key] for one in rounds]) for key in keys} for who in ("gpuopt", "Kernel Tuner")
-    }
-    best = {who: min(found, key=lambda key: found[key][0]) for who, found in every.items()}
-    ratios = {
-        who: interval([one[who][best["Kernel Tuner"]] / one[who][best["gpuopt"]] for one in rounds]) for who in every
-    }
-    agree = best["gpuopt"] == best["Kernel Tuner"] or all(low <= 1 <= high for _, low, high in ratios.values())
-    told = {who: {"best": best[who], "ms": every[who][best[who]], "theirs_by_ours": ratios[who]} for who in every}
-    return {"configurations": len(keys), "rounds": len(rounds), "agree": agree, **told}
+def rounded(values: tuple[float, ...] | list[float]) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]
+
+
+def compared(example: Example, rounds: list[dict[str, Times]]) -> dict[str, Any]:
+    """The best configuration by each, and of both bests what each measured: their times, and Kernel Tuner's best by
+    gpuopt's. They agree where both are one, or where neither tool can tell them apart."""
+    every = [key for key in example.configurations() if all(key in times for one in rounds for times in one.values())]
+    middle = {who: {key: interval([one[who][key] for one in rounds])[0] for key in every} for who in BOTH}
+    best = {who: min(every, key=lambda key, who=who: middle[who][key]) for who in BOTH}
+    told: dict[str, Any] = {}
+    for who in BOTH:
+        times = {whose: interval([one[who][best[whose]] for one in rounds]) for whose in BOTH}
+        (_, low, high), (_, other_low, other_high) = times.values()
+        ratio = interval([one[who][best["Kernel Tuner"]] / one[who][best["gpuopt"]] for one in rounds])
+        told[who] = {
+            "verified": min(len(one[who]) for one in rounds),
+            "best": best[who],
+            "ms_of_best_by": {whose: rounded(times[whose]) for whose in BOTH},
+            "they_overlap": low <= other_high and other_low <= high,
+            "theirs_by_ours": rounded(ratio),
+            "ms_of_rounds": {key: rounded([one[who][key] for one in rounds]) for key in every},
+        }
+    same = best["gpuopt"] == best["Kernel Tuner"]
+    agree = same or all(one["theirs_by_ours"][1] <= 1 <= one["theirs_by_ours"][2] for one in told.values())
+    counts = {"sizes": dict(example.sizes), "configurations": len(example.configurations()), "compared": len(every)}
+    return {**counts, "rounds": len(rounds), "same": same, "agree": agree, **told}
+
+
+def compact(value: Any) -> str:
+    """JSON with a line for each list of numbers."""
+    text = json.dumps(value, indent=1)
+    return re.sub(r"\[[^][{}]*\]", lambda found: f"[{' '.join(found[0][1:-1].split())}]", text) + "\n"
 
 
 def main() -> None:
@@ -251,29 +298,56 @@ def main() -> None:
     parser.add_argument("--theirs", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.theirs:
-        found = theirs(given.theirs, given.examples, [int(one) for one in given.their_device.split(",")])
-        print(json.dumps(found))
+        their_device = [int(one) for one in given.their_device.split(",")]
+        if given.theirs == "setup":
+            print(json.dumps(their_setup(their_device)))
+        else:
+            print(json.dumps(theirs(given.theirs, given.examples, their_device)))
         return
+    from gpuopt.lab.device.conditions import Sampler
     from gpuopt.selection import select
 
-    made: dict[str, Any] = {"device": select(given.device).key, "date": str(datetime.date.today())}
+    device = select(given.device)
+    made: dict[str, Any] = {
+        "date": str(datetime.date.today()),
+        "gpuopt": {"commit": _commit(), "device": f"{device.key}, {device.driver}", "cores": os.cpu_count()},
+        "Kernel Tuner": _apart(given, "setup"),
+        "examples": {},
+    }
+    conditions = Sampler(device)
     for name in given.only or EXAMPLES:
         rounds = []
+        busy: dict[str, list[float]] = {"load1": [], "others_load": []}
         for number in range(given.rounds + 1):  # the first fills the caches of both and does not count
             calls = {
                 "gpuopt": lambda name=name: ours(name, given.examples, given.device),
                 "Kernel Tuner": lambda name=name: _apart(given, name),
             }
             turns = sorted(calls, reverse=bool(number % 2))
-            rounds.append({who: calls[who]() for who in turns})
+            rounds.append({})
+            conditions.note()
+            for who in turns:
+                rounds[-1][who] = calls[who]()
+                state = conditions.note()
+                if number:
+                    for what, values in busy.items():
+                        values.append(round(state.get(what) or 0.0, 2))
             print(f"{name}: round {number} of {given.rounds}", file=sys.stderr, flush=True)
-        made[name] = compared(rounds[1:])
-        print(name, json.dumps(made[name]), flush=True)
-    if given.out:
-        given.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+        found = made["examples"][name] = {**busy, **compared(EXAMPLES[name], rounds[1:])}
+        told = {who: {key: value for key, value in found[who].items() if key != "ms_of_rounds"} for who in BOTH}
+        print(name, json.dumps({**found, **told}), flush=True)
+        if given.out:
+            given.out.write_text(compact(made), encoding="utf-8")
 
 
-def _apart(given: argparse.Namespace, name: str) -> Times:
+def _commit() -> str:
+    root = Path(__file__).parent
+    return subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=root, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def _apart(given: argparse.Namespace, name: str) -> dict[str, Any]:
     """Kernel Tuner's search, in a process of its own interpreter."""
     command = [given.python, __file__, str(given.examples), "--python", given.python, "--theirs", name]
     command += ["--their-device", given.their_device]
