@@ -9,6 +9,9 @@ which is first changes with the round. Both hold every configuration against a r
 Times are medians of a round's samples; of the reduction, which has two kernels, their sum. An interval is that of
 the median over rounds, with 95 % confidence from 6 rounds on; of fewer rounds it is from the least to the largest.
 ``load1`` and ``others_load`` tell of the machine after each search: the load, and what others took or wanted of a core.
+
+With --bests, no space is searched: of each example in FILE whose bests differ, both tools measure the two alone, in
+N rounds. FILE then holds these rounds, too, and what they say is whether the bests agree.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +59,13 @@ class Example:
         """All that the restriction admits."""
         every = (dict(zip(self.space, levels, strict=True)) for levels in itertools.product(*self.space.values()))
         return [named(levels) for levels in every if eval(self.restriction, {}, dict(levels))]
+
+    def within(self, configurations: list[str]) -> Example:
+        """The same with these configurations alone."""
+        chosen = [dict(level.split("=") for level in one.split(", ")) for one in configurations]
+        space = {name: sorted({int(levels[name]) for levels in chosen}) for name in self.space}
+        each = (" and ".join(f"{name} == {level}" for name, level in levels.items()) for levels in chosen)
+        return replace(self, space=space, restriction=" or ".join(f"({one})" for one in each))
 
 
 EXAMPLES = {
@@ -98,11 +108,10 @@ def _convolve(image: np.ndarray, weights: np.ndarray, n: int) -> np.ndarray:
     return out
 
 
-def ours(name: str, folder: Path, device: str) -> Times:
+def ours(name: str, example: Example, folder: Path, device: str) -> Times:
     """What gpuopt measures of each configuration, ms."""
     from gpuopt import lab
 
-    example = EXAMPLES[name]
     tiled = lab.launch(items=("w / tile_size_x", "h / tile_size_y"), local=("block_size_x", "block_size_y"))
     square = lab.launch(items=("n / tile_size_x", "n / tile_size_y"), local=("block_size_x", "block_size_y"))
     shared: dict[str, Any] = {"parameters": dict(example.space), "constraints": example.restriction}
@@ -178,9 +187,9 @@ def _tuned(name: str, text: str, size: Any, arguments: list[Any], space: Any, de
     return {named({key: one[key] for key in space}): statistics.median(samples) for one, samples in times}
 
 
-def theirs(name: str, folder: Path, device: list[int]) -> Times:
+def theirs(name: str, example: Example, folder: Path, device: list[int]) -> Times:
     """The example as Kernel Tuner's script has it, with the sizes and the space of this file."""
-    example, random = EXAMPLES[name], np.random.default_rng(0)
+    random = np.random.default_rng(0)
     text, size, space = example.text(folder), next(iter(example.sizes.values())), dict(example.space)
     more: dict[str, Any] = {"restrictions": [example.restriction]}
     if name == "reduction":
@@ -255,11 +264,17 @@ def rounded(values: tuple[float, ...] | list[float]) -> list[float]:
 
 
 def compared(example: Example, rounds: list[dict[str, Times]]) -> dict[str, Any]:
-    """The best configuration by each, and of both bests what each measured: their times, and Kernel Tuner's best by
-    gpuopt's. They agree where both are one, or where neither tool can tell them apart."""
+    """The best configuration by each, and what each measured."""
     every = [key for key in example.configurations() if all(key in times for one in rounds for times in one.values())]
     middle = {who: {key: interval([one[who][key] for one in rounds])[0] for key in every} for who in BOTH}
     best = {who: min(every, key=lambda key, who=who: middle[who][key]) for who in BOTH}
+    counts = {"sizes": dict(example.sizes), "configurations": len(example.configurations()), "compared": len(every)}
+    return {**counts, **of_bests(every, best, rounds)}
+
+
+def of_bests(every: list[str], best: dict[str, str], rounds: list[dict[str, Times]]) -> dict[str, Any]:
+    """Of both bests what each measured: their times, and Kernel Tuner's best by gpuopt's. They agree where both are
+    one, or where neither tool can tell them apart."""
     told: dict[str, Any] = {}
     for who in BOTH:
         times = {whose: interval([one[who][best[whose]] for one in rounds]) for whose in BOTH}
@@ -275,8 +290,7 @@ def compared(example: Example, rounds: list[dict[str, Times]]) -> dict[str, Any]
         }
     same = best["gpuopt"] == best["Kernel Tuner"]
     agree = same or all(one["theirs_by_ours"][1] <= 1 <= one["theirs_by_ours"][2] for one in told.values())
-    counts = {"sizes": dict(example.sizes), "configurations": len(example.configurations()), "compared": len(every)}
-    return {**counts, "rounds": len(rounds), "same": same, "agree": agree, **told}
+    return {"rounds": len(rounds), "same": same, "agree": agree, **told}
 
 
 def compact(value: Any) -> str:
@@ -295,62 +309,89 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--only", action="append", choices=[*EXAMPLES])
     parser.add_argument("--out", type=Path)
+    parser.add_argument(
+        "--bests", action="store_true", help="only the bests of the examples in --out, where they differ"
+    )
     parser.add_argument("--theirs", help=argparse.SUPPRESS)
+    parser.add_argument("--within", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.theirs:
-        their_device = [int(one) for one in given.their_device.split(",")]
+        device = [int(one) for one in given.their_device.split(",")]
         if given.theirs == "setup":
-            print(json.dumps(their_setup(their_device)))
+            print(json.dumps(their_setup(device)))
         else:
-            print(json.dumps(theirs(given.theirs, given.examples, their_device)))
+            print(json.dumps(theirs(given.theirs, _example(given.theirs, given.within), given.examples, device)))
         return
-    from gpuopt.lab.device.conditions import Sampler
-    from gpuopt.selection import select
-
-    device = select(given.device)
-    made: dict[str, Any] = {
-        "date": str(datetime.date.today()),
-        "gpuopt": {"commit": _commit(), "device": f"{device.key}, {device.driver}", "cores": os.cpu_count()},
-        "Kernel Tuner": _apart(given, "setup"),
-        "examples": {},
-    }
-    conditions = Sampler(device)
+    if given.bests and not given.out:
+        parser.error("--bests needs --out")
+    if given.bests:
+        made = json.loads(given.out.read_text(encoding="utf-8"))
+    else:
+        made = {"date": str(datetime.date.today()), **_setup(given), "examples": {}}
     for name in given.only or EXAMPLES:
-        rounds = []
-        busy: dict[str, list[float]] = {"load1": [], "others_load": []}
-        for number in range(given.rounds + 1):  # the first fills the caches of both and does not count
-            calls = {
-                "gpuopt": lambda name=name: ours(name, given.examples, given.device),
-                "Kernel Tuner": lambda name=name: _apart(given, name),
-            }
-            turns = sorted(calls, reverse=bool(number % 2))
-            rounds.append({})
-            conditions.note()
-            for who in turns:
-                rounds[-1][who] = calls[who]()
-                state = conditions.note()
-                if number:
-                    for what, values in busy.items():
-                        values.append(round(state.get(what) or 0.0, 2))
-            print(f"{name}: round {number} of {given.rounds}", file=sys.stderr, flush=True)
-        found = made["examples"][name] = {**busy, **compared(EXAMPLES[name], rounds[1:])}
+        if not given.bests:
+            busy, rounds = _rounds(given, name)
+            found = made["examples"][name] = {**busy, **compared(EXAMPLES[name], rounds)}
+        elif not (searched := made["examples"][name])["same"]:
+            best = {who: searched[who]["best"] for who in BOTH}
+            busy, rounds = _rounds(given, name, [*best.values()])
+            found = searched["bests_alone"] = {**busy, **of_bests([*best.values()], best, rounds)}
+        else:
+            continue
         told = {who: {key: value for key, value in found[who].items() if key != "ms_of_rounds"} for who in BOTH}
         print(name, json.dumps({**found, **told}), flush=True)
         if given.out:
             given.out.write_text(compact(made), encoding="utf-8")
 
 
-def _commit() -> str:
-    root = Path(__file__).parent
-    return subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"], cwd=root, check=True, capture_output=True, text=True
-    ).stdout.strip()
+def _example(name: str, within: list[str] | None) -> Example:
+    return EXAMPLES[name].within(within) if within else EXAMPLES[name]
 
 
-def _apart(given: argparse.Namespace, name: str) -> dict[str, Any]:
+def _setup(given: argparse.Namespace) -> dict[str, Any]:
+    """What measures, and on what."""
+    from gpuopt.selection import select
+
+    root, device = Path(__file__).parent, select(given.device)
+    head = ["git", "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(head, cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+    return {
+        "gpuopt": {"commit": commit, "device": f"{device.key}, {device.driver}", "cores": os.cpu_count()},
+        "Kernel Tuner": _apart(given, "setup"),
+    }
+
+
+def _rounds(
+    given: argparse.Namespace, name: str, within: list[str] | None = None
+) -> tuple[dict[str, list[float]], list[dict[str, Times]]]:
+    """How busy the machine was after each search, and each round's times of both."""
+    from gpuopt.lab.device.conditions import Sampler
+    from gpuopt.selection import select
+
+    conditions = Sampler(select(given.device))
+    rounds: list[dict[str, Times]] = []
+    busy: dict[str, list[float]] = {"load1": [], "others_load": []}
+    calls = {
+        "gpuopt": lambda: ours(name, _example(name, within), given.examples, given.device),
+        "Kernel Tuner": lambda: _apart(given, name, within),
+    }
+    for number in range(given.rounds + 1):  # the first fills the caches of both and does not count
+        rounds.append({})
+        conditions.note()
+        for who in sorted(calls, reverse=bool(number % 2)):
+            rounds[-1][who] = calls[who]()
+            state = conditions.note()
+            if number:
+                for what, values in busy.items():
+                    values.append(round(state.get(what) or 0.0, 2))
+        print(f"{name}: round {number} of {given.rounds}", file=sys.stderr, flush=True)
+    return busy, rounds[1:]
+
+
+def _apart(given: argparse.Namespace, name: str, within: list[str] | None = None) -> dict[str, Any]:
     """Kernel Tuner's search, in a process of its own interpreter."""
     command = [given.python, __file__, str(given.examples), "--python", given.python, "--theirs", name]
-    command += ["--their-device", given.their_device]
+    command += ["--their-device", given.their_device, *(["--within", *within] if within else [])]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
