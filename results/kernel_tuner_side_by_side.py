@@ -5,9 +5,13 @@ python results/kernel_tuner_side_by_side.py EXAMPLES --python PYTHON [--device D
 EXAMPLES is the folder examples/opencl of a checkout of Kernel Tuner: convolution.cl, matmul.cl and reduction.cl
 are read as they are, but for the sizes that they define. PYTHON is an interpreter that has kernel_tuner and
 pyopencl. Both search all of the same small space, with the same problem, in N rounds, one after the other;
-which is first changes with the round. Times are medians of a round's samples; of the reduction, which has two
-kernels, their sum. An interval is that of the median over rounds, with 95 % confidence from 6 rounds on; of
-fewer rounds it is from the least to the largest.
+which is first changes with the round. Both hold every configuration against a right answer before they time it.
+Times are medians of a round's samples; of the reduction, which has two kernels, their sum. An interval is that of
+the median over rounds, with 95 % confidence from 6 rounds on; of fewer rounds it is from the least to the largest.
+``load1`` and ``others_load`` tell of the machine after each search: the load, and what others took or wanted of a core.
+
+With --bests, no space is searched: of each example in FILE whose bests differ, both tools measure the two alone, in
+N rounds. FILE then holds these rounds, too, and what they say is whether the bests agree.
 """
 
 from __future__ import annotations
@@ -16,11 +20,13 @@ import argparse
 import datetime
 import itertools
 import json
+import os
+import re
 import statistics
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +54,18 @@ class Example:
                 assert f"#define {name} 4096" in text, name
                 text = text.replace(f"#define {name} 4096", f"#define {name} {size}")
         return text
+
+    def configurations(self) -> list[str]:
+        """All that the restriction admits."""
+        every = (dict(zip(self.space, levels, strict=True)) for levels in itertools.product(*self.space.values()))
+        return [named(levels) for levels in every if eval(self.restriction, {}, dict(levels))]
+
+    def within(self, configurations: list[str]) -> Example:
+        """The same with these configurations alone."""
+        chosen = [dict(level.split("=") for level in one.split(", ")) for one in configurations]
+        space = {name: sorted({int(levels[name]) for levels in chosen}) for name in self.space}
+        each = (" and ".join(f"{name} == {level}" for name, level in levels.items()) for levels in chosen)
+        return replace(self, space=space, restriction=" or ".join(f"({one})" for one in each))
 
 
 EXAMPLES = {
@@ -90,11 +108,10 @@ def _convolve(image: np.ndarray, weights: np.ndarray, n: int) -> np.ndarray:
     return out
 
 
-def ours(name: str, folder: Path, device: str) -> Times:
+def ours(name: str, example: Example, folder: Path, device: str) -> Times:
     """What gpuopt measures of each configuration, ms."""
     from gpuopt import lab
 
-    example = EXAMPLES[name]
     tiled = lab.launch(items=("w / tile_size_x", "h / tile_size_y"), local=("block_size_x", "block_size_y"))
     square = lab.launch(items=("n / tile_size_x", "n / tile_size_y"), local=("block_size_x", "block_size_y"))
     shared: dict[str, Any] = {"parameters": dict(example.space), "constraints": example.restriction}
@@ -170,9 +187,9 @@ def _tuned(name: str, text: str, size: Any, arguments: list[Any], space: Any, de
     return {named({key: one[key] for key in space}): statistics.median(samples) for one, samples in times}
 
 
-def theirs(name: str, folder: Path, device: list[int]) -> Times:
+def theirs(name: str, example: Example, folder: Path, device: list[int]) -> Times:
     """The example as Kernel Tuner's script has it, with the sizes and the space of this file."""
-    example, random = EXAMPLES[name], np.random.default_rng(0)
+    random = np.random.default_rng(0)
     text, size, space = example.text(folder), next(iter(example.sizes.values())), dict(example.space)
     more: dict[str, Any] = {"restrictions": [example.restriction]}
     if name == "reduction":
@@ -185,8 +202,10 @@ def theirs(name: str, folder: Path, device: list[int]) -> Times:
             example.kernel, text, "num_blocks", given, space, device, grid_div_x=[], answer=right, **more, **check
         )
         for few in space["num_blocks"]:  # the second kernel adds the parts in one group, at the same levels
-            rest = {**space, "num_blocks": [1]}
-            second = _tuned(example.kernel, text, "num_blocks", [parts, x, np.int32(few)], rest, device, grid_div_x=[])
+            rest, given, right = {**space, "num_blocks": [1]}, [parts, x, np.int32(few)], [x[:few].sum(), None, None]
+            second = _tuned(
+                example.kernel, text, "num_blocks", given, rest, device, grid_div_x=[], answer=right, **check
+            )
             for key, ms in second.items():
                 total = key.replace("num_blocks=1,", f"num_blocks={few},")
                 whole |= {total: whole[total] + ms} if total in whole else {}
@@ -208,10 +227,28 @@ def theirs(name: str, folder: Path, device: list[int]) -> Times:
         )
     image, weights = (random.standard_normal((n, n), np.float32) for n in (size + 16, 17))
     out = np.zeros((size, size), np.float32)
-    return _tuned(example.kernel, text, (size, size), [out, image, weights], space, device, **more)
+    answer = [_convolve(image, weights, size).astype(np.float32), None, None]
+    given = [out, image, weights]
+    return _tuned(example.kernel, text, (size, size), given, space, device, answer=answer, atol=1e-3, **more)
+
+
+def their_setup(device: list[int]) -> dict[str, str]:
+    """The versions that were used, and what their OpenCL calls the device."""
+    from importlib.metadata import version
+
+    import pyopencl
+
+    found = pyopencl.get_platforms()[device[0]].get_devices()[device[1]]
+    return {
+        "kernel_tuner": version("kernel_tuner"),
+        "pyopencl": version("pyopencl"),
+        "device": f"{found.name} ({found.platform.name.strip()}), {found.driver_version}",
+    }
 
 
 # ---------------------------------------------------------------- side by side
+
+BOTH = ("gpuopt", "Kernel Tuner")
 
 
 def interval(values: list[float]) -> tuple[float, float, float]:
@@ -222,20 +259,44 @@ def interval(values: list[float]) -> tuple[float, float, float]:
     return statistics.median(ranked), ranked[cut], ranked[len(ranked) - 1 - cut]
 
 
-def compared(rounds: list[dict[str, Times]]) -> dict[str, Any]:
-    """Which configuration is the best by each, and the time of Kernel Tuner's best by that of gpuopt's, as each
-    measured it."""
-    keys = set.intersection(*(set(times) for one in rounds for times in one.values()))
-    every = {
-        who: {key: interval([one[who][key] for one in rounds]) for key in keys} for who in ("gpuopt", "Kernel Tuner")
-    }
-    best = {who: min(found, key=lambda key: found[key][0]) for who, found in every.items()}
-    ratios = {
-        who: interval([one[who][best["Kernel Tuner"]] / one[who][best["gpuopt"]] for one in rounds]) for who in every
-    }
-    agree = best["gpuopt"] == best["Kernel Tuner"] or all(low <= 1 <= high for _, low, high in ratios.values())
-    told = {who: {"best": best[who], "ms": every[who][best[who]], "theirs_by_ours": ratios[who]} for who in every}
-    return {"configurations": len(keys), "rounds": len(rounds), "agree": agree, **told}
+def rounded(values: tuple[float, ...] | list[float]) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]
+
+
+def compared(example: Example, rounds: list[dict[str, Times]]) -> dict[str, Any]:
+    """The best configuration by each, and what each measured."""
+    every = [key for key in example.configurations() if all(key in times for one in rounds for times in one.values())]
+    middle = {who: {key: interval([one[who][key] for one in rounds])[0] for key in every} for who in BOTH}
+    best = {who: min(every, key=lambda key, who=who: middle[who][key]) for who in BOTH}
+    counts = {"sizes": dict(example.sizes), "configurations": len(example.configurations()), "compared": len(every)}
+    return {**counts, **of_bests(every, best, rounds)}
+
+
+def of_bests(every: list[str], best: dict[str, str], rounds: list[dict[str, Times]]) -> dict[str, Any]:
+    """Of both bests what each measured: their times, and Kernel Tuner's best by gpuopt's. They agree where both are
+    one, or where neither tool can tell them apart."""
+    told: dict[str, Any] = {}
+    for who in BOTH:
+        times = {whose: interval([one[who][best[whose]] for one in rounds]) for whose in BOTH}
+        (_, low, high), (_, other_low, other_high) = times.values()
+        ratio = interval([one[who][best["Kernel Tuner"]] / one[who][best["gpuopt"]] for one in rounds])
+        told[who] = {
+            "verified": min(len(one[who]) for one in rounds),
+            "best": best[who],
+            "ms_of_best_by": {whose: rounded(times[whose]) for whose in BOTH},
+            "they_overlap": low <= other_high and other_low <= high,
+            "theirs_by_ours": rounded(ratio),
+            "ms_of_rounds": {key: rounded([one[who][key] for one in rounds]) for key in every},
+        }
+    same = best["gpuopt"] == best["Kernel Tuner"]
+    agree = same or all(one["theirs_by_ours"][1] <= 1 <= one["theirs_by_ours"][2] for one in told.values())
+    return {"rounds": len(rounds), "same": same, "agree": agree, **told}
+
+
+def compact(value: Any) -> str:
+    """JSON with a line for each list of numbers."""
+    text = json.dumps(value, indent=1)
+    return re.sub(r"\[[^][{}]*\]", lambda found: f"[{' '.join(found[0][1:-1].split())}]", text) + "\n"
 
 
 def main() -> None:
@@ -248,35 +309,89 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--only", action="append", choices=[*EXAMPLES])
     parser.add_argument("--out", type=Path)
+    parser.add_argument(
+        "--bests", action="store_true", help="only the bests of the examples in --out, where they differ"
+    )
     parser.add_argument("--theirs", help=argparse.SUPPRESS)
+    parser.add_argument("--within", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.theirs:
-        found = theirs(given.theirs, given.examples, [int(one) for one in given.their_device.split(",")])
-        print(json.dumps(found))
+        device = [int(one) for one in given.their_device.split(",")]
+        if given.theirs == "setup":
+            print(json.dumps(their_setup(device)))
+        else:
+            print(json.dumps(theirs(given.theirs, _example(given.theirs, given.within), given.examples, device)))
         return
+    if given.bests and not given.out:
+        parser.error("--bests needs --out")
+    if given.bests:
+        made = json.loads(given.out.read_text(encoding="utf-8"))
+    else:
+        made = {"date": str(datetime.date.today()), **_setup(given), "examples": {}}
+    for name in given.only or EXAMPLES:
+        if not given.bests:
+            busy, rounds = _rounds(given, name)
+            found = made["examples"][name] = {**busy, **compared(EXAMPLES[name], rounds)}
+        elif not (searched := made["examples"][name])["same"]:
+            best = {who: searched[who]["best"] for who in BOTH}
+            busy, rounds = _rounds(given, name, [*best.values()])
+            found = searched["bests_alone"] = {**busy, **of_bests([*best.values()], best, rounds)}
+        else:
+            continue
+        told = {who: {key: value for key, value in found[who].items() if key != "ms_of_rounds"} for who in BOTH}
+        print(name, json.dumps({**found, **told}), flush=True)
+        if given.out:
+            given.out.write_text(compact(made), encoding="utf-8")
+
+
+def _example(name: str, within: list[str] | None) -> Example:
+    return EXAMPLES[name].within(within) if within else EXAMPLES[name]
+
+
+def _setup(given: argparse.Namespace) -> dict[str, Any]:
+    """What measures, and on what."""
     from gpuopt.selection import select
 
-    made: dict[str, Any] = {"device": select(given.device).key, "date": str(datetime.date.today())}
-    for name in given.only or EXAMPLES:
-        rounds = []
-        for number in range(given.rounds + 1):  # the first fills the caches of both and does not count
-            calls = {
-                "gpuopt": lambda name=name: ours(name, given.examples, given.device),
-                "Kernel Tuner": lambda name=name: _apart(given, name),
-            }
-            turns = sorted(calls, reverse=bool(number % 2))
-            rounds.append({who: calls[who]() for who in turns})
-            print(f"{name}: round {number} of {given.rounds}", file=sys.stderr, flush=True)
-        made[name] = compared(rounds[1:])
-        print(name, json.dumps(made[name]), flush=True)
-    if given.out:
-        given.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    root, device = Path(__file__).parent, select(given.device)
+    head = ["git", "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(head, cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+    return {
+        "gpuopt": {"commit": commit, "device": f"{device.key}, {device.driver}", "cores": os.cpu_count()},
+        "Kernel Tuner": _apart(given, "setup"),
+    }
 
 
-def _apart(given: argparse.Namespace, name: str) -> Times:
+def _rounds(
+    given: argparse.Namespace, name: str, within: list[str] | None = None
+) -> tuple[dict[str, list[float]], list[dict[str, Times]]]:
+    """How busy the machine was after each search, and each round's times of both."""
+    from gpuopt.lab.device.conditions import Sampler
+    from gpuopt.selection import select
+
+    conditions = Sampler(select(given.device))
+    rounds: list[dict[str, Times]] = []
+    busy: dict[str, list[float]] = {"load1": [], "others_load": []}
+    calls = {
+        "gpuopt": lambda: ours(name, _example(name, within), given.examples, given.device),
+        "Kernel Tuner": lambda: _apart(given, name, within),
+    }
+    for number in range(given.rounds + 1):  # the first fills the caches of both and does not count
+        rounds.append({})
+        conditions.note()
+        for who in sorted(calls, reverse=bool(number % 2)):
+            rounds[-1][who] = calls[who]()
+            state = conditions.note()
+            if number:
+                for what, values in busy.items():
+                    values.append(round(state.get(what) or 0.0, 2))
+        print(f"{name}: round {number} of {given.rounds}", file=sys.stderr, flush=True)
+    return busy, rounds[1:]
+
+
+def _apart(given: argparse.Namespace, name: str, within: list[str] | None = None) -> dict[str, Any]:
     """Kernel Tuner's search, in a process of its own interpreter."""
     command = [given.python, __file__, str(given.examples), "--python", given.python, "--theirs", name]
-    command += ["--their-device", given.their_device]
+    command += ["--their-device", given.their_device, *(["--within", *within] if within else [])]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 

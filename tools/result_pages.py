@@ -1,4 +1,4 @@
-"""Write the tables of docs/results from the stored rows; `--check` says which differ from their rows.
+"""Write the tables of docs/results and docs/from-kernel-tuner.md from the stored rows; `--check` says which differ.
 
 A table stands between `<!-- rows: FILES | table: NAME -->` and `<!-- end -->`. What it shows is an entry of TABLES in
 result_tables/PAGE.py; the files are written by this tool, and name all that the table was made from.
@@ -81,10 +81,13 @@ def replace(page: Path, text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a page differs from its rows")
-    parser.add_argument("--pages", type=Path, default=ROOT / "docs" / "results", help="the folder of the pages")
+    parser.add_argument(
+        "--pages", type=Path, help="the folder of the pages, in place of docs/results and what is beside it"
+    )
     arguments = parser.parse_args()
     failed = False
-    for page in sorted(arguments.pages.glob("*.md")):
+    beside = [] if arguments.pages else [ROOT / "docs" / "from-kernel-tuner.md"]
+    for page in [*beside, *sorted((arguments.pages or ROOT / "docs" / "results").glob("*.md"))]:
         text, wrong = written(page)
         if arguments.check:
             for what in wrong:

@@ -86,3 +86,18 @@ for device in intel portable; do python ../../tools/aa_runs.py 120 --copies 20 -
 for rows in */rows.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"
 done
+
+# Kernel Tuner's examples, searched by it and by gpuopt in turns; 2026-11-27, while others worked on the same two cores. KT is a virtual
+# environment with kernel_tuner 1.5.0, pyopencl and intel-opencl-rt, EXAMPLES the folder examples/opencl of Kernel Tuner's repository.
+# The wheel of pyopencl does not find Intel's runtime of a virtual environment: $KT/icd holds a file intel.icd with the path of
+# $KT/lib/libintelocl.so.
+for device in portable intel; do
+    name=$device
+    [ "$device" = intel ] || name=pocl
+    in_turns() {
+        python ../kernel_tuner_side_by_side.py "$EXAMPLES" --python "$KT/bin/python" --device $device --out kernel-tuner-side-by-side-$name.json "$@"
+    }
+    [ "$device" = portable ] || export OCL_ICD_VENDORS="$KT/icd" LD_LIBRARY_PATH="$KT/lib"
+    in_turns --rounds 6
+    in_turns --rounds 15 --bests
+done
