@@ -258,8 +258,11 @@ void poison_kept(const Device& device) {
 // A whole number from 0 to 255; a flag is none.
 unsigned char byte_of(const py::object& given) {
     int overflow = 0;
-    const bool whole = PyLong_Check(given.ptr()) && !PyBool_Check(given.ptr());
-    const auto value = whole ? PyLong_AsLongAndOverflow(given.ptr(), &overflow) : -1;
+    const bool may_be = PyIndex_Check(given.ptr()) && !PyBool_Check(given.ptr());
+    const auto whole =
+        py::reinterpret_steal<py::object>(may_be ? PyNumber_Index(given.ptr()) : nullptr);  // NumPy's too
+    if (!whole) PyErr_Clear();
+    const auto value = whole ? PyLong_AsLongAndOverflow(whole.ptr(), &overflow) : -1;
     if (overflow || value < 0 || value > 255)
         throw ParameterError("byte", "it is no byte", "give a whole number from 0 to 255");
     return static_cast<unsigned char>(value);

@@ -15,7 +15,7 @@ def test_it_runs_and_concludes_what_its_rows_say(tmp_path):
     tables = dict(outputs(notebook, "text/html"))
     assert "smooth" in tables["first"]
     assert "columns_first" in html.unescape(tables["together"])
-    assert "of 65 configurations were timed" in printed(notebook, "better")
+    assert "of 130 configurations were timed" in printed(notebook, "better")
     assert ": size" in printed(notebook, "judge")
     conclusion = printed(notebook, "conclusion")
     assert "the speed of the naive kernel" in conclusion
