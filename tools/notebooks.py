@@ -113,6 +113,9 @@ def main() -> int:
     words.add_argument("--device")
     words.add_argument("--quick", action="store_true", help="small problems")
     given = words.parse_args()
+    known = {path.stem for path in NOTEBOOKS.glob("*.ipynb")}
+    if unknown := sorted({*given.names} - known):
+        words.error(f"there is no notebook {unknown[0]}; there are {', '.join(sorted(known))}")
     failed = 0
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         if given.names and path.stem not in given.names:

@@ -255,15 +255,13 @@ void poison_kept(const Device& device) {
     session.pool().fill(session.queue(), 0xFF);
 }
 
-// A whole number from 0 to 255; a flag is none.
+// A whole number from 0 to 255, of NumPy's too; a flag is none.
 unsigned char byte_of(const py::object& given) {
-    int overflow = 0;
-    const bool may_be = PyIndex_Check(given.ptr()) && !PyBool_Check(given.ptr());
-    const auto whole =
-        py::reinterpret_steal<py::object>(may_be ? PyNumber_Index(given.ptr()) : nullptr);  // NumPy's too
-    if (!whole) PyErr_Clear();
-    const auto value = whole ? PyLong_AsLongAndOverflow(whole.ptr(), &overflow) : -1;
-    if (overflow || value < 0 || value > 255)
+    const bool flag = PyBool_Check(given.ptr());
+    const auto whole = py::reinterpret_steal<py::object>(flag ? nullptr : PyNumber_Index(given.ptr()));
+    const auto value = whole ? PyLong_AsLong(whole.ptr()) : -1;
+    PyErr_Clear();  // of what is no whole number, or too large a one, which is -1, too
+    if (value < 0 || value > 255)
         throw ParameterError("byte", "it is no byte", "give a whole number from 0 to 255");
     return static_cast<unsigned char>(value);
 }

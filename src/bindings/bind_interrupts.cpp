@@ -40,11 +40,16 @@ bool idle() {
     return true;
 }
 
-// Of daemon threads, that is, and of commands that they left: a driver that is taken down under them ends the process.
 void wait_at_exit() {
     const WithoutGil release;
-    outlast_other_threads(10);
-    for (const auto& session : Session::all()) session->wait_for_all(), session->finish_queues();
+    for (const auto& session : Session::all()) session->wait_for_all();
+}
+
+// Daemon threads may be inside calls, and leave commands behind: a driver that is taken down under them ends the
+// process by an abort.
+void outlast_daemons() {
+    if (!outlast_other_threads(10)) return;
+    for (const auto& session : Session::all()) session->finish_queues();
 }
 
 // The next signal's number, 0 where none waits, -1 where none can come. The thread takes no signals itself, so nothing
@@ -91,6 +96,7 @@ std::shared_ptr<void> Operand::keeper() const {
 void bind_interrupts(py::module_& module) {
     set_signal_look(&look);
     py::module_::import("atexit").attr("register")(py::cpp_function(&wait_at_exit));
+    Py_AtExit(&outlast_daemons);  // after all of Python's own
     module.def("idle", &idle, "False while a device or a compiler still works for a call that was interrupted.");
     module.def("hear_interrupt", [] { heard_s = now_s(); });
     module.def("end_if_unheard", &end_if_unheard, py::arg("signals"), py::arg("seconds"), py::arg("code"),

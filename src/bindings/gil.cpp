@@ -9,9 +9,7 @@
 namespace gpuopt {
 namespace {
 
-std::atomic<int> without{0};  // scopes of threads that let the lock go
-std::atomic<bool> ending{false};
-std::thread::id ends_it;
+std::atomic<int> without{0};    // scopes of threads that let the lock go
 const auto process = getpid();  // a forked child does not have the other threads
 
 [[noreturn]] void stand_still() {
@@ -29,25 +27,19 @@ auto or_stand_still(const F& take) {
 
 }  // namespace
 
-WithoutGil::WithoutGil() : thread_(PyEval_SaveThread()) {
-    ++without;
-    if (!ending || std::this_thread::get_id() == ends_it) return;
-    --without;
-    stand_still();
-}
+WithoutGil::WithoutGil() : thread_(PyEval_SaveThread()) { ++without; }
 
 WithoutGil::~WithoutGil() {
     --without;
     or_stand_still([&] { PyEval_RestoreThread(thread_); });
 }
 
-void outlast_other_threads(double seconds) {
-    if (getpid() != process) return;
-    ends_it = std::this_thread::get_id();
-    ending = true;
+bool outlast_other_threads(double seconds) {
+    if (getpid() != process) return false;
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (without > 1 && std::chrono::steady_clock::now() < until)  // this thread's own scope is one
+    while (without > 0 && std::chrono::steady_clock::now() < until)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return without == 0;
 }
 
 WithGil::WithGil() : before_(or_stand_still([] { return PyGILState_Ensure(); })) {}

@@ -21,9 +21,9 @@ private:
     PyThreadState* thread_;
 };
 
-// The interpreter ends: from now on, other threads stand still where they let the lock go. Waits until those that had
-// let it go before are back, for at most so long: drivers take their tables away next. Call it without the lock.
-void outlast_other_threads(double seconds);
+// Once the interpreter has ended, when no thread gets the lock any more: waits until those that had let it go are back,
+// for at most so long, and says whether they are. In a forked child, which does not have them, they never are.
+bool outlast_other_threads(double seconds);
 
 // With the lock, in any thread.
 class WithGil {

@@ -38,6 +38,32 @@ CALLS = {
 }
 
 
+JOINED = """
+import atexit, threading
+import numpy as np
+
+stop = threading.Event()
+
+def work():
+    while not stop.is_set():
+        gpuopt.gemm(A, A)
+
+worker = threading.Thread(target=work, daemon=True)
+atexit.register(lambda: (stop.set(), worker.join(), print("joined")))
+import gpuopt
+
+A = np.ones((100, 100), np.float32)
+gpuopt.gemm(A, A)
+worker.start()
+"""
+
+
+def test_a_handler_at_exit_may_wait_for_a_daemon_thread() -> None:
+    """It was registered before gpuopt's own, and so runs after these."""
+    ran = subprocess.run([sys.executable, "-c", JOINED], capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "joined\n", "")
+
+
 @pytest.mark.thin(others=1)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_daemon_thread_in_a_call_does_not_end_the_process(device: gpuopt.Device, call: str) -> None:

@@ -274,6 +274,29 @@ def test_clusters_of_views_are_no_turn() -> None:
 
 
 @pytest.mark.parametrize("kind", ["parallel", "fan"])
+@pytest.mark.parametrize("step", [1, 10, 30])
+def test_views_that_nearly_coincide_are_at_one_place(kind: str, step: int) -> None:
+    """Of two turns, rounded to float32, half of the gaps are next to nothing."""
+    angles = np.deg2rad(np.arange(0, 720, step, dtype=np.float32))
+    assert Arc.of(angles.astype(np.float64), TURN).closes(0.0)
+    A = gt.NumpyProjector(
+        gt.parallel2d(angles, 16) if kind == "parallel" else gt.fan(angles, 60.0, 90.0, 16, 1.5), SLICE
+    )
+    (gt.fbp if kind == "parallel" else gt.fdk)(A, np.zeros(A.data_shape))  # no warning
+
+
+def test_turns_with_jitter_close() -> None:
+    random = np.random.default_rng(1)
+    assert Arc.of(np.deg2rad(np.arange(720) + random.uniform(-0.3, 0.3, 720)), TURN).closes(0.0)
+    assert Arc.of(np.deg2rad(np.r_[0:360, 0.1:360]), TURN).closes(0.0)
+
+
+def test_six_columns_on_both_sides_are_enough() -> None:
+    A = gt.NumpyProjector(gt.parallel2d(around(40), 100, 0.1, 4.7), gt.Volume((8, 8), 0.5))
+    gt.fbp(A, np.zeros(A.data_shape))
+
+
+@pytest.mark.parametrize("kind", ["parallel", "fan"])
 def test_a_displaced_detector_must_see_both_sides_of_the_axis(kind: str) -> None:
     for share in (0.49, -0.495):
         A = gt.NumpyProjector(scan_of(kind, around(), share), SLICE)

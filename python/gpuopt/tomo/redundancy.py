@@ -24,6 +24,7 @@ _LOST = math.radians(5)  # A smaller gap is views that were lost, where no bette
 _MISSING = math.pi / 8  # A larger hole makes a limited angle.
 _TAPER = math.radians(10)  # Over such an angle the weights of a fan's limited angle begin and end.
 _BLEND = 4  # Wang's window is so many offsets wide, or as wide as the overlap.
+_SAME = 1e-3  # Views that are nearer to each other, in mean gaps, are at one place.
 _LEAST_SEEN = 6  # columns that all views see of a displaced detector: of 5, the voxel at the axis is off by half
 _CENTRED = 1e-9  # Lengths below so many widths of the detector are none.
 
@@ -112,7 +113,7 @@ def _near(detector: Detector) -> float:
 def _displaced(detector: Detector, near: float, turn: Arc, place: Float64Array, scan: Cone | None = None) -> Redundancy:
     """The weights of a displaced detector over a full turn; ``place`` is that of its columns, u or the fan angle."""
     offset, seen = abs(detector.u_offset), 2 * near / detector.du
-    if seen < _LEAST_SEEN:
+    if seen < _LEAST_SEEN - 1e-6:
         raise ParameterError(
             f"offset: all views see {seen:.2g} columns on both sides of the axis, too few for filtered projections; "
             f"give {_LEAST_SEEN}, or use os_sart"
@@ -192,7 +193,7 @@ class Arc:
     step: float
     """Their mean."""
     usual: float
-    """Their median."""
+    """The same, where one is far wider than most of those that are left without their widest tenth."""
     sense: int
     """1 where the angles rise, -1 where they fall."""
 
@@ -205,9 +206,11 @@ class Arc:
         sorted_places = place[order]
         gaps = np.diff(sorted_places, append=sorted_places[0] + period)
         widest = int(np.argmax(gaps))
-        others = np.delete(gaps, widest)
-        others = others[others > 0]
-        hole, step, usual = (float(of(others)) if others.size else 0.0 for of in (np.max, np.mean, np.median))
+        others = np.sort(np.delete(gaps, widest))
+        others = others[others > _SAME * period / len(gaps)]
+        hole, step = (float(of(others)) if others.size else 0.0 for of in (np.max, np.mean))
+        usual = float(others[: len(others) - max(len(others) // 10, len(others) > 1)].mean()) if others.size else 0.0
+        usual = step if hole <= 2 * _SPARSE * usual else usual
         order = np.roll(order, -widest - 1)
         along = (place[order] - place[order[0]]) % period
         return cls(order, along, float(gaps[widest]), hole, step, usual, sense)

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from gpuopt import configuration as tables
-from gpuopt._core import Device, MismatchError, ParameterError
+from gpuopt._core import Device, MismatchError, ParameterError, is_recording
 from gpuopt.checked import checked, unmasked
 from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
 from gpuopt.lab.kernels import binding, plans, recipe
@@ -347,7 +347,7 @@ class Kernel:
     ) -> Callable[[], np.ndarray]:
         """The call, which runs in this process, of a configuration that first ran in its own where ``prepare`` is
         given: raises what ended it there."""
-        if prepare is not None:
+        if prepare is not None and not is_recording():
             levels = self._chosen(device, numbers, None)
             prepare(Configuration(self.name, **levels), device).prepared.run()  # type: ignore[arg-type]
         return partial(self._flat_call, device, numbers, arrays)

@@ -232,11 +232,14 @@ class Trial:
                     continue
                 if all(np.array_equal(exact[each], as_given[each], equal_nan=True) for each in exact):
                     continue
-                plan, memory = self._plan(made, arrays)
             except ParameterError:
                 continue
             try:
+                plan, memory = self._plan(made, arrays)
                 OwnChecks(memory, plan.run, plan, Right(exact, allowed)).verify()
+            except (ParameterError, UnsupportedError) as error:  # of the launch: it does not take it
+                self.notes.append(f"its launch does not take another {name} ({error})")
+                continue
             except WrongResultError as error:
                 raise WrongResultError(
                     "value", f"right for the values given, and for another {name} {error}"
