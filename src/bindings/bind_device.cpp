@@ -261,8 +261,7 @@ unsigned char byte_of(const py::object& given) {
     const auto whole = py::reinterpret_steal<py::object>(flag ? nullptr : PyNumber_Index(given.ptr()));
     const auto value = whole ? PyLong_AsLong(whole.ptr()) : -1;
     PyErr_Clear();  // of what is no whole number, or too large a one, which is -1, too
-    if (value < 0 || value > 255)
-        throw ParameterError("byte", "it is no byte", "give a whole number from 0 to 255");
+    if (value < 0 || value > 255) throw ParameterError("byte", "it is no byte", "give a whole number from 0 to 255");
     return static_cast<unsigned char>(value);
 }
 
