@@ -195,12 +195,14 @@ class Run:
         return image
 
     def _take_mask(self, mask: Any) -> Array:
-        backend, wrong = self.backend, False
+        backend = self.backend
         if isinstance(mask, np.ndarray):
             mask = real("mask", mask, "bool").astype(backend.dtype)
-            wrong = not ((mask == 0) | (mask == 1)).all()
         taken = backend.take(mask, "mask", self.A.image_shape, self.A.image_axes)
-        if not isinstance(mask, np.ndarray):  # m^2 - m, which is 0 of 0 and 1 alone
+        seen = mask if isinstance(mask, np.ndarray) else taken
+        if isinstance(seen, np.ndarray):
+            wrong = not ((seen == 0) | (seen == 1)).all()
+        else:  # m^2 - m, which is 0 of 0 and 1 alone
             apart = backend.copy(taken)
             backend.multiply(apart, taken)
             backend.axpy(-1.0, taken, apart, out=apart)
