@@ -1,5 +1,6 @@
 """The energy of runs on a GPU: steps of the papers, products by three ways, data types and blocks of copies.
-FILE [SECONDS]: writes rows as it goes and ends within so many seconds, the idle device after the last included.
+FILE [SECONDS [WHAT]]: writes rows as it goes and ends within so many seconds, the idle device after the last included.
+WHAT is `most` where it is left out, or `yang`: the data types, blocks and transposed products of Yang et al. 2012.
 
 The copy of 1 GiB is measured twice, at the start and at the end.
 """
@@ -78,6 +79,30 @@ def plan() -> Iterator[tuple[Callable[[], Problem], Sequence[str]]]:
     yield lambda: copied(QUAD), [QUAD]
 
 
+def yang() -> Iterator[tuple[Callable[[], Problem], Sequence[str]]]:
+    """What Figures 1, 5, 9 and 12 show of energy, the most important first."""
+    small = 256 if SMALL else 4096
+    yield lambda: copied(PLAIN), [PLAIN]
+    yield lambda: problems.tmv(small, device=device), [f"paper:{step}" for step in ("naive", "f2", "tlp", "tlp_f2")]
+    for across, down in ((8, 32), (64, 4)):
+        blocks = f"copy2d(LOCAL_X={across}, LOCAL_Y={down})"
+        yield partial(copied, blocks, width=WIDTH), [blocks]
+    for across, down in ((16, 16), (8, 32), (8, 64)):
+        blocks = f"cache_reuse(LOCAL_X={across}, LOCAL_Y={down})"
+        yield partial(reused, blocks), [blocks]
+    wide = "copy(AHEAD=1, LOCAL=256, STRUCT={}, WIDTH={})"
+    for dtype, form in (("int16", (0, 1)), *(("float32", form) for form in ((0, 2), (1, 5), (1, 8), (0, 3), (1, 32)))):
+        kind = wide.format(*form)
+        yield partial(copied, kind, dtype), [kind]
+
+
+def reused(configuration: str) -> Problem:
+    """Pairs of rows of two matrices, each of 1024 x 1024 on a GPU."""
+    side = 64 if SMALL else 1024
+    chosen = gpuopt.Configuration.parse(configuration)
+    return problems.microbenchmark(chosen, "float32", 2 * side * side * 4, width=side, device=device)
+
+
 class Taken:
     """Energies of one pass, which tells idle power of its own, into one file."""
 
@@ -106,6 +131,7 @@ class Taken:
 
 def main() -> None:
     path, seconds = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 600.0
+    planned = {"most": plan, "yang": yang}[sys.argv[3] if len(sys.argv) > 3 else "most"]()
     lengths = Lengths(idle_s=0.2, loop_s=0.2, settle_s=0.1, settle_cap_s=0.2) if SMALL else Lengths()
     a_point, idle = lengths.loops * (lengths.loop_s + 1.4) + 1.0, lengths.idle_s + 1.5
 
@@ -113,7 +139,7 @@ def main() -> None:
         return time.perf_counter() - BEGAN + 2 * a_point + 3 * idle < seconds
 
     taken, first = Taken(path, lengths), None
-    for make, names in plan():
+    for make, names in planned:
         if not until():
             print(f"left out: {list(names)}", flush=True)
             continue

@@ -52,11 +52,12 @@ public:
     void download(void* host) const { download(host, 0, bytes_); }
     void download(void* host, std::size_t at, std::size_t bytes) const;
     // Rows of the caller's, `pitch` bytes from each to the next (0 and below too), that lie here one after the other,
-    // the first of them as the row of number `first`. Rows to download to must not overlap.
-    void upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows,
-                     std::size_t first);
-    void download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows,
-                       std::size_t first) const;
+    // the first of them as the row of number `first`. Rows to download to must not overlap. `beside`: kernels go on
+    // meanwhile, and the caller has waited for those that work on this buffer.
+    void upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows, std::size_t first,
+                     bool beside = false);
+    void download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows, std::size_t first,
+                       bool beside = false) const;
     // Enqueues a copy to an image of what stands here from byte `first` on. PoCL 3.1 ends the process where an image is
     // filled from a part of a buffer, which a guarded one is: it is told of the whole.
     cl::Event enqueue_to_image(const cl::CommandQueue& queue, const cl::Image& image, std::size_t first,
@@ -102,7 +103,10 @@ private:
     void set_guard(Guard guard);
     void write_zones();
     StagingRing* staging(const HostRows& rows) const;
-    void touched() const;                                                // the host writes to it
+    void upload(const HostRows& rows, std::size_t at, bool beside);
+    void download(const HostRows& rows, std::size_t at, bool beside) const;
+    const cl::CommandQueue& queue(bool beside) const;  // of copies; what was enqueued before has ended or comes before
+    void touched() const;                              // the host writes to it
     std::size_t behind() const { return reserved_ - before_ - bytes_; }  // bytes of the zone behind
     void exchange() noexcept override { std::swap(place_, twin_); }
 

@@ -97,12 +97,43 @@ const cl::CommandQueue& Session::timing_queue() {
     return timing_queue_;
 }
 
-cl::CommandQueue Session::made(cl::CommandQueue& queue) {
+const cl::CommandQueue& Session::copy_queue() {
+    made(copy_queue_, 0);
+    return copy_queue_;
+}
+
+cl::CommandQueue Session::made(cl::CommandQueue& queue, cl_command_queue_properties properties) {
     require_own_process();
     const std::lock_guard<std::mutex> lock(queues_mutex_);
-    if (!queue())
-        queue = checked([&] { return cl::CommandQueue(context_, device_->handle, CL_QUEUE_PROFILING_ENABLE); });
+    if (!queue()) queue = checked([&] { return cl::CommandQueue(context_, device_->handle, properties); });
     return queue;
+}
+
+void Session::wait_for_queue() {
+    const auto lock = lock_runs();
+    catch_up();
+    checked([&] { return queue_.finish(); });
+}
+
+cl::Event Session::mark() {
+    const auto lock = lock_runs();
+    cl::Event event;
+    checked([&] {
+        queue_.enqueueMarkerWithWaitList(nullptr, &event);
+        return queue_.flush();
+    });
+    return event;
+}
+
+void Session::wait_for(const cl::Event& event) {
+    constexpr auto pause = std::chrono::microseconds(50);
+    const Traced span("kernels");
+    for (;; std::this_thread::sleep_for(pause)) {
+        const auto status = checked([&] { return event.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>(); });
+        if (status < 0) rethrow_opencl("kernel execution", status);
+        if (status == CL_COMPLETE) return;
+        look_now_and_then();
+    }
 }
 
 bool Session::in_own_process() const noexcept { return pid_ == getpid(); }
@@ -199,7 +230,7 @@ std::size_t Session::allocated_bytes() const {
 
 void Session::finish_queues() noexcept {
     if (!in_own_process()) return;
-    for (const auto& queue : {queue_, second_queue_, timing_queue_})
+    for (const auto& queue : {queue_, second_queue_, timing_queue_, copy_queue_})
         if (queue()) clFinish(queue());
 }
 

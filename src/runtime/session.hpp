@@ -34,6 +34,13 @@ public:
     const cl::CommandQueue& timing_queue();
     // Another in-order queue, for plans with steps that may run at the same time; made on first use.
     const cl::CommandQueue& second_queue();
+    // The queue of copies that go on beside kernels of `queue`; made on first use. Whoever uses it has waited for what
+    // they need.
+    const cl::CommandQueue& copy_queue();
+    void wait_for_queue();  // all that was enqueued before in `queue`; takes the lock of runs
+    // An event of all that was enqueued before in `queue`, and the wait for it, which looks at signals.
+    cl::Event mark();
+    static void wait_for(const cl::Event& event);
     std::shared_ptr<const Program> build(const std::string& kernel_path, const std::string& options);
     // The same for a text that is no file of ours.
     std::shared_ptr<const Program> build(const KernelSource& source, const std::string& options);
@@ -83,6 +90,7 @@ public:
     StagingRing* staging(std::size_t bytes);
     // Whether transfers are staged, and how, from now on (GPUOPT_STAGING sets it, too): for tests on CPU devices.
     void set_staging(bool on, const StagingSizes& sizes);
+    std::size_t staged_slot_bytes() const { return stages_ ? staging_sizes_.slot_bytes : 0; }  // 0: nothing is staged
     const StagingRing* staging_ring() const { return ring_; }
 
     // How often memory was moved: plans set their kernels' arguments again where the number is another one.
@@ -94,9 +102,9 @@ private:
 
     std::shared_ptr<const Device> device_;
     cl::Context context_;
-    cl::CommandQueue queue_, second_queue_, timing_queue_;
-    std::mutex queues_mutex_;  // of the making of the other two
-    cl::CommandQueue made(cl::CommandQueue& queue);
+    cl::CommandQueue queue_, second_queue_, timing_queue_, copy_queue_;
+    std::mutex queues_mutex_;  // of the making of the others
+    cl::CommandQueue made(cl::CommandQueue& queue, cl_command_queue_properties properties = CL_QUEUE_PROFILING_ENABLE);
     std::size_t free_bytes(std::size_t wanted) const;
     std::unique_ptr<ProgramCache> programs_;
     std::shared_ptr<const Program> built_by(const KernelSource& source, const std::string& options);

@@ -26,7 +26,7 @@ PlanKey& PlanKey::add(const std::vector<std::shared_ptr<Buffer>>& arrays) {
 }
 
 void run_kept(Session& session, Kept& kept, const PlanKey& key, const std::vector<std::shared_ptr<Buffer>>& arrays,
-              const std::function<std::shared_ptr<Prepared>()>& make) {
+              const std::function<std::shared_ptr<Prepared>()>& make, bool wait) {
     session.require_own_process();
     const bool keeps = !kernels_may_change() && !Recording::now() && !Fences::now();
     auto plan = keeps ? std::static_pointer_cast<Prepared>(kept.take(key.text())) : nullptr;
@@ -41,7 +41,8 @@ void run_kept(Session& session, Kept& kept, const PlanKey& key, const std::vecto
         again = keeps && plan->takes_other_arrays();
     }
     try {
-        plan->run();
+        if (wait) plan->run();
+        else plan->start();
     } catch (const OpenCLError&) {
         plan = nullptr;  // first: its memory goes to the pool
         session.drop_kept();

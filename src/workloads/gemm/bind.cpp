@@ -1,8 +1,13 @@
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <array>
+
 #include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
+#include "runtime/fence.hpp"
+#include "runtime/recording.hpp"
 #include "workloads/gemm/gemm.hpp"
 
 namespace gpuopt {
@@ -136,15 +141,120 @@ struct Call {
     }
 };
 
+// A product of NumPy arrays in blocks of rows: while the device multiplies one, the next rows of A go up and the
+// result's rows of an earlier one come back. Three blocks of A and of the result are on the device at a time, never all
+// of them.
+class Blocks {
+public:
+    // Rows of a block; 0 where the product is to be one.
+    static std::int64_t rows(const Call& call, const std::string& variant) {
+        const auto& arrays = call.arrays;
+        const auto slot = static_cast<std::int64_t>(call.session->staged_slot_bytes());
+        if (slot == 0 || call.result.is_device() || arrays.shape.result.size() != 2 || call.arguments.alpha == 0 ||
+            arrays.shape.k == 0 || Recording::now() || Fences::now() || !may_run_beside(variant))
+            return 0;
+        const auto element = static_cast<std::int64_t>(facts(call.arguments.dtype).bytes);
+        const auto moved = double(arrays.shape.m) * double((arrays.shape.k + arrays.shape.n) * element);
+        const auto count = static_cast<std::int64_t>(std::min(moved / double(slots * slot), double(most)));
+        if (count < 2) return 0;
+        const auto each = (arrays.shape.m / count + tile - 1) / tile * tile;
+        return each < arrays.shape.m ? each : 0;
+    }
+
+    Blocks(Call& call, std::int64_t rows) : call_(call), rows_(rows) {}
+
+    // Call without the GIL.
+    void run(const std::string& variant, const Parameters& parameters) {
+        call_.session->wait_for_queue();
+        call_.arguments.b = Call::dense(call_.arrays.b.buffer(call_.session), call_.arrays.b);
+        for (auto& block : blocks_) make(block);
+        std::int64_t started = 0;
+        for (std::int64_t first = 0; first < call_.arguments.m; first += rows_, ++started) {
+            auto& block = of(started);
+            block.first = first;
+            block.rows = std::min(rows_, call_.arguments.m - first);
+            run_gemm(call_.session, sent(block), variant, parameters, false);
+            block.done = call_.session->mark();
+            if (started >= 2) take(of(started - 2));
+        }
+        for (auto left = std::max<std::int64_t>(0, started - 2); left < started; ++left) take(of(left));
+    }
+
+private:
+    static constexpr std::int64_t tile = 256, most = 64;  // rows of the largest tile; blocks
+    static constexpr std::int64_t slots = 8;              // as many of the ring are a block, at least
+
+    struct Block {
+        std::shared_ptr<Buffer> a, c, d;
+        std::int64_t first = 0, rows = 0;
+        cl::Event done;
+    };
+    Block& of(std::int64_t number) { return blocks_[static_cast<std::size_t>(number) % blocks_.size()]; }
+
+    void make(Block& block) const {
+        const auto& given = call_.arguments;
+        const auto buffer = [&](std::int64_t columns, const char* name) {
+            return DeviceArray::empty(call_.session, given.dtype, {rows_, columns}, name).buffer;
+        };
+        block.a = buffer(given.k, "A");
+        block.d = buffer(given.n, "the result");
+        if (given.beta != 0) block.c = buffer(given.n, "C");
+    }
+
+    // The block's product, with what it multiplies on the device.
+    GemmArguments sent(const Block& block) const {
+        auto part = call_.arguments;
+        const auto element = static_cast<std::size_t>(facts(part.dtype).bytes);
+        const auto up = [&](const Operand& from, const std::shared_ptr<Buffer>& to, std::int64_t lines,
+                            std::int64_t columns, std::int64_t bytes_before) {
+            to->upload_rows(static_cast<const unsigned char*>(from.host) + bytes_before, pitch(from),
+                            static_cast<std::size_t>(columns) * element, static_cast<std::size_t>(lines), 0, true);
+        };
+        const auto& a = call_.arrays.a;
+        if (part.transpose_a) up(a, block.a, part.k, block.rows, block.first * static_cast<std::int64_t>(element));
+        else up(a, block.a, block.rows, part.k, block.first * pitch(a));
+        part.m = block.rows;
+        part.a = {block.a, part.transpose_a ? block.rows : part.k, 0, 0};
+        part.d = {block.d, part.n, 0, 0};
+        if (part.beta == 0) return part;
+        const auto& c = *call_.arrays.c;
+        up(c, block.c, block.rows, part.n, block.first * pitch(c));
+        part.c = {block.c, part.n, 0, 0};
+        return part;
+    }
+
+    void take(const Block& block) const {
+        Session::wait_for(block.done);
+        const auto& to = call_.result;
+        const auto columns = static_cast<std::size_t>(call_.arguments.n) * facts(call_.arguments.dtype).bytes;
+        block.d->download_rows(static_cast<unsigned char*>(to.host) + block.first * pitch(to), pitch(to), columns,
+                               static_cast<std::size_t>(block.rows), 0, true);
+    }
+
+    // Bytes from row to row.
+    static std::ptrdiff_t pitch(const Operand& matrix) {
+        if (!matrix.strides.empty()) return matrix.strides[0];
+        return matrix.shape[1] * static_cast<std::ptrdiff_t>(facts(matrix.dtype).bytes);
+    }
+
+    Call& call_;
+    const std::int64_t rows_;
+    std::array<Block, 3> blocks_;
+};
+
 py::object gemm(const py::object& a, const py::object& b, const py::object& c, double alpha, double beta,
                 const py::object& out, bool transpose_a, bool transpose_b, const Device& device,
                 const std::string& variant, const Parameters& parameters) {
     Call call(Arrays(a, b, c, transpose_a, transpose_b, beta), session_of(device), alpha, out);
     {
         const WithoutGil release;
-        call.upload();
-        run_gemm(call.session, call.arguments, variant, parameters);
-        call.finish();
+        if (const auto rows = Blocks::rows(call, variant)) {
+            Blocks(call, rows).run(variant, parameters);
+        } else {
+            call.upload();
+            run_gemm(call.session, call.arguments, variant, parameters);
+            call.finish();
+        }
     }
     return finished(call.result);
 }

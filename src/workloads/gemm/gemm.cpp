@@ -258,16 +258,19 @@ std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, 
     return GemmPlanner(session, arguments, row_of<GemmVariant>(gemm_workload(), variant), parameters).build();
 }
 
+bool may_run_beside(const std::string& variant) { return !row_of<GemmVariant>(gemm_workload(), variant).looks_back; }
+
 void run_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments, const std::string& variant,
-              const Parameters& parameters) {
+              const Parameters& parameters, bool wait) {
     const auto arrays = arguments.arrays();
     PlanKey key("gemm " + variant, parameters);
     key.add(arguments.dtype).add(arguments.m).add(arguments.n).add(arguments.k).add(arguments.batch);
     key.add(arguments.transpose_a).add(arguments.transpose_b).add(arguments.alpha).add(arguments.beta).add(arrays);
     for (const auto* matrix : {&arguments.a, &arguments.b, &arguments.c, &arguments.d})
         key.add(matrix->ld).add(matrix->batch).add(matrix->from);
-    run_kept(*session, session->plans(), key, arrays,
-             [&] { return prepare_gemm(session, arguments, variant, parameters); });
+    run_kept(
+        *session, session->plans(), key, arrays, [&] { return prepare_gemm(session, arguments, variant, parameters); },
+        wait);
 }
 
 }  // namespace gpuopt

@@ -21,6 +21,7 @@ struct GemmDetails {
     std::function<std::map<std::string, double>(const Case&)> special{};  // of one product, see Work::special
     bool wide = true;  // whether its kernel is built with ALIGNED_A, ALIGNED_B and ALIGNED_D
     std::function<std::string(const Case&)> options{};  // more build options of its kernel
+    bool looks_back = false;  // at its operands after a run, which may show that the result is none
 };
 struct GemmVariant : Variant, GemmDetails {};
 
@@ -66,6 +67,8 @@ std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, 
 // The same, run at once by a plan that an earlier call of the same shapes and numbers may have left, and left for later
 // ones.
 void run_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments, const std::string& variant,
-              const Parameters& parameters);
+              const Parameters& parameters, bool wait = true);
+// Whether a run of the variant need not be waited for at once.
+bool may_run_beside(const std::string& variant);
 
 }  // namespace gpuopt

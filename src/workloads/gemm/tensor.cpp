@@ -260,6 +260,7 @@ GemmVariant gemm_tensor() {
             .bytes = traffic,
             .build = build,
             .special = multiplications,
+            .looks_back = true,
         }};
 }
 

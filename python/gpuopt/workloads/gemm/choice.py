@@ -49,28 +49,32 @@ class _Tile(NamedTuple):
     more: dict[str, int]
 
 
-# Copies of operands as they lie (COPY=1, PASS=0) are left out: 128 x 64 was the fastest for one shape of 39, by 0.3 %.
-_TURNED = {"COPY": 1, "STAGES": 3, "PASS": 1}
+# Tiles that are copied are copied whole at the edges too (COPY=2). As they lie, or with a branch for the edges (COPY=1), they were the
+# fastest for none of the forty shapes by more than 1 %.
+_COPIED = {"COPY": 2, "STAGES": 3, "PASS": 1}
 _TILES = (
-    _Tile(32, 32, (4, 4), 0.63, 0.18, 8, {}),
-    _Tile(32, 64, (4, 4), 0.73, 0.30, 6, {}),
-    _Tile(64, 64, (4, 4), 0.74, 0.47, 4, {}),
-    _Tile(64, 64, (8, 8), 0.82, 0.40, 8, {}),
-    _Tile(128, 64, (8, 8), 0.86, 0.59, 4, {}),
-    _Tile(128, 32, (8, 4), 0.77, 0.38, 4, {}),
-    _Tile(64, 64, (8, 8), 0.94, 0.28, 8, _TURNED),
-    _Tile(128, 128, (8, 8), 1.02, 1.02, 2, _TURNED),
-    _Tile(128, 256, (8, 16), 1.05, 1.05, 1, {"COPY": 1, "STAGES": 2, "PASS": 1}),
+    _Tile(32, 32, (4, 4), 0.56, 0.30, 8, {}),
+    _Tile(32, 64, (4, 4), 0.68, 0.44, 6, {}),
+    _Tile(64, 64, (4, 4), 0.70, 0.43, 4, {}),
+    _Tile(64, 64, (8, 8), 0.74, 0.40, 8, {}),
+    _Tile(128, 64, (8, 8), 0.89, 0.61, 4, {}),
+    _Tile(128, 32, (8, 4), 0.78, 0.34, 4, {}),
+    _Tile(64, 64, (8, 8), 0.93, 0.29, 8, _COPIED),
+    _Tile(64, 128, (8, 8), 1.06, 0.53, 4, _COPIED),
+    _Tile(128, 64, (8, 8), 1.06, 0.54, 4, _COPIED),
+    _Tile(128, 128, (8, 8), 0.96, 1.02, 2, _COPIED),
+    _Tile(128, 256, (8, 16), 1.10, 1.10, 1, {"COPY": 2, "STAGES": 2, "PASS": 1}),
 )
 _SPLITS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_FIRST_S, _LAUNCH_S, _ROUND_S = 3.5e-6, 5e-6, 1.5e-6  # a kernel, one more behind it; beginning and end of a work-group
+_FIRST_S, _LAUNCH_S, _ROUND_S = 2.8e-6, 3.6e-6, 1.5e-6  # a kernel, one more behind it; beginning and end of a work-group
 # A tile beyond the result's edge takes so many times as long as a whole one: copied, and through registers.
-_EDGE_COPIED, _EDGE = 1.3, 1.15
+_EDGE_COPIED, _EDGE = 1.09, 1.02
+_UNALIGNED = 0.77  # of the share, where pieces of a row are no whole aligned vectors and are not turned
 _REACHED = 0.9  # of the device's bandwidth
 _IDLE_S = 5e-6  # of a unit, for a streamed work-group most of whose items have no row: 4096 of 16 x 16 x 16 take 146 us
 _FLOPS_A_CLOCK = 206  # of a unit in float32: 53.9 TFLOP/s of 132 units at 1980 MHz
 _BYTES_A_SECOND = 32e9  # of a unit, of 4.25 TB/s
-_UNSURE = 1.15  # so much is a measured record preferred to an estimate
+_UNSURE = 1.03  # so much is a measured record preferred to an estimate
 _SHORTEST, _SHORTEST_STREAMED = 64, 256  # parts of k
 _HELD = (1, 2, 4, 8, 16)
 _STREAMED = {16: 0.15}  # of a unit's peak, by how many sums are held
@@ -137,7 +141,7 @@ def _tiled(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Estim
             for turned, elements in ((not (transpose_a and aligned_a), m * k), (transpose_b or not aligned_b, k * n)):
                 launches, moved = launches + turned, moved + 2 * turned * elements * batch * dtype.itemsize
         elif not (aligned_a and aligned_b):
-            share *= 0.9
+            share *= _UNALIGNED
         slower = _EDGE_COPIED if tile.more else _EDGE
         inside = (m // tile.down) * (n // tile.across) / (-(-m // tile.down) * -(-n // tile.across))
         best = (math.inf, 1)
