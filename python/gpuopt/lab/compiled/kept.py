@@ -38,8 +38,8 @@ def tool(path: str) -> str:
 
 
 def texts(about: Sequence[str | bytes], by: Sequence[str], make: Callable[[], Sequence[str]]) -> list[str]:
-    """What ``make`` returns for ``about``, a program and what was asked of it, with the tools ``by`` of :func:`tool`: as
-    it was kept, else made and kept. Raises what ``make`` raises; that is not kept."""
+    """What ``make`` returns for ``about``, a program and what was asked of it, with the tools ``by``, each as
+    :func:`tool` names it: as it was kept, else made and kept. Raises what ``make`` raises, which is not kept."""
     if not all(by):
         return list(make())
     key = _key([*about, *by])

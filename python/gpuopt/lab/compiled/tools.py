@@ -98,8 +98,8 @@ def run(
 
 
 def _ended(process: subprocess.Popen[bytes], limit_s: float) -> int:
-    """The exit code, as soon as there is one: where the system cannot wake us, ``wait`` looks for it every 50 ms. Raises
-    TimeoutExpired."""
+    """The exit code, as soon as there is one; where the system cannot wake us, ``wait`` looks for it every 50 ms.
+    Raises TimeoutExpired."""
     until = time.monotonic() + limit_s
     with suppress(AttributeError, OSError):  # no Linux, or one before 5.3
         descriptor = os.pidfd_open(process.pid)
