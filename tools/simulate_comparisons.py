@@ -157,7 +157,7 @@ def simulated(world: World) -> Iterator[None]:
     with (
         mock.patch.object(blocks, "device_state", return_value={"throttle": None}),
         mock.patch.object(blocks, "timed", timed),
-        mock.patch.object(blocks, "code_fields", return_value={}),
+        mock.patch.object(blocks, "codes_of", return_value={}),
         mock.patch.object(blocks.Comparison, "now", staticmethod(lambda: world.now)),
     ):
         yield

@@ -37,7 +37,7 @@ VARIABLES = (
     *("POCL_", "OCL_", "OPENCL_", "CL_", "GPUOPT_"),
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
 )
-CACHED = ("programs", "native", "tuned", "profiles")  # folders of the cache
+CACHED = ("programs", "native", "tuned", "profiles", "listings")  # folders of the cache
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 _ROOT = Path("/")  # tests put a made-up /proc and /sys here
@@ -39,13 +40,18 @@ def free_bytes() -> int | None:
 
 def control_groups() -> Iterator[Path]:
     """The folders of the process's control groups and of those above them, of version 1 or 2."""
-    for line in (text_of(_ROOT / "proc/self/cgroup") or "").splitlines():
+    yield from _folders_of(text_of(_ROOT / "proc/self/cgroup") or "", _ROOT / "sys/fs/cgroup")
+
+
+@lru_cache(maxsize=4)
+def _folders_of(groups: str, root: Path) -> tuple[Path, ...]:
+    found: list[Path] = []
+    for line in groups.splitlines():
         _, controllers, path = line.split(":", 2)
         for mount in ("", "unified") if not controllers else (controllers, *controllers.split(",")):
-            root = _ROOT / "sys/fs/cgroup"
             at = root / mount / path.lstrip("/")
-            yield at
-            yield from (folder for folder in at.parents if folder.is_relative_to(root))
+            found += [at, *(folder for folder in at.parents if folder.is_relative_to(root))]
+    return tuple(found)
 
 
 def _limits() -> Iterator[tuple[int, int | None]]:

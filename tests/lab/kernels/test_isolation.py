@@ -17,6 +17,7 @@ import gpuopt
 import own_kernels
 from gpuopt import Configuration, lab
 from gpuopt.lab.kernels.worker import WORKERS, KernelCrashError, KernelTimeoutError, Worker
+from gpuopt.lab.timing import samplers
 
 HOSTILE = """
 __kernel void hostile(__global const float* x, __global float* z, __global volatile int* flag, int n) {
@@ -228,3 +229,23 @@ def test_results_are_those_of_this_process(device: gpuopt.Device) -> None:
         assert bound.prepared.kernels[0]["entry_point"] == "partial"
         assert len(bound.prepared.kernels) == 2
     np.testing.assert_array_equal(*results)
+
+
+def test_samples_of_restored_memory_are_one_question(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = own_kernels.saxpy().problem(n=100)
+    bound = problem.prepare(Configuration("saxpy"), any_device)
+    y, taken = problem.inputs["y"], bound.checks.memory.taken
+    bound.prepared.repeat(3)
+    assert not np.allclose(taken()["y"], problem.reference)
+    asked: list[str] = []
+    ask = Worker.ask
+    monkeypatch.setattr(Worker, "ask", lambda self, sent, *more: asked.append(sent["do"]) or ask(self, sent, *more))
+    assert bound.restore is not None
+    sampler = samplers.device_sampler(bound.prepared, 1.0, bound.restore, "event")
+    assert len(sampler.take(5)) == len(sampler.told.wall_ms) == len(sampler.told.start_s) == 5
+    assert asked == ["sample"]
+    np.testing.assert_allclose(taken()["y"], problem.reference, rtol=1e-5)  # of one run, on what was there at first
+    bound.restore()
+    np.testing.assert_array_equal(taken()["y"], y)

@@ -68,7 +68,7 @@ def by_host(label: str, time_ms: float, role: Any = "call") -> Candidate:
 @pytest.fixture
 def compare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Recorder]:
     monkeypatch.setattr(comparison, "device_state", lambda device: {"throttle": None})
-    monkeypatch.setattr(comparison, "code_fields", lambda device, prepared: {})
+    monkeypatch.setattr(comparison, "codes_of", lambda device, plans: {})
 
     def run(made: list[Candidate], recorder: Recorder | None = None, protocol: str = "quick") -> Recorder:
         recorder = recorder or Recorder(None)

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from gpuopt._core import ParameterError
 from gpuopt.lab.compiled import tools
-from gpuopt.lab.compiled.ptxas import Usage, read_ptxas
 from gpuopt.lab.compiled.tools import ToolError
 
 WARP = 32  # work-items
@@ -149,9 +148,9 @@ def assemble(ptx: str | bytes, machine: str, run: Run = tools.run) -> Assembled:
         return Assembled(run([disassembler, *shown, "kernel.cubin"], folder=folder), log, machine)
 
 
-def usage(ptx: str | bytes, machine: str, run: Run = tools.run) -> tuple[dict[str, Usage], str]:
-    """What ``ptxas -v`` says of the kernels of PTX, and the machine that it was assembled for, which :func:`assemble`
-    finds so, too. Raises as it does."""
+def usage(ptx: str | bytes, machine: str, run: Run = tools.run) -> tuple[str, str]:
+    """What ``ptxas -v`` says of PTX, for :func:`gpuopt.lab.compiled.ptxas.read_ptxas`, and the machine that it was
+    assembled for, which :func:`assemble` finds so, too. Raises as it does."""
     if not capability(machine):
         raise ParameterError(f"machine: {machine!r} is none of NVIDIA's; give a name such as 'sm_90'")
     ptxas = tools.needed("ptxas")
@@ -159,8 +158,7 @@ def usage(ptx: str | bytes, machine: str, run: Run = tools.run) -> tuple[dict[st
     with tempfile.TemporaryDirectory(prefix="gpuopt-") as held:
         folder = Path(held)
         (folder / "kernel.ptx").write_bytes(text)
-        log, machine = _assembled(ptxas, [machine, *_with_more(machine)], folder, run)
-    return read_ptxas(log), machine
+        return _assembled(ptxas, [machine, *_with_more(machine)], folder, run)
 
 
 def _with_more(machine: str) -> list[str]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
-from gpuopt.lab.compiled import nvidia, tools
+from gpuopt.lab.compiled import kept, nvidia, tools
 from gpuopt.lab.compiled.listing import Listing, ListingError
 from gpuopt.lab.compiled.ptx import read_ptx
 from gpuopt.lab.compiled.ptxas import Usage, read_ptxas
@@ -36,18 +36,21 @@ def compiled(ptx: str, machine: str = "") -> tuple[str, list[Listing], str]:
     target = machine or (found[1] if (found := _TARGET.search(ptx)) else "")
     if not (tools.find("ptxas") and tools.find("nvdisasm", "cuobjdump")):
         return _with_ptxas(ptx, target, listings)
-    made = nvidia.assemble(ptx, target)
-    told = read_ptxas(made.log)
-    shown = [_used(each, told[each.kernel]) if each.kernel in told else each for each in read_sass(made.sass)]
-    return made.machine, shown, f"ptxas {tools.version(tools.needed('ptxas'))}"
+    by = [kept.tool(tools.needed("ptxas")), kept.tool(tools.needed("nvdisasm", "cuobjdump"))]
+    sass, log, machine = kept.texts(["SASS", ptx, target], by, lambda: astuple(nvidia.assemble(ptx, target)))
+    told = read_ptxas(log)
+    shown = [_used(each, told[each.kernel]) if each.kernel in told else each for each in read_sass(sass)]
+    return machine, shown, f"ptxas {tools.version(tools.needed('ptxas'))}"
 
 
 def _with_ptxas(ptx: str, target: str, listings: list[Listing]) -> tuple[str, list[Listing], str]:
     """PTX, with registers and spills where ptxas alone is installed."""
     try:
-        told, machine = nvidia.usage(ptx, target)
+        by = [kept.tool(tools.needed("ptxas"))]
+        log, machine = kept.texts(["ptxas -v", ptx, target], by, lambda: nvidia.usage(ptx, target))
     except ToolError:
         return target, listings, "PTX"
+    told = read_ptxas(log)
     shown = [_used(each, told[each.kernel]) if each.kernel in told else each for each in listings]
     return machine, shown, f"PTX, ptxas {tools.version(tools.needed('ptxas'))}"
 

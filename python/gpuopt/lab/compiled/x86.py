@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpuopt.lab.compiled import tools
+from gpuopt.lab.compiled import kept, tools
 from gpuopt.lab.compiled.listing import MOST_INSTRUCTIONS, Instruction, Listing, ListingError, Loop, checked
 from gpuopt.lab.compiled.loops import loops_of
+from gpuopt.lab.compiled.tools import ToolError
 from gpuopt.lab.compiled.x86_opcodes import Statement, is_float, read, statement
 
 TOOLS = ("objdump", "llvm-objdump", *(f"llvm-objdump-{version}" for version in range(30, 13, -1)))
+_SHOWN = ("-d", "-r", "-M", "intel")
 _LABEL = re.compile(r"[0-9a-f]{1,16} <([^>]+)>:$")
 _LINE = re.compile(r"[ ]*([0-9a-f]{1,16}):[ \t]+((?:[0-9a-f]{2} )*[0-9a-f]{2})[ ]*(?:\t(.*))?$")
 _SYMBOL = re.compile(r"\s+[0-9a-f]{1,16}:\s+R_X86_64_\w+\s+(\S+)$")
@@ -60,7 +62,13 @@ class _Whole:
 def disassembled(path: Path) -> tuple[str, str]:
     """The disassembly of an object file, and the tool that made it with its version. Raises ToolError."""
     tool = tools.needed(*TOOLS)
-    return tools.run([tool, "-d", "-r", "-M", "intel", str(path)]), f"{Path(tool).name} {tools.version(tool)}"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ToolError(f"{path} cannot be read: {error.strerror or error}") from error
+    command = [tool, *_SHOWN, str(path)]
+    (text,) = kept.texts([content, *_SHOWN], [kept.tool(tool)], lambda: [tools.run(command)])
+    return text, f"{Path(tool).name} {tools.version(tool)}"
 
 
 def functions(text: str) -> list[str]:

@@ -236,8 +236,26 @@ def _others_runnable() -> float | None:
 
 def _own_runnable() -> int:
     """Threads of this process and of those that work for it that run or wait now."""
-    tasks = [_ROOT / "proc" / process / "task" for process in ("self", *map(str, tuple(OWN_PROCESSES)))]
-    return sum(_stat_of(thread)[:1] == ["R"] for task in tasks for thread in task.glob("*/stat"))
+    running = 0
+    for process in ("self", *map(str, tuple(OWN_PROCESSES))):
+        threads = os.path.join(_ROOT, "proc", process, "task")
+        with suppress(OSError):  # a process that has ended
+            running += sum(_state_of(f"{threads}/{thread}/stat") == b"R" for thread in os.listdir(threads))
+    return running
+
+
+def _state_of(path: str) -> bytes:
+    """The letter of a thread's state; nothing of one that has ended. There may be hundreds to ask."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, 4096).rpartition(b")")[2].strip()[:1]
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def _seconds_of(process: int) -> float:

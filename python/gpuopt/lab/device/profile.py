@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from gpuopt import files, sealed
@@ -288,7 +289,7 @@ def stored(device: Device) -> Profile | None:
         if (content := sealed.read(path)) is None:
             continue
         try:
-            found = Profile.from_json(content)
+            found = _read(content)
         except ParameterError as error:
             sealed.set_aside(path, content, error)
             continue
@@ -296,6 +297,12 @@ def stored(device: Device) -> Profile | None:
             found.check_is_of(device)
             return found
     return None
+
+
+@lru_cache(maxsize=4)
+def _read(content: bytes) -> Profile:
+    """The profile in a file: each sweep asks for it, and reading one of many sittings takes a while."""
+    return Profile.from_json(content)
 
 
 def damaged(device: Device) -> list[Path]:

@@ -12,7 +12,7 @@ from gpuopt.lab.kernels import binding
 from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.builders import build_ahead
 from gpuopt.lab.kernels.checks import OwnChecks, Right
-from gpuopt.lab.kernels.remote import RemoteMemory, remote
+from gpuopt.lab.kernels.remote import RemoteMemory, Restore, remote
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
 from gpuopt.problem import BoundPlan, ManyOutputs
@@ -51,7 +51,7 @@ def prepared(
     if limit_s is not None:
         made = remote(first.task, kernel.code, device, levels, numbers, arrays, limit_s)
         memory = RemoteMemory(made, first.task, {**numbers, **levels}, names)
-        before = memory.restore if memory.changes_itself() else None
+        before = Restore(made) if memory.changes_itself() else None
         return BoundPlan(made, ManyOutputs(()), checks=OwnChecks(memory, made.run, made, right), restore=before)
     plan = binding.plan(first.task, kernel.code, device, levels, numbers, arrays)
     outputs = [plan.memory.arrays[name][1] for name in names]

@@ -114,10 +114,12 @@ class RemotePlan:
         """Runs it so often, back to back."""
         self.ask("repeat", "runs", count, count=count)
 
-    def sample(self, count: int, batch: int = 1, period: bool = False) -> dict[str, list[float]]:
-        """Samples, as the core's plans take them."""
+    def sample(
+        self, count: int, batch: int = 1, period: bool = False, restored: bool = False
+    ) -> dict[str, list[float]]:
+        """Samples, as the core's plans take them; where ``restored``, each after its memory was restored."""
         got: dict[str, list[float]] = self.ask(
-            "sample", "a timed run", count * (batch + 1), count=count, batch=batch, period=period
+            "sample", "a timed run", count * (batch + 1), count=count, batch=batch, period=period, restored=restored
         )[0]
         if got["wall_ms"]:
             self.seconds = max(self.seconds or 0.0, max(got["wall_ms"]) * 1e-3)
@@ -195,6 +197,20 @@ class RemoteMemory:
         if not any(one.role == "inout" for one in self.task.arrays):
             return False
         return bool(self.plan.ask("changes", "a run", 1)[0])
+
+
+@dataclass
+class Restore:
+    """Restores the memory of a remote plan before a timed run; several samples take one question."""
+
+    plan: RemotePlan
+
+    def __call__(self) -> None:
+        self.plan.ask("restore", "restoring its memory")
+
+    def sample(self, count: int) -> dict[str, list[float]]:
+        """So many samples of single runs, each of restored memory."""
+        return self.plan.sample(count, restored=True)
 
 
 def remote(

@@ -50,6 +50,8 @@ class Bench:
         if does == "repeat":
             samplers.repeat(prepared, asked["count"])
             return None, {}
+        if does == "sample" and asked["restored"]:
+            return restored_samples(plan, asked["count"]), {}
         if does == "sample":
             return prepared.sample(asked["count"], asked["batch"], asked["period"]), {}
         if does == "ready":
@@ -96,6 +98,16 @@ class Bench:
         made = binding.plan(task, code, self.device, levels, numbers, arrays)
         self.plans[number] = made
         return {"kernels": made.prepared.kernels, "work": made.prepared.work, "main_step": made.prepared.main_step}
+
+
+def restored_samples(plan: Plan, count: int) -> dict[str, list[float]]:
+    """So many samples of single runs, each of restored memory."""
+    found: dict[str, list[float]] = {}
+    for _ in range(count):
+        plan.memory.restore()
+        for name, values in plan.prepared.sample(1).items():
+            found.setdefault(name, []).extend(values)
+    return found
 
 
 def told(error: Exception) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 _MOST = sys.float_info.max
 _PLAIN: dict[type, tuple[type, ...]] = {int: (int,), float: (int, float), str: (str,), bool: (bool,)}
+_NUMBERS = (int, float)
 _CALLED = {int: "whole number", float: "finite number", str: "text"}
 
 
@@ -18,10 +19,7 @@ def fits(hint: Any) -> Callable[[Any], bool]:
     """A test of whether a value in JSON's types is of a field's type. What a mapping of facts holds is not looked into,
     nor whether a word is a known one: other versions may know others."""
     if hint in _PLAIN:
-        allowed = _PLAIN[hint]
-        if float not in allowed and int not in allowed:
-            return lambda value: type(value) in allowed
-        return lambda value: type(value) in allowed and -_MOST <= value <= _MOST
+        return _is_of(_PLAIN[hint])
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Literal:
         return fits(str)
@@ -32,9 +30,22 @@ def fits(hint: Any) -> Callable[[Any], bool]:
         element = fits(parts[0])
         return lambda value: type(value) is list and all(map(element, value))
     if parts:  # a union
-        tests = [fits(part) for part in parts if part is not type(None)]
-        return lambda value: any(test(value) for test in tests)
+        return _fits_one([part for part in parts if part is not type(None)])
     return lambda value: type(value) is dict  # a TypedDict
+
+
+def _is_of(allowed: tuple[type, ...]) -> Callable[[Any], bool]:
+    if float not in allowed and int not in allowed:
+        return lambda value: type(value) in allowed
+    return lambda value: type(value) in allowed and (type(value) not in _NUMBERS or -_MOST <= value <= _MOST)
+
+
+def _fits_one(hints: list[Any]) -> Callable[[Any], bool]:
+    """A test of whether a value is of one of these types."""
+    if all(hint in _PLAIN for hint in hints):
+        return _is_of(tuple({each for hint in hints for each in _PLAIN[hint]}))
+    tests = [fits(hint) for hint in hints]
+    return tests[0] if len(tests) == 1 else lambda value: any(test(value) for test in tests)
 
 
 def called(hint: Any) -> str:

@@ -18,9 +18,10 @@ def usable(given: Mapping[str, Any], number: int) -> Row:
     """A complete row, of JSON's own types in all fields. Raises ParameterError for what is no mapping, ResultsError,
     with the row's ``number``, for other values and for a time that is none."""
     row: Any = complete(given)
-    if misfit(row) is not None:  # as rows from files are not
+    if (name := misfit(row)) is not None:  # as rows from files are not
         row = {name: plain(value) if name in FIELDS else value for name, value in row.items()}
-    if (name := misfit(row)) is not None:
+        name = misfit(row)
+    if name is not None:
         raise ResultsError(
             f"rows: the {name} of row {number} is {_shown(row[name])}, of another type than rows have there; "
             "gpuopt.lab.rows.row_fields has the types"

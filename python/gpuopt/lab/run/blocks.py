@@ -28,7 +28,7 @@ from gpuopt.lab.rows.row_fields import Role
 from gpuopt.lab.rows.schema import Row, resume_key, time_ms
 from gpuopt.lab.run import bounding
 from gpuopt.lab.run.candidates import Candidate, failure, may_fail, rates
-from gpuopt.lab.run.instructions import code_fields
+from gpuopt.lab.run.instructions import codes_of
 from gpuopt.lab.run.placement import Placement
 from gpuopt.lab.run.sentinels import baseline_of, drifting, host_sentinel, settle_clock
 from gpuopt.lab.timing import samplers, statistics
@@ -164,10 +164,13 @@ class Comparison:
 
     def read_code(self) -> None:
         """What the variants' kernels were compiled to."""
+        plans = {
+            each.label: each.prepared
+            for each in self.candidates
+            if each.role == "variant" and each.prepared is not None
+        }
         with self.phases("verify"):
-            for candidate in self.candidates:
-                if candidate.role == "variant" and candidate.prepared is not None:
-                    self.code[candidate.label] = code_fields(self.device, candidate.prepared)
+            self.code.update(codes_of(self.device, plans))
 
     def prepare(self) -> None:
         """One clock for all that the device times, that of stored blocks if there are any; and the baseline by the

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gpuopt._core import Device, Error, ParameterError, Prepared
@@ -109,6 +111,16 @@ def code_fields(device: Device, prepared: Prepared) -> Row:
 
 
 _known: dict[tuple[Any, ...], Row] = {}
+READERS = 4  # kernels that tools read at a time
+
+
+def codes_of(device: Device, plans: Mapping[str, Prepared]) -> dict[str, Row]:
+    """The fields of several plans, by the same names; their tools run at the same time."""
+    readers = ThreadPoolExecutor(READERS)
+    try:
+        return dict(zip(plans, readers.map(partial(code_fields, device), plans.values()), strict=True))
+    finally:
+        readers.shutdown(cancel_futures=True)  # after Ctrl-C those that run are waited for, and no others
 
 
 def _told(listing: Listing, tool: str, kernel: Mapping[str, Any]) -> Row:

@@ -80,7 +80,7 @@ ENTRY = Entry(
         ),
     ],
     sizes={"paths": 2**16, "steps": 64},
-    quick={"paths": 4096, "steps": 32},
+    quick={"paths": 2048, "steps": 32},
     awkward={"paths": 77, "steps": 5},
     explains="instructions of a conversion and a product of doubles",
     exactness=(

@@ -99,7 +99,7 @@ ENTRY = Entry(
         ),
     ],
     sizes={"environments": 16384, "G": 4, "steps": 200},
-    quick={"environments": 1024, "G": 4, "steps": 200},
+    quick={"environments": 512, "G": 4, "steps": 50},
     awkward={"environments": 77, "G": 2, "steps": 50},
     explains="private arrays in memory or in registers",
     exactness="fp64: each step rounds, and the charges settle, so that errors do not grow; 1e-9 of charges near 2.",

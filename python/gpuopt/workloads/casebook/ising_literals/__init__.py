@@ -123,7 +123,7 @@ ENTRY = Entry(
         ),
     ],
     sizes={"n": 1024, "sweeps": 8},
-    quick={"n": 256, "sweeps": 4},
+    quick={"n": 256, "sweeps": 2},
     awkward={"n": 74, "sweeps": 3},
     explains="instructions of doubles and conversions",
     exactness=(

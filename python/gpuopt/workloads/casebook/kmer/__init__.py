@@ -95,7 +95,7 @@ ENTRY = Entry(
         ),
     ],
     sizes={"N": 65536, "L": 64, "K": 31, "M": 2**20},
-    quick={"N": 2048, "L": 64, "K": 31, "M": 2**20},
+    quick={"N": 1024, "L": 64, "K": 31, "M": 2**20},
     awkward={"N": 77, "L": 41, "K": 21, "M": 4128},
     explains="instructions, and loads from local memory, of a hash's step",
     exactness="results are whole numbers and compared as such.",

@@ -62,7 +62,7 @@ ENTRY = Entry(
         ),
     ],
     sizes={"n": 1024},
-    quick={"n": 256},
+    quick={"n": 128},
     awkward={"n": 77},
     explains="loads of local and global memory for each multiply-add, and groups that wait at barriers",
     exactness="fp32 sums in another order: within the rounding of so many terms, against sums in fp64.",

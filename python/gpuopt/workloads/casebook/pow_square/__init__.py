@@ -48,7 +48,7 @@ ENTRY = Entry(
         ),
     ],
     sizes={"centers": 512, "samples": 512, "width": 128, "scale": 64.0},
-    quick={"centers": 128, "samples": 128, "width": 64, "scale": 32.0},
+    quick={"centers": 64, "samples": 64, "width": 32, "scale": 16.0},
     awkward={"centers": 77, "samples": 45, "width": 33, "scale": 16.0},
     explains="instructions of a square",
     exactness=(
