@@ -524,8 +524,11 @@ def pinned_empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device) -> 
     """An array of undefined values in memory that the device reads and writes directly. Raises ArrayError,
     DeviceMemoryError, OpenCLError."""
 
-def set_staging(device: Device, on: bool, slot_bytes: int = ..., slots: int = ..., threads: int = ...) -> None:
-    """Whether copies from a quarter of a slot on are staged through slots of pinned memory; for tests."""
+def set_staging(
+    device: Device, on: bool, slot_bytes: int = ..., slots: int = ..., threads: int = ..., beside: float = ...
+) -> None:
+    """Whether copies from a quarter of a slot on are staged through slots of pinned memory, and from how many
+    multiply-adds an element on they go on beside kernels; for tests."""
 
 def slots_filled(device: Device) -> int:
     """Slots of pinned memory that copies of this device have filled."""

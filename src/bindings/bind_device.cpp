@@ -370,12 +370,12 @@ array([[ 3.,  6.],
     module.def("pinned_empty", &pinned_empty, py::arg("shape"), py::arg("dtype"), py::arg("device"));
     module.def(
         "set_staging",
-        [](const Device& device, bool on, std::size_t slot_bytes, std::size_t slots, std::size_t threads) {
+        [](const Device& device, bool on, std::size_t bytes, std::size_t slots, std::size_t threads, double beside) {
             const WithoutGil release;
-            session_of(device)->set_staging(on, {slot_bytes, slots, threads});
+            session_of(device)->set_staging(on, {bytes, slots, threads, beside});
         },
         py::arg("device"), py::arg("on"), py::arg("slot_bytes") = StagingSizes().slot_bytes,
-        py::arg("slots") = StagingSizes().slots, py::arg("threads") = StagingSizes().threads,
+        py::arg("slots") = StagingSizes().slots, py::arg("threads") = StagingSizes().threads, py::arg("beside") = 3e3,
         "Whether copies are staged through slots of pinned memory; for tests.");
     module.def(
         "slots_filled",

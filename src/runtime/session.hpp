@@ -90,7 +90,7 @@ public:
     StagingRing* staging(std::size_t bytes);
     // Whether transfers are staged, and how, from now on (GPUOPT_STAGING sets it, too): for tests on CPU devices.
     void set_staging(bool on, const StagingSizes& sizes);
-    std::size_t staged_slot_bytes() const { return stages_ ? staging_sizes_.slot_bytes : 0; }  // 0: nothing is staged
+    const StagingSizes* staging_sizes() const { return stages_ ? &staging_sizes_ : nullptr; }
     const StagingRing* staging_ring() const { return ring_; }
 
     // How often memory was moved: plans set their kernels' arguments again where the number is another one.

@@ -72,6 +72,7 @@ void Buffer::upload(const HostRows& rows, std::size_t at, bool beside) {
     in_pieces(bytes, 1, [&](std::size_t first, std::size_t part) {
         return queue.enqueueWriteBuffer(place_.handle, CL_TRUE, at + first, part, rows.data + first);
     });
+    if (beside) checked([&] { return queue.finish(); });
 }
 
 void Buffer::download(const HostRows& rows, std::size_t at, bool beside) const {

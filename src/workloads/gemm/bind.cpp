@@ -149,13 +149,14 @@ public:
     // Rows of a block; 0 where the product is to be one.
     static std::int64_t rows(const Call& call, const std::string& variant) {
         const auto& arrays = call.arrays;
-        const auto slot = static_cast<std::int64_t>(call.session->staged_slot_bytes());
-        if (slot == 0 || call.result.is_device() || arrays.shape.result.size() != 2 || call.arguments.alpha == 0 ||
-            arrays.shape.k == 0 || Recording::now() || Fences::now() || !may_run_beside(variant))
+        const auto* const sizes = call.session->staging_sizes();
+        if (!sizes || call.result.is_device() || arrays.shape.result.size() != 2 || call.arguments.alpha == 0 ||
+            Recording::now() || Fences::now() || !may_run_beside(variant))
             return 0;
-        const auto element = static_cast<std::int64_t>(facts(call.arguments.dtype).bytes);
-        const auto moved = double(arrays.shape.m) * double((arrays.shape.k + arrays.shape.n) * element);
-        const auto count = static_cast<std::int64_t>(std::min(moved / double(slots * slot), double(most)));
+        const auto m = double(arrays.shape.m), n = double(arrays.shape.n), k = double(arrays.shape.k);
+        if (k == 0 || k * n < sizes->beside * (k + n)) return 0;
+        const auto moved = m * (k + n) * double(facts(call.arguments.dtype).bytes);
+        const auto count = static_cast<std::int64_t>(std::min(moved / double(slots * sizes->slot_bytes), double(most)));
         if (count < 2) return 0;
         const auto each = (arrays.shape.m / count + tile - 1) / tile * tile;
         return each < arrays.shape.m ? each : 0;
@@ -182,7 +183,7 @@ public:
 
 private:
     static constexpr std::int64_t tile = 256, most = 64;  // rows of the largest tile; blocks
-    static constexpr std::int64_t slots = 8;              // as many of the ring are a block, at least
+    static constexpr std::size_t slots = 8;               // as many of the ring are a block, at least
 
     struct Block {
         std::shared_ptr<Buffer> a, c, d;

@@ -17,7 +17,7 @@ SLOT = 4096
 
 @pytest.fixture
 def staged(device: gpuopt.Device) -> Iterator[gpuopt.Device]:
-    _core.set_staging(device, True, SLOT, 3, 2)
+    _core.set_staging(device, True, SLOT, 3, 2, beside=0)
     yield device
     _core.set_staging(device, device.type != "cpu")
 
