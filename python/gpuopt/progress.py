@@ -128,4 +128,6 @@ class _Line:
 
     def clear(self) -> None:
         if self.shown is not None:
-            self.shown.update({}, raw=True)
+            self.shown.update(
+                {"text/html": "", "text/plain": ""}, raw=True
+            )  # nbconvert warns of an output without data
