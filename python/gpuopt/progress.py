@@ -128,6 +128,5 @@ class _Line:
 
     def clear(self) -> None:
         if self.shown is not None:
-            self.shown.update(
-                {"text/html": "", "text/plain": ""}, raw=True
-            )  # nbconvert warns of an output without data
+            nothing = {"text/plain": "", "text/html": ""}  # of an output without any data nbconvert warns
+            self.shown.update(nothing, raw=True)
