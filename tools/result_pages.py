@@ -97,7 +97,7 @@ def main() -> int:
             replace(page, text)
             print(f"{page.name}: written, {len(wrong)} differences")
     if failed:
-        print("run `python tools/result_pages.py` to write the tables from their rows")
+        print("run `.venv/bin/python tools/result_pages.py` to write the tables from their rows")
     return int(failed)
 
 

@@ -46,7 +46,8 @@ for python; do
     bytes=$(wc -c <"$wheel")
     [ "$bytes" -lt 5000000 ] || { say "$wheel: $bytes bytes, but 5000000 are the limit"; exit 1; }
     step "$tag: installing it" "$env/bin/python" -m pip install -q "$wheel"
-    (cd build && "../$env/bin/python" -c 'import gpuopt; gpuopt.devices()') >>"$log" 2>&1 || {
+    place=$PWD/$env
+    (cd build && "$place/bin/python" -c 'import gpuopt; gpuopt.devices()') >>"$log" 2>&1 || {
         tail -n 25 "$log" >&2; say "$wheel cannot be imported"; exit 1; }
     rm -rf "$env" "build/wheel-raw-$tag"
     echo "$wheel ($bytes bytes)"

@@ -91,6 +91,8 @@ def copy_bandwidth(
 
     Parameters
     ----------
+    bytes
+        Size of the source array in bytes; None takes several times the last-level cache.
     dtype
         ``"float4"``, ``"char"``, ``"struct5"`` and so on; None measures all types, as in Figures 1 and 2 of Yang 2012.
     pattern
@@ -102,7 +104,8 @@ def copy_bandwidth(
 
     Each work-item copies one element, as in the paper; through ``lab.survey`` several may be in flight (AHEAD).
 
-    Raises ParameterError for a type, pattern or size of work-groups that there is not.
+    Raises ParameterError for a type, pattern or size of work-groups that there is not and for bytes that do not fit the
+    memory, NoDeviceError.
 
     Examples
     --------
@@ -133,7 +136,7 @@ def read_bandwidth(
 ) -> Study:
     """Measure how fast elements of one type are read and added up, in GB/s, with several loads in flight per work-item.
 
-    The parameters are those of :func:`copy_bandwidth`; patterns are ``"coalesced"`` and ``"chunks"``.
+    The parameters and errors are those of :func:`copy_bandwidth`; patterns are ``"coalesced"`` and ``"chunks"``.
 
     Examples
     --------
@@ -154,7 +157,7 @@ def write_bandwidth(
     """Measure how fast an array is filled, in GB/s written. Cache lines that a CPU reads before it writes are not
     counted.
 
-    The parameters are those of :func:`read_bandwidth`.
+    The parameters and errors are those of :func:`read_bandwidth`.
 
     Examples
     --------
@@ -257,9 +260,9 @@ def access_pattern(
     """Measure what a pattern of addresses costs, and the remedy for it (Yang 2012, V.A.2 and Fig. 3).
 
     ``kind`` is ``"adjacent"``, ``"row"``, ``"shared"``, ``"strided"``, ``"unaligned"``, ``"random"`` or
-    ``"broadcast"``.
+    ``"broadcast"``. ``bytes`` is the size of the data in bytes; None takes what suits the device.
 
-    Raises ParameterError for another kind.
+    Raises ParameterError for another kind and for bytes that do not fit the memory, NoDeviceError.
 
     Examples
     --------

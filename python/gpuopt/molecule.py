@@ -97,6 +97,7 @@ def electrostatic_size(molecule: Molecule) -> float:
 @checked
 def centre(molecule: Molecule) -> np.ndarray:
     """Return the centre (3,) in A, float64: the mean of the atoms, weighted by radius^3 unless none has a radius.
+    Raises ParameterError for what is no molecule.
 
     Examples
     --------
@@ -112,7 +113,9 @@ def centre(molecule: Molecule) -> np.ndarray:
 
 @checked
 def closest_contact(molecule: Molecule, surface: Surface) -> Contact:
-    """Return the atom and the surface point that are closest to each other.
+    """Return the atom and the surface point that are closest to each other, and their distance in A.
+
+    Raises ParameterError for what is no molecule or no surface.
 
     Examples
     --------
@@ -326,7 +329,8 @@ def statistics(phi: np.ndarray) -> dict[str, float]:
 
 @checked
 def fibonacci_sphere(count: int) -> np.ndarray:
-    """``count`` directions (count, 3) spread evenly over the unit sphere, on a Fibonacci lattice.
+    """``count`` directions (count, 3), float64, spread evenly over the unit sphere, on a Fibonacci lattice. Raises
+    ParameterError.
 
     Examples
     --------

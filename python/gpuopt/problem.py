@@ -70,8 +70,9 @@ class ManyOutputs:
 class BoundPlan:
     """A configuration's plan on one device, bound to the data of one problem.
 
-    ``prepared`` is what is timed, ``output`` the array that it writes. Where a timed run does not store its whole
-    result, ``proof`` is run for the check instead.
+    ``prepared`` is what is timed, ``output`` the array that it writes, of the problem's dtype and the shape of
+    its ``reference`` (of the elements that are checked, see :class:`Problem`). Where a timed run does not store its
+    whole result, ``proof`` is run for the check instead.
 
     Examples
     --------
@@ -114,7 +115,8 @@ class Peer(Generic[State, Result]):
     run
         ``run(state)`` computes once and returns the result. Without ``sample`` it must return only when it is done.
     fetch
-        ``fetch(result)`` returns the result as a NumPy array.
+        ``fetch(result)`` returns the result as a NumPy array, of the shape of the problem's
+        ``reference``, of any real dtype.
     sample
         ``sample(state, count, batch)`` returns ``count`` times in ms of one run each, measured by the library's own
         clock over ``batch`` runs queued one after the other, without the host's launches. None: ``run``
@@ -254,6 +256,8 @@ class Problem:
     >>> plan.prepared.run()
     >>> bool(np.all(np.abs(problem.seen(plan.output.to_numpy()) - problem.reference) <= problem.tolerance))
     True
+    >>> problem.is_for(gpuopt.variants("tmv")[0]), len(problem.tolerance_for(gpuopt.Configuration("naive")))
+    (True, 64)
     """
 
     workload: str

@@ -128,4 +128,5 @@ class _Line:
 
     def clear(self) -> None:
         if self.shown is not None:
-            self.shown.update({}, raw=True)
+            nothing = {"text/plain": "", "text/html": ""}  # of an output without any data nbconvert warns
+            self.shown.update(nothing, raw=True)

@@ -30,7 +30,8 @@ def pyopencl_queue(device: Selector = None) -> Any:
 
 @checked
 def to_pyopencl(array: DeviceArray) -> Any:
-    """Return a ``pyopencl.array.Array`` of an array's own memory, in the queue of :func:`pyopencl_queue`.
+    """Return a ``pyopencl.array.Array`` of an array's own memory, shape and dtype, in the queue of
+    :func:`pyopencl_queue`.
 
     Nothing is copied: what one library writes, the other reads. gpuopt's calls have ended when they return; what
     pyopencl enqueues in other queues must end (``queue.finish()``) before gpuopt is called. Either array keeps the
@@ -52,7 +53,7 @@ def to_pyopencl(array: DeviceArray) -> Any:
 
 @checked
 def from_pyopencl(array: Any, device: Selector = None) -> DeviceArray:
-    """Return a DeviceArray of the memory of a ``pyopencl.array.Array``.
+    """Return a DeviceArray of the memory of a ``pyopencl.array.Array``, with its shape and dtype.
 
     Nothing is copied, as in :func:`to_pyopencl`; what was enqueued in the array's queue ends first. The array must have
     been made in gpuopt's context of ``device``: in the queue that :func:`pyopencl_queue` returns, or another of its

@@ -72,7 +72,8 @@ class DeviceList(list[Device]):
 
 @checked
 def devices() -> DeviceList:
-    """All OpenCL devices, best first: GPUs, then accelerators, then CPUs; an empty list where there is none.
+    """All OpenCL devices, best first: GPUs, then accelerators, then CPUs; an empty list where there is none. Raises
+    nothing.
 
     The list prints itself as a table, in a terminal and in Jupyter.
 

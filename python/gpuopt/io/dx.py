@@ -17,7 +17,8 @@ from gpuopt.molecule import Grid
 
 @checked
 def write_dx(path: AnyPath, values: np.ndarray, grid: Grid) -> None:
-    """Write ``values`` (M,), or of ``grid.shape``, kcal/(mol e), with z running fastest; lengths of the grid are in A.
+    """Write ``values`` (M,), or of ``grid.shape``, of any real dtype, kcal/(mol e), with z running fastest; lengths of
+    the grid are in A.
 
     The file appears whole or not at all. Raises ArrayError for values that do not fit the grid or are not finite,
     ParameterError for a grid that is none, ParameterError or WriteError where the file cannot be written.

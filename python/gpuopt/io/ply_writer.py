@@ -17,7 +17,8 @@ from gpuopt.molecule import Surface
 
 @checked
 def write_ply(path: AnyPath, surface: Surface, phi: np.ndarray, limit: float | None = None) -> None:
-    """Write ``surface`` as binary PLY with ``phi`` (M,), kcal/(mol e), as the property ``potential`` and as colours.
+    """Write ``surface`` as binary PLY with ``phi`` (M,), of any real dtype, kcal/(mol e), as the property ``potential``
+    and as colours.
 
     Colours go from red at -``limit`` over white at 0 to blue at ``limit`` and beyond; without a limit the largest
     magnitude is it. A normal that is not known is written as 0 0 0. The file appears whole or not at all, and

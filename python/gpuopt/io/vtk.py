@@ -15,7 +15,8 @@ from gpuopt.molecule import Surface
 
 @checked
 def write_vtk(path: AnyPath, surface: Surface, phi: np.ndarray) -> None:
-    """Write ``surface`` as text polydata with ``phi`` (M,), kcal/(mol e), as point scalars ``potential``.
+    """Write ``surface`` as text polydata with ``phi`` (M,), of any real dtype, kcal/(mol e), as point scalars
+    ``potential``.
 
     Points without faces become vertices, so that they show. A normal that is not known is written as 0 0 0. The file
     appears whole or not at all. Raises ArrayError for potentials that do not fit the points or are not finite,

@@ -39,6 +39,10 @@ class Study(StudyRows):
     'tlp'
     >>> print(study.speedup("tlp", "naive"))
     2.00x
+    >>> len(study.failures()), len(study.groups()), study.to_csv("study.csv").name, study.to_json("study.json").name
+    (0, 1, 'study.csv', 'study.json')
+    >>> lab.Study.joined([study, study]).best()["median_ms"]
+    1.5
     """
 
     @classmethod

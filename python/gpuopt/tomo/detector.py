@@ -35,6 +35,10 @@ class Detector:
     array([-0.75, -0.25,  0.25,  0.75])
     >>> float(detector.column(0.25))
     2.0
+    >>> float(detector.row(0.5)), detector.v, detector.reach
+    (1.0, array([-0.5,  0.5]), 1.0)
+    >>> detector.refined(2, dimensions=3).du
+    0.25
     """
 
     rows: int
@@ -103,6 +107,9 @@ class Frames(NamedTuple):
            [0., 2., 0.]])
     >>> frames.at([1]).source.shape
     (1, 3)
+    >>> frames.normals().round(6) + 0.0
+    array([[ 0., -2.,  0.],
+           [ 2.,  0.,  0.]])
     """
 
     source: Float64Array

@@ -31,7 +31,8 @@ _MANY_TAPS = 1 << 20  # Fewer fit everywhere.
 
 @checked
 def ramp(columns: int, spacing: float, fan: bool = False) -> Float64Array:
-    """Taps h(n), n = 0 to columns - 1, of the ramp filter for samples at the distance d = ``spacing``; h(-n) = h(n).
+    """Taps h(n), n = 0 to columns - 1, (columns,), of the ramp filter for samples at the distance d = ``spacing``;
+    h(-n) = h(n).
 
     h(0) = 1 / (4 d^2); h(n) = -1 / (pi n d)^2 for odd n and 0 for other even ones (Kak and Slaney, Principles of
     Computerized Tomographic Imaging, 1988, chapter 3, equation 61). d is in mm, the taps in 1/mm^2, float64. With

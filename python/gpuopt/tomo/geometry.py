@@ -39,6 +39,13 @@ class Geometry(ABC):
     (2, 8)
     >>> float(scan.project(np.zeros(3), view=0).column)
     3.5
+    >>> scan.views, scan.view_angles[:2].round(2), scan.view_indices([True, False, True, False])
+    (4, array([0.  , 1.57]), array([0, 2]))
+    >>> scan.refined(2).shape, scan.shifted(0, 1).detector.u_offset
+    ((4, 16), 2.0)
+    >>> scan.rays(0).direction.shape, scan.matrices().shape
+    ((8, 3), (4, 3, 4))
+    >>> scan.check(gt.Volume((16, 16)))  # an error where the volume does not suit the scan
     """
 
     detector: Detector

@@ -62,6 +62,11 @@ class Backend(ABC, Generic[Kept]):
     True
     >>> backend.dot(backend.full((2, 2), 3.0), backend.full((2, 2), 1.0))
     12.0
+    >>> x, y = backend.full((2, 2), 3.0), backend.full((2, 2), 1.0)
+    >>> backend.axpy(2.0, x, y, out=y)  # y = 2 x + y
+    >>> backend.multiply(y, by=x)
+    >>> backend.largest(y), backend.views(x, np.array([1])).shape, backend.copy(x).shape
+    (21.0, (1, 2), (2, 2))
     """
 
     dtype: np.dtype[Any]
@@ -165,6 +170,13 @@ class Operator(ABC, Generic[Kept]):
     (8, 8)
     >>> A.subset([0, 3]).data_shape
     (2, 8)
+    >>> A.back(A.forward(np.ones((8, 8)))).shape  # the same without checks of the arrays
+    (8, 8)
+    >>> A.views, A.image_axes, A.data_axes, A.view_places.round(2)
+    (6, ('y', 'x'), ('view', 'u'), array([0.  , 0.17, 0.33, 0.5 , 0.67, 0.83]))
+    >>> flat = A.linear_operator()  # of SciPy, for its solvers
+    >>> flat.shape
+    (48, 64)
     """
 
     backend: Backend[Kept]
@@ -281,6 +293,10 @@ class GeometricOperator(Operator[Kept]):
     (True, False)
     >>> A.geometry.shape, A.volume.shape
     ((3, 4), (6, 6))
+    >>> A.back_project(np.ones(A.data_shape), "none").shape
+    (6, 6)
+    >>> A.with_scan(A.geometry.refined(2), A.volume).data_shape
+    (3, 8)
     """
 
     def __init__(self, geometry: Geometry, volume: Volume, pair: str = "exact") -> None:
@@ -310,6 +326,8 @@ class GeometricOperator(Operator[Kept]):
 
     @property
     def view_places(self) -> Float64Array:
+        """The views' angles (views,) as fractions of the circle after which views repeat: half a turn of parallel
+        beams."""
         period = math.pi if self.geometry.parallel else 2 * math.pi
         return self.geometry.view_angles / period % 1
 

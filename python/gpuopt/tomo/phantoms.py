@@ -73,6 +73,9 @@ class Ellipsoid(Body):
     >>> cylinder = gt.Ellipsoid(0.5, axes=(2.0, 3.0, np.inf), centre=(1.0, 0.0, 0.0))
     >>> cylinder.density_at(np.array([[1.0, 4.0], [0.0, 0.0], [0.0, 0.0]]))
     array([0.5, 0. ])
+    >>> through = np.array([[1.0], [-9.0], [0.0]]), np.array([[0.0], [1.0], [0.0]])  # a line along y
+    >>> cylinder.integral(*through)
+    array([3.])
     """
 
     density: float
@@ -101,6 +104,8 @@ class Ellipsoid(Body):
         return np.where(inside, self.density, 0.0)
 
     def integral(self, origin: Float64Array, direction: Float64Array) -> Float64Array:
+        """Line integrals (n,) along lines through ``origin`` (3, n) or (3, 1), mm; ``direction`` (3, n) of length 1.
+        Raises ParameterError for lines along an infinite axis."""
         origin, direction = _rays(origin, direction)
         q, e = self._to_unit @ _from(origin, self.centre), self._to_unit @ direction
         ee = (e * e).sum(axis=0)
@@ -130,6 +135,9 @@ class Blob(Body):
     >>> smooth = gt.Blob(2.0, centre=(1.0, 0.0, 0.0))
     >>> smooth.density_at(np.array([[1.0, 3.0], [0.0, 0.0], [0.0, 0.0]])).round(3)
     array([1.   , 0.368])
+    >>> through = np.array([[0.0], [-9.0], [0.0]]), np.array([[0.0], [1.0], [0.0]])  # a line along y
+    >>> smooth.integral(*through).round(3)
+    array([2.761])
     """
 
     width: float

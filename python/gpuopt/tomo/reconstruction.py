@@ -25,8 +25,8 @@ _WITHIN = 0.8  # of the exponents that a dtype has: algorithms divide, square an
 @checked
 @dataclass(frozen=True, eq=False)
 class Reconstruction(Generic[Given]):
-    """The image of a reconstruction with the history of its iterations, arrays (iterations,) of float64.
-    ``np.asarray`` of it is the image.
+    """The image of a reconstruction with the history of its iterations, arrays (iterations,) of float64;
+    ``seconds`` are in s. ``np.asarray`` of it is the image.
 
     Examples
     --------
@@ -68,7 +68,8 @@ class Reconstruction(Generic[Given]):
 @checked
 @dataclass(frozen=True, eq=False)
 class State(Generic[Given]):
-    """What a callback sees after an iteration.
+    """What a callback sees after an iteration. Its ``image`` has the shape ``A.image_shape``, in 1/mm, and the dtype of
+    the projections.
 
     Examples
     --------

@@ -26,7 +26,8 @@ _USER_BLOCKS = (0, 512, 1024, 2048)  # where HDF5 may begin
 @checked
 @dataclass(frozen=True, eq=False, repr=False)
 class ScanFile:
-    """A scan in a file, made by :func:`read_scan`: its headers are read, its numbers are not. Raises ParameterError.
+    """A scan in a file, made by :func:`read_scan`: its headers are read, its numbers are not. Arrays of
+    counts are (view, v, u), of the file's dtype; line integrals float32. Raises ParameterError.
 
     Its methods raise FileNotFoundError or PermissionError too, where the file has gone meanwhile.
 
@@ -38,6 +39,10 @@ class ScanFile:
     >>> scan = gt.read_scan("scan.tif", angles=3, flat=100.0)
     >>> scan
     <ScanFile: scan.tif, 3 views from 0 to 120 degrees, 2 rows x 4 columns of float32 counts>
+    >>> scan.shape, scan.counts(0).shape, bool(scan.dead().any())
+    ((3, 2, 4), (3, 1, 4), False)
+    >>> scan.projections(slice(0, 1)).round(3)[0]  # ln 2: half of the flat field
+    array([[0.693, 0.693, 0.693, 0.693]], dtype=float32)
     """
 
     source: Source

@@ -32,6 +32,10 @@ class Volume:
     <Volume: 4 y x 8 x, voxel 0.5 mm>
     >>> volume.y
     array([-0.75, -0.25,  0.25,  0.75])
+    >>> volume.shape, volume.size, volume.cell, volume.contains(np.array([1.9, 0.9, 0.0])), volume.points().shape
+    ((4, 8), 32, 0.25, True, (4, 8, 3))
+    >>> volume.part(1, 3).y, volume.refined(2).shape
+    (array([-0.25,  0.25]), (8, 16))
     """
 
     shape: tuple[int, ...]

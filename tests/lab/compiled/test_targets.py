@@ -116,7 +116,7 @@ def test_what_is_missing_is_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         targets.compile_for(targets.target("cypress"), JANG, "")
     monkeypatch.setattr(targets, "COMPILERS", ("sh",))
     monkeypatch.setattr(targets, "_ROOT", tmp_path)
-    with pytest.raises(ToolError, match=r"cypress-r600--.bc \(Debian: libclc-15\)"):
+    with pytest.raises(ToolError, match=r"cypress-r600--.bc \(Debian 12: libclc-15\)"):
         targets.compile_for(targets.target("cypress"), JANG, "")
 
 

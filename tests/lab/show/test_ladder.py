@@ -206,6 +206,17 @@ def test_the_papers_share_is_drawn_even_where_the_step_failed_here(study: Study)
     assert {51, 86} <= set(hollow)
 
 
+def test_no_panel_of_shares_where_neither_the_profile_nor_the_paper_has_one() -> None:
+    steps = {"basic": 38.0, "max_threads": 31.0}  # of a paper that prints speed-ups alone
+    made = [
+        timed("summary", "pairs", ms, workload="gem", preset=f"paper:{name}", configuration=name, profile=None)
+        for name, ms in steps.items()
+    ]
+    assert len(ladder.ladder(Study(made)).findobj(Axes)) == 1
+    measured = [each | {"profile": "2026-11-21"} for each in made]
+    assert len(ladder.ladder(Study(measured)).findobj(Axes)) == 2
+
+
 def test_without_flops_the_bars_are_bytes_then_runs(study: Study) -> None:
     no_flops = Study([r | {"flops": None, "gflop_s": None} for r in study.rows])
     assert "GB/s" in words(ladder.ladder(no_flops))

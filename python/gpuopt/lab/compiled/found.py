@@ -8,10 +8,10 @@ LACKS = "--  {what}: none of {names} on PATH{package}"
 
 
 def lines() -> list[str]:
-    """A line for each kind of tool: the program and its version, or what is missing and what brings it (Debian)."""
+    """A line for each kind of tool: the program and its version, or what is missing and what brings it on Debian."""
     return [
-        _line("machine code of CPUs", x86.TOOLS[:2], "binutils"),
-        _line("chips that are not here", targets.COMPILERS, "clang-15"),
+        _line("machine code of CPUs", x86.TOOLS[:2], "Debian: binutils"),
+        _line("chips that are not here", targets.COMPILERS, "Debian 12: clang-15"),
         *_libraries(),
         _line("NVIDIA's registers and spills", ("ptxas",), ""),
         _line("NVIDIA's own instructions", ("nvdisasm", "cuobjdump"), ""),
@@ -20,7 +20,7 @@ def lines() -> list[str]:
 
 def _line(what: str, names: tuple[str, ...], package: str) -> str:
     if (path := tools.find(*names)) is None:
-        return LACKS.format(what=what, names=", ".join(names), package=f" (Debian: {package})" if package else "")
+        return LACKS.format(what=what, names=", ".join(names), package=f" ({package})" if package else "")
     return f"ok  {what}: {path} {tools.version(path)}"
 
 
@@ -29,6 +29,6 @@ def _libraries() -> list[str]:
     found = [name for name, place in (("libclc", targets.LIBCLC), ("ROCm's", targets.ROCM)) if targets.has(place)]
     if not found:
         return [
-            "--  built-in functions for other chips: neither libclc nor ROCm's (Debian: libclc-15, rocm-device-libs)"
+            "--  built-in functions for other chips: neither libclc nor ROCm's (Debian 12: libclc-15, rocm-device-libs)"
         ]
     return [f"ok  built-in functions for other chips: {' and '.join(found)}"]

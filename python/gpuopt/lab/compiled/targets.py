@@ -190,5 +190,5 @@ def _linked(name: str) -> list[str]:
     """Arguments that link a library of libclc. Raises ToolError where it is not installed."""
     path = _ROOT / LIBCLC / name
     if not path.exists():
-        raise ToolError(f"OpenCL's built-in functions for this target are missing: {path} (Debian: libclc-15)")
+        raise ToolError(f"OpenCL's built-in functions for this target are missing: {path} (Debian 12: libclc-15)")
     return ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(path)]

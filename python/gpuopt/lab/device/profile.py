@@ -69,6 +69,9 @@ class Profile:
     >>> made = lab.Profile("A device", "1.0", "A platform", "2026-11-21", "0.1.0", {"dram.read": read})
     >>> made.rate("dram.read"), made.rate("local")
     (20.3, None)
+    >>> lab.Profile.from_json(made.to_json()).rate("dram.read")
+    20.3
+    >>> made.between("dram.read")  # of one sitting, nothing is known between sittings
     """
 
     device: str

@@ -80,6 +80,10 @@ class Kernel:
     ...                    reference=lambda x: 2 * x)
     >>> twice(x=np.arange(4, dtype=np.float32))
     array([0., 2., 4., 6.], dtype=float32)
+    >>> twice.check(n=100)["max_of_tol"]
+    0.0
+    >>> twice.problem(n=100).name, len(twice.configurations(n=100)), twice.levels()
+    ('n=100', 1, {})
     """
 
     @checked
@@ -267,7 +271,7 @@ class Kernel:
         return found
 
     def admitted(self, levels: Mapping[str, Any], sizes: Numbers, told: Told | None = None) -> Iterator[Configuration]:
-        """The same one after the other; ``told`` gets a text now and then where that takes long."""
+        """The same one after the other; ``told`` gets a text now and then where that takes long. Raises as they do."""
         space = self.code.space.within(levels)
         numbers = self.task.numbers(sizes, {}, [*space.levels])
         one = None
@@ -304,7 +308,7 @@ class Kernel:
         """Verifies one configuration, the standard one where none is given, without timing; :func:`lab.search` and
         :func:`lab.sweep` check each that they time.
 
-        Returns its largest error as a part of what the tolerance allows there, ``max_of_tol``, which is at most 1;
+        Returns a dictionary: the largest error as a part of what the tolerance allows there, ``max_of_tol``, at most 1;
         absolute, relative and in units of the last place (``max_abs``, ``max_rel``, ``max_ulp``; near zero the last two
         are large where the first is small); the root mean square of errors over that of the reference, ``l2_rel``; the
         largest tolerance, ``tol``; and ``canary_ok``, that nothing was written beside an array. Raises MismatchError,

@@ -112,6 +112,10 @@ class Store:
     >>> row = lab.Store("rows.jsonl").append({"kind": "search", "status": "ok", "variant": "naive", "median_ms": 3.0})
     >>> [row["variant"] for row in lab.Store("rows.jsonl").latest()]
     ['naive']
+    >>> store = lab.Store("rows.jsonl")
+    >>> store.flush()  # what could not be written; here nothing is left
+    >>> len(store.rows()), store.done(row["key"])
+    (1, True)
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -43,8 +43,8 @@ def isa(
         As for :func:`gpuopt.lab.sweep`; a search for levels does not take place. An own kernel's problem is one, too.
     targets
         "live" is the device at hand. The others are compiled for by clang, where it and a library of OpenCL's built-in
-        functions are installed (Debian: clang-15, libclc-15): "gfx900", "gfx906", "gfx90a", "gfx1030" and "gfx1100" of
-        AMD, "sm_70" to "sm_90" of NVIDIA, and AMD's VLIW generations "cypress" (HD 5870), "cedar", "barts" and
+        functions are installed (Debian 12: clang-15, libclc-15): "gfx900", "gfx906", "gfx90a", "gfx1030" and "gfx1100"
+        of AMD, "sm_70" to "sm_90" of NVIDIA, and AMD's VLIW generations "cypress" (HD 5870), "cedar", "barts" and
         "cayman". Source and build options are those that the device at hand is given.
 
     A kernel without numbers has a reason: a tool that is missing, a compiler that fails, a listing that cannot be

@@ -129,12 +129,19 @@ def _of_the_table(group: Group) -> Group:
 
 def _panels(whole: SubFigure, group: Group, caption: str) -> None:
     part = captioned(whole, title(group), _height(group), [caption])
-    shares = any(share_of_bound(row) is not None or paper_figure(row) is not None for row in group.rows)
+    shares = any(_has_share(row) for row in group.rows)
     left, *rest = part.subplots(1, 2 if shares else 1, squeeze=False, width_ratios=[1.75, 1] if shares else [1])[0]
     handles = _bars(left, group)
     for right in rest:
         handles += _shares(right, group)
     legend_outside(part, handles, 4)
+
+
+def _has_share(row: Row) -> bool:
+    """Whether the panel of shares has anything to show of a row, measured here or printed in its paper."""
+    figure = paper_figure(row)
+    here = row["status"] == "ok" and share_of_bound(row) is not None
+    return here or (figure is not None and figure.pct_bound is not None)
 
 
 # ---------------------------------------------------------------- the two panels

@@ -38,6 +38,10 @@ class Portability:
     >>> found = lab.Portability("tmv 4096", ("one", "two"), parts, best={"one": "a", "two": "b"})
     >>> found.score("a"), found.moved("one", to="two")
     (0.4, 0.25)
+    >>> found.cascade("a"), found.ranked, found.letters
+    ([('one', 1.0), ('two', 0.25)], ['b', 'a'], {'one': 'A', 'two': 'B'})
+    >>> type(found.picture()).__name__
+    'Picture'
     """
 
     problem: str

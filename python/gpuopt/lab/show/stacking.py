@@ -53,6 +53,10 @@ class Stacking:
     >>> found = lab.Stacking("made_up", ("A", "B"), {"A": (0, 1), "B": (0, 1)}, speedups, effects=())
     >>> found.product, found.together  # the two overlap
     (3.0, 2.4)
+    >>> found.alone("A"), round(found.left_out("A"), 2)
+    (2.0, 1.6)
+    >>> found.climbs()  # both orders end at the best
+    {1.0: 2}
     """
 
     variant: str

@@ -182,7 +182,8 @@ def _frame(ax: Axes, across: list[Column], down: list[Line]) -> None:
     ax.set_xlim(-0.5, len(across) - 0.5)
     ax.set_ylim(len(down) - 0.5, -0.5)
     under = [["RA"] * own + [f"LU{unroll}"] * (unroll > 1) for _, _, own, unroll in across]
-    ax.set_xticks(range(len(across)), ["\n".join(words) or "-" for words in under], fontsize=8)
+    nothing = "-" if any(under) else ""  # beside columns that have names
+    ax.set_xticks(range(len(across)), ["\n".join(words) or nothing for words in under], fontsize=8)
     ax.set_yticks(range(len(down)), [way for _, _, way in down], fontsize=8.5)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)

@@ -43,7 +43,7 @@ _CLASSES = {
 
 @checked
 def gemm_shapes() -> tuple[Shape, ...]:
-    """Return the shapes, the weights of which add up to 1.
+    """Return the shapes, the weights of which add up to 1. Raises nothing.
 
     Examples
     --------

@@ -47,6 +47,7 @@ class Point:
 
     @property
     def variant(self) -> str:
+        """Which kernel."""
         return self.configuration.variant
 
     def __str__(self) -> str:

@@ -167,7 +167,7 @@ def latency(memory: str = "global", working_set: int | None = None, device: Sele
 
 def launch_overhead(device: Selector = None, **how: Any) -> Study:
     """Measure the time of a kernel that does nothing: by OpenCL events, and in the rows' ``wall_ms`` by the host's
-    clock.
+    clock, in ms. Raises ParameterError for other keywords, NoDeviceError.
 
     Examples
     --------
@@ -186,9 +186,10 @@ def transfer(
     **how: Any,
 ) -> Study:
     """Measure copies between host and device in GB/s: ``"upload"`` or ``"download"``, from memory that the driver
-    allocated (``pinned``) or from any; None measures both.
+    allocated (``pinned``) or from any; None measures both. ``bytes`` is the size of a copy in bytes,
+    64 MiB if None.
 
-    Raises ParameterError for another direction.
+    Raises ParameterError for another direction and for bytes that do not fit the memory, NoDeviceError.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def transfer(
 
 def concurrency(device: Selector = None, **how: Any) -> Study:
     """Measure how many work-groups run at the same time: a chain of dependent operations takes the same time for any
-    number of them until the device is full.
+    number of them until the device is full. Times are in ms. Raises ParameterError for other keywords, NoDeviceError.
 
     Examples
     --------

@@ -74,6 +74,16 @@ class DiaMatrix(ThroughScipy):
            [ 0.,  0.,  2.]], dtype=float32)
     >>> M @ np.ones(3, np.float32)
     array([1., 1., 2.], dtype=float32)
+    >>> M.T.toarray()[1].tolist(), M.nnz, M.diagonal(1).tolist(), M.resolve("paper:basic").variant
+    ([-1.0, 2.0, 0.0], 5, [-1.0, -1.0], 'basic')
+    >>> [float(each) for each in (M.sum(), M.trace(), M.max(), M.nanmax(), M.min(), M.nanmin(), M.count_nonzero())]
+    [4.0, 6.0, 2.0, 2.0, -1.0, -1.0, 5.0]
+    >>> [each.toarray()[0].tolist() for each in (M.power(2), M.multiply(M), M.maximum(M.T), M.minimum(M.T))]
+    [[4.0, 1.0, 0.0], [4.0, 1.0, 0.0], [2.0, 0.0, 0.0], [2.0, -1.0, 0.0]]
+    >>> [each.format for each in (M.to_scipy(), M.tocsr(), M.tocsc(), M.tocoo(), M.tobsr(), M.asformat("lil"))]
+    ['dia', 'csr', 'csc', 'coo', 'bsr', 'lil']
+    >>> M.matvec(np.ones(3)), M.rmatvec(np.ones(3)), M.linear_operator().shape
+    (array([1., 1., 2.], dtype=float32), array([2., 1., 1.], dtype=float32), (3, 3))
     """
 
     __array_ufunc__ = None  # ndarray @ M and ndarray * M must not iterate over it

@@ -61,10 +61,10 @@ def spmv_image_affinity(
     within ``radius`` pixels: a reading of Catanzaro 2010, whose weights are after Catanzaro et al., ICCV 2009.
 
     ``image`` is the name of a picture in scikit-image, a picture file (PNG, JPEG, TIFF, BMP, GIF, PPM or WebP, of at
-    most 40 million pixels), or a grey array (height, width). A Gaussian of ``smoothing`` pixels is applied before
-    boundaries are searched. x is uniform in [-1, 1), drawn from ``seed``. The image is halved until the problem fits
-    half of the free memory, or ``max_bytes``; ``notes`` then says so. ``inputs`` holds A, x, the grey image and the
-    degrees. Needs the extra ``lab``. Raises ArrayError, ParameterError.
+    most 40 million pixels), or a grey array (height, width) of any real dtype. A Gaussian of ``smoothing`` pixels is
+    applied before boundaries are searched. x is uniform in [-1, 1), drawn from ``seed``. The image is halved until the
+    problem fits half of the free memory, or ``max_bytes`` bytes; ``notes`` then says so. ``inputs`` holds A, x, the
+    grey image and the degrees. Needs the extra ``lab``. Raises ArrayError, ParameterError.
 
     Examples
     --------
@@ -119,7 +119,8 @@ def spmv_stencil(
 
     ``points`` is 3 in one dimension, 5 or 9 in two, 7 or 27 in three. ``values``: ``"laplacian"`` has points - 1 on the
     main diagonal and -1 for each neighbour inside the grid; ``"hpcg"`` has 26 and -1 as in the HPCG benchmark, for 27
-    points; ``"random"`` is uniform in [-1, 1). With ``max_bytes``, the last axis is halved until the problem fits.
+    points; ``"random"`` is uniform in [-1, 1). With ``max_bytes``, the last axis is halved until the problem fits these
+    bytes.
     Raises ParameterError, also for a shape that needs more than half of the free memory, before any data are made.
 
     Examples
@@ -164,8 +165,8 @@ def spmv_grid(
 
     Entries are uniform in [-1, 1), and 0 where a diagonal would connect opposite sides of the grid. With ``symmetric``
     the entries below the main diagonal are those above it, mirrored. With ``max_bytes``, the height is halved until the
-    problem fits. Raises ParameterError, also for sizes that need more than half of the free memory, before any data are
-    made.
+    problem fits these bytes. Raises ParameterError, also for sizes that need more than half of the free memory, before
+    any data are made.
 
     Examples
     --------

@@ -38,8 +38,8 @@ def tmv(
     """Return the problem ``A.T @ v`` for A (rows, cols) and v (rows,), float32 or float64, of values uniform in [-1, 1)
     that are drawn from ``seed``. A is square where ``cols`` is left out.
 
-    With ``max_bytes``, the rows are halved until the problem fits; ``notes`` then says so. Raises ParameterError, also
-    for sizes that need more than half of the free memory, before any data are made.
+    With ``max_bytes``, the rows are halved until the problem fits these bytes; ``notes`` then says so. Raises
+    ParameterError, also for sizes that need more than half of the free memory, before any data are made.
 
     Examples
     --------

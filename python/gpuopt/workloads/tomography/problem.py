@@ -90,7 +90,8 @@ def back_projection(
 
     Projections are random in [0, 1), float32, drawn from ``seed``; up to 2000 voxels are held against fp64. The counts
     of "cube" are halved until the problem fits half of the free memory, those of any cube with ``max_bytes`` until it
-    fits that; ``notes`` says so. Raises ParameterError, also for counts that do not fit, before any data are made.
+    fits these bytes; ``notes`` says so. Raises ParameterError, also for counts that do not fit, before any data are
+    made.
 
     Examples
     --------
