@@ -262,6 +262,6 @@ def parts_of(
     if launch is not None:
         return (Stage(label, tuple(arguments), launch),)
     assert stages is not None
-    if not stages or not all(isinstance(one, (Stage, Rounds)) for one in stages):
+    if not isinstance(stages, Sequence) or not stages or not all(isinstance(one, (Stage, Rounds)) for one in stages):
         raise ParameterError("stages: give lab.stage(...) and lab.repeat(...), at least one")
     return tuple(stages)
