@@ -246,8 +246,10 @@ class Kernel:
         return found
 
     def levels(self, configuration: Chosen = None) -> Levels:
-        """The levels of a configuration, the standard ones where it names none. Raises ParameterError for a parameter
-        or a level that was not declared."""
+        """The levels of a configuration, the standard ones where it names none. Raises ParameterError for one of
+        another kernel, and for a parameter or a level that was not declared."""
+        if isinstance(configuration, Configuration) and configuration.variant != self.name:
+            raise ParameterError(f"configuration: {configuration} is none of {self.name}; give its own, or its levels")
         given = configuration.parameters if isinstance(configuration, Configuration) else dict(configuration or {})
         return self.code.space.completed(given, self.name)
 
