@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -67,3 +69,10 @@ def test_lists_that_are_no_arrays_are_refused_by_name() -> None:
             attempt()
     with pytest.raises(gpuopt.ParameterError, match=r"^stages: "):
         lab.judge("__kernel void saxpy(int n) {}", kernel, stages=np.ones(3), n=2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("local", [64, ()])
+def test_a_launch_of_no_dimensions_is_refused(local: Any) -> None:
+    for sizes in ({"items": ()}, {"groups": []}):
+        with pytest.raises(gpuopt.ParameterError, match=r"^launch: 0 dimensions with a group of"):
+            lab.launch(**sizes, local=local)  # type: ignore[arg-type]

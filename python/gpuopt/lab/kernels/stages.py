@@ -68,10 +68,10 @@ def launch(*, items: Sizes | None = None, groups: Sizes | None = None, local: Si
     parts = {"items": items, "groups": groups, "local": local}
     made = {name: None if given is None else each(given, f"launch.{name}") for name, given in parts.items()}
     sizes = made["local"]
-    counted = made["items"] or made["groups"]
+    counted = made["items"] if groups is None else made["groups"]
     assert sizes is not None
     assert counted is not None
-    if len(sizes) != len(counted) or len(sizes) > 3:
+    if len(sizes) != len(counted) or not 1 <= len(sizes) <= 3:
         raise ParameterError(
             f"launch: {len(counted)} dimensions with a group of {len(sizes)}; give up to 3, as many each"
         )
