@@ -56,7 +56,7 @@ __version__ = _core.__version__
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # OpenCL runtimes installed beside the running Python count as devices (wheels, conda).
-_core.set_search_prefixes(search_prefixes())
+_core.set_search_prefixes([prefix.encode(errors="surrogateescape") for prefix in search_prefixes()])
 
 __all__ = [
     "ArrayError",

@@ -465,7 +465,7 @@ class HostProduct(metaclass=_Type):
         ``matrix`` is the one it was planned for, else ArrayError.
         """
 
-def set_search_prefixes(prefixes: Sequence[str]) -> None:
+def set_search_prefixes(prefixes: Sequence[str | bytes]) -> None:
     """Folders (of a Python installation) whose OpenCL runtimes count too; before the first use of a device."""
 
 def devices() -> list[Device]:

@@ -197,15 +197,19 @@ def is_seed(value: Any) -> bool:
 
 
 def is_integral(value: Any) -> bool:
-    """Whether it is a whole number of any size, and no flag."""
-    return isinstance(value, Integral) and value is not True and value is not False
+    """Whether it is a whole number of any size, and no flag and no time, which NumPy counts among them."""
+    return isinstance(value, Integral) and value is not True and value is not False and not _is_time(value)
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, np.timedelta64)
 
 
 def is_number(value: Any) -> bool:
     """Whether it is a real number that float64 holds, NaN and infinity included, and no flag."""
     if type(value) is float:
         return True
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or _is_time(value):
         return False
     try:
         return math.isfinite(float(value)) or not np.isfinite(

@@ -264,7 +264,7 @@ def negative(array: DeviceArray) -> DeviceArray:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_, np.timedelta64))
 
 
 def _refused(other: object) -> DeviceArray:

@@ -12,6 +12,7 @@ from typing import Any
 
 from gpuopt._core import Error, ParameterError
 from gpuopt.checked import checked
+from gpuopt.files import refuse_irregular
 from gpuopt.lab.device import bounds
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.rows import audit_rules
@@ -90,6 +91,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _profile(file: Path) -> Profile:
+    refuse_irregular("profile", file)
     try:
         return Profile.from_json(file.read_bytes())
     except OSError as error:

@@ -86,6 +86,18 @@ def unmasked(name: str, given: Any) -> Any:
     return given
 
 
+def as_array(name: str, given: Any, what: str) -> np.ndarray:
+    """``given`` as an array of any dtype. Raises ArrayError where NumPy makes none of it, and for a masked array."""
+    try:
+        return np.asarray(unmasked(name, given))
+    except Error:
+        raise
+    except MemoryError as error:
+        raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
+    except Exception as error:  # an object's own __array__ may raise anything
+        raise ArrayError(f"{name}: it cannot be read as an array ({error}); give {what}") from error
+
+
 def real(name: str, given: Any, what: str) -> np.ndarray:
     """``given`` as an array of float64, a new one where it is none. Raises ArrayError for anything but real numbers,
     and for numbers that float64 cannot hold."""

@@ -165,6 +165,9 @@ class OwnVariant:
     family: str = ""
     dtypes: list[str] = field(default_factory=list)
 
+    def __hash__(self) -> int:
+        return hash((self.workload, self.name))  # its lists have no hash
+
 
 _OWN: dict[str, Mapping[str, OwnVariant]] = {}
 _GENERATION: dict[str, int] = {}

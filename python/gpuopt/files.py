@@ -24,6 +24,17 @@ class WriteError(Error, OSError):
     made: object = None
 
 
+def refuse_irregular(name: str, path: str | PathLike[str]) -> None:
+    """Raises ParameterError for a folder, a device or a pipe: the last two may keep a reader for ever."""
+    if os.path.exists(path) and not os.path.isfile(path):  # False for a name that is too long, as Path's is not
+        raise ParameterError(f"{name}: {shown(path)} is no regular file; name a file")
+
+
+def shown(path: str | PathLike[str]) -> str:
+    """A path as a text that UTF-8 can write, also where the system's bytes of it are none."""
+    return os.fspath(path).encode(errors="backslashreplace").decode()
+
+
 def write(
     path: str | PathLike[str],
     parts: Iterable[bytes],
@@ -42,8 +53,7 @@ def write(
         target = Path(os.path.realpath(path))
     except ValueError as error:  # a NUL
         raise ParameterError(f"path: {os.fspath(path)!r} is no path ({error}); name a file") from error
-    if os.path.exists(target) and not os.path.isfile(target):  # False for a name that is too long, as Path's is not
-        raise ParameterError(f"path: {path} is no regular file; name a file")
+    refuse_irregular("path", target)
     # Not mkstemp: its files are their owner's alone, and the process's mask cannot be asked without changing it.
     beside = target.with_name(f"{_beginning(target.name)}.{secrets.token_hex(8)}.tmp")
     try:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError, Error
-from gpuopt.checked import HostMemoryError, unmasked
+from gpuopt.checked import HostMemoryError, as_array, unmasked
 
 LONGEST = 1e30  # A, of coordinates and radii: float32 holds their sums, float64 the squares of distances
 
@@ -129,10 +129,7 @@ def normals_of(given: Any, points: np.ndarray) -> np.ndarray:
 
 def faces_of(given: Any, points: int) -> np.ndarray:
     """``given`` (T, 3) as int64, checked to be indices below ``points``."""
-    try:
-        faces = np.asarray(unmasked("faces", given))
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise ArrayError(f"faces: they cannot be read as numbers ({error}); give indices of points (T, 3)") from error
+    faces = as_array("faces", given, "indices of points (T, 3)")
     if faces.ndim != 2 or faces.shape[1] != 3 or not np.issubdtype(faces.dtype, np.integer):
         raise ArrayError(f"faces: they are {faces.dtype} {faces.shape}; give indices of points as whole numbers (T, 3)")
     wrong = np.flatnonzero(((faces < 0) | (faces >= points)).any(axis=1))

@@ -32,8 +32,12 @@ def search_prefixes() -> list[str]:
 
 def _libraries(prefix: Path) -> dict[str, bool]:
     """The file names of the libraries that the prefix's .icd files name, and whether each is there."""
-    found = {}
-    for file in sorted((prefix / VENDORS).glob("*.icd")):
+    found: dict[str, bool] = {}
+    try:
+        files = sorted((prefix / VENDORS).glob("*.icd"))
+    except OSError:  # a name that is too long
+        return found
+    for file in files:
         try:
             named = Path(file.read_text(errors="replace").partition("\n")[0].strip())
         except OSError:  # not ours to read

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import gpuopt
 from gpuopt import annotations
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -37,3 +38,14 @@ def test_unions_behind_an_alias_are_unions() -> None:
     assert annotations.alternatives(hint) == (int, type(None))
     assert annotations.words(hint) == "a whole number or None"
     assert [annotations.test_of(hint)(value) for value in (3, None, "3")] == [True, True, False]
+
+
+def test_times_are_no_numbers() -> None:
+    for value in (np.timedelta64(3), np.timedelta64(3, "s"), np.timedelta64(3, "ns")):
+        assert not any(annotations.test_of(hint)(value) for hint in (int, float, int | None, float | tuple[float, ...]))
+        assert not annotations.is_seed(value)
+        with pytest.raises(gpuopt.ParameterError, match=r"^sod: it is"):
+            gpuopt.tomo.circular(4, sod=value, sdd=9, det=(2, 2), pixel=1)  # type: ignore[arg-type]
+        for angles, detector in ((value, 4), (4, value)):
+            with pytest.raises(gpuopt.Error, match=r"^(angles|det): "):
+                gpuopt.tomo.parallel2d(angles, detector)  # type: ignore[arg-type]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import site
+import subprocess
 import sys
 from pathlib import Path
 
@@ -105,3 +107,15 @@ def test_broken_metadata_are_passed_over(
     (packages / "intel_opencl_rt-2026.1.dist-info" / "RECORD").write_bytes(record)
     monkeypatch.setattr(sys, "path", [str(packages)])
     assert set(searched(python)) <= {"environment", "user", "base", str(packages)}
+
+
+def test_a_home_whose_name_is_too_long_has_no_runtime(python: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "USER_BASE", "x" * 5000)
+    assert searched(python)[::2] == ["environment", "base"]
+
+
+@pytest.mark.parametrize("home", [b"/\xff\xfe", b"x" * 5000])
+def test_any_home_can_import(home: bytes) -> None:
+    run = [sys.executable, "-c", "import gpuopt; gpuopt.devices()"]
+    environment = {os.fsencode(name): os.fsencode(value) for name, value in os.environ.items()}
+    assert subprocess.run(run, env=environment | {b"HOME": home}, timeout=60).returncode == 0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+import gpuopt
 import gpuopt.tomo as gt
 from scans import ANGLES, DET, HELIX, NAMES, PIXEL, SCANS, D, R, T, points
 
@@ -137,3 +139,11 @@ def test_a_helix_rises_by_its_pitch() -> None:
     np.testing.assert_allclose(falling.z, 23 * falling.angles / (2 * math.pi))
     many = gt.helical(np.arange(1000) * 0.1, None, R, D, DET, PIXEL, 23.0)
     assert many.views == 1000
+
+
+def test_angles_that_are_no_array_are_refused_by_name() -> None:
+    ragged: Any = [[1.0], [2.0, 3.0]]
+    with pytest.raises(gpuopt.ArrayError, match=r"^views: it cannot be read as an array"):
+        gt.helical(ragged, None, sod=9, sdd=20, det=(2, 2), pixel=1, pitch=1)
+    with pytest.raises(gpuopt.ArrayError, match=r"^theta: it cannot be read as an array"):
+        gt.from_skimage(ragged, (4, 4))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuopt._core import ArrayError, DeviceArray, Error, ParameterError
-from gpuopt.annotations import is_number, is_whole
+from gpuopt.annotations import is_integral, is_number, is_whole
 from gpuopt.checked import real, unmasked
 
 Float64Array = NDArray[np.float64]
@@ -77,7 +76,7 @@ def radians(name: str, given: Any, factor: float = 1.0, unit: str = "an angle") 
 
 def count(name: str, given: Any, most: int = 1 << 31) -> int:
     """``given`` as a whole number above 0, at most ``most``."""
-    if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < 1:
+    if not is_integral(given) or int(given) < 1:
         raise ParameterError(f"{name}: {_shown(given)} is no count; give a whole number of at least 1")
     if int(given) > most:
         raise ParameterError(f"{name}: {_shown(given)} is too many; give at most {most}")
@@ -110,7 +109,7 @@ def angles(name: str, given: Any, whole: float, advances: bool = False, units: s
     along z: they may be degrees.
     """
     factor = unit(units)
-    if isinstance(given, Integral):
+    if is_integral(given):
         found = whole * np.arange(count(name, given, MOST_VIEWS)) / int(given)
     else:
         found = factor * vector(name, given, "angles, or how many")
@@ -156,7 +155,7 @@ def indices(name: str, given: Any, views: int) -> np.ndarray:
 
 def view(given: Any, views: int) -> int:
     """The index of a view. Raises ParameterError."""
-    if isinstance(given, bool) or not isinstance(given, Integral) or not -views <= int(given) < views:
+    if not is_integral(given) or not -views <= int(given) < views:
         raise ParameterError(f"view: {given!r} is none; there are {views}, from 0")
     return int(given)
 

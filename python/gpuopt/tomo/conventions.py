@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from gpuopt.checked import checked
+from gpuopt.checked import as_array, checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.kinds import Angles, Counts
 from gpuopt.tomo.scans import Parallel, parallel2d
@@ -33,7 +33,7 @@ def from_skimage(theta: Angles, shape: Counts, circle: bool = True) -> tuple[Par
     """
     rows, columns = (checks.count(*one, checks.MOST_CELLS) for one in checks.each("shape", shape, ("y", "x")))
     across = min(rows, columns) if circle else math.ceil(math.sqrt(2) * max(rows, columns))
-    angles = checks.angles("theta", np.atleast_1d(np.asarray(theta)), math.pi, units="deg")
+    angles = checks.angles("theta", np.atleast_1d(as_array("theta", theta, "angles in degrees")), math.pi, units="deg")
     scan = parallel2d(-angles, across, 1.0, _middle(across), units="rad")
     return scan, Volume((rows, columns), 1.0, (_middle(rows), _middle(columns)))
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from gpuopt._core import ParameterError
-from gpuopt.checked import checked
+from gpuopt.checked import as_array, checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.detector import Detector, Frames, Projection
@@ -311,7 +311,7 @@ def helical(
     """
     factor = checks.unit(units)
     advance = checks.place("pitch", pitch, "mm a turn")
-    if np.ndim(views) == 0:
+    if as_array("views", views, "angles, or how many").ndim == 0:
         if turns is None:
             raise ParameterError("turns: it is missing; give the number of turns of the scan, or the angles as views")
         whole = 2 * math.pi * checks.radians("turns", turns, unit="turns, negative for the other sense")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import gpuopt
+import own_kernels
 from gpuopt import lab
 
 
@@ -53,3 +56,23 @@ def test_a_struct_is_what_was_given(given: object, why: str) -> None:
     assert (kernel(s=np.array((2.0, 0.5), step), n=4) == 2.5).all()
     with pytest.raises(gpuopt.ParameterError, match=f"s: .*{why}"):
         kernel(s=given, n=4)
+
+
+def test_lists_that_are_no_arrays_are_refused_by_name() -> None:
+    kernel, ragged = own_kernels.saxpy(), [[1], [2, 3]]
+    for attempt in (
+        lambda: kernel(x=ragged, y=np.ones(2, np.float32)),
+        lambda: kernel.check(n=2, data={"x": ragged}),
+        lambda: kernel.problem(n=2, data={"x": ragged}),
+    ):
+        with pytest.raises(gpuopt.Error, match=r"^x: "):
+            attempt()
+    with pytest.raises(gpuopt.ParameterError, match=r"^stages: "):
+        lab.judge("__kernel void saxpy(int n) {}", kernel, stages=np.ones(3), n=2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("local", [64, ()])
+def test_a_launch_of_no_dimensions_is_refused(local: Any) -> None:
+    for sizes in ({"items": ()}, {"groups": []}):
+        with pytest.raises(gpuopt.ParameterError, match=r"^launch: 0 dimensions with a group of"):
+            lab.launch(**sizes, local=local)  # type: ignore[arg-type]

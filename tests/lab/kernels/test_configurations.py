@@ -13,6 +13,7 @@ from gpuopt import Configuration, ParameterError, lab
 from gpuopt.lab.kernels.published import Result, Results
 from gpuopt.lab.kernels.search import Found
 from gpuopt.lab.report import Study
+from gpuopt.lab.run.wanted import what_to_measure
 
 
 def test_all_configurations_and_those_of_some_levels() -> None:
@@ -74,3 +75,23 @@ def test_a_search_says_what_failed() -> None:
     assert "4 of 9 configurations were tried, of these 2 wrong (the first: made(X=1)), 1 timeout (made(X=2))" in str(
         found
     )
+
+
+def test_every_variant_is_what_a_full_sweep_searches(any_device: gpuopt.Device) -> None:
+    kernel = own_kernels.saxpy()
+    problem = kernel.problem(n=100)
+    items = what_to_measure(problem, any_device, "all", True).items
+    assert [getattr(item, "name", None) for item in items] == ["saxpy"]
+
+
+def test_a_configuration_of_another_kernel_is_refused() -> None:
+    kernel, other = own_kernels.saxpy(), Configuration("other", WIDTH=2)
+    x = np.ones(8, np.float32)
+    for attempt in (
+        lambda: kernel.check(n=8, configuration=other),
+        lambda: kernel(x=x, y=x.copy(), configuration=other),
+        lambda: lab.judge("__kernel void mine(int n) {}", kernel, name="mine", configuration=other, n=8),
+    ):
+        with pytest.raises(ParameterError, match=r"^configuration: other\(WIDTH=2\) is none of (saxpy|mine)"):
+            attempt()
+    assert kernel.levels(Configuration("saxpy", WIDTH=2)) == kernel.levels({"WIDTH": 2})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,11 @@ def test_a_text_that_is_none_is_refused() -> None:
     assert "café" in source_of("// café\n__kernel void f(void) {}\n").text
     with pytest.raises(ParameterError, match=r"^source: kernel\.cl is no text of Unicode"):
         source_of("// \udcff\n__kernel void f(void) {}\n")
+
+
+def test_what_may_never_end_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.cl")
+    (tmp_path / "f.cl").write_text('#include "pipe.cl"\n')
+    for given in (tmp_path / "pipe.cl", tmp_path / "f.cl", Path("/dev/zero")):
+        with pytest.raises(ParameterError, match=r"^source: .* is no regular file; name a file"):
+            source_of(given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from gpuopt import ParameterError, lab
 from gpuopt.audit import audit
+from gpuopt.lab.device import profile as profiles
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.audit_rules import quality_flags_first
 from gpuopt.lab.rows.store import Store
@@ -107,3 +110,13 @@ def test_an_environment_whose_device_is_no_object_ends_no_table(tmp_path: Path, 
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert "Fastest" in repr(Study(Store(path).rows()))
+
+
+def test_a_profile_that_may_never_end_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "rows.jsonl").write_text("")
+    for profile in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises(ParameterError, match=r"^profile: .* is no regular file; name a file"):
+            lab.audit(tmp_path / "rows.jsonl", profile=profile)
+        with pytest.raises(ParameterError, match=r"^path: .* is no regular file; name a file"):
+            profiles.load(profile)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +54,12 @@ def test_a_rate_without_its_percentage_is_shown_as_absent(tmp_path: Path, rows: 
         row["uncached_ms"] = 1e-3
         row.pop("pct_uncached", None)
     Study.load(written(tmp_path / "rows.jsonl", rows)).explain(100)
+
+
+def test_names_of_files_that_are_no_text_are_told(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    path = written(tmp_path / os.fsdecode(b"r\xe8.jsonl"), [*rows, rows[-1] | {"median_ms": -1.0}])
+    with open(path, "a") as file:
+        file.write('{"torn')
+    study = Study.load(path)
+    assert [note for note in study.notes if r"r\udce8.jsonl" in note]
+    study.explain(100).encode()

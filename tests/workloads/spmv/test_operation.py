@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+from typing import Any
 
 import numpy as np
 import pytest
@@ -371,3 +372,12 @@ def test_results_do_not_share_memory(device: gpuopt.Device) -> None:
     assert any(other.ctypes.data == address for other in again)
     assert not any(np.shares_memory(view, other) for other in again)
     np.testing.assert_array_equal(view, before)
+
+
+def test_diagonals_that_are_no_array_are_refused_by_name() -> None:
+    ragged: Any = [[1.0], [2.0, 3.0]]
+    for data, offsets, name in ((ragged, [0], "data"), (np.ones((1, 3), np.float32), ragged, "offsets")):
+        with pytest.raises(gpuopt.ArrayError, match=f"^{name}: it cannot be read as an array"):
+            gpuopt.DiaMatrix((data, offsets), (3, 3))
+    with pytest.raises(gpuopt.Error, match="no number"):
+        gpuopt.DiaMatrix((np.ones((1, 3), np.float32), [0]), (3, 3)) * np.timedelta64(2)  # type: ignore[operator]

@@ -252,8 +252,11 @@ def test_grids():
     np.testing.assert_array_equal(one.inputs["x"], same.inputs["x"])
     assert (one.inputs["x"] != other.inputs["x"]).any()
     assert (one.inputs["A"].data != other.inputs["A"].data).any()
-    with pytest.raises(ParameterError, match="radius"):
-        problems.spmv_grid(3, 3, 0)
+    for radius in (0, 257, 10**18):
+        with pytest.raises(ParameterError, match=r"^radius: "):
+            problems.spmv_grid(3, 3, radius)
+        with pytest.raises(ParameterError, match=r"^radius: "):
+            problems.spmv_image_affinity(np.zeros((3, 3)), radius)
 
 
 def test_shrinking_says_what_it_did(monkeypatch):

@@ -276,6 +276,7 @@ def save(made: Profile, path: str | Path) -> Path:
 
 def load(path: str | Path, device: Selector = None) -> Profile:
     """The profile in a file; with ``device``, refused by name where it is another's. Raises ParameterError."""
+    files.refuse_irregular("path", path)
     try:
         found = Profile.from_json(Path(path).read_bytes())
     except OSError as error:

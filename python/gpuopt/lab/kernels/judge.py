@@ -87,6 +87,8 @@ def judge(  # long: half of it is its arguments and what users read of them
         constraints=[*kept, *([constraints] if isinstance(constraints, str) else constraints)],
         options=options or own.options,
     )
+    if isinstance(configuration, Configuration) and configuration.variant == own.label:  # as the task is called
+        configuration = configuration.parameters
     levels = theirs.levels(configuration)
     for left in (2, 1, 0):
         first_seed = secrets.randbelow(2**31) if seed is None else seed

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpuopt import configuration as tables
 from gpuopt._core import Device, MismatchError, ParameterError, is_recording
-from gpuopt.checked import checked, unmasked
+from gpuopt.checked import as_array, checked
 from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
 from gpuopt.lab.kernels import binding, plans, recipe
 from gpuopt.lab.kernels.arguments import TAKEN, Array, identifier
@@ -250,8 +250,10 @@ class Kernel:
         return found
 
     def levels(self, configuration: Chosen = None) -> Levels:
-        """The levels of a configuration, the standard ones where it names none. Raises ParameterError for a parameter
-        or a level that was not declared."""
+        """The levels of a configuration, the standard ones where it names none. Raises ParameterError for one of
+        another kernel, and for a parameter or a level that was not declared."""
+        if isinstance(configuration, Configuration) and configuration.variant != self.name:
+            raise ParameterError(f"configuration: {configuration} is none of {self.name}; give its own, or its levels")
         given = configuration.parameters if isinstance(configuration, Configuration) else dict(configuration or {})
         return self.code.space.completed(given, self.name)
 
@@ -338,7 +340,7 @@ class Kernel:
         """
         chosen, known = select(device), self.task.by_name
         arrays = {
-            name: np.asarray(unmasked(name, each)) for name, each in given.items() if isinstance(known.get(name), Array)
+            name: as_array(name, each, "an array") for name, each in given.items() if isinstance(known.get(name), Array)
         }
         others = {name: value for name, value in given.items() if name not in arrays}
         numbers = self.task.numbers(others, arrays, [*self.code.space.levels])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuopt._core import ParameterError
+from gpuopt.files import refuse_irregular
 
 MOST_DEEP = 50
 MOST_BYTES = 4_000_000  # of a text with its includes
@@ -51,6 +52,7 @@ def _without_includes(source: Source) -> Source:
 
 def _read(path: Path) -> str:
     try:
+        refuse_irregular("source", path)
         if path.stat().st_size > MOST_BYTES:
             raise ParameterError(f"source: {path} is larger than {MOST_BYTES:,} bytes; give the kernel's own file")
         return _plain(path.read_text(encoding="utf-8"), path.name)

@@ -31,9 +31,13 @@ def levels_of(parameters: Mapping[str, Any]) -> dict[str, tuple[Level, ...]]:
     for name, given in parameters.items():
         identifier(name, "parameters")
         plain = given.tolist() if isinstance(given, np.ndarray) and given.ndim == 1 else given
-        listed = list(plain) if isinstance(plain, (list, tuple, range)) else None
+        listed = list(plain[: MOST_LEVELS + 1]) if isinstance(plain, (list, tuple, range)) else None
         if not listed or len(listed) > MOST_LEVELS:
-            what = f"{len(listed):,} levels are too many" if listed else f"{repr(given)[:80]} is no list of levels"
+            what = (
+                f"more than {MOST_LEVELS:,} levels are too many"
+                if listed
+                else f"{repr(given)[:80]} is no list of levels"
+            )
             raise ParameterError(f"{name}: {what}; give some, such as [1, 2, 4]")
         levels = tuple(level_of(name, one) for one in listed)
         if len(set(levels)) < len(levels):

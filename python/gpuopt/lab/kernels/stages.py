@@ -68,10 +68,10 @@ def launch(*, items: Sizes | None = None, groups: Sizes | None = None, local: Si
     parts = {"items": items, "groups": groups, "local": local}
     made = {name: None if given is None else each(given, f"launch.{name}") for name, given in parts.items()}
     sizes = made["local"]
-    counted = made["items"] or made["groups"]
+    counted = made["items"] if groups is None else made["groups"]
     assert sizes is not None
     assert counted is not None
-    if len(sizes) != len(counted) or len(sizes) > 3:
+    if len(sizes) != len(counted) or not 1 <= len(sizes) <= 3:
         raise ParameterError(
             f"launch: {len(counted)} dimensions with a group of {len(sizes)}; give up to 3, as many each"
         )
@@ -262,6 +262,6 @@ def parts_of(
     if launch is not None:
         return (Stage(label, tuple(arguments), launch),)
     assert stages is not None
-    if not stages or not all(isinstance(one, (Stage, Rounds)) for one in stages):
+    if not isinstance(stages, Sequence) or not stages or not all(isinstance(one, (Stage, Rounds)) for one in stages):
         raise ParameterError("stages: give lab.stage(...) and lab.repeat(...), at least one")
     return tuple(stages)

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpuopt._core import ParameterError
 from gpuopt.annotations import is_masked
-from gpuopt.checked import checked
+from gpuopt.checked import as_array, checked
 from gpuopt.lab.kernels import tolerances
 from gpuopt.lab.kernels.arguments import Argument, Array, Value
 from gpuopt.lab.kernels.expressions import Expression
@@ -119,7 +119,7 @@ class Task:
         name."""
         lengths = []
         for name, given in arrays.items():
-            argument, array = self.by_name.get(name), np.asarray(given)
+            argument, array = self.by_name.get(name), as_array(name, given, "an array")
             if isinstance(argument, Array) and array.ndim >= len(argument.shape):
                 lengths += list(zip(argument.shape, array.shape, strict=False))
         lengths.sort(key=lambda one: not one[0].text.isidentifier())
@@ -195,7 +195,7 @@ class Task:
         try:
             if source is None:
                 return self._drawn(array, shape, numbers, random)
-            return source(random) if callable(source) else source
+            return as_array(array.name, source(random) if callable(source) else source, "an array")
         except ParameterError:
             raise
         except Exception as error:  # a function of somebody's, or a range that cannot be drawn from

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from gpuopt.files import shown
 from gpuopt.lab.rows.given_rows import untimed
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
@@ -45,7 +46,9 @@ def stored(path: str | Path) -> tuple[list[Row], list[str]]:
         if (why := untimed(row)) is None:
             rows.append(row)
         else:
-            notes.append(f"passed over: {store.path}: the row of {row['configuration'] or row['variant']}: {why}")
+            notes.append(
+                f"passed over: {shown(store.path)}: the row of {row['configuration'] or row['variant']}: {why}"
+            )
     return rows, notes
 
 

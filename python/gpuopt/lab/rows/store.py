@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpuopt import files
 from gpuopt.checked import checked
 from gpuopt.lab.rows import templates
 from gpuopt.lab.rows.schema import (
@@ -40,7 +41,8 @@ class Damage:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.reason}" if self.line else f"{self.path}: {self.reason}"
+        path = files.shown(self.path)
+        return f"{path}:{self.line}: {self.reason}" if self.line else f"{path}: {self.reason}"
 
 
 def no_templates() -> Templates:

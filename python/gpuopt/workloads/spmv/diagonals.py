@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ArrayError, ParameterError
-from gpuopt.checked import ParameterTypeError, unmasked, unsupported
+from gpuopt.checked import ParameterTypeError, as_array, unmasked, unsupported
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def _number(name: str, given: Any) -> Any:
         given = given[()]
     if isinstance(given, complex | np.complexfloating):
         raise unsupported(f"{name}: it is complex, and matrices are real; multiply by its parts")
-    if not isinstance(given, int | float | np.integer | np.floating | np.bool_):
+    if isinstance(given, np.timedelta64) or not isinstance(given, int | float | np.integer | np.floating | np.bool_):
         kind = f"an array of shape {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
         raise ParameterTypeError(f"{name}: it is {kind}, no number; a product with an array is M @ x")
     return given
@@ -153,12 +153,13 @@ def parts_of(
         )
     if shape is None:
         raise ArrayError("shape: it is needed with (data, offsets); give (rows, columns)")
-    return np.asarray(unmasked("data", data)), _whole(unmasked("offsets", offsets)), (int(shape[0]), int(shape[1]))
+    values = as_array("data", data, "a row for each diagonal, (diagonals, columns)")
+    return values, _whole(offsets), (int(shape[0]), int(shape[1]))
 
 
 def _whole(given: Any) -> np.ndarray:
     """Offsets of any integer dtype as int32 or int64, which the core takes. Raises ArrayError for other numbers."""
-    offsets = np.asarray(given)
+    offsets = as_array("offsets", given, "a whole number for each diagonal")
     if offsets.dtype.kind not in "iu" and offsets.size:
         raise ArrayError(f"offsets: their dtype is {offsets.dtype}; use whole numbers, e.g. offsets.astype(np.int64)")
     if offsets.dtype.kind == "u" and offsets.size and offsets.max() >= 2**63:

@@ -175,8 +175,6 @@ def spmv_grid(
     ((32, 32), [-8, -1, 0, 1, 8])
     """
     extents = _extents("width, height", (width, height))
-    if radius < 1:
-        raise ParameterError(f"radius: {radius} reaches no neighbour; give at least 1")
     steps, sizes = oracle.disk_steps(radius), {"radius": radius}
     label = "grid_symmetric" if symmetric else "grid"
     return _grid_problem(

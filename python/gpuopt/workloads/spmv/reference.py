@@ -17,9 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gpuopt._core import ParameterError
 from gpuopt.workloads.common import rounding
 
 Float64Array = NDArray[np.float64]
+
+MOST_RADIUS = 256  # 205,861 neighbours, whose diagonals fit into the memory of few devices
 
 
 def dia_spmv(
@@ -139,7 +142,12 @@ def neighbour_count(steps: ArrayLike, extents: Sequence[int]) -> int:
 
 
 def disk_steps(radius: int) -> NDArray[np.int64]:
-    """Return every (dx, dy) with ``dx^2 + dy^2 <= radius^2``, ordered by (dy, dx): 81 of them for radius 5."""
+    """Return every (dx, dy) with ``dx^2 + dy^2 <= radius^2``, ordered by (dy, dx): 81 of them for radius 5. Raises
+    ParameterError for a radius below 1 or above ``MOST_RADIUS``."""
+    if radius < 1:
+        raise ParameterError(f"radius: {radius} reaches no neighbour; give at least 1")
+    if radius > MOST_RADIUS:
+        raise ParameterError(f"radius: {radius} ties a pixel to too many others; give at most {MOST_RADIUS}")
     reach = range(-radius, radius + 1)
     inside = [(dx, dy) for dy in reach for dx in reach if dx * dx + dy * dy <= radius * radius]
     return np.array(inside, dtype=np.int64)
