@@ -173,7 +173,7 @@ def test_the_model_tells_shapes_apart() -> None:
     assert best(16, 7680, 2560)[0] == "register_tile"  # 49 us, 73 streamed (H100)
     record = resolution.found("gemm", h200, "float32", {"precision": lambda: NATIVE})
     assert record is not None
-    for size in (1024, 8192):  # the model is not sure of 15 %: what was measured stands
+    for size in (4096, 8192):  # the model is not sure of 3 %: what was measured stands
         variant, levels = best(size, size, size)
         assert (variant, levels | {"SPLIT": 0}) == (record.configuration.variant, record.configuration.parameters)
     assert best(100, 100, 100_000)[1]["SPLIT"] >= 32
@@ -201,7 +201,7 @@ def test_the_forty_shapes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "k", "parts"), [(1500, 3072, 1024, 4), (7000, 2560, 2560, 4), (8192, 8192, 8192, 1)]
+    ("m", "n", "k", "parts"), [(1536, 4096, 2048, 2), (3000, 3000, 3000, 4), (8192, 8192, 8192, 1)]
 )
 def test_the_records_tile_takes_the_parts_of_k_that_it_was_estimated_with(m: int, n: int, k: int, parts: int) -> None:
     """Undivided, 144 work-groups on 132 units took 370 us where four parts were estimated at 264."""
@@ -209,4 +209,4 @@ def test_the_records_tile_takes_the_parts_of_k_that_it_was_estimated_with(m: int
     here.clock_mhz = 1980
     got = chosen(here, np.dtype(np.float32), None, Sizes(1, m, n, k))
     assert (got.parameters["TILE_M"], got.parameters["TILE_N"], got.parameters["SPLIT"]) == (128, 256, parts)
-    assert got.parameters["COPY"] == 1
+    assert got.parameters["COPY"] == 2

@@ -1,8 +1,8 @@
 """Which configuration a product of given sizes takes on a GPU: the one that a model of its time finds the fastest.
 
 A unit reaches a share of its peak with each tile, and a single work-group of it a smaller one. These numbers and those
-below are the best fit to 369 times of eleven tiles and of streams, for 39 shapes on an H100 (decision
-choice-of-configuration); they are taken for other GPUs too. What a device cannot run is left out. Records that
+below are the best fit to times of tiles and of streams, for 39 shapes on an H200 (decision choice-of-configuration);
+they are taken for other GPUs too. What a device cannot run is left out. Records that
 somebody's own tuning left stand above the model.
 """
 
@@ -49,28 +49,32 @@ class _Tile(NamedTuple):
     more: dict[str, int]
 
 
-# Tiles that are copied are copied whole at the edges too (COPY=2). As they lie, or with a branch for the edges (COPY=1), they were the
-# fastest for none of the forty shapes by more than 1 %.
+# Copied tiles are copied whole at the edges too (COPY=2). As they lie, or with a branch for the edges (COPY=1), they
+# were the fastest for none of the forty shapes by more than 1 %.
 _COPIED = {"COPY": 2, "STAGES": 3, "PASS": 1}
 _TILES = (
-    _Tile(32, 32, (4, 4), 0.56, 0.30, 8, {}),
-    _Tile(32, 64, (4, 4), 0.68, 0.44, 6, {}),
-    _Tile(64, 64, (4, 4), 0.70, 0.43, 4, {}),
-    _Tile(64, 64, (8, 8), 0.74, 0.40, 8, {}),
-    _Tile(128, 64, (8, 8), 0.89, 0.61, 4, {}),
-    _Tile(128, 32, (8, 4), 0.78, 0.34, 4, {}),
-    _Tile(64, 64, (8, 8), 0.93, 0.29, 8, _COPIED),
-    _Tile(64, 128, (8, 8), 1.06, 0.53, 4, _COPIED),
-    _Tile(128, 64, (8, 8), 1.06, 0.54, 4, _COPIED),
-    _Tile(128, 128, (8, 8), 0.96, 1.02, 2, _COPIED),
-    _Tile(128, 256, (8, 16), 1.10, 1.10, 1, {"COPY": 2, "STAGES": 2, "PASS": 1}),
+    _Tile(32, 32, (4, 4), 0.59, 0.21, 8, {}),
+    _Tile(32, 64, (4, 4), 0.72, 0.24, 6, {}),
+    _Tile(64, 64, (4, 4), 0.69, 0.44, 4, {}),
+    _Tile(64, 64, (8, 8), 0.78, 0.39, 8, {}),
+    _Tile(128, 64, (8, 8), 0.97, 0.64, 4, {}),
+    _Tile(128, 32, (8, 4), 0.75, 0.34, 4, {}),
+    _Tile(64, 64, (8, 8), 0.94, 0.29, 8, _COPIED),
+    _Tile(64, 128, (8, 8), 1.06, 0.55, 4, _COPIED),
+    _Tile(128, 64, (8, 8), 1.09, 0.88, 4, _COPIED),
+    _Tile(128, 128, (8, 8), 0.99, 1.02, 2, _COPIED),
+    _Tile(128, 256, (8, 16), 1.17, 1.18, 1, {"COPY": 2, "STAGES": 2, "PASS": 1}),
 )
 _SPLITS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_FIRST_S, _LAUNCH_S, _ROUND_S = 2.8e-6, 3.6e-6, 1.5e-6  # a kernel, one more behind it; beginning and end of a work-group
+_FIRST_S, _LAUNCH_S, _ROUND_S = (
+    2.3e-6,
+    3.9e-6,
+    1.1e-6,
+)  # a kernel, one more behind it; beginning and end of a work-group
 # A tile beyond the result's edge takes so many times as long as a whole one: copied, and through registers.
-_EDGE_COPIED, _EDGE = 1.09, 1.02
-_UNALIGNED = 0.77  # of the share, where pieces of a row are no whole aligned vectors and are not turned
-_REACHED = 0.9  # of the device's bandwidth
+_EDGE_COPIED, _EDGE = 1.12, 1.19
+_UNALIGNED = 0.85  # of the share, where pieces of a row are no whole aligned vectors and are not turned
+_REACHED = 0.92  # of the device's bandwidth
 _IDLE_S = 5e-6  # of a unit, for a streamed work-group most of whose items have no row: 4096 of 16 x 16 x 16 take 146 us
 _FLOPS_A_CLOCK = 206  # of a unit in float32: 53.9 TFLOP/s of 132 units at 1980 MHz
 _BYTES_A_SECOND = 32e9  # of a unit, of 4.25 TB/s
@@ -150,9 +154,9 @@ def _tiled(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Estim
                 break
             tiles = -(-m // tile.down) * -(-n // tile.across) * split * batch
             flops = 2.0 * tile.down * tile.across * -(-k // split)
-            work = _of_groups(
-                tile, share, -(-tiles // max(1, device.compute_units)), flops / peak, (slower, 1 - inside)
-            )
+            stored = tile.down * tile.across * dtype.itemsize / _BYTES_A_SECOND
+            groups = -(-tiles // max(1, device.compute_units))
+            work = _of_groups(tile, share, groups, (flops / peak, stored), (slower, 1 - inside))
             sums = 2 * split * m * n * dtype.itemsize / bandwidth + _LAUNCH_S if split > 1 else 0.0
             best = min(best, (max(work, needed) + sums, split))
         levels = {"TILE_M": tile.down, "TILE_N": tile.across, "WORK_M": tile.work[0], "WORK_N": tile.work[1]}
@@ -160,16 +164,20 @@ def _tiled(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Estim
         yield Estimate(configuration, best[0] + _FIRST_S + (launches - 1) * _LAUNCH_S + moved / bandwidth)
 
 
-def _of_groups(tile: _Tile, share: float, groups: int, seconds: float, edge: tuple[float, float]) -> float:
-    """The seconds of so many work-groups on one unit, each of which takes ``seconds`` at the unit's peak. ``edge`` says
-    how many times as long those at the result's edge take, and what share they are: they hold up the others in the last
-    round, and take their share of the rounds before."""
+def _of_groups(
+    tile: _Tile, share: float, groups: int, seconds: tuple[float, float], edge: tuple[float, float]
+) -> float:
+    """The seconds of so many work-groups on one unit, each of which multiplies for ``seconds[0]`` at the unit's peak
+    and stores its sums for ``seconds[1]``. ``edge`` says how many times as long those at the result's edge take, and
+    what share they are: they hold up the others in the last round, and take their share of the rounds before."""
     times, share_of_edges = edge
+    multiplied, stored = seconds
     full = tile.groups / min(share, tile.groups * tile.alone)
     rounds, rest = divmod(groups - 1, tile.groups)
     last = (rest + 1) / min(share, (rest + 1) * tile.alone)
     edges = 1 + (times - 1) * share_of_edges
-    return seconds * (rounds * full * edges + last * (times if share_of_edges else 1.0)) + (rounds + 1) * _ROUND_S
+    busy = multiplied * (rounds * full * edges + last * (times if share_of_edges else 1.0))
+    return busy + (rounds + 1) * (_ROUND_S + stored)
 
 
 def _streamed(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Estimate]:
