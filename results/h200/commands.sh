@@ -136,8 +136,11 @@ gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost
 # 2026-11-24. Whole calls: calls.jsonl; the other files of that folder are of scripts that are described on the page.
 mkdir -p whole-calls energy
 python ../whole_calls.py --out whole-calls/calls.jsonl --seconds 1.0 --only "gemm, device,spmv,gem,"
-python ../gemm_shapes.py whole-calls/shapes.jsonl # shapes-before.jsonl is of an older script
-python energy.py energy/energy.jsonl 212 # and energy/energy-again.jsonl
+python ../gemm_shapes.py whole-calls/shapes.jsonl # of 2026-11-27; shapes-before.jsonl is of an older script
+python ../numpy_products.py whole-calls/numpy-products.jsonl # 2026-11-27
+python ../gemm_tiles.py gemm-tiles.jsonl # twice, on two machines of 2026-11-27, with tiles that the model no longer lists (COPY=1, small COPY=2)
+python energy.py energy/energy.jsonl 400 # and energy-again.jsonl; of 2026-11-27, energy-2026-11-24.jsonl is of an earlier board
+python energy.py energy/yang.jsonl 165 yang # and yang-again.jsonl; on a third machine
 python energy_picture.py energy/energy.jsonl ../../docs/pictures/h200-energy.png
 for rows in */rows.jsonl gem-capsid/*.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"

@@ -1,7 +1,9 @@
-"""Time against energy in rows of energy.py: ROWS PICTURE [WORKLOAD...]. Times are those of the loops."""
+"""Time against energy in rows of energy.py: ROWS PICTURE [WORKLOAD...]. Times are those of the loops. A problem of
+which one configuration alone was measured has nothing to be compared with, and no panel."""
 
 import json
 import sys
+from collections import Counter
 
 from gpuopt import lab
 from gpuopt.lab import Study
@@ -18,4 +20,6 @@ for row in last.values():
     times = [1e3 * seconds / runs for seconds, runs in zip(row["loop_s"], row["loop_runs"], strict=True)]
     told = {"median_ms": sum(times) / len(times), "ci_lo_ms": min(times), "ci_hi_ms": max(times)}
     summaries.append({"energy_note": None, "preset": None, "apart_pct": None, **row, "kind": "summary", **told})
+panels = Counter((row["problem"], row["dtype"]) for row in summaries)
+summaries = [row for row in summaries if panels[row["problem"], row["dtype"]] > 1]
 lab.energy_plot(Study(summaries)).savefig(path, dpi=150)

@@ -12,6 +12,7 @@ from .tables import Cell, Line, grid, markdown
 from .values import ROOT, noted, significant
 
 FILE, AGAIN = "results/h200/energy/energy.jsonl", "results/h200/energy/energy-again.jsonl"
+YANG, EARLIER = "results/h200/energy/yang.jsonl", "results/h200/energy/energy-2026-11-24.jsonl"
 ROUND = 5.0  # percent that two measurements may differ by
 Entry = dict[str, Any]
 
@@ -23,8 +24,8 @@ def _energies(path: str) -> dict[str, Entry]:
     return {row["key"]: row for row in rows if row["kind"] == "energy" and row["status"] == "ok"}
 
 
-def _measured(workload: str) -> list[Entry]:
-    return [row for row in _energies(noted(FILE)).values() if row["workload"] == workload]
+def _measured(workload: str, path: str = FILE) -> list[Entry]:
+    return [row for row in _energies(noted(path)).values() if row["workload"] == workload]
 
 
 def _run_ms(row: Entry) -> float:
@@ -63,7 +64,7 @@ HEADER = [
 ]
 
 
-def _lines(workload: str) -> list[Line]:
+def _lines(workload: str, path: str = FILE) -> list[Line]:
     return [
         [
             _name(row),
@@ -75,7 +76,7 @@ def _lines(workload: str) -> list[Line]:
             _apart(row, "apart_pct"),
             _apart(row, "power_pct"),
         ]
-        for row in _measured(workload)
+        for row in _measured(workload, path)
     ]
 
 
@@ -101,17 +102,17 @@ def _checks() -> list[Line]:
     ]
 
 
-def _found(workload: str, **wanted: Any) -> Entry | None:
-    for row in _measured(workload):
+def _found(path: str, workload: str, **wanted: Any) -> Entry | None:
+    for row in _measured(workload, path):
         told = {**row, **row["params"]}
         if all(told.get(key) == value for key, value in wanted.items()):
             return row
     return None
 
 
-def _ratio(workload: str, name: str, one: dict[str, Any], other: dict[str, Any]) -> tuple[Cell, Cell]:
-    """What one does a joule over the other, and the ratio of their speeds."""
-    first, second = _found(workload, **one), _found(workload, **other)
+def _ratio(path: str, workload: str, name: str, one: dict[str, Any], other: dict[str, Any]) -> tuple[Cell, Cell]:
+    """What one does a joule over the other, and the ratio of their speeds: of one file, which is of one board."""
+    first, second = _found(path, workload, **one), _found(path, workload, **other)
     if first is None or second is None or not first.get(name) or not second.get(name):
         return None, None
     return significant(first[name] / second[name], 3), significant(_run_ms(second) / _run_ms(first), 3)
@@ -144,12 +145,54 @@ def _yang() -> list[Line]:
             {"variant": "copy", "dtype": "float32", "WIDTH": 1},
         ),
     ]  # fmt: skip
-    told = [(what, printed, *_ratio(workload, name, one, other)) for what, printed, workload, name, one, other in pairs]
+    steps = {name: {"preset": f"paper:{name}"} for name in ("naive", "f2", "tlp", "tlp_f2")}
+    shapes = {f"{x}x{y}": {"LOCAL_X": x, "LOCAL_Y": y} for x, y in ((8, 32), (16, 16), (64, 4))}
+    of_yang: list[tuple[str, str, str, str, dict[str, Any], dict[str, Any]]] = [
+        ("transposed products, float2 over naive", "as the speed", "tmv", "gb_j", steps["f2"], steps["naive"]),
+        ("transposed products, tlp over naive", "as the speed", "tmv", "gb_j", steps["tlp"], steps["naive"]),
+        ("transposed products, both over naive", "as the speed", "tmv", "gb_j", steps["tlp_f2"], steps["naive"]),
+        (
+            *("2-D copies, blocks of 8 x 32 over 64 x 4", "less", "microbench", "gb_j"),
+            {"variant": "copy2d", **shapes["8x32"]},
+            {"variant": "copy2d", **shapes["64x4"]},
+        ),
+        (
+            *("pairs of rows through the cache, blocks of 8 x 32 over 16 x 16", "up to 1.87", "microbench", "gflop_j"),
+            {"variant": "cache_reuse", **shapes["8x32"]},
+            {"variant": "cache_reuse", **shapes["16x16"]},
+        ),
+    ]
+    told = [
+        (what, text, *_ratio(file, *rest)) for file, of in ((FILE, pairs), (YANG, of_yang)) for what, text, *rest in of
+    ]
     return [list(line) for line in told if line[2] is not None]
+
+
+def _boards() -> list[Line]:
+    """The same runs on another board of the kind, some days before."""
+    earlier = _energies(noted(EARLIER))
+    return [
+        [
+            _name(row),
+            significant(_run_ms(row) / _run_ms(old), 3),
+            significant(row["net_j"] / old["net_j"], 3),
+            f"{significant(row['mean_w'], 3)} and {significant(old['mean_w'], 3)}",
+        ]
+        for row in _energies(noted(FILE)).values()
+        for old in earlier.values()
+        if _same(row, old)
+    ]
+
+
+def _same(one: Entry, other: Entry) -> bool:
+    names = ("workload", "configuration", "dtype")
+    return all(one[name] == other[name] for name in names)
 
 
 TABLES = {
     "checks": lambda: markdown(["", "measured"], _checks(), words=True),
-    **{name: grid(HEADER, partial(_lines, name)) for name in ("microbench", "spmv", "gemm", "gem")},
+    **{name: grid(HEADER, partial(_lines, name)) for name in ("microbench", "spmv", "gemm", "gem", "tomography")},
+    **{f"yang_{name}": grid(HEADER, partial(_lines, name, YANG)) for name in ("microbench", "tmv")},
+    "boards": grid(["configuration", "time over the earlier", "net J over the earlier", "mean W"], _boards),
     "yang": grid(["ratio", "printed, GTX 480: work a joule", "work a joule", "speed"], _yang),
 }

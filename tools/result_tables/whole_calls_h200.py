@@ -13,6 +13,7 @@ from .values import ROOT, noted, significant
 
 FOLDER = "results/h200/whole-calls"
 CALLS, TOMOGRAPHY = f"{FOLDER}/calls.jsonl", f"{FOLDER}/tomography.jsonl"
+PRODUCTS = f"{FOLDER}/numpy-products.jsonl"
 SHAPES, BEFORE = f"{FOLDER}/shapes.jsonl", f"{FOLDER}/shapes-before.jsonl"
 Entry = dict[str, Any]
 
@@ -76,8 +77,23 @@ def _shapes() -> list[Line]:
     return lines
 
 
+WAYS = ("gpuopt", "to_device, gemm, to_numpy", "CuPy", "PyTorch")
+
+
+def _products() -> list[Line]:
+    """A line a size: the median call of each way, with the least and the greatest."""
+
+    def told(times: list[float]) -> str:
+        return f"{significant(times[0], 3)} [{significant(times[1], 3)}, {significant(times[2], 3)}]"
+
+    return [
+        [f"{row['m']} x {row['n']} x {row['k']}", *(told(row[way]) for way in WAYS)] for row in _rows(noted(PRODUCTS))
+    ]
+
+
 TABLES = {
     "calls": grid(["case", "call", "ms [95 % CI]", "goal, ms"], _calls),
     "tomography": grid(["call", "first, ms", "later, ms: median [least, greatest]"], _tomography),
+    "products": grid(["m x n x k", *(f"{way}, ms" for way in WAYS)], _products),
     "shapes": grid(["product", "ours, us", "cuBLAS, us", "cuBLAS over ours, before", "and now"], _shapes),
 }
