@@ -91,7 +91,7 @@ def timed(shape: Shape) -> dict[str, object]:
 
 path = Path(sys.argv[1])
 wanted = sys.argv[2:]
-facts = {"device": device.name, "date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": str(source.commit())[:7]}
+facts = {"device": device.name, "date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": str(source.commit())}
 with path.open("w") as file:
     for shape in problems.gemm_shapes():
         if wanted and shape.name not in wanted:

@@ -528,7 +528,7 @@ def set_staging(
     device: Device, on: bool, slot_bytes: int = ..., slots: int = ..., threads: int = ..., beside: float = ...
 ) -> None:
     """Whether copies from a quarter of a slot on are staged through slots of pinned memory, and from how many
-    multiply-adds an element on they go on beside kernels; for tests."""
+    multiply-adds for an element of A and of the result on they go on beside kernels; for tests."""
 
 def slots_filled(device: Device) -> int:
     """Slots of pinned memory that copies of this device have filled."""

@@ -124,7 +124,7 @@ gpuopt study gemm 1024x16384x1024 1024x65536x1024 1024x131072x1024 --quick --out
 gpuopt study tomography I2 --quick -v paper --out papers/tomography-i2
 GPUOPT_DEVICE=gpu python ../tomography_regions.py 0 . # its picture is docs/pictures/h200-sart-regions.png
 python ../../tools/aa_runs.py 300 --device gpu --copies 20 # printed aa-runs.txt; peers-spin.txt is of gpuopt.lab.run.cuda.torch_sample
-gpuopt casebook --quick --out casebook
+gpuopt casebook --quick --out casebook # 2026-11-27, the second run on that machine: 66.5 s by `time`; the first 99.0 s, with empty caches
 python ../../tools/casebook_false_verdicts.py 200 --device gpu
 python sittings.py # printed sittings.txt, of seven of the profiles here
 gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost.txt

@@ -115,6 +115,11 @@ void Session::wait_for_queue() {
     checked([&] { return queue_.finish(); });
 }
 
+void Session::caught_up() {
+    const auto lock = lock_runs();
+    behind_ms_ = 0;
+}
+
 cl::Event Session::mark() {
     const auto lock = lock_runs();
     cl::Event event;
@@ -163,6 +168,11 @@ StagingRing* Session::staging(std::size_t bytes) {
             stages_ = false;
         }
     return ring_;
+}
+
+std::optional<StagingSizes> Session::staging_sizes() {
+    const auto lock = lock_runs();
+    return stages_ ? std::optional(staging_sizes_) : std::nullopt;
 }
 
 void Session::set_staging(bool on, const StagingSizes& sizes) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "runtime/device.hpp"
@@ -38,6 +39,7 @@ public:
     // they need.
     const cl::CommandQueue& copy_queue();
     void wait_for_queue();  // all that was enqueued before in `queue`; takes the lock of runs
+    void caught_up();       // what fell behind was waited for otherwise; takes it too
     // An event of all that was enqueued before in `queue`, and the wait for it, which looks at signals.
     cl::Event mark();
     static void wait_for(const cl::Event& event);
@@ -90,7 +92,7 @@ public:
     StagingRing* staging(std::size_t bytes);
     // Whether transfers are staged, and how, from now on (GPUOPT_STAGING sets it, too): for tests on CPU devices.
     void set_staging(bool on, const StagingSizes& sizes);
-    const StagingSizes* staging_sizes() const { return stages_ ? &staging_sizes_ : nullptr; }
+    std::optional<StagingSizes> staging_sizes();  // of what is staged; takes the lock of runs
     const StagingRing* staging_ring() const { return ring_; }
 
     // How often memory was moved: plans set their kernels' arguments again where the number is another one.

@@ -47,8 +47,9 @@ private:
 // 256 MB on an H200 with 16 cores (GB/s up, down): 4 threads 31, 27; 8 threads 40, 39; with slots of 1 MiB 27, 27.
 struct StagingSizes {
     std::size_t slot_bytes = std::size_t(4) << 20, slots = 8, threads = 8;
-    // From so many multiply-adds for each element that is copied, copies go on beside kernels. Shorter products wait
-    // for copies, which are slower in turns: 16384 x 4096 x 2048 took 23 ms for 19, 8192^3 36 for 43 (H200).
+    // From so many multiply-adds for each element of A and of the result, their copies go on beside kernels. Shorter
+    // products wait for copies, which are slower in turns: 16384 x 4096 x 2048 took 23 ms for 19, 8192^3 36 for 43
+    // (H200).
     double beside = 3e3;
 };
 

@@ -61,6 +61,18 @@ void Buffer::download(void* host, std::size_t at, std::size_t bytes) const {
     download({static_cast<unsigned char*>(host), 0, bytes, 1}, at, false);
 }
 
+namespace {
+
+// A write that blocks is done with what it reads, not always with the buffer: a kernel in another queue may come first.
+struct WrittenAtEnd {
+    const cl::CommandQueue* queue;
+    ~WrittenAtEnd() {
+        if (queue) clFinish((*queue)());
+    }
+};
+
+}  // namespace
+
 void Buffer::upload(const HostRows& rows, std::size_t at, bool beside) {
     const auto bytes = rows.bytes();
     if (bytes == 0) return;
@@ -68,11 +80,11 @@ void Buffer::upload(const HostRows& rows, std::size_t at, bool beside) {
     const auto lock = session_->lock_runs();
     touched();
     const auto& queue = this->queue(beside);
+    const WrittenAtEnd end{beside ? &queue : nullptr};
     if (auto* const ring = staging(rows)) return ring->upload(queue, place_.handle, at, rows);
     in_pieces(bytes, 1, [&](std::size_t first, std::size_t part) {
         return queue.enqueueWriteBuffer(place_.handle, CL_TRUE, at + first, part, rows.data + first);
     });
-    if (beside) checked([&] { return queue.finish(); });
 }
 
 void Buffer::download(const HostRows& rows, std::size_t at, bool beside) const {
@@ -99,6 +111,7 @@ void Buffer::upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row
     const auto lock = session_->lock_runs();
     touched();
     const auto& queue = this->queue(beside);
+    const WrittenAtEnd end{beside ? &queue : nullptr};
     if (auto* const ring = staging(all)) return ring->upload(queue, place_.handle, at, all);
     if (pitch < static_cast<std::ptrdiff_t>(row_bytes)) {
         const auto gathered = std::make_unique<unsigned char[]>(bytes);

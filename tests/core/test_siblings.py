@@ -175,7 +175,10 @@ def test_the_model_tells_shapes_apart() -> None:
     assert record is not None
     for size in (4096, 8192):  # the model is not sure of 3 %: what was measured stands
         variant, levels = best(size, size, size)
-        assert (variant, levels | {"SPLIT": 0}) == (record.configuration.variant, record.configuration.parameters)
+        assert (variant, levels | {"SPLIT": 0, "COPY": 1}) == (
+            record.configuration.variant,
+            record.configuration.parameters,
+        )
     assert best(100, 100, 100_000)[1]["SPLIT"] >= 32
     assert best(64, 64, 64, 256)[1].get("PASS", 0) == 0  # one launch
     assert (

@@ -142,22 +142,22 @@ struct Call {
 };
 
 // A product of NumPy arrays in blocks of rows: while the device multiplies one, the next rows of A go up and the
-// result's rows of an earlier one come back. Three blocks of A and of the result are on the device at a time, never all
-// of them.
+// result's rows of an earlier one come back. Three blocks of A and of the result are on the device at a time.
 class Blocks {
 public:
     // Rows of a block; 0 where the product is to be one.
     static std::int64_t rows(const Call& call, const std::string& variant) {
         const auto& arrays = call.arrays;
-        const auto* const sizes = call.session->staging_sizes();
-        if (!sizes || call.result.is_device() || arrays.shape.result.size() != 2 || call.arguments.alpha == 0 ||
+        if (call.result.is_device() || arrays.shape.result.size() != 2 || call.arguments.alpha == 0 ||
             Recording::now() || Fences::now() || !may_run_beside(variant))
             return 0;
+        const auto sizes = call.session->staging_sizes();
+        if (!sizes) return 0;
         const auto m = double(arrays.shape.m), n = double(arrays.shape.n), k = double(arrays.shape.k);
         if (k == 0 || k * n < sizes->beside * (k + n)) return 0;
         const auto moved = m * (k + n) * double(facts(call.arguments.dtype).bytes);
         const auto count = static_cast<std::int64_t>(std::min(moved / double(slots * sizes->slot_bytes), double(most)));
-        if (count < 2) return 0;
+        if (count < 4) return 0;  // three blocks of A and of the result would be nearly all of them
         const auto each = (arrays.shape.m / count + tile - 1) / tile * tile;
         return each < arrays.shape.m ? each : 0;
     }
@@ -166,9 +166,9 @@ public:
 
     // Call without the GIL.
     void run(const std::string& variant, const Parameters& parameters) {
-        call_.session->wait_for_queue();
         call_.arguments.b = Call::dense(call_.arrays.b.buffer(call_.session), call_.arrays.b);
         for (auto& block : blocks_) make(block);
+        call_.session->wait_for_queue();  // last: what worked on this memory before has ended
         std::int64_t started = 0;
         for (std::int64_t first = 0; first < call_.arguments.m; first += rows_, ++started) {
             auto& block = of(started);
@@ -179,6 +179,7 @@ public:
             if (started >= 2) take(of(started - 2));
         }
         for (auto left = std::max<std::int64_t>(0, started - 2); left < started; ++left) take(of(left));
+        call_.session->caught_up();
     }
 
 private:

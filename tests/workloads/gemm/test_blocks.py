@@ -3,8 +3,10 @@ arrays, here every device with small slots of staging memory."""
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -46,17 +48,18 @@ def test_rows_that_do_and_do_not_divide(staged: gpuopt.Device, m: int, transpose
 
 def test_addends_and_rows_that_stand_apart(staged: gpuopt.Device) -> None:
     rng = np.random.default_rng(2)
-    big, B, C = whole(rng, 1300, 140), whole(rng, 60, 90), whole(rng, 600, 200)
-    for A in (big[:600, 7:67], big[::-2, :60][:600], big.T[:60, :600]):
-        straight, transposed = (A, False) if A.shape == (600, 60) else (A.T.copy().T, True)
-        if transposed:
-            straight = np.ascontiguousarray(A)
-        expected = (straight.T if transposed else straight) @ B
+    big, wide, B, C = whole(rng, 1300, 140), whole(rng, 90, 700), whole(rng, 60, 90), whole(rng, 600, 200)
+    addend = C[:, 5:95]
+    same = np.broadcast_to(big[3, :60], (600, 60))
+    for A, transposed in (
+        *((A, False) for A in (big[:600, 7:67], big[::-2, :60][:600], same)),
+        *((A, True) for A in (wide[5:65, 9:609], wide[:60][::-1, :600])),
+    ):
+        expected = (A.T if transposed else A) @ B
         out = np.full((600, 120), 7, np.float32)
-        addend = C[:, 5:95]
-        got = gpuopt.gemm(
-            straight, B, addend, alpha=2, beta=3, out=out[:, 20:110], transpose_a=transposed, device=staged
-        )
+        with gpuopt.trace() as trace:
+            got = gpuopt.gemm(A, B, addend, alpha=2, beta=3, out=out[:, 20:110], transpose_a=transposed, device=staged)
+        assert uploads(trace) > 3
         np.testing.assert_array_equal(got, 2 * expected + 3 * addend)
         assert (out[:, :20] == 7).all()
         assert (out[:, 110:] == 7).all()
@@ -109,6 +112,30 @@ def test_a_second_call_makes_no_plan_and_no_memory(staged: gpuopt.Device) -> Non
     after = _core.kept_counts(staged)
     assert after["plans_made"] == before["plans_made"]
     assert after["kernels_made"] == before["kernels_made"]
+
+
+def test_after_an_error_in_the_middle_the_next_call_is_right(staged: gpuopt.Device) -> None:
+    rng = np.random.default_rng(7)
+    A, B = whole(rng, 1500, 80), whole(rng, 80, 96)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for delay in (1e-4, 1e-3, 3e-3, 1e-2):
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            with suppress(KeyboardInterrupt):
+                while True:
+                    gpuopt.gemm(A, B, device=staged)
+            np.testing.assert_array_equal(gpuopt.gemm(A, B, device=staged), A @ B)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_into_memory_that_the_device_writes_directly(staged: gpuopt.Device) -> None:
+    rng = np.random.default_rng(8)
+    A, B = whole(rng, 900, 80), whole(rng, 80, 96)
+    out = gpuopt.pinned_empty((900, 96), "float32", staged)
+    assert gpuopt.gemm(A, B, out=out, device=staged) is out
+    np.testing.assert_array_equal(out, A @ B)
 
 
 def test_what_is_refused_still_is(staged: gpuopt.Device) -> None:

@@ -19,6 +19,7 @@ from gpuopt._core import Error
 
 LIMIT_S = 60.0
 MOST_BYTES = 64 * 2**20  # of what a tool prints
+_RUNNING: set[subprocess.Popen[bytes]] = set()
 
 
 class ToolError(Error):
@@ -79,15 +80,16 @@ def run(
             )
         except OSError as error:
             raise ToolError(f"{name} does not start: {error.strerror or error}") from error
+        _RUNNING.add(process)
         try:
             code = _ended(process, limit_s)
         except subprocess.TimeoutExpired as error:
             raise ToolError(f"{name} did not end within {limit_s:.3g} s") from error
         finally:
             if process.returncode is None:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                _kill(process)
                 process.wait()
+            _RUNNING.discard(process)
         if code != 0:
             how = f"exit code {code}" if code > 0 else f"signal {-code}"
             raise ToolError(f"{name} fails ({how}){_first_error(printed if errors else said)}")
@@ -95,6 +97,18 @@ def run(
             raise ToolError(f"{name} printed {size / 2**20:.0f} MiB; at most {most_bytes / 2**20:.0f} are read")
         printed.seek(0)
         return printed.read().decode(errors="replace")
+
+
+def end_all() -> None:
+    """Kills the tools that run, in whatever threads: an interrupted call does not wait for them."""
+    for process in [*_RUNNING]:
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """It, and what it started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _ended(process: subprocess.Popen[bytes], limit_s: float) -> int:

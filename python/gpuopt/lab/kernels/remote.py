@@ -83,6 +83,8 @@ class RemotePlan:
             if self.seconds is not None:
                 limit = LEAST_S + SLOWER * self.seconds * max(1, runs)
             limit = limit if runs else self.moving_s
+            if more.get("restored"):  # before each sample
+                limit += self.moving_s * more["count"]
             return self._asked(worker, {"do": does, "plan": self.number, **more}, limit, phase, arrays)
 
     def known(self) -> dict[str, Any]:

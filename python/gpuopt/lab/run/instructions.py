@@ -12,7 +12,7 @@ from typing import Any
 from gpuopt._core import Device, Error, ParameterError, Prepared
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
-from gpuopt.lab.compiled import live
+from gpuopt.lab.compiled import live, tools
 from gpuopt.lab.compiled.columns import columns
 from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry, How
 from gpuopt.lab.compiled.listing import Listing
@@ -119,8 +119,12 @@ def codes_of(device: Device, plans: Mapping[str, Prepared]) -> dict[str, Row]:
     readers = ThreadPoolExecutor(READERS)
     try:
         return dict(zip(plans, readers.map(partial(code_fields, device), plans.values()), strict=True))
+    except BaseException:
+        readers.shutdown(wait=False, cancel_futures=True)  # before tools end: none is started behind them
+        tools.end_all()
+        raise
     finally:
-        readers.shutdown(cancel_futures=True)  # after Ctrl-C those that run are waited for, and no others
+        readers.shutdown(cancel_futures=True)
 
 
 def _told(listing: Listing, tool: str, kernel: Mapping[str, Any]) -> Row:
