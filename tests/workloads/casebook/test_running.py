@@ -184,6 +184,7 @@ def test_a_story_marks_what_changed(any_device: gpuopt.Device) -> None:
     findings = [dataclasses.replace(book.findings[0], entry=entry, version=entry.others[0])]
     text = stories.told(entry, findings, any_device, entry.awkward, width=100)
     assert max(map(len, text.splitlines())) <= 100
+    assert "row_sum_tiled" in stories.told(entry, findings, any_device, entry.awkward, width=1)  # a terminal's
     for part in (
         "What is slow: ",
         "What to look for: ",
