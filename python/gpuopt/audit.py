@@ -35,7 +35,7 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
     judged by the rules of their own generation (``gpuopt.lab.rows.audit_rules``). Numbers agree to 1e-9.
 
     Returns the report: ``ok``, ``discrepancies``, ``to_text()``, ``to_json()``. Raises ResultsError where a file cannot
-    be read or there is none, ParameterError for a profile that is none.
+    be read or there is none, ParameterError for a profile that is none, and an empty path.
 
     Parameters
     ----------
@@ -54,8 +54,9 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
     >>> print(lab.audit("rows.jsonl").discrepancies[0])
     rows.jsonl:1: naive, search: gflop_s is 3000, not 2000 (...)
     """
-    given = [Path(each) for each in _several(profile)] if profile is not None else []
-    files = list(dict.fromkeys(file for path in _several(paths) for file in _files(Path(path))))
+    given = [Path(each) for each in _several("profile", profile)] if profile is not None else []
+    asked = _several("paths", paths)
+    files = list(dict.fromkeys(file for path in asked for file in _files(Path(path))))
     known = [_known(file, _profile(file), asked=True) for file in given]
     found: list[FileAudit] = []
     for file in [file for file in files if file.suffix == ".json"]:
@@ -64,7 +65,7 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
         found.append(_audit_profile(file, made))
     beside = {
         profile
-        for path in map(Path, _several(paths))
+        for path in map(Path, asked)
         if os.path.isfile(path)
         for folder in path.resolve().parents[:2]
         for profile in folder.glob(PROFILES)
@@ -74,8 +75,11 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
     return Report(sorted(found, key=lambda each: str(each.path)))
 
 
-def _several(paths: str | Path | Iterable[str | Path]) -> list[str | Path]:
-    return [paths] if isinstance(paths, (str, Path)) else list(paths)
+def _several(argument: str, paths: str | Path | Iterable[str | Path]) -> list[str | Path]:
+    found = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    if "" in found:
+        raise ParameterError(f"{argument}: '' is no path; name a file or a folder, such as '.'")
+    return found
 
 
 def _files(path: Path) -> list[Path]:

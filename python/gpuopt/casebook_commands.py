@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from gpuopt import lab_commands
+from gpuopt.command_errors import Failure
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.selection import select
 from gpuopt.workloads.casebook import index, lessons, stories, tables
@@ -21,7 +22,7 @@ def run_list() -> None:
 
 def run_casebook(names: Sequence[str], quick: bool, device: str | None, out: Path | None, resume: bool) -> bool:
     """Run the named entries, or all, and print their table; of a single one the whole story. Returns False where it was
-    interrupted. Raises ParameterError for an unknown name."""
+    interrupted. Raises ParameterError for an unknown name, Failure where rows were not saved."""
     wanted = index.chosen(names or None)
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"casebook-{slug(device_label(chosen))}"
@@ -38,5 +39,10 @@ def run_casebook(names: Sequence[str], quick: bool, device: str | None, out: Pat
     if len(wanted) == 1 and not book.interrupted:
         (entry,) = wanted
         click.echo(f"{stories.told(entry, book.findings, chosen, entry.sizes_for(chosen, quick))}\n")
+    if book.unsaved:
+        raise Failure(
+            f"{'; '.join(book.unsaved)}: they are lost. Free some space, and the same command goes on there, or give "
+            "another path"
+        )
     click.echo(f"written: {rows}")
     return not book.interrupted

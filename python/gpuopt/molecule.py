@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpuopt import host_memory
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked
 from gpuopt.molecule_types import Contact, Grid, Molecule, Surface
@@ -41,6 +42,7 @@ for _kind in (Contact, Grid, Molecule, Surface):
     _kind.__module__ = __name__  # where users find them
 
 _MOST_POINTS = 100_000_000
+_DIRECTION_BYTES = 80  # of a direction while a lattice is made
 _ATOMS_AT_ONCE = 4096  # atoms whose neighbours are held as Python lists at the same time
 
 
@@ -337,6 +339,13 @@ def fibonacci_sphere(count: int) -> np.ndarray:
     >>> np.linalg.norm(molecule.fibonacci_sphere(5), axis=1).round(6)
     array([1., 1., 1., 1., 1.])
     """
+    if not 0 <= count <= _MOST_POINTS:
+        raise ParameterError(f"count: {count} directions are out of range; give 0 to {_MOST_POINTS:,}")
+    needed, free = count * _DIRECTION_BYTES, host_memory.free_bytes()
+    if free is not None and needed > free:
+        raise ParameterError(
+            f"count: {count:,} directions need {needed / 1e6:,.0f} MB, where {free / 1e6:,.0f} MB are free; give fewer"
+        )
     k = np.arange(count)
     z = 1 - (2 * k + 1) / count
     ring, turn = np.sqrt(1 - z**2), np.pi * (3 - np.sqrt(5)) * k

@@ -21,6 +21,8 @@ def run_papers(words: Sequence[str], out: Path | None, picture: bool, measured: 
     file or folder."""
     known = data.known()
     keys = [word for word in words if word in known]
+    if "" in words:
+        raise Failure("paper: '' names nothing; give a paper, or a file or folder of rows, such as .")
     places = [Path(word) for word in words if word not in known]
     for place in places:
         if not os.path.exists(place):

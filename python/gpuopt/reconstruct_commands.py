@@ -80,6 +80,8 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
     )
     click.echo(repr(scan).strip("<>"))
     rows = _rows(wanted.rows, scan.shape[1])
+    if (wanted.rings or 0) > scan.shape[2]:
+        raise Failure(f"--rings: {wanted.rings} columns are more than the scan's {scan.shape[2]}; give fewer")
     offset = _offset(scan, rows, wanted)
     began = time.perf_counter()
     images = np.empty((len(rows), scan.shape[2], scan.shape[2]), np.float32)
@@ -172,6 +174,8 @@ def _rows(text: str | None, count: int) -> range:
         found = range(count)[slice(first, *rest)] if rest else range(count)[slice(first, None)][:1]
     except (TypeError, ValueError):
         raise Failure(f"--rows: {text!r} is neither ROW nor FIRST:END[:STEP]; give one of them") from None
+    if rest and any(part is not None and abs(part) > count for part in (first, rest[0])):
+        raise Failure(f"--rows: {text!r} reaches beyond the {count} rows, from 0; give an END of at most {count}")
     if not found or found.step < 0:
         raise Failure(f"--rows: {text!r} leaves none of the {count} rows, from 0; give others")
     return found

@@ -20,12 +20,12 @@ from gpuopt.workloads.casebook.running import Casebook
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the command asks `lab.casebook` for, which runs nothing."""
-    seen: dict[str, Any] = {"interrupted": False}
+    seen: dict[str, Any] = {"interrupted": False, "unsaved": []}
 
     def casebook(wanted: Any, *, device: Any, **more: Any) -> Casebook:
         seen.update(more, wanted=wanted)
         findings = [finding for entry in wanted for finding in not_run(entry, "cpu", "it was made up")]
-        return Casebook(device, "cpu", findings, interrupted=seen["interrupted"])
+        return Casebook(device, "cpu", findings, interrupted=seen["interrupted"], unsaved=seen["unsaved"])
 
     monkeypatch.setattr(casebook_commands, "casebook", casebook)
     return seen
@@ -62,3 +62,12 @@ def test_mistakes_and_interrupts(asked: dict[str, Any], tmp_path: Path) -> None:
     assert "the casebook has no 'Z9'" in shown.output
     asked["interrupted"] = True
     assert CliRunner().invoke(cli.app, ["casebook", "A2", "--out", str(tmp_path)]).exit_code == 130
+
+
+def test_rows_that_are_not_saved_fail_the_command(asked: dict[str, Any], tmp_path: Path) -> None:
+    asked["unsaved"] = ["3 of 9 rows are not in rows.jsonl (No space left on device)"]
+    shown = CliRunner().invoke(cli.app, ["casebook", "--out", str(tmp_path)])
+    assert shown.exit_code == 2
+    assert "it was made up" in shown.stdout
+    assert "written" not in shown.stdout
+    assert "3 of 9 rows are not in rows.jsonl (No space left on device): they are lost. Free some space" in shown.stderr

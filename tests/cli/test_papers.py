@@ -109,6 +109,9 @@ def test_what_is_neither_a_paper_nor_rows_is_told(here: Path) -> None:
     result = run("jang2010")
     assert result.exit_code == 2
     assert "jang2010 is neither a paper (catanzaro2010, daga2011, jang2009, yang2012) nor a file" in result.stderr
+    result = run("")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "paper: '' names nothing" in result.stderr
     (here / "empty.jsonl").write_text("")
     result = run("empty.jsonl")
     assert result.exit_code == 2

@@ -105,3 +105,13 @@ def test_electrostatic_size_of_two_balls_at_any_scale(unit: float, distance: flo
 def test_electrostatic_size_of_points_on_a_line_is_above_zero() -> None:
     expected = (5 / 4) ** 0.5 * 0.8 ** (1 / 6) * 1e-200 ** (1 / 3) * 0.5 ** (1 / 3)
     assert electrostatic_size(balls(1e-200, 1.0)) == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+def test_more_directions_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert geometry.fibonacci_sphere(0).shape == (0, 3)
+    for count in (-1, 10**9):
+        with pytest.raises(ParameterError, match=f"count: {count} directions are out of range; give 0 to 100,000,000"):
+            geometry.fibonacci_sphere(count)
+    monkeypatch.setattr(geometry.host_memory, "free_bytes", lambda: 1000)
+    with pytest.raises(ParameterError, match="count: 99 directions need 0 MB, where 0 MB are free; give fewer"):
+        geometry.fibonacci_sphere(99)

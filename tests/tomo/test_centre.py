@@ -89,6 +89,9 @@ def test_bad_input() -> None:
     ):
         with pytest.raises(error, match=words):
             gt.find_centre(*wrong)
+    for units in ("rad", "deg"):
+        with pytest.raises(ParameterError, match="units: the angles of a geometry are in radians"):
+            gt.find_centre(p, gt.parallel2d(45, 64), units=units)
 
 
 @pytest.mark.parametrize("limit", [0.1, 0.16])

@@ -69,6 +69,7 @@ def test_bad_input(clean: np.ndarray) -> None:
         ((np.full_like(clean, np.nan),), ArrayError, "holds NaN"),
         ((clean, 2), ParameterError, "size: a median over 2 columns"),
         ((clean, 0), ParameterError, "size: 0"),
+        ((clean, COLUMNS + 1), ParameterError, "size: a median over 385 columns does not fit 384 columns"),
     ):
         with pytest.raises(error, match=words):
             gt.remove_rings(*wrong)

@@ -48,7 +48,7 @@ def find_centre(
     limit
         How far the axis may lie from the detector's middle, as a part of its width, above 0 and below 0.5.
     units
-        Of angles: "rad" or "deg"; None: radians, as in :func:`parallel2d`.
+        Of angles, not beside a scan: "rad" or "deg"; None: radians, as in :func:`parallel2d`.
 
     Raises
     ------
@@ -105,6 +105,8 @@ def _spread(count: int, most: int) -> np.ndarray:
 
 def _angles(geometry: Geometry | Angles, views: int, units: str | None) -> Float64Array:
     if isinstance(geometry, Parallel):
+        if units is not None:
+            raise ParameterError("units: the angles of a geometry are in radians; leave units out, or give the angles")
         found = geometry.angles
     elif hasattr(geometry, "detector"):
         raise ParameterError(f"geometry: {geometry!r} is not of parallel beams, for which this is; give its angles")

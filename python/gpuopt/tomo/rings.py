@@ -44,6 +44,8 @@ def remove_rings(projections: np.ndarray, size: int | None = None) -> np.ndarray
     across = max(_SMALLEST, columns // _SHARE) if size is None else checks.count("size", size)
     if across < 3:
         raise ParameterError(f"size: a median over {across} columns changes nothing; give at least 3")
+    if size is not None and across > columns:
+        raise ParameterError(f"size: a median over {across} columns does not fit {columns} columns; give fewer")
     result = np.empty(projections.shape, projections.dtype)
     if not projections.size:
         return result

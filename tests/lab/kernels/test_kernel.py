@@ -11,7 +11,7 @@ import pytest
 
 import gpuopt
 import own_kernels
-from gpuopt import Configuration, ParameterError, UnsupportedError, lab
+from gpuopt import Configuration, ParameterError, UnsupportedError, host_memory, lab
 from gpuopt.lab.kernels.checks import WrongResultError
 
 
@@ -188,6 +188,14 @@ def test_a_declaration_that_contradicts_itself(change: dict[str, Any], says: str
 def test_a_problem_that_does_not_fit(given: dict[str, Any], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         own_kernels.scaled().problem(**given)
+
+
+def test_more_data_than_free_memory_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = 4000 * (4 + 8) + 4000 * 2 * 8  # x and its copy, what is right and how far results may be off
+    monkeypatch.setattr(host_memory, "free_bytes", lambda: 2 * needed)
+    assert own_kernels.scaled().problem(n=4000).sizes["n"] == 4000
+    with pytest.raises(ParameterError, match=r"with it, of shape \(4001,\), scaled needs 0 MB on the host, where 0 MB"):
+        own_kernels.scaled().problem(n=4001)
 
 
 @pytest.mark.parametrize(

@@ -150,3 +150,17 @@ def test_rows_of_equal_devices_are_rows_of_two(tmp_path: Path) -> None:
     assert len({row["comparison_key"] for row in rows if row["variant"] == "a"}) == 1
     groups = Study([row for row in rows if row["unit"]]).groups()
     assert [group.first["unit"] for group in groups] == ["a" * 12, "b" * 12]
+
+
+def test_two_runs_that_write_one_file_are_told(path: Path) -> None:
+    one, other = Recorder(path), Recorder(path)
+    block(one, 0, "a", "b")
+    assert one.notes == []
+    block(other, 0, "a", "b")
+    block(other, 1, "a", "b")
+    assert other.notes == []  # it began after the first had ended
+    with pytest.warns(UserWarning, match="another run wrote rows there meanwhile") as warned:
+        block(one, 1, "a", "b")
+    (note,) = one.notes
+    assert len(warned) == 1
+    assert note.startswith(str(path))

@@ -306,6 +306,12 @@ def test_the_problems_own_traits_limit_its_records(bench: Bench) -> None:
     assert PLAIN in bench.asked["variants"]
 
 
+def test_no_variants_are_refused(bench: Bench) -> None:
+    for none in ([], iter(())):
+        with pytest.raises(ParameterError, match="variants: none is given"):
+            bench.tune(variants=none)
+
+
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_nothing_is_stored_after_an_interrupt_or_where_nothing_ran(bench: Bench, interrupted: bool) -> None:
     bench.times = {OTHER: 2.0, PLAIN: 1.5} if interrupted else {HALVED: 1.0}

@@ -288,6 +288,16 @@ def test_what_has_no_rows_is_an_error(tmp_path: Path) -> None:
         lab.claims(stored(tmp_path / "rows.jsonl", [{"no": "row"}]))
 
 
+def test_an_empty_path_is_not_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored(tmp_path / "rows.jsonl", made_up.pair(2.0))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ParameterError, match="sources: '' is no path"):
+        lab.claims("")
+    for given in ("", [".", ""]):
+        with pytest.raises(ParameterError, match="paths: '' is no path"):
+            lab.audit(given)
+
+
 def test_damaged_lines_are_told_below_the_table(tmp_path: Path) -> None:
     path = stored(tmp_path / "rows.jsonl", made_up.pair(2.0))
     path.write_text(path.read_text() + '{"torn": ')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from gpuopt import lab
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.ratios import Ratio
+from gpuopt.lab.rows.schema import ResultsError
+from gpuopt.lab.rows.store import Store
 from gpuopt.workloads.casebook import device_class, running, stories
 from gpuopt.workloads.casebook.entry import Entry, Story, Version, fast, same, slow
 from gpuopt.workloads.casebook.findings import Finding
@@ -178,12 +181,38 @@ def test_a_second_run_takes_the_rows_of_the_first(any_device: gpuopt.Device, tmp
     assert second.studies["A99"].resumed is not None
 
 
+def test_a_file_that_takes_no_row_is_an_error(any_device: gpuopt.Device, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("somebody's\n")
+    for store in (tmp_path, tmp_path / "notes.txt", "/dev/full"):
+        with pytest.raises(ResultsError, match=r"Is a directory|is no results file|No space left"):
+            lab.casebook(made_up(), quick=True, device=any_device, store=store)
+
+
+def test_rows_that_a_file_lacks_are_told(
+    any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries, store = [made_up(), made_up(bug=version("second_bug", "bug"), id="A98")], tmp_path / "rows.jsonl"
+    written = Store._write
+
+    def full(self: Store, line: bytes) -> None:
+        if self.path == store and store.exists() and store.stat().st_size > 4000:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written(self, line)
+
+    monkeypatch.setattr(Store, "_write", full)
+    with pytest.warns(UserWarning, match="rows are held"):
+        book = lab.casebook(entries, quick=True, device=any_device, store=store)
+    assert "rows are not in" in book.unsaved[0]
+    assert "rows are not in" in str(book)
+
+
 def test_a_story_marks_what_changed(any_device: gpuopt.Device) -> None:
     (entry,) = running.index.chosen("A2")
     book = lab.casebook(made_up(), quick=True, device=any_device)
     findings = [dataclasses.replace(book.findings[0], entry=entry, version=entry.others[0])]
     text = stories.told(entry, findings, any_device, entry.awkward, width=100)
     assert max(map(len, text.splitlines())) <= 100
+    assert "row_sum_tiled" in stories.told(entry, findings, any_device, entry.awkward, width=1)  # a terminal's
     for part in (
         "What is slow: ",
         "What to look for: ",

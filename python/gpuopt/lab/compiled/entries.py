@@ -132,8 +132,12 @@ class Compiled:
 
         return pandas.DataFrame([dict(row) for row in self.rows])
 
+    def to_text(self, width: int | None = None) -> str:
+        """The table in ``width`` characters, or in those of the terminal."""
+        return self._sheet().text(width)
+
     def __repr__(self) -> str:
-        return self._sheet().text()
+        return self.to_text()
 
     def _repr_html_(self) -> str:
         return self._sheet().html()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuopt import host_memory
 from gpuopt._core import ParameterError
 from gpuopt.annotations import is_masked
 from gpuopt.checked import as_array, checked
@@ -23,6 +24,7 @@ from gpuopt.other_names import meant
 Numbers = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 MOST_BYTES = 2**40
+_FP64 = 8  # bytes of what is drawn, of what a reference gets and returns, and of what is allowed
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,8 @@ class Task:
             if not isinstance(one, Array) or not one.is_given:
                 listed = ", ".join(a.name for a in self.arrays if a.is_given) or "none"
                 raise ParameterError(f"{name}: {self.name} takes no such data; it takes {listed}")
+        if draw:
+            self._check_memory(numbers)
         random = np.random.default_rng(seed)
         found = {}
         for array in self.arrays:
@@ -188,6 +192,22 @@ class Task:
                 if draw and found[array.name] is source:
                     found[array.name] = found[array.name].copy()
         return found
+
+    def _check_memory(self, numbers: Numbers) -> None:
+        """Raises ParameterError where the data, their fp64 copies and what is right take more than half of the free
+        memory: what runs and verifies them takes about as much again."""
+        known = [one for one in self.arrays if one.is_given or one in self.results]  # scratch is a configuration's
+        sizes = {one.name: math.prod(self.shape(one, numbers)) for one in known}
+        needed = sum(sizes[one.name] * (one.dtype.itemsize + _FP64) for one in known if one.is_given)
+        needed += sum(sizes[one.name] * 2 * _FP64 for one in self.results) if self.reference is not None else 0
+        free = host_memory.free_bytes()
+        if free is not None and needed > free // 2:
+            largest = max(known, key=lambda one: sizes[one.name])
+            raise ParameterError(
+                f"{largest.name}: with it, of shape {self.shape(largest, numbers)}, {self.name} needs "
+                f"{needed / 1e6:,.0f} MB on the host, where {free / 2e6:,.0f} MB may be taken (half of the free "
+                "memory); give smaller sizes"
+            )
 
     def _source(
         self, array: Array, source: Any, shape: tuple[int, ...], numbers: Numbers, random: np.random.Generator

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from gpuopt.lab.rows.environments import told_differences
 from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import ResultsError, Row, new_row, resume_key, utc_text
-from gpuopt.lab.rows.store import Store
+from gpuopt.lab.rows.store import SHARED, Store
 from gpuopt.lab.rows.taken_over import taken_over
 from gpuopt.lab.timing.fields import Clock
 
@@ -82,7 +82,15 @@ class Recorder:
                     warnings.warn(f"{_HELD} and tried again: {error}", stacklevel=2)
                 self._reason = _reason(error)
         self.rows.append(made)
+        self._tell_of_others()
         return made
+
+    def _tell_of_others(self) -> None:
+        """Notes and warns, once, that another run writes to the file."""
+        for found in self.store.problems if self.store is not None else ():
+            if found.reason == SHARED and str(found) not in self.notes:
+                self.notes.append(str(found))
+                warnings.warn(str(found), stacklevel=3)
 
     def clock_of(self, fields: Row) -> Clock | None:
         """The clock of stored rows that are of these fields but for the clock; None without any."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from gpuopt._core import ParameterError
 from gpuopt.files import shown
 from gpuopt.lab.rows.given_rows import untimed
 from gpuopt.lab.rows.schema import ResultsError, Row
@@ -23,6 +24,8 @@ def studies_of(source: Source) -> list[StudyRows]:
         return [source]
     if not isinstance(source, (str, Path)):
         return [StudyRows(source)]
+    if source == "":
+        raise ParameterError("sources: '' is no path; name a results file or a folder, such as '.'")
     path = Path(source)
     if os.path.isdir(path):
         found = [study for file in sorted(path.rglob("*.jsonl")) if (study := _stored(file)).rows]

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -86,6 +87,10 @@ def row_of(read: Any, path: Path | str, known: Templates) -> Row | None:
         raise ValueError("nested too deeply") from None
 
 
+SHARED = (
+    "another run wrote rows there meanwhile: where both measured the same, their blocks stand mixed, and one's "
+    "summaries do not follow from them; give each run a file of its own"
+)
 _TORN = "unfinished last line, dropped at the next write"
 _BEGINS = b'{"schema":'  # what each row that was ever written begins with, and a digit
 
@@ -106,8 +111,9 @@ class Store:
     drops). ``unsaved`` holds the rows that could not be written; each append, and ``flush``, tries them again first.
     ``compact`` says that rows extend templates, as `gpuopt compact` writes them: such a file takes no more rows. Nor
     does a file that holds something else and not one row: it is somebody's.
-    Threads and processes may append to one file; rows of other processes are seen after ``reload``. Raises ResultsError
-    for a file that cannot be read, or that a newer gpuopt wrote; where there is none, the first append makes it.
+    Threads and processes may append to one file; rows of other processes are seen after ``reload``. Two runs that
+    measure the same at once should not: their blocks mix, of which ``problems`` tells. Raises ResultsError for a file
+    that cannot be read, or that a newer gpuopt wrote; where there is none, the first append makes it.
 
     Examples
     --------
@@ -127,6 +133,7 @@ class Store:
         self._rows: list[Row] = []
         self._latest: dict[str, Row] = {}
         self._mutex = threading.RLock()
+        self._end: int | None = None  # where the last row written here ends
         self.reload()
 
     def reload(self) -> None:
@@ -220,6 +227,9 @@ class Store:
 
     def _write(self, line: bytes) -> None:
         with self._locked() as fd:
+            there = os.fstat(fd)
+            if self._end is not None and there.st_size > self._end and stat.S_ISREG(there.st_mode):
+                self._note(SHARED)
             start = self._mend(fd)
             try:
                 written = os.write(fd, line)
@@ -227,9 +237,11 @@ class Store:
                     raise OSError(errno.ENOSPC, f"only {written} bytes fitted (disk full, quota or file size limit)")
                 _sync(fd)
             except OSError:
+                self._end = None
                 with suppress(OSError):
                     os.ftruncate(fd, start)
                 raise
+            self._end = start + len(line)
 
     @contextmanager
     def _locked(self) -> Iterator[int]:

@@ -152,14 +152,17 @@ def tune(  # long: half of it is its arguments and what users read of them
     """
     chosen = select(device)
     workload = problem.workload
-    names = fitting_variants(problem) if variants == "all" else variants
+    names = [variants] if isinstance(variants, str) else list(variants)
+    if not names:
+        raise ParameterError("variants: none is given; use 'all' or names of gpuopt.variants")
+    names = fitting_variants(problem) if variants == "all" else names
     rows_file = Path(store) if store is not None else rows_path(workload, chosen)
     if rows_file.parent == tuned_records.tuned_dir():
         sealed.made(rows_file.parent)  # the rows there are believed, so the folder is the user's alone
     used = _used_until_now(problem, chosen)
     study = sweep(
         problem,
-        [*dict.fromkeys(used.values()), *([names] if isinstance(names, str) else names)],
+        [*dict.fromkeys(used.values()), *names],
         protocol=protocol,
         device=chosen,
         peers=(),

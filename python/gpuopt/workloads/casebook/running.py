@@ -12,7 +12,7 @@ from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, complete
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder, UnsavedRowsError
-from gpuopt.lab.rows.schema import Row
+from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.table import Sheet
 from gpuopt.lab.run.sweep import SweepRun, sweep
 from gpuopt.lab.run.wanted import what_to_measure
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @dataclass
 class Casebook:
     """What was found. ``findings`` are a version each, ``studies`` the sweeps by the entries' ids, ``notes`` for the
-    reader; ``interrupted`` is True where Ctrl-C ended it early."""
+    reader; ``interrupted`` is True where Ctrl-C ended it early; ``unsaved`` says which rows the file lacks."""
 
     device: Device
     device_class: DeviceClass
@@ -40,6 +40,7 @@ class Casebook:
     studies: dict[str, Study] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
+    unsaved: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> list[Row]:
@@ -120,7 +121,11 @@ def _run(book: Casebook, wanted: Sequence[Entry], bar: Bar, quick: bool, store: 
     for entry in wanted:
         bar.say(f"{entry.id} {entry.name}")
         try:
-            study, labels = _swept(entry, book.device, quick, store)
+            study, labels = _swept(entry, book, quick, store)
+        except ResultsError as error:
+            if not book.studies:  # no row at all was taken
+                raise
+            book.findings += not_run(entry, book.device_class, " ".join(str(error).split()))
         except (Error, MemoryError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             book.findings += not_run(entry, book.device_class, reason)
@@ -148,8 +153,9 @@ def glance(
     return run.recorder.handed_over(run.study())
 
 
-def _swept(entry: Entry, device: Device, quick: bool, store: str | Path | None) -> tuple[Study, list[str]]:
-    """The study of one entry, and what its rows call the versions."""
+def _swept(entry: Entry, book: Casebook, quick: bool, store: str | Path | None) -> tuple[Study, list[str]]:
+    """The study of one entry, and what its rows call the versions; the book notes which rows were not saved."""
+    device = book.device
     entry.check(device)
     sizes = entry.sizes_for(device, quick)
     problem = entry.problem_of(sizes)
@@ -165,4 +171,6 @@ def _swept(entry: Entry, device: Device, quick: bool, store: str | Path | None) 
     except UnsavedRowsError as error:
         study = error.study
         study.notes.append(str(error))
+        book.notes.append(str(error))
+        book.unsaved.append(error.what())
     return study, [str(each) for each in configurations]

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from gpuopt._core import Device, Error
-from gpuopt.lab.rows.table import folded, printable, significant, terminal_width
+from gpuopt.lab.rows.table import NARROWEST, folded, printable, significant, terminal_width
 from gpuopt.lab.run.instructions import isa
 from gpuopt.workloads.casebook.entry import CATEGORIES, KINDS, PROVENANCES, Entry, Sizes, Version
 from gpuopt.workloads.casebook.findings import Finding, Program
@@ -20,11 +20,11 @@ MOST_INSET = 16  # of a line of code that is wrapped
 def told(entry: Entry, findings: Sequence[Finding], device: Device, sizes: Sizes, width: int | None = None) -> str:
     """The story of an entry in ``width`` characters, or in those of the terminal. ``sizes`` are those at which it was
     measured."""
-    wide = terminal_width() if width is None else width
+    wide = max(NARROWEST, terminal_width() if width is None else width)
     parts = [_opening(entry, wide)]
     parts += [_side_by_side(entry, each, wide) for each in entry.others]
     parts.append(_measured(entry, findings, sizes, wide))
-    parts.append(_compiled(entry, device, sizes))
+    parts.append(_compiled(entry, device, sizes, wide))
     parts.append(_reasons(entry, findings, wide))
     return "\n\n".join(part for part in parts if part)
 
@@ -133,10 +133,10 @@ def _whole(program: Program) -> str:
     return f"whole call, {times}; {program.ratio.speedup} as fast: {program.verdict}"
 
 
-def _compiled(entry: Entry, device: Device, sizes: Sizes) -> str:
+def _compiled(entry: Entry, device: Device, sizes: Sizes, width: int) -> str:
     """Registers and instructions of all versions as the device's compiler made them."""
     try:
-        return repr(isa(entry.problem_of(sizes), entry.configurations(sizes), device=device))
+        return isa(entry.problem_of(sizes), entry.configurations(sizes), device=device).to_text(width)
     except (Error, MemoryError) as error:
         return f"What they were compiled to is not known: {error}"
 
