@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from gpuopt._core import ParameterError
 from gpuopt.lab.compiled.columns import IN_LOOP, Columns, columns
 from gpuopt.lab.compiled.listing import Listing
-from gpuopt.lab.rows.table import ABSENT, Column, Forms, Line, Sheet, percent_text, significant
+from gpuopt.lab.rows.table import ABSENT, Column, Forms, Line, Sheet, Shown, percent_text, significant
 
 if TYPE_CHECKING:
     import pandas
@@ -94,8 +94,8 @@ class Entry:
         return found
 
 
-@dataclass(frozen=True)
-class Compiled:
+@dataclass(frozen=True, repr=False)
+class Compiled(Shown):
     """Kernels by target, in the order asked for: iterate over it, or take one by label and target."""
 
     about: str
@@ -131,16 +131,6 @@ class Compiled:
         import pandas
 
         return pandas.DataFrame([dict(row) for row in self.rows])
-
-    def to_text(self, width: int | None = None) -> str:
-        """The table in ``width`` characters, or in those of the terminal."""
-        return self._sheet().text(width)
-
-    def __repr__(self) -> str:
-        return self.to_text()
-
-    def _repr_html_(self) -> str:
-        return self._sheet().html()
 
     def _sheet(self) -> Sheet:
         vliw = any(each.listing is not None and each.listing.slots for each in self.entries)

@@ -338,3 +338,20 @@ _CSS = (
     ".gpuopt-study .gpuopt-title{font-weight:600}"
     ".gpuopt-study .gpuopt-facts{font-size:.9em;opacity:.85;max-width:75em;white-space:normal}"
 )
+
+
+class Shown:
+    """What prints as its sheet, and shows it in Jupyter."""
+
+    def _sheet(self) -> Sheet:
+        raise NotImplementedError
+
+    def to_text(self, width: int | None = None) -> str:
+        """The table in ``width`` characters, or in those of the terminal."""
+        return self._sheet().text(width)
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self._sheet().html()

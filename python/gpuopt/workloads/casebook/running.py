@@ -13,7 +13,7 @@ from gpuopt.configuration import Configuration, complete
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.recorder import Recorder, UnsavedRowsError
 from gpuopt.lab.rows.schema import ResultsError, Row
-from gpuopt.lab.rows.table import Sheet
+from gpuopt.lab.rows.table import Sheet, Shown
 from gpuopt.lab.run.sweep import SweepRun, sweep
 from gpuopt.lab.run.wanted import what_to_measure
 from gpuopt.lab.timing.protocol import PROTOCOLS
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pandas
 
 
-@dataclass
-class Casebook:
+@dataclass(repr=False)
+class Casebook(Shown):
     """What was found. ``findings`` are a version each, ``studies`` the sweeps by the entries' ids, ``notes`` for the
     reader; ``interrupted`` is True where Ctrl-C ended it early; ``unsaved`` says which rows the file lacks."""
 
@@ -57,16 +57,6 @@ class Casebook:
         import pandas
 
         return pandas.DataFrame.from_records([each.to_json() for each in self.findings])
-
-    def to_text(self, width: int | None = None) -> str:
-        """The table in ``width`` characters, or in those of the terminal."""
-        return self._sheet().text(width)
-
-    def __repr__(self) -> str:
-        return self.to_text()
-
-    def _repr_html_(self) -> str:
-        return self._sheet().html()
 
     def _sheet(self) -> Sheet:
         return tables.sheet(self.findings, self.device, self.device_class, self.notes)
