@@ -11,34 +11,31 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-import pytest
 
 from gpuopt import Device, problems
 from gpuopt.configuration import complete
 from gpuopt.workloads.gemm import choice
 from gpuopt.workloads.gemm.shapes import score
 
-H100 = cast(Device, SimpleNamespace(compute_units=132, clock_mhz=1980))
+H200 = cast(Device, SimpleNamespace(compute_units=132, clock_mhz=1980))
 
 
-@pytest.fixture
-def measured(root: Path) -> dict[str, dict[str, float]]:
-    """Milliseconds of each configuration of each shape, on an H100."""
+def times_of(path: Path) -> dict[str, dict[str, float]]:
+    """Milliseconds of each configuration of each shape; the shortest, where it was measured on several machines."""
     times: dict[str, dict[str, float]] = defaultdict(dict)
-    for line in (root / "results/h100/gemm-tiles.jsonl").read_text().splitlines():
+    for line in path.read_text().splitlines():
         row: dict[str, Any] = json.loads(line)
-        times[row["shape"]][row["configuration"]] = row["ms"]
+        here = times[row["shape"]]
+        here[row["configuration"]] = min(row["ms"], here.get(row["configuration"], math.inf))
     return times
 
 
-def test_what_the_model_takes_is_near_the_fastest_that_was_measured(
-    measured: dict[str, dict[str, float]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(choice, "_BYTES_A_SECOND", 25.2e9)  # the card's own memory: 3.3 TB/s
+def test_what_the_model_takes_is_near_the_fastest_that_was_measured(root: Path) -> None:
+    measured = times_of(root / "results/h200/gemm-tiles.jsonl")
     lost, off = {}, []
     for shape in problems.gemm_shapes():
         sizes, times = choice.Sizes(shape.batch, shape.m, shape.n, shape.k), measured[shape.name]
-        made = (*choice._tiled(H100, np.dtype("float32"), sizes), *choice._streamed(H100, np.dtype("float32"), sizes))
+        made = (*choice._tiled(H200, np.dtype("float32"), sizes), *choice._streamed(H200, np.dtype("float32"), sizes))
         known = {str(complete("gemm", one.configuration)): 1e3 * one.seconds for one in made}
         known = {name: ms for name, ms in known.items() if name in times}
         if not known:
@@ -49,4 +46,4 @@ def test_what_the_model_takes_is_near_the_fastest_that_was_measured(
     assert len(off) > 200
     assert statistics.stdev(off) < 0.2
     assert abs(statistics.mean(off)) < 0.1
-    assert score(lost) < 1.06, {shape.name: ratio for shape, ratio in lost.items() if ratio > 1.1}
+    assert score(lost) < 1.03, {shape.name: ratio for shape, ratio in lost.items() if ratio > 1.1}
