@@ -137,7 +137,7 @@ gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost
 mkdir -p whole-calls energy
 python ../whole_calls.py --out whole-calls/calls.jsonl --seconds 1.0 --only "gemm, device,spmv,gem,"
 python ../gemm_shapes.py whole-calls/shapes.jsonl # of 2026-11-27; shapes-before.jsonl is of an older script
-python ../numpy_products.py whole-calls/numpy-products.jsonl # 2026-11-27
+python ../numpy_products.py whole-calls/numpy-products.jsonl # 2026-11-27, by an earlier text of the script that measured the same
 python ../gemm_tiles.py gemm-tiles.jsonl # twice, on two machines of 2026-11-27, with tiles that the model no longer lists (COPY=1, small COPY=2)
 python energy.py energy/energy.jsonl 400 # and energy-again.jsonl; of 2026-11-27, energy-2026-11-24.jsonl is of an earlier board
 python energy.py energy/yang.jsonl 165 yang # and yang-again.jsonl; on a third machine

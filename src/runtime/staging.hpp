@@ -48,7 +48,7 @@ private:
 struct StagingSizes {
     std::size_t slot_bytes = std::size_t(4) << 20, slots = 8, threads = 8;
     // From so many multiply-adds for each element of A and of the result, their copies go on beside kernels. Shorter
-    // products wait for copies, which are slower in turns: 16384 x 4096 x 2048 took 23 ms for 19, 8192^3 36 for 43
+    // products wait for copies, which are slower in turns: 16384 x 4096 x 2048 took 23 ms for 19, 8192^3 38 for 42
     // (H200).
     double beside = 3e3;
 };
