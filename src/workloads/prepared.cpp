@@ -13,7 +13,6 @@
 namespace gpuopt {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
