@@ -77,7 +77,7 @@ _IDLE_S = 5e-6  # of a unit, for a streamed work-group most of whose items have 
 _FLOPS_A_CLOCK = 206  # of a unit in float32: 53.9 TFLOP/s of 132 units at 1980 MHz
 _BYTES_A_SECOND = 32e9  # of a unit, of 4.25 TB/s
 _UNSURE = 1.03  # so much is a measured record preferred to an estimate
-_SHORTEST, _SHORTEST_STREAMED = 64, 256  # parts of k
+_SHORTEST = 64  # part of k
 _HELD = (1, 2, 4, 8, 16)
 _STREAMED = {16: 0.15}  # of a unit's peak, by how many sums are held
 _NARROW = 64  # results that are narrower may be streamed
@@ -193,7 +193,7 @@ def _streamed(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Es
     lanes = 32 if k >= 256 else max(4, k // 8)
     rows = 256 if beside else 256 // lanes * each  # of a group
     groups = -(-longer // rows) * passes * batch
-    splits = [split for split in _SPLITS if split == 1 or (batch == 1 and k >= split * _SHORTEST_STREAMED)]
+    splits = [split for split in _SPLITS if split == 1 or (batch == 1 and k >= split * _SHORTEST)]
     split = next((split for split in splits if groups * split >= 4 * units), splits[-1])
     full = min(1.0, groups * split / (2.0 * units))
     read = passes * k * longer * batch * dtype.itemsize / (0.85 * bandwidth * full)
