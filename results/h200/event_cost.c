@@ -78,7 +78,7 @@ int main() {
         clFinish(N);
         for (int mode = 0; mode < 10; mode++) {
             double per[60], wal[60], busy[60];
-            int R = 60, B = 400;
+            int R = 20, B = 400;
             const char* nm[] = {
                 "profiled queue, gate, all events",       "profiled queue, gate, first and last event",
                 "plain queue, gate, events, markers",     "plain queue, gate, first and last event, markers",

@@ -27,11 +27,14 @@ std::int64_t power_from(std::int64_t least, std::int64_t most, std::int64_t want
 // Work-items of a group along the longer side where its elements lie side by side; along k where those of k do.
 std::int64_t across(const Case& at) { return power_from(16, 64, quotient_up(sides_of(at).longer, wide)); }
 std::int64_t lanes_along_k(const Case& at) { return power_from(4, 32, quotient_up(at.size("K"), 2 * wide)); }
-// k that lie in local memory at once: at most 16 KiB of float32, and few enough to divide k into 32 parts of them.
+// k that lie in local memory at once: at most 16 KiB of float32. Parts of k are of whole such pieces, so they are short
+// where a group has a strip of four columns a work-item, and few groups cover the longer side.
 std::int64_t depth(const Case& at) {
+    constexpr std::int64_t parts = 32;
     const auto most = std::min<std::int64_t>(512, 4096 / at.parameter("HOLD"));
-    return power_from(4 * (sides_of(at).beside ? at.parameter("LOCAL") / across(at) : lanes_along_k(at)), most,
-                      quotient_up(at.size("K"), 32));
+    const auto k = at.size("K");
+    if (sides_of(at).beside) return power_from(4 * at.parameter("LOCAL") / across(at), most, quotient_up(k, parts));
+    return power_from(4 * lanes_along_k(at), most, k);
 }
 // Elements along the longer side of a group.
 std::int64_t strip(const Case& at) {
