@@ -29,6 +29,11 @@ def values(*shape: int, dtype: Any = np.float32) -> np.ndarray:
     return np.random.default_rng(sum(shape)).uniform(0.5, 1.5, shape).astype(dtype)
 
 
+from hostile import raising as _raising
+
+raising = shown(_raising.raising)
+
+
 @shown
 def banded() -> Any:
     return scipy.sparse.dia_array((values(3, 12), np.array([-1, 0, 1])), shape=(12, 12))

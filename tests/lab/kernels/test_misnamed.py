@@ -26,7 +26,7 @@ def kernel(**given: Any) -> lab.Kernel:
     [
         (
             lambda: lab.judge(own_kernels.SCALE, answer=ANSWER, n=64),
-            f"task: judge needs it; give a Kernel; {REFERENCE}",
+            f"task: judge needs it; give a lab.Kernel of your own (the variants of a workload's problem are searched by lab.tune); {REFERENCE}",
         ),
         (lambda: lab.judge(own_kernels.SCALE, kernel(), answer=ANSWER, n=64), "answer: scaled has no such value"),
         (lambda: lab.judge(own_kernels.SCALE, kernel(), answer=ANSWER, n=64), REFERENCE),

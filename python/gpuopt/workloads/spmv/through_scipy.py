@@ -101,7 +101,7 @@ class ThroughScipy:
             raise ParameterError(f"{name}: SciPy does not take this ({error}); give what dia_array does") from error
         if made is host:
             return self
-        if getattr(made, "format", None) == "dia" and made.dtype in (np.float32, np.float64):
+        if is_sparse(made) and made.format == "dia" and made.dtype in (np.float32, np.float64):
             return self._from_scipy(made)
         return made
 
