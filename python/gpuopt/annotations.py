@@ -26,7 +26,7 @@ NUMERIC, REAL = "biufc", "biuf"  # kinds of dtypes that are numbers
 
 # Types of the lab that a name of a workload or of a kernel is often given for.
 _MADE_BY = {
-    "Kernel": "a lab.Kernel of your own (the variants of a workload's problem are searched by lab.tune)",
+    "Kernel": "a lab.Kernel, which you define; lab.tune searches the variants of a workload",
     "Problem": "a Problem, e.g. problems.gemm(512), or kernel.problem(n=1024) of a lab.Kernel",
 }
 

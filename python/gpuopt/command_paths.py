@@ -16,7 +16,7 @@ class _Writable(click.Path):
     """A path that is named and can be written."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = Path(super().convert(value, param, ctx))
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if not os.fspath(value):
             self.fail(f"it is empty; name a {self.name}", param, ctx)
         try:

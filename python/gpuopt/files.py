@@ -59,6 +59,22 @@ def _check_takes_files(path: str | PathLike[str], folder: Path, made: bool) -> N
         raise refused(path, error, "name another place") from error
 
 
+def made_folder(path: str | PathLike[str]) -> Path:
+    """The folder, which is made where it is missing. Raises WriteError."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(path, error, "name another folder") from error
+    return Path(path)
+
+
+def expanded(path: str | PathLike[str]) -> Path:
+    """A path without its ~; one of a user who is not known stands for itself."""
+    with suppress(RuntimeError):
+        return Path(path).expanduser()
+    return Path(path)
+
+
 def write(
     path: str | PathLike[str],
     parts: Iterable[bytes],

@@ -35,9 +35,7 @@ TARGET_OPTION = click.option(
 DIFF_OPTION = click.option(
     "--diff", metavar="A B", nargs=2, help="Also two kernels side by side, by their names in the table."
 )
-OUT_OPTION = click.option(
-    "--out", metavar="FILE.json", type=OutFile(), help="Write the rows, too."
-)
+OUT_OPTION = click.option("--out", metavar="FILE.json", type=OutFile(), help="Write the rows, too.")
 VARIANT_OPTION = click.option(
     "--variant", "-v", "variants", metavar="V", multiple=True, help="As of `gpuopt study`; may be repeated."
 )

@@ -44,8 +44,12 @@ EXPLAIN_OPTION = click.option(
 ENERGY_OPTION = click.option(
     "--energy", is_flag=True, help="Also the joules of each variant, after the comparison: about 15 s for each."
 )
-CSV_OPTION = click.option("--csv", metavar="FILE", type=OutFile(), help="Also write the table there, as CSV.")
-JSON_OPTION = click.option("--json", metavar="FILE", type=OutFile(), help="Also write the table there, as JSON.")
+CSV_OPTION = click.option(
+    "--csv", metavar="FILE", type=OutFile(make_folder=True), help="Also write the table there, as CSV."
+)
+JSON_OPTION = click.option(
+    "--json", metavar="FILE", type=OutFile(make_folder=True), help="Also write the table there, as JSON."
+)
 RESUME_OPTION = click.option("--resume/--fresh", default=True, help=RESUME_HELP)
 
 
@@ -130,7 +134,7 @@ def run_study(
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
-    _refuse_one_for_two(rows, csv, json)
+    _check_tables(rows, csv, json)
     click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
     studies: list[Study] = []
     try:
@@ -169,12 +173,17 @@ def run_study(
     return True
 
 
-def _refuse_one_for_two(rows: Path, csv: Path | None, json: Path | None) -> None:
-    """Raises Failure where a table would be written over the rows, or over the other table."""
+def _check_tables(rows: Path, csv: Path | None, json: Path | None) -> None:
+    """Raises Failure where a table would be written over the rows, or over the other table, and where its folder is
+    missing, unless it is that of the rows, which is made."""
     taken = {os.path.realpath(rows): "the rows go"}
     for option, path in (("--csv", csv), ("--json", json)):
-        if path is not None and (other := taken.setdefault(os.path.realpath(path), f"{option} goes")) != f"{option} goes":
+        if path is None:
+            continue
+        if (other := taken.setdefault(os.path.realpath(path), f"{option} goes")) != f"{option} goes":
             raise Failure(f"{option}: {path} is where {other}, too; name another file")
+        if not path.parent.is_dir() and os.path.realpath(path.parent) != os.path.realpath(rows.parent):
+            raise Failure(f"{option}: there is no folder {path.parent}; make it")
 
 
 def _exported(result: Study, csv: Path | None, json: Path | None) -> list[Path]:
@@ -261,7 +270,7 @@ def run_survey(
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
-    _refuse_one_for_two(rows, csv, json)
+    _check_tables(rows, csv, json)
     points = workload.questions(chosen, quick)
     click.echo(f"{len(points)} {labels.of(workload.name).title} on {chosen.name}, rows go to {rows}", err=True)
     hold(directory, rows, resume)

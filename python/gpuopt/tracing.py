@@ -109,6 +109,8 @@ class trace:
             Span(name, begin / 1e3, (end - begin) / 1e3, thread) for name, begin, end, thread in _core.trace_spans()
         )
         with _lock:
+            if self not in TRACING:
+                raise _core.ParameterError("trace: its block never began; use `with gpuopt.trace() as t:`")
             all_of_them = [*_noted, *core]
             TRACING.remove(self)
             if not TRACING:

@@ -29,7 +29,7 @@ def unmeasured(bench: Bench) -> Bench:
         (("study", "made-up", "--out", "/proc/none"), "/proc/none cannot be written"),
         (("study", "made-up", "--out", ""), "it is empty; name a directory"),
         (("study", "made-up", "--csv", "/proc/a.csv"), "/proc/a.csv cannot be written"),
-        (("study", "made-up", "--json", "none/a.json"), "make the folder none"),
+        (("study", "made-up", "--json", "none/a.json"), "there is no folder none; make it"),
         (("study", "made-up", "--csv", ""), "it is empty; name a file"),
         (("study", "made-up", "--csv", "/dev/null"), "no regular file"),
         (("study", "made-up", "--csv", "a.x", "--json", "./a.x"), "where --csv goes, too"),
@@ -53,14 +53,20 @@ def test_a_place_that_takes_no_files_is_refused_at_once(
 
 def test_one_folder_takes_one_command_at_a_time(tmp_path: Path) -> None:
     rows = tmp_path / "out" / "rows.jsonl"
-    first, second = (click.Context(click.Command("study")) for _ in range(2))
+    first, second, third = (click.Context(click.Command("study")) for _ in range(3))
     with first:
         lab_commands.hold(rows.parent, rows, True)
-    with first, second, pytest.raises(Failure, match="another command writes to .*rows.jsonl now"):
-        with first:
+        with second, pytest.raises(Failure, match=r"another command writes to .*rows\.jsonl now"):
             lab_commands.hold(rows.parent, rows, True)
-            with second:
-                lab_commands.hold(rows.parent, rows, True)
+    with third:
+        lab_commands.hold(rows.parent, rows, True)
+
+
+def test_a_table_may_go_where_the_rows_go(bench: Bench) -> None:
+    """Into a folder that the command makes."""
+    result = bench.run_study("--quick", "--no-plots", "--csv", str(bench.directory / "table.csv"))
+    assert result.exit_code == 0, result.output
+    assert (bench.directory / "table.csv").exists()
 
 
 def test_a_precision_that_the_device_does_not_have_is_refused(bench: Bench) -> None:
@@ -71,5 +77,5 @@ def test_a_precision_that_the_device_does_not_have_is_refused(bench: Bench) -> N
     device = next((one for one in gpuopt.devices() if one.type == "cpu"), None)
     if device is None:
         pytest.skip("there is no CPU device")
-    with pytest.raises(gpuopt.UnsupportedError, match="precision: tf32x3: .* has no tensor cores"):
+    with pytest.raises(gpuopt.UnsupportedError, match=r"precision: tf32x3: .* has no tensor cores"):
         gemm.problem(("64",), "float32", device, precision="tf32x3")

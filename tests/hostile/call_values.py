@@ -15,8 +15,9 @@ import gpuopt.molecule
 from gpuopt import io, lab, microbench, papers, problems
 from gpuopt import tomo as gt
 from gpuopt.problem import Peer
+from hostile.raising import raising
 
-__all__ = ["Path", "gpuopt", "gt", "io", "lab", "microbench", "np", "papers", "problems", "scipy"]
+__all__ = ["Path", "gpuopt", "gt", "io", "lab", "microbench", "np", "papers", "problems", "raising", "scipy"]
 
 
 def shown(function: Any) -> Any:
@@ -27,11 +28,6 @@ def shown(function: Any) -> Any:
 
 def values(*shape: int, dtype: Any = np.float32) -> np.ndarray:
     return np.random.default_rng(sum(shape)).uniform(0.5, 1.5, shape).astype(dtype)
-
-
-from hostile import raising as _raising
-
-raising = shown(_raising.raising)
 
 
 @shown

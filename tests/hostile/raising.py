@@ -11,10 +11,32 @@ from typing import Any, NoReturn
 import numpy as np
 
 METHODS = (
-    "__array__ __array_interface__ __array_struct__ __bool__ __class__ __contains__ __eq__ __float__ __fspath__ "
-    "__getattr__ __getitem__ __hash__ __index__ __int__ __iter__ __len__ __str__ dtype items keys ndim offsets data "
-    "format shape"
-).split()
+    "__array__",
+    "__array_interface__",
+    "__array_struct__",
+    "__bool__",
+    "__class__",
+    "__contains__",
+    "__eq__",
+    "__float__",
+    "__fspath__",
+    "__getattr__",
+    "__getitem__",
+    "__hash__",
+    "__index__",
+    "__int__",
+    "__iter__",
+    "__len__",
+    "__str__",
+    "data",
+    "dtype",
+    "format",
+    "items",
+    "keys",
+    "ndim",
+    "offsets",
+    "shape",
+)
 KINDS: dict[str, tuple[type, tuple[Any, ...]]] = {
     "object": (object, ()),
     "array": (np.ndarray, ((12,), np.float32)),

@@ -131,7 +131,7 @@ class Cone(Geometry):
 
     @checked
     def project(self, points: ArrayLike, view: int) -> Projection:
-        s, depth, w = self._turned(points, view)
+        s, depth, w = self._turned(points_of(points), view)
         d = self.detector
         power = self.dimensions - 1
         if self.arc is None:
