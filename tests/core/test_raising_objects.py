@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import lab
+from gpuopt.annotations import test_of as allowed
 from hostile.raising import OwnError, raising
 
 SCAN = gt.parallel3d(8, (4, 9))
@@ -62,6 +64,18 @@ def test_the_message_names_the_argument_and_the_method() -> None:
     assert isinstance(caught.value.__cause__, OwnError)
     with pytest.raises(gpuopt.ParameterError, match="voxel: its own __float__ raised"):
         gt.Volume((4, 6, 6), (1.0, 1.0, raising("whole", "__float__")))
+
+
+def test_a_sequence_needs_no_slices() -> None:
+    class Sizes(Sequence[int]):
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, at: Any) -> Any:
+            return (6, 6)[operator.index(at)]
+
+    assert allowed(Sequence[int])(Sizes())
+    assert not allowed(Sequence[str])(Sizes())
 
 
 def test_what_a_function_of_the_caller_raises_stays_its_own() -> None:

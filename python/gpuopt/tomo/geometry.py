@@ -73,7 +73,7 @@ class Geometry(ABC):
         """The views as free vectors."""
 
     @abstractmethod
-    def project(self, points: ArrayLike, view: int) -> Projection:
+    def project(self, points: Float64Array, view: int) -> Projection:
         """Where ``points`` (..., 3), as (x, y, z) in mm, fall on the detector in a view. The density is 0 where no ray
         can reach it. Raises ArrayError, ParameterError."""
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import as_array, checked
@@ -38,8 +37,7 @@ class Parallel(Geometry):
         d = self.detector
         return Frames(*map(checks.frozen, (theta, d.u_offset * e + d.v_offset * z, d.du * e, d.dv * z)))
 
-    @checked
-    def project(self, points: ArrayLike, view: int) -> Projection:
+    def project(self, points: Float64Array, view: int) -> Projection:
         x, y, z = np.moveaxis(points_of(points), -1, 0)
         view = checks.view(view, self.views)
         s = x * math.cos(self.angles[view]) + y * math.sin(self.angles[view])
@@ -129,9 +127,8 @@ class Cone(Geometry):
             tangent = math.sin(g) * theta + math.cos(g) * e
         return Frames(*map(checks.frozen, (self.sod * theta + lift, centre, d.du * tangent, d.dv * z)))
 
-    @checked
-    def project(self, points: ArrayLike, view: int) -> Projection:
-        s, depth, w = self._turned(points_of(points), view)
+    def project(self, points: Float64Array, view: int) -> Projection:
+        s, depth, w = self._turned(points, view)
         d = self.detector
         power = self.dimensions - 1
         if self.arc is None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked, real
@@ -50,8 +49,7 @@ class Vectors(Geometry):
     def frames(self) -> Frames:
         return self.free
 
-    @checked
-    def project(self, points: ArrayLike, view: int) -> Projection:
+    def project(self, points: Float64Array, view: int) -> Projection:
         points, view = points_of(points), checks.view(view, self.views)
         source, centre, u, v = (vectors[view] for vectors in self.free)
         normal = np.cross(u, v)
