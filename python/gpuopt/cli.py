@@ -296,10 +296,7 @@ def papers(words: tuple[str, ...], out: Path | None, picture: bool, measured: bo
 @click.option("--quick", is_flag=True, help="A fixed budget, some seconds an entry; smaller sizes on CPUs.")
 @click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
 @click.option(
-    "--out",
-    metavar="DIR",
-    type=OutFolder(),
-    help="Where the rows go; by default gpuopt-results/casebook-DEVICE.",
+    "--out", metavar="DIR", type=OutFolder(), help="Where the rows go; by default gpuopt-results/casebook-DEVICE."
 )
 @click.option("--resume/--fresh", default=True, help="Go on with rows of an earlier run (the default), or start anew.")
 @click.pass_context

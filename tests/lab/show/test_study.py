@@ -161,5 +161,5 @@ def test_great_rates_are_told_in_tera() -> None:
 
 
 def test_pictures_in_a_folder_that_cannot_be_made_are_an_error_that_names_it() -> None:
-    with pytest.raises(gpuopt.Error, match="/proc/none cannot be written: .*name another folder"):
+    with pytest.raises(gpuopt.Error, match=r"/proc/none cannot be written: .*name another folder"):
         Study(study_rows.rows(), study_rows.INFO).save_plots("/proc/none")
