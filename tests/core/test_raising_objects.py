@@ -28,6 +28,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "dtype": lambda given: gpuopt.pinned_empty(3, given),
     "rows": lambda given: lab.Study(given),
     "store": lambda given: lab.Store(given),
+    "variant": lambda given: gpuopt.Configuration(given),
+    "level": lambda given: gpuopt.Configuration("naive", WG=given),
+    "trace": lambda given: gpuopt.trace().save(given),
     "workload": lambda given: gpuopt.variants(given),
     "other": lambda given: gpuopt.to_device(np.zeros(3, np.float32)) * given,
 }

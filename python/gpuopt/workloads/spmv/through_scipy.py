@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 def is_sparse(given: object) -> bool:
     """Whether ``given`` is a DiaMatrix, or one of SciPy's sparse arrays and matrices."""
-    return isinstance(given, ThroughScipy) or (hasattr(given, "format") and hasattr(given, "tocsr"))
+    try:
+        return isinstance(given, ThroughScipy) or (hasattr(given, "format") and hasattr(given, "tocsr"))
+    except Exception:  # an object's own attributes may raise anything
+        return False
 
 
 def on_host(given: Any) -> Any:
