@@ -8,6 +8,7 @@ import os
 import types
 import typing
 from collections.abc import Callable
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -21,6 +22,13 @@ Test = Callable[[Any], bool]
 LARGEST = 2**63  # whole numbers lie below it: sizes, seeds and indices are 64 bits wide
 ELEMENTS = 1000  # of a list that are looked at
 NUMERIC, REAL = "biufc", "biuf"  # kinds of dtypes that are numbers
+
+
+# Types of the lab that a name of a workload or of a kernel is often given for.
+_MADE_BY = {
+    "Kernel": "a lab.Kernel, which you define; lab.tune searches the variants of a workload",
+    "Problem": "a Problem, e.g. problems.gemm(512), or kernel.problem(n=1024) of a lab.Kernel",
+}
 
 
 def plain(hint: Any) -> Any:
@@ -64,7 +72,8 @@ def words(hint: Any) -> str:
         return "a function"
     if isinstance(hint, TypeVar):
         return " or ".join(words(one) for one in hint.__constraints__)
-    return f"a {getattr(origin or hint, '__name__', None) or hint}"
+    name = getattr(origin or hint, "__name__", None) or str(hint)
+    return _MADE_BY.get(name, f"a {name}")
 
 
 def is_of_arrays(hint: Any) -> bool:
@@ -163,8 +172,7 @@ def _elements(origin: type, inner: Any) -> Test:
             return inner in (int, float, Any) and value.ndim > 0 and all(test(one) for one in value[:ELEMENTS].tolist())
         if isinstance(value, str | bytes | bytearray | memoryview | abc.Mapping) or not isinstance(value, origin):
             return False
-        looked_at = value[:ELEMENTS] if isinstance(value, abc.Sequence) else ()
-        return all(map(test, looked_at))
+        return not isinstance(value, abc.Sequence) or all(map(test, islice(value, ELEMENTS)))
 
     return holds
 
@@ -179,7 +187,7 @@ def is_masked(value: Any, deepest: int = 8) -> bool:
         return False
     if isinstance(value, tuple | list):
         return deepest > 0 and any(is_masked(one, deepest - 1) for one in value[:ELEMENTS])
-    return isinstance(value, np.ma.MaskedArray)
+    return issubclass(type(value), np.ma.MaskedArray)  # not isinstance: an object's own __class__ may raise anything
 
 
 def _flag(value: Any) -> bool:
@@ -267,3 +275,24 @@ _PLAIN: dict[Any, Test] = {
     None: lambda value: value is None,
     type(None): lambda value: value is None,
 }
+
+
+# ---------------------------------------------------------------- objects that raise where they are looked at
+
+
+def raised_by(value: Any, error: BaseException, deepest: int = 2) -> str | None:
+    """The special method or the property of ``value``, or of what it lists, out of which ``error`` came; None where it
+    came from elsewhere, such as a function that the caller gave."""
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_argcount and trace.tb_frame.f_locals.get(code.co_varnames[0], trace) is value:
+            own = next((vars(kind)[code.co_name] for kind in type(value).__mro__ if code.co_name in vars(kind)), None)
+            special = code.co_name.startswith("__") and code.co_name != "__call__"
+            if (special or isinstance(own, property)) and not type(value).__module__.startswith("gpuopt."):
+                return code.co_name
+        trace = trace.tb_next
+    if deepest and type(value) in (list, tuple, dict):
+        inside = value.values() if type(value) is dict else value[:ELEMENTS]
+        return next((found for one in inside if (found := raised_by(one, error, deepest - 1)) is not None), None)
+    return None

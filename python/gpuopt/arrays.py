@@ -226,16 +226,19 @@ def transposed(array: DeviceArray) -> Transposed | DeviceArray:
 _Operand: TypeAlias = Any  # what stands on the other side of an operator
 
 
+@checked
 def added(array: DeviceArray, other: _Operand) -> DeviceArray:
     """``array + other``."""
     return _combined(1.0, array, 1.0, other)
 
 
+@checked
 def subtracted(array: DeviceArray, other: _Operand) -> DeviceArray:
     """``array - other``."""
     return _combined(1.0, array, -1.0, other)
 
 
+@checked
 def subtracted_from(array: DeviceArray, other: _Operand) -> DeviceArray:
     """``other - array``."""
     return _combined(-1.0, array, 1.0, other)
@@ -249,6 +252,7 @@ def _combined(a: float, array: DeviceArray, b: float, other: _Operand) -> Device
     return _refused(other)
 
 
+@checked
 def multiplied(array: DeviceArray, other: _Operand) -> DeviceArray:
     """``array * other``, element by element."""
     if isinstance(other, DeviceArray):
@@ -276,6 +280,7 @@ def _refused(other: object) -> DeviceArray:
 _HOST = (1, 0)  # DLPack's number of the memory in which copies for other libraries lie
 
 
+@checked
 def capsule(array: DeviceArray, stream: _Operand, max_version: _Operand, dl_device: _Operand, copy: _Operand) -> Any:
     """``array.__dlpack__``: a capsule of a copy on the host, by the standard of array APIs.
 

@@ -29,9 +29,7 @@ def run_casebook(names: Sequence[str], quick: bool, device: str | None, out: Pat
     rows = directory / lab_commands.ROWS_FILE
     entries = "1 entry" if len(wanted) == 1 else f"{len(wanted)} entries"
     click.echo(f"{entries} on {chosen.name}, rows go to {rows}", err=True)
-    directory.mkdir(parents=True, exist_ok=True)
-    if not resume:
-        lab_commands.set_aside(rows)
+    lab_commands.hold(directory, rows, resume)
     book = casebook(wanted, device=chosen, quick=quick, store=rows, progress=True)
     click.echo(f"\n{book.to_text()}\n")
     if not names:

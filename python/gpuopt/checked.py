@@ -30,6 +30,7 @@ from gpuopt.annotations import (
     is_number,
     is_of_arrays,
     is_seed,
+    raised_by,
     test_of,
     words,
 )
@@ -116,6 +117,15 @@ def real(name: str, given: Any, what: str) -> np.ndarray:
     raise ArrayTypeError(f"{name}: it cannot be read as real numbers (dtype {array.dtype}); give {what}")
 
 
+def whole_number(name: str, given: Any, least: int, most: int) -> int:
+    """``given`` as an int from ``least`` to ``most``. Raises ParameterError."""
+    if not is_integral(given):
+        raise ParameterTypeError(f"{name}: it is {_shown(given)}; give a whole number")
+    if not least <= int(given) <= most:
+        raise ParameterError(f"{name}: {int(given)} is out of range; give {least} to {most}")
+    return int(given)
+
+
 def real_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """float32 or float64 of the machine's byte order. Raises ParameterError for another."""
     kind = np.dtype(dtype)
@@ -152,28 +162,47 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
         if checks is None:  # annotations are read at the first call: they may name what is defined further below
             made = {one.name: _check(function, one) for one in parameters}
             in_order, checks = [made[name] for name in first], made
-        given = [check(value) for check, value in zip(in_order, args)]  # noqa: B905  # more are for *rest, or an error
-        if len(args) > len(given):
-            given += [checks[rest](value) if rest else value for value in args[len(given) :]]
-        for name in keywords:
-            if name in named:  # a keyword of another name, or of one that goes by its place alone, is for **rest
-                keywords[name] = checks[name](keywords[name])
+        asked = keywords
         try:
-            return function(*given, **keywords)
-        except TypeError as error:
-            misfit = _misfit(function, given, keywords)
-            if misfit is None:
+            given = [check(value) for check, value in zip(in_order, args)]  # noqa: B905  # more: for *rest, or an error
+            if len(args) > len(given):
+                given += [checks[rest](value) if rest else value for value in args[len(given) :]]
+            if keywords:  # one of another name, or of one that goes by its place alone, is for **rest
+                asked = {name: checks[name](value) if name in named else value for name, value in keywords.items()}
+            return function(*given, **asked)
+        except Error:
+            raise
+        except Exception as error:
+            told = _told(function, args, keywords, error)
+            if told is None:
                 raise
-            raise misfit from error
-        except MemoryError as error:
-            if isinstance(error, Error):
-                raise
-            raise HostMemoryError(f"the host's memory does not hold this ({error}); give a smaller size") from error
+            raise told from error
         finally:
             if begin:
                 note(function.__qualname__, begin)
 
     return call
+
+
+def _told(
+    function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any], error: Exception
+) -> Exception | None:
+    """What to raise for an error that is none of gpuopt's; None where it stays as it is: that of a function of the
+    caller's, and a bug."""
+    if isinstance(error, TypeError) and (misfit := _misfit(function, args, keywords)) is not None:
+        return misfit
+    if isinstance(error, MemoryError):
+        return HostMemoryError(f"the host's memory does not hold this ({error}); give a smaller size")
+    parameters = list(inspect.signature(function).parameters.values())
+    named = {one.name: one for one in parameters}
+    by_place = [(parameters[min(place, len(parameters) - 1)], value) for place, value in enumerate(args)]
+    by_name = [(named.get(name, parameters[-1]), value) for name, value in keywords.items()]
+    for one, value in [*by_place, *by_name]:
+        if (method := raised_by(value, error)) is not None:
+            hint = _hint(function, one)
+            kind = ArrayTypeError if is_of_arrays(hint) else ParameterTypeError
+            return kind(f"{one.name}: its own {method} raised {type(error).__name__}; give {words(hint)}")
+    return None
 
 
 def _misfit(function: Callable[..., Any], given: Sequence[Any], keywords: Mapping[str, Any]) -> Exception | None:
@@ -232,6 +261,8 @@ def _check(function: Callable[..., Any], one: inspect.Parameter) -> Check:
             raise _refusal(name, value, hint)
         if is_float and is_number(value) and (not isinstance(value, int | float) or abs(value) >= EXACT):
             value = float(value)  # fractions and long integers too: NumPy's functions take neither
+        if isinstance(value, str) and type(value) is not str and not keeps_scalars:
+            return str.__str__(value)  # without the methods of the caller's own class
         if isinstance(value, np.generic) and not keeps_scalars:  # Python's own numbers do not overflow
             return float(value) if isinstance(value, np.floating) else value.item()
         return value

@@ -18,6 +18,7 @@ except ImportError:
 
 from gpuopt import interrupts
 from gpuopt.command_errors import INTERRUPT_EXIT, KindGroup
+from gpuopt.command_paths import OutFile, OutFolder
 from gpuopt.workload_group import WorkloadGroup
 
 
@@ -181,7 +182,7 @@ def judge(ctx: click.Context, program: Path, other: Path, sizes: tuple[str, ...]
 
 @app.command()
 @click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
-@click.option("--out", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Also write it there.")
+@click.option("--out", metavar="FILE", type=OutFile(make_folder=True), help="Also write it there.")
 @click.option("--force", is_flag=True, help="Keep doubtful ceilings too: of a busy machine, far below earlier ones.")
 @click.option("--aa/--no-aa", "with_aa", default=True, help="Whether `gpuopt aa` follows (the default), for a minute.")
 @click.pass_context
@@ -241,7 +242,7 @@ def aa(ctx: click.Context, device: str | None, seconds: float) -> None:
 @click.option(
     "--out",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutFile(),
     help="A .tif or .npy of float32 slices, by default FILE-ALGORITHM.tif here; a .png of one lies beside it.",
 )
 def reconstruct(file: Path, out: Path | None, **options: Any) -> None:
@@ -261,7 +262,7 @@ def reconstruct(file: Path, out: Path | None, **options: Any) -> None:
 @click.option(
     "--out",
     metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OutFolder(),
     help="Also write tables (Markdown, HTML) and rows (JSON lines) there.",
 )
 @click.option("--picture", is_flag=True, help="Draw the claimed ratios, into DIR or gpuopt-results/papers.")
@@ -295,10 +296,7 @@ def papers(words: tuple[str, ...], out: Path | None, picture: bool, measured: bo
 @click.option("--quick", is_flag=True, help="A fixed budget, some seconds an entry; smaller sizes on CPUs.")
 @click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
 @click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where the rows go; by default gpuopt-results/casebook-DEVICE.",
+    "--out", metavar="DIR", type=OutFolder(), help="Where the rows go; by default gpuopt-results/casebook-DEVICE."
 )
 @click.option("--resume/--fresh", default=True, help="Go on with rows of an earlier run (the default), or start anew.")
 @click.pass_context
@@ -326,7 +324,7 @@ def casebook(
 
 @app.command()
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("target", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("target", required=False, type=OutFile())
 def compact(source: Path, target: Path | None) -> None:
     """Write a file of rows without raw samples, about a tenth of its size: SOURCE to TARGET.
 

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from gpuopt import _core
 from gpuopt._core import ParameterError, Variant
-from gpuopt.annotations import is_text, is_whole
-from gpuopt.checked import ParameterTypeError, checked
+from gpuopt.annotations import is_whole
+from gpuopt.checked import checked
 
 NATIVE = "native"  # the precision of a record that is for the arrays' own
 
@@ -37,9 +37,8 @@ class Configuration:
     variant: str
     _items: tuple[tuple[str, int], ...]
 
+    @checked
     def __init__(self, variant: str, **parameters: int) -> None:
-        if not is_text(variant):
-            raise ParameterTypeError(f"variant: it is a {type(variant).__name__}; give a variant's name")
         for name, value in parameters.items():
             if not is_whole(value) and not _is_word(value):
                 told = f"a whole number of {value.bit_length()} bits, no level" if isinstance(value, int) else None

@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
@@ -33,6 +34,45 @@ def refuse_irregular(name: str, path: str | PathLike[str]) -> None:
 def shown(path: str | PathLike[str]) -> str:
     """A path as a text that UTF-8 can write, also where the system's bytes of it are none."""
     return os.fspath(path).encode(errors="backslashreplace").decode()
+
+
+def check_file(path: str | PathLike[str], make_folder: bool = False) -> None:
+    """Raises what :func:`write` would, where that can be known before there is anything to write: ParameterError for
+    what is no regular file, WriteError for a folder that takes no files."""
+    refuse_irregular("path", path)
+    folder = Path(os.path.realpath(path)).parent
+    _check_takes_files(path, folder, make_folder)
+
+
+def check_folder(path: str | PathLike[str]) -> None:
+    """Raises WriteError where no files can be written in a folder, made or to be made; it is not made here."""
+    _check_takes_files(path, Path(os.path.realpath(path)), True)
+
+
+def _check_takes_files(path: str | PathLike[str], folder: Path, made: bool) -> None:
+    """Tries with a file that has no name, or none that stays. Where a folder is ``made`` later, in the one above."""
+    while made and not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise refused(path, error, "name another place") from error
+
+
+def made_folder(path: str | PathLike[str]) -> Path:
+    """The folder, which is made where it is missing. Raises WriteError."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(path, error, "name another folder") from error
+    return Path(path)
+
+
+def expanded(path: str | PathLike[str]) -> Path:
+    """A path without its ~; one of a user who is not known stands for itself."""
+    with suppress(RuntimeError):
+        return Path(path).expanduser()
+    return Path(path)
 
 
 def write(
@@ -101,7 +141,7 @@ def _kept(target: Path, aside: Path | None) -> Iterator[None]:
 
 def refused(path: str | PathLike[str], error: OSError, way_out: str) -> WriteError:
     """What to raise where ``error`` kept ``path`` from being written."""
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError) and not Path(path).parent.exists():
         way_out = f"make the folder {Path(path).parent}"
     elif error.errno == errno.ENAMETOOLONG:
         way_out = "give a shorter name"

@@ -11,6 +11,7 @@ import click
 
 from gpuopt import files, lab, lab_commands, program_commands, programs
 from gpuopt._core import ParameterError
+from gpuopt.command_paths import OutFile
 from gpuopt.lab.compiled.entries import LIVE, Compiled
 from gpuopt.lab.compiled.targets import TARGETS
 from gpuopt.lab.workload import Workload
@@ -34,9 +35,7 @@ TARGET_OPTION = click.option(
 DIFF_OPTION = click.option(
     "--diff", metavar="A B", nargs=2, help="Also two kernels side by side, by their names in the table."
 )
-OUT_OPTION = click.option(
-    "--out", metavar="FILE.json", type=click.Path(dir_okay=False, path_type=Path), help="Write the rows, too."
-)
+OUT_OPTION = click.option("--out", metavar="FILE.json", type=OutFile(), help="Write the rows, too.")
 VARIANT_OPTION = click.option(
     "--variant", "-v", "variants", metavar="V", multiple=True, help="As of `gpuopt study`; may be repeated."
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import click
 import gpuopt
 from gpuopt import lab, labels, sealed
 from gpuopt.command_errors import INTERRUPT_EXIT, Failure
+from gpuopt.command_paths import OutFile, OutFolder
 from gpuopt.files import WriteError
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import Study
@@ -40,9 +44,12 @@ EXPLAIN_OPTION = click.option(
 ENERGY_OPTION = click.option(
     "--energy", is_flag=True, help="Also the joules of each variant, after the comparison: about 15 s for each."
 )
-_EXPORT = click.Path(dir_okay=False, path_type=Path)
-CSV_OPTION = click.option("--csv", metavar="FILE", type=_EXPORT, help="Also write the table there, as CSV.")
-JSON_OPTION = click.option("--json", metavar="FILE", type=_EXPORT, help="Also write the table there, as JSON.")
+CSV_OPTION = click.option(
+    "--csv", metavar="FILE", type=OutFile(make_folder=True), help="Also write the table there, as CSV."
+)
+JSON_OPTION = click.option(
+    "--json", metavar="FILE", type=OutFile(make_folder=True), help="Also write the table there, as JSON."
+)
 RESUME_OPTION = click.option("--resume/--fresh", default=True, help=RESUME_HELP)
 
 
@@ -83,7 +90,7 @@ def study_command(workload: Workload) -> click.Command:
         run_study,
         click.option("--variant", "-v", "variants", metavar="V", multiple=True, help=VARIANT_HELP),
         *([_design_option(workload)] if workload.designs else []),
-        click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP),
+        click.option("--out", metavar="DIR", type=OutFolder(), help=OUT_HELP),
         click.option("--no-plots", is_flag=True, help="Draw nothing."),
         CSV_OPTION,
         JSON_OPTION,
@@ -127,14 +134,14 @@ def run_study(
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
+    _check_tables(rows, csv, json)
     click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
     studies: list[Study] = []
     try:
         for each in workload.problems(subjects):
             problem = workload.problem(each, dtype, chosen, **options)
-            directory.mkdir(parents=True, exist_ok=True)
-            if not resume and not studies:
-                set_aside(rows)
+            if not studies:
+                hold(directory, rows, resume)
             found = lab.sweep(
                 problem,
                 variants=[*(variants or ["all"]), *(workload.designs[design]() if design else [])],
@@ -164,6 +171,19 @@ def run_study(
         raise Failure(f"{error}; the rows are in {rows}") from error
     click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *written]))
     return True
+
+
+def _check_tables(rows: Path, csv: Path | None, json: Path | None) -> None:
+    """Raises Failure where a table would be written over the rows, or over the other table, and where its folder is
+    missing, unless it is that of the rows, which is made."""
+    taken = {os.path.realpath(rows): "the rows go"}
+    for option, path in (("--csv", csv), ("--json", json)):
+        if path is None:
+            continue
+        if (other := taken.setdefault(os.path.realpath(path), f"{option} goes")) != f"{option} goes":
+            raise Failure(f"{option}: {path} is where {other}, too; name another file")
+        if not path.parent.is_dir() and os.path.realpath(path.parent) != os.path.realpath(rows.parent):
+            raise Failure(f"{option}: there is no folder {path.parent}; make it")
 
 
 def _exported(result: Study, csv: Path | None, json: Path | None) -> list[Path]:
@@ -219,7 +239,7 @@ def survey_command(workload: SurveyWorkload) -> click.Command:
     @click.command(workload.name, help=workload.summary)
     @click.option("--quick", is_flag=True, help="A quarter of the points.")
     @DEVICE_OPTION
-    @click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help=OUT_HELP)
+    @click.option("--out", metavar="DIR", type=OutFolder(), help=OUT_HELP)
     @click.option("--no-plots", is_flag=True, help="Draw nothing.")
     @CSV_OPTION
     @JSON_OPTION
@@ -250,11 +270,10 @@ def run_survey(
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
+    _check_tables(rows, csv, json)
     points = workload.questions(chosen, quick)
     click.echo(f"{len(points)} {labels.of(workload.name).title} on {chosen.name}, rows go to {rows}", err=True)
-    directory.mkdir(parents=True, exist_ok=True)
-    if not resume:
-        set_aside(rows)
+    hold(directory, rows, resume)
     try:
         result = lab.survey(points, device=chosen, store=rows, progress=True)
     except UnsavedRowsError as error:
@@ -291,6 +310,23 @@ def _tell_saved(rows: Path) -> None:
     saved = len(Store(rows).latest()) if rows.exists() else 0
     where = f"{saved} finished rows are in {rows}; the same command goes on there" if saved else "nothing was measured"
     click.echo(f"\ngpuopt: interrupted; {where}", err=True)
+
+
+def hold(directory: Path, rows: Path, resume: bool) -> None:
+    """Makes the folder of a run and keeps other commands from writing there until this one ends, however it ends; where
+    it does not go on with ``rows``, sets them aside. Raises Failure where another command writes there. Where the file
+    system has no such locks, nothing is kept."""
+    directory.mkdir(parents=True, exist_ok=True)
+    folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    click.get_current_context().call_on_close(partial(os.close, folder))
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Failure(f"another command writes to {rows} now; wait until it has ended, or give another --out") from None
+    except OSError:
+        pass
+    if not resume:
+        set_aside(rows)
 
 
 def set_aside(rows: Path) -> None:

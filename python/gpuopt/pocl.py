@@ -38,6 +38,16 @@ def unwritable_cache() -> dict[str, str] | None:
     return None
 
 
+def hidden_because() -> str:
+    """A sentence about PoCL's cache where it hides PoCL's device from this process; empty where it does not."""
+    from gpuopt import _core  # the doctor reads this file where it cannot be loaded
+
+    if not is_hidden(_core.discovery()["platforms"]):
+        return ""
+    cache = unwritable_cache()
+    return advice(cache) if cache else ""
+
+
 def advice(cache: Mapping[str, str]) -> str:
     """What to do about it."""
     return (

@@ -15,6 +15,7 @@ import click
 from gpuopt import lab, lab_commands, programs
 from gpuopt._core import Device, ParameterError
 from gpuopt.command_errors import INTERRUPT_EXIT
+from gpuopt.command_paths import OutFolder
 from gpuopt.configuration import Configuration
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.report import Study
@@ -70,7 +71,7 @@ def study_command(path: str) -> click.Command:
     @click.option(
         "--out",
         metavar="DIR",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=OutFolder(),
         help="Where rows and pictures go; by default gpuopt-results/KERNEL-DEVICE.",
     )
     @click.option("--no-plots", is_flag=True, help="Draw nothing.")

@@ -64,8 +64,8 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
     target = out if out is not None else Path(f"{path.stem or 'scan'}-{wanted.algorithm}.tif")
     if target.suffix.lower() not in (".npy", *tiff_stacks.SUFFIXES):
         raise Failure(f"out: {target} has no suffix .tif or .npy; name a file of one of these")
-    if not target.parent.is_dir():
-        raise Failure(f"out: there is no folder {target.parent}; make it")
+    for written in (target, _picture_of(target)):
+        files.check_file(written)
     _refuse_inputs(target, path, wanted)
     checks.length("--pixel", wanted.pixel)
     options = _options(wanted)

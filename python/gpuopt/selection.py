@@ -10,7 +10,7 @@ import threading
 from types import TracebackType
 from typing import TypeAlias
 
-from gpuopt import _core
+from gpuopt import _core, pocl
 from gpuopt._core import Device, NoDeviceError, ParameterError
 from gpuopt.checked import checked
 
@@ -109,7 +109,8 @@ def select(device: Selector = None) -> Device:
             device, name = environment, "GPUOPT_DEVICE"
     found = _core.devices()
     if not found:
-        raise NoDeviceError("no OpenCL device found; `gpuopt doctor` says why and which line installs one")
+        known = pocl.hidden_because() or "`gpuopt doctor` says why and which line installs one"
+        raise NoDeviceError(f"no OpenCL device found; {known}")
     if device is None:
         return found[0]
     text = str(device).strip().lower()
@@ -121,7 +122,8 @@ def select(device: Selector = None) -> Device:
         if fitting:
             return fitting[0]
     known = "; ".join(f"{d.index}: {d.key}" for d in found)
-    raise ParameterError(f"{name}: no device fits {device!r}; there are {known}")
+    hidden = pocl.hidden_because()
+    raise ParameterError(f"{name}: no device fits {device!r}; there are {known}{f'. {hidden}' if hidden else ''}")
 
 
 @checked

@@ -109,6 +109,8 @@ class trace:
             Span(name, begin / 1e3, (end - begin) / 1e3, thread) for name, begin, end, thread in _core.trace_spans()
         )
         with _lock:
+            if self not in TRACING:
+                raise _core.ParameterError("trace: its block never began; use `with gpuopt.trace() as t:`")
             all_of_them = [*_noted, *core]
             TRACING.remove(self)
             if not TRACING:
@@ -158,9 +160,10 @@ class trace:
         and ParameterError for what is no path."""
         from gpuopt import files
 
-        if not isinstance(path, str | os.PathLike):
-            raise _core.ParameterError(f"path: it is a {type(path).__name__}; name a file")
-
+        try:
+            target = Path(os.fspath(path))
+        except Exception as error:  # an object's own __fspath__ may raise anything
+            raise _core.ParameterError(f"path: it is a {type(path).__name__}; name a file") from error
         events = [
             {
                 "name": span.name,
@@ -173,7 +176,6 @@ class trace:
             for span in self.spans
         ]
         content = json.dumps({"traceEvents": events, "displayTimeUnit": "ms"})
-        target = Path(path)
         files.write(target, [content.encode()])
         return target
 

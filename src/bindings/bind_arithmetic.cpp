@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
@@ -65,6 +66,10 @@ DeviceArray combine(double a, const DeviceArray& x, double b, const DeviceArray&
                     const std::optional<DeviceArray>& out) {
     const auto &of_x = floating(x, "x"), &of_y = like(x, y, "y");
     auto result = result_for(x, out);
+    for (const auto& [name, operand] : {std::pair("x", &of_x), std::pair("y", &of_y)})
+        if (result.buffer->is_shifted(*operand))
+            throw ArrayError("out", std::string("it shares a part of its memory with ") + name,
+                             "give x or y itself, or another array");
     if (of_x.bytes() > 0) arithmetic_of(x).combine(a, of_x, b, of_y, *result.buffer);
     return result;
 }

@@ -23,6 +23,11 @@ py::dict as_dict(const Work& work) {
 
 namespace {
 
+// A whole number within limits, of NumPy's too. Raises ParameterError.
+std::size_t whole_number(const char* name, const py::object& given, std::size_t least, std::size_t most) {
+    return py::module_::import("gpuopt.checked").attr("whole_number")(name, given, least, most).cast<std::size_t>();
+}
+
 py::dict as_dict(const Samples& samples) {
     py::dict result;
     result["device_ms"] = samples.device_ms;
@@ -79,23 +84,27 @@ void bind_result(py::module_& module) {
              "Enqueues a run without waiting for it, but on a CPU device.")
         .def(
             "sample",
-            [](Prepared& plan, std::size_t count, std::size_t batch, bool period) {
-                if (batch == 0) throw ParameterError("batch", "0 runs have no time", "use 1 or more");
+            [](Prepared& plan, const py::object& count, const py::object& batch, const py::object& period) {
                 constexpr std::size_t most = 1'000'000;  // far above what statistics needs; samples take memory
-                for (const auto& [name, number] : {std::pair("count", count), std::pair("batch", batch)})
-                    if (number > most)
-                        throw ParameterError(name, std::to_string(number) + " would hardly ever end",
-                                             "use at most " + std::to_string(most));
+                const auto samples_wanted = whole_number("count", count, 0, most);
+                const auto runs_of_each = whole_number("batch", batch, 1, most);
+                if (!PyBool_Check(period.ptr())) throw ParameterError("period", "it is no flag", "give True or False");
                 const auto samples = [&] {
                     const WithoutGil release;
-                    return plan.sample(count, batch, period);
+                    return plan.sample(samples_wanted, runs_of_each, period.ptr() == Py_True);
                 }();
                 return as_dict(samples);
             },
             py::arg("count"), py::arg("batch") = 1, py::arg("period") = false,
             "Times `count` samples of `batch` runs each; lists of milliseconds a run, and start_s.")
-        .def("relocate", &Prepared::relocate, py::call_guard<WithoutGil>(), py::arg("pad_bytes"),
-             "Moves all memory of the plan to another place; False where it cannot.")
+        .def(
+            "relocate",
+            [](Prepared& plan, const py::object& pad_bytes) {
+                const auto pad = whole_number("pad_bytes", pad_bytes, 0, std::size_t(1) << 62);
+                const WithoutGil release;
+                return plan.relocate(pad);
+            },
+            py::arg("pad_bytes"), "Moves all memory of the plan to another place; False where it cannot.")
         .def_property_readonly("work", [](const Prepared& plan) { return as_dict(plan.work); })
         .def_property_readonly("kernels",
                                [](const Prepared& plan) {
@@ -106,11 +115,9 @@ void bind_result(py::module_& module) {
                                })
         .def(
             "code",
-            [](const Prepared& plan, std::size_t step) -> py::object {
-                if (step >= plan.steps().size())
-                    throw ParameterError("step", "the plan has " + std::to_string(plan.steps().size()),
-                                         "use one of `kernels`");
-                const auto& program = plan.steps()[step].program;
+            [](const Prepared& plan, const py::object& step) -> py::object {
+                if (plan.steps().empty()) throw ParameterError("step", "the plan has none", "use a plan with kernels");
+                const auto& program = plan.steps()[whole_number("step", step, 0, plan.steps().size() - 1)].program;
                 return program ? code_of(*program) : py::object(py::none());
             },
             py::arg("step"), "What a step's kernel was built from and what the driver made of it; None of a copy.")

@@ -71,4 +71,8 @@ bool Buffer::meets(const Buffer& other) const {
     return one.whole == another.whole && one.first < another.first + other.bytes_ && another.first < one.first + bytes_;
 }
 
+bool Buffer::is_shifted(const Buffer& other) const {
+    return meets(other) && range_of(place_.handle).first != range_of(other.place_.handle).first;
+}
+
 }  // namespace gpuopt

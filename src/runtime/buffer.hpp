@@ -41,6 +41,8 @@ public:
     cl_mem shared();
     // Whether a byte of it is one of the other's, too. Memory that is shared may have several of these objects.
     bool meets(const Buffer& other) const;
+    // Whether it meets the other, and they do not begin at the same byte.
+    bool is_shifted(const Buffer& other) const;
     const cl::Buffer& handle() const { return place_.handle; }
     // A part of the buffer, as a kernel's argument; it must begin at a multiple of the device's base_align_bytes.
     cl::Buffer part(std::size_t first, std::size_t bytes) const;

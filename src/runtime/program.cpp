@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 
+#include "runtime/pocl_cache.hpp"
 #include "runtime/private_folder.hpp"
 #include "runtime/sha256.hpp"
 
@@ -173,6 +174,7 @@ std::shared_ptr<const Program> ProgramCache::build(const KernelSource& source, c
                                 '\0' + device_->driver);
     if (const auto found = built_.find(key); found != built_.end()) return found->second;
 
+    require_pocl_cache_space(*device_);
     const auto start = Clock::now();
     std::shared_ptr<Program> program;
     // A binary does not tell what its kernels' arguments are called (Intel's CPU runtime).

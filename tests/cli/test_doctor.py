@@ -142,6 +142,11 @@ def test_a_cache_that_pocl_cannot_write_is_named(variable: str, tmp_path: Path) 
     assert f"PoCL is installed, but shows no device, for it cannot write its cache {blocked}" in text
     assert "(Not a directory): set POCL_CACHE_DIR to a folder that this user may write" in text
     assert "pocl-opencl-icd" not in text
+    asked = "import gpuopt; gpuopt.use('Portable Computing Language')"
+    done = subprocess.run([sys.executable, "-c", asked], env=environment, capture_output=True, text=True, timeout=120)
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith(("gpuopt.ParameterError: device: no device fits", "gpuopt.NoDeviceError: no OpenCL device"))
+    assert f"for it cannot write its cache {blocked}" in said
 
 
 def test_pocl_without_a_home_keeps_its_kernels_among_temporary_files() -> None:

@@ -146,10 +146,17 @@ def test_samples_without_end_are_refused(any_device: gpuopt.Device) -> None:
     plan = _core.prepare_gemm(
         x, x, None, 1.0, 0.0, y, False, False, "naive", {"PAIRS": 0, "LOCAL_X": 16, "LOCAL_Y": 16, "TEXTURE": 0}
     )
-    for arguments, name in (((2**63,), "count"), ((1, 2**63), "batch")):
-        with pytest.raises(gpuopt.ParameterError, match="hardly ever end") as caught:
+    for arguments, name in (((2**63,), "count"), ((1, 2**63), "batch"), ((-1,), "count"), ((1, 0), "batch")):
+        with pytest.raises(gpuopt.ParameterError, match="is out of range; give") as caught:
             plan.sample(*arguments)
         assert caught.value.argument == name
+    for arguments, name in (((1.5,), "count"), ((1, "2"), "batch"), ((1, 1, 1), "period")):
+        with pytest.raises(gpuopt.ParameterError, match=f"{name}: it is "):
+            plan.sample(*arguments)
+    for call, name in ((plan.relocate, "pad_bytes"), (plan.code, "step")):
+        for value in (0.5, -1, 2**63):
+            with pytest.raises(gpuopt.ParameterError, match=f"{name}: "):
+                call(value)
 
 
 COMMANDS = {

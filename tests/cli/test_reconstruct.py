@@ -174,7 +174,7 @@ def test_a_truncated_scan_is_told_and_its_picture_shows_the_object(reconstruct: 
         (("--centre", "64"), "--centre: 64 is none of the columns, 0 to 63"),
         (("--centre", "-0.5"), "--centre: -0.5 is none of the columns"),
         (("--out", "a.png"), "a.png has no suffix .tif or .npy"),
-        (("--out", "none/a.tif"), "out: there is no folder none"),
+        (("--out", "none/a.tif"), "make the folder none"),
         (("--flat", "none.tif"), "none.tif"),
         (("--flat", ""), "flat: it is empty"),
         (("--dark", ""), "dark: it is empty"),

@@ -65,7 +65,15 @@ def test_the_table_is_also_written_for_other_programs(bench: Bench, tmp_path: Pa
 
 
 def test_a_table_that_cannot_be_written_leaves_the_rows(bench: Bench, tmp_path: Path) -> None:
-    result = bench.run_study("--quick", "--no-plots", "--csv", str(tmp_path / "nowhere" / "table.csv"))
+    folder, measured = tmp_path / "nowhere", bench.sweep
+    folder.mkdir()
+
+    def sweep(**asked: Any) -> Any:
+        folder.rmdir()  # meanwhile
+        return measured(**asked)
+
+    bench.sweep = sweep  # type: ignore[method-assign]
+    result = bench.run_study("--quick", "--no-plots", "--csv", str(folder / "table.csv"))
     assert result.exit_code == 2
     assert "nowhere" in result.output
     assert "the rows are in" in result.output

@@ -84,6 +84,24 @@ def test_another_array_of_the_same_memory_is_known_as_such(any_device: gpuopt.De
     assert not first.shares_memory(last)
 
 
+def test_a_sum_is_not_written_over_a_part_of_its_addend(any_device: gpuopt.Device) -> None:
+    A = gpuopt.DiaMatrix((np.ones((1, 4096), np.float32), [0]), (4096, 4096), device=any_device)
+    queue = gpuopt.pyopencl_queue(any_device)
+    whole = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 65536)
+    x = gpuopt.to_device(np.ones(4096, np.float32), any_device)
+    y, shifted, same = (
+        gpuopt.from_pyopencl(arrays.Array(queue, (4096,), np.float32, data=whole[at : at + 16384]), any_device)
+        for at in (0, 4096, 0)
+    )
+    y.copy_from(np.full(4096, 2, np.float32))
+    with pytest.raises(ArrayError, match="out: it shares a part of its memory with y"):
+        gpuopt.spmv(A, x, y, beta=1, out=shifted)
+    for operands in ((x, y), (y, x)):
+        with pytest.raises(ArrayError, match="out: it shares a part of its memory with"):
+            gpuopt.axpy(1.0, *operands, out=shifted)
+    assert (gpuopt.spmv(A, x, y, beta=1, out=same).to_numpy() == 3).all()
+
+
 def test_the_same_queue_each_time(any_device: gpuopt.Device) -> None:
     first, second = gpuopt.pyopencl_queue(any_device), gpuopt.pyopencl_queue(any_device)
     assert first == second

@@ -93,3 +93,8 @@ def test_a_trace_that_cannot_be_written_is_said_in_a_line(tmp_path: Path) -> Non
     assert done.returncode == 0
     assert "gpuopt: GPUOPT_TRACE: " in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_block_that_never_began_does_not_end() -> None:
+    with pytest.raises(gpuopt.ParameterError, match="trace: its block never began"):
+        gpuopt.trace().__exit__(None, None, None)

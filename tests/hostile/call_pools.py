@@ -49,7 +49,9 @@ iter([1, 2]) ~ (i for i in range(3)) ~ range(3) ~ range(2**62) ~ np ~ NotImpleme
 molecule() ~ surface() ~ scan() ~ volume() ~ projector() ~ problem() ~ study() ~ gpuopt.Configuration('naive') ~
 gpuopt.Configuration('tiled', TILE=2**70) ~ gpuopt.devices()[0] ~ gpuopt.Error('x') ~ peer() ~ [(2.0, 1.0)] * 3 ~
 {'coulomb': None} ~ {'kappa': 10**400} ~ {'kappa': float('nan')} ~ (2**62, 2**62) ~ np.dtype('V8') ~ np.float16 ~
-gt.Volume((4, 6, 6), 1.0, 1e20) ~
+gt.Volume((4, 6, 6), 1.0, 1e20) ~ raising('object', '__array__', 'shape') ~ raising('object', '__class__') ~
+raising('list', '__iter__') ~ raising('array', 'dtype') ~ raising('whole', '__float__') ~ raising('text', '__eq__') ~
+raising('path', '__str__') ~ raising('object', '__array_interface__') ~ raising('mapping', 'items') ~
 gt.Volume((4, 6, 6), 1e9) ~ gt.parallel3d(8, (6, 18)) ~ gt.circular(6, 60., 120., (6, 10), 1e-9) ~ [(1.0, 2.0)]
 """
 )

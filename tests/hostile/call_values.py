@@ -15,8 +15,9 @@ import gpuopt.molecule
 from gpuopt import io, lab, microbench, papers, problems
 from gpuopt import tomo as gt
 from gpuopt.problem import Peer
+from hostile.raising import raising
 
-__all__ = ["Path", "gpuopt", "gt", "io", "lab", "microbench", "np", "papers", "problems", "scipy"]
+__all__ = ["Path", "gpuopt", "gt", "io", "lab", "microbench", "np", "papers", "problems", "raising", "scipy"]
 
 
 def shown(function: Any) -> Any:

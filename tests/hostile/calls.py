@@ -68,7 +68,7 @@ def judged(expression: str, target: Target) -> dict[str, str]:
     except Exception as error:
         return {"kind": "unmade", "said": repr(error)[:300]}
     function, positional, keywords = taken
-    if isinstance(keywords.get("callback"), type):
+    if issubclass(type(keywords.get("callback")), type):
         return {"kind": "unmade", "said": "what a class makes of the call is the class's own"}
     before = {key: array.tobytes() for key, array in plain_arrays(keywords)}
     gpuopt.use(gpuopt.devices()[0] if DEVICE is None else DEVICE)

@@ -76,8 +76,7 @@ class Study(StudyRows):
         each, and `energy.png` where energies were measured; returns the paths written. Needs matplotlib."""
         from gpuopt.lab.show import energy_picture, ladder
 
-        target = Path(directory)
-        target.mkdir(parents=True, exist_ok=True)
+        target = files.made_folder(directory)
         names = dict.fromkeys(group.problem for group in self.groups())
         parts = {f"ladder-{name}.png": Study(self.of_problem(name), self.problem_info) for name in names}
         parts = parts if len(parts) > 1 else {"ladder.png": self}

@@ -155,8 +155,12 @@ def indices(name: str, given: Any, views: int) -> np.ndarray:
 
 def view(given: Any, views: int) -> int:
     """The index of a view. Raises ParameterError."""
-    if not is_integral(given) or not -views <= int(given) < views:
-        raise ParameterError(f"view: {given!r} is none; there are {views}, from 0")
+    try:
+        fits, told = is_integral(given) and -views <= int(given) < views, repr(given)
+    except Exception:  # an object's own methods may raise anything
+        fits, told = False, f"a {type(given).__name__}"
+    if not fits:
+        raise ParameterError(f"view: {told} is none; there are {views}, from 0")
     return int(given)
 
 

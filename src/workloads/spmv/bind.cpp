@@ -84,6 +84,8 @@ struct Call {
         result = result_operand(out, x.is_device(), matrix->dtype(), shape, matrix->session());
         if (result.is_device() && x.is_device() && result.on_device->meets(*x.on_device))
             throw ArrayError("out", "it is x itself", "give another array");
+        if (result.is_device() && addend && addend->is_device() && result.on_device->is_shifted(*addend->on_device))
+            throw ArrayError("out", "it shares a part of its memory with y", "give y itself, or another array");
         arguments.vectors = x.rank() == 2 ? x.shape[1] : 1;
         arguments.alpha = alpha;
         arguments.beta = beta;

@@ -168,18 +168,16 @@ std::shared_ptr<const StoredValues> DiaMatrix::values(const StoredForm& form) {
             stored->offset_list.push_back(offset);
             source.push_back(static_cast<std::int32_t>(place_of(whole_.offsets, offset)));
         }
-    stored->columns = cols_;
     if (needs_long_index()) {
         stored->offsets = uploaded(session_, stored->offset_list, "offsets");
     } else {
         const std::vector<std::int32_t> narrow(stored->offset_list.begin(), stored->offset_list.end());
         stored->offsets = uploaded(session_, narrow, "offsets");
     }
-    // Where data are narrower than the matrix, columns beyond them have no entries; of rows a kernel knows no end.
-    if (form.unpacked && whole_.unpacked && (whole_.shift == 1 || whole_.width >= rows_)) {
+    // Data narrower than the matrix are packed: what they leave out is stored zeros to every variant.
+    if (form.unpacked && whole_.unpacked && whole_.width >= (whole_.shift == 1 ? cols_ : rows_)) {
         stored->values = whole_.buffer;
         stored->places = uploaded(session_, places(), "places");
-        if (whole_.shift == 1) stored->columns = std::min(cols_, whole_.width);
         in_use_[key] = stored;
         return stored;
     }

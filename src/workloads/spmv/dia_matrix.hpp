@@ -34,7 +34,6 @@ struct StoredForm {
 struct StoredValues {
     std::shared_ptr<Buffer> values, offsets;  // offsets int, or long where needs_long_index()
     std::shared_ptr<Buffer> places;           // of unpacked values, long
-    std::int64_t columns = 0;                 // those beyond have no entries
     std::vector<std::int64_t> offset_list;
     double scale = 1;  // a power of two: what is stored is scale times the value
 

@@ -165,7 +165,7 @@ private:
         const auto& addend = addend_home_ ? addend_home_ : arguments_.addend ? arguments_.addend : y;
         plan_->arg(values_->values).arg(cl_long(slice_));
         index_arg(matrix_.rows());
-        index_arg(values_->columns);
+        index_arg(matrix_.cols());
         plan_->arg(cl_int(values_->diagonals())).arg(values_->offsets);
         x_argument_ = plan_->next_argument();
         if (image_) plan_->arg(image_);

@@ -64,6 +64,8 @@ DeviceArray start(RowFilter& self, const DeviceArray& projections, const DeviceA
     const bool other_order = shape.rows_reversed || shape.columns_reversed || shape.wide() != shape.columns;
     if (projections.buffer->meets(*out.buffer) && other_order)
         throw ArrayError("out", "it is the projections, whose order or width differs", "give another array");
+    if (out.buffer->is_shifted(*projections.buffer))
+        throw ArrayError("out", "it shares a part of its memory with the projections", "give another array");
     return self.start(projections.buffer, out.buffer);
 }
 

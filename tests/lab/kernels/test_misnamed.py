@@ -17,6 +17,9 @@ ANSWER = np.zeros(64, np.float32)
 REFERENCE = "what is right, lab.Kernel knows by reference="
 
 
+KERNEL = "task: judge needs it; give a lab.Kernel, which you define; lab.tune searches the variants of a workload"
+
+
 def kernel(**given: Any) -> lab.Kernel:
     return own_kernels.scaled(**given)
 
@@ -26,7 +29,7 @@ def kernel(**given: Any) -> lab.Kernel:
     [
         (
             lambda: lab.judge(own_kernels.SCALE, answer=ANSWER, n=64),
-            f"task: judge needs it; give a Kernel; {REFERENCE}",
+            f"{KERNEL}; {REFERENCE}",
         ),
         (lambda: lab.judge(own_kernels.SCALE, kernel(), answer=ANSWER, n=64), "answer: scaled has no such value"),
         (lambda: lab.judge(own_kernels.SCALE, kernel(), answer=ANSWER, n=64), REFERENCE),

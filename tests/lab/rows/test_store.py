@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -368,3 +369,8 @@ def test_flat_table(tmp_path):
 def test_names_that_are_no_text_are_shown_with_question_marks():
     table = frames.to_pandas([make(problem="affinity_\udcff\u00e9"), make(problem="plain")])
     assert list(table.problem) == ["affinity_?\u00e9", "plain"]
+
+
+def test_a_user_who_is_not_known_is_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Store("~nobody-of-this-name/rows.jsonl").path == tmp_path / "~nobody-of-this-name" / "rows.jsonl"

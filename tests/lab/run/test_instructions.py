@@ -190,3 +190,10 @@ def test_programs_of_unknown_platforms_are_refused() -> None:
     unknown: Any = SimpleNamespace(type="gpu", platform="Somebody's", name="x")
     with pytest.raises(ToolError, match=r"^programs of Somebody's cannot be read"):
         live.read(unknown, {"binary": b""}, {"entry_point": "k"}, None)
+
+
+def test_a_file_without_a_kernel_is_refused(tmp_path: Path, any_device: gpuopt.Device) -> None:
+    for name, text in (("empty.cl", ""), ("other.cl", "float twice(float x) { return 2 * x; }")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(gpuopt.ParameterError, match=f"path: {name} holds no kernel"):
+            lab.isa_of_file(tmp_path / name, device=any_device)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gpuopt
 import study_rows
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows import schema
@@ -157,3 +158,8 @@ def test_great_rates_are_told_in_tera() -> None:
     assert "0.900" in text
     assert "51.0 TFLOP/s" in Study(rows).sentences()[0]
     assert "TFLOP/s" not in Study(rows[1:]).to_text(120)
+
+
+def test_pictures_in_a_folder_that_cannot_be_made_are_an_error_that_names_it() -> None:
+    with pytest.raises(gpuopt.Error, match=r"/proc/none cannot be written: .*name another folder"):
+        Study(study_rows.rows(), study_rows.INFO).save_plots("/proc/none")

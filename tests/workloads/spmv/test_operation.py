@@ -103,6 +103,8 @@ def test_what_narrow_data_leave_out_counts_as_zeros(device: gpuopt.Device) -> No
             gpuopt.spmv(A, several, transpose=transpose, device=device)[:, 1],
             gpuopt.spmv(M, x, transpose=transpose),
             gpuopt.spmv(M, gpuopt.to_device(x, device), transpose=transpose).to_numpy(),
+            gpuopt.spmv(A, x, transpose=transpose, variant="unpacked", device=device),
+            gpuopt.spmv(A, gpuopt.to_device(x, device), transpose=transpose, variant="unpacked").to_numpy(),
         ]
         for found in products:
             np.testing.assert_allclose(found, wanted, rtol=1e-6)

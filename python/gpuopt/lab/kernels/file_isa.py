@@ -38,6 +38,8 @@ def isa_of_file(
     ['twice']
     """
     source = source_of(Path(path))
+    if "kernel" not in source.text:
+        raise ParameterError(f"path: {source.name} holds no kernel; name a file with one")
     chosen = select(device)
     names = [targets] if isinstance(targets, str) else list(dict.fromkeys(targets))
     if not names:
@@ -65,10 +67,11 @@ def _live(device: _core.Device, text: str, name: str, options: str) -> list[Entr
     where = (LIVE, device_label(device), "live")
     try:
         program = _core.build_program(device, text, name, options)
+        kernels = program.kernels
     except Error as error:
         return [Entry(name, name, None, *where, reason=str(error))]  # type: ignore[arg-type]
     entries = []
-    for kernel in program.kernels:
+    for kernel in kernels:
         facts = {"entry_point": kernel, "local_size": None, "log": program.log, "global_size": None}
         try:
             listing, tool = live.read(device, program.code(), facts, None)

@@ -60,8 +60,8 @@ def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] 
     the result and are not in ``target``. Raises ResultsError where the source holds no rows or was written to
     meanwhile, and where ``target`` exists or cannot be written.
     """
-    path = Path(source).expanduser()
-    end = path.with_name(f"{path.stem}-compact{path.suffix}") if target is None else Path(target).expanduser()
+    path = files.expanded(source)
+    end = path.with_name(f"{path.stem}-compact{path.suffix}") if target is None else files.expanded(target)
     try:
         before = path.stat()
         if end.exists() and not end.samefile(path):

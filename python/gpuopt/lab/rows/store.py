@@ -127,7 +127,7 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).expanduser().absolute()
+        self.path = files.expanded(path).absolute()
         self.unsaved: list[Row] = []
         self.problems: list[Damage] = []
         self._rows: list[Row] = []

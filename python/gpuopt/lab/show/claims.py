@@ -135,8 +135,7 @@ class Claims:
         that some device has a number for. Return the paths. Needs matplotlib."""
         from gpuopt.lab.show import claim_pictures
 
-        target = Path(directory)
-        target.mkdir(parents=True, exist_ok=True)
+        target = files.made_folder(directory)
         made = (claim_pictures.save(each, self.of(each), target, self.devices, only_measured) for each in self.papers)
         return [path for paths in made for path in paths]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.patches import Patch
 
-from gpuopt import labels, papers
+from gpuopt import files, labels, papers
 from gpuopt._core import ParameterError
 from gpuopt.lab.rows.groups import PAPER, Group
 from gpuopt.lab.rows.names import step_name
@@ -207,8 +207,7 @@ def called(workload: str) -> str:
 def save_all(study: StudyRows, directory: str | Path, drawn: Mapping[str, Callable[[StudyRows], Figure]]) -> list[Path]:
     """Writes each picture to ``directory``/NAME.png (the folder is made where missing); gains are left out where no
     paper's first step ran. Returns what was written."""
-    target = Path(directory)
-    target.mkdir(parents=True, exist_ok=True)
+    target = files.made_folder(directory)
     paths = []
     for name, draw in drawn.items():
         try:

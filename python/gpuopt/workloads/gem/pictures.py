@@ -149,8 +149,7 @@ def save(study: Study, directory: str | Path) -> list[Path]:
     find as text."""
     if sum(row["preset"] == BASIC and row["status"] == "ok" for row in study.summary) != 1:
         return []
-    target = Path(directory)
-    target.mkdir(parents=True, exist_ok=True)
+    target = files.made_folder(directory)
     drawn = {"optimizations": optimizations(study)}
     if len(cells(group_with_basic(study)[0])[0]) >= 2**5:
         drawn["factorial"] = factorial(study)

@@ -9,10 +9,12 @@ from typing import Any
 import click
 
 from gpuopt._core import Device, ParameterError
+from gpuopt.checked import unsupported
 from gpuopt.lab.report import Study
 from gpuopt.lab.workload import Workload, sizes_of
 from gpuopt.problem import Problem
 from gpuopt.workloads.gemm.peers import peers
+from gpuopt.workloads.gemm.precision import FORMS, refusal
 from gpuopt.workloads.gemm.problem import gemm, precisions
 from gpuopt.workloads.gemm.reference import DISTRIBUTIONS
 
@@ -33,6 +35,8 @@ def _problem(
     if any(named):
         given = [next(filter(None, (length, m, n, k))) for length in named]  # type: ignore[misc]
     rows, columns, depth = (given * 3)[:3]
+    if (precision := options.get("precision")) in FORMS and (reason := refusal(device, precision)) is not None:
+        raise unsupported(f"precision: {precision}: {reason}; leave --precision out", "device")
     return gemm(rows, columns, depth, dtype, device=device, **options)
 
 

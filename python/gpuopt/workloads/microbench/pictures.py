@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.lines import Line2D
 
+from gpuopt import files
 from gpuopt.checked import checked
 from gpuopt.lab.device import levels
 from gpuopt.lab.report import Study
@@ -132,8 +133,7 @@ def _draw_levels(ax: Axes, found: list[levels.Level], sizes: Sequence[int]) -> N
 def save(study: Study, directory: str | Path) -> list[Path]:
     """Writes the pictures of a microbenchmark study into ``directory`` (made where missing); returns what was
     written."""
-    paths, target = [], Path(directory)
-    target.mkdir(parents=True, exist_ok=True)
+    paths, target = [], files.made_folder(directory)
     for draw in (data_types, working_set, block_dimensions, activation_matrix, cache_types, branches, registers):
         paths.append(target / f"{draw.__name__}.png")
         draw(study.points).savefig(paths[-1], dpi=150)

@@ -46,8 +46,8 @@ def spmv(
         Addend of the result's shape, not modified unless it is ``out``. It is needed where ``beta`` is not 0, and not
         read where it is 0.
     out
-        Array that receives the result and is returned; may be ``y``. A DeviceArray must not be ``x``; a NumPy array
-        may overlap any operand, for it is written when all is computed.
+        Array that receives the result and is returned; may be ``y``. A DeviceArray must not be ``x``, nor share a part
+        of ``y``'s memory; a NumPy array may overlap any operand, for it is written when all is computed.
     variant
         A variant's name, a preset (``"paper:vectorized"``) or a Configuration; None takes the best one known for the
         device, and ``unpacked`` where a CPU reads a SciPy matrix in place to multiply it by one vector.

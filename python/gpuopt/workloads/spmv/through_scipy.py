@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 def is_sparse(given: object) -> bool:
     """Whether ``given`` is a DiaMatrix, or one of SciPy's sparse arrays and matrices."""
-    return isinstance(given, ThroughScipy) or (hasattr(given, "format") and hasattr(given, "tocsr"))
+    try:
+        return isinstance(given, ThroughScipy) or (hasattr(given, "format") and hasattr(given, "tocsr"))
+    except Exception:  # an object's own attributes may raise anything
+        return False
 
 
 def on_host(given: Any) -> Any:
@@ -101,7 +104,7 @@ class ThroughScipy:
             raise ParameterError(f"{name}: SciPy does not take this ({error}); give what dia_array does") from error
         if made is host:
             return self
-        if getattr(made, "format", None) == "dia" and made.dtype in (np.float32, np.float64):
+        if is_sparse(made) and made.format == "dia" and made.dtype in (np.float32, np.float64):
             return self._from_scipy(made)
         return made
 

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from gpuopt import papers
+from gpuopt import files, papers
 from gpuopt._core import Device
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import SECTIONS, Group, section, section_title
@@ -52,8 +52,7 @@ ITERATIONS = 10  # as many as the paper's
 def save(study: Study, directory: str | Path, device: Device | None = None) -> list[Path]:
     """Writes the pictures of a study into ``directory``, which is made if it is missing; with a ``device`` also the
     images that SART makes there, on a GPU of the paper's regions too. Returns the paths written."""
-    target = Path(directory)
-    target.mkdir(parents=True, exist_ok=True)
+    target = files.made_folder(directory)
     drawn = {"rates": rates(study)} | ({"sart": sart(device)} if device is not None else {})
     # A CPU would take minutes; results/tomography_regions.py draws them there.
     if device is not None and device.type != "cpu" and cpp_loops.compiler() is not None:
