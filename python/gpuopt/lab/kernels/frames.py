@@ -5,11 +5,11 @@ Nothing of a message is ever run: it holds numbers, texts and bytes alone."""
 from __future__ import annotations
 
 import json
-import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from gpuopt._core import Error
 
 _HEAD = struct.Struct("<QQ")
 MOST_HEADER = 64 * 2**20
-AT_ONCE = 2**20
+AT_ONCE = 2**24
+_PATIENCE = struct.pack("@ll", 1, 0)  # a second
 
 
 class ClosedError(Error):
@@ -57,35 +58,33 @@ def send(to: socket.socket, message: Mapping[str, Any], arrays: Mapping[str, np.
         raise ClosedError(f"the worker's socket is closed: {error}") from error
 
 
-def receive(
-    from_: socket.socket, until: float | None = None, look: Callable[[], None] | None = None
-) -> tuple[Any, dict[str, np.ndarray]]:
-    """The next message; ``until`` is a time of ``time.monotonic``. ``look`` is called now and then. Raises ClosedError
-    and LateError."""
-    header_bytes, _ = _HEAD.unpack(_exactly(from_, _HEAD.size, until, look))
+def receive(from_: socket.socket, until: float | None = None) -> tuple[Any, dict[str, np.ndarray]]:
+    """The next message; ``until`` is a time of ``time.monotonic``. Raises ClosedError and LateError."""
+    with suppress(OSError):
+        from_.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _PATIENCE)
+    header_bytes, _ = _HEAD.unpack(_exactly(from_, _HEAD.size, until))
     if header_bytes > MOST_HEADER:
         raise ClosedError("a message of the worker is larger than any")
-    header = json.loads(bytes(_exactly(from_, header_bytes, until, look)))
+    header = json.loads(bytes(_exactly(from_, header_bytes, until)))
     arrays = {}
     for name, dtype, shape in header["arrays"]:
         kind = dtype_of(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-        arrays[name] = np.frombuffer(_exactly(from_, size, until, look), dtype=kind).reshape(shape)
+        arrays[name] = np.frombuffer(_exactly(from_, size, until), dtype=kind).reshape(shape)
     return header["message"], arrays
 
 
-def _exactly(from_: socket.socket, count: int, until: float | None, look: Callable[[], None] | None) -> memoryview:
+def _exactly(from_: socket.socket, count: int, until: float | None) -> memoryview:
+    """So many bytes. The system waits until a piece of AT_ONCE is whole or a second is over: to ask again for each that
+    has come took most of the time of large arrays."""
     view, at = np.empty(count, np.uint8).data, 0
     while at < count:
-        left = 1.0 if until is None else min(1.0, until - time.monotonic())
-        if left <= 0:
+        if until is not None and time.monotonic() > until:
             raise LateError("the worker did not answer in time")
-        if look is not None:
-            look()
         try:
-            if not select.select([from_], [], [], left)[0]:
-                continue
-            got = from_.recv_into(view[at : at + AT_ONCE])
+            got = from_.recv_into(view[at : at + AT_ONCE], 0, socket.MSG_WAITALL)
+        except BlockingIOError:  # nothing within that second
+            continue
         except (OSError, ValueError) as error:  # ValueError: another thread closed it
             raise ClosedError(f"the worker's socket is closed: {error}") from error
         if got == 0:
