@@ -111,7 +111,7 @@ Examples
         .def_property_readonly(
             "image2d_max",
             [](const Device& device) { return py::make_tuple(device.image2d_max[0], device.image2d_max[1]); },
-            "Largest width and height of a 2D image, in pixels.")
+            "Largest width and height of an image, in pixels.")
         .def_readonly("fp64", &Device::fp64, "Whether it computes in float64.")
         .def_readonly("fp16", &Device::fp16, "Whether it computes in float16.")
         .def_readonly("subgroups", &Device::subgroups, "Whether it has cl_khr_subgroups.")
@@ -122,7 +122,7 @@ Examples
             [](const Device& device) {
                 return std::vector<std::string>(device.extensions.begin(), device.extensions.end());
             },
-            "Names of its OpenCL extensions, in order of the alphabet.")
+            "Names of its OpenCL extensions, sorted.")
         .def_property_readonly(
             "allocated_bytes", [](const Device& device) { return session_of(device)->allocated_bytes(); },
             "Bytes of device memory held by this process through gpuopt.")

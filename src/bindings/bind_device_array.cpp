@@ -130,20 +130,19 @@ array([[ 3.,  6.],
     arrays.attr("__array_ufunc__") = py::none();  // NumPy's functions would copy it to the host
     arrays
         .def_property_readonly(
-            "shape", [](const DeviceArray& array) { return py::tuple(py::cast(array.shape)); },
-            "Its lengths, one a dimension.")
+            "shape", [](const DeviceArray& array) { return py::tuple(py::cast(array.shape)); }, "Lengths of its axes.")
         .def_property_readonly(
-            "ndim", [](const DeviceArray& array) { return array.shape.size(); }, "How many dimensions it has.")
+            "ndim", [](const DeviceArray& array) { return array.shape.size(); }, "How many axes it has.")
         .def_property_readonly(
-            "dtype", [](const DeviceArray& array) { return numpy_dtype(array.dtype); }, "Its NumPy dtype.")
+            "dtype", [](const DeviceArray& array) { return numpy_dtype(array.dtype); }, "NumPy's type of its elements.")
         .def_property_readonly(
-            "nbytes", [](const DeviceArray& array) { return array.buffer->bytes(); }, "Its size in bytes.")
+            "nbytes", [](const DeviceArray& array) { return array.buffer->bytes(); }, "Bytes of its elements.")
         .def_property_readonly(
             "device",
             [](const DeviceArray& array) {
                 return std::const_pointer_cast<Device>(array.buffer->session()->shared_device());
             },
-            "The Device whose memory it lies in.")
+            "The device whose memory it lies in.")
         .def("to_numpy", &to_numpy, "A new NumPy array with the same shape, dtype and values.")
         .def("__array__", &as_numpy, py::arg("dtype") = py::none(), py::arg("copy") = py::none(),
              "A copy for NumPy: numpy.asarray(a) is a.to_numpy().")
