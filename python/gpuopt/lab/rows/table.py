@@ -236,8 +236,8 @@ class Sheet:
         return "\n".join(out)
 
     def _table(self, level: int, excess: int = 0, width: int | None = None) -> list[str]:
-        """The table at `level`; a positive `excess` is taken from the first column, which holds names. Sentences below
-        rows are wrapped to `width`, and left out where that is None."""
+        """The table at `level`; a positive `excess` is taken from the first column, which holds names. Titles, and
+        sentences below rows, are wrapped to `width`, and left out where that is None."""
         columns = [column for column in self.columns if column.layout[level] != "-"]
         heading = [[c.title for c in columns], [c.form(c.units, level) for c in columns]]
         body: list[tuple[str, list[list[str]]]] = [
@@ -268,7 +268,7 @@ class Sheet:
         out = [*layout(heading[0]), *layout(heading[1]), rule]
         sentences = [[line.below for line in lines] for _, lines in self.sections if lines]
         for (title, lines), below in zip(body, sentences, strict=True):
-            out += [printable(title)] if title else []
+            out += folded(printable(title), width) if title and width else []
             for cells, sentence in zip(lines, below, strict=True):
                 out += layout(cells)
                 if sentence and width:
