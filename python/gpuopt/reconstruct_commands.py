@@ -205,8 +205,9 @@ def _offset(scan: gt.ScanFile, rows: range, wanted: Wanted) -> float:
         offset = gt.find_centre(looked_at, scan.angles, units="rad")
     except (ArrayError, ParameterError) as error:
         raise Failure(f"--centre: the axis is not found by itself; name its column ({error})") from error
+    shift = round(offset, 2) + 0.0  # never -0.00
     click.echo(
-        f"axis at column {middle - offset:.2f} (offset {round(offset, 2) + 0.0:+.2f} pixels), found from views half a turn apart; "
+        f"axis at column {middle - shift:.2f} (offset {shift:+.2f} pixels), found from views half a turn apart; "
         "--centre sets it"
     )
     return offset
