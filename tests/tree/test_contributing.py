@@ -31,6 +31,17 @@ runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
 
 
+# A product by `naive`, whose arguments and launch the recipe's kernel has.
+PRODUCT = """
+import sys
+import numpy as np
+import gpuopt
+for rows, cols in ((1, 1), (37, 129), (130, 64)):
+    A, v = np.arange(rows * cols, dtype=np.float32).reshape(rows, cols) % 7, np.arange(rows, dtype=np.float32) % 5
+    np.testing.assert_array_equal(gpuopt.tmv(A, v, variant="naive", device=int(sys.argv[1])), A.T @ v)
+"""
+
+
 def recipe(root: Path) -> dict[str, str]:
     """The files of the recipe, and what goes into each."""
     text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -150,3 +161,20 @@ def test_the_row_of_a_variant_is_of_words_that_the_table_has(root: Path) -> None
     (row,) = [block[2] for block in BLOCK.finditer(section) if ".summary" in block[2]]
     table = "".join(path.read_text(encoding="utf-8") for path in (root / "src/workloads/tmv").glob("*.?pp"))
     assert set(re.findall(r"\w+", re.sub(r'".*?"', "", row))) <= set(re.findall(r"\w+", table))
+
+
+def test_the_kernels_of_a_variant_and_of_a_parameter_are_right(
+    root: Path, tmp_path: Path, any_device: gpuopt.Device
+) -> None:
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text[text.index("\n## Add a variant") : text.index("\n## Add a workload")]
+    blocks = [textwrap.dedent(block[2]) for block in BLOCK.finditer(section)]
+    (kernel,), (unrolled,) = ([each for each in blocks if sign in each] for sign in ("#include", "#pragma unroll"))
+    (plain,) = [line for line in kernel.splitlines(keepends=True) if line.lstrip().startswith("for (")]
+    shutil.copytree(root / "kernels", tmp_path / "kernels")
+    for each in (kernel, f"#define UNROLL 4\n{kernel.replace(plain, unrolled)}"):
+        naive = each.replace("tmv_unstaged", "tmv_naive")
+        assert naive != each
+        (tmp_path / "kernels" / "tmv" / "naive.cl").write_text(naive, encoding="utf-8")
+        command = [sys.executable, "-c", PRODUCT, str(any_device.index)]
+        run(command, tmp_path, GPUOPT_KERNEL_DIR=str(tmp_path / "kernels"))
