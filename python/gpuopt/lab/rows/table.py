@@ -230,7 +230,7 @@ class Sheet:
                 break
         table = self._table(level, max(map(len, table)) - width, width) if table else []
         out = [part for line in self.header for part in folded(line, width)]
-        out += ["", *table] if self.sections else []
+        out += [*([""] if out else []), *table] if self.sections else []
         told = self.columns[0].form(self.legend, level) if self.columns and self.legend else ""
         for label, text in [*([("", told)] if told else []), *self.footers]:
             out += folded(f"{label}: {text}" if label else text, width)
@@ -266,7 +266,7 @@ class Sheet:
             return [SEPARATOR.join(parts).rstrip(), *more]
 
         rule = "-" * (sum(widths) + len(SEPARATOR) * (len(widths) - 1))
-        out = [*layout(heading[0]), *layout(heading[1]), rule]
+        out = [line for titles in heading if any(titles) for line in layout(titles)] + [rule]
         sentences = [[line.below for line in lines] for _, lines in self.sections if lines]
         for (title, lines), below in zip(body, sentences, strict=True):
             out += folded(printable(title), width) if title and width else []
