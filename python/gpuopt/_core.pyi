@@ -530,6 +530,10 @@ def set_staging(
     """Whether copies from a quarter of a slot on are staged through slots of pinned memory, and from how many
     multiply-adds for an element of A and of the result on they go on beside kernels; for tests."""
 
+def set_spin(device: Device, on: bool) -> bool:
+    """Whether runs that are timed wait behind a kernel that takes time, as on GPUs, or behind an event of ours; the
+    answer is whether they can. For tests."""
+
 def slots_filled(device: Device) -> int:
     """Slots of pinned memory that copies of this device have filled."""
 

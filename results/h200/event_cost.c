@@ -27,7 +27,8 @@ static double mid(double* v, int n, double q) {
 }
 const char* src =
     "__kernel void r(__global const float4*a,__global float*o,int n){float4 s=0;for(int "
-    "i=get_global_id(0);i<n;i+=get_global_size(0))s+=a[i];if(s.x==1234.5f)o[0]=s.x+s.y+s.z+s.w;}";
+    "i=get_global_id(0);i<n;i+=get_global_size(0))s+=a[i];if(s.x==1234.5f)o[0]=s.x+s.y+s.z+s.w;}\n"
+    "__kernel void spin(__global uint*o,uint n){uint x=*o;for(uint i=0;i<n;++i)x=x*1664525u+1013904223u;*o=x;}";
 int main() {
     cl_platform_id ps[8];
     cl_uint np;
@@ -48,6 +49,14 @@ int main() {
     C(clBuildProgram(p, 1, &d, "", 0, 0));
     cl_kernel k = clCreateKernel(p, "r", &e);
     C(e);
+    cl_kernel spin = clCreateKernel(p, "spin", &e);
+    C(e);
+    cl_mem state = clCreateBuffer(c, CL_MEM_READ_WRITE, 4, 0, &e);
+    C(e);
+    cl_uint steps = 6000000;  // some 15 ms
+    size_t one = 1;
+    C(clSetKernelArg(spin, 0, sizeof state, &state));
+    C(clSetKernelArg(spin, 1, 4, &steps));
     size_t sizes[3] = {16384, 1 << 20, 16 << 20};
     for (int s = 0; s < 3; s++) {
         size_t bytes = sizes[s];
@@ -67,26 +76,28 @@ int main() {
         }
         clFinish(P);
         clFinish(N);
-        for (int mode = 0; mode < 8; mode++) {
+        for (int mode = 0; mode < 10; mode++) {
             double per[60], wal[60], busy[60];
             int R = 60, B = 400;
             const char* nm[] = {
                 "profiled queue, gate, all events",       "profiled queue, gate, first and last event",
                 "plain queue, gate, events, markers",     "plain queue, gate, first and last event, markers",
                 "plain queue, no gate, no events",        "profiled queue, no gate, no events",
-                "plain queue, gate by marker, no events", "profiled queue, no gate, all events"};
+                "plain queue, gate by marker, no events", "profiled queue, no gate, all events",
+                "profiled queue, spin, all events",       "profiled queue, spin, first and last event"};
             for (int r = 0; r < R; r++) {
                 cl_event gate = clCreateUserEvent(c, &e);
                 C(e);
                 cl_event ev[512];
                 memset(ev, 0, sizeof ev);
                 int gated = mode < 4 || mode == 6;
-                cl_command_queue q = (mode < 2 || mode == 5 || mode == 7) ? P : N;
-                int all = mode == 0 || mode == 2 || mode == 7;
+                cl_command_queue q = (mode < 2 || mode == 5 || mode >= 7) ? P : N;
+                int all = mode == 0 || mode == 2 || mode == 7 || mode == 8, spins = mode > 7;
+                if (spins) C(clEnqueueNDRangeKernel(q, spin, 1, 0, &one, &one, 0, 0, 0));
                 if (mode == 6) C(clEnqueueBarrierWithWaitList(q, 1, &gate, 0));
                 double e0 = now();
                 for (int i = 0; i <= B; i++) {
-                    int want = all || ((mode == 1 || mode == 3) && (i == 0 || i == B));
+                    int want = all || ((mode == 1 || mode == 3 || mode == 9) && (i == 0 || i == B));
                     C(clEnqueueNDRangeKernel(q, k, 1, 0, &g, &l, (gated && mode != 6 && i == 0) ? 1 : 0,
                                              (gated && mode != 6 && i == 0) ? &gate : 0, want ? &ev[i] : 0));
                 }
@@ -100,6 +111,12 @@ int main() {
                 double t0 = now();
                 if (gated) C(clSetUserEventStatus(gate, CL_COMPLETE));
                 else t0 = e0;
+                if (spins) {  // the host's time begins when the spin has ended, not before all was enqueued
+                    cl_int status = CL_QUEUED;
+                    while (status != CL_COMPLETE)
+                        C(clGetEventInfo(ev[0], CL_EVENT_COMMAND_EXECUTION_STATUS, 4, &status, 0));
+                    t0 = now();
+                }
                 clFinish(q);
                 clFinish(P);
                 double t1 = now();
@@ -107,7 +124,7 @@ int main() {
                 per[r] = 0;
                 busy[r] = 0;
                 cl_ulong x, y;
-                if (mode < 2 || mode == 7) {
+                if (mode < 2 || mode >= 7) {
                     int last = B;
                     if (ev[0] && ev[last]) {
                         C(clGetEventProfilingInfo(ev[0], CL_PROFILING_COMMAND_END, 8, &x, 0));

@@ -2,6 +2,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/gil.hpp"
+#include "bindings/numpy_view.hpp"
 #include "bindings/plans.hpp"
 #include "bindings/program_code.hpp"
 #include "bindings/text.hpp"
@@ -121,6 +122,17 @@ void bind_result(py::module_& module) {
             },
             "What most of the reading is from, as float32 words whatever it holds; None where nothing is.")
         .def_readonly("main_step", &Prepared::main_step, "Index in `kernels` of the kernel that carries the variant.");
+
+    module.def(
+        "set_spin",
+        [](const Device& device, bool on) {
+            const WithoutGil release;
+            return session_of(device)->set_spin(on);
+        },
+        py::arg("device"), py::arg("on"),
+        "Whether runs that are timed wait behind a kernel that takes time, or behind an event of ours, and whether "
+        "they "
+        "do so now; for tests.");
 }
 
 }  // namespace gpuopt

@@ -52,6 +52,7 @@ Session::Session(std::shared_ptr<const Device> device)
     context_ = checked([&] { return cl::Context(device_->handle); });
     queue_ = checked([&] { return cl::CommandQueue(context_, device_->handle); });
     programs_ = std::make_unique<ProgramCache>(context_, device_);
+    spins_ = device_->type != DeviceType::cpu;
     const char* const staging = std::getenv("GPUOPT_STAGING");
     stages_ = staging && *staging ? std::string(staging) != "0" : device_->type != DeviceType::cpu;
     staging_sizes_.threads =
@@ -168,6 +169,21 @@ StagingRing* Session::staging(std::size_t bytes) {
             stages_ = false;
         }
     return ring_;
+}
+
+Spin* Session::spin() {
+    if (spins_ && !spin_) try {
+            spin_ = std::make_unique<Spin>(build("common/spin.cl", ""), context_, timing_queue());
+        } catch (const Error&) {
+            spins_ = false;
+        }
+    return spins_ ? spin_.get() : nullptr;
+}
+
+bool Session::set_spin(bool on) {
+    const auto lock = lock_runs();
+    spins_ = on;
+    return spin() != nullptr;
 }
 
 std::optional<StagingSizes> Session::staging_sizes() {

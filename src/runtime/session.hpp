@@ -17,6 +17,7 @@
 #include "runtime/kept.hpp"
 #include "runtime/pool.hpp"
 #include "runtime/program.hpp"
+#include "runtime/spin.hpp"
 #include "runtime/staging.hpp"
 
 namespace gpuopt {
@@ -95,6 +96,11 @@ public:
     std::optional<StagingSizes> staging_sizes();  // of what is staged; takes the lock of runs
     const StagingRing* staging_ring() const { return ring_; }
 
+    // What runs that are timed wait behind; nullptr where they wait for an event of ours: on CPU devices, whose threads
+    // it would take, and where its time does not show. Call under the lock of runs.
+    Spin* spin();
+    bool set_spin(bool on);  // from now on, where its time shows: for tests on CPU devices
+
     // How often memory was moved: plans set their kernels' arguments again where the number is another one.
     std::uint64_t moves() const { return moves_; }
     void count_move() { ++moves_; }
@@ -113,6 +119,8 @@ private:
     std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options
     std::mutex build_mutex_;
     PatientMutex run_mutex_;
+    bool spins_ = false;
+    std::unique_ptr<Spin> spin_;
     bool stages_ = false;
     StagingSizes staging_sizes_;
     StagingRing* ring_ = nullptr;  // never destroyed: its threads live as long as the process

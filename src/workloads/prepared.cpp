@@ -13,7 +13,6 @@
 namespace gpuopt {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 
 // Sets an argument; where the driver refuses it, the error names kernel and argument.
 template <class... Values>

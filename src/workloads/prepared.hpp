@@ -2,8 +2,10 @@
 #pragma once
 
 #include <any>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -98,6 +100,8 @@ public:
     // With `period`, a group has one run more, which is not counted: times are from its end to the end of the last run,
     // so that each counted run has the gap before it inside, however many there are.
     //
+    // On GPUs the gate is a kernel that takes time (`Spin`), else an event of ours.
+    //
     // Events are asked for of the first and the last command of a run that is timed, and of the last command of what
     // follows it: one for every command makes each wait (H200, driver 580: 11.3 us from one short kernel to the next
     // instead of 4.1). What the commands of a longer plan take by themselves is from one run more, before the samples,
@@ -128,6 +132,8 @@ public:
     void fill_scratch(unsigned char byte) const;  // for tests; under the lock of runs
 
 private:
+    using Clock = std::chrono::steady_clock;
+
     // Memory that an argument was set to, as it was at `version`; 0: never.
     struct Bound {
         std::size_t step;
@@ -154,6 +160,14 @@ private:
     void record(std::size_t step, Recording& recording) const;
     void run_untimed();
     const cl::CommandQueue& queue() const { return timed_ ? session_->timing_queue() : session_->queue(); }
+    struct Ends {
+        std::vector<cl::Event> first, last;  // of the first run, and of the last one
+    };
+    Ends enqueue_runs(std::size_t runs, Ask of_first, const cl::Event* gate = nullptr);
+    Span timed_to_the_end(const Ends& ends, std::size_t runs, bool period, Clock::time_point start);
+    Span without_gate(std::size_t runs, bool period, Ask of_first);
+    Span behind_an_event(std::size_t runs, bool period, Ask of_first);
+    std::optional<Span> behind_a_spin(Spin& spin, std::size_t runs, bool period, Ask of_first);
     Span run_group(std::size_t runs, bool period = false, Ask of_first = Ask::all);
     std::size_t commands() const;
     std::vector<std::shared_ptr<Storage>> storages() const;

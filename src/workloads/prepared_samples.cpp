@@ -1,4 +1,5 @@
-// Samples of a plan: groups of runs behind a gate, in the queue whose events have times.
+// Samples of a plan: groups of runs behind a gate, in the queue whose events have times. The gate is a kernel that
+// takes time, on GPUs, or an event of ours.
 #include <algorithm>
 #include <chrono>
 
@@ -6,8 +7,6 @@
 
 namespace gpuopt {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 class InTimingQueue {
 public:
@@ -28,39 +27,81 @@ std::size_t Prepared::runs_behind_a_gate() const {
     return std::max<std::size_t>(1, most_commands / std::max<std::size_t>(1, commands()));
 }
 
+Prepared::Ends Prepared::enqueue_runs(std::size_t runs, Ask of_first, const cl::Event* gate) {
+    Ends ends;
+    ends.first = enqueue(of_first, gate);
+    for (std::size_t i = 1; i < runs; ++i) ends.last = enqueue(i + 1 == runs ? Ask::last : Ask::none);
+    return ends;
+}
+
 // The wall time of runs behind a gate begins where the gate opens: how long the host takes to queue them is no part.
-Span Prepared::run_group(std::size_t runs, bool period, Ask of_first) {
-    auto start = Clock::now();
-    std::vector<cl::Event> first, last;
-    const auto enqueue_all = [&](const cl::Event* gate) {
-        first = enqueue(of_first, gate);
-        for (std::size_t i = 1; i < runs; ++i) last = enqueue(i + 1 == runs ? Ask::last : Ask::none);
-    };
-    if (runs == 1 || runs > runs_behind_a_gate()) {
-        try {
-            enqueue_all(nullptr);
-        } catch (...) {  // a step that was enqueued before must not outlive the buffers it works on
-            settle();
-            throw;
-        }
-    } else {
-        cl::UserEvent gate = checked([&] { return cl::UserEvent(session_->context()); });
-        try {
-            enqueue_all(&gate);
-        } catch (...) {
-            gate.setStatus(-1);  // an unset gate would leave the queue blocked for good
-            settle();
-            throw;
-        }
-        start = Clock::now();
-        checked([&] { return gate.setStatus(CL_COMPLETE); });
-    }
+Span Prepared::timed_to_the_end(const Ends& ends, std::size_t runs, bool period, Clock::time_point start) {
     finish(expected_ms() * double(runs));
     const std::chrono::duration<double, std::milli> wall_ms = Clock::now() - start;
-    const auto span = span_of(first, last, wall_ms.count(), period);
+    const auto span = span_of(ends.first, ends.last, wall_ms.count(), period);
     const auto took_ms = (span.all_ms > 0 ? std::min(span.all_ms, span.wall_ms) : span.wall_ms) / double(runs);
     run_ms_ = run_ms_ < 0 ? took_ms : std::min(run_ms_, took_ms);
     return span;
+}
+
+Span Prepared::without_gate(std::size_t runs, bool period, Ask of_first) {
+    const auto start = Clock::now();
+    Ends ends;
+    try {
+        ends = enqueue_runs(runs, of_first);
+    } catch (...) {  // a step that was enqueued before must not outlive the buffers it works on
+        settle();
+        throw;
+    }
+    return timed_to_the_end(ends, runs, period, start);
+}
+
+Span Prepared::behind_an_event(std::size_t runs, bool period, Ask of_first) {
+    cl::UserEvent gate = checked([&] { return cl::UserEvent(session_->context()); });
+    Ends ends;
+    try {
+        ends = enqueue_runs(runs, of_first, &gate);
+    } catch (...) {
+        gate.setStatus(-1);  // an unset gate would leave the queue blocked for good
+        settle();
+        throw;
+    }
+    const auto start = Clock::now();
+    checked([&] { return gate.setStatus(CL_COMPLETE); });
+    return timed_to_the_end(ends, runs, period, start);
+}
+
+// Nothing where the spin ended before all was enqueued, so that the device waited for the host between short runs.
+std::optional<Span> Prepared::behind_a_spin(Spin& spin, std::size_t runs, bool period, Ask of_first) {
+    Ends ends;
+    double enqueuing_ms = 0;
+    bool in_time = false;
+    try {
+        spin.start(queue(), runs * commands());
+        const auto start = Clock::now();
+        ends = enqueue_runs(runs, of_first);
+        flush();
+        enqueuing_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+        in_time = spin.goes_on();
+        spin.wait();
+    } catch (...) {
+        settle();
+        throw;
+    }
+    const auto span = timed_to_the_end(ends, runs, period, Clock::now());
+    spin.learn(enqueuing_ms);
+    const bool longer_than_enqueuing = expected_ms() > 2 * enqueuing_ms / double(runs);
+    if (!in_time && !longer_than_enqueuing) return std::nullopt;
+    return span;
+}
+
+Span Prepared::run_group(std::size_t runs, bool period, Ask of_first) {
+    constexpr int most_tries = 4;
+    if (runs == 1 || runs > runs_behind_a_gate()) return without_gate(runs, period, of_first);
+    if (auto* const spin = session_->spin())
+        for (int tries = 0; tries < most_tries; ++tries)
+            if (const auto span = behind_a_spin(*spin, runs, period, of_first)) return *span;
+    return behind_an_event(runs, period, of_first);
 }
 
 Samples Prepared::sample(std::size_t count, std::size_t batch, bool period) {

@@ -56,8 +56,7 @@ def last_level_cache(device_index: int) -> CacheSize:
 def _read_ms(device: Device, size: int, notes: list[str]) -> float | None:
     """Milliseconds of the fastest read of this size, None where none ran. Of a small size, the launch is much of it."""
     try:
-        found = BandwidthTest(device, size, notes).candidates()
-        rates = [rate for shape, _, rate in found if shape.variant.startswith("read")]
+        rates = [rate for _, _, rate in BandwidthTest(device, size, notes).candidates("read")]
     except Error as error:
         notes.append(f"the cache was not looked for with {size // MIB} MiB: {error}")
         return None

@@ -312,8 +312,7 @@ def overhead_candidate(device: Device, common: Row, phases: PhaseTimer, notes: l
     """The time of a launch: of the smallest read, queued back to back whatever the comparison's clock, since events
     hold no launch."""
     with phases("ceilings"):
-        tests = BandwidthTest(device, 0, notes).candidates()
-        reads = (found for found in tests if found[0].variant.startswith("read"))
+        reads = BandwidthTest(device, 0, notes).candidates("read")
         found = next(reads, None)  # not the fastest: which one that is may differ from run to run
         if found is None:
             raise Error(f"no read kernel runs on {device.name}: the time of a launch cannot be told")

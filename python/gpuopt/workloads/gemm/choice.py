@@ -66,8 +66,9 @@ _TILES = (
     _Tile(128, 256, (8, 16), 1.17, 1.18, 1, {"COPY": 2, "STAGES": 2, "PASS": 1}),
 )
 _SPLITS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_FIRST_S, _LAUNCH_S = 2.3e-6, 4.4e-6  # a kernel; one more behind it
-_ROUND_S = 1.1e-6  # beginning and end of a work-group
+_FIRST_S, _LAUNCH_S = 2.3e-6, 2.2e-6  # a kernel; one more behind it
+_ROUND_S = 0.7e-6  # beginning and end of a work-group
+_STREAM_S = 1.5e-6  # the same of a streamed one, besides
 # A tile beyond the result's edge takes so many times as long as a whole one: copied, and through registers.
 _EDGE_COPIED, _EDGE = 1.12, 1.19
 _UNALIGNED = 0.85  # of the share, where pieces of a row are no whole aligned vectors and are not turned
@@ -200,5 +201,5 @@ def _streamed(device: Device, dtype: np.dtype[Any], sizes: Sizes) -> Iterator[Es
     sums = 2 * split * m * n * dtype.itemsize / bandwidth + _LAUNCH_S if split > 1 else 0.0
     written = 2 * m * n * batch * dtype.itemsize / bandwidth
     idle = _IDLE_S * groups * split / units * (1 - longer / (-(-longer // rows) * rows))
-    seconds = max(read + written, work, idle) + sums + _FIRST_S + _ROUND_S
+    seconds = max(read + written, work, idle) + sums + _FIRST_S + _ROUND_S + _STREAM_S
     yield Estimate(Configuration("thin", HOLD=held, EACH=each, SPLIT=split), seconds)
