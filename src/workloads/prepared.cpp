@@ -13,7 +13,6 @@
 namespace gpuopt {
 namespace {
 
-
 // Sets an argument; where the driver refuses it, the error names kernel and argument.
 template <class... Values>
 void set(Step& step, cl_uint argument, const Values&... values) {

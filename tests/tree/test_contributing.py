@@ -178,3 +178,7 @@ def test_the_kernels_of_a_variant_and_of_a_parameter_are_right(
         (tmp_path / "kernels" / "tmv" / "naive.cl").write_text(naive, encoding="utf-8")
         command = [sys.executable, "-c", PRODUCT, str(any_device.index)]
         run(command, tmp_path, GPUOPT_KERNEL_DIR=str(tmp_path / "kernels"))
+    stale = kernel.replace("tmv_unstaged(TMV_KERNEL_ARGUMENTS)", "tmv_naive(TMV_ARGUMENTS)").replace("TMV_BEGIN;", "")
+    (tmp_path / "kernels" / "tmv" / "naive.cl").write_text(stale, encoding="utf-8")
+    with pytest.raises(AssertionError, match="argument 7, from 0, of tmv_naive, which takes 7"):
+        run(command, tmp_path, GPUOPT_KERNEL_DIR=str(tmp_path / "kernels"))
