@@ -12,10 +12,14 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gpuopt
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.store import Store
+from gpuopt.workloads.tmv.peers import peers as tmv_peers
 
 BLOCK = re.compile(r"^( *)```\w+\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`([\w/.]+\.\w+)`")
@@ -182,3 +186,29 @@ def test_the_kernels_of_a_variant_and_of_a_parameter_are_right(
     (tmp_path / "kernels" / "tmv" / "naive.cl").write_text(stale, encoding="utf-8")
     with pytest.raises(AssertionError, match="argument 7, from 0, of tmv_naive, which takes 7"):
         run(command, tmp_path, GPUOPT_KERNEL_DIR=str(tmp_path / "kernels"))
+
+
+def blocks_of(root: Path, first: str, last: str | None = None) -> list[str]:
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text[text.index(f"\n## {first}") : text.index(f"\n## {last}") if last else len(text)]
+    return [textwrap.dedent(block[2]) for block in BLOCK.finditer(section)]
+
+
+def test_the_peers_of_the_recipe_are_found(root: Path, any_device: gpuopt.Device) -> None:
+    (module,) = blocks_of(root, "Add a peer", "Add a picture")
+    made: dict[str, Any] = {}
+    exec(compile(module, "peers.py", "exec"), made)
+    names = [peer.name for peer in made["peers"](any_device, [])]
+    assert ("NumPy einsum" in names) == (any_device.type == "cpu")
+    assert {peer.name for peer in tmv_peers(any_device, [])} <= set(names)
+
+
+def test_the_picture_of_the_recipe_is_drawn(root: Path, tmp_path: Path) -> None:
+    function, named = blocks_of(root, "Add a picture")
+    module = (root / "python/gpuopt/workloads/tmv/pictures.py").read_text(encoding="utf-8")
+    (line,) = [line for line in module.splitlines(keepends=True) if line.startswith("    drawn = ")]
+    made: dict[str, Any] = {"__name__": "pictures"}
+    exec(compile(module.replace(line, textwrap.indent(named, "    ")) + "\n\n" + function, "pictures.py", "exec"), made)
+    rows = Store(root / "results" / "h200" / "tmv" / "rows.jsonl").rows()
+    written = made["save"](Study(rows), tmp_path)
+    assert {"gains.png", "errors.png"} <= {path.name for path in written}
