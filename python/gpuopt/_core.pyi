@@ -131,7 +131,7 @@ class Device(_NotConstructible):
         """How many compute units (streaming multiprocessors, cores) it has."""
     @property
     def clock_mhz(self) -> int:
-        """Highest clock; 0 where the driver does not know it."""
+        """Highest clock, in MHz; 0 where the driver does not know it."""
     @property
     def global_bytes(self) -> int:
         """Device memory in all."""
@@ -149,7 +149,7 @@ class Device(_NotConstructible):
         """Most work-items in a work-group."""
     @property
     def vector_bytes(self) -> int:
-        """Width of its own vectors."""
+        """Width of its own vectors, in bytes."""
     @property
     def image_support(self) -> bool:
         """Whether kernels may read images."""
@@ -170,7 +170,7 @@ class Device(_NotConstructible):
         """Whether it shares memory with the host."""
     @property
     def timer_ns(self) -> int:
-        """Resolution of its timer."""
+        """Resolution of its timer, in ns."""
     @property
     def extensions(self) -> list[str]:
         """Names of its OpenCL extensions, sorted."""
@@ -196,7 +196,7 @@ class DeviceArray(_NotConstructible):
         """Bytes of its elements."""
     @property
     def device(self) -> Device:
-        """Where it lies."""
+        """The device whose memory it lies in."""
     def to_numpy(self) -> np.ndarray:
         """A new NumPy array with the same shape, dtype and values."""
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -443,7 +443,7 @@ class DiaMatrix(metaclass=_Type):
         """Width of the grid whose points the rows are; 0 where the offsets show none."""
     @property
     def device(self) -> Device:
-        """Where it lies."""
+        """The device whose memory it lies in."""
 
 @final
 class HostProduct(metaclass=_Type):

@@ -68,7 +68,10 @@ def run_list(names: tuple[str, ...], device: str | None, as_json: bool) -> None:
 
 def _short(entry: Entry) -> list[str]:
     parts = (("variants", entry["variants"]), ("presets", entry["presets"]), ("peers", entry["peers"]))
-    rows = [(label, ", ".join(items)) for label, items in parts if items]
+    # Some names hold a comma.
+    rows = [
+        (label, ("; " if any("," in item for item in items) else ", ").join(items)) for label, items in parts if items
+    ]
     return [*_head(entry), *(line for row in rows for line in _labelled(*row))]
 
 

@@ -213,7 +213,7 @@ def _levels_of(given: Sequence[str]) -> dict[str, list[int | str]]:
 def _admitted(kernel: Kernel, sizes: Sizes, levels: Levels, most: int) -> list[Configuration]:
     """The configurations that the constraints admit for these sizes, of these levels, ``most`` at most. Raises
     ParameterError where there are none."""
-    admitted = kernel.admitted(levels, sizes, lambda text: click.echo(f"constraints: {text}", err=True))
+    admitted = kernel._admitted(levels, sizes, lambda text: click.echo(f"constraints: {text}", err=True))
     return list(itertools.islice(admitted, most))
 
 

@@ -70,15 +70,8 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
     checks.length("--pixel", wanted.pixel)
     options = _options(wanted)
     device = select(wanted.device)
-    scan = gt.read_scan(
-        path,
-        _angles(wanted.angles, path),
-        flat=_level(wanted.flat),
-        dark=_level(wanted.dark),
-        integrals=wanted.integrals,
-        units="rad",
-    )
-    click.echo(repr(scan).strip("<>"))
+    scan = _scan(path, wanted)
+    click.echo(repr(scan).strip("<>").removeprefix("ScanFile: "))
     rows = _rows(wanted.rows, scan.shape[1])
     if (wanted.rings or 0) > scan.shape[2]:
         raise Failure(f"--rings: {wanted.rings} columns are more than the scan's {scan.shape[2]}; give fewer")
@@ -135,6 +128,17 @@ def _options(wanted: Wanted) -> dict[str, Any]:
             others = ", ".join(other for other in ALGORITHMS if name in inspect.signature(ALGORITHMS[other]).parameters)
             raise Failure(f"--{name.replace('_', '-')}: {wanted.algorithm} has none; it is for {others}")
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _scan(path: Path, wanted: Wanted) -> gt.ScanFile:
+    """Raises Failure where neither the file nor --angles says the angles."""
+    angles, flat, dark = _angles(wanted.angles, path), _level(wanted.flat), _level(wanted.dark)
+    try:
+        return gt.read_scan(path, angles, flat=flat, dark=dark, integrals=wanted.integrals, units="rad")
+    except ParameterError as error:
+        if wanted.angles is None and error.argument == "angles":
+            raise Failure(f"--{error}: --angles FIRST,LAST in degrees, or --angles FILE") from error
+        raise
 
 
 def _angles(text: str | None, path: Path) -> Any:
@@ -201,8 +205,9 @@ def _offset(scan: gt.ScanFile, rows: range, wanted: Wanted) -> float:
         offset = gt.find_centre(looked_at, scan.angles, units="rad")
     except (ArrayError, ParameterError) as error:
         raise Failure(f"--centre: the axis is not found by itself; name its column ({error})") from error
+    shift = round(offset, 2) + 0.0  # never -0.00
     click.echo(
-        f"axis at column {middle - offset:.2f} (offset {offset:+.2f} pixels), found from views half a turn apart; "
+        f"axis at column {middle - shift:.2f} (offset {shift:+.2f} pixels), found from views half a turn apart; "
         "--centre sets it"
     )
     return offset

@@ -10,6 +10,7 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
     module.attr("__commit__") = gpuopt::source_commit;
     gpuopt::bind_errors(module);
     gpuopt::bind_device(module);
+    gpuopt::bind_device_array(module);
     gpuopt::bind_arithmetic(module);
     gpuopt::bind_foreign(module);
     gpuopt::bind_interrupts(module);

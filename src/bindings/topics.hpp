@@ -7,6 +7,7 @@ namespace gpuopt {
 
 void bind_errors(pybind11::module_& module);
 void bind_device(pybind11::module_& module);
+void bind_device_array(pybind11::module_& module);
 void bind_arithmetic(pybind11::module_& module);
 void bind_foreign(pybind11::module_& module);
 void bind_interrupts(pybind11::module_& module);

@@ -13,6 +13,18 @@
 namespace gpuopt {
 namespace {
 
+// Sets an argument; where the driver refuses it, the error names kernel and argument.
+template <class... Values>
+void set(Step& step, cl_uint argument, const Values&... values) {
+    try {
+        checked([&] { return step.kernel.setArg(argument, values...); });
+    } catch (const OpenCLError& error) {
+        const auto takes = std::to_string(step.kernel.getInfo<CL_KERNEL_NUM_ARGS>());
+        throw OpenCLError(
+            error.call, error.code, error.name,
+            "argument " + std::to_string(argument) + ", from 0, of " + step.entry_point + ", which takes " + takes);
+    }
+}
 
 }  // namespace
 
@@ -50,7 +62,7 @@ void Prepared::add(Question question, std::size_t past, std::vector<std::shared_
 }
 
 Prepared& Prepared::arg(const cl::Sampler& sampler) {
-    checked([&] { return steps_.back().kernel.setArg(next_argument_, sampler); });
+    set(steps_.back(), next_argument_, sampler);
     has_samplers_ = true;
     ++next_argument_;
     return *this;
@@ -61,14 +73,14 @@ Prepared& Prepared::arg(const Scalar& value) { return arg(value.bytes, value.siz
 Prepared& Prepared::arg(const std::vector<unsigned char>& value) { return arg(value.data(), value.size()); }
 
 Prepared& Prepared::arg(const void* bytes, std::size_t count) {
-    checked([&] { return steps_.back().kernel.setArg(next_argument_, count, bytes); });
+    set(steps_.back(), next_argument_, count, bytes);
     values_.push_back({steps_.size() - 1, next_argument_, {static_cast<const char*>(bytes), count}});
     ++next_argument_;
     return *this;
 }
 
 Prepared& Prepared::arg(const cl::LocalSpaceArg& local) {
-    checked([&] { return steps_.back().kernel.setArg(next_argument_, local); });
+    set(steps_.back(), next_argument_, local);
     values_.push_back({steps_.size() - 1, next_argument_, {}, local.size_});
     ++next_argument_;
     return *this;
@@ -139,7 +151,7 @@ void Prepared::bind() {
         const auto memory = bound.memory.lock();
         if (!memory || memory->version() == bound.version) continue;
         const cl_mem handle = memory->argument()();
-        checked([&] { return steps_[bound.step].kernel.setArg(bound.argument, sizeof handle, &handle); });
+        set(steps_[bound.step], bound.argument, sizeof handle, &handle);
         bound.version = memory->version();
     }
     bound_at_ = moves;

@@ -103,6 +103,12 @@ def test_rows_in_parts_are_those_of_all_at_once(
     np.testing.assert_allclose(np.load("parts.npy"), np.load("whole.npy"), atol=1e-6)
 
 
+def test_tiffs_without_angles_name_the_option(tiff: Path) -> None:
+    refused = run(tiff, "--flat", "white.tif")
+    assert refused.exit_code == 2
+    assert "--angles FIRST,LAST in degrees, or --angles FILE" in refused.output
+
+
 def test_tiffs_with_angles(tiff: Path, reconstruct: Callable[..., Result]) -> None:
     Path("angles.txt").write_text("\n".join(map(str, exchange.counts().theta)))
     for angles, name in (("0,177", "one.npy"), ("angles.txt", "two.npy")):

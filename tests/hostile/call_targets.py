@@ -19,7 +19,6 @@ BESIDE_ALL = ("molecule", "papers")  # public modules that gpuopt's own __all__ 
 EXCLUDED = {
     "lab.profile": "takes minutes where it answers, and what it keeps would change other calls; shorten its sittings",
     "tomo.Backend.": "an interface for other array libraries, called by the algorithms alone with what they checked",
-    "DiaMatrix.planned": "a hook for plans that calls what it is given, and raises what that raises",
 }
 
 

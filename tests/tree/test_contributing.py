@@ -12,10 +12,14 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gpuopt
+from gpuopt.lab.report import Study
+from gpuopt.lab.rows.store import Store
+from gpuopt.workloads.tmv.peers import peers as tmv_peers
 
 BLOCK = re.compile(r"^( *)```\w+\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"`([\w/.]+\.\w+)`")
@@ -28,6 +32,17 @@ sys.meta_path[:] = [finder for finder in sys.meta_path if "Redirecting" not in t
 sys.path[:0] = [sys.argv[1] + "/python", sys.argv[1] + "/tests"]
 sys.argv = sys.argv[2:]
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+
+
+# A product by `naive`, whose arguments and launch the recipe's kernel has.
+PRODUCT = """
+import sys
+import numpy as np
+import gpuopt
+for rows, cols in ((1, 1), (37, 129), (130, 64)):
+    A, v = np.arange(rows * cols, dtype=np.float32).reshape(rows, cols) % 7, np.arange(rows, dtype=np.float32) % 5
+    np.testing.assert_array_equal(gpuopt.tmv(A, v, variant="naive", device=int(sys.argv[1])), A.T @ v)
 """
 
 
@@ -150,3 +165,50 @@ def test_the_row_of_a_variant_is_of_words_that_the_table_has(root: Path) -> None
     (row,) = [block[2] for block in BLOCK.finditer(section) if ".summary" in block[2]]
     table = "".join(path.read_text(encoding="utf-8") for path in (root / "src/workloads/tmv").glob("*.?pp"))
     assert set(re.findall(r"\w+", re.sub(r'".*?"', "", row))) <= set(re.findall(r"\w+", table))
+
+
+def test_the_kernels_of_a_variant_and_of_a_parameter_are_right(
+    root: Path, tmp_path: Path, any_device: gpuopt.Device
+) -> None:
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text[text.index("\n## Add a variant") : text.index("\n## Add a workload")]
+    blocks = [textwrap.dedent(block[2]) for block in BLOCK.finditer(section)]
+    (kernel,), (unrolled,) = ([each for each in blocks if sign in each] for sign in ("#include", "#pragma unroll"))
+    (plain,) = [line for line in kernel.splitlines(keepends=True) if line.lstrip().startswith("for (")]
+    shutil.copytree(root / "kernels", tmp_path / "kernels")
+    for each in (kernel, f"#define UNROLL 4\n{kernel.replace(plain, unrolled)}"):
+        naive = each.replace("tmv_unstaged", "tmv_naive")
+        assert naive != each
+        (tmp_path / "kernels" / "tmv" / "naive.cl").write_text(naive, encoding="utf-8")
+        command = [sys.executable, "-c", PRODUCT, str(any_device.index)]
+        run(command, tmp_path, GPUOPT_KERNEL_DIR=str(tmp_path / "kernels"))
+    stale = kernel.replace("tmv_unstaged(TMV_KERNEL_ARGUMENTS)", "tmv_naive(TMV_ARGUMENTS)").replace("TMV_BEGIN;", "")
+    (tmp_path / "kernels" / "tmv" / "naive.cl").write_text(stale, encoding="utf-8")
+    with pytest.raises(AssertionError, match="argument 7, from 0, of tmv_naive, which takes 7"):
+        run(command, tmp_path, GPUOPT_KERNEL_DIR=str(tmp_path / "kernels"))
+
+
+def blocks_of(root: Path, first: str, last: str | None = None) -> list[str]:
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text[text.index(f"\n## {first}") : text.index(f"\n## {last}") if last else len(text)]
+    return [textwrap.dedent(block[2]) for block in BLOCK.finditer(section)]
+
+
+def test_the_peers_of_the_recipe_are_found(root: Path, any_device: gpuopt.Device) -> None:
+    (module,) = blocks_of(root, "Add a peer", "Add a picture")
+    made: dict[str, Any] = {}
+    exec(compile(module, "peers.py", "exec"), made)
+    names = [peer.name for peer in made["peers"](any_device, [])]
+    assert ("NumPy einsum" in names) == (any_device.type == "cpu")
+    assert {peer.name for peer in tmv_peers(any_device, [])} <= set(names)
+
+
+def test_the_picture_of_the_recipe_is_drawn(root: Path, tmp_path: Path) -> None:
+    function, named = blocks_of(root, "Add a picture")
+    module = (root / "python/gpuopt/workloads/tmv/pictures.py").read_text(encoding="utf-8")
+    (line,) = [line for line in module.splitlines(keepends=True) if line.startswith("    drawn = ")]
+    made: dict[str, Any] = {"__name__": "pictures"}
+    exec(compile(module.replace(line, textwrap.indent(named, "    ")) + "\n\n" + function, "pictures.py", "exec"), made)
+    rows = Store(root / "results" / "h200" / "tmv" / "rows.jsonl").rows()
+    written = made["save"](Study(rows), tmp_path)
+    assert {"gains.png", "errors.png"} <= {path.name for path in written}

@@ -116,23 +116,27 @@ def test_quantities_have_a_unit(name: str) -> None:
         assert not taken or re.search(unit, text), f"{name}: say the unit of {', '.join(sorted(taken))}"
 
 
-def methods() -> Iterator[tuple[str, Any]]:
+def members() -> Iterator[tuple[str, Any]]:
+    """What gpuopt's own classes have besides fields, which the docstring of the class tells."""
     for name, each in EACH.items():
         for member in dir(each) if inspect.isclass(each) else ():
             owner = next((base for base in each.__mro__ if member in vars(base)), object)
-            found = inspect.getattr_static(each, member)
-            found = getattr(found, "fget", None) or getattr(found, "__func__", found)
-            is_field = member in getattr(each, "__dataclass_fields__", {})  # said in the docstring of the class
-            if (
-                not member.startswith("_")
-                and not is_field
-                and owner.__module__.startswith("gpuopt.")
-                and inspect.isroutine(found)
-            ):
-                yield f"{name}.{member}", found
+            is_field = member in getattr(each, "__dataclass_fields__", {})
+            if not member.startswith("_") and not is_field and owner.__module__.startswith("gpuopt."):
+                yield f"{name}.{member}", inspect.getattr_static(each, member)
 
 
-METHODS = dict(methods())
+def function_of(member: Any) -> Any:
+    return getattr(member, "fget", None) or getattr(member, "__func__", member)
+
+
+PROPERTIES = {name: each for name, each in members() if isinstance(each, property)}
+METHODS = {name: function_of(each) for name, each in members() if inspect.isroutine(function_of(each))}
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_a_property_says_what_it_is(name: str) -> None:
+    assert inspect.getdoc(PROPERTIES[name]), f"{name}: it has no docstring"  # its own: pybind11 gives its getter one
 
 
 @pytest.mark.parametrize("name", METHODS)

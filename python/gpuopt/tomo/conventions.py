@@ -23,7 +23,7 @@ def from_skimage(theta: Angles, shape: Counts, circle: bool = True) -> tuple[Par
     needs.
     scikit-image turns about the pixel n // 2 of n, counts rows downwards, and has views as columns: its sinograms are
     ``A(image).T`` here, and a slice comes back by ``gt.fbp(A, np.ascontiguousarray(sinogram.T, np.float32))`` as by
-    ``iradon``. One pixel is 1 mm. Raises ParameterError, ArrayError.
+    ``iradon``, which writes 0 outside the circle. One pixel is 1 mm. Raises ParameterError, ArrayError.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import study_rows
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.pairs import Told
 from gpuopt.lab.rows.ratios import Ratio
-from gpuopt.lab.show import headline, wording
+from gpuopt.lab.show import certainty, headline, wording
 from ladder_steps import step
 from study_rows import row, timed
 
@@ -160,6 +160,19 @@ def test_refused_verdicts_are_told_with_their_reason() -> None:
     told = lines_of(Study(rows))["How sure"]
     assert told.startswith(f"verdicts are refused: {why}; 0 of 4 comparisons with basic decided (4 refused); ")
     assert "Next: measure again on a quieter machine (--fresh)" in told
+
+
+def test_refusals_that_differ_by_a_number_are_told_once() -> None:
+    whys = [f"other programs wanted {times} times the processor's cores" for times in ("3.9", "1.7", "10")]
+    rows = study_rows.rows()
+    told = certainty.refusals(r | {"refused": why} for r, why in zip(rows, whys, strict=False))
+    assert told == "other programs wanted 1.7 to 10 times the processor's cores"
+    several = [whys[0] + " and the baseline differed from itself by 40 %", "the host slept"]
+    told = certainty.refusals(r | {"refused": why} for r, why in zip(rows, several, strict=False))
+    assert told == (
+        "other programs wanted 3.9 times the processor's cores, the baseline differed from itself by 40 % and "
+        "the host slept"
+    )
 
 
 def test_conditions_are_two_lines_of_what_is_known() -> None:

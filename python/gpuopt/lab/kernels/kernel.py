@@ -213,7 +213,7 @@ class Kernel:
         arrays = self.task.data(numbers, given, seed)
         exact, allowed = self.task.right(numbers, arrays)
         names, right = [one.name for one in self.task.results], Right(exact, allowed)
-        rows = {name: kernel.row(self.name) for name, kernel in table.items()}
+        rows = {name: kernel._row(self.name) for name, kernel in table.items()}
         prepare = partial(plans.prepared, table, rows, numbers, arrays, limit_s if isolated else None, right)
         tables.add_own(self.name, rows)
         whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
@@ -265,14 +265,14 @@ class Kernel:
         ``levels`` keeps some of the levels of parameters: ``{"WIDTH": [1, 4]}``. Raises ParameterError, also where
         nothing is admitted and for more than 100,000.
         """
-        found = list(itertools.islice(self.admitted(levels or {}, sizes), MOST_LISTED + 1))
+        found = list(itertools.islice(self._admitted(levels or {}, sizes), MOST_LISTED + 1))
         if len(found) > MOST_LISTED:
             raise ParameterError(
                 f"levels: {self.name} has more than {MOST_LISTED:,} configurations; keep fewer, or use lab.search"
             )
         return found
 
-    def admitted(self, levels: Mapping[str, Any], sizes: Numbers, told: Told | None = None) -> Iterator[Configuration]:
+    def _admitted(self, levels: Mapping[str, Any], sizes: Numbers, told: Told | None = None) -> Iterator[Configuration]:
         """The same one after the other; ``told`` gets a text now and then where that takes long. Raises as they do."""
         space = self.code.space.within(levels)
         numbers = self.task.numbers(sizes, {}, [*space.levels])
@@ -285,7 +285,7 @@ class Kernel:
                 f"constraints: they admit no configuration of {self.name} for {said}; give other sizes or levels"
             )
 
-    def row(self, workload: str) -> OwnVariant:
+    def _row(self, workload: str) -> OwnVariant:
         """Its row in the table of a study."""
         standard = self.code.space.first()
         parameters = [

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.study_rows import StudyRows
-from gpuopt.lab.rows.table import percent_text
+from gpuopt.lab.rows.table import joined, percent_text
 from gpuopt.lab.rows.taken_over import TakenOver, date_words, taken_over
 from gpuopt.lab.timing import statistics
 
@@ -75,7 +75,7 @@ class Conditions:
         """What of the host is above this part of its limit, in words."""
         found = []
         if self.others_load is not None and self.others_load > part * OTHERS_LIMIT:
-            several = self.others_load > 1
+            several = self.others_load >= 1.1  # not `1 times`
             wanted = f"{self.others_load:.2g} times" if several else f"{100 * self.others_load:.0f} % of"
             found.append(f"other programs wanted {wanted} the processor's cores")
         if self.steal_pct is not None and self.steal_pct > part * STEAL_LIMIT_PCT:
@@ -96,7 +96,7 @@ def refusal(conditions: Conditions, band: float | None, spread: float | None) ->
         reasons.append(f"the baseline differed from itself by {100 * band:.0f} %")
     if spread is not None and spread > SPREAD_LIMIT:
         reasons.append(f"the baseline's time changed by {100 * spread:.0f} % within a block")
-    return " and ".join(reasons) or None
+    return joined(reasons) or None
 
 
 def judged(blocks: Sequence[Row], band: float | None, notes: list[str]) -> Row:

@@ -133,9 +133,12 @@ def shortened(text: str, width: int) -> str:
 
 
 def name_lines(text: str, width: int) -> list[str]:
-    """A row's name in lines of at most ``width`` characters, broken between its levels; what has none is cut."""
-    if len(text) <= width or not has_levels(text.strip()):
-        return [shortened(text, width)]
+    """A row's name in lines of at most ``width`` characters, broken between its levels; what has none between words."""
+    if len(text) <= width:
+        return [text]
+    if not has_levels(text.strip()):
+        inset = " " * (len(text) - len(text.lstrip()))
+        return [shortened(line, width) for line in folded(text.strip(), width, inset, f"{inset}  ")]
     inset = " " * (len(text) - len(text.lstrip()) + 2)
     out = [""]
     for part in (f"{part}, " for part in text.split(", ")):
@@ -224,20 +227,18 @@ class Sheet:
         for level in range(len(self.columns[0].layout)) if self.columns else ():
             table = self._table(level)
             if max(map(len, table)) <= width:
-                table = self._table(level, width=width)
                 break
-        else:
-            table = self._table(level, max(map(len, table)) - width, width) if table else []
+        table = self._table(level, max(map(len, table)) - width, width) if table else []
         out = [part for line in self.header for part in folded(line, width)]
-        out += ["", *table] if self.sections else []
+        out += [*([""] if out else []), *table] if self.sections else []
         told = self.columns[0].form(self.legend, level) if self.columns and self.legend else ""
         for label, text in [*([("", told)] if told else []), *self.footers]:
             out += folded(f"{label}: {text}" if label else text, width)
         return "\n".join(out)
 
     def _table(self, level: int, excess: int = 0, width: int | None = None) -> list[str]:
-        """The table at `level`; a positive `excess` is taken from the first column, which holds names. Sentences below
-        rows are wrapped to `width`, and left out where that is None."""
+        """The table at `level`; `excess` is taken from the first column, which holds names, or given to it where it is
+        negative. Titles, and sentences below rows, are wrapped to `width`, and left out where that is None."""
         columns = [column for column in self.columns if column.layout[level] != "-"]
         heading = [[c.title for c in columns], [c.form(c.units, level) for c in columns]]
         body: list[tuple[str, list[list[str]]]] = [
@@ -252,9 +253,9 @@ class Sheet:
         everything = heading + [cells for _, lines in body for cells in lines]
         widths = [max(map(len, column)) for column in zip(*everything, strict=True)]
         fold = len(indent) + columns[0].fold(level)
-        widths[0] = max(len(line) for cells in everything for line in name_lines(cells[0], fold))
-        if excess > 0:
-            widths[0] = max(8, widths[0] - excess)
+        for taken in (0, excess):
+            fold = max(8, fold - taken)
+            widths[0] = fold = max(len(line) for cells in everything for line in name_lines(cells[0], fold))
 
         def layout(cells: Sequence[str]) -> list[str]:
             first, *more = name_lines(cells[0], widths[0])
@@ -265,10 +266,10 @@ class Sheet:
             return [SEPARATOR.join(parts).rstrip(), *more]
 
         rule = "-" * (sum(widths) + len(SEPARATOR) * (len(widths) - 1))
-        out = [*layout(heading[0]), *layout(heading[1]), rule]
+        out = [line for titles in heading if any(titles) for line in layout(titles)] + [rule]
         sentences = [[line.below for line in lines] for _, lines in self.sections if lines]
         for (title, lines), below in zip(body, sentences, strict=True):
-            out += [printable(title)] if title else []
+            out += folded(printable(title), width) if title and width else []
             for cells, sentence in zip(lines, below, strict=True):
                 out += layout(cells)
                 if sentence and width:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -14,6 +15,9 @@ from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import joined
 from gpuopt.lab.show.wording import excludes_one, noise
 from gpuopt.lab.timing import statistics
+
+_AND = re.compile(", | and ")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def line(study: StudyRows, groups: list[Group]) -> str:
@@ -37,9 +41,20 @@ def line(study: StudyRows, groups: list[Group]) -> str:
 
 
 def refusals(rows: Iterable[Row]) -> str:
-    """Why these rows have no verdicts, each reason once; empty where they have."""
-    found = dict.fromkeys(str(why) for row in rows if (why := row["refused"]))
-    return "; ".join(why for why in found if not any(why != other and why in other for other in found))
+    """Why these rows have no verdicts, each reason once, with its least and its largest number; empty where they
+    have."""
+    found: dict[str, list[str]] = {}
+    for why in dict.fromkeys(str(why) for row in rows if (why := row["refused"])):
+        for reason in _AND.split(why):
+            found.setdefault(_NUMBER.sub("", reason), []).append(reason)
+    return joined([_spanned(reasons) for reasons in found.values()])
+
+
+def _spanned(reasons: list[str]) -> str:
+    """Texts that are alike but for their first number, as one: `wanted 1.7 to 3.9 times`."""
+    numbers = [number for reason in reasons for number in _NUMBER.findall(reason)[:1]]
+    least, most = min(numbers, key=float, default=""), max(numbers, key=float, default="")
+    return reasons[0] if least == most else _NUMBER.sub(f"{least} to {most}", reasons[0], count=1)
 
 
 def _verdict_counts(groups: list[Group]) -> str:

@@ -172,13 +172,18 @@ def _gain_panel(ax: Axes, steps: Steps, colours: dict[str, str]) -> None:
 
 def by_size(study: StudyRows) -> list[Group]:
     """The groups of rows, the smallest problem first."""
+    return sorted(in_order(study), key=lambda group: (prod(lengths_of(group)), group.sizes))
+
+
+def in_order(study: StudyRows) -> list[Group]:
+    """The groups of rows in the order in which they were measured."""
     groups = study.groups()
     if not groups:
         raise ParameterError("study: it has no rows to draw; run lab.sweep first")
     places = {(group.device, str(group.first["driver"]), group.dtype) for group in groups}
     if len(places) > 1:
         raise ParameterError(f"study: rows of {len(places)} devices or dtypes; make a Study of one's rows")
-    return sorted(groups, key=lambda group: (prod(lengths_of(group)), group.sizes))
+    return groups
 
 
 def lengths_of(group: Group) -> list[int]:

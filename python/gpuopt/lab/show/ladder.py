@@ -171,8 +171,9 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
             ends = y - BAR_HEIGHT / 2 - 0.1, y + BAR_HEIGHT / 2 + 0.1
             ax.vlines(bound, *ends, color=INK, linewidth=2.2, zorder=LIMIT)
         _value_label(ax, metric, row, y, reach * 1.14)
-    for stairs in _stairs(metric, group.rows, places):
-        ax.plot(*stairs, zorder=ASIDE, **STAIRS)
+    stairs = _stairs(metric, group.rows, places)
+    for line in stairs:
+        ax.plot(*line, zorder=ASIDE, **STAIRS)
     ax.set_yticks(places, _names(group)[0], fontsize=9)
     bar_axes(ax, places)
     ax.set_xlabel(f"{metric.label}   (more is faster)", fontsize=9)
@@ -185,7 +186,7 @@ def _bars(ax: Axes, group: Group) -> list[Artist]:
         said = "bound: the most this device allows" if known else "bound of its memory alone: it has no profile"
         handles.append(Line2D([], [], label=said, **TICK))
     handles += labelled(ax)
-    if any(row["uncached_ms"] for row in timed):
+    if any(x <= reach * 1.14 for line, _ in stairs for x in line):
         handles.append(Line2D([], [], label="bound if there were no cache", **STAIRS))
     if any(row["ci_lo_ms"] for row in timed):
         handles.append(interval_key())

@@ -192,8 +192,8 @@ def _line(group: Group, row: Row, name: Forms, gains: bool) -> Line:
 
 def _names(group: Group) -> tuple[dict[int, Forms], Forms]:
     """The forms of each row's name, by the row's ``id``, and what short names in them stand for. Where a name with
-    levels is too long, parameters have short names in the whole table; what is still too long is folded there. A name
-    without levels loses its middle, but for as much of its end as tells it from others."""
+    levels is too long, parameters have short names in the whole table; what is still too long is folded there, between
+    levels or words. A word that is too long loses its middle, but for as much of its end as tells it from others."""
     every = {id(row): group.label(row) for row in group.rows}
     starred = {id(row): " *" if flags_of(row) else "" for row in group.rows}
     brought = labels.of(group.first["workload"]).brought
@@ -204,8 +204,9 @@ def _names(group: Group) -> tuple[dict[int, Forms], Forms]:
         shorten = any(has_levels(name) and len(name + starred[key]) > width for key, name in every.items())
         names = {key: in_short(name, short) if shorten else name for key, name in every.items()}
         for key, name in names.items():
-            fits = name if has_levels(name) else _cut(name, [*names.values()], width - len(starred[key]))
-            forms[key].append(fits + starred[key])
+            fits = has_levels(name) or max(map(len, name.split())) <= width - 4
+            cut = name if fits else _cut(name, [*names.values()], width - len(starred[key]))
+            forms[key].append(cut + starred[key])
         legends.append("; ".join(filter(None, [legend(short) if shorten else "", unsaid(group) if brought else ""])))
     return {key: tuple(each) for key, each in forms.items()}, tuple(legends)
 

@@ -12,7 +12,7 @@ from gpuopt import papers
 from gpuopt._core import ParameterError
 from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS, Group, row_named
 from gpuopt.lab.rows.names import step_name
-from gpuopt.lab.rows.ratios import ratio_between
+from gpuopt.lab.rows.ratios import host_ratio, ratio_between
 from gpuopt.lab.rows.schema import Row, number_of, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import TERA, joined
@@ -48,7 +48,7 @@ from gpuopt.lab.show.sizes import (
     size_ticks,
     timed_rows,
 )
-from gpuopt.lab.show.style import ASIDE, COLOURS, HOLLOW, INK, bar_axes, error_sides, paper_key, shades
+from gpuopt.lab.show.style import ASIDE, COLOURS, HOLLOW, INK, bar_axes, error_sides, interval_key, paper_key, shades
 from gpuopt.lab.show.ticks import plain_ticks
 from gpuopt.workloads.gemm.peers import SERIAL_LOOP
 from gpuopt.workloads.gemm.problem import CALLED_STEPS
@@ -221,7 +221,7 @@ def over_cpu(study: StudyRows) -> Figure:
         for y, (_, mine, _) in enumerate(entries):
             row = min(filter(mine, timed_rows(group)), key=time_ms, default=None)
             if row is not None and loop is not None:
-                points.append((y, *ends_of(ratio_between(group, row, loop))))
+                points.append((y, *ends_of(host_ratio(group, row, loop) or ratio_between(group, row, loop))))
         for y, low, mid, high in points:
             ax.errorbar(mid, y, xerr=error_sides(low, mid, high), capsize=2, **style)
         ax.plot([], [], label=size_name(group), **style)
@@ -235,7 +235,7 @@ def over_cpu(study: StudyRows) -> Figure:
     bar_axes(ax, places)
     plain_ticks(ax, "x")
     ax.set_xlabel("times as fast as the loop", fontsize=9)
-    handles = [*ax.get_legend_handles_labels()[0], paper_key(["HD 3870", "Core 2 Duo"])]
+    handles = [*ax.get_legend_handles_labels()[0], interval_key(), paper_key(["HD 3870", "Core 2 Duo"])]
     legend_outside(part, handles, 5)
     return figure
 

@@ -201,12 +201,12 @@ class DiaMatrix(ThroughScipy):
             self._configurations[key] = resolve("spmv", self.device, self.dtype.name, variant, input_properties)
         return self._configurations[key]
 
-    def planned(
+    def _planned(
         self,
         variant: str | Configuration | None,
         columns: bool,
         make: Callable[[Configuration], Made],
-        stacklevel: int = 7,
+        stacklevel: int = 6,
     ) -> Made:
         """Return ``make(configuration)`` for the configuration that ``variant=`` means.
 
@@ -249,7 +249,7 @@ class DiaMatrix(ThroughScipy):
             result: Array = _core.spmv(self._handle, x, y, alpha, beta, out, name, parameters)
             return result
 
-        return self.planned(variant, columns, multiply)
+        return self._planned(variant, columns, multiply)
 
     def _host_product(
         self, x: np.ndarray, y: Any, alpha: float, beta: float, out: Any, variant: str | Configuration | None
@@ -271,7 +271,7 @@ class DiaMatrix(ThroughScipy):
                     self._products = {**dict(list(self._products.items())[1 - KEPT_PRODUCTS :]), key: found}
             return found
 
-        planned = self.planned(variant, columns > 1, product, stacklevel=8)
+        planned = self._planned(variant, columns > 1, product, stacklevel=7)
         result: np.ndarray = planned.multiply(self._handle, x, y, out)
         return result
 

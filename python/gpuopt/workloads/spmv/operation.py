@@ -111,4 +111,4 @@ def prepare_spmv(
         name, parameters = configuration.variant, configuration.parameters
         return _core.prepare_spmv(A._handle, x, y, *numbers, out, name, parameters)
 
-    return A.planned(variant, len(x.shape) == 2 and x.shape[1] > 1, plan, stacklevel=4)
+    return A._planned(variant, len(x.shape) == 2 and x.shape[1] > 1, plan, stacklevel=3)

@@ -207,10 +207,11 @@ def _caption(eigenvectors: Eigenvectors, device: str) -> str:
         if e.converged
         else f"stopped at the cap of {e.max_iterations} iterations before every residual was below {e.tolerance:.0e}"
     )
+    taken = f"{e.iterations} iterations" if e.iterations else "whose matrix was factorised; no iteration was needed"
     where = f" on {device}" if device else ""
     return (
         f"Smallest eigenvectors of the normalised Laplacian of {n:,} pixels, the constant one left out. "
-        f"LOBPCG from blocks of {e.block_side} x {e.block_side} pixels, {e.iterations} iterations: {end}. "
+        f"LOBPCG from blocks of {e.block_side} x {e.block_side} pixels, {taken}: {end}. "
         f"{e.products} products A x{where} took {e.product_seconds:.1f} s of {e.seconds:.1f} s. "
         "Residual: norm of A\u00a0u\u00a0-\u00a0$\\lambda$u. Colours of an eigenvector: its sign is one cut."
     )

@@ -15,10 +15,11 @@ from gpuopt import files, papers
 from gpuopt._core import Device
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.groups import SECTIONS, Group, section, section_title
+from gpuopt.lab.rows.ratios import host_ratio, ratio_between
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show.canvas import captioned_picture, legend_outside, provenance
-from gpuopt.lab.show.gains import by_size
+from gpuopt.lab.show.gains import ends_of, in_order
 from gpuopt.lab.show.style import (
     COLOURS,
     FACE,
@@ -68,9 +69,10 @@ def save(study: Study, directory: str | Path, device: Device | None = None) -> l
 
 
 def rates(study: Study) -> Figure:
-    """A panel for each case: voxel updates a second with their 95 % intervals and the ceilings that bound them; beside
-    them the gain over the naive step, here and in the paper. Raises ParameterError for rows of several devices."""
-    groups = by_size(study)
+    """A panel for each case, in the order of the study: voxel updates a second with their 95 % intervals and the
+    ceilings that bound them; beside them the gain over the naive step, here and in the paper. Raises ParameterError
+    for rows of several devices."""
+    groups = in_order(study)
     shown = [(group, _bars(group)) for group in groups]
     heights = [0.75 + BAR_INCHES * len(bars) for _, bars in shown]
     lines = [
@@ -132,7 +134,7 @@ def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
             ends = rate * time_ms(row) / row["ci_hi_ms"], rate, rate * time_ms(row) / row["ci_lo_ms"]
             ax.errorbar(rate, y, xerr=error_sides(*ends), **WHISKER)
         first = ran.get(NAIVE + _form(row))
-        gain = f"{time_ms(first) / time_ms(row):.3g}x" if first else ""
+        gain = f"{significant(_gain(group, row, first))}x" if first else ""
         for text, points, colour in (
             (significant(rate), TEXT_POINTS[0], INK),
             (gain, TEXT_POINTS[1], INK),
@@ -155,6 +157,13 @@ def _panel(ax: Axes, group: Group, bars: list[Row]) -> None:
     voxels = " x ".join(str(sizes[axis]) for axis in "zyx" if axis in sizes)
     about = f"{voxels} voxels, {sizes.get('views')} views of {sizes.get('rows')} x {sizes.get('columns')}"
     ax.set_title(f"{group.first['problem']}: {about}", fontsize=9.5, loc="left", color=INK, pad=16)
+
+
+def _gain(group: Group, row: Row, first: Row) -> float:
+    """How many times as fast as the first step, over common blocks as in the table."""
+    if row is first:
+        return 1.0
+    return ends_of(host_ratio(group, row, first) or ratio_between(group, row, first))[1]
 
 
 def _updates(row: Row) -> float:
