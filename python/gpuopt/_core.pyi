@@ -234,6 +234,8 @@ class DeviceArray(_NotConstructible):
     __array_ufunc__: None
     def fill_bytes(self, byte: int) -> None:
         """Sets every byte, e.g. 255 to poison floats with NaN."""
+    def fill_repeated(self, pattern: np.ndarray) -> None:
+        """The bytes of a contiguous NumPy array, again and again until this one is full. Raises ArrayError."""
     def copy_from(self, values: np.ndarray) -> None:
         """Takes over the values of a NumPy array of the same dtype and shape. Raises ArrayError."""
     def guards_intact(self) -> bool:

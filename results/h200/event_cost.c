@@ -53,7 +53,7 @@ int main() {
     C(e);
     cl_mem state = clCreateBuffer(c, CL_MEM_READ_WRITE, 4, 0, &e);
     C(e);
-    cl_uint steps = 6000000;  // some 15 ms
+    cl_uint steps = 16000000;  // some 40 ms
     size_t one = 1;
     C(clSetKernelArg(spin, 0, sizeof state, &state));
     C(clSetKernelArg(spin, 1, 4, &steps));

@@ -159,6 +159,18 @@ array([[ 3.,  6.],
             },
             py::arg("byte"), "Sets every byte, e.g. 255 to poison floats with NaN.")
         .def(
+            "fill_repeated",
+            [](DeviceArray& array, const py::object& pattern) {
+                const auto source = operand(pattern, "pattern");
+                const auto bytes = DeviceArray::bytes_of(source.dtype, source.shape, "pattern");
+                if (source.is_device() || !source.strides.empty() || bytes == 0)
+                    throw ArrayError("pattern", "it is no contiguous NumPy array with elements",
+                                     "give one, such as the first row");
+                const WithoutGil release;
+                array.buffer->fill(source.host, bytes);
+            },
+            py::arg("pattern"), "The bytes of a NumPy array, again and again until this one is full.")
+        .def(
             "copy_from",
             [](DeviceArray& array, const py::object& values) {
                 const auto source =

@@ -254,6 +254,23 @@ void Buffer::fill(unsigned char byte) {
     fill_all(session_->queue(), place_.handle, byte, bytes_);
 }
 
+void Buffer::fill(const void* pattern, std::size_t pattern_bytes) {
+    const auto first = std::min(pattern_bytes, bytes_);
+    if (first == 0) return;
+    upload(pattern, 0, first);
+    const auto most = std::max(first, copied_at_once / first * first);  // whole patterns
+    const auto lock = session_->lock_runs();
+    ++session_->counts.fills;
+    checked([&] {
+        for (auto at = first; at < bytes_;) {
+            const auto next = std::min({at, most, bytes_ - at});
+            session_->queue().enqueueCopyBuffer(place_.handle, place_.handle, 0, at, next);
+            at += next;
+        }
+        return session_->queue().finish();
+    });
+}
+
 bool Buffer::guards_intact() const {
     if (!guarded()) return true;
     if (place_.fence) {

@@ -67,6 +67,8 @@ public:
                                const std::vector<cl::Event>* wait = nullptr) const;
     void settle() const;  // a borrowed buffer's memory holds what the kernels wrote
     void fill(unsigned char byte);
+    // The bytes of a pattern, again and again; the host sends one of it.
+    void fill(const void* pattern, std::size_t pattern_bytes);
     bool guarded() const { return before_ > 0; }
     bool guards_intact() const;
 

@@ -53,10 +53,13 @@ void Spin::wait() const {
     }
 }
 
+cl_ulong Spin::end() const {
+    return checked([&] { return event_.getProfilingInfo<CL_PROFILING_COMMAND_END>(); });
+}
+
 double Spin::took_ms() const {
     const auto started = checked([&] { return event_.getProfilingInfo<CL_PROFILING_COMMAND_START>(); });
-    const auto ended = checked([&] { return event_.getProfilingInfo<CL_PROFILING_COMMAND_END>(); });
-    return double(cl_long(ended - started)) / 1e6;
+    return double(cl_long(end() - started)) / 1e6;
 }
 
 // A device's clock rises under load: a step takes what it took the last time. The host's own pace changes, too.

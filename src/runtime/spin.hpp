@@ -22,7 +22,9 @@ public:
     bool goes_on() const;
     // Until it ends; the host's processor does not rest, to see it at once.
     void wait() const;
-    // Once it has ended: how long the host took to enqueue what is behind it, for the next time.
+    // Once it has ended: when it did, by the device's clock.
+    cl_ulong end() const;
+    // The same: how long the host took to enqueue what is behind it, for the next time.
     void learn(double enqueuing_ms);
 
 private:

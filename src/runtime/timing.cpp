@@ -11,7 +11,8 @@ void require_success(const std::vector<cl::Event>& events) {
     }
 }
 
-Span span_of(const std::vector<cl::Event>& first, const std::vector<cl::Event>& last, double wall_ms, bool period) {
+Span span_of(const std::vector<cl::Event>& first, const std::vector<cl::Event>& last, double wall_ms, bool period,
+             cl_ulong gate_end) {
     Span span;
     span.wall_ms = wall_ms;
     if (first.empty()) return span;
@@ -30,7 +31,8 @@ Span span_of(const std::vector<cl::Event>& first, const std::vector<cl::Event>& 
             busy += cl_long(ended - started);
         }
     }
-    const auto queued = checked([&] { return first.front().getProfilingInfo<CL_PROFILING_COMMAND_QUEUED>(); });
+    const auto queued =
+        std::max(gate_end, checked([&] { return first.front().getProfilingInfo<CL_PROFILING_COMMAND_QUEUED>(); }));
     span.device_ms = double(cl_long(end - (period ? first_end : begin))) / 1e6;
     span.all_ms = double(cl_long(end - begin)) / 1e6;
     span.busy_ms = double(busy) / 1e6;

@@ -12,7 +12,7 @@ struct Span {
     double device_ms = 0;  // first START (or the end of the first run, where that is not counted) to last END
     double all_ms = 0;     // first START to last END
     double busy_ms = 0;    // sum of END - START over these commands of the first run
-    double queued_ms = 0;  // QUEUED of the first command to its START
+    double queued_ms = 0;  // QUEUED of the first command, or the end of the gate before it, to its START
     double wall_ms = 0;    // host clock: enqueue, or the opening of the gate before them, to completion of all
 };
 
@@ -23,10 +23,12 @@ struct Samples {
     std::vector<double> start_s;             // when the sample began, in seconds of the host's steady clock
 };
 
-// All commands must have completed; an event whose command failed throws OpenCLError.
+// All commands must have completed; an event whose command failed throws OpenCLError. `gate_end` is by the device's
+// clock, 0 where no kernel was the gate.
 // `first` are of the first run, `last` of the last one (empty: there is only one), its last command's at least. With
 // `period` the time begins at the end of the first run.
-Span span_of(const std::vector<cl::Event>& first, const std::vector<cl::Event>& last, double wall_ms, bool period);
+Span span_of(const std::vector<cl::Event>& first, const std::vector<cl::Event>& last, double wall_ms, bool period,
+             cl_ulong gate_end = 0);
 // Throws OpenCLError where a command failed; all must have completed.
 void require_success(const std::vector<cl::Event>& events);
 void add_sample(Samples& samples, const Span& span, double start_s, std::size_t counted, std::size_t runs);

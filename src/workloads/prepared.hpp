@@ -100,7 +100,8 @@ public:
     // With `period`, a group has one run more, which is not counted: times are from its end to the end of the last run,
     // so that each counted run has the gap before it inside, however many there are.
     //
-    // On GPUs the gate is a kernel that takes time (`Spin`), else an event of ours.
+    // On GPUs the gate is a kernel that takes time (`Spin`), before single runs of several commands too, else an event
+    // of ours.
     //
     // Events are asked for of the first and the last command of a run that is timed, and of the last command of what
     // follows it: one for every command makes each wait (H200, driver 580: 11.3 us from one short kernel to the next
@@ -164,7 +165,8 @@ private:
         std::vector<cl::Event> first, last;  // of the first run, and of the last one
     };
     Ends enqueue_runs(std::size_t runs, Ask of_first, const cl::Event* gate = nullptr);
-    Span timed_to_the_end(const Ends& ends, std::size_t runs, bool period, Clock::time_point start);
+    Span timed_to_the_end(const Ends& ends, std::size_t runs, bool period, Clock::time_point start,
+                          const Spin* gate = nullptr);
     Span without_gate(std::size_t runs, bool period, Ask of_first);
     Span behind_an_event(std::size_t runs, bool period, Ask of_first);
     std::optional<Span> behind_a_spin(Spin& spin, std::size_t runs, bool period, Ask of_first);

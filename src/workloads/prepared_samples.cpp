@@ -19,10 +19,11 @@ private:
     bool& flag_;
 };
 
+constexpr std::size_t most_commands = 1024;  // behind a gate
+
 }  // namespace
 
 std::size_t Prepared::runs_behind_a_gate() const {
-    constexpr std::size_t most_commands = 1024;
     if (asks_) return 1;  // an answer would wait for the gate
     return std::max<std::size_t>(1, most_commands / std::max<std::size_t>(1, commands()));
 }
@@ -35,10 +36,11 @@ Prepared::Ends Prepared::enqueue_runs(std::size_t runs, Ask of_first, const cl::
 }
 
 // The wall time of runs behind a gate begins where the gate opens: how long the host takes to queue them is no part.
-Span Prepared::timed_to_the_end(const Ends& ends, std::size_t runs, bool period, Clock::time_point start) {
+Span Prepared::timed_to_the_end(const Ends& ends, std::size_t runs, bool period, Clock::time_point start,
+                                const Spin* gate) {
     finish(expected_ms() * double(runs));
     const std::chrono::duration<double, std::milli> wall_ms = Clock::now() - start;
-    const auto span = span_of(ends.first, ends.last, wall_ms.count(), period);
+    const auto span = span_of(ends.first, ends.last, wall_ms.count(), period, gate ? gate->end() : 0);
     const auto took_ms = (span.all_ms > 0 ? std::min(span.all_ms, span.wall_ms) : span.wall_ms) / double(runs);
     run_ms_ = run_ms_ < 0 ? took_ms : std::min(run_ms_, took_ms);
     return span;
@@ -88,20 +90,22 @@ std::optional<Span> Prepared::behind_a_spin(Spin& spin, std::size_t runs, bool p
         settle();
         throw;
     }
-    const auto span = timed_to_the_end(ends, runs, period, Clock::now());
+    const auto span = timed_to_the_end(ends, runs, period, Clock::now(), &spin);
     spin.learn(enqueuing_ms);
     const bool longer_than_enqueuing = expected_ms() > 2 * enqueuing_ms / double(runs);
     if (!in_time && !longer_than_enqueuing) return std::nullopt;
     return span;
 }
 
+// A single command needs no gate: it is the device's alone from its START to its END. Of several, the host's pace would
+// be between them.
 Span Prepared::run_group(std::size_t runs, bool period, Ask of_first) {
     constexpr int most_tries = 4;
-    if (runs == 1 || runs > runs_behind_a_gate()) return without_gate(runs, period, of_first);
-    if (auto* const spin = session_->spin())
+    if (runs > runs_behind_a_gate() || runs * commands() == 1) return without_gate(runs, period, of_first);
+    if (auto* const spin = asks_ || runs * commands() > most_commands ? nullptr : session_->spin())
         for (int tries = 0; tries < most_tries; ++tries)
             if (const auto span = behind_a_spin(*spin, runs, period, of_first)) return *span;
-    return behind_an_event(runs, period, of_first);
+    return runs == 1 ? without_gate(runs, period, of_first) : behind_an_event(runs, period, of_first);
 }
 
 Samples Prepared::sample(std::size_t count, std::size_t batch, bool period) {

@@ -71,3 +71,20 @@ def test_matrices_are_multiplied_where_they_lie(device: gpuopt.Device) -> None:
             mixed()
     with pytest.raises(TypeError):
         np.add(A, 1)  # nothing is copied unseen
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000, 12345])
+@pytest.mark.parametrize("of", [1, 7, 1000, 99999])
+def test_a_pattern_fills_an_array(device: gpuopt.Device, size: int, of: int) -> None:
+    pattern = np.random.default_rng(of).integers(0, 256, of, np.uint8)
+    array = _core.empty((size,), np.dtype(np.uint8), device, True)
+    array.fill_repeated(pattern)
+    np.testing.assert_array_equal(array.to_numpy(), np.resize(pattern, size))
+    assert array.guards_intact()
+
+
+def test_a_pattern_is_a_contiguous_array_with_elements(device: gpuopt.Device) -> None:
+    array = _core.empty((10,), np.dtype(np.float32), device, True)
+    for pattern in (np.zeros(0, np.uint8), np.zeros((4, 4), np.float32)[:, :2], array):
+        with pytest.raises(gpuopt.ArrayError, match="pattern"):
+            array.fill_repeated(pattern)  # type: ignore[arg-type]

@@ -66,16 +66,23 @@ class Memory:
         noise."""
         if self.scrub is not None:
             self.scrub(seed or 0, inverted)
-        fill = self.poison(seed or 0, inverted)
+        fill = patterns_of(self._shapes(), seed or 0, inverted)
         for name, (argument, array) in self.arrays.items():
             if argument.role == "inout":
                 array.copy_from(self.first[name])
-            elif name in fill and (argument.role == "output" or not keep_scratch):
-                array.copy_from(np.zeros_like(fill[name]) if seed is None else fill[name])
+            elif name not in fill or (argument.role == "scratch" and keep_scratch):
+                continue
+            elif seed is None:
+                array.fill_bytes(0)
+            else:
+                array.fill_repeated(fill[name])
 
     def poison(self, seed: int, inverted: bool = False) -> dict[str, np.ndarray]:
         """What results and scratch are filled with, by name; the other bits where ``inverted``."""
-        return poison_of({name: (one, array.shape) for name, (one, array) in self.arrays.items()}, seed, inverted)
+        return poison_of(self._shapes(), seed, inverted)
+
+    def _shapes(self) -> Shapes:
+        return {name: (one, array.shape) for name, (one, array) in self.arrays.items()}
 
     def give(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Other data of the same shapes, from now on."""
@@ -247,24 +254,35 @@ def fresh_seed() -> int:
     return secrets.randbits(64)
 
 
-def poison_of(
-    arrays: Mapping[str, tuple[Array, Sequence[int]]], seed: int, inverted: bool = False
-) -> dict[str, np.ndarray]:
+Shapes = Mapping[str, tuple[Array, Sequence[int]]]  # of arrays, by name
+
+
+def poison_of(arrays: Shapes, seed: int, inverted: bool = False) -> dict[str, np.ndarray]:
     """Random bytes for the results and the scratch among some arrays, by name; the same in any process."""
-    random, poison = np.random.default_rng(seed), {}
+    filled = patterns_of(arrays, seed, inverted)
+    return {name: _repeated(pattern, arrays[name][0].dtype, arrays[name][1]) for name, pattern in filled.items()}
+
+
+def patterns_of(arrays: Shapes, seed: int, inverted: bool = False) -> dict[str, np.ndarray]:
+    """The bytes that poison is the repetition of, by name."""
+    random, patterns = np.random.default_rng(seed), {}
     for name, (one, shape) in arrays.items():
         if one.role in ("output", "scratch") and 0 not in shape:
-            poison[name] = random_like(shape, one.dtype, random, inverted)
-    return poison
+            patterns[name] = _pattern(_nbytes(shape, one.dtype), random, inverted)
+    return patterns
 
 
-def random_like(
-    shape: Sequence[int], dtype: np.dtype[Any], random: np.random.Generator, inverted: bool = False
-) -> np.ndarray:
-    """An array of random bytes, repeated where it is long, or of the same with all bits the other way."""
-    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+def _nbytes(shape: Sequence[int], dtype: np.dtype[Any]) -> int:
+    return int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+
+
+def _pattern(nbytes: int, random: np.random.Generator, inverted: bool) -> np.ndarray:
     drawn = np.frombuffer(random.bytes(min(nbytes, REPEATED)), dtype=np.uint8)
-    return np.resize(~drawn if inverted else drawn, nbytes).view(dtype).reshape(tuple(shape))
+    return ~drawn if inverted else drawn
+
+
+def _repeated(pattern: np.ndarray, dtype: np.dtype[Any], shape: Sequence[int]) -> np.ndarray:
+    return np.resize(pattern, _nbytes(shape, dtype)).view(dtype).reshape(tuple(shape))
 
 
 def _same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
