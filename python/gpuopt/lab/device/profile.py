@@ -199,9 +199,10 @@ class Profile:
             else f"beyond them {significant(level.rate_gb_s)} GB/s"
             for level in self.levels
         ]
+        count = len(self.sittings)
         header = [
             f"profile · {self.device} · driver {self.driver}",
-            f"gpuopt {self.gpuopt_version} · {self.date} · {len(self.sittings)} sittings",
+            f"gpuopt {self.gpuopt_version} · {self.date} · {count} sitting{'' if count == 1 else 's'}",
         ]
         footers = [("cache levels, by reading ever larger sets", "; ".join(levels))]
         footers += [(f"{name} was not kept", reason) for name, reason in self.refused.items()]
