@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
@@ -65,20 +65,14 @@ class BandwidthTest:
         # One random block, repeated: memory cannot compress it, and the host makes and sends it quickly.
         self.block = np.random.default_rng(seed).uniform(0.5, 1.5, min(elements, MIB)).astype(np.float32)
         single = np.dtype(np.float32)
-        self.whole = _core.empty((2 * elements,), single, device)
-        self.whole.fill_repeated(self.block)
+        self.whole, self.half = (_core.empty((count,), single, device) for count in (2 * elements, elements))
+        for array in (self.whole, self.half):
+            array.fill_repeated(self.block)
         self.target = _core.empty((elements,), single, device, True)
-
-    @cached_property
-    def half(self) -> DeviceArray:
-        """What is copied."""
-        made = _core.empty(self.target.shape, self.target.dtype, self.device)
-        made.fill_repeated(self.block)
-        return made
 
     def _sum(self) -> float:
         """Of the whole, in fp64."""
-        times, rest = divmod(self.whole.size, self.block.size)
+        times, rest = divmod(self.whole.shape[0], self.block.size)
         return float(times * self.block.sum(dtype=np.float64) + self.block[:rest].sum(dtype=np.float64))
 
     def _is_copied(self) -> bool:
@@ -95,7 +89,6 @@ class BandwidthTest:
         while True:
             try:
                 test = cls(device, size, notes)
-                test.half  # noqa: B018 - made now, while the size can still be another one
                 break
             except (DeviceMemoryError, OpenCLError):  # drivers keep some of what they call free
                 if size < MIB:
@@ -126,7 +119,7 @@ class BandwidthTest:
     def _check(self, configuration: Configuration) -> None:
         name, parameters = configuration.variant, configuration.parameters
         if name.startswith("read"):
-            single, size = np.dtype(np.float32), self.whole.size
+            single, size = np.dtype(np.float32), self.whole.shape[0]
             facts = _core.microbench_facts(
                 self.device, single, elements=size, width=0, trips=1, variant=name, parameters=parameters
             )
