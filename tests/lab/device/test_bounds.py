@@ -95,7 +95,7 @@ def reads(monkeypatch: pytest.MonkeyPatch, cache_bytes: int, gone: int = -1) -> 
     """Makes up a memory of 100 GB/s behind a cache of 1000 GB/s; working sets of ``gone`` bytes cannot be had."""
     sizes: list[int] = []
 
-    def candidates(self: Any) -> Iterator[Any]:
+    def candidates(self: Any, kind: str = "") -> Iterator[Any]:
         size = self.footprint_bytes
         sizes.append(size)
         if size == gone:
@@ -142,7 +142,7 @@ def test_a_flush_copies_and_reads_twice_the_cache(
 ) -> None:
     buffers, log = Buffers(monkeypatch, 1e12), []
 
-    def candidates(self: Any) -> Iterator[Any]:
+    def candidates(self: Any, kind: str = "") -> Iterator[Any]:
         for name in names:
             yield SimpleNamespace(variant=name), SimpleNamespace(run=lambda name=name: log.append(name)), 1.0
 

@@ -45,7 +45,7 @@ def affordable_bytes(device: Device) -> int:
     free = int(0.8 * (device.global_bytes - device.allocated_bytes))
     largest = min(device.max_alloc_bytes, free // 2)
     host = host_memory.free_bytes()
-    if host is not None:  # the data are made there: as much again beside a device that shares the host's memory
+    if host is not None:  # copies are read back there; a device may share that memory
         largest = min(largest, int(0.8 * host) // (4 if device.unified_memory or device.type == "cpu" else 2))
     return max(largest, 0)
 
