@@ -101,7 +101,7 @@ ENTRY = Entry(
             **TASK,
         ),
     ],
-    sizes={"centers": 2048, "samples": 2048, "width": 1024, "scale": 512.0},
+    sizes={"centers": 2048, "samples": 1024, "width": 1024, "scale": 512.0},
     quick={"centers": 256, "samples": 256, "width": 128, "scale": 64.0},
     awkward={"centers": 77, "samples": 45, "width": 33, "scale": 16.0},
     explains="lines of memory that a load touches, and rows that the cache must hold",
