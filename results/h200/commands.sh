@@ -124,7 +124,7 @@ gpuopt study gemm 1024x16384x1024 1024x65536x1024 1024x131072x1024 --quick --out
 gpuopt study tomography I2 --quick -v paper --out papers/tomography-i2
 GPUOPT_DEVICE=gpu python ../tomography_regions.py 0 . # its picture is docs/pictures/h200-sart-regions.png
 python ../../tools/aa_runs.py 300 --device gpu --copies 20 # printed aa-runs.txt; peers-spin.txt is of gpuopt.lab.run.cuda.torch_sample
-gpuopt casebook --quick --out casebook # 2026-11-27, the second run on that machine: 66.5 s by `time`; the first 99.0 s, with empty caches
+gpuopt casebook --quick --out casebook # 2026-11-28, the second run on that machine: 56.4 s by `time`; the first 87.8 s, with empty caches
 python ../../tools/casebook_false_verdicts.py 200 --device gpu
 python sittings.py # printed sittings.txt, of seven of the profiles here
 gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost.txt
@@ -136,9 +136,9 @@ gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost
 # 2026-11-24. Whole calls: calls.jsonl; the other files of that folder are of scripts that are described on the page.
 mkdir -p whole-calls energy
 python ../whole_calls.py --out whole-calls/calls.jsonl --seconds 1.0 --only "gemm, device,spmv,gem,"
-python ../gemm_shapes.py whole-calls/shapes.jsonl # of 2026-11-27; shapes-before.jsonl is of an older script
-python ../numpy_products.py whole-calls/numpy-products.jsonl # 2026-11-27, by an earlier text of the script that measured the same
-python ../gemm_tiles.py gemm-tiles.jsonl # twice, on two machines of 2026-11-27, with tiles that the model no longer lists (COPY=1, small COPY=2)
+python ../gemm_shapes.py whole-calls/shapes.jsonl # of 2026-11-28, before streams had smaller parts of k; shapes-before.jsonl is of an older script
+python ../numpy_products.py whole-calls/numpy-products.jsonl # 2026-11-28
+python ../gemm_tiles.py gemm-tiles.jsonl # 2026-11-28, on another machine of that day
 python energy.py energy/energy.jsonl 400 # and energy-again.jsonl; of 2026-11-27, energy-2026-11-24.jsonl is of an earlier board
 python energy.py energy/yang.jsonl 165 yang # and yang-again.jsonl; on a third machine
 python energy_picture.py energy/energy.jsonl ../../docs/pictures/h200-energy.png
