@@ -43,6 +43,8 @@ for _kind in (Contact, Grid, Molecule, Surface):
 
 _MOST_POINTS = 100_000_000
 _DIRECTION_BYTES = 80  # of a direction while a lattice is made
+_AS_NEAR = 1e-3  # A; coordinates of molecules have no more digits
+_CANCELLED = 1e-4  # of the number of directions: a shorter sum of them points nowhere
 _ATOMS_AT_ONCE = 4096  # atoms whose neighbours are held as Python lists at the same time
 
 
@@ -144,7 +146,8 @@ def with_depth(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Mole
     >>> molecule.with_depth(ball, molecule.surface_points(ball)).depth.round(6)
     array([2.])
     """
-    depth, _ = _depths(molecule, surface, probe)
+    tree, stands = _measured_from(surface, probe)
+    depth = np.maximum(tree.query(molecule.xyz)[0] - stands, 0)
     return replace(molecule, depth=cast(depth, molecule.dtype))
 
 
@@ -154,8 +157,9 @@ def at_atoms(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Surfac
     what the solvent does to the charges.
 
     ``height`` is minus the atom's depth: the molecule's own where it has one, else as in :func:`with_depth`.
-    ``normals`` are those of the points of ``surface`` that are nearest by the same measure, None where it has none.
-    Raises ParameterError for a probe out of range.
+    ``normals`` are those of the points of ``surface`` that are nearest by the same measure, None where it has none. Of
+    several that are as near within 0.001 A, as all points on a bare atom are, the mean is taken; where these cancel,
+    the direction from the molecule's centre. Raises ParameterError for a probe out of range.
 
     Examples
     --------
@@ -163,19 +167,40 @@ def at_atoms(molecule: Molecule, surface: Surface, probe: float = 1.4) -> Surfac
     >>> molecule.at_atoms(ball, molecule.surface_points(ball)).height.round(6)
     array([-2.])
     """
-    depth, nearest = _depths(molecule, surface, probe)
-    height = cast(-(depth if molecule.depth is None else molecule.depth), molecule.dtype)
-    normals = None if surface.normals is None else cast(surface.normals[nearest], molecule.dtype)
-    return Surface(molecule.xyz, normals, height=height)
+    tree, stands = _measured_from(surface, probe)
+    distance, nearest = tree.query(molecule.xyz)
+    depth = np.maximum(distance - stands, 0) if molecule.depth is None else molecule.depth
+    normals = None
+    if surface.normals is not None:
+        normals = surface.normals[nearest].astype(np.float64)
+        _take_means(normals, tree, distance, molecule, surface.normals)
+        normals = cast(normals, molecule.dtype)
+    return Surface(molecule.xyz, normals, height=cast(-depth, molecule.dtype))
 
 
-def _depths(molecule: Molecule, surface: Surface, probe: float) -> tuple[np.ndarray, np.ndarray]:
-    """Distances (N,) of the atoms to ``surface`` in A, and for each the index of the nearest surface point."""
+def _measured_from(surface: Surface, probe: float) -> tuple[cKDTree, float]:
+    """What the depth of an atom is the distance to, less a length in A: the surface's points, or balls on them."""
     if surface.faces is not None or surface.normals is None:
-        depth, nearest = _tree(surface.points).query(molecule.xyz)
-        return depth, nearest
-    below, nearest = _tree(_standing(surface, probe)).query(molecule.xyz)
-    return np.maximum(below - probe, 0), nearest
+        return _tree(surface.points), 0.0
+    return _tree(_standing(surface, probe)), probe
+
+
+def _take_means(
+    normals: np.ndarray, tree: cKDTree, distance: np.ndarray, molecule: Molecule, of_points: np.ndarray
+) -> None:
+    """Puts mean directions for normals (N, 3) of atoms to which several points are as near: rounding, or the points'
+    order, would decide between them."""
+    away = molecule.xyz - centre(molecule)
+    for start in range(0, len(normals), _ATOMS_AT_ONCE):
+        chunk = slice(start, start + _ATOMS_AT_ONCE)
+        for i, tied in enumerate(tree.query_ball_point(molecule.xyz[chunk], distance[chunk] + _AS_NEAR), start):
+            if len(tied) < 2:
+                continue
+            total = of_points[tied].astype(np.float64).sum(axis=0)
+            if np.linalg.norm(total) < _CANCELLED * len(tied):
+                total = away[i]
+            if length := float(np.linalg.norm(total)):
+                normals[i] = total / length
 
 
 @checked

@@ -201,3 +201,29 @@ def test_charges_whose_square_no_float_holds() -> None:
     xyz, charge = np.array([[0.0, 0, 0], [2.0, 0, 0]]), np.array([1e160, 1e160])
     with pytest.raises(gpuopt.ArrayError, match="potential"):
         gpuopt.solvation_energy(gpuopt.Molecule(xyz, charge, np.full(2, 1.5)))
+
+
+def test_an_energy_with_salt_is_the_same_wherever_the_molecule_is_and_however_its_points_are_ordered() -> None:
+    """All points on a bare atom are as near to it: its direction is their mean, not one that rounding picks."""
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        atoms = Molecule(rng.standard_normal((33, 3)) * 5, rng.uniform(-1, 1, 33), rng.uniform(1, 2, 33))
+        surface = surface_points(atoms)
+        atoms = with_depth(atoms, surface)
+        energy = float(solvation_energy(atoms, surface, salt=0.1))
+        assert surface.normals is not None
+        turned = Surface(surface.points[::-1].copy(), surface.normals[::-1].copy())
+        moved = Molecule(atoms.xyz + 16, atoms.charge, atoms.radius, atoms.depth)
+        at = Surface(surface.points + 16, surface.normals)
+        narrow = atoms.astype("float32"), surface.astype("float32")
+        for other in ((atoms, turned), (moved, at), narrow):
+            assert float(solvation_energy(*other, salt=0.1)) == pytest.approx(energy, abs=2e-3)
+
+
+def test_directions_that_cancel_point_away_from_the_centre() -> None:
+    ring = np.array([[1.0, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
+    atoms = Molecule([[0, 0, 0], [0, 0, 9]], charge=[1, 1], radius=[1, 1])
+    normals = at_atoms(
+        atoms, Surface(np.concatenate([ring, ring + np.array([0, 0, 9])]), np.concatenate([ring, ring]))
+    ).normals
+    np.testing.assert_allclose(normals, [[0, 0, -1], [0, 0, 1]], atol=1e-12)

@@ -70,8 +70,8 @@ def solvation_energy(  # long: half of it is what users read of its arguments
     Without salt this is the ALPB energy (Sigalov, Fenley, Onufriev, J. Chem. Phys. 124, 124902, 2006)
     ``-K/2 (1/epsilon_in - 1/epsilon_out) / (1 + alpha beta) sum_ij q_i q_j (1/f_ij + alpha beta / A)``, with
     beta = epsilon_in / epsilon_out, alpha = 0.571412, the electrostatic size A and f_ij of a sphere,
-    ``f_ij^2 = d_ij^2 + R_i R_j`` with ``R_i = A - r_i^2 / A``, ``r_i = A - depth_i``. The potential, also with salt, is
-    that of :func:`gpuopt.gem` (Gordon, Fenley, Onufriev, J. Chem. Phys. 129, 075102, 2008).
+    ``f_ij^2 = d_ij^2 + R_i R_j`` with ``R_i = A - r_i^2 / A``, ``r_i = max(A - depth_i, 0)``. The potential, also with
+    salt, is that of :func:`gpuopt.gem` (Gordon, Fenley, Onufriev, J. Chem. Phys. 129, 075102, 2008).
 
     Parameters
     ----------
