@@ -285,7 +285,29 @@ def test_a_kernel_that_ignores_a_number_is_found(any_device: gpuopt.Device) -> N
     found = lab.judge(text % right, task, n=1000, device=any_device, level="full")
     assert found.word == "ok"
     assert "3 other values" in found.passed
+    assert any("s.shift" in note and "no other value" in note for note in found.notes)
     for wrong, name in ((("1.5f", *right[1:]), "a"), (("a", "3", "s.scale"), "steps"), ((*right[:2], "0.5f"), "s")):
         found = lab.judge(text % wrong, task, n=1000, device=any_device, level="full")
         assert found.word == "value", str(found)
         assert f"for another {name} " in found.says
+
+
+@pytest.mark.parametrize(("number", "word"), [(-3, "value"), (9, "value"), (1, "ok"), (-1, "ok"), (0, "ok")])
+def test_whole_numbers_are_changed_towards_zero_unless_they_may_be_flags(
+    any_device: gpuopt.Device, number: int, word: str
+) -> None:
+    text = """kernel void k(int c, int n, global const float* x, global float* y) {
+        int i = get_global_id(0);
+        if (i < n) y[i] = x[i] + %s;
+    }"""
+    task = lab.Kernel(
+        text % "c",
+        "k",
+        arguments=[lab.value("c", "int32", number), lab.value("n"), lab.input("x", "n"), lab.output("y", "n")],
+        launch=lab.launch(items="n", local=16),
+        reference=lambda c, x: x + c,
+    )
+    assert lab.judge(text % "c", task, n=200, device=any_device, level="full").word == "ok"
+    found = lab.judge(text % f"({number})", task, n=200, device=any_device, level="full")
+    assert found.word == word
+    assert any("no other value was tried of c" in note for note in found.notes) == (word == "ok")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuopt.lab.kernels.arguments import Value
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Numbers, Task
 
@@ -51,11 +52,9 @@ def other_sizes(
 
 def other_values(task: Task, levels: Levels, numbers: Numbers) -> Iterator[tuple[str, Any]]:
     """Names of values that are no sizes, each with another value near that of ``numbers``: three quarters of a real
-    number, so that its sign stays, and one less than a whole one above 1; of a struct, of all of its real fields."""
-    sizes = task.sizes_wanted([*levels])
-    for one in task.values:
-        if one.name in sizes or one.each is not None:
-            continue
+    number, so that its sign stays, and a whole one nearer to 0 by one; of a struct, of all of its real fields. See
+    :func:`kept_values` for those that are left."""
+    for one in _no_sizes(task, levels):
         given = numbers[one.name]
         if one.dtype.names:
             changed = np.array(given, one.dtype)
@@ -65,8 +64,25 @@ def other_values(task: Task, levels: Levels, numbers: Numbers) -> Iterator[tuple
             yield one.name, changed[()]
         elif one.dtype.kind == "f":
             yield one.name, float(_nearby(given))
-        elif given > 1:
-            yield one.name, given - 1
+        elif abs(given) > 1:
+            yield one.name, given - 1 if given > 0 else given + 1
+
+
+def kept_values(task: Task, levels: Levels, numbers: Numbers) -> list[str]:
+    """Names of values, or of fields of theirs, of which no other is tried: 0, 1 and -1 may be flags, and whole numbers
+    of a struct places, for which nobody can declare what they may be."""
+    kept = []
+    for one in _no_sizes(task, levels):
+        if one.dtype.names:
+            kept += [f"{one.name}.{field}" for field in one.dtype.names if one.dtype[field].base.kind != "f"]
+        elif one.dtype.kind != "f" and abs(numbers[one.name]) <= 1:
+            kept.append(one.name)
+    return kept
+
+
+def _no_sizes(task: Task, levels: Levels) -> list[Value]:
+    sizes = task.sizes_wanted([*levels])
+    return [one for one in task.values if one.name not in sizes and one.each is None]
 
 
 def _nearby(number: Any) -> Any:

@@ -17,7 +17,7 @@ from gpuopt.lab.kernels import checks, unset
 from gpuopt.lab.kernels.audits import audit
 from gpuopt.lab.kernels.binding import Code, as_bytes
 from gpuopt.lab.kernels.checks import OwnChecks, Right, WrongResultError, flat, judged
-from gpuopt.lab.kernels.other_sizes import free_sizes, other_sizes, other_values
+from gpuopt.lab.kernels.other_sizes import free_sizes, kept_values, other_sizes, other_values
 from gpuopt.lab.kernels.remote import RemoteMemory, RemotePlan, remote
 from gpuopt.lab.kernels.source import refusals
 from gpuopt.lab.kernels.space import Levels
@@ -246,8 +246,14 @@ class Trial:
                 ) from error
             tried += 1
         self._data(self.sizes, self.seed)
-        if tried:
-            self.passed.append(f"{tried} other value{'s' if tried > 1 else ''}")
+        kept = kept_values(self.task, self.levels, numbers)
+        if tried or kept:
+            self.passed.append(f"{tried} other value{'s' if tried != 1 else ''}")
+        if kept:
+            self.notes.append(
+                f"no other value was tried of {', '.join(kept)}: 0, 1 and -1 may be flags, and whole numbers of structs "
+                "places"
+            )
 
     def _give(self, memory: RemoteMemory, arrays: Arrays) -> None:
         memory.give({name: as_bytes(values) for name, values in arrays.items()})
