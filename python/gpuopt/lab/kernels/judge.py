@@ -54,9 +54,9 @@ def judge(  # long: half of it is its arguments and what users read of them
     (results over two random poisons, guards, inputs), "full" (also five runs alike, other data, sizes and values, state
     kept between runs, time) or "judge" (also constructs that are refused, and seeds drawn after the text is fixed).
     ``repeatable=False``: results may differ from run to run within the tolerance. ``sizes`` are sizes and values by
-    name; each is changed a little, so what a kernel needs of them stands in ``constraints``. Whole values of 0, 1 and -1,
-    which may be flags, and whole numbers of structs stay as they are; a note names them. Raises TaskError for a task
-    that wrong results pass, ParameterError for a declaration that does not fit.
+    name; each is changed a little, so what a kernel needs of them stands in ``constraints``. Whole values of 0, 1 and
+    -1, which may be flags, and whole numbers of structs stay as they are; a note names them. Raises TaskError for a
+    task that wrong results pass, ParameterError for a declaration that does not fit.
 
     Examples
     --------

@@ -251,7 +251,7 @@ class Trial:
             self.passed.append(f"{tried} other value{'s' if tried != 1 else ''}")
         if kept:
             self.notes.append(
-                f"no other value was tried of {', '.join(kept)}: 0, 1 and -1 may be flags, and whole numbers of structs "
+                f"no other value was tried of {', '.join(kept)}: 0, 1 and -1 may be flags, whole numbers of structs "
                 "places"
             )
 
