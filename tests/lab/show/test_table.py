@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -89,6 +90,14 @@ def test_flags_of_blocks_are_told_as_such() -> None:
     alone = " ".join(Study([timed("search", "basic", 2.0, flags=["bimodal", "cut_short"])]).explain(120).split())
     assert "* bimodal: basic (the samples of a visit" in alone
     assert "* cut_short: basic (its first samples all took over 4 times the best time so far" in alone
+
+
+def test_without_a_profile_nothing_is_told_to_stand_above_its_bound() -> None:
+    above: dict[str, Any] = {"pct_bound": 108.0, "bound_ms": 2.2, "bound_by": "launches", "flags": ["over_bound"]}
+    alone = Study([timed("summary", "basic", 2.0, **above, profile=None)])
+    assert "above" not in alone.headline(200)
+    assert "108" not in alone.explain(200)
+    assert "1 above the bound" in Study([timed("summary", "basic", 2.0, **above, profile="p")]).headline(200)
 
 
 def test_every_flag_and_status_has_a_meaning() -> None:

@@ -88,7 +88,8 @@ class BoundAudit:
             default=None,
         )
         self.memory = self._memory()
-        self.profiles = [profile for profile in profiles if self.variants and profile.fits(self.variants[0].row)]
+        had_one = any(entry.row["profile"] for entry in self.variants)  # else what rows say is of their own blocks
+        self.profiles = [one for one in profiles if had_one and one.fits(self.variants[0].row)]
         self.profile: KnownProfile | None = None
         self.said: dict[str, float] = {}
 

@@ -85,8 +85,10 @@ class Collected:
 
 
 def collect(entries: Iterable[Entry], compact: bool) -> Collected:
-    """Reads the rows in the order of the file. A raw file has what was replaced, and its summaries stand behind the
-    blocks that they tell of; a compact one has the last of each row, in the order of the first."""
+    """Reads the rows in the order of the file. It has what was replaced, and its summaries stand behind the blocks that
+    they tell of; a compact file of before 2026-11-28 has the last of each row, in the order of the first."""
+    entries = list(entries)
+    compact = compact and len({entry.row["row_id"] for entry in entries}) == len(entries)
     blocks: dict[Hashable, dict[int, Block]] = {}
     every: list[Block] = []
     bursts: list[tuple[Hashable, list[Entry], dict[int, Block]]] = []

@@ -5,7 +5,7 @@ Raw samples and what describes their distribution go; the flags that they earned
 environments are otherwise kept whole. A block whose summary is good keeps its place, its median, its ratio to the
 baseline, the core clock and its flags; what it shares with the other blocks of its configuration stands in a template
 (``lab.rows.templates``). Hashes that follow from other fields are left out, and made again by the reader. Numbers are
-not rounded. Of rows that replace one another, the last is kept.
+not rounded. Rows that later ones replace stay too: others of their blocks follow from them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] 
         if end.exists() and not end.samefile(path):
             raise ResultsError(f"{end} exists: give another name, for only the source itself is replaced")
         store = Store(path)
-        rows = store.latest()
+        rows = store.rows()
         if not rows:
             raise ResultsError(f"{path} holds no result rows: nothing was written")
         lines = compact(rows)

@@ -133,9 +133,10 @@ def share_of_bound(row: Row) -> float | None:
 
 
 def flags_of(row: Row) -> list[Flag]:
-    """The row's flags. Summaries of earlier versions lack one where the share of the bound is uncertain."""
-    over: list[Flag] = ["over_bound"] if (row["pct_bound"] or 0) > 100 else []
-    return list(dict.fromkeys([*row["flags"], *over]))
+    """The row's flags. Summaries of earlier versions lack one where the share of the bound is uncertain; without a
+    profile no share is told, and nothing stands above it."""
+    own: list[Flag] = [flag for flag in row["flags"] if flag != "over_bound"]
+    return [*dict.fromkeys(own), "over_bound"] if (share_of_bound(row) or 0) > 100 else list(dict.fromkeys(own))
 
 
 def counted_unit(rows: Iterable[Row]) -> str | None:

@@ -305,7 +305,7 @@ def _rounding(row: Row) -> str:
 
 
 def _over_bound(name: str, row: Row) -> str:
-    share, low = row["pct_bound"], row["pct_lo"]
+    share, low = share_of_bound(row), row["pct_lo"]
     if share is None or share <= 100:
         return ""
     if low is not None and low <= 100:

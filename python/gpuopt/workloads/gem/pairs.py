@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ class Scene:
 
     def prepare(self, configuration: Configuration, out: DeviceArray, nearest: float = 0.0) -> Prepared:
         """Return the plan of these sums on the device of ``out`` (M,); uploads all arrays."""
-        numbers = {key: value for key, value in asdict(self.model).items() if isinstance(value, float)}
+        numbers = {key: value for key, value in vars(self.model).items() if isinstance(value, float)}
         return _core.prepare_gem(
             xyz=self.xyz,
             charge=self.charge,
