@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -66,22 +66,27 @@ class Recorder:
         """Validates and keeps a row. A file that cannot be written ends nothing: its rows are held and tried again,
         and :meth:`handed_over` says at the end what it lacks. Raises ResultsError for one that takes not even the
         environment that comes first."""
-        made = new_row(**row)  # raises for an invalid row, whatever the file does
-        if made["kind"] == "environment":
-            self._environment = made["env_hash"]
+        return self.keep_all([row])[0]
+
+    def keep_all(self, rows: Sequence[Row]) -> list[Row]:
+        """The same of the rows of a block: an interrupt leaves all of them in the file or none."""
+        made = [new_row(**row) for row in rows]  # raises for an invalid row, whatever the file does
+        first = made[0]["kind"] == "environment"
+        if first:
+            self._environment = made[0]["env_hash"]
         if self.store is not None:
             try:
-                self.store.append(made)
+                self.store.append_all(made)
                 self._all_written()
             except ResultsError as error:
-                if made["kind"] == "environment" and not self.rows:
+                if first and not self.rows:
                     raise
                 self._forget_held()
                 self.notes.append(f"{_HELD}: {error}")
                 if not self._reason:  # at once: there may be hours to free some space in
                     warnings.warn(f"{_HELD} and tried again: {error}", stacklevel=2)
                 self._reason = _reason(error)
-        self.rows.append(made)
+        self.rows += made
         self._tell_of_others()
         return made
 
@@ -133,8 +138,10 @@ class Recorder:
 
         A block with another baseline holds other ratios, one of another profile other bounds. Which ceilings were the
         fastest may differ from run to run; a block's shares of its bound are in its rows. All are of this environment:
-        blocks of two never go into one interval.
+        blocks of two never go into one interval. All of a block's rows are of one pass: another selection that went on
+        in the file has replaced the baseline's.
         """
+        passes = self._passes()
         good = [
             row
             for row in (self.store.latest() if self.store else [])
@@ -156,7 +163,21 @@ class Recorder:
             has_clone = any(row["role"] == "clone" for row in rows)
             return keys <= visited and sentinels <= beside and has_clone >= cloned
 
-        return {number: rows for number, rows in found.items() if whole(rows)}
+        def of_last_pass(rows: list[Row]) -> list[Row]:
+            last = max(passes[row["row_id"]] for row in rows)
+            return [row for row in rows if passes[row["row_id"]] == last]
+
+        last = {number: of_last_pass(rows) for number, rows in found.items()}
+        return {number: rows for number, rows in last.items() if whole(rows)}
+
+    def _passes(self) -> dict[str, int]:
+        """The pass that each stored visit is of, by its row's id: a block begins with a visit of the baseline."""
+        passes, number = {}, 0
+        for row in self.store.rows() if self.store else []:
+            if row["kind"] == "block":
+                number += row["role"] == "sentinel" and row["order"] == 0
+                passes[row["row_id"]] = number
+        return passes
 
     def _is_of_here(self, row: Row) -> bool:
         """Whether a stored row is of this environment; one that is not is remembered for :meth:`note_earlier_runs`."""

@@ -8,7 +8,7 @@ import json
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,6 +134,7 @@ class Store:
         self._latest: dict[str, Row] = {}
         self._mutex = threading.RLock()
         self._end: int | None = None  # where the last row written here ends
+        self._begun: tuple[bytes, int] | None = None  # lines whose writing began and is not known to have ended
         self.reload()
 
     def reload(self) -> None:
@@ -198,42 +199,72 @@ class Store:
         Raises ResultsError for an invalid row (nothing is kept) and where the file cannot take it (the row is kept in
         ``unsaved``, the file is left as it was).
         """
+        return self.append_all([row])[0]
+
+    def append_all(self, rows: Sequence[Row]) -> list[Row]:
+        """The same of several rows, which are written together: an interrupt leaves all of them or none."""
         self.check_takes_rows()
-        if unknown := [name for name in row if not isinstance(name, str)]:
-            raise ResultsError(f"row: a field is called {unknown[0]!r}; names are texts")
-        complete = new_row(**row)
+        for row in rows:
+            if unknown := [name for name in row if not isinstance(name, str)]:
+                raise ResultsError(f"row: a field is called {unknown[0]!r}; names are texts")
+        complete = [new_row(**row) for row in rows]
         with self._mutex:
-            self._rows.append(complete)
-            self._latest[complete["row_id"]] = complete
-            self.unsaved.append(complete)
+            self._rows += complete
+            self._latest |= {row["row_id"]: row for row in complete}
+            self.unsaved += complete
             self.flush()
         return complete
 
     def flush(self) -> None:
-        """Writes the unsaved rows, oldest first; raises ResultsError at the first that the file does not take."""
+        """Writes the unsaved rows together; where the file does not take them, one after the other, oldest first.
+        Raises ResultsError at the first that it does not take."""
         with self._mutex:
-            while self.unsaved:
-                there = {field: value for field, value in self.unsaved[0].items() if value is not None}
-                line = json.dumps(there, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
-                try:
-                    self._write(line)
-                except OSError as error:
-                    raise ResultsError(
-                        f"cannot write a row of {len(line)} bytes to {self.path}: {error.strerror}. Free some space or "
-                        f"give another path. Rows kept in memory (Store.unsaved): {len(self.unsaved)}; the next append "
-                        "or flush() writes them"
-                    ) from error
-                del self.unsaved[0]  # last: an interrupt before it writes the row twice, which is harmless
+            self._look_for_begun()
+            if not self.unsaved:
+                return
+            try:
+                self._write_first(len(self.unsaved))
+            except ResultsError:
+                if len(self.unsaved) == 1:
+                    raise
+                while self.unsaved:
+                    self._write_first(1)
 
-    def _write(self, line: bytes) -> None:
+    def _write_first(self, count: int) -> None:
+        lines = b"".join(_line(row) for row in self.unsaved[:count])
+        self._begun = lines, count
+        try:
+            self._write(lines)
+        except OSError as error:
+            raise ResultsError(
+                f"cannot write a row of {len(lines)} bytes to {self.path}: {error.strerror}. Free some space or "
+                f"give another path. Rows kept in memory (Store.unsaved): {len(self.unsaved)}; the next append "
+                "or flush() writes them"
+            ) from error
+        del self.unsaved[:count]  # after an interrupt before it, the next flush finds the rows in the file
+        self._begun = None
+
+    def _look_for_begun(self) -> None:
+        """Rows whose writing an interrupt ended are saved if the file ends with them."""
+        if self._begun is None:
+            return
+        lines, count = self._begun
+        with self._locked() as fd:
+            size = os.fstat(fd).st_size
+            if size >= len(lines) and os.pread(fd, len(lines), size - len(lines)) == lines:
+                self._end = size
+                del self.unsaved[:count]
+        self._begun = None
+
+    def _write(self, lines: bytes) -> None:
         with self._locked() as fd:
             there = os.fstat(fd)
             if self._end is not None and there.st_size > self._end and stat.S_ISREG(there.st_mode):
                 self._note(SHARED)
             start = self._mend(fd)
             try:
-                written = os.write(fd, line)
-                if written < len(line):
+                written = os.write(fd, lines)
+                if written < len(lines):
                     raise OSError(errno.ENOSPC, f"only {written} bytes fitted (disk full, quota or file size limit)")
                 _sync(fd)
             except OSError:
@@ -241,7 +272,7 @@ class Store:
                 with suppress(OSError):
                     os.ftruncate(fd, start)
                 raise
-            self._end = start + len(line)
+            self._end = start + len(lines)
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -285,6 +316,11 @@ class Store:
     def _note(self, reason: str) -> None:
         if not any(damage.reason == reason for damage in self.problems):
             self.problems.append(Damage(self.path, 0, reason))
+
+
+def _line(row: Row) -> bytes:
+    there = {field: value for field, value in row.items() if value is not None}
+    return json.dumps(there, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
 def _sync(fd: int) -> None:

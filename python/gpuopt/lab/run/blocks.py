@@ -259,7 +259,7 @@ class Comparison:
                 row["ratio"] = rows_of_visits.ratio_to(row, around)
             if visit.candidate.role == "variant":
                 row |= limits.fields(visit)
-            self.recorder.keep(row)
+        self.recorder.keep_all(rows)
 
     def take_block(self, order: list[Candidate]) -> list[_Visit]:
         """The visits of a block; the baseline's as sentinel are the first, the last and every eighth."""

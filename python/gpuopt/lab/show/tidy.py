@@ -81,7 +81,7 @@ def _compared(group: Group, row: Row) -> dict[str, Cell]:
         "speedup_hi": 1 / low if low else None,
         "verdict": row["verdict"],
         "bound_pct": share_of_bound(row),
-        "bound_by": row["bound_by"],
+        "bound_by": row["bound_by"] if share_of_bound(row) is not None else None,
     }
 
 

@@ -1,0 +1,101 @@
+"""Ctrl-C while rows are written, and stores that several sweeps went on in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import gpuopt
+from gpuopt import lab
+from gpuopt.lab.rows.recorder import Recorder
+from gpuopt.lab.rows.schema import ResultsError, Row
+from gpuopt.lab.rows.store import Store
+from stored_rows import make
+
+
+def numbers(path: Path) -> list[int | None]:
+    return [row["block"] for row in Store(path).rows()]
+
+
+def test_an_interrupt_after_a_write_leaves_the_rows_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal may come when rows are in the file and nothing here knows it yet."""
+    made, write = Store(tmp_path / "rows.jsonl"), os.write
+    made.append(make(block=0))
+
+    def interrupted(fd: int, data: bytes) -> int:
+        write(fd, data)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            made.append_all([make(block=1), make(block=2)])
+    made.append(make(block=3))
+    assert numbers(made.path) == [0, 1, 2, 3]
+    assert made.problems == []
+
+
+def test_an_interrupt_before_a_write_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Store(tmp_path / "rows.jsonl")
+    made.append(make(block=0))
+
+    def interrupted(fd: int, data: bytes) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            made.append(make(block=1))
+    made.append(make(block=2))
+    assert numbers(made.path) == [0, 1, 2]
+
+
+def test_rows_that_are_written_together_are_all_held_where_the_file_takes_none() -> None:
+    made = Store("/dev/full")
+    with pytest.raises(ResultsError, match="cannot write"):
+        made.append_all([make(block=0), make(block=1)])
+    assert [row["block"] for row in made.unsaved] == [0, 1]
+
+
+def test_a_sweep_goes_on_from_blocks_of_its_own_alone(
+    any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another selection with the same baseline replaces the baseline's rows: what is left of a block is none."""
+    text = """kernel void k(int n, global const float* x, global float* y) {
+        int i = get_global_id(0);
+        for (int j = 0; j < W; ++j) if (i * W + j < n) y[i * W + j] = 3 * x[i * W + j];
+    }"""
+    kernel = lab.Kernel(
+        text,
+        "k",
+        parameters={"W": [1, 2, 4]},
+        arguments=[lab.value("n"), lab.input("x", "n"), lab.output("y", "n")],
+        launch=lab.launch(items="n / W", local=64),
+        reference=lambda x: 3 * x,
+    )
+    problem, (one, two, four) = kernel.problem(n=10000), kernel.configurations(n=10000)
+    path, keep_all = tmp_path / "rows.jsonl", Recorder.keep_all
+
+    def swept(selection: list[gpuopt.Configuration], blocks: int | None) -> lab.Study:
+        left = [blocks]
+
+        def counted(recorder: Recorder, rows: list[Row]) -> list[Row]:
+            if rows[0]["kind"] == "block" and left[0] is not None:
+                left[0] -= 1
+                if left[0] < 0:
+                    raise KeyboardInterrupt
+            return keep_all(recorder, rows)
+
+        monkeypatch.setattr(Recorder, "keep_all", counted)
+        return lab.sweep(
+            problem, selection, protocol="quick", store=path, calls=False, device=any_device, progress=False
+        )
+
+    assert swept([one, two], 4).interrupted
+    assert swept([one, four], 7).interrupted
+    assert not swept([one, two], None).interrupted
+    report = lab.audit(path)
+    assert report.ok, report.discrepancies
+    assert swept([one, two], 0).resumed is not None  # nothing is left to measure
