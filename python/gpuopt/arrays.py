@@ -95,7 +95,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 @checked
 def axpy(a: float, x: DeviceArray, y: DeviceArray, out: DeviceArray | None = None) -> DeviceArray:
-    """Return a x + y of arrays on one device, with one rounding.
+    """Return a x + y of arrays on one device, with one rounding once ``a`` is a number of their dtype.
 
     a: a number. x, y: float32 or float64, of one dtype and shape. out: where the result goes, which may be x or y; by
     default a new array.
@@ -132,7 +132,8 @@ def dot(x: DeviceArray, y: DeviceArray) -> float:
 def norm(x: DeviceArray) -> float:
     """Return the Euclidean norm of all elements of a float32 or float64 array; it waits for the device.
 
-    Squares are summed as in :func:`dot`; one beyond the largest number of the sums makes the norm infinite.
+    Squares are summed as in :func:`dot`; one beyond the largest number of the sums makes the norm infinite, and one
+    below the smallest counts as 0.
     Raises ArrayError (dtype), UnsupportedError (a device without float64).
 
     Examples

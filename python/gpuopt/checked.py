@@ -147,6 +147,9 @@ def _class(target: Target, special: Collection[str]) -> Target:
     return target
 
 
+_EXTRAS = dict.fromkeys(("scipy", "pandas", "matplotlib"), "lab")
+
+
 def _function(function: Callable[..., Any]) -> Callable[..., Any]:
     parameters = list(inspect.signature(function).parameters.values())
     first = [one.name for one in parameters if one.kind <= one.POSITIONAL_OR_KEYWORD]
@@ -191,6 +194,8 @@ def _told(
     caller's, and a bug."""
     if isinstance(error, TypeError) and (misfit := _misfit(function, args, keywords)) is not None:
         return misfit
+    if isinstance(error, ImportError) and (extra := _EXTRAS.get(str(error.name).partition(".")[0])) is not None:
+        return Error(f"{function.__name__} needs {error.name}, which is not installed: pip install 'gpuopt[{extra}]'")
     if isinstance(error, MemoryError):
         return HostMemoryError(f"the host's memory does not hold this ({error}); give a smaller size")
     parameters = list(inspect.signature(function).parameters.values())

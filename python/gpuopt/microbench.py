@@ -100,9 +100,10 @@ def copy_bandwidth(
         contiguous part), ``"packed"`` and ``"staged"`` (the paper's remedies for narrow and wide types; staged as
         scalars and, where their number is even, as pairs); None takes what suits the device and the type.
     local_size
-        Work-items in a work-group; None takes 256.
+        Work-items in a work-group; None takes what the pattern has: 256, of "staged" 128, of "chunks" 1.
 
-    Each work-item copies one element, as in the paper; through ``lab.survey`` several may be in flight (AHEAD).
+    Each work-item copies one element, as in the paper, but for "chunks"; through ``lab.survey`` several may be in
+    flight (AHEAD).
 
     Raises ParameterError for a type, pattern or size of work-groups that there is not and for bytes that do not fit the
     memory, NoDeviceError.

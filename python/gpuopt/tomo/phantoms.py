@@ -309,8 +309,8 @@ def shepp_logan(dimensions: int = 3, field: float = 2.0, contrast: str = "modifi
     ``density`` 1/mm.
 
     ``contrast`` is "modified" (that of Toft's thesis, Technical University of Denmark, 1996, which eyes can see) or
-    "original" (soft parts differ by 1 %). In 2D it is made of ellipses, as infinite cylinders along z. Raises
-    ParameterError.
+    "original": densities of the paper less what it has everywhere within the skull, so that its soft parts differ by
+    0.01 where the skull has 1. In 2D it is made of ellipses, as infinite cylinders along z. Raises ParameterError.
 
     Examples
     --------

@@ -132,9 +132,11 @@ class Cone(Geometry):
         d = self.detector
         power = self.dimensions - 1
         if self.arc is None:
-            scale = self.sdd / depth
-            u, v = scale * s, scale * w
-            density = scale**power * np.sqrt(1 + (s / depth) ** 2 + (w / depth) ** 2)
+            with np.errstate(divide="ignore", invalid="ignore"):  # beside the source
+                scale = self.sdd / depth
+                u, v = scale * s, scale * w
+                density = scale**power * np.sqrt(1 + (s / depth) ** 2 + (w / depth) ** 2)
+            density = np.where(depth > 0, density, 0.0)
         else:
             alpha, distance = np.arctan2(s, depth), np.hypot(s, depth)
             ell, gamma, seen = self._meet(alpha, self.arc)

@@ -63,9 +63,11 @@ class Vectors(Geometry):
         else:
             beam = points - source
             depth = beam @ normal
-            scale = (centre - source) @ normal / depth
-            hit = source - centre + scale[..., np.newaxis] * beam
-            density = scale**2 * np.linalg.norm(beam, axis=-1) / np.abs(depth)
+            with np.errstate(divide="ignore", invalid="ignore"):  # beside the source
+                scale = (centre - source) @ normal / depth
+                hit = source - centre + scale[..., np.newaxis] * beam
+                density = scale**2 * np.linalg.norm(beam, axis=-1) / np.abs(depth)
+            density = np.where(scale > 0, density, 0.0)
         uu, vv, uv = u @ u, v @ v, u @ v
         along_u, along_v = hit @ u, hit @ v
         determinant = uu * vv - uv**2
@@ -130,11 +132,11 @@ class Vectors(Geometry):
 def from_vectors(vectors: Numbers, det: Counts, kind: str = "cone_vec") -> Vectors:
     """A scan by free vectors (views, 12): a row for each view in ASTRA's order, S, C, U, Q, each (x, y, z) in mm.
 
-    S is the source, or the direction of the rays where ``kind`` is "parallel3d_vec". C is the detector's middle, U the
-    step from a column to the next, Q that from a row to the next. ``det`` = (rows, columns). With "cyl_cone_vec" a row
-    ends in the radius of a cylinder, whose axis is parallel to Q and lies from C on the side of U x Q; U is then a
-    tangent at C, as long as the arc of one column. Projections are (views, rows, columns). Raises ArrayError and
-    ParameterError, naming the view.
+    S is the source, or where ``kind`` is "parallel3d_vec" the direction towards it, against the rays. C is the
+    detector's middle, U the step from a column to the next, Q that from a row to the next. ``det`` = (rows, columns).
+    With "cyl_cone_vec" a row ends in the radius of a cylinder, whose axis is parallel to Q and lies from C on the side
+    of U x Q; U is then a tangent at C, as long as the arc of one column. Projections are (views, rows, columns). Raises
+    ArrayError and ParameterError, naming the view.
 
     Examples
     --------

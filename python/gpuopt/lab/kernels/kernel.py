@@ -67,7 +67,7 @@ class Kernel:
         A function of values and arrays by name, floats as float64, that returns the result, or a dict of several.
     tolerance
         An absolute error, ``lab.rounding(...)`` for long sums, or None: 8 times the error of the reference in the
-        results' own type.
+        results' own type, and at least 64 roundings of the result (of float16 8).
     work
         ``lab.work(flops=..., read=..., write=...)``; without it, bytes are those of each array once.
     options

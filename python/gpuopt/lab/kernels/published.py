@@ -62,13 +62,19 @@ _ENTRIES = ("time", "times", "__error__")  # of a configuration, beside its leve
 
 @dataclass(frozen=True)
 class Result:
-    """One configuration: its levels, the time in ms (None where it did not run) and why not."""
+    """One configuration: its levels, the time in ms (None where it did not run) and why not. Raises ParameterError for
+    times that are none."""
 
     levels: Mapping[str, Level]
     ms: float | None
     status: str = "ok"
     samples: Sequence[float] = ()
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        for name, times in (("ms", () if self.ms is None else (self.ms,)), ("samples", self.samples)):
+            if not all(math.isfinite(time) and time > 0 for time in times):
+                raise ParameterError(f"{name}: {list(times)} are no times; give finite ones above 0, or None for ms")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from gpuopt import _core
+from gpuopt._core import ParameterError
 from gpuopt.lab.rows.environments import told_differences
 from gpuopt.lab.rows.row_fields import Kind
 from gpuopt.lab.rows.schema import ResultsError, Row, new_row, resume_key, utc_text
@@ -48,10 +50,13 @@ class Recorder:
     Stored rows are taken over where they are of the same measurement (their keys) and of the same environment: that of
     the row of kind environment that was kept last. What another environment measured stays in the file, unused.
 
-    Raises ResultsError for a compact file, and for one that is no results file, at once, before anything is measured.
+    Raises ParameterError within ``lab.capture``, which keeps the launches of single calls; ResultsError for a compact
+    file, and for one that is no results file, at once, before anything is measured.
     """
 
     def __init__(self, path: str | Path | None) -> None:
+        if _core.is_recording():
+            raise ParameterError("call: it takes samples, which are many runs of one plan; capture a plain call")
         self.store = Store(path) if path is not None else None
         if self.store is not None:
             self.store.check_takes_rows()

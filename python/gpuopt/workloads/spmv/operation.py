@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from gpuopt.selection import Selector
 from gpuopt.workloads.spmv.diagonals import is_narrow
 from gpuopt.workloads.spmv.matrix import DiaMatrix, as_matrix
 
+_log = logging.getLogger(__name__)
 UNPACKED = Configuration("unpacked")  # packing takes longer than a product
 
 
@@ -77,6 +79,7 @@ def spmv(
     matrix = as_matrix(A, device, once=once)
     if once and matrix.device.type == "cpu":
         variant = UNPACKED
+        _log.debug("spmv %s on %s: %s (it is read in place)", matrix.dtype, matrix.device.name, variant)
     return (matrix.T if transpose else matrix).product(x, y, alpha=alpha, beta=beta, out=out, variant=variant)
 
 

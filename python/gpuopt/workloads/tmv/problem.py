@@ -105,7 +105,7 @@ def _of(matrix: np.ndarray, vector: np.ndarray, name: str, seed: int, tolerance:
 
 def _needs(extents: tuple[int, ...], dtype: np.dtype[Any]) -> memory.Needs:
     rows, cols = extents
-    matrix, block = rows * cols * dtype.itemsize, 2 * 8 * max(oracle.BLOCK, cols)
+    matrix, block = rows * cols * dtype.itemsize, 2 * 8 * min(max(oracle.BLOCK, cols), rows * cols)
     return memory.Needs(
         host=matrix + block + 8 * 8 * cols, device=matrix + 2 * (rows + cols) * dtype.itemsize, largest=matrix
     )
