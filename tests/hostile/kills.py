@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -190,19 +191,19 @@ def work(kind: str, folder: Path, device: str) -> None:
     brief = {"warm_up_s": 0.0, "warm_up_cap_s": 0.0, "visit_s": 1e-4, "search_min_s": 0.0, "search_cap_s": 0.0}
     for name in ("quick", "full"):
         PROTOCOLS[name] = replace(PROTOCOLS["quick"], name=name, **brief)  # type: ignore[arg-type]
-    append, sync = Store.append, os.fsync
+    append_all, sync = Store.append_all, os.fsync
 
-    def told(self: Store, row: Row) -> Row:
-        made = append(self, row)
-        if not self.unsaved:
-            say(row=made["row_id"], file=str(self.path), at=time.monotonic())
+    def told(self: Store, rows: Sequence[Row]) -> list[Row]:
+        made = append_all(self, rows)
+        for row in made if not self.unsaved else ():
+            say(row=row["row_id"], file=str(self.path), at=time.monotonic())
         return made
 
     def slow(descriptor: int) -> None:
         sync(descriptor)
         time.sleep(_SLOW_S)
 
-    Store.append, os.fsync = told, slow  # type: ignore[method-assign]
+    Store.append_all, os.fsync = told, slow  # type: ignore[method-assign]
     arguments = {
         "study": ["study", "tmv", "96x80", "--quick", "--no-plots", "-v", "naive", "-v", "tlp"],
         "tune": ["tune", "tmv", "96x80", "--quick"],

@@ -169,7 +169,7 @@ class Recorder:
             return keys <= visited and sentinels <= beside and has_clone >= cloned
 
         def of_last_pass(rows: list[Row]) -> list[Row]:
-            last = max(passes[row["row_id"]] for row in rows)
+            last = max((passes[row["row_id"]] for row in rows if row["key"] in keys), default=None)
             return [row for row in rows if passes[row["row_id"]] == last]
 
         last = {number: of_last_pass(rows) for number, rows in found.items()}

@@ -202,7 +202,8 @@ class Store:
         return self.append_all([row])[0]
 
     def append_all(self, rows: Sequence[Row]) -> list[Row]:
-        """The same of several rows, which are written together: an interrupt leaves all of them or none."""
+        """The same of several rows, which are written together: an interrupt leaves all of them or none. Raises
+        ResultsError as ``append`` does."""
         self.check_takes_rows()
         for row in rows:
             if unknown := [name for name in row if not isinstance(name, str)]:
