@@ -3,8 +3,9 @@
 python results/whole_calls.py [--out FILE] [--only TEXT] [--skip TEXT] [--seconds N] [--device NAME]
 
 Every module of whole_calls_cases/ lists cases in CASES. A case makes its arrays and gives a call, peers that compute
-the same, and a check against NumPy, made before and after the measurement. All are timed in turn within blocks; rows
-have the median of the blocks' times per call and an interval that holds the median with 95 % confidence. Every
+the same, and a check against NumPy, made before and after the measurement. All are timed in turn within blocks; some
+after a pause and a call that is not timed, for OpenBLAS's threads wait busily after NumPy's products. Rows have the
+median of the blocks' times per call and an interval that holds the median with 95 % confidence. Every
 call ends with its result: in NumPy's memory, or finished on the device.
 """
 
@@ -41,6 +42,7 @@ class Made:
     calls: dict[str, Call]
     check: Callable[[], None] = lambda: None
     facts: dict[str, Any] = field(default_factory=dict)  # more columns of the rows, such as flops
+    pause_s: float = 0.0  # before each call's turn
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,15 @@ def measure(made: Made, seconds: float) -> dict[str, dict[str, Any]]:
         runs[name] = 1 if first > seconds / 5 else per_call_s(call, 0.003)[1]
     times: dict[str, list[float]] = {name: [] for name in made.calls}
     order, end = list(made.calls), time.perf_counter() + seconds
-    while (time.perf_counter() < end or min(map(len, times.values())) < 3) and len(times[order[0]]) < 200:
+    while (time.perf_counter() < end or min(map(len, times.values())) < (10 if made.pause_s else 3)) and len(
+        times[order[0]]
+    ) < 200:
         random.shuffle(order)
         for name in order:
             call = made.calls[name]
+            if made.pause_s:
+                time.sleep(made.pause_s)
+                call()
             start = time.perf_counter()
             for _ in range(runs[name]):
                 call()

@@ -82,6 +82,9 @@ for device in portable intel; do
     gpuopt casebook --quick --device $device --out $name-casebook
 done
 python ../../tools/casebook_false_verdicts.py 200 --device portable
+# 2026-11-28: both casebooks again, whole calls of programs too; false verdicts 0 of 201 by each runtime (122 and 98 undecided, 78 and 42 refused); and
+python ../whole_calls.py --device 0 --seconds 2 --out intel-whole-calls.jsonl
+python ../whole_calls.py --device 1 --seconds 2 --out pocl-whole-calls.jsonl
 for device in intel portable; do python ../../tools/aa_runs.py 120 --copies 20 --device $device; done # printed aa-runs.txt; then 100 and 72 with --busy 2
 for rows in */rows.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"
