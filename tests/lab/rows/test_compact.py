@@ -21,6 +21,7 @@ from gpuopt.lab.rows.schema import ResultsError, Row, new_row
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.run.survey import survey
 from gpuopt.workloads.microbench.points import Point, TransferPoint
+from stored_rows import tripled
 
 VISIT = {"samples_ms": [0.25] * 50, "q1_ms": 0.2, "q3_ms": 0.3, "core_mhz": 1980, "power_w": 300.5}
 FAILED: Row = {"configuration": "tiles(TILE=64)", "params": {"TILE": 64}}
@@ -181,18 +182,7 @@ def test_a_store_that_another_selection_went_on_in_is_the_same_when_compact(
     tmp_path: Path, any_device: gpuopt.Device
 ) -> None:
     """Blocks of the first sweep are replaced in part: what is left of them follows from what was replaced."""
-    text = """kernel void k(int n, global const float* x, global float* y) {
-        int i = get_global_id(0);
-        for (int j = 0; j < W; ++j) if (i * W + j < n) y[i * W + j] = 3 * x[i * W + j];
-    }"""
-    kernel = lab.Kernel(
-        text,
-        "k",
-        parameters={"W": [1, 2, 4]},
-        arguments=[lab.value("n"), lab.input("x", "n"), lab.output("y", "n")],
-        launch=lab.launch(items="n / W", local=64),
-        reference=lambda x: 3 * x,
-    )
+    kernel = tripled()
     problem, all_of_them = kernel.problem(n=100000), kernel.configurations(n=100000)
     raw, small = tmp_path / "rows.jsonl", tmp_path / "small.jsonl"
     for selection in (all_of_them[:2], all_of_them):

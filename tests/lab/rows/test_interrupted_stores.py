@@ -12,7 +12,7 @@ from gpuopt import lab
 from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
-from stored_rows import make
+from stored_rows import make, tripled
 
 
 def numbers(path: Path) -> list[int | None]:
@@ -63,18 +63,7 @@ def test_a_sweep_goes_on_from_blocks_of_its_own_alone(
     any_device: gpuopt.Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another selection with the same baseline replaces the baseline's rows: what is left of a block is none."""
-    text = """kernel void k(int n, global const float* x, global float* y) {
-        int i = get_global_id(0);
-        for (int j = 0; j < W; ++j) if (i * W + j < n) y[i * W + j] = 3 * x[i * W + j];
-    }"""
-    kernel = lab.Kernel(
-        text,
-        "k",
-        parameters={"W": [1, 2, 4]},
-        arguments=[lab.value("n"), lab.input("x", "n"), lab.output("y", "n")],
-        launch=lab.launch(items="n / W", local=64),
-        reference=lambda x: 3 * x,
-    )
+    kernel = tripled()
     problem, (one, two, four) = kernel.problem(n=10000), kernel.configurations(n=10000)
     path, keep_all = tmp_path / "rows.jsonl", Recorder.keep_all
 
