@@ -84,14 +84,20 @@ def spmv_device(n: int, device: Any) -> Made:
     return Made(calls, check)
 
 
-def gem(atoms: int, points: int, device: Any) -> Made:
-    """Potentials of a made-up molecule, NumPy in and out."""
+def atoms_and_points(atoms: int, points: int) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    """A made-up molecule (positions, charges, radii) and points around it, float32."""
     draw = np.random.default_rng(5)
     xyz = draw.uniform(-20, 20, (atoms, 3)).astype(np.float32)
     charge, radius = draw.normal(size=atoms).astype(np.float32), np.full(atoms, 1.5, np.float32)
     directions = draw.normal(size=(points, 3))
     places = (40 * directions / np.linalg.norm(directions, axis=1, keepdims=True)).astype(np.float32)
-    molecule, surface = (xyz, charge, radius), places
+    return (xyz, charge, radius), places
+
+
+def gem(atoms: int, points: int, device: Any) -> Made:
+    """Potentials of a made-up molecule, NumPy in and out."""
+    molecule, places = atoms_and_points(atoms, points)
+    (xyz, charge, _), surface = molecule, places
     call = functools.partial(gpuopt.gem, molecule, surface, phi_type="coulomb", electrostatic_size=20, device=device)
 
     def check() -> None:

@@ -10,7 +10,7 @@ from whole_calls import Case, Made
 
 import gpuopt
 from gpuopt.workloads.gem import peers
-from whole_calls_cases.core import _close, _operands
+from whole_calls_cases.core import _close, _operands, atoms_and_points
 
 PAUSE_S = 0.6  # right after a @ b of 1024^3 the same product of gpuopt takes 19 to 23 ms, later 12
 
@@ -62,12 +62,7 @@ def spmv_numpy(n: int, device: Any) -> Made:
 
 def gem_numpy(atoms: int, points: int, device: Any) -> Made:
     """Potentials beside the loop in C++ that studies have as a peer (OpenMP, -O3 -march=native -ffast-math)."""
-    draw = np.random.default_rng(5)
-    xyz = draw.uniform(-20, 20, (atoms, 3)).astype(np.float32)
-    charge, radius = draw.normal(size=atoms).astype(np.float32), np.full(atoms, 1.5, np.float32)
-    directions = draw.normal(size=(points, 3))
-    places = (40 * directions / np.linalg.norm(directions, axis=1, keepdims=True)).astype(np.float32)
-    molecule = xyz, charge, radius
+    molecule, places = atoms_and_points(atoms, points)
     problem = gpuopt.problems.gem(molecule, places, size=20, device=device)
     calls = {"gpuopt": functools.partial(gpuopt.gem, molecule, places, electrostatic_size=20, device=device)}
     for peer in peers.peers(device, []):

@@ -68,7 +68,7 @@ _TILES = (
 _SPLITS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _FIRST_S, _LAUNCH_S = 2.3e-6, 2.2e-6  # a kernel; one more behind it
 _ROUND_S = 0.7e-6  # beginning and end of a work-group
-_STREAM_S = 1.5e-6  # the same of a streamed one, besides
+_STREAM_S = 1.5e-6  # what a work-group of a stream takes besides
 # A tile beyond the result's edge takes so many times as long as a whole one: copied, and through registers.
 _EDGE_COPIED, _EDGE = 1.12, 1.19
 _UNALIGNED = 0.85  # of the share, where pieces of a row are no whole aligned vectors and are not turned
