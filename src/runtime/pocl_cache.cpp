@@ -21,7 +21,7 @@ const fs::path& cache_place() {
             const char* const value = std::getenv(name);
             return fs::path(value ? value : "");
         };
-        if (const auto own = set("POCL_CACHE_DIR"); !own.empty()) return own;
+        if (auto own = set("POCL_CACHE_DIR"); !own.empty()) return own;
         if (const auto xdg = set("XDG_CACHE_HOME"); !xdg.empty()) return xdg / "pocl" / "kcache";
         const auto home = set("HOME");
         return home.empty() ? fs::path("/tmp/pocl/kcache") : home / ".cache" / "pocl" / "kcache";
