@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuopt.tomo.operators import Array, Operator
+from gpuopt.tomo.operators import Array, Operator, Sums
 from gpuopt.tomo.reconstruction import Run
 
 NOTHING = 1e-6  # A ray or voxel whose sum of weights is below this part of the largest counts as missed.
@@ -27,7 +27,8 @@ class Blocks:
     """The blocks of a run, and a work array for projections of each shape that occurs.
 
     The column sums of all blocks are kept if the backend's ``cache_bytes`` allow it; else each visit computes them,
-    which costs a back projection. A block of all views keeps its own.
+    which costs a back projection. A block of all views keeps its own, and leaves them for later calls where its
+    operator takes them.
     """
 
     def __init__(self, run: Run, blocks: list[np.ndarray]) -> None:
@@ -36,6 +37,7 @@ class Blocks:
         self.work = dict[tuple[int, ...], Array]()
         self.parts = list[Block]()
         whole = len(blocks) == 1 and np.array_equal(blocks[0], np.arange(A.views))
+        self._left = (A._sums if whole else None) or Sums()
         for block in blocks:
             some = A if whole else A.subset(block)
             self.parts.append(Block(some, run.b if whole else backend.views(run.b, block)))
@@ -43,17 +45,25 @@ class Blocks:
                 self.work[some.data_shape] = backend.full(some.data_shape, 0.0)
         kept = math.prod(A.image_shape) * backend.dtype.itemsize * len(blocks) <= backend.cache_bytes
         self._computed = None if kept or whole else backend.full(A.image_shape, 0.0)
-        if kept or whole:
+        if whole:
+            if self._left.columns is None:
+                self._left.columns = self._inverse(self.parts[0], None)
+            self.parts[0].columns = self._left.columns
+        elif kept:
             for part in self.parts:
                 part.columns = self._inverse(part, None)
 
     def rows(self, ones: Array) -> list[Array]:
         """R^-1 of each block; ``ones`` is an image's work array."""
+        if self._left.rows is not None:
+            return [self._left.rows]
         self._backend.fill(ones, 1.0)
         rows = [part.A.forward(ones) for part in self.parts]
         largest = max([0.0, *map(self._backend.largest, rows)])
         for sums in rows:
             self._backend.reciprocal(sums, NOTHING, largest)
+        if len(rows) == 1:
+            self._left.rows = rows[0]
         return rows
 
     def columns(self, part: Block) -> Array:

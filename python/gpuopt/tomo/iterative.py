@@ -199,8 +199,11 @@ def cgls(
     backend = run.backend
     with run.until_interrupted():
         spare = backend.copy(run.image)
-        r = A.forward(run.image)
-        backend.axpy(-1.0, r, run.b, out=r)
+        if run.from_zeros:
+            r = backend.copy(run.b)
+        else:
+            r = A.forward(run.image)
+            backend.axpy(-1.0, r, run.b, out=r)
         g = run.masked(A.back(r))
         p, w = backend.copy(g), backend.full(A.data_shape, 0.0)
         first = gamma = backend.dot(g, g)
@@ -236,12 +239,18 @@ def _sweeps(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray],
         gradient, spare = (backend.full(A.image_shape, 0.0) for _ in range(2))
         visited = Blocks(run, blocks)
         rows = visited.rows(gradient)
+        zeros = run.from_zeros
         for iteration in range(run.iterations):
             began, norms, source = time.perf_counter(), list[Norms](), run.image
             for i in order():
                 part = visited.parts[i]
                 columns = visited.columns(part)
-                ax = part.A.forward(source, out=visited.work[part.A.data_shape])
+                ax = visited.work[part.A.data_shape]
+                if zeros:
+                    backend.fill(ax, 0.0)
+                else:
+                    ax = part.A.forward(source, out=ax)
+                zeros = False
                 norms.append(backend.residual(part.b, ax, rows[i]))
                 g = part.A.back(ax, out=gradient)
                 step = steps.at(iteration)

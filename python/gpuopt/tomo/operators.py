@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -153,6 +154,15 @@ class Backend(ABC, Generic[Kept]):
         """x . y, summed in fp64."""
 
 
+@dataclass(eq=False)
+class Sums(Generic[Kept]):
+    """Inverse sums of an operator's rows and columns, which one call of an algorithm leaves for the next. They are only
+    read; each is set at once, when all of it has been enqueued."""
+
+    rows: Kept | None = None
+    columns: Kept | None = None
+
+
 @checked
 class Operator(ABC, Generic[Kept]):
     """A linear map from an image to projections, with a block of rows for each view. ``A(x)`` applies it, ``A.T(p)``
@@ -185,6 +195,8 @@ class Operator(ABC, Generic[Kept]):
     """The first axis counts the views."""
     exact: bool
     """Whether ``back`` is the transpose of ``forward`` to rounding; CGLS refuses others."""
+    _sums: Sums[Kept] | None = None
+    """None: each call computes the sums anew, for the operator may have changed, or they would take too much memory."""
 
     @abstractmethod
     def forward(self, x: Kept, out: Kept | None = None) -> Kept:

@@ -157,6 +157,8 @@ class Run:
         self.A, self.backend, self.like = A, A.backend, projections
         self.iterations = checks.count("iterations", iterations)
         backend = A.backend
+        self.from_zeros = x0 is None
+        """Whether the first image is 0 everywhere, so that its projections are known."""
         self.b = backend.take(view_major(projections, axes), "projections", A.data_shape, A.data_axes)
         if x0 is None:
             first = backend.full(A.image_shape, 0.0)
@@ -178,6 +180,7 @@ class Run:
 
     def start_with(self, value: float) -> None:
         """Fills the first image, before any iteration."""
+        self.from_zeros = False
         self.backend.fill(self.image, value)
 
     @contextmanager
