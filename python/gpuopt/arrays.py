@@ -19,9 +19,11 @@ Array = TypeVar("Array", np.ndarray, DeviceArray)
 
 @checked
 def to_device(a: np.ndarray, device: Selector = None) -> DeviceArray:
-    """Copy a C-contiguous NumPy array of any real dtype and shape to a device; see :func:`gpuopt.use` for ``device``.
+    """Copy a C-contiguous NumPy array of numbers, of any real dtype and shape, to a device; see :func:`gpuopt.use` for
+    ``device``.
 
-    Raises ArrayError (dtype or layout), DeviceMemoryError, NoDeviceError, ParameterError (no such device).
+    Raises ArrayError (layout, or a dtype that no OpenCL type has, such as bool), UnsupportedError (complex numbers),
+    DeviceMemoryError, NoDeviceError, ParameterError (no such device).
 
     Examples
     --------
@@ -55,7 +57,7 @@ def pinned_empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, de
     ArrayError, UnsupportedError
         For a negative length, and for a dtype without an OpenCL type; for complex numbers.
     DeviceMemoryError, OpenCLError, NoDeviceError, ParameterError
-        ParameterError where no device fits.
+        ParameterError where no device fits, and for what is no dtype of numbers.
 
     Examples
     --------

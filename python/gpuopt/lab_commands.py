@@ -213,6 +213,7 @@ def run_tune(
     try:
         problem = workload.problem(subjects, dtype, chosen, **options)
         sealed.made(rows.parent)  # the user's alone, before anything is believed or moved there
+        _lock(rows.with_suffix(".lock"), os.O_CREAT | os.O_NOFOLLOW, rows)
         if not resume:
             set_aside(rows)
         wanted = search(chosen, rows) if search else "all"
@@ -317,16 +318,20 @@ def hold(directory: Path, rows: Path, resume: bool) -> None:
     it does not go on with ``rows``, sets them aside. Raises Failure where another command writes there. Where the file
     system has no such locks, nothing is kept."""
     directory.mkdir(parents=True, exist_ok=True)
-    folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    click.get_current_context().call_on_close(partial(os.close, folder))
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise Failure(f"another command writes to {rows} now; wait until it has ended, or give another --out") from None
-    except OSError:
-        pass
+    _lock(directory, os.O_DIRECTORY, rows, ", or give another --out")
     if not resume:
         set_aside(rows)
+
+
+def _lock(place: Path, flags: int, rows: Path, way_out: str = "") -> None:
+    locked = os.open(place, os.O_RDONLY | os.O_CLOEXEC | flags, 0o600)
+    click.get_current_context().call_on_close(partial(os.close, locked))
+    try:
+        fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Failure(f"another command writes to {rows} now; wait until it has ended{way_out}") from None
+    except OSError:
+        pass
 
 
 def set_aside(rows: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,6 +39,17 @@ def test_a_fresh_tuning_keeps_the_old_rows_aside(bench: Bench) -> None:
     rows.write_text("old\n")
     assert bench.run("tune", "made-up", "--fresh").exit_code == 0
     assert rows.with_name("made-up-fake-r-cpu-1.jsonl").read_text() == "old\n"
+
+
+def test_two_tunings_of_one_workload_do_not_run_at_once(bench: Bench) -> None:
+    rows = bench.directory / "tuned" / "made-up-fake-r-cpu.jsonl"
+    assert bench.run("tune", "made-up").exit_code == 0
+    with rows.with_suffix(".lock").open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        result = bench.run("tune", "made-up", "--fresh")
+    assert result.exit_code == 2
+    assert f"another command writes to {rows} now" in " ".join(result.stderr.split())
+    assert bench.run("tune", "made-up").exit_code == 0
 
 
 def test_a_tuning_that_was_not_stored_says_why(bench: Bench) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
 
 from gpuopt.lab.rows.schema import Row
+
+GAP = timedelta(hours=1)  # no block and no ceiling takes that long
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,21 @@ def taken_over(rows: Iterable[Row], began_utc: str | None) -> TakenOver | None:
             times[place] = min(str(row["time_utc"]), times.get(place, "9"))
     old = [time for time in times.values() if time < began_utc]
     return TakenOver(len(old), len(times), what, date_words(old)) if old else None
+
+
+def sittings_of(rows: Iterable[Row]) -> int:
+    """In how many sittings the rows' blocks were measured, at least 1: a gap of more than GAP between two blocks, or
+    another environment, begins one. Blocks whose time is no time do not count."""
+    blocks = ((_time(row["time_utc"]), str(row["env_hash"])) for row in rows if row["kind"] == "block")
+    told = sorted((time, environment) for time, environment in blocks if time is not None)
+    return 1 + sum(later - earlier > GAP or own != before for (earlier, before), (later, own) in pairwise(told))
+
+
+def _time(text: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(text).replace("Z", "+00:00")).replace(tzinfo=None)
+    except ValueError:
+        return None
 
 
 def date_words(times: Sequence[str]) -> str:

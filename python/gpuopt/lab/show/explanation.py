@@ -92,7 +92,7 @@ def _remarks(study: StudyRows, group: Group) -> list[tuple[str, str]]:
     if any(row["uncached_ms"] for row in group.rows):
         out.append(("no cache", UNCACHED_MEANING))
     out += energies.remarks(group)
-    out += sittings.footers(group.rows)
+    out += sittings.footers(group.rows, group.blocks)
     out += _papers_devices(group)
     out += launch_shares(group)
     configured = [row for row in group.rows if row["params"] and row["status"] == "ok"]

@@ -10,6 +10,7 @@ from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import joined
+from gpuopt.lab.show import sittings
 
 
 def title(group: Group) -> str:
@@ -34,7 +35,7 @@ def conditions(study: StudyRows, group: Group) -> list[str]:
         cache_words(group),
     ]
     state = "; ".join(machine.state_of(study, group))
-    return ["On " + "; ".join(filter(None, facts)) + ".", f"Times hold within this sitting: {state}."]
+    return ["On " + "; ".join(filter(None, facts)) + ".", f"Times {sittings.held(group.blocks)}: {state}."]
 
 
 def clocks(rows: Iterable[Row]) -> str:
