@@ -484,6 +484,10 @@ def drop_kept(device: Device) -> None: ...
 def cache_dir() -> str:
     """The cache's folder: GPUOPT_CACHE_DIR, or gpuopt in the user's own cache."""
 
+def cache_stamp(file: str, now: bool = False) -> int:
+    """A number that is another one once this file of the cache was changed by anybody, is looked for elsewhere, or
+    counts for another host (GPUOPT_HOST). It is looked at when that was last done a millisecond ago, or ``now``."""
+
 def folder_refusal(name: str) -> str:
     """Why this folder of the cache is not used, such as another user's; "" where it is, or is not there yet."""
 
@@ -607,6 +611,12 @@ def is_recording() -> bool:
 def variants(workload: str) -> list[Variant]:
     """The rows of a workload's table. Raises ParameterError."""
 
+@final
+class Levels(metaclass=_Type):
+    """Values of parameters, read once for many calls."""
+
+    def __init__(self, parameters: _Parameters) -> None: ...
+
 def refusal(workload: str, variant: str, parameters: _Parameters, dtype: str, device: dict[str, Any]) -> str:
     """Why a configuration cannot run on a device of these facts whatever the input; empty where it can."""
 
@@ -682,7 +692,7 @@ def gemm(
     transpose_b: bool,
     device: Device,
     variant: str,
-    parameters: _Parameters,
+    parameters: Levels | _Parameters,
 ) -> Any:
     """alpha op(A) op(B) + beta C, of matrices or batches (batch, rows, columns), as an array of the kind of A."""
 
@@ -703,7 +713,9 @@ def prepare_gemm(
 def tmv_dtype(A: _Operand) -> np.dtype[Any]:
     """Checks the matrix (m, n) and returns its dtype. Raises ArrayError."""
 
-def tmv(A: _Operand, v: _Operand, out: _Operand | None, device: Device, variant: str, parameters: _Parameters) -> Any:
+def tmv(
+    A: _Operand, v: _Operand, out: _Operand | None, device: Device, variant: str, parameters: Levels | _Parameters
+) -> Any:
     """A^T v of A (m, n) and v (m,), as an array (n,) of the kind of v."""
 
 def prepare_tmv(A: DeviceArray, v: DeviceArray, out: DeviceArray, variant: str, parameters: _Parameters) -> Prepared:

@@ -33,9 +33,10 @@ class Configuration:
     True
     """
 
-    __slots__ = ("_items", "variant")
+    __slots__ = ("_items", "_levels", "variant")
     variant: str
     _items: tuple[tuple[str, int], ...]
+    _levels: _core.Levels
 
     @checked
     def __init__(self, variant: str, **parameters: int) -> None:
@@ -89,6 +90,15 @@ class Configuration:
 
     def __repr__(self) -> str:
         return f"Configuration({', '.join([repr(self.variant), *(f'{k}={v}' for k, v in self._items)])})"
+
+
+def levels_of(configuration: Configuration) -> _core.Levels:
+    """Its parameters as the core takes them, made once."""
+    try:
+        return configuration._levels
+    except AttributeError:
+        object.__setattr__(configuration, "_levels", _core.Levels(configuration.parameters))
+        return configuration._levels
 
 
 _WORD = re.compile(r"[A-Za-z_]\w{0,63}|-?\d{1,18}\.\d{1,18}[fh]?", re.ASCII)  # what a macro may stand for

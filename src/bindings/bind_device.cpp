@@ -181,6 +181,7 @@ void bind_device(py::module_& module) {
     module.def("devices", &devices, py::call_guard<WithoutGil>());
     module.def("discovery", &discovery_facts);
     module.def("cache_dir", [] { return as_path(cache_dir()); });
+    module.def("cache_stamp", &cache_stamp, py::arg("file"), py::arg("now") = false);
     module.def(
         "folder_refusal", [](const std::string& name) { return as_path(PrivateFolder(name, false).refusal()); },
         py::arg("name"));

@@ -89,6 +89,9 @@ void bind_tables(py::module_& module) {
         .def("__repr__", [](const VariantView& variant) {
             return "<gpuopt.Variant " + variant.workload + " " + variant.name + ": " + variant.summary + ">";
         });
+    py::class_<Levels>(module, "Levels", "Values of parameters, read once for many calls.")
+        .def(py::init<Parameters>(), py::arg("parameters"));
+    py::implicitly_convertible<py::dict, Levels>();
     module.def("variants", &variants, py::arg("workload"));
     module.def("refusal", &refused, py::arg("workload"), py::arg("variant"), py::arg("parameters"), py::arg("dtype"),
                py::arg("device"),

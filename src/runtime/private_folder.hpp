@@ -2,6 +2,7 @@
 // another user is as good as none.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,10 @@ namespace gpuopt {
 // Where the user's cached binaries, native loops, tuned records and profiles live: GPUOPT_CACHE_DIR, else
 // XDG_CACHE_HOME/gpuopt, else ~/.cache/gpuopt, else a folder of this user's own among the temporary files.
 std::string cache_dir();
+
+// A number that is another one once `file`, a path within cache_dir(), was changed by anybody, is looked for elsewhere,
+// or counts for another host (GPUOPT_HOST). The file is looked at when that was last done a millisecond ago, or now.
+std::uint64_t cache_stamp(const std::string& file, bool now);
 
 // One folder of the cache, held open, so that nothing done through it can be led elsewhere.
 class PrivateFolder {

@@ -17,6 +17,11 @@ namespace gpuopt {
 using Sizes = std::map<std::string, std::int64_t>;
 using Parameters = std::map<std::string, std::int64_t>;
 
+// Parameters that Python hands over as one object: reading a dict takes longer than some kernels.
+struct Levels {
+    Parameters values;
+};
+
 // A tunable of a variant, handed to its kernel as -DNAME=value.
 struct Parameter {
     std::string name;

@@ -246,7 +246,8 @@ private:
 
 py::object gemm(const py::object& a, const py::object& b, const py::object& c, double alpha, double beta,
                 const py::object& out, bool transpose_a, bool transpose_b, const Device& device,
-                const std::string& variant, const Parameters& parameters) {
+                const std::string& variant, const Levels& levels) {
+    const auto& parameters = levels.values;
     Call call(Arrays(a, b, c, transpose_a, transpose_b, beta), session_of(device), alpha, out);
     {
         const WithoutGil release;

@@ -74,12 +74,12 @@ private:
 };
 
 py::object tmv(const py::object& A, const py::object& v, const py::object& out, const Device& device,
-               const std::string& variant, const Parameters& parameters) {
+               const std::string& variant, const Levels& levels) {
     Call call(A, v, out, session_of(device));
     {
         const WithoutGil release;
         call.upload();
-        run_tmv(call.arguments, variant, parameters);
+        run_tmv(call.arguments, variant, levels.values);
         if (!call.result.is_device()) call.arguments.y->download(call.result.host);
     }
     return finished(call.result);

@@ -12,7 +12,7 @@ from gpuopt import _core
 from gpuopt._core import ArrayError, Device, DeviceArray, Prepared
 from gpuopt.arrays import Array, factor
 from gpuopt.checked import checked
-from gpuopt.configuration import Configuration
+from gpuopt.configuration import Configuration, levels_of
 from gpuopt.remembered import remembered
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.gemm.choice import Sizes
@@ -90,7 +90,7 @@ def gemm(  # long: half of it is what users read of its arguments
         *before, last = fallbacks(chosen, dtype, precision, variant, batch * m * n * k)
 
     def product(configuration: Configuration) -> Array:
-        name, parameters = configuration.variant, configuration.parameters
+        name, parameters = configuration.variant, levels_of(configuration)
         result: Array = _core.gemm(A, B, C, *numbers, out, transpose_a, transpose_b, chosen, name, parameters)
         return result
 
@@ -130,5 +130,5 @@ def prepare_gemm(
 
 def _of_shape(device: Device, dtype: np.dtype[Any], variant: str | Configuration | None, sizes: Sizes) -> Configuration:
     """What a product of these sizes takes, found once for each of them."""
-    of_input = str(tuple(sizes)) if device.type == "gpu" and variant is None else ""
+    of_input = sizes if device.type == "gpu" and variant is None else ""
     return remembered("gemm", device, dtype, variant, lambda: chosen_of(device, dtype, variant, sizes), of_input)

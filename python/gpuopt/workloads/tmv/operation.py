@@ -8,7 +8,7 @@ from gpuopt import _core
 from gpuopt._core import DeviceArray, Prepared
 from gpuopt.arrays import Array
 from gpuopt.checked import checked
-from gpuopt.configuration import Configuration
+from gpuopt.configuration import Configuration, levels_of
 from gpuopt.remembered import remembered
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
@@ -58,7 +58,7 @@ def tmv(
     chosen = select(device) if held is None or device is not None else held
     dtype = _core.tmv_dtype(A)
     configuration = remembered("tmv", chosen, dtype, variant, lambda: resolve("tmv", chosen, dtype.name, variant))
-    result: Array = _core.tmv(A, v, out, chosen, configuration.variant, configuration.parameters)
+    result: Array = _core.tmv(A, v, out, chosen, configuration.variant, levels_of(configuration))
     return result
 
 
