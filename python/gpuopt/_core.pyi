@@ -676,6 +676,24 @@ def prepare_gem(
     distance; 0: as they lie.
     """
 
+def gem(
+    *,
+    xyz: _Floats,
+    charge: _Floats,
+    inner: _Floats | None,
+    points: _Floats,
+    shift: _Floats | None,
+    r: np.ndarray,
+    numbers: Mapping[str, float],
+    part: str,
+    compat: bool,
+    nearest: float,
+    out: DeviceArray,
+    variant: str,
+    parameters: _Parameters,
+) -> None:
+    """Computes the potentials into ``out``, by a plan that an earlier call of the same kind left, or by a new one."""
+
 def gemm_sizes(
     a: _Operand, b: _Operand, c: _Operand | None, beta: float, transpose_a: bool, transpose_b: bool
 ) -> tuple[np.dtype[Any], int, int, int, int]:

@@ -160,7 +160,7 @@ py::list trace_spans() {
 void poison_kept(const Device& device) {
     auto& session = *session_of(device);
     const auto lock = session.lock_runs();
-    session.plans().for_each([](void* plan) { static_cast<Prepared*>(plan)->fill_scratch(0xFF); });
+    session.plans().for_each([](void* plan) { static_cast<Prepared*>(plan)->poison(); });
     session.pool().fill(session.queue(), 0xFF);
 }
 

@@ -26,7 +26,8 @@ PlanKey& PlanKey::add(const std::vector<std::shared_ptr<Buffer>>& arrays) {
 }
 
 void run_kept(Session& session, Kept& kept, const PlanKey& key, const std::vector<std::shared_ptr<Buffer>>& arrays,
-              const std::function<std::shared_ptr<Prepared>()>& make, bool wait) {
+              const std::function<std::shared_ptr<Prepared>()>& make, bool wait,
+              const std::function<void(Prepared&)>& fill) {
     session.require_own_process();
     const bool keeps = !kernels_may_change() && !Recording::now() && !Fences::now();
     auto plan = keeps ? std::static_pointer_cast<Prepared>(kept.take(key.text())) : nullptr;
@@ -34,6 +35,7 @@ void run_kept(Session& session, Kept& kept, const PlanKey& key, const std::vecto
     if (plan) {
         ++session.counts.plans_reused;
         plan->give_arrays(arrays);
+        if (fill) fill(*plan);
     } else {
         ++session.counts.plans_made;
         const Traced span("plan");

@@ -35,8 +35,9 @@ private:
 // Runs a plan of this key with these arrays: one that `kept` has, or what `make` returns, which is kept afterwards. A
 // plan that failed is dropped; after an error of the device so is all that the session keeps. Where kernels may be
 // edited, while launches are recorded and between fences every call makes its own. With `wait` false it is started
-// alone, as by `Prepared::start`.
+// alone, as by `Prepared::start`. `fill` gives a plan of an earlier call this call's contents.
 void run_kept(Session& session, Kept& kept, const PlanKey& key, const std::vector<std::shared_ptr<Buffer>>& arrays,
-              const std::function<std::shared_ptr<Prepared>()>& make, bool wait = true);
+              const std::function<std::shared_ptr<Prepared>()>& make, bool wait = true,
+              const std::function<void(Prepared&)>& fill = {});
 
 }  // namespace gpuopt

@@ -139,6 +139,12 @@ void Prepared::fill_scratch(unsigned char byte) const {
     finish();
 }
 
+void Prepared::poison() const {
+    constexpr unsigned char byte = 0xFF;
+    if (contents) checked([&] { return queue().enqueueFillBuffer(contents->handle(), byte, 0, contents->bytes()); });
+    fill_scratch(byte);
+}
+
 void Prepared::let_arrays_go() {
     for (auto& array : arrays_) array = nullptr;
     if (source_array_ >= 0) source = nullptr;

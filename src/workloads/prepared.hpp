@@ -129,8 +129,10 @@ public:
     std::shared_ptr<Buffer> source;
     // Memory that is written before it is read in every run; what it and other memory of the plan's own take.
     std::vector<std::shared_ptr<Buffer>> scratch;
+    std::shared_ptr<Buffer> contents;  // what a plan that serves several calls is given by each; null: nothing
     std::size_t scratch_bytes = 0;
     void fill_scratch(unsigned char byte) const;  // for tests; under the lock of runs
+    void poison() const;                          // all that a later call must write; the same
 
 private:
     using Clock = std::chrono::steady_clock;

@@ -32,11 +32,11 @@ GemModel model_of(const std::map<std::string, double>& numbers, const std::strin
     return model;
 }
 
-std::shared_ptr<Prepared> prepare(const py::object& xyz, const py::object& charge, const py::object& inner,
-                                  const py::object& place, const py::object& shift, const py::object& r,
-                                  const std::map<std::string, double>& numbers, const std::string& part, bool compat,
-                                  double nearest, const DeviceArray& out, const std::string& variant,
-                                  const Parameters& parameters) {
+// `use` gets the input, while the arrays are there and the GIL is not held.
+template <class Use>
+auto with_input(const py::object& xyz, const py::object& charge, const py::object& inner, const py::object& place,
+                const py::object& shift, const py::object& r, const std::map<std::string, double>& numbers,
+                const std::string& part, bool compat, double nearest, const DeviceArray& out, const Use& use) {
     const auto atoms = operand(xyz, "xyz"), points = operand(place, "points");
     if (atoms.dtype != DType::f32 && atoms.dtype != DType::f64)
         throw ArrayError("xyz", std::string("its dtype is ") + facts(atoms.dtype).numpy_name, "use float32 or float64");
@@ -67,15 +67,36 @@ std::shared_ptr<Prepared> prepare(const py::object& xyz, const py::object& charg
     input.model = model_of(numbers, part, compat);
     input.phi = out.buffer;
     const WithoutGil release;
-    return prepare_gem(input, variant, parameters);
+    return use(input);
+}
+
+std::shared_ptr<Prepared> prepare(const py::object& xyz, const py::object& charge, const py::object& inner,
+                                  const py::object& place, const py::object& shift, const py::object& r,
+                                  const std::map<std::string, double>& numbers, const std::string& part, bool compat,
+                                  double nearest, const DeviceArray& out, const std::string& variant,
+                                  const Parameters& parameters) {
+    return with_input(xyz, charge, inner, place, shift, r, numbers, part, compat, nearest, out,
+                      [&](const GemArguments& input) { return prepare_gem(input, variant, parameters); });
+}
+
+void run(const py::object& xyz, const py::object& charge, const py::object& inner, const py::object& place,
+         const py::object& shift, const py::object& r, const std::map<std::string, double>& numbers,
+         const std::string& part, bool compat, double nearest, const DeviceArray& out, const std::string& variant,
+         const Parameters& parameters) {
+    with_input(xyz, charge, inner, place, shift, r, numbers, part, compat, nearest, out,
+               [&](const GemArguments& input) { run_gem(input, variant, parameters); });
 }
 
 }  // namespace
 
 void bind_gem(py::module_& module) {
-    module.def("prepare_gem", &prepare, py::kw_only(), py::arg("xyz"), py::arg("charge"), py::arg("inner"),
-               py::arg("points"), py::arg("shift"), py::arg("r"), py::arg("numbers"), py::arg("part"),
-               py::arg("compat"), py::arg("nearest"), py::arg("out"), py::arg("variant"), py::arg("parameters"));
+    const auto define = [&](const char* name, auto* function) {
+        module.def(name, function, py::kw_only(), py::arg("xyz"), py::arg("charge"), py::arg("inner"),
+                   py::arg("points"), py::arg("shift"), py::arg("r"), py::arg("numbers"), py::arg("part"),
+                   py::arg("compat"), py::arg("nearest"), py::arg("out"), py::arg("variant"), py::arg("parameters"));
+    };
+    define("prepare_gem", &prepare);
+    define("gem", &run);
 }
 
 }  // namespace gpuopt

@@ -8,6 +8,7 @@
 #include "runtime/image.hpp"
 #include "runtime/trace.hpp"
 #include "workloads/gem/packing.hpp"
+#include "workloads/kept_plans.hpp"
 #include "workloads/plan_builder.hpp"
 
 namespace gpuopt {
@@ -34,7 +35,9 @@ public:
           place_(arguments.place, dtype_),
           box_(xyz_, arguments.atoms) {}
 
-    std::shared_ptr<Prepared> plan() {
+    // Lays everything out that a plan uploads.
+    void pack() {
+        const Traced span("plan");
         check();
         // From here on every size, option and launch is of the work-group that it becomes.
         if (variant_.group) parameters_["LOCAL"] = variant_.group(case_);
@@ -44,14 +47,39 @@ public:
         pack_atoms();
         sort_points();
         pack_points();
+        for (const auto& [region, range] : regions_) pack_model(region);
+        if (!order_.empty())
+            index_ = arena_->add(order_.data(), order_.size() * sizeof(order_[0]), "the points' order");
+    }
+
+    // What a plan that another call packed for has to be of, to serve this one: all but the contents of what is packed.
+    PlanKey key() const {
+        auto text = "gem " + row_.name;
+        for (const auto& model : models_) text += '\0' + model.kind.options();
+        PlanKey key(text, parameters_);
+        key.add(dtype_).add(input_.atoms).add(input_.points).add(form_).add(model_.part).add(model_.compat);
+        key.add(input_.shift != nullptr).add(input_.nearest > 0).add(order_.empty());
+        for (const auto& [region, range] : regions_) key.add(region).add(range.first).add(range.second);
+        return key;
+    }
+    // Whether its plans can be kept: all that differs from call to call is in one buffer.
+    bool keeps() const { return arena_->gathers() && !in_image_; }
+    void write_to(Buffer& arena) const { arena_->write_to(arena); }
+
+    std::shared_ptr<Prepared> plan() {
+        const Traced span("plan");
         target_ = order_.empty() ? phi_ : scratch(input_.points, "potentials by region");
+        arena_->upload();
+        if (in_image_) make_image();
         plan_->work.bytes["dram"] = double(facts(dtype_).bytes) *
                                     (4.0 * double(input_.atoms) + double(input_.shift ? 8 : 5) * double(input_.points));
-        for (const auto& [region, range] : regions_) add_region(region, range.first, range.second);
+        for (std::size_t i = 0; i < regions_.size(); ++i)
+            add_region(regions_[i].first, models_[i], regions_[i].second.first, regions_[i].second.second);
         if (!order_.empty()) scatter();
-        arena_->upload();
         plan_->keep(arena_->held());
-        plan_->keep(phi_);
+        plan_->keep_arrays({phi_});
+        plan_->contents = arena_->whole();
+        if (plan_->contents) plan_->scratch_bytes += plan_->contents->bytes();
         return plan_;
     }
 
@@ -62,7 +90,7 @@ private:
         return facts(dtype_).bytes * (10 * atoms + 8 * points + 8) + 4 * points + 3 * most_model_bytes;
     }
 
-    std::shared_ptr<Memory> placed(const Packed& packed, const std::string& what) {
+    std::size_t placed(const Packed& packed, const std::string& what) {
         return arena_->add(packed.bytes().data(), packed.bytes().size(), what);
     }
 
@@ -123,14 +151,18 @@ private:
         depth_ = placed(depth, "atoms' depths");
         squares_ = placed(squares, "atoms' squares");
         centres_ = placed(centres, "tiles' centres");
-        if (source < 2) {
-            atoms_ = placed(atoms, "atoms");
-            return;
-        }
-        const auto buffer = gem::upload(session_, atoms, "atoms");
-        if (source >= 4) {
-            image2d_ = std::make_shared<Image2D>(session_, static_cast<std::size_t>(width),
-                                                 static_cast<std::size_t>(held / width), "the atoms");
+        if (source < 2) atoms_ = placed(atoms, "atoms");
+        else in_image_ = std::move(atoms);
+    }
+
+    void make_image() {
+        const auto buffer = gem::upload(session_, *in_image_, "atoms");
+        const auto padded = sizes_.at("atoms");
+        if (case_.parameter_or("ATOMS", 0) >= 4) {
+            const auto width = std::int64_t(1) << gem::log_width(padded);
+            image2d_ =
+                std::make_shared<Image2D>(session_, static_cast<std::size_t>(width),
+                                          static_cast<std::size_t>(round_up(padded, width) / width), "the atoms");
             image2d_->fill_from(*buffer);
             plan_->keep(image2d_);
         } else {
@@ -215,14 +247,23 @@ private:
         return std::max<std::int64_t>(1, std::min({wanted, tiles, room, std::int64_t(128)}));
     }
 
-    void add_region(int region, std::int64_t from, std::int64_t count) {
+    // The model of a region: what kernels are compiled for, and where their constants lie.
+    struct RegionModel {
+        GemKind kind;
+        std::size_t constants;
+    };
+    void pack_model(int region) {
         const auto kind = minimal_kind(model_, region);
         const auto values = constants(model_, form_, kind, total_, input_.nearest, dtype_);
         std::vector<unsigned char> bytes;
         for (const auto& value : values) bytes.insert(bytes.end(), value.bytes, value.bytes + value.size);
         if (bytes.size() > most_model_bytes) throw Error("a model of " + std::to_string(bytes.size()) + " bytes");
-        const auto model = arena_->add(bytes.data(), bytes.size(), "the model");
+        models_.push_back({kind, arena_->add(bytes.data(), bytes.size(), "the model")});
+    }
 
+    void add_region(int region, const RegionModel& packed, std::int64_t from, std::int64_t count) {
+        const auto& kind = packed.kind;
+        const auto& model = arena_->at(packed.constants);
         const auto part = std::to_string(static_cast<int>(model_.part));
         auto levels = parameters_;
         if (levels.count("PARTS"))
@@ -247,11 +288,11 @@ private:
             add_variant(kernel, variant_.launch(case_), false);
             if (image2d_) plan_->arg(image2d_);
             else if (image_) plan_->arg(image_);
-            else plan_->arg(atoms_);
-            plan_->arg(depth_)
+            else plan_->arg(arena_->at(atoms_));
+            plan_->arg(arena_->at(depth_))
                 .arg(cl_int(sizes_.at("atoms")))
-                .arg(points_)
-                .arg(shifts_)
+                .arg(arena_->at(points_))
+                .arg(arena_->at(shifts_))
                 .arg(cl_int(first))
                 .arg(cl_int(sizes_.at("count")))
                 .arg(model)
@@ -260,14 +301,14 @@ private:
                 .arg(cl_int(static_cast<int>(model_.part)))
                 .arg(target_);
             if (!variant_.parts) continue;
-            plan_->arg(squares_).arg(centres_).arg(cl_int(quotient_up(tiles, split))).arg(sums);
+            plan_->arg(arena_->at(squares_)).arg(arena_->at(centres_)).arg(cl_int(quotient_up(tiles, split))).arg(sums);
             if (!summed) continue;
             add_pass("finish", options() + kind.options(), launch_1d(sizes_.at("count"), 64));
             plan_->arg(sums)
                 .arg(cl_int(split))
                 .arg(cl_int(first))
                 .arg(cl_int(sizes_.at("count")))
-                .arg(points_)
+                .arg(arena_->at(points_))
                 .arg(model)
                 .arg(target_);
         }
@@ -275,9 +316,8 @@ private:
     }
 
     void scatter() {
-        const auto index = arena_->add(order_.data(), order_.size() * sizeof(order_[0]), "the points' order");
         add_pass("scatter", options(), launch_1d(input_.points, 64));
-        plan_->arg(target_).arg(index).arg(cl_int(input_.points)).arg(phi_);
+        plan_->arg(target_).arg(arena_->at(index_)).arg(cl_int(input_.points)).arg(phi_);
     }
 
     // The least that any kernel of this form must do: instructions, and results of the special function unit. The
@@ -314,8 +354,11 @@ private:
     std::vector<std::pair<int, std::pair<std::int64_t, std::int64_t>>> regions_;  // region, first point and count
     std::vector<std::int32_t> order_;  // the caller's index of each point; empty: the same order
     std::optional<gem::Arena> arena_;
-    std::shared_ptr<Memory> atoms_, depth_, squares_, centres_, points_, shifts_;
+    std::size_t atoms_ = 0, depth_ = 0, squares_ = 0, centres_ = 0, points_ = 0, shifts_ = 0,
+                index_ = 0;            // pieces of it
+    std::vector<RegionModel> models_;  // as regions_
     std::shared_ptr<Buffer> target_;
+    std::optional<Packed> in_image_;
     std::shared_ptr<ImageBuffer> image_;  // one of the two, where there is an image
     std::shared_ptr<Image2D> image2d_;
 };
@@ -325,17 +368,36 @@ void check_count(const char* name, std::int64_t count) {
     if (count > most) throw ArrayError(name, std::to_string(count) + " are too many", "give at most 2^28 at a time");
 }
 
-}  // namespace
-
-std::shared_ptr<Prepared> prepare_gem(const GemArguments& arguments, const std::string& variant,
-                                      const Parameters& parameters) {
-    const Traced span("plan");
+void require_complete(const GemArguments& arguments) {
     check_count("atoms", arguments.atoms);
     check_count("points", arguments.points);
     const auto& model = arguments.model;
     if (model.salt() && model.part != GemPart::coulomb && !arguments.shift)
         throw ArrayError("shift", "it is missing, and there is salt", "give the way to the edge of the ion-free layer");
-    return Planner(arguments, row_of<GemVariant>(gem_workload(), variant), parameters).plan();
+}
+
+}  // namespace
+
+std::shared_ptr<Prepared> prepare_gem(const GemArguments& arguments, const std::string& variant,
+                                      const Parameters& parameters) {
+    require_complete(arguments);
+    Planner planner(arguments, row_of<GemVariant>(gem_workload(), variant), parameters);
+    planner.pack();
+    return planner.plan();
+}
+
+void run_gem(const GemArguments& arguments, const std::string& variant, const Parameters& parameters) {
+    require_complete(arguments);
+    Planner planner(arguments, row_of<GemVariant>(gem_workload(), variant), parameters);
+    planner.pack();
+    if (!planner.keeps()) {
+        planner.plan()->run();
+        return;
+    }
+    const auto& session = arguments.phi->session();
+    run_kept(
+        *session, session->plans(), planner.key(), {arguments.phi}, [&] { return planner.plan(); }, true,
+        [&](Prepared& plan) { planner.write_to(*plan.contents); });
 }
 
 }  // namespace gpuopt

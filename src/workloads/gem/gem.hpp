@@ -47,4 +47,7 @@ struct GemArguments {
 std::shared_ptr<Prepared> prepare_gem(const GemArguments& arguments, const std::string& variant,
                                       const Parameters& parameters);
 
+// Computes it by a plan that an earlier call of the same kind left, or by a new one.
+void run_gem(const GemArguments& arguments, const std::string& variant, const Parameters& parameters);
+
 }  // namespace gpuopt

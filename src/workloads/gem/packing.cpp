@@ -8,30 +8,6 @@
 
 namespace gpuopt::gem {
 
-void Packed::set(std::int64_t at, double value) {
-    if (dtype_ == DType::f64) std::memcpy(&bytes_[static_cast<std::size_t>(at) * 8], &value, 8);
-    else {
-        const auto rounded = static_cast<float>(value);
-        std::memcpy(&bytes_[static_cast<std::size_t>(at) * 4], &rounded, 4);
-    }
-}
-
-double Packed::get(std::int64_t at) const {
-    if (dtype_ == DType::f32) {
-        float value = 0;
-        std::memcpy(&value, &bytes_[static_cast<std::size_t>(at) * 4], 4);
-        return value;
-    }
-    double value = 0;
-    std::memcpy(&value, &bytes_[static_cast<std::size_t>(at) * 8], 8);
-    return value;
-}
-
-void Packed::set4(std::int64_t at, const Point& xyz, double w) {
-    for (int axis = 0; axis < 3; ++axis) set(4 * at + axis, xyz[static_cast<std::size_t>(axis)]);
-    set(4 * at + 3, w);
-}
-
 std::shared_ptr<Buffer> upload(const std::shared_ptr<Session>& session, const Packed& packed, const std::string& what) {
     auto buffer = std::make_shared<Buffer>(session, packed.bytes().size(), what);
     buffer->upload(packed.bytes().data());
@@ -41,30 +17,34 @@ std::shared_ptr<Buffer> upload(const std::shared_ptr<Session>& session, const Pa
 Arena::Arena(std::shared_ptr<Session> session, std::size_t bytes, std::size_t pieces) : session_(std::move(session)) {
     constexpr std::size_t most = std::size_t(16) << 20;
     bytes += pieces * session_->device().base_align_bytes;
-    if (bytes > most || Fences::now()) return;
-    whole_ = std::make_shared<Buffer>(session_, bytes, "atoms and points");
-    host_.resize(bytes);
-    held_.push_back(whole_);
+    if (bytes <= most && !Fences::now()) host_.resize(bytes);
 }
 
-std::shared_ptr<Memory> Arena::add(const void* data, std::size_t bytes, const std::string& what) {
-    if (!whole_) {
+std::size_t Arena::add(const void* data, std::size_t bytes, const std::string& what) {
+    if (!gathers()) {
         auto own = std::make_shared<Buffer>(session_, bytes, what);
         own->upload(data);
         held_.push_back(own);
-        return own;
+        return held_.size() - 1;
     }
     const auto align = session_->device().base_align_bytes;
-    const auto at = (used_ + align - 1) / align * align;
+    const auto used = pieces_.empty() ? 0 : pieces_.back().from + pieces_.back().bytes;
+    const auto at = (used + align - 1) / align * align;
     if (at + bytes > host_.size()) throw Error("an arena of " + std::to_string(host_.size()) + " bytes is full");
     std::memcpy(host_.data() + at, data, bytes);
-    used_ = at + bytes;
-    held_.push_back(std::make_shared<BufferPart>(whole_, at, bytes));
-    return held_.back();
+    pieces_.push_back({at, bytes});
+    return pieces_.size() - 1;
 }
 
 void Arena::upload() {
-    if (whole_) whole_->upload(host_.data(), 0, used_);
+    if (!gathers()) return;
+    whole_ = std::make_shared<Buffer>(session_, host_.size(), "atoms and points");
+    for (const auto& piece : pieces_) held_.push_back(std::make_shared<BufferPart>(whole_, piece.from, piece.bytes));
+    write_to(*whole_);
+}
+
+void Arena::write_to(Buffer& other) const {
+    if (!pieces_.empty()) other.upload(host_.data(), 0, pieces_.back().from + pieces_.back().bytes);
 }
 
 Box::Box(const Reals& places, std::int64_t count) : low(places.point(0)), high(low) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,31 +35,58 @@ class Packed {
 public:
     Packed(std::int64_t elements, DType dtype)
         : dtype_(dtype), bytes_(static_cast<std::size_t>(elements) * facts(dtype).bytes) {}
-    void set(std::int64_t at, double value);
-    double get(std::int64_t at) const;
-    void set4(std::int64_t at, const Point& xyz, double w);
+    void set(std::int64_t at, double value) {
+        if (dtype_ == DType::f32) put(at, static_cast<float>(value));
+        else put(at, value);
+    }
+    double get(std::int64_t at) const { return dtype_ == DType::f32 ? double(read<float>(at)) : read<double>(at); }
+    void set4(std::int64_t at, const Point& xyz, double w) {
+        for (std::int64_t axis = 0; axis < 3; ++axis) set(4 * at + axis, xyz[static_cast<std::size_t>(axis)]);
+        set(4 * at + 3, w);
+    }
     const std::vector<unsigned char>& bytes() const { return bytes_; }
 
 private:
+    template <class Real>
+    void put(std::int64_t at, Real value) {
+        std::memcpy(&bytes_[static_cast<std::size_t>(at) * sizeof value], &value, sizeof value);
+    }
+    template <class Real>
+    Real read(std::int64_t at) const {
+        Real value = 0;
+        std::memcpy(&value, &bytes_[static_cast<std::size_t>(at) * sizeof value], sizeof value);
+        return value;
+    }
     DType dtype_;
     std::vector<unsigned char> bytes_;
 };
 
 // What a plan uploads, gathered in one buffer that is written at once: a blocking write takes as long as a small sum.
-// Where that would be large, and between fences, which look at each buffer's ends, every piece has a buffer of its own.
+// Where that would be large, and between fences, which look at each buffer's ends, every piece has a buffer of its own,
+// written when it is added.
 class Arena {
 public:
     // `bytes` is enough for all pieces that are `add`ed, of which there are at most `pieces`.
     Arena(std::shared_ptr<Session> session, std::size_t bytes, std::size_t pieces);
-    std::shared_ptr<Memory> add(const void* data, std::size_t bytes, const std::string& what);
-    void upload();  // all that was added
+    bool gathers() const { return !host_.empty(); }
+    std::size_t add(const void* data, std::size_t bytes, const std::string& what);  // the piece's number
+    void upload();                                                                  // all that was added
+    void write_to(Buffer& other) const;  // the same into the buffer of an arena with pieces of the same sizes
+    const std::shared_ptr<Buffer>& whole() const {
+        return whole_;
+    }  // null until `upload`, and where nothing is gathered
+    // Once all is uploaded; holds the buffer that it lies in.
+    const std::shared_ptr<Memory>& at(std::size_t piece) const { return held_.at(piece); }
     const std::vector<std::shared_ptr<Memory>>& held() const { return held_; }
 
 private:
+    struct Range {
+        std::size_t from, bytes;
+    };
     std::shared_ptr<Session> session_;
     std::shared_ptr<Buffer> whole_;
     std::vector<unsigned char> host_;
-    std::size_t used_ = 0;
+    std::vector<Range> pieces_;
     std::vector<std::shared_ptr<Memory>> held_;
 };
 

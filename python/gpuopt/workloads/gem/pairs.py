@@ -88,30 +88,39 @@ class Scene:
         lie in regions that need different ones."""
         if self.model.phi_type == "coulomb":
             return "K0"
-        regions = self.model.regions(np.where(self.r == self.model.size, np.nextafter(self.r, np.inf), self.r))
-        if regions.min() != regions.max():
+        ends = np.array([self.r.min(), self.r.max()])  # regions do not fall with the distance
+        least, most = self.model.regions(np.where(ends == self.model.size, np.nextafter(ends, np.inf), ends))
+        if least != most:
             return "mixed"
         salt = self.model.kappa > 0
-        return ("K3-salt" if salt else "K3", "K1" if salt else "K0", "K2" if salt else "K0")[int(regions[0]) - 1]
+        return ("K3-salt" if salt else "K3", "K1" if salt else "K0", "K2" if salt else "K0")[int(least) - 1]
 
     def prepare(self, configuration: Configuration, out: DeviceArray, nearest: float = 0.0) -> Prepared:
         """Return the plan of these sums on the device of ``out`` (M,); uploads all arrays."""
+        return _core.prepare_gem(**self._arguments(configuration, out, nearest))
+
+    def _compute(self, configuration: Configuration, device: Device, nearest: float) -> np.ndarray:
+        out = _core.empty((len(self.points),), self.xyz.dtype, device)
+        _core.gem(**self._arguments(configuration, out, nearest))
+        return out.to_numpy()
+
+    def _arguments(self, configuration: Configuration, out: DeviceArray, nearest: float) -> dict[str, Any]:
         numbers = {key: value for key, value in vars(self.model).items() if isinstance(value, float)}
-        return _core.prepare_gem(
-            xyz=self.xyz,
-            charge=self.charge,
-            inner=self.inner,
-            points=self.points,
-            shift=self.shift,
-            r=self.r,
-            numbers=numbers | {"alpha": ALPHA},
-            part=self.model.phi_type,
-            compat=self.model.compat,
-            nearest=nearest,
-            out=out,
-            variant=configuration.variant,
-            parameters=configuration.parameters,
-        )
+        return {
+            "xyz": self.xyz,
+            "charge": self.charge,
+            "inner": self.inner,
+            "points": self.points,
+            "shift": self.shift,
+            "r": self.r,
+            "numbers": numbers | {"alpha": ALPHA},
+            "part": self.model.phi_type,
+            "compat": self.model.compat,
+            "nearest": nearest,
+            "out": out,
+            "variant": configuration.variant,
+            "parameters": configuration.parameters,
+        }
 
     def run(self, configuration: Configuration, device: Device, nearest: float | None) -> np.ndarray:
         """Return the potentials (M,) in kcal/(mol e). Atoms closer to a point than ``nearest`` A are computed as at
@@ -121,9 +130,7 @@ class Scene:
                 f"nearest: {nearest!r} is out of range; give {_TOUCHING_A:g} to {LONGEST:g} A; None refuses contacts"
             )
         self._refuse_expanded(configuration)
-        out = _core.empty((len(self.points),), self.xyz.dtype, device)
-        self.prepare(configuration, out, nearest or 0.0).run()
-        phi = out.to_numpy()
+        phi = self._compute(configuration, device, nearest or 0.0)
         lost = np.flatnonzero(~(np.abs(phi) < _LOST))
         if len(lost):
             phi[lost] = self.part(lost)._near(configuration, device, lost)
@@ -147,9 +154,7 @@ class Scene:
                     "move it, or give nearest=, the distance in A at which closer atoms are computed"
                 )
         exact = dict(configuration.parameters) | ({"DISTANCE": 0} if "DISTANCE" in configuration.parameters else {})
-        out = _core.empty((len(self.points),), self.xyz.dtype, device)
-        self.prepare(Configuration(configuration.variant, **exact), out, _TOUCHING_A).run()
-        phi = out.to_numpy()
+        phi = self._compute(Configuration(configuration.variant, **exact), device, _TOUCHING_A)
         lost = np.flatnonzero(~(np.abs(phi) < _LOST))
         if len(lost):
             raise self._beyond(int(lost[0]), f"the potential at point {names[lost[0]]} is {phi[lost[0]]:.3g}")
