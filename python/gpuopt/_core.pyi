@@ -890,6 +890,17 @@ class RowFilter(metaclass=_Type):
         """Enqueues it; returns (rows of all views, 4): the largest value of each, the first, the last, and 1 where one
         is NaN or infinite. ``out`` may be ``projections`` where shape and order are the same."""
 
+@final
+class CopiesBeside(metaclass=_Type):
+    """Uploads that go on beside kernels, into arrays that take turns."""
+
+    def __init__(self, device: Device) -> None:
+        """Waits for what was enqueued before: make the arrays first."""
+    def upload(self, projections: np.ndarray, to: _DeviceFloat32) -> None:
+        """Writes a C-contiguous array into one of the same shape and dtype, once what was told of it has ended."""
+    def used(self, array: _DeviceFloat32) -> None:
+        """What has been enqueued so far works on this array."""
+
 def joseph_properties(geometry: TomographyGeometry) -> dict[str, bool]:
     """Return "upright", whether all rows are parallel to z and no ray is steeper than it is wide, and "planar", whether
     volume and rays lie in a plane."""

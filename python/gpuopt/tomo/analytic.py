@@ -238,9 +238,13 @@ def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> A
     checks.shape("projections", given, A.geometry.shape, A.data_axes, "the geometry")
     if isinstance(given, np.ndarray) and isinstance(A.geometry, Parallel) and given.dtype.kind == "f":
         check_centre(given, A.geometry)
-    q, facts = A.backend.filtered(given, way.rows, A.data_axes)
     operator = A if way.operator is None else way.operator
     weight = "none" if way.scan.parallel else "fdk"
+    if (in_blocks := operator._in_blocks(given, way.rows, weight)) is not None:
+        image, found = in_blocks
+        _judge(np.concatenate([part.to_numpy() for part in found]), given, way, A.data_axes)
+        return A.backend.give(image, like=projections)
+    q, facts = A.backend.filtered(given, way.rows, A.data_axes)
     if isinstance(q, np.ndarray):
         q = q.reshape(operator.data_shape)
     if isinstance(facts, np.ndarray):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,11 @@ class RowFilter:
     def in_place(self) -> bool:
         """Whether the result may overwrite what is filtered."""
         return not (self.lead or self.trail or self.rows_reversed or self.columns_reversed)
+
+    def of_views(self, views: slice) -> RowFilter:
+        """The filter of some views alone."""
+        count = len(range(*views.indices(self.shape[0])))
+        return replace(self, shape=(count, *self.shape[1:]), weights=self.weights[views], _made={})
 
     # ------------------------------------------------------------ on the host
 

@@ -64,6 +64,8 @@ def plan_exchangeable(
     out: DeviceArray,
     weight: str,
     variant: str | Configuration | None = None,
+    *,
+    accumulate: bool = False,
 ) -> ProjectorPlan:
     """The same plan, whose arrays may be exchanged: ``start(out, projections)`` enqueues it on these, and does not wait
     on a GPU."""
@@ -75,7 +77,7 @@ def plan_exchangeable(
         scan,
         weight=name,
         fdk=fdk,
-        accumulate=False,
+        accumulate=accumulate,
         variant=configuration.variant,
         parameters=configuration.parameters,
     )
@@ -90,6 +92,13 @@ def _scan_and_configuration(
     known = input_properties_of(scan, volume)
     input_properties = {name: functools.partial(known.get, name) for name in known}
     return scan, resolve("tomography", device, "float32", variant, input_properties)
+
+
+def whole_configuration(
+    geometry: Geometry, volume: Volume, device: Device, variant: Configuration | None
+) -> Configuration:
+    """What projects a whole scan back, for parts of it."""
+    return _scan_and_configuration(geometry, volume, device, "none", variant)[1]
 
 
 @checked

@@ -21,10 +21,12 @@ from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
 from gpuopt.tomo import checks, on_device
 from gpuopt.tomo.device_backend import DeviceBackend, HostBackend, require_float32
+from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.kinds import AnyArray, Given, Indices
 from gpuopt.tomo.operators import GeometricOperator, Sums
 from gpuopt.tomo.streaming import Needs, Streamed, spare
+from gpuopt.tomo.view_blocks import ViewBlocks, goes_in_blocks
 from gpuopt.tomo.volume import Volume
 
 _SMALL = 32  # 1 / _SMALL of a device's memory
@@ -147,6 +149,7 @@ class Projector(GeometricOperator[Any]):
         self._forward: ProjectorPlan | None = None
         self._adjoint: ProjectorPlan | None = None
         self._voxel_driven: dict[str, ProjectorPlan] = {}
+        self._view_blocks = weakref.WeakKeyDictionary[RowFilter, ViewBlocks]()
         self._is_subset = False
         self._until: list[weakref.ref[DeviceArray]] = []
         floats = math.prod(self.data_shape) + math.prod(self.image_shape)
@@ -231,6 +234,17 @@ class Projector(GeometricOperator[Any]):
                     self._until = [weakref.ref(array, self._drop()) for array in (projections, found)]
         plan.start(found, projections)
         return found
+
+    def _in_blocks(self, given: AnyArray, rows: RowFilter, weight: str) -> tuple[Any, list[DeviceArray]] | None:
+        if self._streamed is not None or not goes_in_blocks(given, rows, self.device):
+            return None
+        require_float32("projections", given)
+        blocks = self._view_blocks.get(rows)
+        if blocks is None:
+            blocks = ViewBlocks(self.geometry, self.volume, rows, weight, self._shared.variant, self.device)
+            if not self.exact or self._small_images():
+                self._view_blocks[rows] = blocks
+        return blocks.run(cast(np.ndarray, given))
 
     def _drop(self) -> Callable[[object], None]:
         """A callback that drops the plans of back projections when an array is deleted."""

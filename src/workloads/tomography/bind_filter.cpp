@@ -3,6 +3,7 @@
 
 #include "bindings/gil.hpp"
 #include "bindings/numpy_view.hpp"
+#include "runtime/copies_beside.hpp"
 #include "workloads/tomography/bind_projector.hpp"
 #include "workloads/tomography/row_filter.hpp"
 
@@ -69,6 +70,22 @@ DeviceArray start(RowFilter& self, const DeviceArray& projections, const DeviceA
     return self.start(projections.buffer, out.buffer);
 }
 
+std::unique_ptr<CopiesBeside> copies(const Device& device) {
+    const auto session = session_of(device);
+    const WithoutGil release;
+    return std::make_unique<CopiesBeside>(session);
+}
+
+void upload(CopiesBeside& self, const py::object& given, const DeviceArray& to) {
+    const auto from = operand(given, "projections");
+    require_dtype(from, to.dtype, "to");
+    if (from.is_device() || from.shape != to.shape || to.buffer->session() != self.session())
+        throw ArrayError("projections", "its shape is " + shape_text(from.shape),
+                         "give a NumPy array of shape " + shape_text(to.shape) + ", and the device's own array");
+    const WithoutGil release;
+    self.upload(from.host, *to.buffer);
+}
+
 }  // namespace
 
 void bind_filter(py::module_& module) {
@@ -85,6 +102,12 @@ void bind_filter(py::module_& module) {
         .def("start", &start, py::arg("projections"), py::arg("out"), released(),
              "Enqueues it; returns (rows of all views, 4): the largest value of each, the first, the last, and 1 where "
              "one is NaN or infinite.");
+    py::class_<CopiesBeside>(module, "CopiesBeside", "Uploads that go on beside kernels, into arrays that take turns.")
+        .def(py::init(&copies), py::arg("device"))
+        .def("upload", &upload, py::arg("projections"), py::arg("to"))
+        .def(
+            "used", [](CopiesBeside& self, const DeviceArray& array) { self.used(*array.buffer); }, py::arg("array"),
+            released());
 }
 
 }  // namespace gpuopt

@@ -1,0 +1,109 @@
+"""Filtered back projections in blocks of views: GPUs compute large NumPy arrays so, here every device small ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuopt
+import gpuopt.tomo as gt
+from gpuopt import ArrayError, _core
+from gpuopt.tomo import view_blocks
+from gpuopt.tomo.filtering import RowFilter
+from scans import interpolated
+
+SLOT = 4096
+
+
+@pytest.fixture
+def blocked(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[gpuopt.Device]:
+    monkeypatch.setattr(RowFilter, "fits", lambda self, device: True)
+    monkeypatch.setattr(view_blocks, "LEAST_BYTES", 1)
+    _core.set_staging(any_device, True, SLOT, 3, 2)
+    yield any_device
+    _core.set_staging(any_device, any_device.type != "cpu")
+
+
+def scans() -> dict[str, tuple[gt.Geometry, gt.Volume, Any]]:
+    flat, solid = gt.Volume((16, 16), 2.0), gt.Volume((9, 16, 16), 2.0)
+    short = np.arange(30) * (np.pi + 0.9) / 30
+    return {
+        "fan": (gt.fan(27, 60.0, 90.0, 20, 3.0), flat, gt.fdk),
+        "short": (gt.fan(short, 60.0, 90.0, 20, 3.0), flat, gt.fdk),
+        "displaced": (gt.fan(24, 60.0, 90.0, 14, 3.0, offset=9.0), flat, gt.fdk),
+        "parallel": (gt.parallel2d(19, 20, 2.0), flat, gt.fbp),
+        "slices": (gt.parallel3d(19, (9, 20), (2.0, 2.0)), solid, gt.fbp),
+        "cone": (gt.circular(25, 60.0, 90.0, (14, 20), 3.0), solid, gt.fdk),
+        "displaced cone": (gt.circular(25, 60.0, 90.0, (14, 14), 3.0, offset=(0.0, 9.0)), solid, gt.fdk),
+    }
+
+
+def projections(scan: gt.Geometry) -> np.ndarray:
+    return gt.sphere(8.0, (2.0, -1.0, 0.0)).project(scan)
+
+
+def uploads(trace: gpuopt.trace) -> int:
+    return sum(span.name == "upload" for span in trace.spans)
+
+
+@pytest.mark.parametrize("name", scans())
+@pytest.mark.parametrize("pair", ["exact", "fast"])
+def test_blocks_give_the_image_of_the_whole(
+    blocked: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, name: str, pair: str
+) -> None:
+    """Twice, on plans of the first time; what is given stays as it is."""
+    scan, volume, algorithm = scans()[name]
+    p = projections(scan)
+    want = algorithm(gt.NumpyProjector(scan, volume), p.astype(float))
+    A = gt.Projector(scan, volume, pair=pair, device=blocked)
+    for number in range(2):
+        given = p * (number + 1)
+        kept = given.copy()
+        got = algorithm(A, given)
+        assert isinstance(got, np.ndarray)
+        np.testing.assert_allclose(got, want * (number + 1), atol=interpolated(blocked, 2e-5, want * (number + 1)))
+        np.testing.assert_array_equal(given, kept)
+    with gpuopt.trace() as trace:
+        algorithm(A, p)
+    each = -(-scan.views // view_blocks.BLOCKS)
+    assert uploads(trace) == -(-scan.views // each)
+    on_device = algorithm(A, gpuopt.to_device(p, blocked)).to_numpy()  # as one
+    np.testing.assert_allclose(algorithm(A, p), on_device, atol=2e-6 * np.abs(on_device).max())
+
+
+@pytest.mark.parametrize("view", [0, 3, 24])
+def test_a_nan_in_any_block_is_named_by_its_view(blocked: gpuopt.Device, view: int) -> None:
+    scan, volume, algorithm = scans()["cone"]
+    p = projections(scan)
+    A = gt.Projector(scan, volume, device=blocked)
+    p[view, 2, 5] = np.inf
+    with pytest.raises(ArrayError, match=f"projections: view {view}, v 2, u 5 holds NaN or infinity"):
+        algorithm(A, p)
+    p[view, 2, 5] = 0
+    np.testing.assert_allclose(algorithm(A, p), algorithm(gt.NumpyProjector(scan, volume), p), atol=1e-2)
+
+
+def test_edges_of_all_blocks_count(blocked: gpuopt.Device) -> None:
+    scan, volume, algorithm = scans()["fan"]
+    A = gt.Projector(scan, volume, device=blocked)
+    p = gt.sphere(40.0).project(scan)
+    with pytest.warns(gt.TruncationWarning, match=r"in 100% of the rows"):
+        algorithm(A, p)
+
+
+def test_what_does_not_go_in_blocks(blocked: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan, volume, algorithm = scans()["cone"]
+    A = gt.Projector(scan, volume, device=blocked)
+    p = projections(scan)
+    want = algorithm(A, p)
+    with pytest.raises(ArrayError, match=r"projections: its dtype is float64"):
+        algorithm(A, p.astype(np.float64))
+    apart = np.ascontiguousarray(p[:, :, ::-1])[:, :, ::-1]  # as one
+    np.testing.assert_allclose(algorithm(A, apart), want, atol=2e-6 * np.abs(want).max())
+    monkeypatch.setattr(view_blocks, "LEAST_BYTES", p.nbytes)
+    with gpuopt.trace() as trace:
+        algorithm(A, p)
+    assert uploads(trace) == 1
