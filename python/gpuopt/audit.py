@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuopt._core import Error, ParameterError
 from gpuopt.checked import checked
-from gpuopt.files import refuse_irregular
+from gpuopt.files import refuse_irregular, under
 from gpuopt.lab.device import bounds
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.rows import audit_rules
@@ -85,7 +85,7 @@ def _several(argument: str, paths: str | Path | Iterable[str | Path]) -> list[st
 def _files(path: Path) -> list[Path]:
     """The path itself, or the results files and profiles at any depth of a folder."""
     if os.path.isdir(path):
-        found = sorted(path.rglob(ROWS)) + [file for file in sorted(path.rglob(PROFILES)) if file.suffix == ".json"]
+        found = under(path, ROWS) + [file for file in under(path, PROFILES) if file.suffix == ".json"]
         if not found:
             raise ResultsError(f"{path}: no file NAME.jsonl in this folder; `gpuopt study` writes them")
         return found

@@ -19,6 +19,7 @@ except ImportError:
 from gpuopt import interrupts
 from gpuopt.command_errors import INTERRUPT_EXIT, KindGroup
 from gpuopt.command_paths import OutFile, OutFolder
+from gpuopt.files import under
 from gpuopt.workload_group import WorkloadGroup
 
 
@@ -352,7 +353,7 @@ def compare(ctx: click.Context, old: Path, new: Path) -> None:
     from gpuopt import lab
 
     def study(path: Path) -> lab.Study:
-        files = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+        files = under(path, "*.jsonl") if path.is_dir() else [path]
         return lab.Study.joined([lab.Study.load(file) for file in files])
 
     found = lab.compare(study(old), study(new))

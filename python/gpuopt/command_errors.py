@@ -25,6 +25,15 @@ class KindGroup(click.Group):
     """A group of commands that reports errors: what the user can mend in one line with exit code 2, an interrupt with
     exit code 130, and bugs with their traceback."""
 
+    def make_context(self, *args: Any, **keywords: Any) -> click.Context:
+        """Where --help and --version write, too."""
+        try:
+            return super().make_context(*args, **keywords)
+        except OSError as error:
+            if _is_not_theirs(error):
+                raise
+            raise Failure(_kind_line(error)) from error
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)

@@ -31,6 +31,12 @@ def refuse_irregular(name: str, path: str | PathLike[str]) -> None:
         raise ParameterError(f"{name}: {shown(path)} is no regular file; name a file")
 
 
+def under(folder: str | PathLike[str], pattern: str) -> list[Path]:
+    """The files at any depth of a folder whose names are of a pattern such as "*.jsonl", in order: no folders, and no
+    links that lead to none."""
+    return sorted(path for path in Path(folder).rglob(pattern) if os.path.isfile(path))
+
+
 def shown(path: str | PathLike[str]) -> str:
     """A path as a text that UTF-8 can write, also where the system's bytes of it are none."""
     return os.fspath(path).encode(errors="backslashreplace").decode()

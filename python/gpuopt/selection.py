@@ -73,7 +73,7 @@ class DeviceList(list[Device]):
 @checked
 def devices() -> DeviceList:
     """All OpenCL devices, best first: GPUs, then accelerators, then CPUs; an empty list where there is none. Raises
-    nothing.
+    Error in a forked child of a process that has used them.
 
     The list prints itself as a table, in a terminal and in Jupyter.
 

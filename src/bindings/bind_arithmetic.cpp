@@ -9,6 +9,7 @@
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
 #include "runtime/arithmetic.hpp"
+#include "runtime/fork.hpp"
 
 namespace gpuopt {
 namespace {
@@ -19,16 +20,16 @@ using released = py::call_guard<WithoutGil>;
 // Sessions live as long as the process, and so does what is made for them here.
 const DeviceArithmetic& arithmetic_of(const DeviceArray& array) {
     using Key = std::pair<const Session*, DType>;
-    static auto* const mutex = new std::mutex;
+    static auto* const mutex = new ForkSafeMutex;
     static auto* const made = new std::map<Key, std::unique_ptr<DeviceArithmetic>>;
     const auto& session = array.buffer->session();
     const Key key{session.get(), array.dtype};
     {
-        const std::lock_guard<std::mutex> lock(*mutex);
+        const std::lock_guard<ForkSafeMutex> lock(*mutex);
         if (const auto found = made->find(key); found != made->end()) return *found->second;
     }
     auto another = std::make_unique<DeviceArithmetic>(session, array.dtype);  // a build takes its time
-    const std::lock_guard<std::mutex> lock(*mutex);
+    const std::lock_guard<ForkSafeMutex> lock(*mutex);
     return *made->try_emplace(key, std::move(another)).first->second;
 }
 

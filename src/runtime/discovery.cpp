@@ -13,6 +13,8 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/fork.hpp"
+
 namespace gpuopt {
 namespace {
 
@@ -294,6 +296,7 @@ const Discovery& discover() {
     const std::lock_guard<std::mutex> lock(discovery_mutex());
     if (!found) {
         owner = getpid();
+        mark_opencl_used();
         found = new Discovery(run_discovery());
     }
     return *found;

@@ -5,8 +5,9 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
+
+#include "runtime/fork.hpp"
 
 namespace gpuopt {
 
@@ -33,7 +34,7 @@ private:
     };
 
     const std::size_t most_bytes_, most_objects_;
-    mutable std::mutex mutex_;
+    mutable ForkSafeMutex mutex_;
     std::list<Entry> entries_;  // what was used last comes first
     std::size_t bytes_ = 0;
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <mutex>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -12,6 +11,8 @@
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+
+#include "runtime/fork.hpp"
 
 namespace gpuopt {
 
@@ -56,7 +57,7 @@ public:
     KeptPages() { blocks_.reserve(most_blocks); }  // giving back must not throw
     LargePages take(std::size_t bytes) {
         {
-            const std::lock_guard<std::mutex> lock(mutex_);
+            const std::lock_guard<ForkSafeMutex> lock(mutex_);
             const auto fits = [&](const LargePages& block) {
                 return block.bytes() >= bytes && block.bytes() - bytes < LargePages::page_bytes;
             };
@@ -71,7 +72,7 @@ public:
     }
     void give(LargePages block) noexcept {
         if (!block.data() || block.bytes() > most_bytes_) return;
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const std::lock_guard<ForkSafeMutex> lock(mutex_);
         const auto all = [&] {
             return std::accumulate(blocks_.begin(), blocks_.end(), block.bytes(),
                                    [](std::size_t sum, const LargePages& kept) { return sum + kept.bytes(); });
@@ -80,7 +81,7 @@ public:
         blocks_.push_back(std::move(block));
     }
     void drop() noexcept {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const std::lock_guard<ForkSafeMutex> lock(mutex_);
         blocks_.clear();
     }
 
@@ -92,7 +93,7 @@ private:
     static constexpr std::size_t most_blocks = 8;
     const std::size_t most_bytes_ = std::min(std::size_t(2) << 30, memory_share());  // of all
 
-    std::mutex mutex_;
+    ForkSafeMutex mutex_;
     std::vector<LargePages> blocks_;
 };
 

@@ -1,14 +1,15 @@
 #include "runtime/pinned.hpp"
 
 #include <map>
-#include <mutex>
 #include <utility>
+
+#include "runtime/fork.hpp"
 
 namespace gpuopt {
 namespace {
 
 struct Known {
-    std::mutex mutex;
+    ForkSafeMutex mutex;
     std::map<std::uintptr_t, std::pair<std::size_t, const Session*>> ranges;  // by where they begin
 };
 
@@ -28,13 +29,13 @@ Pinned::Pinned(std::shared_ptr<Session> session, std::size_t bytes) : session_(s
         data_ = session_->queue().enqueueMapBuffer(buffer_, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes);
         return 0;
     });
-    const std::lock_guard<std::mutex> listed(known().mutex);
+    const std::lock_guard<ForkSafeMutex> listed(known().mutex);
     known().ranges[address(data_)] = {bytes_, session_.get()};
 }
 
 Pinned::~Pinned() {
     {
-        const std::lock_guard<std::mutex> listed(known().mutex);
+        const std::lock_guard<ForkSafeMutex> listed(known().mutex);
         known().ranges.erase(address(data_));
     }
     try {
@@ -46,7 +47,7 @@ Pinned::~Pinned() {
 }
 
 bool Pinned::holds(const Session& session, const void* data, std::size_t bytes) {
-    const std::lock_guard<std::mutex> listed(known().mutex);
+    const std::lock_guard<ForkSafeMutex> listed(known().mutex);
     auto found = known().ranges.upper_bound(address(data));
     if (found == known().ranges.begin()) return false;
     --found;

@@ -6,7 +6,7 @@
 namespace gpuopt {
 
 cl::Buffer BufferPool::take(std::size_t bytes) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<ForkSafeMutex> lock(mutex_);
     const auto found =
         std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.bytes == bytes; });
     if (found == entries_.end()) return {};
@@ -20,7 +20,7 @@ void BufferPool::give(cl::Buffer buffer, std::size_t bytes) noexcept {
     std::list<Entry> dropped;  // destroyed when the lock is gone: drivers may take their time
     if (bytes > most_bytes_) return;
     try {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const std::lock_guard<ForkSafeMutex> lock(mutex_);
         entries_.push_front({bytes, std::move(buffer)});
         bytes_ += bytes;
         while (bytes_ > most_bytes_ || entries_.size() > most_entries) {
@@ -33,18 +33,18 @@ void BufferPool::give(cl::Buffer buffer, std::size_t bytes) noexcept {
 
 void BufferPool::clear() noexcept {
     std::list<Entry> dropped;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<ForkSafeMutex> lock(mutex_);
     dropped.swap(entries_);
     bytes_ = 0;
 }
 
 std::size_t BufferPool::bytes() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<ForkSafeMutex> lock(mutex_);
     return bytes_;
 }
 
 void BufferPool::fill(const cl::CommandQueue& queue, unsigned char byte) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<ForkSafeMutex> lock(mutex_);
     for (const auto& entry : entries_)
         checked([&] { return queue.enqueueFillBuffer(entry.buffer, byte, 0, entry.bytes); });
     checked([&] { return queue.finish(); });

@@ -31,7 +31,7 @@ private:
     };
 
     const std::size_t most_bytes_;
-    mutable std::mutex mutex_;
+    mutable ForkSafeMutex mutex_;
     std::list<Entry> entries_;  // what was given last comes first
     std::size_t bytes_ = 0;
 };

@@ -11,9 +11,10 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
+
+#include "runtime/fork.hpp"
 
 namespace gpuopt {
 namespace {
@@ -76,7 +77,7 @@ std::uint64_t cache_stamp(const std::string& file, bool now) {
         Clock::time_point at;
         std::uint64_t stamp = 0;
     };
-    static std::mutex mutex;
+    static auto& mutex = *new ForkSafeMutex;
     static std::map<std::string, Seen> all;
     auto where = place().path.string();
     const char* const host = std::getenv("GPUOPT_HOST");

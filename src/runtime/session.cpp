@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/fork.hpp"
 #include "runtime/large_pages.hpp"
 #include "runtime/trace.hpp"
 
@@ -61,8 +62,8 @@ Session::Session(std::shared_ptr<const Device> device)
 
 namespace {
 
-std::mutex& sessions_mutex() {
-    static auto& mutex = *new std::mutex();
+ForkSafeMutex& sessions_mutex() {
+    static auto& mutex = *new ForkSafeMutex();
     return mutex;
 }
 
@@ -74,14 +75,14 @@ std::map<int, std::shared_ptr<Session>>& sessions() {
 }  // namespace
 
 std::shared_ptr<Session> Session::of(const std::shared_ptr<const Device>& device) {
-    const std::lock_guard<std::mutex> lock(sessions_mutex());
+    const std::lock_guard<ForkSafeMutex> lock(sessions_mutex());
     auto& session = sessions()[device->index];
     if (!session) session.reset(new Session(device));
     return session;
 }
 
 std::vector<std::shared_ptr<Session>> Session::all() {
-    const std::lock_guard<std::mutex> lock(sessions_mutex());
+    const std::lock_guard<ForkSafeMutex> lock(sessions_mutex());
     std::vector<std::shared_ptr<Session>> found;
     for (const auto& [index, session] : sessions())
         if (session && session->pid_ == getpid()) found.push_back(session);

@@ -3,7 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <mutex>
+#include "runtime/fork.hpp"
 
 namespace gpuopt {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t most_spans = 1'000'000;
 
 struct Noted {
-    std::mutex mutex;
+    ForkSafeMutex mutex;
     std::vector<Traced::Span> spans;
 };
 
@@ -33,14 +33,14 @@ std::atomic<bool> Traced::on_{false};
 
 void Traced::set(bool on) {
     auto& all = noted();
-    const std::lock_guard<std::mutex> lock(all.mutex);
+    const std::lock_guard<ForkSafeMutex> lock(all.mutex);
     all.spans.clear();
     on_ = on;
 }
 
 std::vector<Traced::Span> Traced::spans() {
     auto& all = noted();
-    const std::lock_guard<std::mutex> lock(all.mutex);
+    const std::lock_guard<ForkSafeMutex> lock(all.mutex);
     return all.spans;
 }
 
@@ -48,7 +48,7 @@ void Traced::note(const char* name, std::int64_t begin_ns) noexcept {
     const auto end_ns = now_ns();
     auto& all = noted();
     try {
-        const std::lock_guard<std::mutex> lock(all.mutex);
+        const std::lock_guard<ForkSafeMutex> lock(all.mutex);
         if (all.spans.size() < most_spans) all.spans.push_back({name, begin_ns, end_ns, thread()});
     } catch (...) {  // no memory for it: the trace lacks a span
     }

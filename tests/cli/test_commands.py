@@ -60,3 +60,14 @@ def test_the_module_is_the_command_line() -> None:
     command = [sys.executable, "-m", "gpuopt", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout == f"gpuopt {gpuopt.__version__}\n"
+
+
+def test_a_full_disk_takes_no_help(tmp_path: Path) -> None:
+    for words in (["--help"], ["--version"], ["tune", "--help"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "gpuopt", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert done.returncode == 2
+        assert "No space left on device" in done.stderr
+        assert "Traceback" not in done.stderr

@@ -166,6 +166,15 @@ def test_taps_are_finite(wrong: float) -> None:
         gt.filter_rows(np.ones((3, 4)), taps)
 
 
+def test_rows_whose_transform_is_beyond_their_dtype() -> None:
+    """The sum of a row was infinite in float32, and so was the result, which is not."""
+    rows = np.full((1, 16), 3e37, np.float32)
+    taps = gt.ramp(16, 1.0)
+    np.testing.assert_allclose(gt.filter_rows(rows, taps), gt.filter_rows(rows.astype(float), taps), rtol=1e-6)
+    with pytest.raises(ArrayError, match="rows: filtered they are beyond float32"):
+        gt.filter_rows(rows, taps, scale=1e3)
+
+
 def test_taps_are_real() -> None:
     """Their imaginary parts were dropped."""
     with pytest.raises(ArrayError, match=r"^taps: .*real numbers"):

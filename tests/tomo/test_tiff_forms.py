@@ -153,3 +153,13 @@ def test_each_file_of_a_folder_is_a_view(tmp_path: Path) -> None:
     exchange.write_pages(tmp_path / "views" / "2.tif", pages[:1], description="ImageJ=1.53t\nimages=70\n")
     with pytest.raises(FormatError, match=r"views/2.tif: ImageJ wrote its 70 views as one page"):
         scan.counts()
+
+
+def test_views_of_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:
+    """Numbers count as such, capitals as small letters."""
+    pages = drawn("uint16")
+    names = ["x2.tif", "X3.TIF", "x10.tiff", "x1.TIFF"]
+    for number, name in zip((1, 2, 3, 0), names, strict=True):
+        exchange.write_pages(tmp_path / name, pages[:1] + np.uint16(number))
+    counts = gt.read_scan(tmp_path, 4, flat=9e4).counts()
+    np.testing.assert_array_equal(counts - counts[:1], np.arange(4)[:, np.newaxis, np.newaxis] + 0 * counts)

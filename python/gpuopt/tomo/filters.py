@@ -75,8 +75,8 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
     in :func:`fbp`; the dtype stays.
 
     Rows count as 0 outside: Fourier transforms are padded to at least 2 n - 1. ``taps`` (columns,) are those of
-    :func:`ramp`. Raises ParameterError for unknown windows, ArrayError for rows that are not finite float32 or float64,
-    and for taps of another length or not finite.
+    :func:`ramp`. Raises ParameterError for unknown windows, ArrayError for rows that are not finite float32 or float64
+    or would not be when filtered, and for taps of another length or not finite.
 
     Examples
     --------
@@ -96,8 +96,12 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
     if not np.isfinite(taps).all():
         raise ArrayError("taps: one is NaN or infinite; give ramp(columns, spacing)")
     scale = checks.number("scale", scale, "a factor")
-    length, response = host_response(taps, window, scale, rows.dtype)
-    return convolved(rows, response, length)
+    length, response = host_response(taps, window, scale, np.dtype(np.float64))
+    with np.errstate(over="ignore"):
+        found = convolved(rows.astype(np.float64), response, length).astype(rows.dtype)
+    if not np.isfinite(found).all():
+        raise ArrayError(f"rows: filtered they are beyond {rows.dtype}; scale them")
+    return found
 
 
 def require_window(window: str) -> None:

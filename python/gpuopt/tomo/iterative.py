@@ -77,7 +77,7 @@ def sirt(
     >>> bool(np.abs(found.image - x).mean() < 0.05)
     True
     """
-    steps, visited = Steps.of(relaxation, decay, bounds), _visited(A, 1)
+    steps, visited = Steps.of(relaxation, decay, bounds, A), _visited(A, 1)
     return _sweeps(Run(A, projections, iterations, x0, mask, axes, progress, callback), *visited, steps)
 
 
@@ -163,7 +163,7 @@ def os_sart(
     >>> bool(np.abs(found.image - x).mean() < 0.05)
     True
     """
-    steps, visited = Steps.of(relaxation, decay, bounds), _visited(A, subsets, order, seed)
+    steps, visited = Steps.of(relaxation, decay, bounds, A), _visited(A, subsets, order, seed)
     return _sweeps(Run(A, projections, iterations, x0, mask, axes, progress, callback), *visited, steps)
 
 

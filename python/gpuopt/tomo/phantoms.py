@@ -110,6 +110,8 @@ class Ellipsoid(Body):
         q, e = self._to_unit @ _from(origin, self.centre), self._to_unit @ direction
         ee = (e * e).sum(axis=0)
         if not ee.all():
+            if not direction.any(axis=0).all():
+                raise ParameterError("direction: one is zero; give directions of length 1")
             raise ParameterError("direction: a ray runs along the infinite axis of a cylinder; tilt one of them")
         # As Blob's; the second time takes away what the first one rounds.
         for _ in range(2):
@@ -364,9 +366,13 @@ def _finite(name: str, given: ArrayLike, most: float = math.inf) -> Float64Array
 
 def _rays(origin: Float64Array, direction: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Both in fp64, where they belong together: (3, n) each, or (3,) for all of the other's."""
-    made = real("origin", origin, "(3, ...)"), real("direction", direction, "(3, ...)")
-    if not all(one.ndim and len(one) == 3 for one in made) or made[0].shape[1:] not in ((), (1,), made[1].shape[1:]):
-        raise ArrayError(f"direction: its shape is {made[1].shape}, that of origin {made[0].shape}; give (3, ...) both")
+    made = real("origin", origin, "(3, n)"), real("direction", direction, "(3, n)")
+    fit = all(one.ndim in (1, 2) and len(one) == 3 for one in made)
+    if not fit or made[0].shape[1:] not in ((), (1,), made[1].shape[1:]):
+        raise ArrayError(
+            f"direction: its shape is {made[1].shape}, that of origin {made[0].shape}; give (3, n) both, or one origin "
+            "(3, 1) of all"
+        )
     return made
 
 

@@ -120,7 +120,7 @@ class Steps:
     high: float | None
 
     @classmethod
-    def of(cls, relaxation: Any, decay: Any, bounds: Any) -> Steps:
+    def of(cls, relaxation: Any, decay: Any, bounds: Any, A: Operator) -> Steps:
         step = checks.number("relaxation", relaxation, "a factor above 0 and below 2")
         fall = checks.number("decay", decay, "a factor above 0, at most 1")
         if not 0 < step < 2:
@@ -134,6 +134,13 @@ class Steps:
         low, high = (None if b is None else checks.number("bounds", b, "(low, high) in 1/mm") for b in bounds)
         if low is not None and high is not None and low > high:
             raise ParameterError(f"bounds: {low} is above {high}; give (low, high)")
+        most = float(np.finfo(A.backend.dtype).max) ** _WITHIN
+        for bound in (low, high):
+            if bound is not None and abs(bound) > most:
+                raise ParameterError(
+                    f"bounds: {bound:g} is beyond the numbers that {np.dtype(A.backend.dtype)} computes with, up to "
+                    f"{most:.3g}; give None for no bound"
+                )
         return cls(step, fall, low, high)
 
     def at(self, iteration: int) -> float:

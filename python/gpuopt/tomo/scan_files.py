@@ -158,8 +158,8 @@ def read_scan(
     path
         An HDF5 file in Data Exchange form, with /exchange/data (view, v, u), data_white, data_dark, and theta in
         degrees unless its units say otherwise, as beamlines and TomoPy write them (needs h5py, the extra ``io``); a
-        TIFF with a page a view; or a folder of TIFFs, a view each, in the order of the numbers in their names (need
-        Pillow). Data in other files, which HDF5 may link to, are not read.
+        TIFF with a page a view; or a folder of TIFFs, a view each, in the order of their names, where 10 comes after 9
+        and capitals are as small letters (need Pillow). Data in other files, which HDF5 may link to, are not read.
     angles
         View angles (views,), or how many are spread over half a turn; None: those of the file.
     flat, dark

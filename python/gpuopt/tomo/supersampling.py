@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.tomo import checks
 from gpuopt.tomo.geometry import Geometry
+from gpuopt.tomo.kinds import Indices
 from gpuopt.tomo.operators import GeometricOperator, Kept
 from gpuopt.tomo.volume import Volume
 
@@ -61,9 +60,10 @@ class Supersampled(GeometricOperator[Kept]):
     def back_project(self, p: Kept, weight: str, out: Kept | None = None) -> Kept:
         return self.operator.back_project(p, weight, out)
 
-    def subset(self, views: np.ndarray) -> Supersampled[Kept]:
+    def subset(self, views: Indices) -> Supersampled[Kept]:
+        some = self.geometry.view_indices(views)
         found: Supersampled[Kept] = Supersampled.__new__(Supersampled)
-        found._keep(self.operator.subset(views), self.times, [part.subset(views) for part in self._parts])
+        found._keep(self.operator.subset(some), self.times, [part.subset(some) for part in self._parts])
         return found
 
     def with_scan(self, geometry: Geometry, volume: Volume) -> Supersampled[Kept]:

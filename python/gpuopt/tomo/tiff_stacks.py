@@ -39,7 +39,7 @@ _BITS, _WHITE, _DESCRIPTION, _ORIENTATION, _TILE, _FORM = 258, 262, 270, 274, (3
 
 
 class TiffStack(Source):
-    """The pages of a file, or the files of a folder in the order of the numbers in their names."""
+    """The pages of a file, or the files of a folder in the order of their names."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -102,8 +102,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _natural(path: Path) -> list[tuple[int, int, str]]:
-    """view_10 comes after view_9."""
-    parts = re.findall(r"\d+|\D+", path.name, re.ASCII)
+    """view_10 comes after view_9, and View_3.TIF after view_2.tif."""
+    parts = re.findall(r"\d+|\D+", path.stem.casefold() + "\0" + path.name, re.ASCII)
     return [(0, int(part[:4000]), part) if part[0].isascii() and part[0].isdigit() else (1, 0, part) for part in parts]
 
 

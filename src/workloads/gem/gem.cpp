@@ -390,10 +390,7 @@ void run_gem(const GemArguments& arguments, const std::string& variant, const Pa
     require_complete(arguments);
     Planner planner(arguments, row_of<GemVariant>(gem_workload(), variant), parameters);
     planner.pack();
-    if (!planner.keeps()) {
-        planner.plan()->run();
-        return;
-    }
+    if (!planner.keeps()) return planner.plan()->run();
     const auto& session = arguments.phi->session();
     run_kept(
         *session, session->plans(), planner.key(), {arguments.phi}, [&] { return planner.plan(); }, true,

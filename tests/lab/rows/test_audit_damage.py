@@ -16,6 +16,7 @@ from gpuopt.audit import audit
 from gpuopt.lab.device import profile as profiles
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.audit_rules import quality_flags_first
+from gpuopt.lab.rows.sources import studies_of
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.timing import statistics
 
@@ -120,3 +121,14 @@ def test_a_profile_that_may_never_end_is_not_read(tmp_path: Path) -> None:
             lab.audit(tmp_path / "rows.jsonl", profile=profile)
         with pytest.raises(ParameterError, match=r"^path: .* is no regular file; name a file"):
             profiles.load(profile)
+
+
+def test_folders_are_searched_for_files_alone(tmp_path: Path) -> None:
+    """Links to themselves and to nothing, and folders of such names, are passed over."""
+    written = tmp_path / "rows.jsonl"
+    written.write_bytes(STORED.read_bytes())
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    (tmp_path / "none.jsonl").symlink_to("nothing")
+    (tmp_path / "folder.jsonl").mkdir()
+    assert [Path(each.path) for each in audit(tmp_path).files] == [written]
+    assert len(studies_of(tmp_path)) == 1

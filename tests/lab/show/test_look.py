@@ -24,7 +24,7 @@ from gpuopt.lab.report import Study
 from gpuopt.lab.rows.claims import finding, sittings
 from gpuopt.lab.rows.groups import CALLS, OURS, PAPER, PEERS
 from gpuopt.lab.rows.study_rows import StudyRows
-from gpuopt.lab.show import claim_pictures, energy_picture, gains
+from gpuopt.lab.show import claim_pictures, energy_picture, fitting, gains
 from gpuopt.lab.show.canvas import captioned_picture, legend_outside
 from gpuopt.lab.show.claims import Claims
 from gpuopt.lab.show.style import COLOURS, shades
@@ -201,3 +201,13 @@ def test_bars_of_sizes_have_shades_of_the_papers_blue() -> None:
     found = {colour_of(bar) for bar in bars(ax)}
     assert COLOURS[PAPER].lower() in found
     assert COLOURS[CALLS].lower() not in found
+
+
+def test_words_of_any_length_are_broken_in_time() -> None:
+    word = "a" * 20_000
+    lines = fitting.wrapped(f"two {word}", 2.0, 9.0)
+    assert lines[0] == "two"
+    assert "".join(lines[1:]) == word
+    assert all(fitting.inches_of(line, 9.0) <= 2.0 for line in lines)
+    assert fitting.inches_of(lines[1] + "a", 9.0) > 2.0
+    assert fitting.wrapped("iii", 1e-3, 9.0) == ["i", "i", "i"]

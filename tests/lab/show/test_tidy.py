@@ -96,6 +96,17 @@ def test_parquet_comes_back(study: Study, tmp_path: Path) -> None:
     pandas.testing.assert_frame_equal(pandas.read_parquet(study.to_parquet(tmp_path / "t.parquet")), study.to_pandas())
 
 
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    """A lone surrogate, as in the name of a file that is no UTF-8; and a name of nothing but blanks."""
+    pytest.importorskip("pyarrow")
+    row = {"kind": "summary", "role": "variant", "status": "ok", "median_ms": 2.0}
+    odd = Study([row | {"variant": "\ud800"}, row | {"variant": " "}])
+    assert "?" in odd.to_csv(tmp_path / "t.csv").read_text()
+    assert list(odd.to_pandas()["name"]) == ["?", "' '"]
+    odd.to_parquet(tmp_path / "t.parquet")
+    assert "' '" in str(Study([row | {"variant": " "}]))
+
+
 def test_a_dataset_has_the_names_as_coordinates(study: Study) -> None:
     pytest.importorskip("xarray")
     data = study.to_xarray()

@@ -32,13 +32,13 @@ def to_pandas(rows: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
                 line[field] = " ".join(value or [])
             elif field not in ("params", "sizes", "bytes", "environment"):
                 line[field] = value
-        flat.append({name: _text(value) if isinstance(value, str) else value for name, value in line.items()})
+        flat.append({name: as_text(value) if isinstance(value, str) else value for name, value in line.items()})
     columns = list(dict.fromkeys(name for line in flat for name in line))
     place = {field: number for number, field in enumerate(FIELDS)}
     columns.sort(key=lambda name: place.get(name.split(".", 1)[0], len(place)))
     return pandas.DataFrame.from_records(flat, columns=columns)
 
 
-def _text(value: str) -> str:
-    """Names of files may hold bytes that are no text, which pandas cannot keep: they become question marks."""
+def as_text(value: str) -> str:
+    """Names of files may hold bytes that are no text, which no table can keep: they become question marks."""
     return value if value.isascii() else value.encode(errors="replace").decode()

@@ -97,7 +97,8 @@ class Group:
     def label(self, row: Row) -> str:
         """What people call the row: a step of a paper by its name, any other by its variant, with the precision or the
         levels that tell it from its twins."""
-        return self._names.get(id(row)) or str(row["configuration"] or row["variant"])
+        name = self._names.get(id(row)) or str(row["configuration"] or row["variant"])
+        return name if name.strip() else repr(name)
 
     @cached_property
     def blocks_of(self) -> dict[tuple[str, str], list[Row]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuopt._core import ParameterError
-from gpuopt.files import shown
+from gpuopt.files import shown, under
 from gpuopt.lab.rows.given_rows import untimed
 from gpuopt.lab.rows.schema import ResultsError, Row
 from gpuopt.lab.rows.store import Store
@@ -28,7 +28,7 @@ def studies_of(source: Source) -> list[StudyRows]:
         raise ParameterError("sources: '' is no path; name a results file or a folder, such as '.'")
     path = Path(source)
     if os.path.isdir(path):
-        found = [study for file in sorted(path.rglob("*.jsonl")) if (study := _stored(file)).rows]
+        found = [study for file in under(path, "*.jsonl") if (study := _stored(file)).rows]
         if not found:
             raise ResultsError(f"{path}: no file NAME.jsonl in this folder has result rows; `gpuopt study` writes them")
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -39,11 +40,22 @@ def wrapped(text: str, inches: float, size: float, bold: bool = False) -> list[s
 
 def _pieces(word: str, inches: float, size: float, bold: bool) -> list[str]:
     pieces = []
-    while len(word) > 1 and inches_of(word, size, bold) > inches:
-        room = next(n for n in range(len(word) - 1, 0, -1) if n == 1 or inches_of(word[:n], size, bold) <= inches)
+    while (room := _room(word, inches, size, bold)) < len(word):
         pieces.append(word[:room])
         word = word[room:]
     return [*pieces, word]
+
+
+def _room(word: str, inches: float, size: float, bold: bool) -> int:
+    """How many letters fit, at least one. No more are measured than twice as many: names of any length may come."""
+
+    def is_wide(letters: int) -> bool:
+        return inches_of(word[:letters], size, bold) > inches
+
+    most = 2
+    while most < len(word) and not is_wide(most):
+        most *= 2
+    return max(1, bisect.bisect_left(range(min(most, len(word)) + 1), True, lo=1, key=is_wide) - 1)
 
 
 def legend_columns(handles: Sequence[Artist], most: int, inches: float, size: float) -> int:

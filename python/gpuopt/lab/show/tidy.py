@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from gpuopt.lab.rows.frames import as_text
 from gpuopt.lab.rows.groups import Group, is_baseline, share_of_bound
 from gpuopt.lab.rows.schema import ResultsError, Row, plain
 from gpuopt.lab.rows.study_rows import StudyRows
@@ -62,8 +63,10 @@ def columns(study: StudyRows) -> tuple[str, ...]:
 def lines(study: StudyRows) -> list[dict[str, Cell]]:
     """A mapping of `columns` for each line; None where a row has no such number."""
     if columns(study) is ASKED:
-        return [_asked(row) for row in study.points]
-    return [_compared(group, row) for group in study.groups() for row in group.rows]
+        made = [_asked(row) for row in study.points]
+    else:
+        made = [_compared(group, row) for group in study.groups() for row in group.rows]
+    return [{name: as_text(cell) if isinstance(cell, str) else cell for name, cell in line.items()} for line in made]
 
 
 def _compared(group: Group, row: Row) -> dict[str, Cell]:

@@ -1,0 +1,87 @@
+"""A forked child that has inherited arrays and matrices: it may let go of them, and its calls are refused at once,
+whatever other threads did on the device when it was made."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import gpuopt
+
+PROGRAM = """
+import gc, os, threading, time, warnings
+import numpy as np
+import gpuopt
+
+warnings.simplefilter("ignore")
+device = gpuopt.devices()[{index}]
+x, a = np.ones(64, np.float32), np.ones((64, 64), np.float32)
+held = {{
+    "M": gpuopt.DiaMatrix((np.ones((1, 64), np.float32), [0]), (64, 64), device=device),
+    "d": gpuopt.to_device(a, device),
+}}
+held["M"] @ x
+
+def work():
+    random = np.random.default_rng()
+    while True:
+        some = np.ones((int(random.integers(1, 200)),) * 2, np.float32)
+        held["M"] @ x
+        (gpuopt.to_device(some, device) + gpuopt.to_device(some, device)).to_numpy()
+
+def refused(call):
+    try:
+        call()
+    except gpuopt.Error:
+        return True
+    return False
+
+def child():
+    calls = [lambda: held["M"] @ x, lambda: held["d"] + held["d"], lambda: gpuopt.to_device(x, device), gpuopt.devices]
+    if not all(map(refused, calls)):
+        return 3
+    np.ones(1 << 20)
+    held.clear()
+    gc.collect()
+    return 0
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+outcomes, until = set(), time.time() + 4
+while time.time() < until:
+    time.sleep(0.003)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(child())
+    begun = time.time()
+    while (ended := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.time() < begun + 5:
+        time.sleep(0.001)
+    if ended[0] == 0:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+    outcomes.add("hung" if ended[0] == 0 else os.waitstatus_to_exitcode(ended[1]))
+print(outcomes)
+os._exit(0)
+"""
+
+
+def test_a_child_hangs_neither_in_calls_nor_in_letting_go(device: gpuopt.Device) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(index=device.index)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout == "{0}\n", done.stdout + done.stderr
+
+
+def test_a_child_of_a_process_that_used_no_device_may_use_one(any_device: gpuopt.Device) -> None:
+    code = (
+        "import gpuopt, numpy as np, os\npid = os.fork()\n"
+        "a = np.ones((8, 8), np.float32)\n"
+        "if pid == 0:\n    ok = (gpuopt.gemm(a, a) == 8).all()\n    os._exit(0 if ok else 1)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), (gpuopt.gemm(a, a) == 8).all())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "0 True\n", done.stdout + done.stderr
