@@ -2,9 +2,12 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 namespace gpuopt {
@@ -43,8 +46,22 @@ void after_fork() {
     listed().mutex.unlock();
 }
 
+// Drivers wait for their threads when a process exits (Intel's: for commands that no thread will finish). Output was
+// written by Python by then; what C's streams hold is written here.
+#ifdef __GLIBC__
+void leave_before_drivers(int status, void*) {
+    std::fflush(nullptr);
+    _exit(status);
+}
+#endif
+
 void in_child() {
-    if (used) forked = true;
+    if (used && !forked) {
+        forked = true;
+#ifdef __GLIBC__
+        on_exit(leave_before_drivers, nullptr);
+#endif
+    }
     after_fork();
 }
 

@@ -76,6 +76,53 @@ def test_a_child_hangs_neither_in_calls_nor_in_letting_go(device: gpuopt.Device)
     assert done.stdout == "{0}\n", done.stdout + done.stderr
 
 
+LEAVING = """
+import os, sys, threading, time, warnings
+import numpy as np
+import gpuopt
+
+warnings.simplefilter("ignore")
+device = gpuopt.devices()[{index}]
+x = np.ones((64, 64), np.float32)
+gpuopt.to_device(x, device).to_numpy()
+
+def work():
+    while True:
+        gpuopt.to_device(x, device).to_numpy()
+
+threading.Thread(target=work, daemon=True).start()
+outcomes = set()
+for number in range(8):
+    time.sleep(0.01)
+    pid = os.fork()
+    if pid == 0:
+        print("child", end="", file=sys.stderr)
+        sys.exit(7)
+    begun = time.time()
+    while (ended := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.time() < begun + 5:
+        time.sleep(0.001)
+    if ended[0] == 0:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+    outcomes.add("hung" if ended[0] == 0 else os.waitstatus_to_exitcode(ended[1]))
+print(outcomes)
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def test_a_child_that_exits_does_not_wait_for_drivers(device: gpuopt.Device) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVING.format(index=device.index)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout == "{7}\n", done.stdout + done.stderr
+    assert done.stderr.count("child") == 8
+
+
 def test_a_child_of_a_process_that_used_no_device_may_use_one(any_device: gpuopt.Device) -> None:
     code = (
         "import gpuopt, numpy as np, os\npid = os.fork()\n"
