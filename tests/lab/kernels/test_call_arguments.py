@@ -76,3 +76,16 @@ def test_a_launch_of_no_dimensions_is_refused(local: Any) -> None:
     for sizes in ({"items": ()}, {"groups": []}):
         with pytest.raises(gpuopt.ParameterError, match=r"^launch: 0 dimensions with a group of"):
             lab.launch(**sizes, local=local)  # type: ignore[arg-type]
+
+
+def test_masked_arrays_among_given_data_are_named() -> None:
+    """A dict was said to be no Mapping."""
+    kernel = lab.Kernel(
+        "kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }",
+        "twice",
+        arguments=[lab.inout("x", "n")],
+        launch=lab.launch(items="n", local=1),
+        reference=lambda x: 2 * x,
+    )
+    with pytest.raises(gpuopt.ArrayError, match=r"^data: that of 'x' is a masked array"):
+        kernel.problem(n=2, data={"x": np.ma.zeros(2, "f4")})

@@ -114,10 +114,27 @@ def test_variables_that_live_between_launches_are_not_judged(text: str) -> None:
         "#ifdef A\n__kernel void g(int n) {\n#else\n__kernel void g(int n, int m) {\n#endif\n    n = 5;\n}",
         "#pragma OPENCL EXTENSION cl_khr_fp64 : enable",
         "__kernel void g(void) { static const int count = 3; }",
+        "#if 0\n{\n#endif",
+        "#define EACH(i, n) for (int i = 0; i < n; ++i) {\n#define END }\n__kernel void g(int n) { EACH(i, n) END }",
     ],
 )
 def test_what_is_no_such_variable(text: str) -> None:
     assert refusals(f"{text}\n__kernel void f(void) {{}}\n", True) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#define BEGIN {\n#define END }\n__kernel void g(global float* x) BEGIN x[0] *= 2; END",
+        "#ifdef A\n__kernel void g(int n) {\n#else\n__kernel void g(int n) { {\n#endif\n}",
+        "#ifdef A\n{\n#endif\n__global int count;",
+        "__kernel void g(void) {",
+    ],
+)
+def test_braces_that_are_not_in_pairs_hide_variables(text: str) -> None:
+    """Of such a text it was said that it keeps some."""
+    (why,) = refusals(f"{text}\n__kernel void f(void) {{}}\n", True)
+    assert why.startswith("its braces are not in pairs")
 
 
 @pytest.mark.parametrize(

@@ -364,3 +364,23 @@ def test_restarts_on_a_published_space() -> None:
         assert len(needed) == len(found)
         assert np.median(needed) <= 86.5
         assert np.percentile(needed, 90) <= 247
+
+
+def test_whole_numbers_of_64_bits_come_back(tmp_path: Path) -> None:
+    for dtype, value in (("uint64", 2**64 - 1), ("int64", -(2**63)), ("int64", 2**63 - 1)):
+        kind = "ulong" if dtype == "uint64" else "long"
+        kernel = lab.Kernel(
+            f"kernel void a(global {kind}* y, {kind} v) {{ y[get_global_id(0)] = v; }}",
+            "a",
+            parameters={"block_size_x": [1]},
+            arguments=[lab.output("y", "n", dtype), lab.value("v", dtype, value)],
+            launch=lab.launch(items="n", local="block_size_x"),
+            reference=lambda n, v: np.full(n, v),
+        )
+        lab.write_t1(kernel, tmp_path / "t1.json", n=8)
+        assert f'"FillValue": {value}' in (tmp_path / "t1.json").read_text()
+        lab.read_t1(tmp_path / "t1.json")
+    text = (tmp_path / "t1.json").read_text()
+    (tmp_path / "t1.json").write_text(text.replace(str(2**63 - 1), str(2**64)))
+    with pytest.raises(ParameterError, match="FillValue: it is not finite, or has more than 64 bits"):
+        lab.read_t1(tmp_path / "t1.json")

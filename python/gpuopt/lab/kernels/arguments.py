@@ -110,7 +110,7 @@ def _dtype(given: Any, what: str) -> np.dtype[Any]:
         name for name, (kind, *_) in (found.fields or {}).items() if kind.fields is not None or kind.kind in "OSUVmM"
     ]
     if nested:
-        raise ParameterError(f"{what}: its field {nested[0]!r} is no number and no array of numbers; use plain fields")
+        raise ParameterError(f"{what}: its field {nested[0]!r} is no single number; use fields that are, as a0 and a1")
     if not found.isnative or found.hasobject:
         raise ParameterError(f"{what}: {found} is of no native byte order or holds objects; use a plain dtype")
     return found

@@ -65,7 +65,7 @@ class Part:
         found = self._entry(name, default)
         if isinstance(found, bool) or not isinstance(found, (int, float)):
             raise ParameterError(f"{self.at(name)}: it is {_called(found)}; a number is due")
-        if (isinstance(found, float) and not math.isfinite(found)) or abs(found) >= LARGEST:
+        if (isinstance(found, float) and not math.isfinite(found)) or not -LARGEST <= found < 2 * LARGEST:
             raise ParameterError(f"{self.at(name)}: it is not finite, or has more than 64 bits")
         return found
 

@@ -9,12 +9,13 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gpuopt._core import ParameterError
+from gpuopt.annotations import is_number
 from gpuopt.checked import checked
 from gpuopt.files import write
 from gpuopt.lab.kernels.space import Level
@@ -73,8 +74,12 @@ class Result:
 
     def __post_init__(self) -> None:
         for name, times in (("ms", () if self.ms is None else (self.ms,)), ("samples", self.samples)):
-            if not all(math.isfinite(time) and time > 0 for time in times):
-                raise ParameterError(f"{name}: {list(times)} are no times; give finite ones above 0, or None for ms")
+            if not isinstance(times, Iterable) or not all(map(_is_time, times)):
+                raise ParameterError(f"{name}: {times!r} are no times; give finite ones above 0, or None for ms")
+
+
+def _is_time(given: Any) -> bool:
+    return is_number(given) and math.isfinite(given) and given > 0
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,12 @@ _REFUSED = (
     (re.compile(r"\b__builtin_(?!assume\b|expect\b|unreachable\b)\w+"), "it uses the compiler's own functions", False),
 )
 _KEEPS = "it keeps a variable between launches"
+_UNPAIRED = (
+    "its braces are not in pairs, in some branch of #if or by a macro, so that nobody can look for variables that live "
+    "between launches"
+)
+_MACRO = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*define\b(.*)$", re.MULTILINE)
+_NEVER = re.compile(r"\bif[ \t]+0[ \t]*$")
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(\w*).*$", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"\b__attribute__\s*\(\)")
 _CONSTANT = re.compile(r"\b(?:const|constant|__constant|sampler_t)\b")
@@ -146,28 +152,42 @@ def refusals(text: str, on_gpu: bool, options: str = "") -> list[str]:
     found = [says for pattern, says, everywhere in _REFUSED if (everywhere or not on_gpu) and pattern.search(plain)]
     if later := _STANDARD.search(options):
         found.append(f"it is built with {later[0]}, where variables may live between launches; only CL1.x is judged")
-    if any(_keeps_variables(_branches(plain, first)) for first in (True, False)):
-        found.append(_KEEPS)
+    texts = [_branches(plain, first) for first in (True, False)]
+    if not all(map(_has_pairs, texts)):
+        found.append(_UNPAIRED)
+    elif any(map(_keeps_variables, texts)):
+        found.append(_KEEPS if all(map(_has_pairs, _MACRO.findall(plain))) else _UNPAIRED)
     return found
 
 
+def _has_pairs(text: str) -> bool:
+    depth = 0
+    for letter in text:
+        depth += (letter == "{") - (letter == "}")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
 def _branches(text: str, first: bool) -> str:
-    """The text without directives, and of each #if the first branch, or the last, so that braces are in pairs."""
+    """The text without directives, and of each #if the first branch, or the last, so that braces are in pairs. What
+    stands between `#if 0` and the next branch is none."""
     kept, begin = [], 0
-    open_ifs: list[tuple[int, list[str]]] = []  # where the branch begins in kept, the branches before it
+    open_ifs: list[tuple[int, list[str], bool]] = []  # where a branch begins in kept, those before it, if it is none
     for found in _DIRECTIVE.finditer(text):
         kept.append(text[begin : found.start()])
         begin, word = found.end(), found[1]
         if word.startswith("if"):
-            open_ifs.append((len(kept), []))
+            open_ifs.append((len(kept), [], bool(_NEVER.search(found[0]))))
         elif open_ifs and (word.startswith("el") or word == "endif"):
-            start, branches = open_ifs.pop()
-            branches.append("".join(kept[start:]))
+            start, branches, never = open_ifs.pop()
+            if not never:
+                branches.append("".join(kept[start:]))
             del kept[start:]
             if word == "endif":
-                kept.append(branches[0 if first else -1])
+                kept += branches[:1] if first else branches[-1:]
             else:
-                open_ifs.append((start, branches))
+                open_ifs.append((start, branches, False))
     return "".join([*kept, text[begin:]])
 
 
