@@ -106,9 +106,7 @@ def _dtype(given: Any, what: str) -> np.dtype[Any]:
         raise ParameterError(f"{what}: {given!r} is no dtype; use one of {', '.join(SIMPLE)} or a struct") from error
     if found.name not in SIMPLE and found.fields is None:
         raise ParameterError(f"{what}: kernels have no {found}; use one of {', '.join(SIMPLE)} or a struct")
-    nested = [
-        name for name, (kind, *_) in (found.fields or {}).items() if kind.fields is not None or kind.kind in "OSUVmM"
-    ]
+    nested = [name for name, (kind, *_) in (found.fields or {}).items() if kind.base.kind in "OSUVmM"]
     if nested:
         raise ParameterError(f"{what}: its field {nested[0]!r} is no number and no array of numbers; use plain fields")
     if not found.isnative or found.hasobject:
@@ -137,9 +135,11 @@ def _array(
 def value(name: str, dtype: Any = "int32", default: Any = None, *, each: str | None = None) -> Value:
     """A number that the kernel takes by value; a NumPy structured dtype is a struct.
 
-    ``dtype`` is int8 to int64, uint8 to uint64, float16, float32, float64, or a struct of these. ``default`` serves
-    where a problem or a call gives none. ``each`` is an expression of ``i``, the round, for values that change from
-    round to round of a :func:`repeat`. Raises ParameterError for what is no name of C, no such dtype or no expression.
+    ``dtype`` is int8 to int64, uint8 to uint64, float16, float32, float64, or a struct of these and of arrays of these.
+    A struct is given as a tuple of its fields, or as a record with fields of their names, in any order. ``default``
+    serves where a problem or a call gives none. ``each`` is an expression of ``i``, the round, for values that change
+    from round to round of a :func:`repeat`. Raises ParameterError for what is no name of C, no such dtype or no
+    expression.
 
     Examples
     --------

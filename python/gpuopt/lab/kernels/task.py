@@ -19,6 +19,7 @@ from gpuopt.lab.kernels import tolerances
 from gpuopt.lab.kernels.arguments import Argument, Array, Value
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance
+from gpuopt.lab.kernels.values import checked_value
 from gpuopt.other_names import meant
 
 Numbers = dict[str, Any]
@@ -114,7 +115,7 @@ class Task:
         missing = [name for name in [*known, *(v.name for v in self.values if v.each is None)] if name not in found]
         if missing:
             raise ParameterError(f"{missing[0]}: {self.name} needs it; give {', '.join(dict.fromkeys(missing))}")
-        return {name: self._number(allowed.get(name), name, value) for name, value in found.items()}
+        return {name: checked_value(allowed.get(name), name, value) for name, value in found.items()}
 
     def _infer(self, found: Numbers, arrays: Mapping[str, np.ndarray]) -> None:
         """Adds the sizes that lengths of arrays tell: `n` of a shape `n`, and of `n + 2` where that is its one unknown
@@ -131,30 +132,6 @@ class Task:
                 number = part.solved(unknown[0], int(length), found) if len(unknown) == 1 else None
                 if number is not None:
                     found[unknown[0]] = number
-
-    def _number(self, value: Value | None, name: str, given: Any) -> Any:
-        if isinstance(given, np.generic):
-            given = given.item() if given.dtype.fields is None else given
-        if value is None or value.dtype.kind in "iu":
-            if isinstance(given, bool) or not isinstance(given, int):
-                raise ParameterError(f"{name}: {given!r} is no whole number")
-            if value is None and given < 0:
-                raise ParameterError(f"{name}: it is {given}; a size is at least 0")
-            limits = np.iinfo(value.dtype if value is not None else np.int64)
-            if not limits.min <= given <= limits.max:
-                raise ParameterError(f"{name}: {given} does not fit {limits.dtype}; declare a larger dtype")
-            return given
-        if value.dtype.kind == "f":
-            if isinstance(given, bool) or not isinstance(given, (int, float)):
-                raise ParameterError(f"{name}: {given!r} is no number")
-            try:
-                return float(given)
-            except OverflowError as error:
-                raise ParameterError(f"{name}: it is too large for a float") from error
-        try:
-            return _struct(given, value.dtype)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise ParameterError(f"{name}: {given!r} is no {value.dtype} ({error})") from error
 
     def shape(self, array: Array, numbers: Mapping[str, Any]) -> tuple[int, ...]:
         """The shape of an array for these numbers. Raises ParameterError, also for more than an address can count."""
@@ -352,21 +329,6 @@ class Task:
         if self.work is None or self.work.flops is None:
             return None
         return float(self.work.flops.value(numbers))
-
-
-def _struct(given: Any, dtype: np.dtype[Any]) -> Any:
-    """A struct by value. Raises ValueError for several, for a number, which NumPy would take for each field, and for
-    parts of whole numbers, which it would drop."""
-    if not isinstance(given, tuple) and getattr(getattr(given, "dtype", None), "names", None) is None:
-        raise ValueError("give a tuple of its fields")
-    found = np.array(given, dtype=dtype)
-    if found.ndim:
-        raise ValueError(f"it has the shape {found.shape}; give a tuple of its fields")
-    if isinstance(given, tuple):
-        for field, part in zip(dtype.names or (), given, strict=True):
-            if found[field].dtype.kind in "iu" and not np.array_equal(found[field], part):
-                raise ValueError(f"its field {field!r}: {part!r} is no whole number")
-    return found[()]
 
 
 def _of_kind(values: np.ndarray, result: Array, what: str) -> np.ndarray:
