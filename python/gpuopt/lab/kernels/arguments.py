@@ -63,8 +63,8 @@ class Array:
     shape: tuple[Expression, ...]
     dtype: np.dtype[Any]
     data: Data | None = None
-    low: Expression | float | None = None
-    high: Expression | float | None = None
+    low: Expression | int | float | None = None
+    high: Expression | int | float | None = None
     channels: int = 1
 
     @property
@@ -120,14 +120,12 @@ def _array(
     shape: Shape,
     dtype: Any,
     data: Data | None = None,
-    low: float | str | None = None,
-    high: float | str | None = None,
+    low: int | float | str | None = None,
+    high: int | float | str | None = None,
     channels: int = 1,
 ) -> Array:
     identifier(name, "name")
-    first, end = (
-        one if one is None or isinstance(one, float) else Expression(one, f"{name}.range") for one in (low, high)
-    )
+    first, end = (Expression(one, f"{name}.range") if isinstance(one, str) else one for one in (low, high))
     return Array(name, role, each(shape, f"{name}.shape"), _dtype(dtype, f"{name}.dtype"), data, first, end, channels)
 
 
@@ -158,15 +156,16 @@ def input(  # people read it as lab.input
     dtype: Any = "float32",
     *,
     data: Any = None,
-    low: float | str | None = None,
-    high: float | str | None = None,
+    low: int | float | str | None = None,
+    high: int | float | str | None = None,
 ) -> Array:
     """A buffer that the kernel reads, an array in C order of ``shape``: expressions of sizes, which the arrays that a
     call gives tell.
 
     Where no array is given, numbers are drawn from [low, high): by default [-1, 1) of floats and [0, 100) of whole
-    numbers; an index array takes ``low=0, high="n"``. ``data`` is an array, or a function of a seeded generator.
-    Raises ParameterError, as :func:`value`.
+    numbers; an index array takes ``low=0, high="n"``. A range that holds no number, or more than ``dtype`` does, is
+    refused when data are drawn. ``data`` is an array, or a function of a seeded generator. Raises ParameterError, as
+    :func:`value`.
 
     Examples
     --------
@@ -186,8 +185,8 @@ def inout(
     dtype: Any = "float32",
     *,
     data: Any = None,
-    low: float | str | None = None,
-    high: float | str | None = None,
+    low: int | float | str | None = None,
+    high: int | float | str | None = None,
 ) -> Array:
     """A buffer that the kernel reads and writes, restored before each verified run; otherwise as :func:`input`.
 
@@ -234,8 +233,8 @@ def constant(
     dtype: Any = "float32",
     *,
     data: Any = None,
-    low: float | str | None = None,
-    high: float | str | None = None,
+    low: int | float | str | None = None,
+    high: int | float | str | None = None,
 ) -> Array:
     """A buffer in constant memory; otherwise as :func:`input`.
 

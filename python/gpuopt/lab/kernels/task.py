@@ -199,16 +199,30 @@ class Task:
             raise ParameterError(f"{array.name}: its data cannot be made ({type(error).__name__}: {error})") from error
 
     def _drawn(self, array: Array, shape: tuple[int, ...], numbers: Numbers, random: np.random.Generator) -> np.ndarray:
-        low, high = (one.value(numbers) if isinstance(one, Expression) else one for one in (array.low, array.high))
-        if array.dtype.kind == "f":
-            a, b = float(-1 if low is None else low), float(1 if high is None else high)
-            return random.uniform(a, b, shape).astype(array.dtype)
-        if array.dtype.kind in "iu":
-            first, end = int(0 if low is None else low), int(100 if high is None else high)
-            if not first < end:
-                raise ParameterError(f"{array.name}: [{first}, {end}) holds no number; give low below high")
-            return random.integers(first, end, shape).astype(array.dtype)
+        kind = array.dtype
+        if kind.kind == "f":
+            low, high = self._range(array, numbers, (-1, 1), float(np.finfo(kind).min), float(np.finfo(kind).max))
+            return random.uniform(float(low), float(high), shape).astype(kind)
+        if kind.kind in "iu":
+            limits = np.iinfo(kind)
+            low, high = self._range(array, numbers, (0, 100), int(limits.min), int(limits.max) + 1)
+            wide = np.uint64 if high > 2**63 else np.int64
+            return random.integers(math.ceil(low), math.ceil(high), shape, wide).astype(kind)
         raise ParameterError(f"{array.name}: data of a struct are not drawn; give data=")
+
+    def _range(self, array: Array, numbers: Numbers, usual: tuple[int, int], least: float, most: float) -> Any:
+        """The ends of what numbers are drawn from. Raises ParameterError for a range without a number, and for one
+        beyond what the dtype holds."""
+        low, high = (
+            default if end is None else end.value(numbers) if isinstance(end, Expression) else end
+            for end, default in zip((array.low, array.high), usual, strict=True)
+        )
+        shown = ", ".join(f"{end:g}" if isinstance(end, float) else str(end) for end in (low, high))
+        if low < least or high > most:
+            raise ParameterError(f"{array.name}: [{shown}) does not fit {array.dtype}; declare a larger dtype")
+        if not low < high or (array.dtype.kind != "f" and not math.ceil(low) < math.ceil(high)):
+            raise ParameterError(f"{array.name}: [{shown}) holds no number of {array.dtype}; give a higher high")
+        return low, high
 
     def _fitting(self, array: Array, given: Any, shape: tuple[int, ...]) -> np.ndarray:
         found = np.asarray(given)
