@@ -19,7 +19,7 @@ from gpuopt.lab.kernels.checks import WrongResultError, judged
 from gpuopt.lab.kernels.worker import WORKERS
 
 
-def made(kind: str, expression: str, **more: Any) -> lab.Kernel:
+def made(kind: str, expression: str, low: Any = None, high: Any = None, **more: Any) -> lab.Kernel:
     """z = an expression of x, of any type."""
     name = {"uint8": "uchar", "uint64": "ulong", "float32": "float"}[kind]
     text = f"""
@@ -31,7 +31,7 @@ def made(kind: str, expression: str, **more: Any) -> lab.Kernel:
     return lab.Kernel(
         text,
         "made",
-        arguments=[lab.input("x", "n", kind), lab.output("z", "n", kind), lab.value("n")],
+        arguments=[lab.input("x", "n", kind, low=low, high=high), lab.output("z", "n", kind), lab.value("n")],
         launch=lab.launch(items="n"),
         **more,
     )
@@ -92,6 +92,17 @@ def test_whole_numbers_of_64_bits_are_compared_exactly(any_device: gpuopt.Device
         else:
             with pytest.raises(MismatchError, match="wrong: z: 100 of 100"):
                 kernel.check(n=100, device=any_device)
+
+
+def test_so_are_those_that_may_be_off_a_little(any_device: gpuopt.Device) -> None:
+    """float64 tells 2^62 and 2^62 + 200 not apart, of inputs either."""
+    off = np.uint64(200)
+    task = made("uint64", "x[i]", reference=lambda x: x + off, tolerance=0.5, low=2**62, high=2**62 + 100)
+    with pytest.raises(MismatchError, match=r"is 4611686018427\d{6} instead of 4611686018427\d{6} "):
+        task.check(n=1000, device=any_device)
+    assert lab.judge(task.code.source.text, task, n=1000, device=any_device, level="quick").word == "wrong"
+    right = task.code.source.text.replace("x[i]", "x[i] + 200")
+    assert lab.judge(right, task, n=1000, device=any_device, level="quick").ok
 
 
 @pytest.mark.parametrize("level", ["full", "judge"])

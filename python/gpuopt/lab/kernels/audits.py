@@ -62,7 +62,7 @@ def _wrong(task: Task, arrays: Arrays, reference: np.ndarray) -> dict[str, np.nd
     wrong = dict(zip(PLAIN, made, strict=True))
     for one in task.arrays:
         if one.is_given and arrays[one.name].dtype.kind in "fiu" and arrays[one.name].size == reference.size:
-            wrong[f"{one.name} itself"] = arrays[one.name].astype(np.float64).reshape(-1)
+            wrong[f"{one.name} itself"] = arrays[one.name].reshape(-1)
     return wrong
 
 
