@@ -281,3 +281,21 @@ def test_what_rounding_may_make_is_inexact_and_the_rest_is_wrong(factor: float, 
     with pytest.raises(WrongResultError) as caught:
         judged({"y": result}, {"y": exact}, {"y": np.full(1000, 1e-6)})
     assert caught.value.word == word
+
+
+@pytest.mark.parametrize(
+    ("got", "reference", "word"),
+    [
+        (-np.inf, np.inf, "wrong"),
+        (1.0, np.inf, "wrong"),
+        (np.nan, np.inf, "wrong"),
+        (1.0, np.nan, "wrong"),
+        (np.inf, 1.0, "nan"),
+    ],
+)
+def test_infinities_and_nan_are_never_inexact(got: float, reference: float, word: str) -> None:
+    result, exact = np.ones(9, np.float32), np.ones(9)
+    result[3], exact[3] = got, reference
+    with pytest.raises(WrongResultError, match=rf"^{word}: y: 1 of 9 .* \(allowed [^)]*\)$") as caught:
+        judged({"y": result}, {"y": exact}, {"y": np.full(9, 1e-6)})
+    assert caught.value.word == word
