@@ -15,6 +15,7 @@ import pytest
 import gpuopt
 import own_kernels
 from gpuopt import Configuration, MismatchError, ParameterError, lab
+from gpuopt.lab.kernels import tolerances
 from gpuopt.lab.kernels.checks import WrongResultError, judged
 from gpuopt.lab.kernels.worker import WORKERS
 
@@ -299,3 +300,9 @@ def test_infinities_and_nan_are_never_inexact(got: float, reference: float, word
     with pytest.raises(WrongResultError, match=rf"^{word}: y: 1 of 9 .* \(allowed [^)]*\)$") as caught:
         judged({"y": result}, {"y": exact}, {"y": np.full(9, 1e-6)})
     assert caught.value.word == word
+
+
+def test_a_nan_that_signals_is_no_warning_where_a_task_is_audited() -> None:
+    signals = np.array([0x7F800001], np.uint32).view(np.float32)
+    assert tolerances.audited({"x itself": signals}, np.ones(1), np.ones(1)) == []
+    assert tolerances.audited({"x itself": signals}, np.full(1, np.nan), np.ones(1)) == ["x itself"]

@@ -101,7 +101,7 @@ def audited(wrong: Mapping[str, np.ndarray], exact: np.ndarray, tolerance: np.nd
     for name, values in wrong.items():
         with np.errstate(all="ignore"):
             error = distances(values, exact)
-        same = (values == exact) | (np.isnan(values) & np.isnan(exact))
+            same = (values == exact) | (np.isnan(values) & np.isnan(exact))
         if bool((same | (np.isfinite(exact) & (error <= tolerance))).all()):
             through.append(name)
     return through
