@@ -60,10 +60,11 @@ _TO_KERNEL_TUNER = {
 _ENTRIES = ("time", "times", "__error__")  # of a configuration, beside its levels
 
 
+@checked
 @dataclass(frozen=True)
 class Result:
     """One configuration: its levels, the time in ms (None where it did not run) and why not. Raises ParameterError for
-    times that are none."""
+    fields of another type, and for times that are none."""
 
     levels: Mapping[str, Level]
     ms: float | None
