@@ -120,6 +120,51 @@ def test_what_is_no_such_variable(text: str) -> None:
     assert refusals(f"{text}\n__kernel void f(void) {{}}\n", True) == []
 
 
+TWICE = "kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }"
+BRANCHES = """#ifdef A
+kernel void twice(global float* x) { if (get_global_id(0) < 9) {
+#else
+kernel void twice(global float* x) {
+#endif
+    x[get_global_id(0)] *= 2;
+#ifdef A
+    }
+#endif
+}"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"#if 0\n{{\n#endif\n{TWICE}",
+        f"#if 0\n}}\n#endif\n{TWICE}",
+        "#define BEGIN {\n#define END }\nkernel void twice(global float* x) BEGIN int a = 2; x[0] *= a; END",
+        "#define BEGIN {\n#define START BEGIN\n#define END }\nkernel void twice(global float* x) START x[0] *= 2; END",
+        "#define BODY { x[0] *= 2; }\nkernel void twice(global float* x) BODY",
+        "#define BEGIN {\nkernel void twice(global float* x) BEGIN x[0] *= 2; }",
+        "#define OPEN (\nkernel void twice OPEN global float* x) { x[0] *= 2; }",
+        BRANCHES,
+        BRANCHES.replace("#ifdef A\n    }", "#ifndef B\n    }"),
+        TWICE[:-1],
+    ],
+)
+def test_nothing_is_said_where_braces_cannot_be_followed(text: str) -> None:
+    assert refusals(text, True) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"#if 0\n{{\n#endif\nint count;\n{TWICE}",
+        f"#define SWAP(a, b) {{ float t = a; a = b; b = t; }}\nint count;\n{TWICE}",
+        f"#if 1\nint count;\n#endif\n{TWICE}",
+        BRANCHES + "\nint count;",
+    ],
+)
+def test_a_variable_is_seen_where_one_way_through_the_branches_has_its_braces_in_pairs(text: str) -> None:
+    assert refusals(text, True) == ["it keeps a variable between launches"]
+
+
 @pytest.mark.parametrize(
     ("options", "count"), [("", 0), ("-cl-std=CL1.2", 0), ("-cl-std=CL2.0", 1), ("-cl-std=CL3.0", 1)]
 )

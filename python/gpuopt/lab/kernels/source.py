@@ -128,6 +128,7 @@ _REFUSED = (
 )
 _KEEPS = "it keeps a variable between launches"
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(\w*).*$", re.MULTILINE)
+_DEFINE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*define[ \t]+(\w+)(.*)$", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"\b__attribute__\s*\(\)")
 _CONSTANT = re.compile(r"\b(?:const|constant|__constant|sampler_t)\b")
 _GLOBAL = re.compile(r"\b(?:__)?global\b")
@@ -140,41 +141,65 @@ def refusals(text: str, on_gpu: bool, options: str = "") -> list[str]:
     cannot leave the device there.
 
     Variables that live between launches are looked for in the text, where macros can hide them. Compilers of OpenCL C
-    1.x, which they take where no option names another, refuse all of them; so a later language is refused whole.
+    1.x, which they take where no option names another, refuse all of them; so a later language is refused whole. Where
+    the text does not show where functions begin and end, nothing is said of them.
     """
     plain = bare(text)
     found = [says for pattern, says, everywhere in _REFUSED if (everywhere or not on_gpu) and pattern.search(plain)]
     if later := _STANDARD.search(options):
         found.append(f"it is built with {later[0]}, where variables may live between launches; only CL1.x is judged")
-    if any(_keeps_variables(_branches(plain, first)) for first in (True, False)):
+    braced = _braced(plain)
+    if any(_keeps_variables(_branches(plain, first), braced) for first in (True, False)):
         found.append(_KEEPS)
     return found
 
 
 def _branches(text: str, first: bool) -> str:
-    """The text without directives, and of each #if the first branch, or the last, so that braces are in pairs."""
+    """The text without directives, and of each #if the first branch, or the last, so that braces are in pairs. The last
+    of an #if without #else is empty."""
     kept, begin = [], 0
-    open_ifs: list[tuple[int, list[str]]] = []  # where the branch begins in kept, the branches before it
+    open_ifs: list[tuple[int, list[str], str]] = []  # where the branch begins in kept, those before it, its word
     for found in _DIRECTIVE.finditer(text):
         kept.append(text[begin : found.start()])
         begin, word = found.end(), found[1]
         if word.startswith("if"):
-            open_ifs.append((len(kept), []))
+            open_ifs.append((len(kept), [], word))
         elif open_ifs and (word.startswith("el") or word == "endif"):
-            start, branches = open_ifs.pop()
+            start, branches, branch = open_ifs.pop()
             branches.append("".join(kept[start:]))
             del kept[start:]
             if word == "endif":
+                branches += [] if branch == "else" else [""]
                 kept.append(branches[0 if first else -1])
             else:
-                open_ifs.append((start, branches))
+                open_ifs.append((start, branches, word))
     return "".join([*kept, text[begin:]])
 
 
-def _keeps_variables(text: str) -> bool:
+def _braced(text: str) -> set[str]:
+    """The macros that stand for braces or for a part of a pair of brackets, by themselves or by others."""
+    bodies: dict[str, str] = {}
+    users: dict[str, list[str]] = {}  # macros by the words in their bodies
+    for name, body in _DEFINE.findall(text):
+        bodies[name] = bodies.get(name, "") + body
+        for word in re.findall(r"\w+", body):
+            users.setdefault(word, []).append(name)
+    found: set[str] = set()
+    left = [name for name, body in bodies.items() if re.search("[{}]", body) or body.count("(") != body.count(")")]
+    while left:
+        if (name := left.pop()) not in found:
+            found.add(name)
+            left += users.get(name, [])
+    return found
+
+
+def _keeps_variables(text: str, braced: set[str]) -> bool:
     """Whether a declaration outside of functions is neither a function nor a type, and nothing that is constant; or a
-    function has static variables."""
-    outside, inside = _by_depth(text)
+    function has static variables. False where macros or branches hide what is outside."""
+    parts = _by_depth(text)
+    if parts is None or not braced.isdisjoint(re.findall(r"\w+", parts[0])):
+        return False
+    outside, inside = parts
     if _STATIC.search(inside):
         return True
     for one in _ATTRIBUTE.sub("", outside).split(";"):
@@ -189,13 +214,16 @@ def _keeps_variables(text: str) -> bool:
     return False
 
 
-def _by_depth(text: str) -> tuple[str, str]:
-    """What stands outside of all brackets and braces, which are left as () and {}; and what stands inside."""
+def _by_depth(text: str) -> tuple[str, str] | None:
+    """What stands outside of all brackets and braces, which are left as () and {}; and what stands inside. None where
+    they are not in pairs."""
     depth = 0
     outside: list[str] = []
     inside: list[str] = []
     for letter in text:
-        depth = max(0, depth - (letter in "})"))
+        depth -= letter in "})"
+        if depth < 0:
+            return None
         (inside if depth else outside).append(letter)
         depth += letter in "{("
-    return "".join(outside), "".join(inside)
+    return None if depth else ("".join(outside), "".join(inside))
