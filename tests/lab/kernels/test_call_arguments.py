@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ def test_a_call_refuses_masks_and_numbers_that_its_types_cannot_hold() -> None:
     assert np.isinf(kernel(y=y, a=np.inf)).all()
     with pytest.raises(gpuopt.ParameterError, match=r"a: 1e\+39 does not fit float32; declare a larger dtype"):
         kernel(y=y, a=1e39)
+    with pytest.raises(gpuopt.ParameterError, match=r"a: 1e\+39 does not fit float32; declare a larger dtype"):
+        kernel.problem(n=4, a=1e39)
     with pytest.raises(gpuopt.ArrayError, match=r"y: .*mask"):
         kernel(y=np.ma.masked_array(y, [0, 1, 0, 0]), a=2.0)
 
@@ -112,6 +115,15 @@ def test_a_field_may_be_an_array(any_device: gpuopt.Device) -> None:
         kernel(s=((1, 2), 4), n=2, device=any_device)
     with pytest.raises(gpuopt.ParameterError, match=r"^s\.dtype: its field 'a' is no number and no array of numbers"):
         lab.value("s", np.dtype([("a", "U3", 3)]))
+
+
+def test_masked_data_are_named() -> None:
+    kernel, masked = own_kernels.scaled(), np.ma.masked_array(np.zeros(2, np.float32), [0, 1])
+    for attempt in (kernel.problem, kernel.check, partial(lab.search, kernel)):
+        with pytest.raises(
+            gpuopt.ArrayError, match=r"^data\['x'\]: masks of masked arrays are ignored; use data\['x'\]\."
+        ):
+            attempt(n=2, data={"x": masked})
 
 
 def test_structs_that_print_alike_are_two(any_device: gpuopt.Device) -> None:

@@ -22,6 +22,7 @@ from gpuopt.lab.kernels.source import Source, bare
 from gpuopt.lab.kernels.space import Levels, Space
 from gpuopt.lab.kernels.stages import Clear, Rounds, Stage, Step, check_outputs, unrolled
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
+from gpuopt.lab.kernels.values import fitting
 
 _OPENCL = {
     "int8": "char",
@@ -173,16 +174,7 @@ def _bound(task: Task, step: Step, name: str, known: Mapping[str, Any], held: Me
     number = known[argument.name] if argument.each is None else _in_round(argument, argument.each, known)
     if argument.dtype.fields is not None:
         return np.array(number, dtype=argument.dtype).tobytes()
-    value: float
-    if argument.dtype.kind == "f":
-        value, most = float(number), float(np.finfo(argument.dtype).max)
-        fits = abs(value) <= most or not math.isfinite(value)
-    else:
-        value, limits = int(number), np.iinfo(argument.dtype)
-        fits = limits.min <= value <= limits.max
-    if not fits:
-        raise ParameterError(f"{argument.name}: {number} does not fit {argument.dtype}; declare a larger dtype")
-    return argument.dtype.type(value).tobytes()
+    return argument.dtype.type(fitting(argument.name, number, argument.dtype)).tobytes()
 
 
 def _in_round(one: Value, each: Expression, known: Mapping[str, Any]) -> Number:

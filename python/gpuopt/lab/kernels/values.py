@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from gpuopt._core import ParameterError
 from gpuopt.annotations import is_number
 from gpuopt.lab.kernels.arguments import Value
+from gpuopt.lab.kernels.expressions import Number
 
 
 def checked_value(value: Value | None, name: str, given: Any) -> Any:
@@ -21,21 +23,32 @@ def checked_value(value: Value | None, name: str, given: Any) -> Any:
             raise ParameterError(f"{name}: {given!r} is no whole number")
         if value is None and given < 0:
             raise ParameterError(f"{name}: it is {given}; a size is at least 0")
-        limits = np.iinfo(value.dtype if value is not None else np.int64)
-        if not limits.min <= given <= limits.max:
-            raise ParameterError(f"{name}: {given} does not fit {limits.dtype}; declare a larger dtype")
-        return given
+        return fitting(name, given, np.dtype(np.int64) if value is None else value.dtype)
     if value.dtype.kind == "f":
         if isinstance(given, bool) or not isinstance(given, (int, float)):
             raise ParameterError(f"{name}: {given!r} is no number")
         try:
-            return float(given)
+            return fitting(name, given, value.dtype)
         except OverflowError as error:
             raise ParameterError(f"{name}: it is too large for a float") from error
     try:
         return _struct(given, value.dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"{name}: {_plain(given)!r} is no {value.dtype} ({error})") from error
+
+
+def fitting(name: str, number: Number | float, dtype: np.dtype[Any]) -> int | float:
+    """A number as an int or a float. Raises ParameterError where a dtype does not hold it."""
+    found: int | float
+    if dtype.kind == "f":
+        found, most = float(number), float(np.finfo(dtype).max)
+        fits = abs(found) <= most or not math.isfinite(found)
+    else:
+        found, limits = int(number), np.iinfo(dtype)
+        fits = limits.min <= found <= limits.max
+    if not fits:
+        raise ParameterError(f"{name}: {number} does not fit {dtype}; declare a larger dtype")
+    return found
 
 
 def _struct(given: Any, dtype: np.dtype[Any]) -> Any:
