@@ -297,8 +297,9 @@ def _hint(function: Callable[..., Any], one: inspect.Parameter) -> Any:
 def _refusal(name: str, value: Any, hint: Any) -> Exception:
     if is_masked(value):
         return ArrayTypeError(f"{name}: masks of masked arrays are ignored; use {name}.filled(...) or its .data")
-    if isinstance(value, collections.abc.Mapping) and (masked := [one for one in value if is_masked(value[one])]):
-        return ArrayTypeError(f"{name}: that of {masked[0]!r} is a masked array, whose mask is ignored; use its .data")
+    for key, one in value.items() if isinstance(value, dict) else ():
+        if is_masked(one):
+            return _refusal(f"{name}[{key!r}]", one, hint)
     if is_integral(value) and not -LARGEST <= int(value) < LARGEST:
         return ParameterError(f"{name}: it is a whole number of {int(value).bit_length()} bits; give one below 2^63")
     if name == "seed" and is_integral(value):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -96,9 +95,3 @@ def test_a_configuration_of_another_kernel_is_refused() -> None:
         with pytest.raises(ParameterError, match=r"^configuration: other\(WIDTH=2\) is none of (saxpy|mine)"):
             attempt()
     assert kernel.levels(Configuration("saxpy", WIDTH=2)) == kernel.levels({"WIDTH": 2})
-
-
-@pytest.mark.parametrize("samples", [-1, (0.0,), ("1",), (True,), (float("nan"),)])
-def test_samples_are_times(samples: Any) -> None:
-    with pytest.raises(ParameterError, match=r"^samples: .* are no times"):
-        Result({"W": 1}, 2.0, "ok", samples)

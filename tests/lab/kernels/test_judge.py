@@ -57,6 +57,12 @@ def test_a_task_of_a_constant_result_is_no_task(any_device: gpuopt.Device) -> No
         lab.judge(SCALED, kernel, device=any_device, n=1000)
 
 
+@pytest.mark.parametrize("level", ["quick", "judge"])
+def test_a_task_without_a_result_is_no_task(any_device: gpuopt.Device, level: str) -> None:
+    with pytest.raises(TaskError, match=r"^task: scaled has no result element .* give larger sizes"):
+        lab.judge(SCALED, own_kernels.scaled(), device=any_device, level=level, n=0)
+
+
 def test_levels_of_judging_are_named(any_device: gpuopt.Device) -> None:
     with pytest.raises(gpuopt.ParameterError, match=r"^level: "):
         lab.judge(SCALED, own_kernels.scaled(), device=any_device, level="hard", n=10)

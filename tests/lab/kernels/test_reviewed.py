@@ -15,11 +15,12 @@ import pytest
 import gpuopt
 import own_kernels
 from gpuopt import Configuration, MismatchError, ParameterError, lab
+from gpuopt.lab.kernels import tolerances
 from gpuopt.lab.kernels.checks import WrongResultError, judged
 from gpuopt.lab.kernels.worker import WORKERS
 
 
-def made(kind: str, expression: str, **more: Any) -> lab.Kernel:
+def made(kind: str, expression: str, low: Any = None, high: Any = None, **more: Any) -> lab.Kernel:
     """z = an expression of x, of any type."""
     name = {"uint8": "uchar", "uint64": "ulong", "float32": "float"}[kind]
     text = f"""
@@ -31,7 +32,7 @@ def made(kind: str, expression: str, **more: Any) -> lab.Kernel:
     return lab.Kernel(
         text,
         "made",
-        arguments=[lab.input("x", "n", kind), lab.output("z", "n", kind), lab.value("n")],
+        arguments=[lab.input("x", "n", kind, low=low, high=high), lab.output("z", "n", kind), lab.value("n")],
         launch=lab.launch(items="n"),
         **more,
     )
@@ -92,6 +93,17 @@ def test_whole_numbers_of_64_bits_are_compared_exactly(any_device: gpuopt.Device
         else:
             with pytest.raises(MismatchError, match="wrong: z: 100 of 100"):
                 kernel.check(n=100, device=any_device)
+
+
+def test_so_are_those_that_may_be_off_a_little(any_device: gpuopt.Device) -> None:
+    """float64 tells 2^62 and 2^62 + 200 not apart, of inputs either."""
+    off = np.uint64(200)
+    task = made("uint64", "x[i]", reference=lambda x: x + off, tolerance=0.5, low=2**62, high=2**62 + 100)
+    with pytest.raises(MismatchError, match=r"is 4611686018427\d{6} instead of 4611686018427\d{6} "):
+        task.check(n=1000, device=any_device)
+    assert lab.judge(task.code.source.text, task, n=1000, device=any_device, level="quick").word == "wrong"
+    right = task.code.source.text.replace("x[i]", "x[i] + 200")
+    assert lab.judge(right, task, n=1000, device=any_device, level="quick").ok
 
 
 @pytest.mark.parametrize("level", ["full", "judge"])
@@ -270,3 +282,27 @@ def test_what_rounding_may_make_is_inexact_and_the_rest_is_wrong(factor: float, 
     with pytest.raises(WrongResultError) as caught:
         judged({"y": result}, {"y": exact}, {"y": np.full(1000, 1e-6)})
     assert caught.value.word == word
+
+
+@pytest.mark.parametrize(
+    ("got", "reference", "word"),
+    [
+        (-np.inf, np.inf, "wrong"),
+        (1.0, np.inf, "wrong"),
+        (np.nan, np.inf, "wrong"),
+        (1.0, np.nan, "wrong"),
+        (np.inf, 1.0, "nan"),
+    ],
+)
+def test_infinities_and_nan_are_never_inexact(got: float, reference: float, word: str) -> None:
+    result, exact = np.ones(9, np.float32), np.ones(9)
+    result[3], exact[3] = got, reference
+    with pytest.raises(WrongResultError, match=rf"^{word}: y: 1 of 9 .* \(allowed [^)]*\)$") as caught:
+        judged({"y": result}, {"y": exact}, {"y": np.full(9, 1e-6)})
+    assert caught.value.word == word
+
+
+def test_a_nan_that_signals_is_no_warning_where_a_task_is_audited() -> None:
+    signals = np.array([0x7F800001], np.uint32).view(np.float32)
+    assert tolerances.audited({"x itself": signals}, np.ones(1), np.ones(1)) == []
+    assert tolerances.audited({"x itself": signals}, np.full(1, np.nan), np.ones(1)) == ["x itself"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -125,3 +127,46 @@ def test_results_that_may_be_swapped(any_device: gpuopt.Device) -> None:
 def test_zero_wants_a_name() -> None:
     with pytest.raises(ParameterError, match="flag"):
         lab.zero("a b")
+
+
+@pytest.mark.parametrize(
+    "swap", [(1,), [None], [("w", "o"), "wo"], [("w",)], [("w", 1)], np.array([["w", "o"]]), [np.array(["w", "o"])]]
+)
+def test_swaps_that_are_no_pairs_of_names(swap: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^swap: .* is no pair of names; write swap=\('a', 'b'\)"):
+        lab.repeat(lab.stage("step", "w o", EACH), 3, swap=swap)
+
+
+def test_a_pair_of_names_may_be_an_array() -> None:
+    assert lab.repeat(lab.stage("step", "w o", EACH), 3, swap=np.array(["w", "o"])).swap == (("w", "o"),)
+
+
+def added(dtype: Any, each: str) -> lab.Kernel:
+    """y + a value that changes from round to round."""
+    name = {"int32": "int", "float32": "float"}[dtype]
+    return lab.Kernel(
+        f"kernel void f(global float* y, {name} v) {{ y[get_global_id(0)] += v; }}",
+        "f",
+        arguments=[lab.inout("y", "n"), lab.value("v", dtype, each=each)],
+        stages=[lab.repeat(lab.stage("f", "y v", lab.launch(items="n", local=1)), 4)],
+    )
+
+
+def test_values_of_rounds_are_what_they_were_declared_as(any_device: gpuopt.Device) -> None:
+    given = {"y": np.zeros(2, np.float32), "device": any_device}
+    for dtype, each, total in (
+        ("int32", "2 * i / 2", 6),
+        ("int32", "i > 1", 2),
+        ("float32", "3 / 2", 6),
+        ("float32", "i / 2", 3),
+    ):
+        assert (added(dtype, each)(**given) == total).all()
+    for each, says in (
+        ("3 / 2", "^v: '3 / 2' is 3/2 in round 0, which is no whole number; declare float32 or float64"),
+        ("i / 2", "^v: 'i / 2' is 1/2 in round 1"),
+        ("2 ** 40", "^v: 1099511627776 does not fit int32"),
+    ):
+        with pytest.raises(ParameterError, match=says):
+            added("int32", each)(**given)
+    with pytest.raises(ParameterError, match=r"^v\.each: a struct stays as it is"):
+        lab.value("v", np.dtype([("a", "i4")]), each="i")

@@ -370,6 +370,13 @@ def test_a_prediction_takes_levels_in_their_order() -> None:
     assert widths.best_of([3, 2]) == 2
 
 
+@pytest.mark.parametrize("strategy", [*strategies.STRATEGIES])
+@pytest.mark.parametrize("budget", [{"evaluations": -1}, {"evaluations": 0}, {"seconds": -1.0}])
+def test_budgets_that_are_none(strategy: str, budget: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=rf"^{next(iter(budget))}: it is .*; give more than 0"):
+        lab.search(own_kernels.scaled(), strategy=strategy, n=8, **budget)
+
+
 def test_smooth_tables_need_no_more_than_plain_descents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(strategies.STRATEGIES, "plain", plain_descents)
     points = tuple(itertools.product(range(8), range(6), range(4), range(4)))

@@ -114,27 +114,55 @@ def test_variables_that_live_between_launches_are_not_judged(text: str) -> None:
         "#ifdef A\n__kernel void g(int n) {\n#else\n__kernel void g(int n, int m) {\n#endif\n    n = 5;\n}",
         "#pragma OPENCL EXTENSION cl_khr_fp64 : enable",
         "__kernel void g(void) { static const int count = 3; }",
-        "#if 0\n{\n#endif",
-        "#define EACH(i, n) for (int i = 0; i < n; ++i) {\n#define END }\n__kernel void g(int n) { EACH(i, n) END }",
     ],
 )
 def test_what_is_no_such_variable(text: str) -> None:
     assert refusals(f"{text}\n__kernel void f(void) {{}}\n", True) == []
 
 
+TWICE = "kernel void twice(global float* x) { x[get_global_id(0)] *= 2; }"
+BRANCHES = """#ifdef A
+kernel void twice(global float* x) { if (get_global_id(0) < 9) {
+#else
+kernel void twice(global float* x) {
+#endif
+    x[get_global_id(0)] *= 2;
+#ifdef A
+    }
+#endif
+}"""
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "#define BEGIN {\n#define END }\n__kernel void g(global float* x) BEGIN x[0] *= 2; END",
-        "#ifdef A\n__kernel void g(int n) {\n#else\n__kernel void g(int n) { {\n#endif\n}",
-        "#ifdef A\n{\n#endif\n__global int count;",
-        "__kernel void g(void) {",
+        f"#if 0\n{{\n#endif\n{TWICE}",
+        f"#if 0\n}}\n#endif\n{TWICE}",
+        "#define BEGIN {\n#define END }\nkernel void twice(global float* x) BEGIN int a = 2; x[0] *= a; END",
+        "#define BEGIN {\n#define START BEGIN\n#define END }\nkernel void twice(global float* x) START x[0] *= 2; END",
+        "#define BODY { x[0] *= 2; }\nkernel void twice(global float* x) BODY",
+        "#define BEGIN {\nkernel void twice(global float* x) BEGIN x[0] *= 2; }",
+        "#define OPEN (\nkernel void twice OPEN global float* x) { x[0] *= 2; }",
+        BRANCHES,
+        BRANCHES.replace("#ifdef A\n    }", "#ifndef B\n    }"),
+        TWICE[:-1],
     ],
 )
-def test_braces_that_are_not_in_pairs_hide_variables(text: str) -> None:
-    """Of such a text it was said that it keeps some."""
-    (why,) = refusals(f"{text}\n__kernel void f(void) {{}}\n", True)
-    assert why.startswith("its braces are not in pairs")
+def test_nothing_is_said_where_braces_cannot_be_followed(text: str) -> None:
+    assert refusals(text, True) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"#if 0\n{{\n#endif\nint count;\n{TWICE}",
+        f"#define SWAP(a, b) {{ float t = a; a = b; b = t; }}\nint count;\n{TWICE}",
+        f"#if 1\nint count;\n#endif\n{TWICE}",
+        BRANCHES + "\nint count;",
+    ],
+)
+def test_a_variable_is_seen_where_one_way_through_the_branches_has_its_braces_in_pairs(text: str) -> None:
+    assert refusals(text, True) == ["it keeps a variable between launches"]
 
 
 @pytest.mark.parametrize(

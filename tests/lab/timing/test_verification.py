@@ -95,3 +95,29 @@ def test_a_nan_that_signals_is_a_wrong_result_and_no_warning() -> None:
     result = np.array([0x7F800001], np.uint32).view(np.float32)
     with pytest.raises(MismatchError, match="1 of 1 elements are off"):
         verification.compare(result, np.ones(1), np.ones(1))
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
+def test_errors_of_whole_numbers_are_not_computed_in_their_own_type(kind: str) -> None:
+    """Squares of 119 are more than int8 holds, and the least number of a type has no negative."""
+    for number in (118, np.iinfo(kind).max - 1):
+        result = np.full(8, number, kind)
+        found = verification.compare(result, result + 1, np.ones(8))
+        assert (found["max_abs"], found["max_of_tol"]) == (1, 1)
+        assert found["l2_rel"] == found["max_rel"] == 1 / float(number + 1)
+        assert verification.compare(result, result, np.ones(8))["l2_rel"] == 0
+    least = np.full(8, np.iinfo(kind).min, kind)
+    assert verification.compare(least, least + 1, np.ones(8))["max_abs"] == 1
+
+
+@pytest.mark.parametrize(("kind", "number", "off"), [("int64", 2**62, 200), ("uint64", 2**63, 1024)])
+def test_whole_numbers_of_64_bits_are_compared_exactly(kind: str, number: int, off: int) -> None:
+    """float64 does not tell them apart."""
+    reference = np.full(4, number, kind)
+    for result, wrong in (
+        (reference + np.dtype(kind).type(off), reference),
+        (reference, reference + np.dtype(kind).type(off)),
+    ):
+        with pytest.raises(MismatchError, match=rf"4 of 4 .* is {result[0]} instead of {wrong[0]} "):
+            verification.compare(result, wrong, np.full(4, off - 0.5))
+        assert verification.compare(result, wrong, np.full(4, float(off)))["max_abs"] == off

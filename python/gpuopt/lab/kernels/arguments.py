@@ -63,8 +63,8 @@ class Array:
     shape: tuple[Expression, ...]
     dtype: np.dtype[Any]
     data: Data | None = None
-    low: Expression | float | None = None
-    high: Expression | float | None = None
+    low: Expression | int | float | None = None
+    high: Expression | int | float | None = None
     channels: int = 1
 
     @property
@@ -106,11 +106,9 @@ def _dtype(given: Any, what: str) -> np.dtype[Any]:
         raise ParameterError(f"{what}: {given!r} is no dtype; use one of {', '.join(SIMPLE)} or a struct") from error
     if found.name not in SIMPLE and found.fields is None:
         raise ParameterError(f"{what}: kernels have no {found}; use one of {', '.join(SIMPLE)} or a struct")
-    nested = [
-        name for name, (kind, *_) in (found.fields or {}).items() if kind.fields is not None or kind.kind in "OSUVmM"
-    ]
+    nested = [name for name, (kind, *_) in (found.fields or {}).items() if kind.base.kind in "OSUVmM"]
     if nested:
-        raise ParameterError(f"{what}: its field {nested[0]!r} is no single number; use fields that are, as a0 and a1")
+        raise ParameterError(f"{what}: its field {nested[0]!r} is no number and no array of numbers; use plain fields")
     if not found.isnative or found.hasobject:
         raise ParameterError(f"{what}: {found} is of no native byte order or holds objects; use a plain dtype")
     return found
@@ -122,14 +120,12 @@ def _array(
     shape: Shape,
     dtype: Any,
     data: Data | None = None,
-    low: float | str | None = None,
-    high: float | str | None = None,
+    low: int | float | str | None = None,
+    high: int | float | str | None = None,
     channels: int = 1,
 ) -> Array:
     identifier(name, "name")
-    first, end = (
-        one if one is None or isinstance(one, float) else Expression(one, f"{name}.range") for one in (low, high)
-    )
+    first, end = (Expression(one, f"{name}.range") if isinstance(one, str) else one for one in (low, high))
     return Array(name, role, each(shape, f"{name}.shape"), _dtype(dtype, f"{name}.dtype"), data, first, end, channels)
 
 
@@ -137,9 +133,11 @@ def _array(
 def value(name: str, dtype: Any = "int32", default: Any = None, *, each: str | None = None) -> Value:
     """A number that the kernel takes by value; a NumPy structured dtype is a struct.
 
-    ``dtype`` is int8 to int64, uint8 to uint64, float16, float32, float64, or a struct of these. ``default`` serves
-    where a problem or a call gives none. ``each`` is an expression of ``i``, the round, for values that change from
-    round to round of a :func:`repeat`. Raises ParameterError for what is no name of C, no such dtype or no expression.
+    ``dtype`` is int8 to int64, uint8 to uint64, float16, float32, float64, or a struct of these and of arrays of these.
+    A struct is given as a tuple of its fields, or as a record with fields of their names, in any order. ``default``
+    serves where a problem or a call gives none. ``each`` is an expression of ``i``, the round, for values that change
+    from round to round of a :func:`repeat`. Raises ParameterError for what is no name of C, no such dtype or no
+    expression.
 
     Examples
     --------
@@ -148,6 +146,8 @@ def value(name: str, dtype: Any = "int32", default: Any = None, *, each: str | N
     (dtype('float32'), 1.5)
     """
     kind = _dtype(dtype, f"{identifier(name, 'name')}.dtype")
+    if each is not None and kind.fields is not None:
+        raise ParameterError(f"{name}.each: a struct stays as it is in all rounds; declare a number of its own")
     return Value(name, kind, default, None if each is None else Expression(each, f"{name}.each"))
 
 
@@ -158,15 +158,16 @@ def input(  # people read it as lab.input
     dtype: Any = "float32",
     *,
     data: Any = None,
-    low: float | str | None = None,
-    high: float | str | None = None,
+    low: int | float | str | None = None,
+    high: int | float | str | None = None,
 ) -> Array:
     """A buffer that the kernel reads, an array in C order of ``shape``: expressions of sizes, which the arrays that a
     call gives tell.
 
     Where no array is given, numbers are drawn from [low, high): by default [-1, 1) of floats and [0, 100) of whole
-    numbers; an index array takes ``low=0, high="n"``. ``data`` is an array, or a function of a seeded generator.
-    Raises ParameterError, as :func:`value`.
+    numbers; an index array takes ``low=0, high="n"``. A range that holds no number, or more than ``dtype`` does, is
+    refused when data are drawn. ``data`` is an array, or a function of a seeded generator. Raises ParameterError, as
+    :func:`value`.
 
     Examples
     --------
@@ -186,8 +187,8 @@ def inout(
     dtype: Any = "float32",
     *,
     data: Any = None,
-    low: float | str | None = None,
-    high: float | str | None = None,
+    low: int | float | str | None = None,
+    high: int | float | str | None = None,
 ) -> Array:
     """A buffer that the kernel reads and writes, restored before each verified run; otherwise as :func:`input`.
 
@@ -234,8 +235,8 @@ def constant(
     dtype: Any = "float32",
     *,
     data: Any = None,
-    low: float | str | None = None,
-    high: float | str | None = None,
+    low: int | float | str | None = None,
+    high: int | float | str | None = None,
 ) -> Array:
     """A buffer in constant memory; otherwise as :func:`input`.
 

@@ -15,12 +15,14 @@ from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, Program
 from gpuopt.checked import unsupported
 from gpuopt.lab.kernels.arguments import Argument, Array, Local, Sampler, Value
 from gpuopt.lab.kernels.checks import Memory
+from gpuopt.lab.kernels.expressions import Expression, Number
 from gpuopt.lab.kernels.restoring import Restorer
 from gpuopt.lab.kernels.scrub import scrubber
 from gpuopt.lab.kernels.source import Source, bare
 from gpuopt.lab.kernels.space import Levels, Space
 from gpuopt.lab.kernels.stages import Clear, Rounds, Stage, Step, check_outputs, unrolled
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
+from gpuopt.lab.kernels.values import fitting
 
 _OPENCL = {
     "int8": "char",
@@ -169,19 +171,21 @@ def _bound(task: Task, step: Step, name: str, known: Mapping[str, Any], held: Me
         return made[argument.name]
     if isinstance(argument, Array):
         return made.get(argument.name) or held.arrays[argument.name][1]
-    number = argument.each.value(known) if argument.each is not None else known[argument.name]
+    number = known[argument.name] if argument.each is None else _in_round(argument, argument.each, known)
     if argument.dtype.fields is not None:
         return np.array(number, dtype=argument.dtype).tobytes()
-    value: float
-    if argument.dtype.kind == "f":
-        value, most = float(number), float(np.finfo(argument.dtype).max)
-        fits = abs(value) <= most or not math.isfinite(value)
-    else:
-        value, limits = int(number), np.iinfo(argument.dtype)
-        fits = limits.min <= value <= limits.max
-    if not fits:
-        raise ParameterError(f"{argument.name}: {number} does not fit {argument.dtype}; declare a larger dtype")
-    return argument.dtype.type(value).tobytes()
+    return argument.dtype.type(fitting(argument.name, number, argument.dtype)).tobytes()
+
+
+def _in_round(one: Value, each: Expression, known: Mapping[str, Any]) -> Number:
+    """What a value is in a round. Raises ParameterError for a fraction where a whole number is declared."""
+    found = each.value(known)
+    if one.dtype.kind != "f" and found != int(found):
+        raise ParameterError(
+            f"{one.name}: {each.text!r} is {found} in round {known['i']}, which is no whole number; declare float32 or "
+            "float64"
+        )
+    return found
 
 
 # ---------------------------------------------------------------- the declaration against the kernel

@@ -204,8 +204,8 @@ def judged(
     taken: Mapping[str, np.ndarray], exact: Mapping[str, np.ndarray], allowed: Mapping[str, np.ndarray]
 ) -> Errors:
     """The errors of the results, of several those of the worst. Raises WrongResultError: nan, where a reference is
-    finite and its result is not; wrong, where errors are far from what rounding makes; else inexact. Whole numbers are
-    compared as such."""
+    finite and its result is not; wrong, where errors are far from what rounding makes, or infinite; else inexact. Whole
+    numbers are compared as such."""
     found = [_judged(name, taken[name], exact[name], allowed[name]) for name in exact]
     return max(found, key=lambda errors: errors["max_of_tol"])
 
@@ -232,6 +232,8 @@ def _wrong(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> 
     finite = np.isfinite(reference)
     if bool((~np.isfinite(result) & finite).any()):
         return "nan", ""
+    if not np.array_equal(result[~finite], reference[~finite], equal_nan=True):
+        return "wrong", ""
     with np.errstate(all="ignore"):
         error = np.abs(result.astype(np.float64) - reference)[finite]
         most = float((error / np.maximum(np.broadcast_to(tolerance, finite.shape)[finite], 1e-300)).max(initial=0.0))

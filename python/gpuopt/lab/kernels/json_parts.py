@@ -61,11 +61,11 @@ class Part:
         return found
 
     def number(self, name: str, default: float | None = None) -> int | float:
-        """A finite number of 64 bits."""
+        """A finite number of 64 bits, with a sign or without."""
         found = self._entry(name, default)
         if isinstance(found, bool) or not isinstance(found, (int, float)):
             raise ParameterError(f"{self.at(name)}: it is {_called(found)}; a number is due")
-        if (isinstance(found, float) and not math.isfinite(found)) or not -LARGEST <= found < 2 * LARGEST:
+        if not (math.isfinite(found) if isinstance(found, float) else -LARGEST <= found < 2 * LARGEST):
             raise ParameterError(f"{self.at(name)}: it is not finite, or has more than 64 bits")
         return found
 

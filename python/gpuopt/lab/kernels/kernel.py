@@ -378,7 +378,8 @@ class Kernel:
     def _run(self, device: Device, numbers: Numbers, arrays: Arrays, configuration: Chosen) -> Arrays:
         levels = self._chosen(device, numbers, configuration)
         shapes = tuple((name, array.shape) for name, array in arrays.items())
-        key = (device.index, tuple(levels.items()), tuple((n, str(v)) for n, v in numbers.items()), shapes)
+        values = tuple((n, v.tobytes() if isinstance(v, np.void) else str(v)) for n, v in numbers.items())
+        key = (device.index, tuple(levels.items()), values, shapes)
         with self._calling:
             plan = self._plans.pop(key, None)
             if plan is None or any(one.role == "image" for one in self.task.arrays):

@@ -9,13 +9,12 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gpuopt._core import ParameterError
-from gpuopt.annotations import is_number
 from gpuopt.checked import checked
 from gpuopt.files import write
 from gpuopt.lab.kernels.space import Level
@@ -61,10 +60,11 @@ _TO_KERNEL_TUNER = {
 _ENTRIES = ("time", "times", "__error__")  # of a configuration, beside its levels
 
 
+@checked
 @dataclass(frozen=True)
 class Result:
     """One configuration: its levels, the time in ms (None where it did not run) and why not. Raises ParameterError for
-    times that are none."""
+    fields of another type, and for times that are none."""
 
     levels: Mapping[str, Level]
     ms: float | None
@@ -74,12 +74,8 @@ class Result:
 
     def __post_init__(self) -> None:
         for name, times in (("ms", () if self.ms is None else (self.ms,)), ("samples", self.samples)):
-            if not isinstance(times, Iterable) or not all(map(_is_time, times)):
-                raise ParameterError(f"{name}: {times!r} are no times; give finite ones above 0, or None for ms")
-
-
-def _is_time(given: Any) -> bool:
-    return is_number(given) and math.isfinite(given) and given > 0
+            if not all(math.isfinite(time) and time > 0 for time in times):
+                raise ParameterError(f"{name}: {list(times)} are no times; give finite ones above 0, or None for ms")
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,7 @@ def search(  # long: half of it is its arguments and what users read of them
     >>> found.best  # doctest: +SKIP
     {'WG': 128}
     """
+    strategies.check(strategy, evaluations, seconds)
     problem, chosen = kernel.problem(data=data, limit_s=limit_s, **sizes), select(device)
     grid = _admitted(kernel, problem, progress)
     run = SweepRun(problem, chosen, PROTOCOLS["quick"], Recorder(store))

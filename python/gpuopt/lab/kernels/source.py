@@ -127,13 +127,8 @@ _REFUSED = (
     (re.compile(r"\b__builtin_(?!assume\b|expect\b|unreachable\b)\w+"), "it uses the compiler's own functions", False),
 )
 _KEEPS = "it keeps a variable between launches"
-_UNPAIRED = (
-    "its braces are not in pairs, in some branch of #if or by a macro, so that nobody can look for variables that live "
-    "between launches"
-)
-_MACRO = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*define\b(.*)$", re.MULTILINE)
-_NEVER = re.compile(r"\bif[ \t]+0[ \t]*$")
 _DIRECTIVE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*(\w*).*$", re.MULTILINE)
+_DEFINE = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*define[ \t]+(\w+)(.*)$", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"\b__attribute__\s*\(\)")
 _CONSTANT = re.compile(r"\b(?:const|constant|__constant|sampler_t)\b")
 _GLOBAL = re.compile(r"\b(?:__)?global\b")
@@ -146,55 +141,65 @@ def refusals(text: str, on_gpu: bool, options: str = "") -> list[str]:
     cannot leave the device there.
 
     Variables that live between launches are looked for in the text, where macros can hide them. Compilers of OpenCL C
-    1.x, which they take where no option names another, refuse all of them; so a later language is refused whole.
+    1.x, which they take where no option names another, refuse all of them; so a later language is refused whole. Where
+    the text does not show where functions begin and end, nothing is said of them.
     """
     plain = bare(text)
     found = [says for pattern, says, everywhere in _REFUSED if (everywhere or not on_gpu) and pattern.search(plain)]
     if later := _STANDARD.search(options):
         found.append(f"it is built with {later[0]}, where variables may live between launches; only CL1.x is judged")
-    texts = [_branches(plain, first) for first in (True, False)]
-    if not all(map(_has_pairs, texts)):
-        found.append(_UNPAIRED)
-    elif any(map(_keeps_variables, texts)):
-        found.append(_KEEPS if all(map(_has_pairs, _MACRO.findall(plain))) else _UNPAIRED)
+    braced = _braced(plain)
+    if any(_keeps_variables(_branches(plain, first), braced) for first in (True, False)):
+        found.append(_KEEPS)
     return found
 
 
-def _has_pairs(text: str) -> bool:
-    depth = 0
-    for letter in text:
-        depth += (letter == "{") - (letter == "}")
-        if depth < 0:
-            return False
-    return depth == 0
-
-
 def _branches(text: str, first: bool) -> str:
-    """The text without directives, and of each #if the first branch, or the last, so that braces are in pairs. What
-    stands between `#if 0` and the next branch is none."""
+    """The text without directives, and of each #if the first branch, or the last, so that braces are in pairs. The last
+    of an #if without #else is empty."""
     kept, begin = [], 0
-    open_ifs: list[tuple[int, list[str], bool]] = []  # where a branch begins in kept, those before it, if it is none
+    open_ifs: list[tuple[int, list[str], str]] = []  # where the branch begins in kept, those before it, its word
     for found in _DIRECTIVE.finditer(text):
         kept.append(text[begin : found.start()])
         begin, word = found.end(), found[1]
         if word.startswith("if"):
-            open_ifs.append((len(kept), [], bool(_NEVER.search(found[0]))))
+            open_ifs.append((len(kept), [], word))
         elif open_ifs and (word.startswith("el") or word == "endif"):
-            start, branches, never = open_ifs.pop()
-            if not never:
-                branches.append("".join(kept[start:]))
+            start, branches, branch = open_ifs.pop()
+            branches.append("".join(kept[start:]))
             del kept[start:]
             if word == "endif":
-                kept += branches[:1] if first else branches[-1:]
+                branches += [] if branch == "else" else [""]
+                kept.append(branches[0 if first else -1])
             else:
-                open_ifs.append((start, branches, False))
+                open_ifs.append((start, branches, word))
     return "".join([*kept, text[begin:]])
 
 
-def _keeps_variables(text: str) -> bool:
+def _braced(text: str) -> set[str]:
+    """The macros that stand for braces or for a part of a pair of brackets, by themselves or by others."""
+    bodies: dict[str, str] = {}
+    users: dict[str, list[str]] = {}  # macros by the words in their bodies
+    for name, body in _DEFINE.findall(text):
+        bodies[name] = bodies.get(name, "") + body
+        for word in re.findall(r"\w+", body):
+            users.setdefault(word, []).append(name)
+    found: set[str] = set()
+    left = [name for name, body in bodies.items() if re.search("[{}]", body) or body.count("(") != body.count(")")]
+    while left:
+        if (name := left.pop()) not in found:
+            found.add(name)
+            left += users.get(name, [])
+    return found
+
+
+def _keeps_variables(text: str, braced: set[str]) -> bool:
     """Whether a declaration outside of functions is neither a function nor a type, and nothing that is constant; or a
-    function has static variables."""
-    outside, inside = _by_depth(text)
+    function has static variables. False where macros or branches hide what is outside."""
+    parts = _by_depth(text)
+    if parts is None or not braced.isdisjoint(re.findall(r"\w+", parts[0])):
+        return False
+    outside, inside = parts
     if _STATIC.search(inside):
         return True
     for one in _ATTRIBUTE.sub("", outside).split(";"):
@@ -209,13 +214,16 @@ def _keeps_variables(text: str) -> bool:
     return False
 
 
-def _by_depth(text: str) -> tuple[str, str]:
-    """What stands outside of all brackets and braces, which are left as () and {}; and what stands inside."""
+def _by_depth(text: str) -> tuple[str, str] | None:
+    """What stands outside of all brackets and braces, which are left as () and {}; and what stands inside. None where
+    they are not in pairs."""
     depth = 0
     outside: list[str] = []
     inside: list[str] = []
     for letter in text:
-        depth = max(0, depth - (letter in "})"))
+        depth -= letter in "})"
+        if depth < 0:
+            return None
         (inside if depth else outside).append(letter)
         depth += letter in "{("
-    return "".join(outside), "".join(inside)
+    return None if depth else ("".join(outside), "".join(inside))

@@ -187,11 +187,12 @@ def repeat(
     listed = (stages,) if isinstance(stages, Stage) else tuple(stages)
     if not listed:
         raise ParameterError("stages: none is given; give at least one")
-    pairs = [swap] if swap and isinstance(swap[0], str) else list(swap)
+    swapped = list(swap)
+    pairs = [swapped] if swapped and isinstance(swapped[0], str) else swapped
     for pair in pairs:
-        if len(pair) != 2 or any(not isinstance(name, str) for name in pair):
+        if not isinstance(pair, (tuple, list)) or [isinstance(name, str) for name in pair] != [True, True]:
             raise ParameterError(f"swap: {pair!r} is no pair of names; write swap=('a', 'b')")
-    return Rounds(listed, Expression(times, "times"), tuple((a, b) for a, b in pairs), until)
+    return Rounds(listed, Expression(times, "times"), tuple((str(a), str(b)) for a, b in pairs), until)
 
 
 def unrolled(parts: Sequence[Stage | Rounds], known: Mapping[str, Any]) -> list[Step | Clear | Until]:

@@ -221,6 +221,15 @@ STRATEGIES: dict[str, Strategy] = {
 }
 
 
+def check(name: str, evaluations: int | None, seconds: float | None) -> None:
+    """Raises ParameterError for an unknown name, and for a budget of nothing."""
+    if name not in STRATEGIES:
+        raise ParameterError(f"strategy: there is none called {name!r}; use one of {', '.join(STRATEGIES)}")
+    for what, value in (("evaluations", evaluations), ("seconds", seconds)):
+        if value is not None and not value > 0:
+            raise ParameterError(f"{what}: it is {value}; give more than 0, or None for no limit")
+
+
 def run(
     name: str,
     grid: Grid,
@@ -232,12 +241,8 @@ def run(
     began: float | None = None,
 ) -> Evaluator:
     """Runs a strategy until its budget is spent or all is timed. ``seconds`` count from ``began``, a time of
-    ``time.monotonic``, by default now. Raises ParameterError for an unknown name."""
-    if name not in STRATEGIES:
-        raise ParameterError(f"strategy: there is none called {name!r}; use one of {', '.join(STRATEGIES)}")
-    for what, value in (("evaluations", evaluations), ("seconds", seconds)):
-        if value is not None and not value > 0:
-            raise ParameterError(f"{what}: it is {value}; give more than 0, or None for no limit")
+    ``time.monotonic``, by default now. Raises ParameterError as :func:`check` does."""
+    check(name, evaluations, seconds)
     made = Evaluator(grid, time_of, evaluations, seconds, began=time.monotonic() if began is None else began)
     try:
         STRATEGIES[name](grid, made, np.random.default_rng(seed))

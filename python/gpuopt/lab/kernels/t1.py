@@ -286,12 +286,15 @@ def _fill(part: Part, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -
 def _fitting(part: Part, dtype: np.dtype[Any]) -> int | float:
     """The fill value, which the type must hold."""
     found = part.number("FillValue", 0)
+    value: int | float
     if dtype.kind == "f":
-        return float(found)
-    limits = np.iinfo(dtype)
-    if found != int(found) or not limits.min <= found <= limits.max:
+        value, fits = float(found), abs(found) <= float(np.finfo(dtype).max)
+    else:
+        value, limits = int(found), np.iinfo(dtype)
+        fits = found == value and limits.min <= value <= limits.max
+    if not fits:
         raise ParameterError(f"{part.at('FillValue')}: {found:g} is no {dtype}")
-    return int(found)
+    return value
 
 
 def _launch(spec: Part, given: _Sizes, known: set[str]) -> Launch:

@@ -19,6 +19,7 @@ from gpuopt.lab.kernels import tolerances
 from gpuopt.lab.kernels.arguments import Argument, Array, Value
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance
+from gpuopt.lab.kernels.values import checked_value
 from gpuopt.other_names import meant
 
 Numbers = dict[str, Any]
@@ -114,7 +115,7 @@ class Task:
         missing = [name for name in [*known, *(v.name for v in self.values if v.each is None)] if name not in found]
         if missing:
             raise ParameterError(f"{missing[0]}: {self.name} needs it; give {', '.join(dict.fromkeys(missing))}")
-        return {name: self._number(allowed.get(name), name, value) for name, value in found.items()}
+        return {name: checked_value(allowed.get(name), name, value) for name, value in found.items()}
 
     def _infer(self, found: Numbers, arrays: Mapping[str, np.ndarray]) -> None:
         """Adds the sizes that lengths of arrays tell: `n` of a shape `n`, and of `n + 2` where that is its one unknown
@@ -131,30 +132,6 @@ class Task:
                 number = part.solved(unknown[0], int(length), found) if len(unknown) == 1 else None
                 if number is not None:
                     found[unknown[0]] = number
-
-    def _number(self, value: Value | None, name: str, given: Any) -> Any:
-        if isinstance(given, np.generic):
-            given = given.item() if given.dtype.fields is None else given
-        if value is None or value.dtype.kind in "iu":
-            if isinstance(given, bool) or not isinstance(given, int):
-                raise ParameterError(f"{name}: {given!r} is no whole number")
-            if value is None and given < 0:
-                raise ParameterError(f"{name}: it is {given}; a size is at least 0")
-            limits = np.iinfo(value.dtype if value is not None else np.int64)
-            if not limits.min <= given <= limits.max:
-                raise ParameterError(f"{name}: {given} does not fit {limits.dtype}; declare a larger dtype")
-            return given
-        if value.dtype.kind == "f":
-            if isinstance(given, bool) or not isinstance(given, (int, float)):
-                raise ParameterError(f"{name}: {given!r} is no number")
-            try:
-                return float(given)
-            except OverflowError as error:
-                raise ParameterError(f"{name}: it is too large for a float") from error
-        try:
-            return _struct(given, value.dtype)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise ParameterError(f"{name}: {given!r} is no {value.dtype} ({error})") from error
 
     def shape(self, array: Array, numbers: Mapping[str, Any]) -> tuple[int, ...]:
         """The shape of an array for these numbers. Raises ParameterError, also for more than an address can count."""
@@ -222,16 +199,30 @@ class Task:
             raise ParameterError(f"{array.name}: its data cannot be made ({type(error).__name__}: {error})") from error
 
     def _drawn(self, array: Array, shape: tuple[int, ...], numbers: Numbers, random: np.random.Generator) -> np.ndarray:
-        low, high = (one.value(numbers) if isinstance(one, Expression) else one for one in (array.low, array.high))
-        if array.dtype.kind == "f":
-            a, b = float(-1 if low is None else low), float(1 if high is None else high)
-            return random.uniform(a, b, shape).astype(array.dtype)
-        if array.dtype.kind in "iu":
-            first, end = int(0 if low is None else low), int(100 if high is None else high)
-            if not first < end:
-                raise ParameterError(f"{array.name}: [{first}, {end}) holds no number; give low below high")
-            return random.integers(first, end, shape).astype(array.dtype)
+        kind = array.dtype
+        if kind.kind == "f":
+            low, high = self._range(array, numbers, (-1, 1), float(np.finfo(kind).min), float(np.finfo(kind).max))
+            return random.uniform(float(low), float(high), shape).astype(kind)
+        if kind.kind in "iu":
+            limits = np.iinfo(kind)
+            low, high = self._range(array, numbers, (0, 100), int(limits.min), int(limits.max) + 1)
+            wide = np.uint64 if high > 2**63 else np.int64
+            return random.integers(math.ceil(low), math.ceil(high), shape, wide).astype(kind)
         raise ParameterError(f"{array.name}: data of a struct are not drawn; give data=")
+
+    def _range(self, array: Array, numbers: Numbers, usual: tuple[int, int], least: float, most: float) -> Any:
+        """The ends of what numbers are drawn from. Raises ParameterError for a range without a number, and for one
+        beyond what the dtype holds."""
+        low, high = (
+            default if end is None else end.value(numbers) if isinstance(end, Expression) else end
+            for end, default in zip((array.low, array.high), usual, strict=True)
+        )
+        shown = ", ".join(f"{end:g}" if isinstance(end, float) else str(end) for end in (low, high))
+        if low < least or high > most:
+            raise ParameterError(f"{array.name}: [{shown}) does not fit {array.dtype}; declare a larger dtype")
+        if not low < high or (array.dtype.kind != "f" and not math.ceil(low) < math.ceil(high)):
+            raise ParameterError(f"{array.name}: [{shown}) holds no number of {array.dtype}; give a higher high")
+        return low, high
 
     def _fitting(self, array: Array, given: Any, shape: tuple[int, ...]) -> np.ndarray:
         found = np.asarray(given)
@@ -352,21 +343,6 @@ class Task:
         if self.work is None or self.work.flops is None:
             return None
         return float(self.work.flops.value(numbers))
-
-
-def _struct(given: Any, dtype: np.dtype[Any]) -> Any:
-    """A struct by value. Raises ValueError for several, for a number, which NumPy would take for each field, and for
-    parts of whole numbers, which it would drop."""
-    if not isinstance(given, tuple) and getattr(getattr(given, "dtype", None), "names", None) is None:
-        raise ValueError("give a tuple of its fields")
-    found = np.array(given, dtype=dtype)
-    if found.ndim:
-        raise ValueError(f"it has the shape {found.shape}; give a tuple of its fields")
-    if isinstance(given, tuple):
-        for field, part in zip(dtype.names or (), given, strict=True):
-            if found[field].dtype.kind in "iu" and not np.array_equal(found[field], part):
-                raise ValueError(f"its field {field!r}: {part!r} is no whole number")
-    return found[()]
 
 
 def _of_kind(values: np.ndarray, result: Array, what: str) -> np.ndarray:

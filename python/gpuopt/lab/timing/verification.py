@@ -39,8 +39,8 @@ def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) ->
         at = tuple(int(i) for i in np.unravel_index(found.worst, result.shape))
         limit = float(allowed[found.worst] if tolerance.ndim else allowed)
         raise MismatchError(
-            f"{found.wrong} of {result.size} elements are off; the worst, {at}, is {float(got[found.worst]):.9g} "
-            f"instead of {float(wanted[found.worst]):.9g} (allowed {limit:.3g})"
+            f"{found.wrong} of {result.size} elements are off; the worst, {at}, is {_shown(got[found.worst])} "
+            f"instead of {_shown(wanted[found.worst])} (allowed {limit:.3g})"
         )
     return {
         "max_abs": found.max_abs,
@@ -50,6 +50,19 @@ def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) ->
         "l2_rel": (found.squares / found.scale) ** 0.5 if found.scale else 0.0,
         "tol": float(np.max(tolerance, initial=0.0)) if result.size else 0.0,
     }
+
+
+def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The absolute differences, in float64. Those of whole numbers are exact before they become so: float64 does not
+    tell large ones apart, and their own type may not hold them."""
+    if np.result_type(a, b).kind in "iu":
+        exact = np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64)
+        return np.asarray(exact, dtype=np.float64)
+    return np.asarray(np.abs(np.subtract(a, b, dtype=np.float64)))
+
+
+def _shown(number: np.generic) -> str:
+    return str(number) if number.dtype.kind in "iu" else f"{float(number):.9g}"
 
 
 PART = 1 << 16  # elements compared at once: a dozen fp64 temporaries of so many stay in a cache
@@ -73,26 +86,26 @@ class _Errors:
         with np.errstate(invalid="ignore"):  # random bytes may be a NaN that signals
             alike = bool((result == reference).all())  # as most exact results of large problems are; none is a NaN then
         if alike:
-            squares = _squares(reference)
-            self.scale += squares if np.isfinite(squares) else _squares(reference[np.isfinite(reference)])
+            wide = reference.astype(np.float64, copy=False)
+            squares = _squares(wide)
+            self.scale += squares if np.isfinite(squares) else _squares(wide[np.isfinite(wide)])
         elif not self._add_finite(result, reference, tolerance):
             self._add_any(start, result, reference, tolerance)
 
     def _add_finite(self, result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> bool:
         """Adds what is finite and right; returns False, and adds nothing, where something is not."""
         with np.errstate(all="ignore"):
-            error = np.abs(np.subtract(result, reference, dtype=np.float64))
+            error = distances(result, reference)
             if not np.isfinite(error.max()) or not (error <= tolerance).all():
                 return False
-            self._largest(result.dtype, error, np.abs(reference), tolerance)
+            self._largest(result.dtype, error, np.abs(reference.astype(np.float64, copy=False)), tolerance)
         return True
 
     def _add_any(self, start: int, result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> None:
         finite = np.isfinite(reference)
-        with np.errstate(invalid="ignore"):
-            got = result.astype(np.float64)
-        same = np.where(np.isnan(reference), np.isnan(got), got == reference)
-        error = np.abs(np.where(finite, got - np.where(finite, reference, 0.0), np.where(same, 0.0, np.inf)))
+        with np.errstate(all="ignore"):
+            same = np.where(np.isnan(reference), np.isnan(result), result == reference)
+            error = np.where(finite, distances(result, reference), np.where(same, 0.0, np.inf))
         wrong = ~(error <= np.where(finite, tolerance, 0.0))  # NaN errors count as wrong
         if wrong.any():
             self.wrong += int(wrong.sum())
@@ -102,7 +115,7 @@ class _Errors:
                 self.worst, self.worst_error = start + at, float(seen[at])
             return
         with np.errstate(all="ignore"):
-            self._largest(result.dtype, error, np.abs(np.where(finite, reference, 0.0)), tolerance)
+            self._largest(result.dtype, error, np.abs(np.where(finite, reference, 0.0).astype(np.float64)), tolerance)
 
     def _largest(self, dtype: np.dtype[Any], error: np.ndarray, scale: np.ndarray, tolerance: np.ndarray) -> None:
         """Adds errors, of which none is wrong, of results whose references have these sizes."""

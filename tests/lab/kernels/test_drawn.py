@@ -1,0 +1,59 @@
+"""Data that are drawn, where none are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpuopt import ParameterError, lab
+from own_kernels import scaled
+
+
+def drawn(kind: str, n: int = 1000, **ends: Any) -> np.ndarray:
+    """What a kernel's input holds at first."""
+    task = scaled(arguments=[lab.input("x", "n", kind, **ends), lab.output("z", "n"), lab.value("n")]).task
+    return task.data(task.numbers({"n": n}, {}, []), {}, 0)["x"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high", "least", "most"),
+    [
+        ("int8", -128, 128, -128, 127),
+        ("uint8", 0, "n / 4 + 6", 0, 255),
+        ("int32", 0.5, 2.5, 1, 2),
+        ("int32", "n / 3", "n / 3 + 1", 334, 334),
+        ("int64", 2**62 + 1, 2**62 + 3, 2**62 + 1, 2**62 + 2),
+        ("uint64", 2.0**64 - 2048, 2.0**64, 2**64 - 2048, 2**64 - 1),
+        ("float32", -3, -1, -3, -1),
+    ],
+)
+def test_numbers_are_drawn_from_the_range(kind: str, low: Any, high: Any, least: int, most: int) -> None:
+    found = drawn(kind, low=low, high=high)
+    assert found.dtype == kind
+    assert least <= found.min() <= found.max() <= most
+    if kind != "float32" and most - least < 256:
+        assert (found.min(), found.max()) == (least, most)
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high", "says"),
+    [
+        ("int8", 0, "n", r"^x: \[0, 1000\) does not fit int8; declare a larger dtype"),
+        ("uint8", -5, 5, r"^x: \[-5, 5\) does not fit uint8"),
+        ("uint64", -5, 5, r"^x: \[-5, 5\) does not fit uint64"),
+        ("int32", 0, 2**40, r"^x: \[0, 1099511627776\) does not fit int32"),
+        ("float16", 0, 1e5, r"^x: \[0, 100000\) does not fit float16"),
+        ("float32", -1e39, 1, r"^x: \[-1e\+39, 1\) does not fit float32"),
+        ("int32", 0.25, 0.75, r"^x: \[0\.25, 0\.75\) holds no number of int32; give a higher high"),
+        ("int32", 3, 3, r"^x: \[3, 3\) holds no number of int32"),
+        ("float32", 3, 3, r"^x: \[3, 3\) holds no number of float32"),
+        ("float64", 2, None, r"^x: \[2, 1\) holds no number of float64"),
+        ("float32", float("nan"), 1, r"^x: \[nan, 1\) holds no number of float32"),
+        ("int32", float("-inf"), 1, r"^x: \[-inf, 1\) does not fit int32"),
+    ],
+)
+def test_ranges_that_cannot_be_drawn_from(kind: str, low: Any, high: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        drawn(kind, low=low, high=high)
