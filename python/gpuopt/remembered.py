@@ -11,12 +11,13 @@ import numpy as np
 from gpuopt import records
 from gpuopt._core import Device
 from gpuopt.configuration import Configuration, generation
-from gpuopt.tracing import TRACING, clock, note
+from gpuopt.tracing import traced
 
 _MOST = 256
 _chosen: dict[tuple[object, ...], tuple[object, Configuration]] = {}
 
 
+@traced("records")
 def remembered(
     workload: str,
     device: Device,
@@ -27,22 +28,6 @@ def remembered(
 ) -> Configuration:
     """What ``choose()`` returned before for these arguments, or returns now where the user's records or the table of
     variants have changed since. ``of_input`` is what else it depends on."""
-    begin = clock() if TRACING else 0
-    try:
-        return _remembered(workload, device, dtype, variant, choose, of_input)
-    finally:
-        if begin:
-            note("records", begin, "records")
-
-
-def _remembered(
-    workload: str,
-    device: Device,
-    dtype: np.dtype[Any],
-    variant: str | Configuration | None,
-    choose: Callable[[], Configuration],
-    of_input: Hashable,
-) -> Configuration:
     key = (workload, device, dtype.num, variant, of_input)
     state = (records.state(workload), generation(workload))
     held = _chosen.get(key)

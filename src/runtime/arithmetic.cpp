@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/fork.hpp"
 #include "runtime/recording.hpp"
 
 namespace gpuopt {
@@ -80,6 +81,7 @@ std::size_t DeviceArithmetic::groups_of(const Buffer& extent) const {
 
 // Parts of work-groups that a run does not have stay 0.
 std::shared_ptr<Buffer> DeviceArithmetic::parts() const {
+    refuse_fork();
     std::shared_ptr<Buffer> found;
     {
         const std::lock_guard<std::mutex> lock(mutex_);

@@ -9,6 +9,7 @@
 
 namespace gpuopt {
 
+// Of one thread.
 class CopiesBeside {
 public:
     // Waits for what was enqueued before, for a buffer of the pool may still be worked on: make the buffers first.

@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <vector>
+#include <unordered_set>
+
+#include "runtime/error.hpp"
 
 namespace gpuopt {
 namespace {
@@ -17,7 +19,7 @@ std::atomic<bool> used{false}, forked{false};
 
 struct Listed {
     std::mutex mutex;
-    std::vector<std::mutex*> all;
+    std::unordered_set<std::mutex*> all;
 };
 
 Listed& listed() {
@@ -36,9 +38,13 @@ bool try_to_hold_all() {
     return true;
 }
 
+// The list is let go between two tries: a thread that holds one of them may be making another.
 void before_fork() {
-    listed().mutex.lock();
-    while (!try_to_hold_all()) sched_yield();
+    for (;; sched_yield()) {
+        listed().mutex.lock();
+        if (try_to_hold_all()) return;
+        listed().mutex.unlock();
+    }
 }
 
 void after_fork() {
@@ -65,23 +71,39 @@ void in_child() {
     after_fork();
 }
 
+// Where there is no memory for the handlers, a fork may find a lock held, and is not noticed.
+void handle_forks() {
+    static const int handled = pthread_atfork(before_fork, after_fork, in_child);
+    static_cast<void>(handled);
+}
+
 }  // namespace
 
 bool is_fork() noexcept { return forked; }
-void mark_opencl_used() noexcept { used = true; }
+
+void refuse_fork() {
+    if (is_fork())
+        throw Error(
+            "this array, matrix or plan was made before a fork; start processes by spawn, e.g. "
+            "multiprocessing.get_context(\"spawn\")");
+}
+
+void mark_opencl_used() {
+    handle_forks();
+    used = true;
+}
 
 ForkSafeMutex::ForkSafeMutex() {
+    handle_forks();
     auto& known = listed();
     const std::lock_guard<std::mutex> lock(known.mutex);
-    static const int handled = pthread_atfork(before_fork, after_fork, in_child);
-    static_cast<void>(handled);  // it fails where there is no memory; then a fork may find one held
-    known.all.push_back(&mutex_);
+    known.all.insert(&mutex_);
 }
 
 ForkSafeMutex::~ForkSafeMutex() {
     auto& known = listed();
     const std::lock_guard<std::mutex> lock(known.mutex);
-    known.all.erase(std::find(known.all.begin(), known.all.end(), &mutex_));
+    known.all.erase(&mutex_);
 }
 
 }  // namespace gpuopt

@@ -8,8 +8,11 @@ namespace gpuopt {
 
 // Whether this process is the fork of one that had used OpenCL.
 bool is_fork() noexcept;
+// Throws Error in such a process. Call it before any lock that is held for long: a thread that there is no more may
+// hold it.
+void refuse_fork();
 // OpenCL is used from now on.
-void mark_opencl_used() noexcept;
+void mark_opencl_used();
 
 // A mutex that a forked child finds free: `fork` waits until no thread holds one. For short sections, in which nothing
 // is waited for that a forking thread may hold.

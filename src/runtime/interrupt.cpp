@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/error.hpp"
+#include "runtime/fork.hpp"
 #include "runtime/trace.hpp"
 
 namespace gpuopt {
@@ -91,6 +92,8 @@ void Background::run(std::function<void()> body) {
 }
 
 PatientMutex::Lock PatientMutex::lock(bool may_throw) {
+    if (may_throw) refuse_fork();
+    else if (is_fork()) return {};
     std::unique_lock<std::mutex> state(mutex_);
     while (!freed_.wait_for(state, step, [&] { return !held_; })) {
         if (holder_ == std::this_thread::get_id() && may_throw)

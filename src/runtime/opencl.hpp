@@ -20,6 +20,7 @@ inline cl_int program(cl_program object) { return release(clReleaseProgram, obje
 inline cl_int kernel(cl_kernel object) { return release(clReleaseKernel, object); }
 inline cl_int event(cl_event object) { return release(clReleaseEvent, object); }
 inline cl_int sampler(cl_sampler object) { return release(clReleaseSampler, object); }
+inline cl_int device(cl_device_id object) { return release(clReleaseDevice, object); }
 
 }  // namespace gpuopt::in_own_process
 
@@ -30,6 +31,7 @@ inline cl_int sampler(cl_sampler object) { return release(clReleaseSampler, obje
 #define clReleaseKernel gpuopt::in_own_process::kernel
 #define clReleaseEvent gpuopt::in_own_process::event
 #define clReleaseSampler gpuopt::in_own_process::sampler
+#define clReleaseDevice gpuopt::in_own_process::device
 #include <CL/opencl.hpp>
 #undef clReleaseContext
 #undef clReleaseCommandQueue
@@ -38,6 +40,7 @@ inline cl_int sampler(cl_sampler object) { return release(clReleaseSampler, obje
 #undef clReleaseKernel
 #undef clReleaseEvent
 #undef clReleaseSampler
+#undef clReleaseDevice
 
 #include "runtime/error.hpp"
 

@@ -73,30 +73,29 @@ std::string cache_dir() { return place().path.string(); }
 std::uint64_t cache_stamp(const std::string& file, bool now) {
     using Clock = std::chrono::steady_clock;
     struct Seen {
-        std::string place, state;
+        std::string place, host, state;
         Clock::time_point at;
         std::uint64_t stamp = 0;
     };
     static auto& mutex = *new ForkSafeMutex;
-    static std::map<std::string, Seen> all;
+    static auto& all = *new std::map<std::string, Seen>;
     auto where = place().path.string();
-    const char* const host = std::getenv("GPUOPT_HOST");
-    where.append(1, '\0').append(host ? host : "");
+    const char* const named = std::getenv("GPUOPT_HOST");
+    const std::string host = named ? named : "";
     const std::lock_guard lock(mutex);
     auto& seen = all[file];
     const auto time = Clock::now();
-    if (!now && seen.stamp && seen.place == where && time - seen.at < std::chrono::milliseconds(1)) return seen.stamp;
+    if (!now && seen.stamp && seen.place == where && seen.host == host && time - seen.at < std::chrono::milliseconds(1))
+        return seen.stamp;
     std::string state;
     struct stat facts = {};
-    if (::stat((where.substr(0, where.find('\0')) + '/' + file).c_str(), &facts) == 0) {
+    if (::stat((where + '/' + file).c_str(), &facts) == 0) {
         const auto add = [&](auto number) { state += std::to_string(number) + ' '; };
         for (const auto& changed : {facts.st_mtim, facts.st_ctim}) add(changed.tv_sec), add(changed.tv_nsec);
         add(facts.st_ino), add(facts.st_size), add(facts.st_uid), add(facts.st_mode);
     }
-    if (!seen.stamp || seen.place != where || seen.state != state) ++seen.stamp;
-    seen.place = std::move(where);
-    seen.state = std::move(state);
-    seen.at = time;
+    const bool other = seen.place != where || seen.host != host || seen.state != state;
+    seen = {std::move(where), host, std::move(state), time, seen.stamp + (other || !seen.stamp)};
     return seen.stamp;
 }
 

@@ -75,10 +75,21 @@ std::map<int, std::shared_ptr<Session>>& sessions() {
 }  // namespace
 
 std::shared_ptr<Session> Session::of(const std::shared_ptr<const Device>& device) {
+    const auto known = [&]() -> std::shared_ptr<Session>& { return sessions()[device->index]; };
+    {
+        const std::lock_guard<ForkSafeMutex> lock(sessions_mutex());
+        if (known()) return known();
+    }
+    refuse_fork();
+    static auto& making = *new std::mutex();  // drivers take their time, and a fork does not wait for it
+    const std::lock_guard<std::mutex> one(making);
+    {
+        const std::lock_guard<ForkSafeMutex> lock(sessions_mutex());
+        if (known()) return known();
+    }
+    const std::shared_ptr<Session> made(new Session(device));
     const std::lock_guard<ForkSafeMutex> lock(sessions_mutex());
-    auto& session = sessions()[device->index];
-    if (!session) session.reset(new Session(device));
-    return session;
+    return known() = made;
 }
 
 std::vector<std::shared_ptr<Session>> Session::all() {

@@ -31,11 +31,11 @@ void run_kept(Session& session, Kept& kept, const PlanKey& key, const std::vecto
     session.require_own_process();
     const bool keeps = !kernels_may_change() && !Recording::now() && !Fences::now();
     auto plan = keeps ? std::static_pointer_cast<Prepared>(kept.take(key.text())) : nullptr;
+    const bool reused = static_cast<bool>(plan);
     bool again = true;
-    if (plan) {
+    if (reused) {
         ++session.counts.plans_reused;
         plan->give_arrays(arrays);
-        if (fill) fill(*plan);
     } else {
         ++session.counts.plans_made;
         const Traced span("plan");
@@ -43,6 +43,7 @@ void run_kept(Session& session, Kept& kept, const PlanKey& key, const std::vecto
         again = keeps && plan->takes_other_arrays();
     }
     try {
+        if (reused && fill) fill(*plan);
         if (wait) plan->run();
         else plan->start();
     } catch (const OpenCLError&) {

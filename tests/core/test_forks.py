@@ -12,10 +12,15 @@ PROGRAM = """
 import gc, os, threading, time, warnings
 import numpy as np
 import gpuopt
+import gpuopt.tomo as gt
 
 warnings.simplefilter("ignore")
 device = gpuopt.devices()[{index}]
 x, a = np.ones(64, np.float32), np.ones((64, 64), np.float32)
+A = gt.Projector(gt.parallel2d(90, 64), gt.Volume((64, 64)), pair="fast", device=device)
+p = gpuopt.to_device(np.ones((90, 64), np.float32), device)
+image = gpuopt.to_device(a, device)
+A.back(p, out=A.backend.copy(image))
 held = {{
     "M": gpuopt.DiaMatrix((np.ones((1, 64), np.float32), [0]), (64, 64), device=device),
     "d": gpuopt.to_device(a, device),
@@ -24,7 +29,11 @@ held["M"] @ x
 
 def work():
     random = np.random.default_rng()
+    out = A.backend.copy(image), A.backend.copy(p)
     while True:
+        A.forward(image, out=out[1])
+        A.back(p, out=out[0])
+        gpuopt.dot(image, image)
         some = np.ones((int(random.integers(1, 200)),) * 2, np.float32)
         held["M"] @ x
         (gpuopt.to_device(some, device) + gpuopt.to_device(some, device)).to_numpy()
@@ -37,7 +46,15 @@ def refused(call):
     return False
 
 def child():
-    calls = [lambda: held["M"] @ x, lambda: held["d"] + held["d"], lambda: gpuopt.to_device(x, device), gpuopt.devices]
+    calls = [
+        lambda: held["M"] @ x,
+        lambda: held["d"] + held["d"],
+        lambda: gpuopt.to_device(x, device),
+        lambda: A.forward(image, out=p),
+        lambda: A.back(p, out=image),
+        lambda: gpuopt.dot(image, image),
+        gpuopt.devices,
+    ]
     if not all(map(refused, calls)):
         return 3
     np.ones(1 << 20)

@@ -40,3 +40,14 @@ def test_sums_are_computed_once_and_a_start_of_zeros_is_not_projected(
     gt.sirt(A.subset(range(12)), p[:12], 2)
     gt.sirt(A.subset(range(12)), p[:12], 2)
     assert calls.count("back") == 6, "subsets, of which there may be many, keep none"
+
+
+def test_a_memory_limit_keeps_none(any_device: gpuopt.Device) -> None:
+    A = gt.Projector(gt.parallel2d(12, 20), gt.Volume((16, 16)), device=any_device, memory_limit=1 << 24)
+    assert not A.on_host
+    p = A(np.ones((16, 16), np.float32))
+    gt.sirt(A, p, 2)
+    before = any_device.allocated_bytes
+    gt.sirt(A, p, 2)
+    assert any_device.allocated_bytes == before
+    assert A._sums is None

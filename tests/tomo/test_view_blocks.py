@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -68,10 +70,97 @@ def test_blocks_give_the_image_of_the_whole(
         np.testing.assert_array_equal(given, kept)
     with gpuopt.trace() as trace:
         algorithm(A, p)
-    each = -(-scan.views // view_blocks.BLOCKS)
-    assert uploads(trace) == -(-scan.views // each)
+    assert uploads(trace) == -(-scan.views // -(-scan.views // 8))
     on_device = algorithm(A, gpuopt.to_device(p, blocked)).to_numpy()  # as one
     np.testing.assert_allclose(algorithm(A, p), on_device, atol=2e-6 * np.abs(on_device).max())
+
+
+class Logged:
+    """As ``_core.CopiesBeside``, with a look at the order in which it is called."""
+
+    def __init__(self, device: gpuopt.Device) -> None:
+        self.real = REAL(device)
+        self.written: set[int] = set()  # arrays whose kernels have not been told
+        self.log = LOG
+        self.log.clear()
+
+    def upload(self, projections: np.ndarray, to: gpuopt.DeviceArray) -> None:
+        assert id(to) not in self.written, "a buffer is written again before anybody told what works on it"
+        self.written.add(id(to))
+        self.log.append(id(to))
+        self.real.upload(projections, to)
+
+    def used(self, array: gpuopt.DeviceArray) -> None:
+        self.written.remove(id(array))
+        self.real.used(array)
+
+
+REAL = _core.CopiesBeside
+LOG: list[int] = []
+
+
+def test_buffers_take_turns_and_each_use_is_told(blocked: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_core, "CopiesBeside", Logged)
+    for name, buffers in (("cone", 3 + 1), ("parallel", 3 + 1), ("displaced", 3), ("displaced cone", 3 + 1)):
+        scan, volume, algorithm = scans()[name]  # of 25, 19, 24 and 25 views
+        A = gt.Projector(scan, volume, device=blocked)
+        algorithm(A, projections(scan))
+        assert len(set(LOG)) == buffers
+        assert len(LOG) == -(-scan.views // -(-scan.views // 8))
+        assert all(one != other for one, other in itertools.pairwise(LOG))
+
+
+def test_a_buffer_is_written_when_what_was_told_has_ended(any_device: gpuopt.Device) -> None:
+    cl = pytest.importorskip("pyopencl")
+    queue = gpuopt.pyopencl_queue(any_device)
+    array = gpuopt.to_device(np.zeros(1000, np.float32), any_device)
+    copies = _core.CopiesBeside(any_device)
+    ones = np.ones(1000, np.float32)
+    copies.upload(ones, array)
+    gate = cl.UserEvent(queue.context)
+    cl.enqueue_barrier(queue, wait_for=[gate])
+    copies.used(array)
+    writer = threading.Thread(target=copies.upload, args=(2 * ones, array))
+    writer.start()
+    writer.join(0.3)
+    waits = writer.is_alive()
+    gate.set_status(cl.command_execution_status.COMPLETE)
+    writer.join(20)
+    assert waits
+    assert not writer.is_alive()
+    np.testing.assert_array_equal(array.to_numpy(), 2)
+
+
+def test_windows_share_plans(blocked: gpuopt.Device) -> None:
+    """Each had copies of all projections for itself."""
+    scan, volume, algorithm = scans()["cone"]
+    A, p = gt.Projector(scan, volume, pair="fast", device=blocked), projections(scan)
+    taken = []
+    for window in ("ram-lak", "hann", "hamming", "cosine"):
+        algorithm(A, p, window=window)
+        _core.drop_kept(blocked)
+        taken.append(blocked.allocated_bytes)
+    assert taken[3] - taken[0] < p.nbytes / 2
+
+
+def test_threads_share_blocks(blocked: gpuopt.Device) -> None:
+    scan, volume, algorithm = scans()["cone"]
+    A, p = gt.Projector(scan, volume, device=blocked), projections(scan)
+    windows = ("ram-lak", "hann", "hamming", "cosine")
+    wanted = [algorithm(A, p, window=window) for window in windows]
+    wrong = []
+
+    def work(number: int) -> None:
+        for _ in range(4):
+            if not np.array_equal(algorithm(A, p, window=windows[number]), wanted[number]):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 @pytest.mark.parametrize("view", [0, 3, 24])

@@ -40,6 +40,7 @@ class RowFilter:
     rows_reversed: bool = False
     columns_reversed: bool = False
     _made: dict[int, _core.RowFilter] = field(default_factory=dict)
+    _tables: dict[tuple[int, int], tuple[DeviceArray, DeviceArray]] = field(default_factory=dict)
 
     @property
     def wide(self) -> int:
@@ -52,7 +53,7 @@ class RowFilter:
         return not (self.lead or self.trail or self.rows_reversed or self.columns_reversed)
 
     def of_views(self, views: slice) -> RowFilter:
-        """The filter of some views alone."""
+        """The filter of some views alone. It shares this one's tables of rows and frequencies on devices."""
         count = len(range(*views.indices(self.shape[0])))
         return replace(self, shape=(count, *self.shape[1:]), weights=self.weights[views], _made={})
 
@@ -98,24 +99,36 @@ class RowFilter:
     def on_device(self, projections: DeviceArray, out: DeviceArray) -> DeviceArray:
         """Enqueues the filter of device arrays, and does not wait on a GPU; returns what it finds of each row, (views
         rows, 4), as :meth:`on_host`. ``out`` may be ``projections`` where it is ``in_place``."""
-        device = projections.device
+        return self.prepare(projections.device).start(projections, out)
+
+    def prepare(self, device: Device) -> _core.RowFilter:
+        """The filter on a device, made once."""
         made = self._made.get(device.index)
         if made is None:
             made = self._made[device.index] = self._make(device)
-        return made.start(projections, out)
+        return made
 
     def _make(self, device: Device, least: int = 0) -> _core.RowFilter:
-        length = _core.transform_length(device, max(least, 2 * self.wide - 1))
-        half = response_of(self.taps, self.window, self.scale, length) / length
-        tables = [self.weights, self.slants, np.concatenate([half, half[1 : (length + 1) // 2][::-1]])]
+        tables = self._tables.get((device.index, least))
+        if tables is None:
+            length = _core.transform_length(device, max(least, 2 * self.wide - 1))
+            half = response_of(self.taps, self.window, self.scale, length) / length
+            response = np.concatenate([half, half[1 : (length + 1) // 2][::-1]])
+            tables = _on_device(self.slants, device), _on_device(response, device)
+            self._tables[device.index, least] = tables
         return _core.RowFilter(
-            *(_core.to_device(np.ascontiguousarray(table, np.float32), device) for table in tables),
+            _on_device(self.weights, device),
+            *tables,
             shape=self.shape,
             lead=self.lead,
             trail=self.trail,
             rows_reversed=self.rows_reversed,
             columns_reversed=self.columns_reversed,
         )
+
+
+def _on_device(table: Float64Array, device: Device) -> DeviceArray:
+    return _core.to_device(np.ascontiguousarray(table, np.float32), device)
 
 
 def _look(rows: np.ndarray, facts: np.ndarray) -> None:

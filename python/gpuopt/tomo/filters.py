@@ -97,7 +97,7 @@ def filter_rows(rows: np.ndarray, taps: Float64Array, window: str = "ram-lak", s
         raise ArrayError("taps: one is NaN or infinite; give ramp(columns, spacing)")
     scale = checks.number("scale", scale, "a factor")
     length, response = host_response(taps, window, scale, np.dtype(np.float64))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         found = convolved(rows.astype(np.float64), response, length).astype(rows.dtype)
     if not np.isfinite(found).all():
         raise ArrayError(f"rows: filtered they are beyond {rows.dtype}; scale them")

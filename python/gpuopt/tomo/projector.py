@@ -26,7 +26,7 @@ from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.kinds import AnyArray, Given, Indices
 from gpuopt.tomo.operators import GeometricOperator, Sums
 from gpuopt.tomo.streaming import Needs, Streamed, spare
-from gpuopt.tomo.view_blocks import ViewBlocks, goes_in_blocks
+from gpuopt.tomo.view_blocks import ViewBlocks, goes_in_blocks, views_at_once
 from gpuopt.tomo.volume import Volume
 
 _SMALL = 32  # 1 / _SMALL of a device's memory
@@ -51,6 +51,9 @@ class _Shared:
     variant: Configuration | None
     """What projects back voxel by voxel, where the caller said so."""
 
+    keeps_sums: bool
+    """Whether sums of rows and columns may stay between iterations, beside what the limit is for."""
+
     @classmethod
     def of(
         cls,
@@ -67,7 +70,7 @@ class _Shared:
         left = spare(geometry, volume, device, limit, fast)
         backend = HostBackend(device) if left is None else DeviceBackend(device, left)
         rays = _core.joseph_properties(on_device.kernel_geometry(geometry, volume))
-        return cls(device, limit, backend, JosephScratch(device), rays, variant)
+        return cls(device, limit, backend, JosephScratch(device), rays, variant, memory_limit is None)
 
 
 @checked
@@ -75,8 +78,9 @@ class Projector(GeometricOperator[Any]):
     """The projection of a volume by a scan, ``A(x)``, and its transpose, ``A.T(p)``.
 
     Takes float32 arrays, of NumPy or of the operator's device, and returns the kind it was given; arrays of the device
-    are never copied to the host. Kernels, subsets of views and work arrays are prepared once and kept; so are the sums
-    of rows and columns that SIRT divides by, where they take at most a sixteenth of the device's memory.
+    are never copied to the host. Kernels, subsets of views and work arrays are prepared once and kept. So are the sums
+    of rows and columns that SIRT divides by, unless there is a ``memory_limit`` or they take more than a sixteenth of
+    the device's memory.
 
     Parameters
     ----------
@@ -149,11 +153,11 @@ class Projector(GeometricOperator[Any]):
         self._forward: ProjectorPlan | None = None
         self._adjoint: ProjectorPlan | None = None
         self._voxel_driven: dict[str, ProjectorPlan] = {}
-        self._view_blocks = weakref.WeakKeyDictionary[RowFilter, ViewBlocks]()
+        self._view_blocks: dict[str, ViewBlocks] = {}
         self._is_subset = False
         self._until: list[weakref.ref[DeviceArray]] = []
         floats = math.prod(self.data_shape) + math.prod(self.image_shape)
-        if self._streamed is None and 4 * floats <= shared.device.global_bytes // _LEFT:
+        if shared.keeps_sums and self._streamed is None and 4 * floats <= shared.device.global_bytes // _LEFT:
             self._sums = Sums()
 
     @property
@@ -239,12 +243,13 @@ class Projector(GeometricOperator[Any]):
         if self._streamed is not None or not goes_in_blocks(given, rows, self.device):
             return None
         require_float32("projections", given)
-        blocks = self._view_blocks.get(rows)
+        blocks = self._view_blocks.get(weight)
         if blocks is None:
-            blocks = ViewBlocks(self.geometry, self.volume, rows, weight, self._shared.variant, self.device)
+            views, variant = views_at_once(rows), self._shared.variant
+            blocks = ViewBlocks(self.geometry, self.volume, views, weight, variant, self.device)
             if not self.exact or self._small_images():
-                self._view_blocks[rows] = blocks
-        return blocks.run(cast(np.ndarray, given))
+                self._view_blocks[weight] = blocks
+        return blocks.run(cast(np.ndarray, given), rows)
 
     def _drop(self) -> Callable[[object], None]:
         """A callback that drops the plans of back projections when an array is deleted."""

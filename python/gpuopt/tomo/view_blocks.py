@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -10,80 +11,91 @@ from gpuopt import _core
 from gpuopt._core import Device, DeviceArray, ProjectorPlan
 from gpuopt.configuration import Configuration
 from gpuopt.tomo import on_device
+from gpuopt.tomo.device_backend import FLOAT32
 from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.volume import Volume
 
-BLOCKS = 8  # of a scan: the first one goes up before the device has work
+MOST = 8  # blocks: the device waits for the first alone
+LEAST = 4  # of fewer, the buffers that take turns would hold more than all projections
 LEAST_BYTES = 64 << 20  # of a block: smaller copies take longer a byte
-_TURNS = 3  # one is written while the device works on the one before, and another may be left
-FLOAT32 = np.dtype(np.float32)
+TURNS = 3  # buffers: of what is written, what is worked on, and what is worked on next
 
 
 class ViewBlocks:
-    """The blocks of one scan, filtered by ``rows``; their plans are made once. ``configuration`` is that of the whole
-    scan."""
+    """The blocks of one scan, with plans of their back projection, which are made once. ``configuration`` is that of
+    the whole scan; None: what is fastest."""
 
     def __init__(
         self,
         geometry: Geometry,
         volume: Volume,
-        rows: RowFilter,
+        views: int,
         weight: str,
         configuration: Configuration | None,
         device: Device,
     ) -> None:
-        views, each = geometry.views, views_at_once(rows)
-        self._slices = [slice(first, min(first + each, views)) for first in range(0, views, each)]
-        self._scans = [geometry.subset(np.arange(views)[some]) for some in self._slices]
-        self._filters = [rows.of_views(some) for some in self._slices]
-        self._plans: list[ProjectorPlan | None] = [None] * len(self._slices)
+        """``views`` is how many a block has; the last may have fewer."""
+        of = range(0, geometry.views, views)
+        self._slices = [slice(first, min(first + views, geometry.views)) for first in of]
+        self._scans = [geometry.subset(np.arange(geometry.views)[some]) for some in self._slices]
+        self._plans: list[ProjectorPlan] = []
+        self._filters = weakref.WeakKeyDictionary[RowFilter, list[RowFilter]]()
         self._volume, self._weight, self._device = volume, weight, device
-        self._shape, self._wide, self._in_place = rows.shape, rows.wide, rows.in_place  # they may outlive ``rows``
         self._configuration = on_device.whole_configuration(geometry, volume, device, configuration)
 
-    def run(self, projections: np.ndarray) -> tuple[DeviceArray, list[DeviceArray]]:
-        """The image of C-contiguous projections, and what was found of each block's rows, as of
+    def run(self, projections: np.ndarray, rows: RowFilter) -> tuple[DeviceArray, list[DeviceArray]]:
+        """The image of C-contiguous projections that ``rows`` filters, and what was found of each block's rows, as of
         :meth:`RowFilter.on_device`. The device may still be at work."""
-        views = {some.stop - some.start for some in self._slices}
-        data = {count: [self._empty(count, self._shape[2]) for _ in range(_TURNS)] for count in views}
-        filtered = {count: None if self._in_place else self._empty(count, self._wide) for count in views}
+        given = projections.reshape(rows.shape)
         image = _core.empty(self._volume.shape, FLOAT32, self._device)
-        copies = _core.CopiesBeside(self._device)
+        data = self._buffers(rows, rows.shape[2], TURNS)
+        out = data if rows.in_place else self._buffers(rows, rows.wide, 1)  # kernels come in order: one is enough
+        filters = self._filters_of(rows)
+        plans = self._plans_of(image, out)
+        copies = _core.CopiesBeside(self._device)  # when all else is there
         found = []
-        given = projections.reshape(self._shape)
         for number, some in enumerate(self._slices):
-            count = some.stop - some.start
-            here = data[count][number % _TURNS]
+            here, filtered = data[number], out[number]
             copies.upload(given[some], here)
-            out = filtered[count] or here
-            found.append(self._filters[number].on_device(here, out))
-            self._plan(number, out, image).start(image, out)
+            found.append(filters[number].on_device(here, filtered))
+            plans[number].start(image, filtered)
             copies.used(here)
         return image, found
 
-    def _plan(self, number: int, projections: DeviceArray, image: DeviceArray) -> ProjectorPlan:
-        plan = self._plans[number]
-        if plan is None:
-            plan = self._plans[number] = on_device.plan_exchangeable(
-                self._scans[number],
-                self._volume,
-                projections,
-                image,
-                self._weight,
-                self._configuration,
-                accumulate=number > 0,
-            )
-        return plan
+    def _buffers(self, rows: RowFilter, columns: int, turns: int) -> list[DeviceArray]:
+        """One for each block, of which ``turns`` take turns; the last has its own."""
+        sizes = [some.stop - some.start for some in self._slices]
+        shapes = [(views, rows.shape[1], columns) for views in sizes]
+        made = [_core.empty(shape, FLOAT32, self._device) for shape in shapes[: min(turns, len(shapes) - 1)]]
+        last = made[(len(shapes) - 1) % turns] if sizes[-1] == sizes[0] else None
+        found = [made[number % turns] for number in range(len(shapes) - 1)]
+        return [*found, last if last is not None else _core.empty(shapes[-1], FLOAT32, self._device)]
 
-    def _empty(self, views: int, columns: int) -> DeviceArray:
-        return _core.empty((views, self._shape[1], columns), FLOAT32, self._device)
+    def _filters_of(self, rows: RowFilter) -> list[RowFilter]:
+        found = self._filters.get(rows)
+        if found is None:
+            found = self._filters[rows] = [rows.of_views(some) for some in self._slices]
+        for part in found:
+            part.prepare(self._device)
+        return found
+
+    def _plans_of(self, image: DeviceArray, projections: list[DeviceArray]) -> list[ProjectorPlan]:
+        if not self._plans:
+            self._plans = [
+                on_device.plan_exchangeable(
+                    scan, self._volume, data, image, self._weight, self._configuration, accumulate=number > 0
+                )
+                for number, (scan, data) in enumerate(zip(self._scans, projections, strict=True))
+            ]
+        return self._plans
 
 
 def views_at_once(rows: RowFilter) -> int:
-    """Views of a block; those of the scan where it goes in one."""
+    """Views of a block; those of the scan where it goes as one."""
     views, high, wide = rows.shape
-    return min(views, max(-(-views // BLOCKS), -(-LEAST_BYTES // (4 * high * wide))))
+    count = min(MOST, views, 4 * views * high * wide // LEAST_BYTES)
+    return views if count < LEAST else -(-views // count)
 
 
 def goes_in_blocks(given: Any, rows: RowFilter, device: Device) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
 from gpuopt.lab.rows.schema import Row
@@ -44,16 +44,20 @@ def taken_over(rows: Iterable[Row], began_utc: str | None) -> TakenOver | None:
 
 
 def sittings_of(rows: Iterable[Row]) -> int:
-    """In how many sittings the rows' blocks were measured, at least 1: a gap of more than GAP between two blocks, or
-    another environment, begins one. Blocks whose time is no time do not count."""
-    blocks = ((_time(row["time_utc"]), str(row["env_hash"])) for row in rows if row["kind"] == "block")
-    told = sorted((time, environment) for time, environment in blocks if time is not None)
-    return 1 + sum(later - earlier > GAP or own != before for (earlier, before), (later, own) in pairwise(told))
+    """In how many sittings the rows' blocks were measured, at least 1: each environment has its own, and a gap of more
+    than GAP between two of its blocks begins another. Blocks whose time is no time do not count."""
+    times: dict[object, list[datetime]] = {}
+    for row in rows:
+        if row["kind"] == "block" and (time := _time(row["time_utc"])) is not None:
+            times.setdefault(row["env_hash"], []).append(time)
+    gaps = (later - earlier for found in times.values() for earlier, later in pairwise(sorted(found)))
+    return max(1, len(times) + sum(gap > GAP for gap in gaps))
 
 
 def _time(text: object) -> datetime | None:
     try:
-        return datetime.fromisoformat(str(text).replace("Z", "+00:00")).replace(tzinfo=None)
+        time = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+        return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
     except ValueError:
         return None
 
