@@ -890,6 +890,21 @@ class RowFilter(metaclass=_Type):
         """Enqueues it; returns (rows of all views, 4): the largest value of each, the first, the last, and 1 where one
         is NaN or infinite. ``out`` may be ``projections`` where shape and order are the same."""
 
+def project_bodies(
+    projections: DeviceArray,
+    *,
+    ways: np.ndarray,
+    bodies: np.ndarray,
+    steps: np.ndarray,
+    ellipsoids: int,
+    along: int,
+    across: int,
+    parallel: bool,
+) -> None:
+    """Exact projections (views, rows, columns), float32 or float64, of bodies, computed in the dtype of the tables:
+    ``ways`` (views, 4, 3), ``bodies`` (views, bodies, 16), the ellipsoids first, ``steps`` (1 or views, along columns,
+    2), as kernels/tomography/passes/bodies.cl reads them. ``along`` and ``across`` are rays of a pixel."""
+
 @final
 class CopiesBeside(metaclass=_Type):
     """Uploads that go on beside kernels, into arrays that take turns."""

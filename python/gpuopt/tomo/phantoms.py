@@ -15,9 +15,11 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from gpuopt._core import ArrayError, ParameterError
-from gpuopt.checked import checked, real
-from gpuopt.tomo import checks
+from gpuopt._core import ArrayError, Device, ParameterError
+from gpuopt.checked import checked, real, real_dtype, unsupported
+from gpuopt.selection import Selector, select
+from gpuopt.tomo import bodies_on_device, checks
+from gpuopt.tomo.bodies_on_device import Shape
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.geometry import Geometry, as_geometry, points_of
 from gpuopt.tomo.kinds import Lengths, Numbers
@@ -99,6 +101,9 @@ class Ellipsoid(Body):
         scaled: Float64Array = self.rotation.T / np.array(self.axes)[:, np.newaxis]
         return scaled
 
+    def _shape(self) -> Shape:
+        return Shape(self._to_unit, self.centre, 2 * self.density, False)
+
     def density_at(self, points: Float64Array) -> Float64Array:
         inside = (np.tensordot(self._to_unit, _from(points, self.centre), 1) ** 2).sum(axis=0) <= 1
         return np.where(inside, self.density, 0.0)
@@ -150,6 +155,10 @@ class Blob(Body):
         object.__setattr__(self, "width", checks.length("width", width))
         object.__setattr__(self, "centre", _place(centre))
         object.__setattr__(self, "density", checks.number("density", density, "1/mm"))
+
+    def _shape(self) -> Shape:
+        factor = self.density * math.sqrt(math.pi) * self.width
+        return Shape(np.eye(3) / self.width, self.centre, factor, True)
 
     def density_at(self, points: Float64Array) -> Float64Array:
         squared: Float64Array = (_from(points, self.centre) ** 2).sum(axis=0)
@@ -235,10 +244,24 @@ class Phantom:
         along = along / longest
         return self._integrals(start, along / np.linalg.norm(along, axis=-1, keepdims=True))
 
-    def project(self, geometry: Geometry, supersample: int = 1, dtype: DTypeLike = np.float32) -> np.ndarray:
+    def project(
+        self,
+        geometry: Geometry,
+        supersample: int = 1,
+        dtype: DTypeLike = np.float32,
+        *,
+        device: Selector = None,
+    ) -> np.ndarray:
         """Exact projections of the shape ``geometry.shape`` and of ``dtype``: along the ray through a pixel's centre,
-        or as the mean over ``supersample`` rays of a pixel along each axis. Raises ParameterError."""
+        or as the mean over ``supersample`` rays of a pixel along each axis.
+
+        Without a ``device`` NumPy computes them in fp64. A device (an index, a type such as "gpu", a part of its name,
+        a Device) does so in fp64 too where it has it, to some 1e-12 of the largest, else in float32, to some 2e-4; it
+        takes float32 and float64, and ellipsoids and blobs. Raises ParameterError, with a device also UnsupportedError
+        and DeviceMemoryError."""
         times = checks.count("supersample", supersample, _MOST_SAMPLES)
+        if device is not None:
+            return self._on_device(as_geometry(geometry), times, real_dtype(dtype), select(device))
         fine = as_geometry(geometry).refined(times)
         found = np.empty(geometry.shape, dtype=dtype)
         rows, columns = geometry.detector.rows, geometry.detector.columns
@@ -246,6 +269,20 @@ class Phantom:
             values = self._integrals(*fine.rays(view))
             split = (columns, times) if geometry.dimensions == 2 else (rows, times, columns, times)
             found[view] = values.reshape(split).mean(axis=tuple(range(1, len(split), 2)))
+        return found
+
+    def _on_device(self, geometry: Geometry, times: int, dtype: np.dtype, device: Device) -> np.ndarray:
+        if dtype == np.float64 and not device.fp64:
+            raise unsupported(f"dtype: {device.name} has no float64; use np.float32", because="device")
+        strange = next((body for body in self.bodies if not isinstance(body, Ellipsoid | Blob)), None)
+        if strange is not None:
+            raise unsupported(f"device: a {type(strange).__name__} is projected by NumPy alone; leave device out")
+        shapes = [body._shape() for body in self.bodies if isinstance(body, Ellipsoid | Blob)]
+        computed_in = np.dtype(np.float64 if device.fp64 else np.float32)
+        found = bodies_on_device.project(shapes, geometry, times, device, dtype, computed_in)
+        endless = any(math.inf in body.axes for body in self.bodies if isinstance(body, Ellipsoid))
+        if (endless or computed_in == np.float32) and not np.isfinite(found).all():
+            return self.project(geometry, times, dtype)  # which names a ray along an infinite axis
         return found
 
     def _integrals(self, origin: Float64Array, direction: Float64Array) -> Float64Array:

@@ -5,6 +5,7 @@
 #include "bindings/numpy_view.hpp"
 #include "runtime/copies_beside.hpp"
 #include "workloads/tomography/bind_projector.hpp"
+#include "workloads/tomography/bodies.hpp"
 #include "workloads/tomography/row_filter.hpp"
 
 namespace gpuopt {
@@ -86,6 +87,45 @@ void upload(CopiesBeside& self, const py::object& given, const DeviceArray& to) 
     self.upload(from.host, *to.buffer);
 }
 
+std::vector<unsigned char> bytes_of(const Operand& table) {
+    const auto* const from = static_cast<const unsigned char*>(table.host);
+    return {from, from + DeviceArray::bytes_of(table.dtype, table.shape, table.name)};
+}
+
+void project(const DeviceArray& projections, const py::object& ways, const py::object& bodies, const py::object& steps,
+             std::int64_t ellipsoids, std::int64_t along, std::int64_t across, bool parallel) {
+    const auto first = operand(ways, "ways"), second = operand(bodies, "bodies"), third = operand(steps, "steps");
+    for (const auto* table : {&first, &second, &third}) require_dtype(*table, first.dtype, "ways");
+    const auto real = [](DType dtype) { return dtype == DType::f32 || dtype == DType::f64; };
+    const auto& shape = projections.shape;
+    if (!real(first.dtype) || !real(projections.dtype) || shape.size() != 3)
+        throw ArrayError("projections", "its shape is " + shape_text(shape), "give (views, rows, columns), of floats");
+    const auto count = second.shape.size() == 3 ? second.shape[1] : 0;
+    const auto fits = [](const Operand& table, const std::vector<std::int64_t>& wanted) {
+        return table.host && table.shape == wanted;
+    };
+    if (count < 1 || ellipsoids < 0 || ellipsoids > count || along < 1 || across < 1 || along > 100 || across > 100 ||
+        !fits(first, {shape[0], 4, 3}) || !fits(second, {shape[0], count, 16}) ||
+        !(fits(third, {1, along * shape[2], 2}) || fits(third, {shape[0], along * shape[2], 2})))
+        throw ArrayError("bodies", "its shape is " + shape_text(second.shape), "give tables of one scan");
+    constexpr auto most = std::int64_t(1) << 24;
+    if (shape[0] > 65535 || shape[1] > most || shape[2] > most || shape[1] * shape[2] >= std::int64_t(1) << 30)
+        throw ArrayError("projections", "its shape is " + shape_text(shape), "give fewer views or pixels");
+    BodyTables tables;
+    tables.dtype = first.dtype;
+    tables.ways = bytes_of(first);
+    tables.bodies = bytes_of(second);
+    tables.steps = bytes_of(third);
+    tables.ellipsoids = ellipsoids;
+    tables.blobs = count - ellipsoids;
+    tables.along = along;
+    tables.across = across;
+    tables.parallel = parallel;
+    tables.steps_differ = third.shape[0] > 1;
+    const WithoutGil release;
+    project_bodies(projections, tables);
+}
+
 }  // namespace
 
 void bind_filter(py::module_& module) {
@@ -102,6 +142,8 @@ void bind_filter(py::module_& module) {
         .def("start", &start, py::arg("projections"), py::arg("out"), released(),
              "Enqueues it; returns (rows of all views, 4): the largest value of each, the first, the last, and 1 where "
              "one is NaN or infinite.");
+    module.def("project_bodies", &project, py::arg("projections"), py::kw_only(), py::arg("ways"), py::arg("bodies"),
+               py::arg("steps"), py::arg("ellipsoids"), py::arg("along"), py::arg("across"), py::arg("parallel"));
     py::class_<CopiesBeside>(module, "CopiesBeside", "Uploads that go on beside kernels, into arrays that take turns.")
         .def(py::init(&copies), py::arg("device"))
         .def("upload", &upload, py::arg("projections"), py::arg("to"))

@@ -1,0 +1,97 @@
+"""Exact projections of ellipsoids and blobs, computed on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gpuopt import _core
+from gpuopt._core import Device
+from gpuopt.tomo import checks
+from gpuopt.tomo.checks import Float64Array
+from gpuopt.tomo.geometry import Geometry
+
+_RAYS = {"cpu": 1 << 27}  # of a launch, times bodies: a second or two, so that a signal ends it soon
+_RAYS_OF_A_GPU = 1 << 33
+_VIEWS = 1 << 15  # of a launch
+_PART = 4  # 1 / _PART of a device's memory may hold projections
+
+
+class Shape(NamedTuple):
+    """A body: M takes it to the unit sphere about ``centre``, or to the width 1."""
+
+    to_unit: Float64Array
+    """M (3, 3)."""
+    centre: Float64Array
+    factor: float
+    """The integral through the centre in the direction of M's unit vectors: twice an ellipsoid's density, or a blob's
+    density times its width and the root of pi."""
+    is_blob: bool
+
+
+def project(
+    shapes: Sequence[Shape], geometry: Geometry, times: int, device: Device, dtype: np.dtype, real: np.dtype
+) -> np.ndarray:
+    """Exact projections of the shape ``geometry.shape``, of ``dtype``, computed in ``real``; the mean over ``times``
+    rays of a pixel along each axis. Those along an infinite axis are NaN."""
+    across = times if geometry.dimensions == 3 else 1
+    shapes = sorted(shapes, key=lambda shape: shape.is_blob)
+    fine = geometry.refined(times)
+    ellipsoids = sum(not shape.is_blob for shape in shapes)
+    rows, columns = geometry.detector.rows, geometry.detector.columns
+    rays = rows * columns * times * across * len(shapes)
+    at_once = max(1, _RAYS.get(device.type, _RAYS_OF_A_GPU) // rays)
+    at_once = min(at_once, _VIEWS, max(1, device.global_bytes // _PART // (dtype.itemsize * rows * columns)))
+    parts = []
+    for first in range(0, geometry.views, at_once):
+        some = slice(first, min(first + at_once, geometry.views))
+        there = _core.empty((some.stop - first, rows, columns), dtype, device)
+        ways, bodies, steps = (table.astype(real) for table in (*_in_views(shapes, fine, some), _steps(fine, some)))
+        _core.project_bodies(
+            there,
+            ways=ways,
+            bodies=bodies,
+            steps=steps,
+            ellipsoids=ellipsoids,
+            along=times,
+            across=across,
+            parallel=geometry.parallel,
+        )
+        parts.append(there.to_numpy())
+    found = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return found.reshape(geometry.shape)
+
+
+def _steps(fine: Geometry, views: slice) -> Float64Array:
+    """Where the columns of some views are, (views, columns, 2) or of all views (1, columns, 2): in steps along the row,
+    and in mm beyond the plane that touches the detector in its middle."""
+    along = checks.centres(fine.detector.columns)
+    if fine.radius is None:
+        return np.stack([along, np.zeros_like(along)], axis=1)[np.newaxis]
+    pitch = np.linalg.norm(fine.frames.column[views], axis=1, keepdims=True)
+    if np.ptp(pitch) == 0:
+        pitch = pitch[:1]
+    angle = along * pitch / fine.radius
+    # 1 - cos(angle) as 2 sin^2(angle / 2), which keeps its digits where the radius is large.
+    return fine.radius * np.stack([np.sin(angle) / pitch, 2 * np.sin(angle / 2) ** 2], axis=2)
+
+
+def _in_views(shapes: Sequence[Shape], fine: Geometry, views: slice) -> tuple[Float64Array, Float64Array]:
+    """The rays of some views (views, 4, 3), and the bodies as they lie to them (views, bodies, 16)."""
+    source, centre, column, row = (vectors[views] for vectors in fine.frames)
+    normal = fine.frames.normals()[views]
+    normal = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    if fine.parallel:
+        way = -source / np.linalg.norm(source, axis=1, keepdims=True)
+        begin = centre
+    else:
+        way, begin = centre - source, source
+    bodies = np.zeros((len(way), len(shapes), 16))
+    for number, shape in enumerate(shapes):
+        vectors = (begin - shape.centre, way, column, row, normal)
+        for place, vector in enumerate(vectors):
+            bodies[:, number, 3 * place : 3 * place + 3] = vector @ shape.to_unit.T
+        bodies[:, number, 15] = shape.factor
+    return np.stack([way, column, row, normal], axis=1), bodies
