@@ -11,6 +11,7 @@ import gpuopt
 import gpuopt.tomo as gt
 from gpuopt import ParameterError, UnsupportedError
 from gpuopt.tomo import bodies_on_device
+from gpuopt.tomo.bodies import shapes_of
 
 HEAD = gt.shepp_logan(3, field=100.0) + gt.blob(7.0, (5.0, 3.0, 1.0), 0.4)
 SOURCE, TURNED = (3, -300, 10), (0, 180, 0, 7, 1, 0, 0, 0, 9)
@@ -57,8 +58,7 @@ def test_parts_of_the_views(device: gpuopt.Device, monkeypatch: pytest.MonkeyPat
 def test_in_float32(device: gpuopt.Device) -> None:
     """As on devices without fp64."""
     scan, float32 = SCANS["cone"], np.dtype(np.float32)
-    shapes = [body._shape() for body in HEAD.bodies if isinstance(body, gt.Ellipsoid | gt.Blob)]
-    got = bodies_on_device.project(shapes, scan, 1, device, float32, float32)
+    got = bodies_on_device.project(shapes_of(HEAD.bodies), scan, 1, device, float32, float32)
     want = HEAD.project(scan, dtype=np.float64)
     assert np.abs(got - want).max() < 2e-4 * want.max()
     assert np.abs(got - want).mean() < 1e-6 * want.max()

@@ -7,6 +7,7 @@ the fix.
 """
 
 from gpuopt.tomo.analytic import fbp, fdk
+from gpuopt.tomo.bodies import Blob, Body, Ellipsoid
 from gpuopt.tomo.centre import find_centre
 from gpuopt.tomo.conventions import from_skimage
 from gpuopt.tomo.detector import Detector, Frames
@@ -17,7 +18,7 @@ from gpuopt.tomo.limits import CentreWarning, LimitedAngleWarning, TruncationWar
 from gpuopt.tomo.numpy_projector import NumpyProjector
 from gpuopt.tomo.on_device import back_project
 from gpuopt.tomo.operators import Backend, GeometricOperator, Operator
-from gpuopt.tomo.phantoms import Blob, Body, Ellipsoid, Phantom, blob, shepp_logan, sphere
+from gpuopt.tomo.phantoms import Phantom, blob, shepp_logan, sphere
 from gpuopt.tomo.projector import Projector
 from gpuopt.tomo.rawdata import normalise, poisson_noise
 from gpuopt.tomo.reconstruction import Reconstruction, State
