@@ -1,0 +1,39 @@
+"""What the first call of a process costs: whole processes, which import, find devices, build and compute."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from whole_calls import Case, Made
+
+IMPORT = "import numpy, gpuopt"
+DEVICES = f"{IMPORT}; gpuopt.devices()"
+PRODUCT = f"{IMPORT}; a = numpy.ones((256, 256), numpy.float32); assert (gpuopt.gemm(a, a) == 256).all()"
+
+
+def first_call(device: Any) -> Made:
+    """`gpuopt` has empty caches, of gpuopt's and the driver's (PoCL's and NVIDIA's); `caches` has gpuopt's full."""
+    kept = tempfile.mkdtemp(prefix="first-call-")
+
+    def process(code: str, cache: str | None) -> None:
+        with tempfile.TemporaryDirectory() as empty:
+            own = cache or empty
+            more = {"GPUOPT_CACHE_DIR": own, "XDG_CACHE_HOME": own, "POCL_CACHE_DIR": own, "CUDA_CACHE_DISABLE": "1"}
+            subprocess.run(
+                [sys.executable, "-c", code], env=os.environ | more | {"GPUOPT_DEVICE": str(device.index)}, check=True
+            )
+
+    calls = {
+        "gpuopt": lambda: process(PRODUCT, None),
+        "caches": lambda: process(PRODUCT, kept),
+        "devices": lambda: process(DEVICES, kept),
+        "import": lambda: process(IMPORT, kept),
+    }
+    return Made(calls)
+
+
+CASES = [Case("first product of a process, 256^3", first_call, longest_s=10)]
