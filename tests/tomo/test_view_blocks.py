@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -148,19 +149,12 @@ def test_threads_share_blocks(blocked: gpuopt.Device) -> None:
     A, p = gt.Projector(scan, volume, device=blocked), projections(scan)
     windows = ("ram-lak", "hann", "hamming", "cosine")
     wanted = [algorithm(A, p, window=window) for window in windows]
-    wrong = []
 
-    def work(number: int) -> None:
-        for _ in range(4):
-            if not np.array_equal(algorithm(A, p, window=windows[number]), wanted[number]):
-                wrong.append(number)
+    def is_right(number: int) -> bool:
+        return np.array_equal(algorithm(A, p, window=windows[number % 4]), wanted[number % 4])
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(is_right, range(16)))
 
 
 @pytest.mark.parametrize("view", [0, 3, 24])
