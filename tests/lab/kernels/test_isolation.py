@@ -16,7 +16,9 @@ import pytest
 import gpuopt
 import own_kernels
 from gpuopt import Configuration, lab
+from gpuopt.lab.kernels.remote import RemotePlan, Restore
 from gpuopt.lab.kernels.worker import WORKERS, KernelCrashError, KernelTimeoutError, Worker
+from gpuopt.lab.run import clocks
 from gpuopt.lab.timing import samplers
 
 HOSTILE = """
@@ -161,7 +163,8 @@ def test_a_worker_that_is_killed_at_work_is_a_crash(any_device: gpuopt.Device) -
 
 def test_a_worker_ends_with_its_parent(any_device: gpuopt.Device) -> None:
     code = (
-        "import gpuopt, os, sys\nfrom gpuopt.lab.kernels.worker import WORKERS\n"
+        "import gpuopt, os, sys\nfrom gpuopt.lab.kernels.remote import RemotePlan, Restore
+from gpuopt.lab.kernels.worker import WORKERS\n"
         f"print(WORKERS.of(gpuopt.devices()[{any_device.index}]).process.pid, flush=True)\nos._exit(1)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
@@ -249,3 +252,26 @@ def test_samples_of_restored_memory_are_one_question(
     np.testing.assert_allclose(taken()["y"], problem.reference, rtol=1e-5)  # of one run, on what was there at first
     bound.restore()
     np.testing.assert_array_equal(taken()["y"], y)
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_message_is_in_no_time_by_the_hosts_clock(
+    any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, restored: bool
+) -> None:
+    """Times of peers and of whole calls are held against those of a kernel by this clock."""
+    kernel = own_kernels.saxpy()
+    bound = kernel.problem(n=64).prepare(kernel.configurations(n=64)[0], any_device)
+    asked = Worker.ask
+
+    def late(self: Worker, *args: Any, **given: Any) -> Any:
+        time.sleep(0.2)
+        return asked(self, *args, **given)
+
+    assert isinstance(bound.prepared, RemotePlan)
+    before = Restore(bound.prepared) if restored else None
+    sampler = clocks.device_clocks(bound.prepared, 1.0, before)("wall")
+    sampler.take(1)
+    monkeypatch.setattr(Worker, "ask", late)
+    times = sampler.take(3)
+    assert len(times) == len(sampler.told.start_s) - 1 == 3
+    assert max(times) < 200

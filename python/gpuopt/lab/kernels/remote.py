@@ -127,6 +127,13 @@ class RemotePlan:
             self.seconds = max(self.seconds or 0.0, max(got["wall_ms"]) * 1e-3)
         return got
 
+    def host_times(self, count: int, restored: bool = False) -> tuple[list[float], list[float]]:
+        """So many runs by the clock of the worker's host, which is this one's: ms, and when each began; where
+        ``restored``, each after its memory was restored."""
+        times, starts = self.ask("host", "a timed run", count, count=count, restored=restored)[0]
+        self.seconds = max(self.seconds or 0.0, max(times, default=0.0) * 1e-3)
+        return times, starts
+
     def relocate(self, pad_bytes: int) -> bool:
         """Moves its memory."""
         return bool(self.ask("relocate", "a move", pad_bytes=pad_bytes)[0])
@@ -213,6 +220,10 @@ class Restore:
     def sample(self, count: int) -> dict[str, list[float]]:
         """So many samples of single runs, each of restored memory."""
         return self.plan.sample(count, restored=True)
+
+    def host_times(self, count: int) -> tuple[list[float], list[float]]:
+        """So many single runs by the host's clock, each of restored memory."""
+        return self.plan.host_times(count, restored=True)
 
 
 def remote(

@@ -50,6 +50,8 @@ class Bench:
         if does == "repeat":
             samplers.repeat(prepared, asked["count"])
             return None, {}
+        if does == "host":
+            return samplers.host_times(prepared.run, asked["count"], memory.restore if asked["restored"] else None), {}
         if does == "sample" and asked["restored"]:
             return restored_samples(plan, asked["count"]), {}
         if does == "sample":

@@ -19,11 +19,11 @@ ByClock = Callable[[Clock], Sampler]  # the sampler of something by a clock, the
 
 
 def device_clocks(prepared: Prepared, step_ns: float, flush: Callable[[], None] | None) -> ByClock:
-    """The samplers of a plan."""
+    """The samplers of a plan, which may lie in another process."""
 
     def by_clock(clock: Clock) -> Sampler:
         if clock == "wall":
-            return samplers.wall_sampler(prepared.run, flush)
+            return samplers.wall_sampler(prepared.run, flush, getattr(prepared, "host_times", None))
         return samplers.device_sampler(prepared, step_ns, flush, clock)
 
     return by_clock

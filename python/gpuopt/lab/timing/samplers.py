@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -219,19 +220,43 @@ def clocks_differ(
     return bool(longer or (spans < (1 - CLOCKS_APART) * walls - late_ms).all())
 
 
-def wall_sampler(run: Callable[[], Any], flush: Callable[[], None] | None = None) -> Sampler:
-    """Times by the host's clock around ``run``, each after a ``flush`` of the caches if there is one."""
+HostTimes = tuple[list[float], list[float]]  # ms, and when each began, in seconds of time.perf_counter
+
+
+def host_times(run: Callable[[], Any], count: int, before: Callable[[], Any] | None = None) -> HostTimes:
+    """Times of so many runs by the host's clock, each after what comes ``before`` it."""
+    times, starts = [], []
+    for _ in range(count):
+        if before is not None:
+            before()
+        begin = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - begin) * 1e3)
+        starts.append(begin)
+    return times, starts
+
+
+def wall_sampler(
+    run: Callable[[], Any],
+    flush: Callable[[], None] | None = None,
+    timed: Callable[[int], HostTimes] | None = None,
+) -> Sampler:
+    """Times by the host's clock around ``run``, each after a ``flush`` of the caches if there is one. What runs in
+    another process is ``timed`` there: the message to it is no part of the run."""
     told = Told()
+    timed = timed or partial(host_times, run)
+    there: Callable[[int], HostTimes] | None = getattr(flush, "host_times", None)  # what restores it times it, too
 
     def take(count: int) -> list[float]:
-        times = []
-        for _ in range(count):
-            if flush is not None:
+        if flush is None or there is not None:
+            times, starts = (there or timed)(count)
+        else:
+            times, starts = [], []
+            for _ in range(count):
                 flush()
-            begin = time.perf_counter()
-            run()
-            times.append((time.perf_counter() - begin) * 1e3)
-            told.start_s.append(begin)
+                for found, more in zip((times, starts), timed(1), strict=True):
+                    found += more
+        told.start_s += starts
         return times
 
     return Sampler(take, "wall", flushed=flush is not None, told=told)
