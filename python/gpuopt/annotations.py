@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections.abc
+import inspect
+import itertools
 import math
 import os
 import types
@@ -241,7 +243,9 @@ def _path(value: Any) -> bool:
         return False
     try:
         return b"\0" not in os.fsencode(value)
-    except Exception:  # an object's own __fspath__ may raise anything
+    except Exception as error:  # an object's own __fspath__ may raise anything
+        if of_signal(error) is not None:
+            raise
         return False
 
 
@@ -278,6 +282,30 @@ _PLAIN: dict[Any, Test] = {
 
 
 # ---------------------------------------------------------------- objects that raise where they are looked at
+
+
+def of_signal(error: BaseException | None) -> Exception | None:
+    """The exception that a handler of a signal raised, if this one is that or was made of it (``from``): such a handler
+    runs, and raises, anywhere in a call."""
+    while isinstance(error, Exception):
+        trace = error.__traceback__
+        while trace is not None:
+            if _handles_signals(trace.tb_frame):
+                return error
+            trace = trace.tb_next
+        error = error.__cause__
+    return None
+
+
+def _handles_signals(frame: types.FrameType) -> bool:
+    """Whether its function was called as a handler is: by a signal's number and a frame."""
+    code, given = frame.f_code, frame.f_locals
+    names = code.co_varnames[: code.co_argcount]
+    arguments = [given.get(name) for name in names]
+    if code.co_flags & inspect.CO_VARARGS:
+        arguments += given.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())
+    pairs = itertools.pairwise(arguments)
+    return any(type(one) is int and isinstance(other, types.FrameType) for one, other in pairs)
 
 
 def raised_by(value: Any, error: BaseException, deepest: int = 2) -> str | None:

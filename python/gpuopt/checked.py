@@ -30,6 +30,7 @@ from gpuopt.annotations import (
     is_number,
     is_of_arrays,
     is_seed,
+    of_signal,
     raised_by,
     test_of,
     words,
@@ -96,6 +97,8 @@ def as_array(name: str, given: Any, what: str) -> np.ndarray:
     except MemoryError as error:
         raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
     except Exception as error:  # an object's own __array__ may raise anything
+        if of_signal(error) is not None:
+            raise
         raise ArrayError(f"{name}: it cannot be read as an array ({error}); give {what}") from error
 
 
@@ -113,6 +116,8 @@ def real(name: str, given: Any, what: str) -> np.ndarray:
     except MemoryError as error:
         raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
     except Exception as error:  # an object's own __array__ may raise anything
+        if of_signal(error) is not None:
+            raise
         raise ArrayError(f"{name}: it cannot be read as real numbers ({error}); give {what}") from error
     raise ArrayTypeError(f"{name}: it cannot be read as real numbers (dtype {array.dtype}); give {what}")
 
@@ -173,9 +178,11 @@ def _function(function: Callable[..., Any]) -> Callable[..., Any]:
             if keywords:  # one of another name, or of one that goes by its place alone, is for **rest
                 asked = {name: checks[name](value) if name in named else value for name, value in keywords.items()}
             return function(*given, **asked)
-        except Error:
-            raise
         except Exception as error:
+            if (raised := of_signal(error)) is not None:
+                raise raised from raised.__cause__
+            if isinstance(error, Error):
+                raise
             told = _told(function, args, keywords, error)
             if told is None:
                 raise

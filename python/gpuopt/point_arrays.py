@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError, Error
+from gpuopt.annotations import of_signal
 from gpuopt.checked import HostMemoryError, as_array, unmasked
 
 LONGEST = 1e30  # A, of coordinates and radii: float32 holds their sums, float64 the squares of distances
@@ -62,6 +63,8 @@ def array_of(
     except MemoryError as error:
         raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
     except Exception as error:  # an object's own __array__ may raise anything
+        if of_signal(error) is not None:
+            raise
         raise ArrayError(f"{name}: it cannot be read as numbers ({error}); give a float array") from error
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
         raise ArrayError(

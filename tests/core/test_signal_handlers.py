@@ -50,3 +50,43 @@ def test_a_handler_that_calls_gpuopt_is_answered(any_device: gpuopt.Device) -> N
     )
     assert run.returncode == 0, run.stderr
     assert "computed" in run.stdout or "a signal's handler called gpuopt" in run.stdout
+
+
+RAISING = """
+import signal
+import numpy as np
+import gpuopt
+
+fired = False
+
+def handler(*given):
+    global fired
+    fired = True
+    raise RuntimeError("time is over")
+
+signal.signal(signal.SIGALRM, handler)
+M = gpuopt.DiaMatrix((np.ones((3, 1000)), [0, 1, -1]), (1000, 1000))
+x, points = np.ones(1000), np.random.default_rng(1).uniform(size=(200_000, 3)).tolist()
+random, told = np.random.default_rng(2), set()
+calls = [(lambda: M @ x, 400, 2e-4), (lambda: M + M, 400, 5e-4), (lambda: gpuopt.DiaMatrix(M.to_scipy()), 400, 2e-4)]
+calls.append((lambda: gpuopt.Molecule(points, [0.0] * 200_000), 3, 2e-2))
+for call, times, most in calls:
+    for _ in range(times):
+        fired = False
+        try:
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, most))
+            try:
+                while not fired:  # NumPy and SciPy drop an error here and there
+                    call()
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except Exception as error:
+            told.add(f"{type(error).__name__}: {error}")
+print(told)
+"""
+
+
+def test_what_a_handler_raises_is_the_callers_own(any_device: gpuopt.Device) -> None:
+    """It was told as a fault of the data that a call was reading at that moment."""
+    run = subprocess.run([sys.executable, "-c", RAISING], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "{'RuntimeError: time is over'}\n", run.stdout + run.stderr

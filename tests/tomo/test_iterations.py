@@ -316,6 +316,12 @@ def test_a_curved_helix_is_reconstructed() -> None:
         (lambda A, b: gt.os_sart(A, b, subsets=25), ParameterError, "subsets: 25 are more than the 24 views"),
         (lambda A, b: gt.os_sart(A, b, subsets=0), ParameterError, "subsets: 0"),
         (lambda A, b: gt.os_sart(A, b, subsets=[[0, 1], [1]]), ParameterError, "subsets: the blocks do not hold"),
+        (lambda A, b: gt.os_sart(A, b, subsets=[range(10**9)]), ParameterError, "subsets: they name more than the 24"),
+        (
+            lambda A, b: gt.os_em(A, b, subsets=np.zeros((2**40, 0), np.int64)),
+            ParameterError,
+            "subsets: they name more than the 24",
+        ),
         (lambda A, b: gt.os_sart(A, b, subsets=[[0.5]]), ParameterError, "subsets: each block is a list"),
         (lambda A, b: gt.sirt(A, b[1:]), ArrayError, "projections: its axis view has 23 entries, the operator 24"),
         (lambda A, b: gt.sirt(A, b[np.newaxis]), ArrayError, r"projections: its shape is \(1, 24, 33\)"),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuopt._core import ArrayError, DeviceArray, Error, ParameterError
-from gpuopt.annotations import is_integral, is_number, is_whole
+from gpuopt.annotations import is_integral, is_number, is_whole, of_signal
 from gpuopt.checked import real, unmasked
 
 Float64Array = NDArray[np.float64]
@@ -157,7 +157,9 @@ def view(given: Any, views: int) -> int:
     """The index of a view. Raises ParameterError."""
     try:
         fits, told = is_integral(given) and -views <= int(given) < views, repr(given)
-    except Exception:  # an object's own methods may raise anything
+    except Exception as error:  # an object's own methods may raise anything
+        if of_signal(error) is not None:
+            raise
         fits, told = False, f"a {type(given).__name__}"
     if not fits:
         raise ParameterError(f"view: {told} is none; there are {views}, from 0")

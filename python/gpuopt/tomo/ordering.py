@@ -26,6 +26,9 @@ def blocks_of(views: int, subsets: Any) -> list[np.ndarray]:
         if many > views:
             raise ParameterError(f"subsets: {many} are more than the {views} views; give at most {views}")
         return [np.arange(first, views, many) for first in range(many)]
+    for blocks_or_views in (subsets, *subsets[: views + 1]):  # first: there may be more than memory holds
+        if hasattr(blocks_or_views, "__len__") and len(blocks_or_views) > views:
+            raise ParameterError(f"subsets: they name more than the {views} views; give each view once")
     try:
         blocks = [np.atleast_1d(np.asarray(block)) for block in subsets]
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -163,8 +163,7 @@ def test_a_worker_that_is_killed_at_work_is_a_crash(any_device: gpuopt.Device) -
 
 def test_a_worker_ends_with_its_parent(any_device: gpuopt.Device) -> None:
     code = (
-        "import gpuopt, os, sys\nfrom gpuopt.lab.kernels.remote import RemotePlan, Restore
-from gpuopt.lab.kernels.worker import WORKERS\n"
+        "import gpuopt, os, sys\nfrom gpuopt.lab.kernels.worker import WORKERS\n"
         f"print(WORKERS.of(gpuopt.devices()[{any_device.index}]).process.pid, flush=True)\nos._exit(1)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuopt._core import Error, ParameterError
+from gpuopt.annotations import of_signal
 from gpuopt.checked import HostMemoryError, ParameterTypeError, checked, unmasked, unsupported
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ def is_sparse(given: object) -> bool:
     """Whether ``given`` is a DiaMatrix, or one of SciPy's sparse arrays and matrices."""
     try:
         return isinstance(given, ThroughScipy) or (hasattr(given, "format") and hasattr(given, "tocsr"))
-    except Exception:  # an object's own attributes may raise anything
+    except Exception as error:  # an object's own attributes may raise anything
+        if of_signal(error) is not None:
+            raise
         return False
 
 
