@@ -183,6 +183,10 @@ def test_noise() -> None:
     np.testing.assert_allclose(dark, math.log(100.0))
 
 
+def test_noise_of_many_axes() -> None:
+    assert gt.poisson_noise(np.zeros((1,) * 64, np.float32), 100.0).shape == (1,) * 64
+
+
 def test_raw_data_become_line_integrals() -> None:
     random = np.random.default_rng(1)
     p = random.uniform(0, 3, (3, 4, 5))

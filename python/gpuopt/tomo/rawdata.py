@@ -88,5 +88,6 @@ def poisson_noise(projections: np.ndarray, photons: float, seed: int = 0) -> np.
             raise ArrayError(
                 f"projections: view {view} amplifies the beam beyond what can be counted; check their sign"
             )
-        made[view] = -np.log(np.maximum(random.poisson(expected), 1) / intensity)
+        counts = random.poisson(expected.ravel()).reshape(expected.shape)  # NumPy draws along 32 axes at most
+        made[view] = -np.log(np.maximum(counts, 1) / intensity)
     return result

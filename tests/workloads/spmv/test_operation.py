@@ -383,3 +383,10 @@ def test_diagonals_that_are_no_array_are_refused_by_name() -> None:
             gpuopt.DiaMatrix((data, offsets), (3, 3))
     with pytest.raises(gpuopt.Error, match="no number"):
         gpuopt.DiaMatrix((np.ones((1, 3), np.float32), [0]), (3, 3)) * np.timedelta64(2)  # type: ignore[operator]
+
+
+def test_what_is_no_matrix_is_named_beside_an_out() -> None:
+    """NumPy's own error came first: it shows no memory of dates."""
+    x = np.ones(3, np.float32)
+    with pytest.raises(gpuopt.ArrayError, match="A: "):
+        gpuopt.spmv(np.zeros((3, 3), "M8[s]"), x, out=x.copy())  # type: ignore[call-overload]

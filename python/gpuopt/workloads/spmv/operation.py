@@ -15,6 +15,7 @@ from gpuopt.configuration import Configuration
 from gpuopt.selection import Selector
 from gpuopt.workloads.spmv.diagonals import is_narrow
 from gpuopt.workloads.spmv.matrix import DiaMatrix, as_matrix
+from gpuopt.workloads.spmv.through_scipy import is_sparse
 
 _log = logging.getLogger(__name__)
 UNPACKED = Configuration("unpacked")  # packing takes longer than a product
@@ -87,7 +88,7 @@ def _may_be_read_in_place(A: Any, x: Any, out: Any) -> bool:
     """Whether a matrix of SciPy's needs no copy for one product with one vector. Where its data are narrower, what they
     leave out counts as zeros, of which there are none in place; and what is read must not be written."""
     vector = isinstance(x, np.ndarray) and (x.ndim == 1 or x.shape[1:] == (1,))
-    if not vector or isinstance(A, DiaMatrix) or is_narrow(A):
+    if not vector or isinstance(A, DiaMatrix) or not is_sparse(A) or is_narrow(A):
         return False
     return not isinstance(out, np.ndarray) or not np.may_share_memory(out, getattr(A, "data", out))
 
