@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import sys
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -11,6 +13,13 @@ import gpuopt
 from gpuopt import files
 
 INTERRUPT_EXIT, ERROR_EXIT = 130, 2
+
+
+def escape_names() -> None:
+    """From now on, what the terminal cannot show of a file's name is written as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 class Failure(click.ClickException):

@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -137,8 +138,9 @@ def write(
 
 
 def _beginning(name: str) -> str:
-    """So much of a file's name that a longer one beside it is still a name: 255 bytes on most file systems."""
-    return os.fsencode(name)[:200].decode(errors="ignore")
+    """So much of a file's name that a longer one beside it is still a name: 255 bytes on most file systems. Without
+    what the encoding of names does not have, such as half a letter, and in an ASCII locale all that is not ASCII."""
+    return os.fsencode(name)[:200].decode(sys.getfilesystemencoding(), errors="ignore")
 
 
 @contextmanager
