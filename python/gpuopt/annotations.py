@@ -238,8 +238,16 @@ def _folder(value: Any) -> bool:
     return isinstance(value, os.PathLike) and _path(value)
 
 
+def is_path_of_bytes(value: Any) -> bool:
+    """Whether it is an object whose path is bytes, such as the entries of os.scandir(b"."), and no bytes itself."""
+    try:
+        return isinstance(value, os.PathLike) and isinstance(os.fspath(value), bytes)
+    except Exception:  # an object's own __fspath__ may raise anything
+        return False
+
+
 def _path(value: Any) -> bool:
-    if not isinstance(value, str | os.PathLike):
+    if not isinstance(value, str | os.PathLike) or is_path_of_bytes(value):
         return False
     try:
         return b"\0" not in os.fsencode(value)

@@ -29,6 +29,7 @@ from gpuopt.annotations import (
     is_masked,
     is_number,
     is_of_arrays,
+    is_path_of_bytes,
     is_seed,
     of_signal,
     raised_by,
@@ -350,6 +351,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype}, shape {value.shape}"
     plain = value is None or isinstance(value, bool | float | str | complex) or type(value) is int
-    kind = type(value).__name__
+    kind = type(value).__name__ + (" of bytes" if is_path_of_bytes(value) else "")
     text = ascii(value) if plain else f"an {kind}" if kind[0].lower() in "aeiou" else f"a {kind}"
     return text if len(text) < 60 else text[:57] + "..."

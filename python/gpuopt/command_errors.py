@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import errno
+import sys
+from io import TextIOWrapper
 from typing import Any
 
 import click
 
 import gpuopt
+from gpuopt import files
 
 INTERRUPT_EXIT, ERROR_EXIT = 130, 2
+
+
+def escape_names() -> None:
+    """From now on, what the terminal cannot show of a file's name is written as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 class Failure(click.ClickException):
@@ -57,6 +67,9 @@ def _is_not_theirs(error: Exception) -> bool:
 def _kind_line(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"this needs {error.name}, which is not installed: pip install 'gpuopt[lab]'"
+    if type(error) is FileNotFoundError and files.leads_nowhere(error.filename or "."):
+        why = f"{files.NO_WORKING_DIRECTORY}; {files.ELSEWHERE}"
+        return f"{error.filename}: {why}" if error.filename is not None else why
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error)

@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from pathlib import Path
 from gpuopt._core import Error, ParameterError
 
 OTHER_CACHE = "free some space, or set GPUOPT_CACHE_DIR to another folder"
+NO_WORKING_DIRECTORY, ELSEWHERE = "the working directory was removed", "change to a folder that is there"
 
 
 class WriteError(Error, OSError):
@@ -42,17 +44,34 @@ def shown(path: str | PathLike[str]) -> str:
     return os.fspath(path).encode(errors="backslashreplace").decode()
 
 
+def leads_nowhere(path: str | PathLike[str]) -> bool:
+    """Whether a path is relative and the working directory was removed."""
+    try:
+        return not (os.path.isabs(path) or os.getcwd())
+    except OSError:
+        return True
+
+
+def _real(path: str | PathLike[str]) -> Path:
+    """Where links of a path lead. Raises WriteError where the working directory is gone, ParameterError for a NUL."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError as error:
+        raise ParameterError(f"path: {os.fspath(path)!r} is no path ({error}); name a file") from error
+    except OSError as error:
+        raise refused(path, error, "name another place") from error
+
+
 def check_file(path: str | PathLike[str], make_folder: bool = False) -> None:
     """Raises what :func:`write` would, where that can be known before there is anything to write: ParameterError for
     what is no regular file, WriteError for a folder that takes no files."""
     refuse_irregular("path", path)
-    folder = Path(os.path.realpath(path)).parent
-    _check_takes_files(path, folder, make_folder)
+    _check_takes_files(path, _real(path).parent, make_folder)
 
 
 def check_folder(path: str | PathLike[str]) -> None:
     """Raises WriteError where no files can be written in a folder, made or to be made; it is not made here."""
-    _check_takes_files(path, Path(os.path.realpath(path)), True)
+    _check_takes_files(path, _real(path), True)
 
 
 def _check_takes_files(path: str | PathLike[str], folder: Path, made: bool) -> None:
@@ -95,10 +114,7 @@ def write(
     Raises ParameterError where ``path`` is no regular file, WriteError, which names the file and ``way_out``, and what
     the making of ``parts`` raises; the file is then as it was.
     """
-    try:
-        target = Path(os.path.realpath(path))
-    except ValueError as error:  # a NUL
-        raise ParameterError(f"path: {os.fspath(path)!r} is no path ({error}); name a file") from error
+    target = _real(path)
     refuse_irregular("path", target)
     # Not mkstemp: its files are their owner's alone, and the process's mask cannot be asked without changing it.
     beside = target.with_name(f"{_beginning(target.name)}.{secrets.token_hex(8)}.tmp")
@@ -122,8 +138,9 @@ def write(
 
 
 def _beginning(name: str) -> str:
-    """So much of a file's name that a longer one beside it is still a name: 255 bytes on most file systems."""
-    return os.fsencode(name)[:200].decode(errors="ignore")
+    """So much of a file's name that a longer one beside it is still a name: 255 bytes on most file systems. Without
+    what the encoding of names does not have, such as half a letter, and in an ASCII locale all that is not ASCII."""
+    return os.fsencode(name)[:200].decode(sys.getfilesystemencoding(), errors="ignore")
 
 
 @contextmanager
@@ -147,12 +164,14 @@ def _kept(target: Path, aside: Path | None) -> Iterator[None]:
 
 def refused(path: str | PathLike[str], error: OSError, way_out: str) -> WriteError:
     """What to raise where ``error`` kept ``path`` from being written."""
-    if isinstance(error, FileNotFoundError) and not Path(path).parent.exists():
+    reason = error.strerror or str(error)
+    if isinstance(error, FileNotFoundError) and leads_nowhere(path):
+        reason, way_out = NO_WORKING_DIRECTORY, ELSEWHERE
+    elif isinstance(error, FileNotFoundError) and not Path(path).parent.exists():
         way_out = f"make the folder {Path(path).parent}"
     elif error.errno == errno.ENAMETOOLONG:
         way_out = "give a shorter name"
-    reason = f"{error.strerror or error}; what it held stands. To go on, {way_out}"
-    made = WriteError(f"{path} cannot be written: {reason}")
+    made = WriteError(f"{path} cannot be written: {reason}; what it held stands. To go on, {way_out}")
     made.errno = error.errno
     return made
 

@@ -51,6 +51,24 @@ def test_a_place_that_takes_no_files_is_refused_at_once(
     assert told in " ".join(result.stderr.split())
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("study", "made-up", "--no-plots"), "gpuopt: the working directory was removed; change to"),
+        (("study", "made-up", "--csv", "a.csv"), "a.csv cannot be written: the working directory was removed"),
+    ],
+)
+def test_the_working_directory_was_removed(
+    unmeasured: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    result = unmeasured.run(*words)
+    assert result.exit_code == 2, result.output
+    assert told in " ".join(result.stderr.split())
+
+
 def test_one_folder_takes_one_command_at_a_time(tmp_path: Path) -> None:
     rows = tmp_path / "out" / "rows.jsonl"
     first, second, third = (click.Context(click.Command("study")) for _ in range(3))

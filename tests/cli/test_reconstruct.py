@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -233,6 +236,27 @@ def test_nothing_that_is_read_is_written_over(here: Path, options: tuple[str, ..
     result = run("scan.tif", *options, "--centre", 4, "--rows", 1, "--out", out)
     assert (result.exit_code, result.stderr.strip()) == (2, f"gpuopt: {told}; name a file elsewhere")
     assert {path: path.read_bytes() for path in sorted(Path().rglob("*")) if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("\u00e9", {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
+        ("\udcff", {"PYTHONIOENCODING": "utf-8:strict"}),  # as terminals in UTF-8 are but in the locale C
+    ],
+)
+def test_names_that_the_terminal_cannot_show(
+    here: Path, any_device: gpuopt.Device, name: str, settings: dict[str, str]
+) -> None:
+    here.rename(f"{name}.h5")
+    for out in ([], ["--out", f"{name}.npy"]):
+        words = ["reconstruct", f"{name}.h5", "--rows", "1", "--device", str(any_device.index), *out]
+        command = [sys.executable, "-m", "gpuopt", *words]
+        done = subprocess.run(command, env=os.environ | settings, capture_output=True, timeout=240, check=False)
+        assert done.returncode == 0, done.stderr
+    assert {path.name for path in Path().iterdir()} == {
+        f"{name}{end}" for end in (".h5", "-fbp.tif", "-fbp.png", ".npy", ".png")
+    }
 
 
 def test_the_algorithms_are_those_of_the_option() -> None:

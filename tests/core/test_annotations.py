@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import types
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import gpuopt
-from gpuopt import annotations
+from gpuopt import annotations, io, lab
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -49,3 +52,27 @@ def test_times_are_no_numbers() -> None:
         for angles, detector in ((value, 4), (4, value)):
             with pytest.raises(gpuopt.Error, match=r"^(angles|det): "):
                 gpuopt.tomo.parallel2d(angles, detector)  # type: ignore[arg-type]
+
+
+TAKES_PATHS: dict[str, Callable[[Any], Any]] = {
+    "path": lambda path: gpuopt.tomo.read_scan(path, 3),
+    "flat": lambda path: gpuopt.tomo.read_scan("scan.tif", 3, flat=path),
+    "vert": io.read_msms,
+    "source": lab.Kernel,
+    "paths": lab.audit,
+    "store": lab.Store,
+    "table": lambda path: lab.Study([]).to_csv(path),
+    "directory": lambda path: lab.Study([]).save_plots(path),
+}
+
+
+@pytest.mark.parametrize("argument", TAKES_PATHS)
+def test_paths_of_bytes_are_no_paths(tmp_path: Path, argument: str) -> None:
+    (tmp_path / "a").touch()
+    with os.scandir(os.fsencode(tmp_path)) as entries:
+        (entry,) = entries
+    named = {"store": "path", "table": "path"}.get(argument, argument)
+    with pytest.raises(gpuopt.ParameterError, match=rf"^{named}: it is a DirEntry of bytes; give a ") as caught:
+        TAKES_PATHS[argument](entry)
+    assert isinstance(caught.value, TypeError)
+    assert (tmp_path / "a").read_bytes() == b""

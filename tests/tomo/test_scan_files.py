@@ -298,6 +298,12 @@ def test_what_is_missing(h5: Path, tiff: Path, tmp_path: Path, monkeypatch: pyte
         gt.read_scan(h5)
 
 
+@pytest.mark.parametrize("level", ["flat", "dark"])
+def test_fields_of_a_name_that_is_too_long(tiff: Path, level: str) -> None:
+    with pytest.raises(FormatError, match=r"^x+: it cannot be opened \(File name too long\); name a file"):
+        gt.read_scan(tiff, VIEWS, **{level: "x" * 300})
+
+
 def test_nan_counts_are_named(tmp_path: Path) -> None:
     pages = np.ones((3, 2, 8), np.float32)
     pages[1, 1, 3] = np.nan

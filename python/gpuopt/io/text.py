@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
@@ -41,18 +42,31 @@ class FormatError(Error):
         return f"{self.path}{'' if self.line is None else f', line {self.line}'}: {self._reason}"
 
 
-def opened(path: AnyPath) -> BinaryIO:
-    """The regular file ``path``, open for reading. Raises FormatError, FileNotFoundError, PermissionError."""
+@contextmanager
+def opened(path: AnyPath) -> Iterator[BinaryIO]:
+    """The regular file ``path``, open for reading. Raises FormatError, also where reading in the block fails,
+    FileNotFoundError, PermissionError."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise FormatError(path, None, "it is no regular file; name a file")
     try:
-        return open(path, "rb")
+        with system_errors(path, "opened", "name a file"):
+            file = open(path, "rb")  # noqa: SIM115  # closed below
+    except ValueError as error:  # a NUL
+        raise FormatError(path, None, f"it cannot be opened ({error}); name a file") from error
+    with file, system_errors(path, "read", "copy it to another disk, or write it again"):
+        yield file
+
+
+@contextmanager
+def system_errors(path: AnyPath, done: str, fix: str) -> Iterator[None]:
+    """Errors of the system in the block become FormatError: it cannot be ``done``, and the ``fix``; but not
+    FileNotFoundError and PermissionError."""
+    try:
+        yield
     except (FileNotFoundError, PermissionError):
         raise
-    except (OSError, ValueError) as error:  # a name that is too long; a NUL
-        raise FormatError(
-            path, None, f"it cannot be opened ({getattr(error, 'strerror', error)}); name a file"
-        ) from error
+    except OSError as error:
+        raise FormatError(path, None, f"it cannot be {done} ({error.strerror or error}); {fix}") from error
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:

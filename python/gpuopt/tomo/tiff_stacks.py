@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import Error, ParameterError
-from gpuopt.io.text import FormatError
+from gpuopt.io.text import FormatError, system_errors
 from gpuopt.tomo.scan_source import Source, check_memory, reading
 
 SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
@@ -43,10 +44,11 @@ class TiffStack(Source):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._files = _files(path)
+        self._is_folder = os.path.isdir(path)  # False for a name that is too long, where Path's raises
+        self._files = _files(path) if self._is_folder else [path]
         with _picture(self._files[0]) as first:
             pages = self._pages_of(self._files[0], first)
-            views = len(self._files) if path.is_dir() else pages
+            views = len(self._files) if self._is_folder else pages
             self.shape, self.dtype = (views, *_size(self._files[0], first)), _dtype(self._files[0], first)
 
     def counts(self, rows: slice) -> np.ndarray:
@@ -60,7 +62,7 @@ class TiffStack(Source):
         return found
 
     def _pages(self) -> Iterator[np.ndarray]:
-        if not self.path.is_dir():
+        if not self._is_folder:
             with _picture(self.path) as picture:
                 for page in range(self.shape[0]):
                     picture.seek(page)
@@ -81,7 +83,7 @@ class TiffStack(Source):
     def _pages_of(self, file: Path, picture: Any) -> int:
         """How many there are. Raises FormatError where a file of a folder holds more than a view, or a page does."""
         pages = int(getattr(picture, "n_frames", 1))
-        if self.path.is_dir() and pages > 1:
+        if self._is_folder and pages > 1:
             raise FormatError(file, None, f"it has {pages} pages; give it by itself, or a file a view")
         told = re.search(r"ImageJ=.*\nimages=(\d+)", str(picture.tag_v2.get(_DESCRIPTION, "")), re.DOTALL)
         if pages == 1 and told and int(told[1][:9]) > 1:
@@ -93,9 +95,9 @@ class TiffStack(Source):
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    found = [one for one in path.iterdir() if one.suffix.lower() in SUFFIXES and one.is_file()]
+    """Those of a folder, in order."""
+    with system_errors(path, "read", "copy it to another disk"):
+        found = [one for one in path.iterdir() if one.suffix.lower() in SUFFIXES and one.is_file()]
     if not found:
         raise FormatError(path, None, f"it holds no file {' or '.join(SUFFIXES)}; name a folder of views")
     return sorted(found, key=_natural)

@@ -77,7 +77,7 @@ def compact_file(source: str | os.PathLike[str], target: str | os.PathLike[str] 
         now = path.stat()
         if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise ResultsError(f"{path} was written to meanwhile: nothing was written; wait until its sweep has ended")
-        files.write(end.resolve(), [text])
+        files.write(end, [text])
     except RecursionError:
         raise ResultsError(f"{path} holds a row that is nested too deeply: nothing was written") from None
     except files.WriteError as error:

@@ -127,7 +127,10 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = files.expanded(path).absolute()
+        self.path = files.expanded(path)
+        if files.leads_nowhere(self.path):
+            raise ResultsError(f"cannot read {self.path}: {files.NO_WORKING_DIRECTORY}; {files.ELSEWHERE}")
+        self.path = self.path.absolute()
         self.unsaved: list[Row] = []
         self.problems: list[Damage] = []
         self._rows: list[Row] = []
