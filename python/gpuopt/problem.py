@@ -56,13 +56,16 @@ def work_of(prepared: Prepared) -> Work:
 
 @dataclass(frozen=True)
 class ManyOutputs:
-    """Several arrays that a plan writes, seen as one row of numbers."""
+    """What a plan of somebody's own kernel writes, here or in another process: its results as one row of numbers."""
 
-    arrays: Sequence[DeviceArray]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]  # of results of several dtypes the one that holds them all
+    read: Callable[[], np.ndarray] = field(repr=False)
 
     def to_numpy(self) -> np.ndarray:
-        """Their elements, one array after the other."""
-        return np.concatenate([array.to_numpy().reshape(-1) for array in self.arrays])
+        """The elements of its results, one after the other, as the last run left them. Raises WrongResultError where a
+        run in another process wrote something else."""
+        return self.read()
 
 
 @checked
@@ -71,8 +74,9 @@ class BoundPlan:
     """A configuration's plan on one device, bound to the data of one problem.
 
     ``prepared`` is what is timed, ``output`` the array that it writes, of the problem's dtype and the shape of
-    its ``reference`` (of the elements that are checked, see :class:`Problem`). Where a timed run does not store its
-    whole result, ``proof`` is run for the check instead.
+    its ``reference`` (of the elements that are checked, see :class:`Problem`). Of a :class:`lab.Kernel` it has
+    ``shape``, ``dtype`` and ``to_numpy()``, which gives all results in one row; of several dtypes in the one that holds
+    them all. Where a timed run does not store its whole result, ``proof`` is run for the check instead.
 
     Examples
     --------

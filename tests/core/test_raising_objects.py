@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,12 @@ OBJECTS = [
     ("whole", "__index__"),
     ("text", "__eq__"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the objects is a text, "float32", that names a file."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("name", CALLS)

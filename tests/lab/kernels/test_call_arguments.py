@@ -57,6 +57,44 @@ def record(**fields: object) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
+    "kind",
+    [
+        np.dtype({"names": ["a", "b"], "formats": ["i4", "i4"], "offsets": [4, 0]}),
+        np.dtype({"names": ["a", "none", "b"], "formats": ["i4", ("i4", (0,)), "i4"], "offsets": [4, 4, 0]}),
+    ],
+    ids=str,
+)
+def test_fields_of_a_struct_may_be_listed_in_any_order(kind: np.dtype[Any]) -> None:
+    text = """typedef struct { int b; int a; } S;
+    kernel void apart(const S s, global const S* many, global int* y, const int n) {
+        const int i = get_global_id(0);
+        if (i < n) y[i] = s.a - 2 * s.b + 3 * many[i].a - 5 * many[i].b;
+    }"""
+    many = np.zeros(4, kind)
+    many["a"], many["b"] = range(4), range(10, 14)
+    kernel = lab.Kernel(
+        text,
+        "apart",
+        arguments=[lab.value("s", kind), lab.input("many", "n", kind), lab.output("y", "n", "int32"), lab.value("n")],
+        launch=lab.launch(items="n"),
+        reference=lambda s, many: s["a"] - 2 * s["b"] + 3 * many["a"] - 5 * many["b"],
+    )
+    s = np.zeros((), kind)
+    s["a"], s["b"] = 7, 9
+    assert kernel(s=s, many=many).tolist() == [7 - 18 + 3 * i - 5 * (i + 10) for i in range(4)]
+    assert kernel.check(s=s, data={"many": many})["max_abs"] == 0
+
+
+@pytest.mark.parametrize("offsets", [(0, 0), (0, 2), (3, 0)])
+def test_a_struct_whose_fields_overlap_is_refused(offsets: tuple[int, int]) -> None:
+    kind = np.dtype({"names": ["a", "b"], "formats": ["i4", "i4"], "offsets": offsets})
+    with pytest.raises(gpuopt.ParameterError, match=r"^s\.dtype: its fields '.' and '.' overlap; give each"):
+        lab.value("s", kind)
+    with pytest.raises(gpuopt.ParameterError, match=r"^x\.dtype: its fields '.' and '.' overlap; give each"):
+        lab.input("x", "n", kind)
+
+
+@pytest.mark.parametrize(
     ("given", "why"),
     [
         ((2.5, 1.0), "its field 'shift': 2.5 is no whole number"),

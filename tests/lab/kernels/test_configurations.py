@@ -95,3 +95,9 @@ def test_a_configuration_of_another_kernel_is_refused() -> None:
         with pytest.raises(ParameterError, match=r"^configuration: other\(WIDTH=2\) is none of (saxpy|mine)"):
             attempt()
     assert kernel.levels(Configuration("saxpy", WIDTH=2)) == kernel.levels({"WIDTH": 2})
+
+
+@pytest.mark.parametrize("given", ["saxpy(WG=64)", "a", 5, True, [1], b"a", object(), {1: 2}])
+def test_levels_of_what_is_no_configuration_are_refused(given: object) -> None:
+    with pytest.raises(ParameterError, match=r"^configuration: it is .*; give a Configuration, a Mapping or None"):
+        own_kernels.saxpy().levels(given)  # type: ignore[arg-type]

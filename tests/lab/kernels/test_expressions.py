@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
-from gpuopt import ParameterError
+from gpuopt import ParameterError, lab
 from gpuopt.lab.kernels.expressions import Expression, each
 
 
@@ -128,3 +129,28 @@ def test_items_are_rounded_up() -> None:
 def test_a_size_that_a_length_tells(text: str, value: int, number: int | None) -> None:
     name = "n" if text == "n" else "h"
     assert Expression(text, "x").solved(name, value, {"m": 5}) == number
+
+
+class Whole(int):
+    """A whole number of another class."""
+
+
+@pytest.mark.parametrize(
+    "known",
+    [{"n": given} for given in (None, [1], 1j, np.zeros(2), np.zeros((), "i4,f4")[()], np.timedelta64(1), b"a")]
+    + [[1], {1: 2}, {}, None, "n"],
+    ids=str,
+)
+def test_what_values_are_no_numbers(known: Any) -> None:
+    launched, works = lab.launch(items="n", local=1), lab.work(flops="n").flops
+    assert works is not None
+    with pytest.raises(ParameterError, match=r"^launch\.(items|local): "):
+        launched.sizes(known)
+    with pytest.raises(ParameterError, match=r"^work\.flops: "):
+        works.value(known)
+
+
+@pytest.mark.parametrize("given", [np.int8(100), np.float32(100), Whole(100), Fraction(100), np.uint64(100)], ids=str)
+def test_values_of_other_classes_are_numbers_too(given: Any) -> None:
+    assert Expression("n * n / 3", "x").value({"n": given}) == Fraction(10_000, 3)
+    assert Expression("n > 1", "x").value({"n": np.bool_(True)}) is False

@@ -274,3 +274,20 @@ def test_a_message_is_in_no_time_by_the_hosts_clock(
     times = sampler.take(3)
     assert len(times) == len(sampler.told.start_s) - 1 == 3
     assert max(times) < 200
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+def test_what_a_plan_wrote_is_read_as_the_reference_is(any_device: gpuopt.Device, isolated: bool) -> None:
+    kernel = lab.Kernel(
+        "kernel void both(global float* x, global double* y) { const int i = get_global_id(0); x[i] *= 2; y[i] = i; }",
+        "both",
+        arguments=[lab.inout("x", "n"), lab.output("y", ("n / 2", 2), "float64")],
+        launch=lab.launch(items="n", local=1),
+        reference=lambda x, n: {"x": 2 * x, "y": np.arange(n).reshape(-1, 2)},
+    )
+    problem = kernel.problem(n=6, isolated=isolated)
+    plan = problem.prepare(kernel.configurations(n=6)[0], any_device)
+    plan.prepared.run()
+    assert plan.output.shape == problem.reference.shape
+    assert plan.output.to_numpy().dtype == plan.output.dtype == np.float64
+    assert (np.abs(problem.seen(plan.output.to_numpy()) - problem.reference) <= problem.tolerance).all()

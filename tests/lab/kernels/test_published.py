@@ -1,15 +1,17 @@
-"""Results of tuning as people make them; files of them are in test_search.py."""
+"""Results of tuning as people make them, and levels in files; other files of them are in test_search.py."""
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from gpuopt.checked import ParameterTypeError
-from gpuopt.lab.kernels.published import Result
+from gpuopt.lab.kernels.published import Result, Results, read_results, write_kernel_tuner, write_t4
 
 
 def made(**change: Any) -> Result:
@@ -38,3 +40,39 @@ def test_fields_of_a_wrong_type_are_refused(change: dict[str, Any], says: str) -
 def test_samples_may_be_any_list_of_times() -> None:
     for samples in ([1.0, 2], (1.5,), np.array([1.0, 2.0]), ()):
         assert made(samples=samples).ms == 2
+
+
+NUMBERS: list[Any] = [0.5, -1.25, 1e-7, 2.0, 1e22, 3, 0]
+WORDS: list[Any] = ["2.5f", "0.50", "float4", "nan", "inf", "1e5", "None"]
+
+
+def test_levels_that_were_numbers_are_written_as_numbers(tmp_path: Path) -> None:
+    levels = NUMBERS + WORDS
+    entries = {str(one): {"P": one, "time": 1.0} for one in levels}
+    cache = {"device_name": "d", "kernel_name": "k", "tune_params_keys": ["P"], "cache": entries}
+    (tmp_path / "given.json").write_text(json.dumps(cache))
+    results = read_results(tmp_path / "given.json")
+    write_kernel_tuner(results, tmp_path / "c.json")
+    written = json.loads((tmp_path / "c.json").read_text())
+    assert repr(written["tune_params"]["P"]) == repr(levels)
+    assert repr([one["P"] for one in written["cache"].values()]) == repr(levels)
+    assert list(written["cache"]) == list(entries)
+    write_t4(results, tmp_path / "t4.json")
+    listed = json.loads((tmp_path / "t4.json").read_text())["results"]
+    assert repr([one["configuration"]["P"] for one in listed]) == repr(levels)
+    for name in ("c.json", "t4.json"):
+        assert [one.levels for one in read_results(tmp_path / name).results] == [one.levels for one in results.results]
+
+
+def test_flags_are_read_as_whole_numbers_and_none_as_a_word(tmp_path: Path) -> None:
+    entries = {str(one): {"P": one, "time": 1.0} for one in (True, False, None)}
+    cache = {"device_name": "d", "kernel_name": "k", "tune_params_keys": ["P"], "cache": entries}
+    (tmp_path / "given.json").write_text(json.dumps(cache))
+    results = read_results(tmp_path / "given.json")
+    assert [one.levels["P"] for one in results.results] == [1, 0, "None"]
+
+
+def test_fractions_of_a_search_are_written_as_numbers(tmp_path: Path) -> None:
+    runs = tuple(Result({"P": level}, 2.0) for level in ("0.5", "1.5"))
+    write_kernel_tuner(Results("d", "k", ("P",), runs), tmp_path / "c.json")
+    assert json.loads((tmp_path / "c.json").read_text())["tune_params"] == {"P": [0.5, 1.5]}

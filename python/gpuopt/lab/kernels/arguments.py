@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -99,6 +100,12 @@ class Sampler:
 Argument = Value | Array | Local | Sampler
 
 
+def fields_in_memory(struct: np.dtype[Any]) -> list[str]:
+    """The names of a struct's fields as they lie in memory; of several at one place, empty ones come first."""
+    fields: Mapping[str, Any] = struct.fields or {}
+    return sorted(struct.names or (), key=lambda name: (fields[name][1], fields[name][0].itemsize))
+
+
 def _dtype(given: Any, what: str) -> np.dtype[Any]:
     try:
         found: np.dtype[Any] = np.dtype(given)
@@ -106,9 +113,14 @@ def _dtype(given: Any, what: str) -> np.dtype[Any]:
         raise ParameterError(f"{what}: {given!r} is no dtype; use one of {', '.join(SIMPLE)} or a struct") from error
     if found.name not in SIMPLE and found.fields is None:
         raise ParameterError(f"{what}: kernels have no {found}; use one of {', '.join(SIMPLE)} or a struct")
-    nested = [name for name, (kind, *_) in (found.fields or {}).items() if kind.base.kind in "OSUVmM"]
+    fields: Mapping[str, Any] = found.fields or {}
+    nested = [name for name, (kind, *_) in fields.items() if kind.base.kind in "OSUVmM"]
     if nested:
         raise ParameterError(f"{what}: its field {nested[0]!r} is no number and no array of numbers; use plain fields")
+    for before, after in itertools.pairwise(fields_in_memory(found)):
+        kind, offset, *_ = fields[before]
+        if offset + kind.itemsize > fields[after][1]:
+            raise ParameterError(f"{what}: its fields {before!r} and {after!r} overlap; give each memory of its own")
     if not found.isnative or found.hasobject:
         raise ParameterError(f"{what}: {found} is of no native byte order or holds objects; use a plain dtype")
     return found
@@ -134,10 +146,10 @@ def value(name: str, dtype: Any = "int32", default: Any = None, *, each: str | N
     """A number that the kernel takes by value; a NumPy structured dtype is a struct.
 
     ``dtype`` is int8 to int64, uint8 to uint64, float16, float32, float64, or a struct of these and of arrays of these.
-    A struct is given as a tuple of its fields, or as a record with fields of their names, in any order. ``default``
-    serves where a problem or a call gives none. ``each`` is an expression of ``i``, the round, for values that change
-    from round to round of a :func:`repeat`. Raises ParameterError for what is no name of C, no such dtype or no
-    expression.
+    Its fields may lie in any order, but must not overlap. It is given as a tuple of its fields, in the order of the
+    dtype's names, or as a record with fields of their names, in any order. ``default`` serves where a problem or a call
+    gives none. ``each`` is an expression of ``i``, the round, for values that change from round to round of a
+    :func:`repeat`. Raises ParameterError for what is no name of C, no such dtype or no expression.
 
     Examples
     --------

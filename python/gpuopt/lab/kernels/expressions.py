@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, cast
 
+import numpy as np
+
 from gpuopt._core import ParameterError
 from gpuopt.annotations import is_integral
 
@@ -78,11 +80,16 @@ class Expression:
             raise ParameterError(f"{what}: {self.text!r} is no expression ({_said(error)}); {_ALLOWED}") from error
 
     def value(self, known: Mapping[str, Any]) -> Number:
-        """What it is for these values. Raises ParameterError that lists the known names, or names a division by 0."""
+        """What it is for these values, numbers by name. Raises ParameterError that lists the known names, or names a
+        division by 0 or a value that is no number."""
+        if not isinstance(known, Mapping):
+            raise ParameterError(
+                f"{self.what}: the values are a {type(known).__name__}; give numbers by name in a dict"
+            )
         try:
             found = _value(self._tree, known)
         except KeyError as error:
-            listed = ", ".join(sorted(known)) or "none"
+            listed = ", ".join(sorted(map(str, known))) or "none"
             raise ParameterError(
                 f"{self.what}: {self.text!r} has an unknown {error.args[0]!r}; known: {listed}"
             ) from error
@@ -236,8 +243,17 @@ def _linear(node: ast.AST, name: str, known: Mapping[str, Any]) -> tuple[Fractio
 
 
 def _number(given: Any) -> Any:
-    """Fractions stay exact; a level that is a text is compared as it is."""
-    return Fraction(str(given)) if isinstance(given, float) else given
+    """Fractions stay exact; a level that is a text is compared as it is. Raises TypeError for what is no number, and
+    ValueError for one that is not finite."""
+    if isinstance(given, (int, Fraction, str)):
+        return given
+    if isinstance(given, np.bool_):
+        return bool(given)
+    if is_integral(given):  # NumPy's, whose products would overflow
+        return int(given)
+    if isinstance(given, (float, np.floating)):
+        return Fraction(str(given))
+    raise TypeError(f"{str(given)[:80]} of type {type(given).__name__} is no number")
 
 
 def _shown(known: Mapping[str, Any], names: frozenset[str]) -> str:

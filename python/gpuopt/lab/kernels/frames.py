@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import Error
+from gpuopt.lab.kernels.arguments import fields_in_memory
 
 _HEAD = struct.Struct("<QQ")
 MOST_HEADER = 64 * 2**20
@@ -31,8 +32,10 @@ class LateError(Error):
 
 
 def described(dtype: np.dtype[Any]) -> Any:
-    """A dtype as JSON."""
-    return dtype.name if dtype.fields is None else [list(field) for field in dtype.descr]
+    """A dtype as JSON; the fields of a struct in the order of memory, which alone ``descr`` knows."""
+    if dtype.fields is None:
+        return dtype.name
+    return [list(field) for field in dtype[fields_in_memory(dtype)].descr]
 
 
 def dtype_of(text: Any) -> np.dtype[Any]:

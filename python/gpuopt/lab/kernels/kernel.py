@@ -249,9 +249,10 @@ class Kernel:
             found[one.name] = one
         return found
 
+    @checked
     def levels(self, configuration: Chosen = None) -> Levels:
         """The levels of a configuration, the standard ones where it names none. Raises ParameterError for one of
-        another kernel, and for a parameter or a level that was not declared."""
+        another kernel, for what is no configuration, and for a parameter or a level that was not declared."""
         if isinstance(configuration, Configuration) and configuration.variant != self.name:
             raise ParameterError(f"configuration: {configuration} is none of {self.name}; give its own, or its levels")
         given = configuration.parameters if isinstance(configuration, Configuration) else dict(configuration or {})

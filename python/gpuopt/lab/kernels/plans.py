@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+import numpy as np
+
 from gpuopt import configuration as tables
 from gpuopt._core import Device, ParameterError
 from gpuopt.configuration import Configuration, OwnVariant
 from gpuopt.lab.kernels import binding
 from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.builders import build_ahead
-from gpuopt.lab.kernels.checks import OwnChecks, Right
+from gpuopt.lab.kernels.checks import Memory, OwnChecks, Right, flat
 from gpuopt.lab.kernels.remote import RemoteMemory, Restore, remote
 from gpuopt.lab.kernels.space import Levels
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
@@ -52,12 +54,20 @@ def prepared(
         made = remote(first.task, kernel.code, device, levels, numbers, arrays, limit_s)
         memory = RemoteMemory(made, first.task, {**numbers, **levels}, names)
         before = Restore(made) if memory.changes_itself() else None
-        return BoundPlan(made, ManyOutputs(()), checks=OwnChecks(memory, made.run, made, right), restore=before)
+        return BoundPlan(
+            made, _output(memory, first.task, right), checks=OwnChecks(memory, made.run, made, right), restore=before
+        )
     plan = binding.plan(first.task, kernel.code, device, levels, numbers, arrays)
-    outputs = [plan.memory.arrays[name][1] for name in names]
     checks = OwnChecks(plan.memory, plan.prepared.run, plan.prepared, right)
     restore = plan.memory.restore if plan.memory.changes_itself(plan.prepared.run) else None
-    return BoundPlan(plan.prepared, ManyOutputs(outputs), checks=checks, restore=restore)
+    return BoundPlan(plan.prepared, _output(plan.memory, first.task, right), checks=checks, restore=restore)
+
+
+def _output(memory: Memory | RemoteMemory, task: Task, right: Right) -> ManyOutputs:
+    """The results in one row, as the reference of the problem is."""
+    size = sum(exact.size for exact in right.exact.values())
+    dtype = np.result_type(*(one.dtype for one in task.results))
+    return ManyOutputs((size,), dtype, lambda: flat(memory.taken(), memory.results))
 
 
 def built_ahead(

@@ -109,7 +109,8 @@ def read_results(path: str | Path) -> Results:
     """Reads a cache of Kernel Tuner (also one that is still open) or results in T4, gzipped or not.
 
     The time of a T4 result is its measurement ``time``, else the first of its objectives in a unit of time, else its
-    only measurement if that is in one. Minutes, s, us and ns become ms; a ``time`` without a unit is in ms. Raises
+    only measurement if that is in one. Minutes, s, us and ns become ms; a ``time`` without a unit is in ms.
+    Levels are whole numbers and texts: True and False become 1 and 0, 0.5 becomes "0.5", None "None". Raises
     ParameterError, which names the file and what is wrong: also a result that ran and has no time, and a time in any
     other unit.
 
@@ -238,6 +239,15 @@ def _level(value: Any) -> Level:
     return value if isinstance(value, int) else repr(value)
 
 
+def _written(level: Level) -> Level | float:
+    """A level as files have it: texts that are how Python writes a finite fraction came from one."""
+    try:
+        number = float(level) if isinstance(level, str) else math.nan
+    except ValueError:
+        return level
+    return number if math.isfinite(number) and repr(number) == level else level
+
+
 def _positive(value: Any) -> float:
     found = float(value)
     if isinstance(value, bool) or not 0 < found < math.inf:
@@ -248,7 +258,8 @@ def _positive(value: Any) -> float:
 @checked
 def write_kernel_tuner(results: Results, path: str | Path) -> None:
     """Writes a cache that Kernel Tuner resumes from and simulates with. Raises ParameterError for parameters that are
-    named as what a cache says of a measurement, and WriteError.
+    named as what a cache says of a measurement, and WriteError. Levels such as 0.5 are written as numbers; for True and
+    None stands what :func:`read_results` made of them.
 
     Examples
     --------
@@ -266,7 +277,7 @@ def write_kernel_tuner(results: Results, path: str | Path) -> None:
     entries = {}
     for one in results.results:
         key = ",".join(str(one.levels[name]) for name in results.names)
-        entry: dict[str, Any] = dict(one.levels)
+        entry: dict[str, Any] = {name: _written(level) for name, level in one.levels.items()}
         if one.ms is None:
             entry |= {"__error__": _TO_KERNEL_TUNER.get(one.status, "RuntimeFailedConfig")}
         else:
@@ -287,7 +298,8 @@ def write_kernel_tuner(results: Results, path: str | Path) -> None:
 
 @checked
 def write_t4(results: Results, path: str | Path) -> None:
-    """Writes results in T4 1.0.0, times in ms; it has no place for the device and the kernel. Raises WriteError.
+    """Writes results in T4 1.0.0, times in ms; it has no place for the device and the kernel. Levels are written as by
+    :func:`write_kernel_tuner`. Raises WriteError.
 
     Examples
     --------
@@ -299,7 +311,7 @@ def write_t4(results: Results, path: str | Path) -> None:
     listed = []
     for one in results.results:
         entry: dict[str, Any] = {
-            "configuration": dict(one.levels),
+            "configuration": {name: _written(level) for name, level in one.levels.items()},
             "invalidity": _TO_T4.get(one.status, "runtime"),
             "correctness": int(one.status == "ok"),
             "times": {"runtimes": list(one.samples)},
@@ -310,8 +322,8 @@ def write_t4(results: Results, path: str | Path) -> None:
     write(path, [json.dumps({"schema_version": "1.0.0", "results": listed}, indent=1).encode()])
 
 
-def _distinct(results: Results, name: str) -> list[Level]:
-    return list(dict.fromkeys(one.levels[name] for one in results.results))
+def _distinct(results: Results, name: str) -> list[Level | float]:
+    return list(map(_written, dict.fromkeys(one.levels[name] for one in results.results)))
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]], variant: str) -> Results:
