@@ -313,7 +313,7 @@ def _handles_signals(frame: types.FrameType) -> bool:
     if code.co_flags & inspect.CO_VARARGS:
         arguments += given.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())
     pairs = itertools.pairwise(arguments)
-    return any(type(one) is int and isinstance(other, types.FrameType) for one, other in pairs)
+    return any(type(one) is int and type(other) is types.FrameType for one, other in pairs)
 
 
 def raised_by(value: Any, error: BaseException, deepest: int = 2) -> str | None:
