@@ -83,8 +83,15 @@ for device in portable intel; do
 done
 python ../../tools/casebook_false_verdicts.py 200 --device portable
 # 2026-11-28: both casebooks again, whole calls of programs too; false verdicts 0 of 201 by each runtime (122 and 98 undecided, 78 and 42 refused); and
-python ../whole_calls.py --device 0 --seconds 2 --out intel-whole-calls.jsonl
-python ../whole_calls.py --device 1 --seconds 2 --out pocl-whole-calls.jsonl
+python ../whole_calls.py --device 0 --seconds 0.8 --skip sirt --out intel-whole-calls.jsonl # later that day, on an Intel Xeon
+python ../whole_calls.py --device 1 --seconds 0.8 --skip sirt --out pocl-whole-calls.jsonl
+levels() { # of `packed` at 256^3: does any other level make small products faster?
+    for change in DEPTH=128 ITEMS=1 ROWS=4 PANELS=4 PANELS=1 DEPTH=256; do
+        printf -- '-v\npacked(%s)\n' "$(echo "DEPTH=128, ITEMS=2, PANELS=8, ROWS=6, VECTORS=4, WIDTH=16" | sed "s/${change%=*}=[0-9]*/$change/")"
+    done
+}
+levels | xargs -d '\n' gpuopt study gemm 256 --quick --no-plots --device 0 --out gemm-256-levels-intel
+levels | xargs -d '\n' gpuopt study gemm 256 --quick --no-plots --device 1 --out gemm-256-levels-pocl
 for device in intel portable; do python ../../tools/aa_runs.py 120 --copies 20 --device $device; done # printed aa-runs.txt; then 100 and 72 with --busy 2
 for rows in */rows.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"
