@@ -186,7 +186,8 @@ def test_device_memory_stays_flat(device: gpuopt.Device, monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("uncollected")
-def test_a_candidate_takes_its_memory_along(device: gpuopt.Device) -> None:
+def test_a_candidate_takes_its_memory_along(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches, "last_level_cache", lambda index: caches.CacheSize(1 << 22))  # some have hundreds of MB
     problem = problems.spmv_grid(48, 32, radius=2, seed=1)
     common = problem_fields(problem, device, "quick", "hot", None)
 
