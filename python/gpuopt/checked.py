@@ -89,37 +89,42 @@ def unmasked(name: str, given: Any) -> Any:
     return given
 
 
+class reading:
+    """Where an array is made of what a caller gave: its own methods may raise anything, which becomes an ArrayError
+    that says that it cannot be read as ``what``. What a signal's handler raises stays as it is."""
+
+    def __init__(self, name: str, what: str, cure: str) -> None:
+        self.told = name, what, cure
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, Exception) or isinstance(error, Error) or of_signal(error) is not None:
+            return
+        name, what, cure = self.told
+        if isinstance(error, MemoryError):
+            raise HostMemoryError(
+                f"{name}: the host's memory does not hold it ({error}); give a smaller size"
+            ) from error
+        raise ArrayError(f"{name}: it cannot be read as {what} ({error}); {cure}") from error
+
+
 def as_array(name: str, given: Any, what: str) -> np.ndarray:
     """``given`` as an array of any dtype. Raises ArrayError where NumPy makes none of it, and for a masked array."""
-    try:
+    with reading(name, "an array", f"give {what}"):
         return np.asarray(unmasked(name, given))
-    except Error:
-        raise
-    except MemoryError as error:
-        raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
-    except Exception as error:  # an object's own __array__ may raise anything
-        if of_signal(error) is not None:
-            raise
-        raise ArrayError(f"{name}: it cannot be read as an array ({error}); give {what}") from error
 
 
 def real(name: str, given: Any, what: str) -> np.ndarray:
     """``given`` as an array of float64, a new one where it is none. Raises ArrayError for anything but real numbers,
     and for numbers that float64 cannot hold."""
-    try:
+    with reading(name, "real numbers", f"give {what}"):
         array = np.asarray(unmasked(name, given))
         if array.dtype.kind not in NUMERIC and array.dtype.kind == "O":
             array = np.asarray(given, dtype=np.float64)  # lists of numbers of several kinds
         if array.dtype.kind in REAL:
             return array.astype(np.float64, copy=False)
-    except Error:
-        raise
-    except MemoryError as error:
-        raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
-    except Exception as error:  # an object's own __array__ may raise anything
-        if of_signal(error) is not None:
-            raise
-        raise ArrayError(f"{name}: it cannot be read as real numbers ({error}); give {what}") from error
     raise ArrayTypeError(f"{name}: it cannot be read as real numbers (dtype {array.dtype}); give {what}")
 
 

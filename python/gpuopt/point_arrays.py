@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpuopt._core import ArrayError, Error
-from gpuopt.annotations import of_signal
-from gpuopt.checked import HostMemoryError, as_array, unmasked
+from gpuopt._core import ArrayError
+from gpuopt.checked import as_array, reading, unmasked
 
 LONGEST = 1e30  # A, of coordinates and radii: float32 holds their sums, float64 the squares of distances
 
@@ -56,16 +55,8 @@ def array_of(
     """Return ``given`` as a C-contiguous, read-only array of ``shape`` (None stands for any length but 0) and
     ``dtype``, which is that of the argument ``like``. Raises ArrayError where it cannot, and for infinity and NaN, but
     with ``gaps`` not for rows that are NaN throughout."""
-    try:
+    with reading(name, "numbers", "give a float array"):
         array = np.asarray(unmasked(name, given), dtype=None if hasattr(given, "dtype") else np.float64)
-    except Error:
-        raise
-    except MemoryError as error:
-        raise HostMemoryError(f"{name}: the host's memory does not hold it ({error}); give a smaller size") from error
-    except Exception as error:  # an object's own __array__ may raise anything
-        if of_signal(error) is not None:
-            raise
-        raise ArrayError(f"{name}: it cannot be read as numbers ({error}); give a float array") from error
     if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
         raise ArrayError(
             f"{name}: its dtype is {array.dtype.str}, not native float32 or float64; use {name}.astype(np.float32)"
