@@ -8,6 +8,27 @@ import sys
 
 import gpuopt
 
+ENDED = """
+import os, time
+
+def ended(pid):
+    begun = time.time()
+    while (told := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.time() < begun + 5:
+        time.sleep(0.001)
+    if told[0] == 0:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+    return "hung" if told[0] == 0 else os.waitstatus_to_exitcode(told[1])
+"""
+
+
+def printed(program: str, device: gpuopt.Device) -> tuple[str, str]:
+    """What a program prints, and its errors."""
+    code = ENDED + program.format(index=device.index)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    return done.stdout, done.stderr
+
+
 PROGRAM = """
 import gc, os, threading, time, warnings
 import numpy as np
@@ -70,27 +91,15 @@ while time.time() < until:
     pid = os.fork()
     if pid == 0:
         os._exit(child())
-    begun = time.time()
-    while (ended := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.time() < begun + 5:
-        time.sleep(0.001)
-    if ended[0] == 0:
-        os.kill(pid, 9)
-        os.waitpid(pid, 0)
-    outcomes.add("hung" if ended[0] == 0 else os.waitstatus_to_exitcode(ended[1]))
+    outcomes.add(ended(pid))
 print(outcomes)
 os._exit(0)
 """
 
 
 def test_a_child_hangs_neither_in_calls_nor_in_letting_go(device: gpuopt.Device) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(index=device.index)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.stdout == "{0}\n", done.stdout + done.stderr
+    outcomes, errors = printed(PROGRAM, device)
+    assert outcomes == "{0}\n", errors
 
 
 LEAVING = """
@@ -115,13 +124,7 @@ for number in range(8):
     if pid == 0:
         print("child", end="", file=sys.stderr)
         sys.exit(7)
-    begun = time.time()
-    while (ended := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.time() < begun + 5:
-        time.sleep(0.001)
-    if ended[0] == 0:
-        os.kill(pid, 9)
-        os.waitpid(pid, 0)
-    outcomes.add("hung" if ended[0] == 0 else os.waitstatus_to_exitcode(ended[1]))
+    outcomes.add(ended(pid))
 print(outcomes)
 sys.stdout.flush()
 os._exit(0)
@@ -129,15 +132,9 @@ os._exit(0)
 
 
 def test_a_child_that_exits_does_not_wait_for_drivers(device: gpuopt.Device) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LEAVING.format(index=device.index)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.stdout == "{7}\n", done.stdout + done.stderr
-    assert done.stderr.count("child") == 8
+    outcomes, errors = printed(LEAVING, device)
+    assert outcomes == "{7}\n", errors
+    assert errors.count("child") == 8
 
 
 def test_a_child_of_a_process_that_used_no_device_may_use_one(any_device: gpuopt.Device) -> None:

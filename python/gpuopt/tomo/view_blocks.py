@@ -64,7 +64,7 @@ class ViewBlocks:
         return image, found
 
     def _buffers(self, rows: RowFilter, columns: int, turns: int) -> list[DeviceArray]:
-        """One for each block, of which ``turns`` take turns; the last has its own."""
+        """One for each block: ``turns`` of them take turns, and a shorter last block has its own."""
         sizes = [some.stop - some.start for some in self._slices]
         shapes = [(views, rows.shape[1], columns) for views in sizes]
         made = [_core.empty(shape, FLOAT32, self._device) for shape in shapes[: min(turns, len(shapes) - 1)]]
