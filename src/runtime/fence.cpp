@@ -37,6 +37,17 @@ std::atomic<std::size_t> page_count{0};
 std::atomic<unsigned> astray{0};
 std::atomic<int> open_fences{0};
 
+// Fences lie side by side in the middle of the addresses a process may have: nothing else is there, so that an access
+// some gigabytes beside one is seen, and none leaves the addresses there are (that fault names no place: it cannot be
+// allowed, and ends the process). A system with fewer addresses gives others.
+constexpr std::uintptr_t middle = std::uintptr_t(1) << 46, span = std::uintptr_t(1) << 43;
+std::atomic<std::uintptr_t> handed_out{0};
+
+void* reserve(std::size_t bytes) {
+    const auto at = middle + handed_out.fetch_add(bytes) % span;
+    return mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
 bool put_page(std::uintptr_t at) {
     if (open_fences == 0 || at < lowest) return false;
     const auto bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE)), begin = at - at % bytes;
@@ -117,7 +128,7 @@ Fence::Fence(std::size_t bytes, std::size_t first, std::size_t used, unsigned ch
     if (slot < 0) return;
     auto& held = slots[static_cast<std::size_t>(slot)];
     const auto whole = bytes_ + 2 * reach_bytes;
-    void* const found = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const found = reserve(whole);
     auto* const begin = static_cast<unsigned char*>(found);
     if (found == MAP_FAILED || mprotect(begin + reach_bytes, bytes_, PROT_READ | PROT_WRITE) != 0) {
         if (found != MAP_FAILED) munmap(found, whole);

@@ -70,7 +70,7 @@ def test_more_fences_than_there_are(device: gpuopt.Device) -> None:
     assert fences.intact()
 
 
-@pytest.mark.parametrize("place", ["-2000", "32 * 32", "32 * 32 + 2000000", "(1L << 33)", "(-1L << 33)"])
+@pytest.mark.parametrize("place", ["-2000", "32 * 32", "32 * 32 + 2000000", "(1L << 33)", "(-1L << 33)", "(1L << 42)"])
 @pytest.mark.parametrize("matrix", ["A", "B"])
 def test_a_read_beside_an_input_is_told(
     device: gpuopt.Device, matrix: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
