@@ -1,10 +1,22 @@
 // For CPUs: few work-items, each a block of the result in tiles of ROWS x (VECTORS * WIDTH) sums that live in registers. It packs DEPTH
-// rows of its part of B into local memory, which is its core's second cache; panels of A, packed by a pass, then pass through the first
-// cache once for all panels of B. Spends that copy, and as many reads and writes of D as there are parts of DEPTH k. On a GPU it leaves
-// the device idle; where M or N is below a tile, most of a tile is padding.
+// rows of its part of B into local memory, which is its core's second cache; panels of A, packed by a pass (PASS=1) or as they lie (0),
+// then pass through the first cache once for all panels of B. Spends that copy, and as many reads and writes of D as there are parts of
+// DEPTH k. On a GPU it leaves the device idle; where M or N is below a tile, most of a tile is padding. As they lie, rows of A that are
+// a power of two apart push one another out of the cache.
 #include "gemm/include/gemm.cl"
 
 #define COLUMNS (VECTORS * WIDTH)
+#ifndef PASS
+#define PASS 1
+#endif
+// Element k of row i of a panel of A, of what `of_a` names.
+#if PASS
+#define OF_A(i, k) of_a[(k) * ROWS + (i)]
+#elif TRANSPOSE_A
+#define OF_A(i, k) of_a[(size_t)(k) * lda + of_row[i]]
+#else
+#define OF_A(i, k) of_a[of_row[i] + (k)]
+#endif
 #define EACH_ROW _Pragma("unroll") for (int i = 0; i < ROWS; ++i)
 #define EACH_VECTOR _Pragma("unroll") for (int j = 0; j < VECTORS; ++j)
 // Vectors at any element: PoCL 3.1 stores a vstore16 in four pieces.
@@ -82,17 +94,23 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_packed(GEMM_ARGU
 
                 REALV sum[ROWS][VECTORS];
                 EACH_ROW EACH_VECTOR sum[i][j] = 0;
+#if PASS
                 global const REAL *of_a = A + k0 * rows_of_panels * ROWS + m * depth;
+#else
+                // Rows beyond the last are the last again; nothing of them is stored.
+                global const REAL *of_a = &A_AT(m, k0);
+                long of_row[ROWS];
+                EACH_ROW of_row[i] = (TRANSPOSE_A ? 1 : lda) * min(i, rows - 1);
+#endif
                 local const REALV *of_b = panels + p * (DEPTH * VECTORS);
 #pragma unroll 4
                 for (int k = 0; k < depth; ++k) {
                     REALV b[VECTORS];
                     EACH_VECTOR b[j] = of_b[j];
                     EACH_ROW {
-                        const REALV a = of_a[i];
+                        const REALV a = OF_A(i, k);
                         EACH_VECTOR sum[i][j] = fma(a, b[j], sum[i][j]);
                     }
-                    of_a += ROWS;
                     of_b += VECTORS;
                 }
 

@@ -30,7 +30,7 @@ ROWS_FILE = "rows.jsonl"
 OUT_HELP = "Where rows and pictures go; by default gpuopt-results/WORKLOAD-DEVICE."
 VARIANT_HELP = (
     "Only this variant (all its levels), preset, or configuration such as 'sliced(SLICE=64)'; `paper` stands for all "
-    "presets, `all` for everything; may be repeated."
+    "presets, `all` for everything, `plain` for what a plain call takes; may be repeated."
 )
 RESUME_HELP = "Keep the rows of an earlier run that are still valid (the default), or measure everything again."
 
@@ -139,12 +139,22 @@ def run_study(
     studies: list[Study] = []
     try:
         for each in workload.problems(subjects):
-            problem = workload.problem(each, dtype, chosen, **options)
+            of_set = each[:1] and each[0] in workload.sets
+            try:
+                problem = workload.problem(each, dtype, chosen, **options)
+            except gpuopt.ParameterError as error:
+                if not of_set:
+                    raise
+                click.echo(f"left out: {each[1]}: {error}", err=True)
+                continue
             if not studies:
                 hold(directory, rows, resume)
             found = lab.sweep(
                 problem,
-                variants=[*(variants or ["all"]), *(workload.designs[design]() if design else [])],
+                variants=[
+                    *(variants or ["plain" if of_set else "all"]),
+                    *(workload.designs[design]() if design else []),
+                ],
                 protocol="quick" if quick else "full",
                 device=chosen,
                 store=rows,
@@ -155,6 +165,8 @@ def run_study(
             if found.interrupted:
                 raise KeyboardInterrupt
             studies.append(found)
+        if not studies:
+            raise Failure(f"none of {' '.join(subjects)} fits this device")
         result = studies[0] if len(studies) == 1 else Study.joined(studies)
         if len(studies) > 1:
             click.echo(f"All {len(studies)} together\n{result.headline()}\n")

@@ -241,6 +241,8 @@ class Problem:
         ``tunable(configuration)`` says whether a plain call may use the configuration.
     default_configuration
         What a plain call uses where no record fits ``input_properties``; None where a record always does.
+    plain
+        ``plain(device)`` is what a plain call takes, where sizes decide that beside records; None where they do not.
     family
         The family of variants that answers it, for a workload of several questions.
     peers
@@ -285,6 +287,7 @@ class Problem:
     counted: Mapping[str, float] = field(default_factory=dict)
     tunable: Callable[[Configuration], bool] = lambda configuration: True
     default_configuration: Configuration | None = None
+    plain: Callable[[Device], Configuration] | None = None
     family: str = ""
     peers: Callable[[Device, list[str]], list[AnyPeer]] = _no_peers
     build_ahead: Callable[..., None] = nothing_ahead

@@ -45,6 +45,9 @@ class Workload:
         study has, and returns their paths; with several problems, it receives the last one.
     options
         Decorators of the command line: ``click.option(...)``.
+    sets
+        Names that stand for many subjects, ``several`` being true: a study takes what a plain call takes of each, tells
+        which do not fit, and goes on. ``problem`` gets the name before the subject.
     designs
         Sets of configurations by name, for ``--design``.
     peers
@@ -63,12 +66,16 @@ class Workload:
     most: int = 1
     several: bool = False
     options: tuple[Callable[[Any], Any], ...] = ()
+    sets: Mapping[str, Sequence[str]] = field(default_factory=dict)
     designs: Mapping[str, Callable[[], list[Configuration]]] = field(default_factory=dict)
     peers: Callable[[Device, list[str]], Sequence[AnyPeer]] = _no_peers
 
     def problems(self, subjects: Sequence[str]) -> list[tuple[str, ...]]:
-        """The subjects of each problem."""
-        return ([(subject,) for subject in subjects] or [()]) if self.several else [tuple(subjects)]
+        """The subjects of each problem; of a set its name and one of its own each."""
+        if not self.several:
+            return [tuple(subjects)]
+        found = [[(given, own) for own in self.sets[given]] if given in self.sets else [(given,)] for given in subjects]
+        return [each for several in found for each in several] or [()]
 
 
 @dataclass(frozen=True)

@@ -55,14 +55,28 @@ std::map<std::string, double> traffic(const Case& at) {
     const auto parts = double(quotient_up(at.size("K"), at.parameter("DEPTH")));
     const auto copied = k * n * double(blocks_of(at).down);
     const auto of_a = panels_of_a * double(at.parameter("ROWS")) * k;
-    return {{"requested", element * (m * k + of_a * (1 + panels_of_b) + copied + m * n * 2 * (parts - 1))},
+    const auto packing = at.parameter("PASS") == 1 ? m * k + of_a : 0;
+    return {{"requested", element * (packing + of_a * panels_of_b + copied + m * n * 2 * (parts - 1))},
             {"local", element * (copied + panels_of_a * panels_of_b * columns * k)}};
+}
+
+void multiply(GemmPlanner& planner, const GemmCall& call) {
+    const auto& at = planner.at();
+    planner.in_parts(
+        call, [&](const Sizes& sizes) { return planner.launch(sizes); },
+        [&](const GemmCall& part, const Launch& launch) {
+            planner.multiply(part, launch);
+            auto sizes = at.sizes;
+            sizes["batch"] = part.batch;
+            planner.plan().arg(cl_int(blocks_of({at.device, at.dtype, sizes, at.parameters}).down));
+        });
 }
 
 void build(GemmPlanner& planner) {
     const auto& at = planner.at();
     const auto rows = at.parameter("ROWS");
     auto call = planner.whole(), packing = call;
+    if (at.parameter("PASS") == 0) return multiply(planner, call);
     const auto panels = quotient_up(call.m, rows);
     packing.addend = Addend::none;
     if (call.a.batch == 0) packing.batch = 1;
@@ -80,14 +94,7 @@ void build(GemmPlanner& planner) {
     call.a = packing.d;
     if (packing.batch == 1) call.a.batch = 0;
     call.transpose_a = false;
-    planner.in_parts(
-        call, [&](const Sizes& sizes) { return planner.launch(sizes); },
-        [&](const GemmCall& part, const Launch& launch) {
-            planner.multiply(part, launch);
-            auto sizes = at.sizes;
-            sizes["batch"] = part.batch;
-            planner.plan().arg(cl_int(blocks_of({at.device, at.dtype, sizes, at.parameters}).down));
-        });
+    multiply(planner, call);
 }
 
 }  // namespace
@@ -103,7 +110,8 @@ GemmVariant gemm_packed() {
                            {"WIDTH", {4, 8, 16}, 8, "elements in an explicit vector"},
                            {"DEPTH", {128, 256, 512}, 256, "k of a part that is packed at once"},
                            {"PANELS", {1, 4, 8}, 4, "tiles across a block: panels of B in local memory"},
-                           {"ITEMS", {1, 2, 4}, 2, "work-items a compute unit, at least"}},
+                           {"ITEMS", {1, 2, 4}, 2, "work-items a compute unit, at least"},
+                           {"PASS", {0, 1}, 1, "A as it lies (0), or packed by a pass (1)"}},
             .launch = blocks,
             .rules = {needs_local_bytes(local_bytes)},
         },

@@ -189,8 +189,8 @@ ROOM = Room(
         "long": Run([(configuration, [name]) for name in LONG for configuration in LEAN] + [(LEAN[0], MANY)]),
         "blocks": Run(
             [
-                (Configuration("packed", **SMALL_TILES, PANELS=panels, ITEMS=items), BLOCKS)
-                for panels, items in ((1, 1), (8, 4))
+                (Configuration("packed", **SMALL_TILES, PANELS=panels, ITEMS=items, PASS=by_pass), BLOCKS)
+                for panels, items, by_pass in ((1, 1, 1), (8, 4, 1), (4, 2, 0))
             ]
         ),
         # Odd and even numbers of tiles down, one tile alone, one A for all, several parts of k that meet in the result.

@@ -87,23 +87,24 @@ def test_two_queues_keep_their_order(device: gpuopt.Device) -> None:
         np.testing.assert_array_equal(out.to_numpy(), expected)
 
 
-@pytest.mark.parametrize(("panels", "items"), [(1, 1), (8, 4)])
-def test_packed_shares_one_matrix_of_a_batch(device: gpuopt.Device, panels: int, items: int) -> None:
-    configuration = Configuration("packed", **SMALL_TILES, PANELS=panels, ITEMS=items)
+@pytest.mark.parametrize(("panels", "items", "by_pass"), [(1, 1, 1), (8, 4, 1), (4, 2, 0)])
+def test_packed_shares_one_matrix_of_a_batch(device: gpuopt.Device, panels: int, items: int, by_pass: int) -> None:
+    configuration = Configuration("packed", **SMALL_TILES, PANELS=panels, ITEMS=items, PASS=by_pass)
     draw = np.random.default_rng(6)
     a, b = (draw.uniform(-1, 1, shape).astype(np.float32) for shape in ((31, 150), (3, 150, 21)))
     result = gpuopt.gemm(a, b, variant=configuration, device=device)
     np.testing.assert_allclose(result, a @ b, atol=1e-4)
 
 
-def test_packed_asks_for_what_it_packs(any_device: gpuopt.Device) -> None:
+@pytest.mark.parametrize("by_pass", [0, 1])
+def test_packed_asks_for_what_it_packs(any_device: gpuopt.Device, by_pass: int) -> None:
     m, n, k = 64, 96, 256
     a, b, out = (_core.empty(shape, np.dtype(np.float32), any_device) for shape in ((m, k), (k, n), (m, n)))
-    plan = prepare_gemm(a, b, out, Configuration("packed", **SMALL_TILES, PANELS=4))
-    assert [kernel["entry_point"] for kernel in plan.kernels] == ["gemm_pack_a", "gemm_packed"]
+    plan = prepare_gemm(a, b, out, Configuration("packed", **SMALL_TILES, PANELS=4, PASS=by_pass))
+    assert [kernel["entry_point"] for kernel in plan.kernels] == ["gemm_pack_a", "gemm_packed"][1 - by_pass :]
     down = (plan.work["bytes"]["local"] / 4 - m // 4 * n * k) / (k * n)  # how often B is packed
     assert down == round(down) >= 1
-    assert plan.work["bytes"]["requested"] == 4 * (m * k * (2 + n // 8) + down * k * n + 3 * m * n)
+    assert plan.work["bytes"]["requested"] == 4 * (m * k * (2 * by_pass + n // 8) + down * k * n + 3 * m * n)
 
 
 @pytest.mark.parametrize("tiles", [0, 1])

@@ -75,8 +75,9 @@ def sweep(  # long: half of it is its arguments and what users read of them
     Parameters
     ----------
     variants
-        ``"all"`` (the papers' presets, and every variant), ``"paper"`` (the presets alone, in the papers' order), or
-        names, presets, Configurations (or their texts, ``"sliced(SLICE=64)"``) and these words in a list.
+        ``"all"`` (the papers' presets, and every variant), ``"paper"`` (the presets alone, in the papers' order),
+        ``"plain"`` (what a plain call takes), or names, presets, Configurations (or their texts,
+        ``"sliced(SLICE=64)"``) and these words in a list.
         By the protocol quick, a variant's name alone means its standard configuration, else its fastest, one for each
         accuracy class, found by a search. Presets and Configurations, ``kernel.configurations(...)``, are as given.
     protocol

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpuopt import configuration as tables
 from gpuopt import records as tuned_records
-from gpuopt import resolution, sealed
+from gpuopt import sealed
 from gpuopt._core import Device, Error, ParameterError
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
@@ -25,7 +25,7 @@ from gpuopt.lab.rows.schema import Row, levels, time_ms
 from gpuopt.lab.rows.table import significant, small_quantity, spread
 from gpuopt.lab.run.energy import Objective
 from gpuopt.lab.run.sweep import sweep
-from gpuopt.lab.run.wanted import fitting_variants
+from gpuopt.lab.run.wanted import fitting_variants, plain_configuration
 from gpuopt.lab.timing import statistics
 from gpuopt.problem import Problem
 from gpuopt.records import Record
@@ -183,7 +183,7 @@ def tune(  # long: half of it is its arguments and what users read of them
     record = functools.partial(_record, problem, chosen, rows_file)
     try:
         tuned.store(workload, [record(choice, choice.input_properties) for choice in choices])
-        if _resolved(problem, chosen, held) != choices[0].configuration:
+        if plain_configuration(problem, chosen, held) != choices[0].configuration:
             tuned.store(workload, [record(choices[0], held)])  # a record of more properties stands before it
     except Error as error:
         tuned.not_stored(str(error))
@@ -228,24 +228,12 @@ def rows_path(workload: str, device: Device) -> Path:
     return tuned_records.tuned_dir() / f"{workload}-{slug(device_label(device))}.jsonl"
 
 
-def _resolved(problem: Problem, device: Device, input_properties: InputProperties) -> Configuration:
-    """What a plain call would use for the problem if its input had these properties."""
-    known: Mapping[str, object] = dict(problem.input_properties) | dict.fromkeys(input_properties, True)
-    asked = {name: functools.partial(known.get, name) for name in known}
-    try:
-        return resolution.resolve(problem.workload, device, problem.dtype.name, input_properties=asked)
-    except ParameterError:
-        if problem.default_configuration is None:
-            raise
-        return problem.default_configuration
-
-
 def _used_until_now(problem: Problem, device: Device) -> dict[InputProperties, Configuration]:
     """What a plain call uses, for every set of properties that the input may turn out to have."""
     named = {name for variant in tables.variants(problem.workload) for name in variant.input_properties}
     names = sorted(named - problem.input_properties.keys())
     sets = [frozenset(some) for count in range(len(names) + 1) for some in itertools.combinations(names, count)]
-    return {input_properties: _resolved(problem, device, input_properties) for input_properties in sets}
+    return {input_properties: plain_configuration(problem, device, input_properties) for input_properties in sets}
 
 
 def _held(problem: Problem, study: Study) -> InputProperties:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuopt import configuration as tables
@@ -45,6 +46,21 @@ def fitting_variants(problem: Problem) -> list[str]:
     return [row.name for row in rows if problem.is_for(row)]
 
 
+def plain_configuration(problem: Problem, device: Device, input_properties: Collection[str] = ()) -> Configuration:
+    """What a plain call takes for the problem, if its input has these properties too. Raises ParameterError where no
+    record fits."""
+    if problem.plain is not None:
+        return problem.plain(device)
+    known: Mapping[str, object] = dict(problem.input_properties) | dict.fromkeys(input_properties, True)
+    asked = {name: functools.partial(known.get, name) for name in known}
+    try:
+        return resolution.resolve(problem.workload, device, problem.dtype.name, input_properties=asked)
+    except ParameterError:
+        if problem.default_configuration is None:
+            raise
+        return problem.default_configuration
+
+
 def what_to_measure(
     problem: Problem, device: Device, names: str | Iterable[str | Configuration], all_levels: bool
 ) -> Wanted:
@@ -64,7 +80,11 @@ def what_to_measure(
     given = [Configuration.parse(name) if isinstance(name, str) and "(" in name else name for name in listed]
     if "paper" in given and not quoted:
         raise ParameterError(f"variants: no paper measured {problem.name}; use 'all' or names of gpuopt.variants")
-    sets = {"all": [*quoted, *fitting_variants(problem)], "paper": list(quoted)}
+    sets: dict[str, list[str] | list[Configuration]] = {
+        "all": [*quoted, *fitting_variants(problem)],
+        "paper": list(quoted),
+        **({"plain": [plain_configuration(problem, device)]} if "plain" in given else {}),
+    }
     items: dict[Configuration | Variant, None] = {}
     for name in [item for one in given for item in (sets.get(one, [one]) if isinstance(one, str) else [one])]:
         exact = resolution.resolve(workload, device, problem.dtype.name, name)

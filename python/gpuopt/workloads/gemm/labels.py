@@ -29,10 +29,11 @@ def _precision_of(parameters: Mapping[str, int]) -> str:
 
 
 def _subject(problem: str, sizes: Mapping[str, int]) -> str:
-    """`1024^3`; `M 1024, N 16,384, K 1024`; what its values are, where not uniform."""
+    """`1024^3`; `M 1024, N 16,384, K 1024`; how many of a batch; what its values are, where not uniform."""
     lengths = [sizes.get(name, 0) for name in "MNK"]
     size = f"{lengths[0]}^3" if len(set(lengths)) == 1 else ", ".join(f"{n} {sizes.get(n, 0)}" for n in "MNK")
-    return ", ".join([size, *problem.split("_")[2:]])
+    many = f"{sizes['batch']} of {size}" if sizes.get("batch") else size
+    return ", ".join([many, *problem.split("_")[2:]])
 
 
 LABELS = Labels(

@@ -38,6 +38,7 @@ def _torch_fp16x3(a: Any, b: Any) -> Any:
     """Each factor as the sum of two halves, the lower times 2^11; what a PyTorch user can write."""
     import torch
 
+    _require_one(a.dim() == 2)
     require_float32(a.dtype == torch.float32)
 
     def split(x: Any) -> tuple[Any, Any]:
@@ -53,6 +54,7 @@ def _torch_bf16x6(a: Any, b: Any) -> Any:
     """Each factor as the sum of three bfloat16, of whose products the six largest are taken."""
     import torch
 
+    _require_one(a.dim() == 2)
     require_float32(a.dtype == torch.float32)
 
     def split(x: Any) -> list[Any]:
@@ -84,6 +86,11 @@ def require_float32(holds: bool) -> None:
         raise unsupported("it computes float32 alone")
 
 
+def _require_one(holds: bool) -> None:
+    if not holds:
+        raise unsupported("it computes one product, no batch of them")
+
+
 def short_sums(part: float) -> Callable[[Problem], np.ndarray]:
     """The tolerance of factors rounded to ``part``, whose products are summed in float32 that rounds toward zero."""
 
@@ -106,6 +113,7 @@ _TORCH_PRODUCTS: dict[str, TorchProduct] = {
 def _plain_loop(problem: Problem, flags: tuple[str, ...]) -> Callable[[], np.ndarray]:
     """The three loops, ready to be called. Raises UnsupportedError where a call would take longer than LONGEST_S."""
     a, b = (np.ascontiguousarray(problem.inputs[name]) for name in ("A", "B"))
+    _require_one(a.ndim == 2)
     (m, depth), n = a.shape, b.shape[1]
     c = np.empty((m, n), problem.dtype)
     matrix = np.ctypeslib.ndpointer(problem.dtype, 2, flags="C_CONTIGUOUS")
@@ -128,6 +136,12 @@ def _plain_loop(problem: Problem, flags: tuple[str, ...]) -> Callable[[], np.nda
         return c
 
     return run
+
+
+def libraries(device: Device, notes: list[str]) -> list[AnyPeer]:
+    """Libraries' products in the arrays' own precision that are installed and fit the device; ``notes`` as of
+    :func:`peers`."""
+    return dense_peers(device, notes, ("A", "B"), {"PyTorch": _TORCH_PRODUCTS["PyTorch"]})
 
 
 def peers(device: Device, notes: list[str]) -> list[AnyPeer]:

@@ -52,6 +52,7 @@ from gpuopt.lab.show.style import ASIDE, COLOURS, HOLLOW, INK, bar_axes, error_s
 from gpuopt.lab.show.ticks import plain_ticks
 from gpuopt.workloads.gemm.peers import SERIAL_LOOP
 from gpuopt.workloads.gemm.problem import CALLED_STEPS
+from gpuopt.workloads.gemm.shapes_picture import FEWEST, beside_libraries, shapes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -274,7 +275,8 @@ def of_varied_width(groups: Sequence[Group]) -> list[Group]:
     families: dict[tuple[int, int], dict[int, Group]] = {}
     for group in groups:
         given = group.first["sizes"] or {}
-        families.setdefault((given["M"], given["K"]), {})[given["N"]] = group
+        if "batch" not in given:
+            families.setdefault((given["M"], given["K"]), {})[given["N"]] = group
     largest = max(families.values(), key=len, default={})
     return [largest[width] for width in sorted(largest)] if len(largest) > 1 else []
 
@@ -290,8 +292,8 @@ def _work_items(group: Group, row: Row) -> float:
 
 def save(study: StudyRows, directory: str | Path) -> list[Path]:
     """Writes the pictures of a study into ``directory`` (made where missing): the papers' gains where their first
-    steps ran, the steps over a CPU's loop where that was timed, and with several sizes rates over them. Returns what
-    was written."""
+    steps ran, the steps over a CPU's loop where that was timed, with several sizes rates over them, and with eight of
+    the forty shapes these beside libraries. Returns what was written."""
     groups = by_size(study)
     drawn: dict[str, Callable[[StudyRows], Figure]] = {"gains": gains}
     if any(row_named(group, SERIAL_LOOP) for group in groups):
@@ -300,4 +302,6 @@ def save(study: StudyRows, directory: str | Path) -> list[Path]:
         drawn |= {"sizes": sizes, "unrolling": unrolling}
     if of_varied_width(groups):
         drawn["widths"] = widths
+    if len(beside_libraries(study)) >= FEWEST:
+        drawn["shapes"] = shapes
     return save_all(study, directory, drawn)

@@ -18,6 +18,8 @@ from gpuopt.workloads.common import memory, rounding
 from gpuopt.workloads.common.on_devices import OnDevices
 from gpuopt.workloads.gemm import operation
 from gpuopt.workloads.gemm import reference as oracle
+from gpuopt.workloads.gemm.choice import Sizes
+from gpuopt.workloads.gemm.choice import chosen as chosen_of
 from gpuopt.workloads.gemm.peers import peers
 from gpuopt.workloads.gemm.precision import FAST_FP32, FORMS, NATIVE, Form
 
@@ -44,12 +46,14 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
     device: Selector = None,
     max_bytes: int | None = None,
     precision: str | None = None,
+    batch: int = 1,
 ) -> Problem:
     """Return the problem ``A @ B`` for A (m, k) and B (k, n), float32 or float64; n and k are m where left out.
+    With a ``batch`` above 1 it is so many products, of A (batch, m, k) and B (batch, k, n).
 
     ``distribution``, of the values, is one of ``gpuopt.workloads.gemm.reference.DISTRIBUTIONS``; "uniform" is from -1
-    to 1. With more than 1e10 multiplications, only some rows of the result, spread from the first to the last, are
-    compared with the reference. ``precision`` is that of the whole call and of tuning; None is the arrays' own. With
+    to 1. With more than 1e10 multiplications, only some rows of the result (of a batch, products), spread from the
+    first to the last, are compared with the reference. ``precision`` is that of the whole call and of tuning; None is the arrays' own. With
     ``max_bytes``, all sizes are halved until the problem fits these bytes; ``notes`` then says so. Raises
     ParameterError, also for sizes that need more than half of the free memory, before any data are made.
 
@@ -60,22 +64,24 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
     ({'M': 8, 'N': 4, 'K': 2}, 128.0, (8, 4))
     """
     kind, wanted = real_dtype(dtype), (m, m if n is None else n, m if k is None else k)
-    _check(wanted, distribution, precision)
+    _check(wanted, distribution, precision, batch)
     chosen = None if device is None else select(device)
     (m, n, k), notes = memory.fit(
         wanted,
-        lambda extents: _needs(extents, kind),
+        lambda extents: _needs(extents, kind, batch),
         lambda extents: tuple(max(1, length // 2) for length in extents),
         chosen,
         max_bytes,
         "m, n, k",
     )
-    a, b = oracle.operands(distribution, m, n, k, seed, kind)
-    rows = _rows(m, n * k, seed)
+    a, b = _operands(distribution, (m, n, k), seed, kind, batch)
+    count, each = (m, n * k) if batch == 1 else (batch, m * n * k)
+    rows = _rows(count, each, seed)
     if rows is not None:
-        notes.append(f"{len(rows):,} of the {m:,} rows of the result, spread over all, are held against the reference")
-    checked = a if rows is None else a[rows]
-    magnitude = oracle.magnitude(checked, b)
+        of = "rows of the result" if batch == 1 else "products"
+        notes.append(f"{len(rows):,} of the {count:,} {of}, spread over all, are held against the reference")
+    left, right = (a, b) if rows is None else (a[rows], b if batch == 1 else b[rows])
+    magnitude = oracle.magnitude(left, right)
     held = OnDevices(lambda device: (to_device(a, device), to_device(b, device)))
     # On a CPU, fast_fp32 is float32 itself.
     fast = chosen is not None and chosen.type != "cpu" and precision is None and kind == np.float32
@@ -87,21 +93,26 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
         return np.asarray(relative * magnitude + flushed)
 
     def prepare(configuration: Configuration, device: Device) -> BoundPlan:
-        out = guarded_output((m, n), kind, device)
+        out = guarded_output((*a.shape[:-1], n), kind, device)
         return BoundPlan(operation.prepare_gemm(*held(device), out, configuration), out)
+
+    def plain(device: Device) -> Configuration:
+        return chosen_of(device, kind, None, Sizes(batch, m, n, k))
 
     return Problem(
         workload="gemm",
-        name="_".join(["gemm", f"{m}x{n}x{k}", *([distribution] if distribution != "uniform" else [])]),
+        name="_".join(["gemm", _name(m, n, k, batch), *([distribution] if distribution != "uniform" else [])]),
         dtype=kind,
-        sizes={"M": m, "N": n, "K": k, **({"checked": len(rows)} if rows is not None else {})},
+        sizes={"M": m, "N": n, "K": k}
+        | ({"batch": batch} if batch > 1 else {})
+        | ({"checked": len(rows)} if rows is not None else {}),
         seed=seed,
         inputs={"A": a, "B": b, "magnitude": magnitude},
-        reference=oracle.product(checked, b),
+        reference=oracle.product(left, right),
         tolerance=tolerance(FORMS[precision] if precision else None),
-        footprint_bytes=(m * k + k * n + m * n) * kind.itemsize,
+        footprint_bytes=(m * k + k * n + m * n) * batch * kind.itemsize,
         prepare=prepare,
-        flops=2.0 * m * n * k,
+        flops=2.0 * m * n * k * batch,
         flops_counted=_FLOPS_COUNTED,
         peers=peers,
         notes=notes,
@@ -113,6 +124,7 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
         default_configuration=complete("gemm", Configuration("tensor", **FORMS[precision].parameters))
         if precision
         else None,
+        plain=None if precision else plain,
         # Sums that stay in the tensor unit lose digits with every step (PROMOTE=0).
         tunable=lambda configuration: (
             _form(configuration)[0] == (precision or NATIVE) and configuration.parameters.get("PROMOTE", 1) == 1
@@ -169,10 +181,27 @@ def _exact(
     )
 
 
-def _check(wanted: tuple[int, int, int], distribution: str, precision: str | None) -> None:
+def _name(m: int, n: int, k: int, batch: int) -> str:
+    return f"{m}x{n}x{k}" + (f"x{batch}" if batch > 1 else "")
+
+
+def _operands(
+    distribution: str, extents: tuple[int, int, int], seed: int, dtype: np.dtype[Any], batch: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return A and B; those of a batch are cut from the operands of one large product, so that no two are alike."""
+    m, n, k = extents
+    if batch == 1:
+        return oracle.operands(distribution, m, n, k, seed, dtype)
+    a, b = oracle.operands(distribution, batch * m, n * batch, k, seed, dtype)
+    return a.reshape(batch, m, k), np.ascontiguousarray(b.reshape(k, batch, n).swapaxes(0, 1))
+
+
+def _check(wanted: tuple[int, int, int], distribution: str, precision: str | None, batch: int) -> None:
     """Raise ParameterError for sizes, a distribution or a precision that is not offered."""
     if min(wanted) < 1:
         raise ParameterError(f"m, n, k: {wanted} give no product; use whole numbers of at least 1")
+    if not 1 <= batch < 2**31:
+        raise ParameterError(f"batch: {batch} products are no problem; use a whole number of at least 1")
     if distribution not in oracle.DISTRIBUTIONS:
         known = ", ".join(oracle.DISTRIBUTIONS)
         raise ParameterError(f"distribution: there is none called {distribution!r}; use one of {known}")
@@ -226,12 +255,16 @@ def _rows(m: int, products_a_row: int, seed: int) -> np.ndarray | None:
     return rows
 
 
-def _needs(extents: tuple[int, ...], dtype: np.dtype[Any]) -> memory.Needs:
+def _needs(extents: tuple[int, ...], dtype: np.dtype[Any], batch: int) -> memory.Needs:
     m, n, k = extents
-    rows = min(m, max(FEWEST_ROWS, int(ALL_PRODUCTS / (n * k))))
-    arrays = (m * k + k * n + m * n) * dtype.itemsize
+    arrays = (m * k + k * n + m * n) * batch * dtype.itemsize
     # Host: operands while they are drawn in fp64; then the reference's operands and results.
-    wide = 8 * max(m * k + k * n, 2 * k * n + 2 * rows * k + 4 * rows * n)
+    if batch == 1:
+        rows = min(m, max(FEWEST_ROWS, int(ALL_PRODUCTS / (n * k))))
+        wide = 8 * max(m * k + k * n, 2 * k * n + 2 * rows * k + 4 * rows * n)
+    else:
+        some = min(batch, max(FEWEST_ROWS, int(ALL_PRODUCTS / (m * n * k))))
+        wide = 8 * max((m * k + k * n) * batch, (2 * m * k + 2 * k * n + 4 * m * n) * some)
     # Device: each variant in a comparison has its own result, and some have packed operands.
-    largest = max(m * k, k * n, m * n) * dtype.itemsize
+    largest = max(m * k, k * n, m * n) * batch * dtype.itemsize
     return memory.Needs(host=arrays + wide, device=4 * arrays, largest=largest)

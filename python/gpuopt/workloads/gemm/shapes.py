@@ -25,6 +25,11 @@ class Shape(NamedTuple):
         """The sizes as text, ``"16x1760x1760"``; of a batch ``"64x64x64 x 256"``."""
         return f"{self.m}x{self.n}x{self.k}" + (f" x {self.batch}" if self.batch > 1 else "")
 
+    @property
+    def subject(self) -> str:
+        """The shape as `gpuopt study gemm` takes it."""
+        return self.name.replace(" ", "")
+
 
 # A class, its share, its shapes: one size, or M x N x K, or M x N x K x batch. DeepBench's (m, n, k) are column-major.
 _CLASSES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,14 @@ from gpuopt.checked import unsupported
 from gpuopt.lab.report import Study
 from gpuopt.lab.workload import Workload, sizes_of
 from gpuopt.problem import Problem
-from gpuopt.workloads.gemm.peers import peers
+from gpuopt.workloads.gemm.peers import libraries, peers
 from gpuopt.workloads.gemm.precision import FORMS, refusal
 from gpuopt.workloads.gemm.problem import gemm, precisions
 from gpuopt.workloads.gemm.reference import DISTRIBUTIONS
+from gpuopt.workloads.gemm.shapes import gemm_shapes
+
+SHAPES = "shapes"  # the subject that stands for all of gemm_shapes()
+MOST_ON_CPUS = 2e11  # operations of one of them: some seconds
 
 
 def _problem(
@@ -28,16 +33,23 @@ def _problem(
     k: int | None = None,
     **options: Any,
 ) -> Problem:
-    given = sizes_of(subjects[0], "SIZE or MxNxK", (1, 3)) if subjects else [512 if device.type == "cpu" else 4096]
+    of_set, own = subjects[:1] == (SHAPES,), subjects[-1:]
+    given = sizes_of(own[0], "SIZE, MxNxK or MxNxKxBATCH", (1, 3, 4)) if own else [512 if device.type == "cpu" else 4096]
     named = (m, n, k)
     if any(named) and subjects:
         raise ParameterError("--m, --n and --k stand instead of SIZE; give one of the two")
     if any(named):
         given = [next(filter(None, (length, m, n, k))) for length in named]  # type: ignore[misc]
-    rows, columns, depth = (given * 3)[:3]
+    rows, columns, depth, batch = (*given, 1)[:4] if len(given) > 1 else (*given * 3, 1)
+    if of_set and device.type == "cpu" and (operations := 2.0 * rows * columns * depth * batch) > MOST_ON_CPUS:
+        raise ParameterError(f"{operations:.2g} operations are many for a CPU among other shapes; study it by itself")
     if (precision := options.get("precision")) in FORMS and (reason := refusal(device, precision)) is not None:
         raise unsupported(f"precision: {precision}: {reason}; leave --precision out", "device")
-    return gemm(rows, columns, depth, dtype, device=device, **options)
+    problem = gemm(rows, columns, depth, dtype, device=device, batch=batch, **options)
+    if not of_set:
+        return problem
+    plain, call = next(iter(problem.calls.items()))
+    return dataclasses.replace(problem, calls={plain: call}, peers=libraries)
 
 
 def _pictures(problem: Problem, device: Device, directory: Path, study: Study) -> list[Path]:
@@ -49,15 +61,17 @@ def _pictures(problem: Problem, device: Device, directory: Path, study: Study) -
 WORKLOAD = Workload(
     name="gemm",
     summary="Matrix product: the ladders of two papers, ours, and libraries, with the error of each beside its speed.",
-    subject="SIZE | MxNxK",
+    subject="SIZE | MxNxK | MxNxKxBATCH | shapes",
     default=(),
-    subject_help="one size for square matrices, or three, of A (M, K) and B (K, N); several are studied one after the "
-    "other; by default 512 for a CPU and 4096 for a GPU",
+    subject_help="one size for square matrices, or three, of A (M, K) and B (K, N), or four, with how many "
+    "products a batch has; several are studied one after the other; by default 512 for a CPU and 4096 for a GPU. "
+    "`shapes` are forty products of all kinds, each by what a plain call takes, beside libraries",
     dtypes=("float32", "float64"),
     problem=_problem,
     pictures=_pictures,
     most=16,
     several=True,
+    sets={SHAPES: tuple(shape.subject for shape in gemm_shapes())},
     options=(
         *(
             click.option(f"--{name}", type=click.IntRange(1), help=f"{name.upper()} alone, instead of SIZE.")
