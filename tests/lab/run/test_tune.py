@@ -70,6 +70,7 @@ class Bench:
             input_properties={},
             tunable=lambda configuration: True,
             default_configuration=None,
+            plain=None,
             family="",
         )
         self.problem.is_for = lambda variant: all(

@@ -53,9 +53,9 @@ def gemm(  # long: its arguments, and every field of a problem, each named once
 
     ``distribution``, of the values, is one of ``gpuopt.workloads.gemm.reference.DISTRIBUTIONS``; "uniform" is from -1
     to 1. With more than 1e10 multiplications, only some rows of the result (of a batch, products), spread from the
-    first to the last, are compared with the reference. ``precision`` is that of the whole call and of tuning; None is the arrays' own. With
-    ``max_bytes``, all sizes are halved until the problem fits these bytes; ``notes`` then says so. Raises
-    ParameterError, also for sizes that need more than half of the free memory, before any data are made.
+    first to the last, are compared with the reference. ``precision`` is that of the whole call and of tuning; None is
+    the arrays' own. With ``max_bytes``, all sizes are halved until the problem fits these bytes; ``notes`` then says
+    so. Raises ParameterError, also for sizes that need more than half of the free memory, before any data are made.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpuopt._core import ParameterError
 from gpuopt.lab.rows.groups import CALLS, OURS, PEERS, Group
@@ -80,7 +80,7 @@ def shapes(study: StudyRows) -> Figure:
             for section, (label, marker) in KINDS.items():
                 if (ratio := each.ratios[section]) is not None:
                     low, mid, high = ends_of(ratio)
-                    style = {"color": COLOURS[section], "marker": marker, "markersize": 4.5, "linestyle": "none"}
+                    style: dict[str, Any] = {"color": COLOURS[section], "marker": marker, "markersize": 4.5, "linestyle": "none"}
                     ax.errorbar(mid, y + number, xerr=error_sides(low, mid, high), capsize=2, label=label, **style)
         y += len(mine) + 1
     ax.axvline(1, color=INK, linewidth=1, zorder=1)

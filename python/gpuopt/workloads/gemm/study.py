@@ -34,7 +34,9 @@ def _problem(
     **options: Any,
 ) -> Problem:
     of_set, own = subjects[:1] == (SHAPES,), subjects[-1:]
-    given = sizes_of(own[0], "SIZE, MxNxK or MxNxKxBATCH", (1, 3, 4)) if own else [512 if device.type == "cpu" else 4096]
+    given = (
+        sizes_of(own[0], "SIZE, MxNxK or MxNxKxBATCH", (1, 3, 4)) if own else [512 if device.type == "cpu" else 4096]
+    )
     named = (m, n, k)
     if any(named) and subjects:
         raise ParameterError("--m, --n and --k stand instead of SIZE; give one of the two")
