@@ -37,6 +37,13 @@ def test_numbers_are_drawn_from_the_range(kind: str, low: Any, high: Any, least:
         assert (found.min(), found.max()) == (least, most)
 
 
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_floats_stay_below_high_when_they_are_rounded(kind: str) -> None:
+    low, high = 0.1, 0.1 + 3 * float(np.spacing(np.dtype(kind).type(0.1)))
+    found = drawn(kind, low=low, high=high).astype(np.float64)
+    assert low <= found.min() <= found.max() < high
+
+
 @pytest.mark.parametrize(
     ("kind", "low", "high", "says"),
     [
@@ -52,6 +59,7 @@ def test_numbers_are_drawn_from_the_range(kind: str, low: Any, high: Any, least:
         ("float64", 2, None, r"^x: \[2, 1\) holds no number of float64"),
         ("float32", float("nan"), 1, r"^x: \[nan, 1\) holds no number of float32"),
         ("int32", float("-inf"), 1, r"^x: \[-inf, 1\) does not fit int32"),
+        ("float16", 0.1, 0.10001, r"^x: \[0\.1, 0\.10001\) holds no number of float16"),
     ],
 )
 def test_ranges_that_cannot_be_drawn_from(kind: str, low: Any, high: Any, says: str) -> None:

@@ -202,13 +202,27 @@ class Task:
         kind = array.dtype
         if kind.kind == "f":
             low, high = self._range(array, numbers, (-1, 1), float(np.finfo(kind).min), float(np.finfo(kind).max))
-            return random.uniform(float(low), float(high), shape).astype(kind)
+            least, most = self._ends(array, float(low), float(high))
+            return np.clip(random.uniform(float(low), float(high), shape).astype(kind), least, most)
         if kind.kind in "iu":
             limits = np.iinfo(kind)
             low, high = self._range(array, numbers, (0, 100), int(limits.min), int(limits.max) + 1)
             wide = np.uint64 if high > 2**63 else np.int64
             return random.integers(math.ceil(low), math.ceil(high), shape, wide).astype(kind)
         raise ParameterError(f"{array.name}: data of a struct are not drawn; give data=")
+
+    def _ends(self, array: Array, low: float, high: float) -> tuple[np.floating[Any], np.floating[Any]]:
+        """The least and the largest float of the array's dtype within [low, high), which rounding may leave. Raises
+        ParameterError where there is none."""
+        of = array.dtype.type
+        least, most = of(low), of(high)
+        least = np.nextafter(least, of(np.inf)) if float(least) < low else least
+        most = np.nextafter(most, of(-np.inf)) if float(most) >= high else most
+        if not least <= most:
+            raise ParameterError(
+                f"{array.name}: [{low!r}, {high!r}) holds no number of {array.dtype}; give a higher high"
+            )
+        return least, most
 
     def _range(self, array: Array, numbers: Numbers, usual: tuple[int, int], least: float, most: float) -> Any:
         """The ends of what numbers are drawn from. Raises ParameterError for a range without a number, and for one

@@ -80,7 +80,12 @@ def shapes(study: StudyRows) -> Figure:
             for section, (label, marker) in KINDS.items():
                 if (ratio := each.ratios[section]) is not None:
                     low, mid, high = ends_of(ratio)
-                    style: dict[str, Any] = {"color": COLOURS[section], "marker": marker, "markersize": 4.5, "linestyle": "none"}
+                    style: dict[str, Any] = {
+                        "color": COLOURS[section],
+                        "marker": marker,
+                        "markersize": 4.5,
+                        "linestyle": "none",
+                    }
                     ax.errorbar(mid, y + number, xerr=error_sides(low, mid, high), capsize=2, label=label, **style)
         y += len(mine) + 1
     ax.axvline(1, color=INK, linewidth=1, zorder=1)
