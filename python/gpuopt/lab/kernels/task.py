@@ -203,7 +203,8 @@ class Task:
         if kind.kind == "f":
             low, high = self._range(array, numbers, (-1, 1), float(np.finfo(kind).min), float(np.finfo(kind).max))
             least, most = self._ends(array, float(low), float(high))
-            return np.clip(random.uniform(float(low), float(high), shape).astype(kind), least, most)
+            found: np.ndarray = np.clip(random.uniform(float(low), float(high), shape).astype(kind), least, most)
+            return found
         if kind.kind in "iu":
             limits = np.iinfo(kind)
             low, high = self._range(array, numbers, (0, 100), int(limits.min), int(limits.max) + 1)
