@@ -106,7 +106,7 @@ GemmVariant gemm_packed() {
             .summary =
                 "few work-items with tiles of sums in registers; panels of A packed by a pass, of B in local memory",
             .parameters = {{"ROWS", {4, 6, 8, 12}, 6, "rows of a tile"},
-                           {"VECTORS", {2, 3, 4}, 2, "vectors across a tile"},
+                           {"VECTORS", {1, 2, 3, 4}, 2, "vectors across a tile"},
                            {"WIDTH", {4, 8, 16}, 8, "elements in an explicit vector"},
                            {"DEPTH", {128, 256, 512}, 256, "k of a part that is packed at once"},
                            {"PANELS", {1, 4, 8}, 4, "tiles across a block: panels of B in local memory"},

@@ -1,4 +1,5 @@
-"""Which configuration a product of given sizes takes on a GPU: the one that a model of its time finds the fastest.
+"""Which configuration a product of given sizes takes: the one that a model of its time finds the fastest, on a GPU the
+one below, on a CPU that of ``cpu_choice``.
 
 A unit reaches a share of its peak with each tile, and a single work-group of it a smaller one. These numbers and those
 below are the best fit to times of tiles and of streams, for 39 shapes on an H200 (decision choice-of-configuration);
@@ -18,6 +19,7 @@ from gpuopt import _core
 from gpuopt._core import Device
 from gpuopt.configuration import NATIVE, Configuration, complete
 from gpuopt.resolution import FACTS, found
+from gpuopt.workloads.gemm import cpu_choice
 from gpuopt.workloads.gemm.precision import choose
 
 
@@ -85,11 +87,14 @@ _NARROW = 64  # results that are narrower may be streamed
 
 def chosen(device: Device, dtype: np.dtype[Any], variant: str | Configuration | None, sizes: Sizes) -> Configuration:
     """Return the full configuration of a product in the arrays' own precision. Raises as :func:`choose` does."""
-    if variant is not None or device.type != "gpu" or not math.prod(sizes[:4]):
+    if variant is not None or device.type not in ("gpu", "cpu") or not math.prod(sizes[:4]):
         return choose(device, dtype, None, variant)
     record = found("gemm", device, dtype.name, {"precision": lambda: NATIVE})
     if record is not None and record.users:
         return record.configuration
+    if device.type == "cpu":
+        shipped = choose(device, dtype) if record is None else record.configuration
+        return cpu_choice.fitted(shipped, sizes.m, sizes.n, sizes.k, sizes.transpose_a)
     listed = explain(device, dtype, sizes)
     if not listed:
         return choose(device, dtype)

@@ -130,5 +130,5 @@ def prepare_gemm(
 
 def _of_shape(device: Device, dtype: np.dtype[Any], variant: str | Configuration | None, sizes: Sizes) -> Configuration:
     """What a product of these sizes takes, found once for each of them."""
-    of_input = sizes if device.type == "gpu" and variant is None else ""
+    of_input = sizes if variant is None else ""
     return remembered("gemm", device, dtype, variant, lambda: chosen_of(device, dtype, variant, sizes), of_input)
