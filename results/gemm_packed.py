@@ -27,7 +27,7 @@ SIZES = (
 )
 TURNS = 9
 TURN_S = 0.02
-NEAR = 1.6  # times the model's cheapest
+NEAR = 1.35  # times the model's cheapest
 
 device = select(sys.argv[1])
 random = np.random.default_rng(1)

@@ -17,10 +17,11 @@ VARIANT = "packed"
 # Of a multiply-add of a vector: what a tile takes beside its own at each k, and for each row and each vector of it.
 _A_STEP, _A_LOAD = 4.0, 0.25
 _A_LAUNCH = 5e4  # some 10 us of a core
-_MUCH = 1.05
-# Columns from which a product is long enough for a pass over A: as it lies, A is slower to read by 3 to 5 % of the
-# product. Transposed and as it lies it takes twice the time of a product: rows that are a power of two apart.
-_WORTH_A_PASS = 1500
+_MUCH = 1.12
+# A is packed by a pass where it is long enough for a launch, and where there are many columns. As it lies, it is then
+# slower to read by 2 % of the product; transposed, where it is read more than once, by half of it.
+_LONG = 30_000
+_MANY = 1500
 
 
 class Estimate(NamedTuple):
@@ -47,12 +48,17 @@ def explain(record: Configuration, m: int, n: int, k: int, transpose_a: bool) ->
         return []
     given = complete("gemm", record).parameters
     own = given["ROWS"], given["VECTORS"]
-    by_pass = int(transpose_a or n >= _WORTH_A_PASS)
-    return [
-        Estimate(Configuration(VARIANT, **(given | {"ROWS": rows, "VECTORS": vectors, "PASS": by_pass})), cost)
-        for rows, vectors in (own, *_tiles(own[0] * own[1]))
-        for cost in [k * _cost(m, n, rows, vectors, given["WIDTH"]) + _A_LAUNCH]
-    ]
+    listed = []
+    for rows, vectors in (own, *_tiles(own[0] * own[1])):
+        columns = vectors * given["WIDTH"]
+        tile = {"ROWS": rows, "VECTORS": vectors, "PASS": int(_by_pass(m * k, n, columns, transpose_a))}
+        cost = k * _cost(m, n, rows, vectors, columns) + _A_LAUNCH
+        listed.append(Estimate(Configuration(VARIANT, **(given | tile)), cost))
+    return listed
+
+
+def _by_pass(elements: int, n: int, columns: int, transpose_a: bool) -> bool:
+    return elements >= _LONG and (n >= _MANY or (transpose_a and n > columns))
 
 
 def _tiles(most: int) -> Iterator[tuple[int, int]]:
@@ -64,7 +70,7 @@ def _tiles(most: int) -> Iterator[tuple[int, int]]:
                 yield rows, vectors
 
 
-def _cost(m: int, n: int, rows: int, vectors: int, width: int) -> float:
+def _cost(m: int, n: int, rows: int, vectors: int, columns: int) -> float:
     """Of one k."""
-    tiles = -(-m // rows) * -(-n // (vectors * width))
+    tiles = -(-m // rows) * -(-n // columns)
     return tiles * (rows * vectors + _A_STEP + _A_LOAD * (rows + vectors))
