@@ -17,7 +17,7 @@ from gpuopt.configuration import NATIVE, Configuration
 from gpuopt.lab.device import source
 from gpuopt.resolution import found
 from gpuopt.selection import select
-from gpuopt.workloads.gemm.cpu_choice import explain
+from gpuopt.workloads.gemm.cpu_choice import tiles
 from gpuopt.workloads.gemm.operation import prepare_gemm
 
 SIZES = (
@@ -32,7 +32,8 @@ NEAR = 1.35  # times the model's cheapest
 device = select(sys.argv[1])
 random = np.random.default_rng(1)
 best = found("gemm", device, "float32", {"precision": lambda: NATIVE})
-record = Configuration("packed") if best is None else best.configuration
+assert best is not None  # some record of a CPU fits any
+record = best.configuration
 
 
 def timed(sizes: str, transpose_a: bool) -> list[dict[str, object]]:
@@ -40,7 +41,7 @@ def timed(sizes: str, transpose_a: bool) -> list[dict[str, object]]:
     a = random.uniform(-1, 1, (k, m) if transpose_a else (m, k)).astype(np.float32)
     b = random.uniform(-1, 1, (k, n)).astype(np.float32)
     on_device = [gpuopt.to_device(array, device) for array in (a, b, np.zeros((m, n), np.float32))]
-    listed = explain(record, m, n, k, transpose_a)
+    listed = tiles(record, 1, m, n, k)
     least = min(one.cost for one in listed)
     plans, costs = {}, {}
     rows = np.unique(np.linspace(0, m - 1, min(m, 32)).astype(int))
@@ -48,7 +49,8 @@ def timed(sizes: str, transpose_a: bool) -> list[dict[str, object]]:
     right, size = wide @ b, np.abs(wide) @ np.abs(b)
     for one in listed:
         for by_pass in (0, 1):
-            configuration = Configuration("packed", **(one.configuration.parameters | {"PASS": by_pass}))
+            taken = {"ROWS": one.rows, "VECTORS": one.vectors, "PASS": by_pass}
+            configuration = Configuration("packed", **(record.parameters | taken))
             if one.cost > NEAR * least or configuration in plans:
                 continue
             plan = prepare_gemm(*on_device, configuration, transpose_a=transpose_a)

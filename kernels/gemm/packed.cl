@@ -6,9 +6,6 @@
 #include "gemm/include/gemm.cl"
 
 #define COLUMNS (VECTORS * WIDTH)
-#ifndef PASS
-#define PASS 1
-#endif
 // Element k of row i of a panel of A, of what `of_a` names.
 #if PASS
 #define OF_A(i, k) of_a[(k) * ROWS + (i)]

@@ -13,7 +13,7 @@ from gpuopt._core import Device
 from gpuopt.configuration import Configuration, generation
 from gpuopt.tracing import traced
 
-_MOST = 256
+_MOST = 4096
 _chosen: dict[tuple[object, ...], tuple[object, Configuration]] = {}
 
 

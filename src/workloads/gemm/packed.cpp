@@ -100,26 +100,25 @@ void build(GemmPlanner& planner) {
 }  // namespace
 
 GemmVariant gemm_packed() {
-    return {
-        {
-            .name = "packed",
-            .summary =
-                "few work-items with tiles of sums in registers; panels of A packed by a pass, of B in local memory",
-            .parameters = {{"ROWS", {4, 6, 8, 12}, 6, "rows of a tile"},
-                           {"VECTORS", {1, 2, 3, 4}, 2, "vectors across a tile"},
-                           {"WIDTH", {4, 8, 16}, 8, "elements in an explicit vector"},
-                           {"DEPTH", {128, 256, 512}, 256, "k of a part that is packed at once"},
-                           {"PANELS", {1, 4, 8}, 4, "tiles across a block: panels of B in local memory"},
-                           {"ITEMS", {1, 2, 4}, 2, "work-items a compute unit, at least"},
-                           {"PASS", {0, 1}, 1, "A as it lies (0), or packed by a pass (1)"}},
-            .launch = blocks,
-            .rules = {needs_local_bytes(local_bytes)},
-        },
-        {
-            .bytes = traffic,
-            .build = build,
-            .wide = false,
-        }};
+    return {{
+                .name = "packed",
+                .summary = "few work-items with tiles of sums in registers; panels of B in local memory, of A by a "
+                           "pass or as it lies",
+                .parameters = {{"ROWS", {4, 6, 8, 12}, 6, "rows of a tile"},
+                               {"VECTORS", {1, 2, 3, 4}, 2, "vectors across a tile"},
+                               {"WIDTH", {4, 8, 16}, 8, "elements in an explicit vector"},
+                               {"DEPTH", {128, 256, 512}, 256, "k of a part that is packed at once"},
+                               {"PANELS", {1, 4, 8}, 4, "tiles across a block: panels of B in local memory"},
+                               {"ITEMS", {1, 2, 4}, 2, "work-items a compute unit, at least"},
+                               {"PASS", {0, 1}, 1, "A as it lies (0), or packed by a pass (1)"}},
+                .launch = blocks,
+                .rules = {needs_local_bytes(local_bytes)},
+            },
+            {
+                .bytes = traffic,
+                .build = build,
+                .wide = false,
+            }};
 }
 
 }  // namespace gpuopt

@@ -107,6 +107,7 @@ STANDARD = [as_it_stands(variant) for variant in gpuopt.variants("gemm")]
 # One program for most of what is not about kernels, and panels that take many launches.
 LEAN = [Configuration("naive", LOCAL_X=16, LOCAL_Y=1), Configuration("constant", HEIGHT=8, DEPTH=32, LOCAL=64)]
 SMALL_TILES = {"ROWS": 4, "VECTORS": 2, "WIDTH": 4, "DEPTH": 128}
+AS_IT_LIES = Configuration("packed", **SMALL_TILES | {"VECTORS": 1, "PASS": 0})
 # Several blocks down and across, several parts of k that meet in the result, edges of each, and one A for all.
 BLOCKS = [
     *Form(addend=True).of("70x90x300", "128x64x384", "5x130x129"),
@@ -151,7 +152,7 @@ ROOM = Room(
                     form.of(AWKWARD, "37x53x29")
                     + Form(form.dtype, form.transposes, form.addend, batch=3).of("33x18x65"),
                 )
-                for configuration in STANDARD
+                for configuration in (*STANDARD, AS_IT_LIES)
                 for form in FORMS_OF_PRODUCTS
             ],
             thin=3,

@@ -1,10 +1,10 @@
-"""Which configuration a product of given sizes takes: the one that a model of its time finds the fastest, on a GPU the
-one below, on a CPU that of ``cpu_choice``.
+"""Which configuration a product of given sizes takes: the one that a model of its time finds the fastest, on a CPU that
+of ``cpu_choice``, on a GPU the one here.
 
-A unit reaches a share of its peak with each tile, and a single work-group of it a smaller one. These numbers and those
-below are the best fit to times of tiles and of streams, for 39 shapes on an H200 (decision choice-of-configuration);
-they are taken for other GPUs too. What a device cannot run is left out. Records that
-somebody's own tuning left stand above the model.
+A unit of a GPU reaches a share of its peak with each tile, and a single work-group of it a smaller one. These numbers
+and those below are the best fit to times of tiles and of streams, for 39 shapes on an H200 (decision
+choice-of-configuration); they are taken for other GPUs too. What a GPU cannot run is left out. Records that somebody's
+own tuning left stand above both models.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def chosen(device: Device, dtype: np.dtype[Any], variant: str | Configuration | 
         return record.configuration
     if device.type == "cpu":
         shipped = choose(device, dtype) if record is None else record.configuration
-        return cpu_choice.fitted(shipped, sizes.m, sizes.n, sizes.k, sizes.transpose_a)
+        return cpu_choice.fitted(shipped, *sizes[:5])
     listed = explain(device, dtype, sizes)
     if not listed:
         return choose(device, dtype)
