@@ -55,6 +55,7 @@ def workload_command(workload: Workload) -> click.Command:
         **options: Any,
     ) -> None:
         chosen = select(device)
+        workload.refuse_sets(subjects)
         (each, *_) = workload.problems(subjects or workload.default)
         problem = workload.problem(each, dtype, chosen, **options)
         wanted = list(variants) or ["all"]

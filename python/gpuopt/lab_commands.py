@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.table import wrapped
 from gpuopt.lab.run.tune import rows_path
 from gpuopt.lab.workload import SurveyWorkload, Workload
+from gpuopt.problem import TooLargeError
 from gpuopt.registry import records
 from gpuopt.selection import select
 
@@ -56,8 +57,9 @@ RESUME_OPTION = click.option("--resume/--fresh", default=True, help=RESUME_HELP)
 def _subcommand(workload: Workload, run: Callable[..., bool], *options: Callable[[Any], Any]) -> click.Command:
     """Return the subcommand of a workload's record, with the options that all have; ``run`` returns False where it was
     interrupted."""
+    subjects = " | ".join([workload.subject, *(workload.sets if run is run_study else ())])
     common = (
-        click.argument("subjects", metavar=f"[{workload.subject}]", nargs=-1),
+        click.argument("subjects", metavar=f"[{subjects}]", nargs=-1),
         click.option(
             "--quick", is_flag=True, help="One level of each parameter and a fixed budget: about a minute on a CPU."
         ),
@@ -70,6 +72,8 @@ def _subcommand(workload: Workload, run: Callable[..., bool], *options: Callable
 
     @click.pass_context
     def command(ctx: click.Context, subjects: tuple[str, ...], **given: Any) -> None:
+        if run is run_tune:
+            workload.refuse_sets(subjects)
         most = 1 if workload.several and run is run_tune else workload.most
         if len(subjects) > most:
             raise click.UsageError(f"at most {most} of {workload.subject}, not {len(subjects)}")
@@ -138,23 +142,12 @@ def run_study(
     click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
     studies: list[Study] = []
     try:
-        for each in workload.problems(subjects):
-            of_set = each[:1] and each[0] in workload.sets
-            try:
-                problem = workload.problem(each, dtype, chosen, **options)
-            except gpuopt.ParameterError as error:
-                if not of_set:
-                    raise
-                click.echo(f"left out: {each[1]}: {error}", err=True)
-                continue
+        for problem, usual in _problems(workload, subjects, dtype, chosen, options):
             if not studies:
                 hold(directory, rows, resume)
             found = lab.sweep(
                 problem,
-                variants=[
-                    *(variants or ["plain" if of_set else "all"]),
-                    *(workload.designs[design]() if design else []),
-                ],
+                variants=[*(variants or [usual]), *(workload.designs[design]() if design else [])],
                 protocol="quick" if quick else "full",
                 device=chosen,
                 store=rows,
@@ -165,8 +158,6 @@ def run_study(
             if found.interrupted:
                 raise KeyboardInterrupt
             studies.append(found)
-        if not studies:
-            raise Failure(f"none of {' '.join(subjects)} fits this device")
         result = studies[0] if len(studies) == 1 else Study.joined(studies)
         if len(studies) > 1:
             click.echo(f"All {len(studies)} together\n{result.headline()}\n")
@@ -183,6 +174,27 @@ def run_study(
         raise Failure(f"{error}; the rows are in {rows}") from error
     click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *written]))
     return True
+
+
+def _problems(
+    workload: Workload, subjects: Sequence[str], dtype: str, device: gpuopt.Device, options: Mapping[str, Any]
+) -> Iterator[tuple[gpuopt.Problem, str]]:
+    """Yields a study's problems, each with what of it is studied where nothing is named. What of a set is too large is
+    told, and left out. Raises Failure where nothing is left."""
+    made = 0
+    for each in workload.problems(subjects):
+        of_set = each[:1] and each[0] in workload.sets
+        try:
+            problem = workload.problem(each, dtype, device, **options)
+        except TooLargeError as error:
+            if not of_set:
+                raise
+            click.echo(f"left out: {each[1]}: {error}", err=True)
+            continue
+        made += 1
+        yield problem, "plain" if of_set else "all"
+    if not made:
+        raise Failure(f"all of {' '.join(subjects)} are too large here")
 
 
 def _check_tables(rows: Path, csv: Path | None, json: Path | None) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 
-from gpuopt._core import Device, DeviceArray, Prepared, Variant, empty
+from gpuopt._core import Device, DeviceArray, ParameterError, Prepared, Variant, empty
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration, OwnVariant
 
@@ -148,6 +148,10 @@ class Peer(Generic[State, Result]):
     tolerance: Callable[[Problem], np.ndarray] | None = None
 
 
+class TooLargeError(ParameterError):
+    """A problem that memory, or somebody's time, does not hold."""
+
+
 AnyPeer = Peer[Any, Any]  # peers of different libraries stand in one list
 
 
@@ -242,7 +246,8 @@ class Problem:
     default_configuration
         What a plain call uses where no record fits ``input_properties``; None where a record always does.
     plain
-        ``plain(device)`` is what a plain call takes, where sizes decide that beside records; None where they do not.
+        ``plain(device)`` is what a plain call takes, where the data or their sizes decide that beside records; None
+        where they do not.
     family
         The family of variants that answers it, for a workload of several questions.
     peers

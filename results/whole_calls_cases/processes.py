@@ -13,10 +13,12 @@ from whole_calls import Case, Made
 IMPORT = "import numpy, gpuopt"
 DEVICES = f"{IMPORT}; gpuopt.devices()"
 PRODUCT = f"{IMPORT}; a = numpy.ones((256, 256), numpy.float32); assert (gpuopt.gemm(a, a) == 256).all()"
+SMALLEST = PRODUCT.replace("gemm(a, a)", "gemm(a, a, variant='naive')")
 
 
 def first_call(device: Any) -> Made:
-    """`gpuopt` has empty caches, of gpuopt's and the driver's (PoCL's and NVIDIA's); `caches` has gpuopt's full."""
+    """`gpuopt` has empty caches, of gpuopt's and the driver's (PoCL's and NVIDIA's); `caches` has gpuopt's full. What
+    the smallest kernel of a product takes to build is the compiler's own."""
     kept = tempfile.mkdtemp(prefix="first-call-")
 
     def process(code: str, cache: str | None) -> None:
@@ -29,6 +31,7 @@ def first_call(device: Any) -> Made:
 
     calls = {
         "gpuopt": lambda: process(PRODUCT, None),
+        "smallest kernel": lambda: process(SMALLEST, None),
         "caches": lambda: process(PRODUCT, kept),
         "devices": lambda: process(DEVICES, kept),
         "import": lambda: process(IMPORT, kept),

@@ -37,9 +37,10 @@ std::atomic<std::size_t> page_count{0};
 std::atomic<unsigned> astray{0};
 std::atomic<int> open_fences{0};
 
-// Fences lie side by side in the middle of the addresses a process may have: nothing else is there, so that an access
-// some gigabytes beside one is seen, and none leaves the addresses there are (that fault names no place: it cannot be
-// allowed, and ends the process). A system with fewer addresses gives others.
+// Fences lie side by side in the middle of the addresses a process may have. Nothing else is within some 10 TiB, so
+// that an access that far beside one is seen, and stays among the addresses there are: a fault beyond these names no
+// place, cannot be allowed, and ends the process. A system with fewer addresses, and a sanitizer, give others.
+static_assert(sizeof(void*) == 8);
 constexpr std::uintptr_t middle = std::uintptr_t(1) << 46, span = std::uintptr_t(1) << 43;
 std::atomic<std::uintptr_t> handed_out{0};
 

@@ -70,7 +70,7 @@ def test_sizes_of_dense_products(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("gemm 12x13", "'12x13' is no size; write SIZE or MxNxK"),
+        ("gemm 12x13", "'12x13' is no size; write SIZE, MxNxK or MxNxKxBATCH"),
         ("gemm big", "'big' is no size"),
         ("gemm 12 --m 12", "--m, --n and --k stand instead of SIZE"),
         ("gemm 12 --precision fp8", "precision: 'fp8' is none"),

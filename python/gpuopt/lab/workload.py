@@ -74,8 +74,17 @@ class Workload:
         """The subjects of each problem; of a set its name and one of its own each."""
         if not self.several:
             return [tuple(subjects)]
+        if len(subjects) > 1 and (named := next(filter(self.sets.__contains__, subjects), None)):
+            raise ParameterError(f"{named} stands for many of {self.subject}; give it alone")
         found = [[(given, own) for own in self.sets[given]] if given in self.sets else [(given,)] for given in subjects]
         return [each for several in found for each in several] or [()]
+
+    def refuse_sets(self, subjects: Sequence[str]) -> None:
+        """Raises ParameterError for a set, which only studies take."""
+        if named := next(filter(self.sets.__contains__, subjects), None):
+            raise ParameterError(
+                f"{named} is for `gpuopt study`; give one of its members, such as {self.sets[named][0]}"
+            )
 
 
 @dataclass(frozen=True)

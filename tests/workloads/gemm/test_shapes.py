@@ -14,9 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 import gpuopt
-from gpuopt import ParameterError, lab, lab_commands, problems, resolution
+from gpuopt import Configuration, ParameterError, _core, lab, lab_commands, problems, resolution
 from gpuopt.lab.report import Study
 from gpuopt.lab.run.wanted import plain_configuration, what_to_measure
+from gpuopt.workloads.gemm import operation
 from gpuopt.workloads.gemm import problem as gemm_problem
 from gpuopt.workloads.gemm.shapes import Shape
 from gpuopt.workloads.gemm.study import WORKLOAD
@@ -52,9 +53,10 @@ def test_a_batch_is_swept(any_device: gpuopt.Device) -> None:
 
 
 def test_a_set_stands_for_its_members(device: gpuopt.Device) -> None:
-    found = WORKLOAD.problems(["7x8x9", "shapes"])
-    assert found[0] == ("7x8x9",)
-    assert found[1:] == [("shapes", shape.subject) for shape in problems.gemm_shapes()]
+    assert WORKLOAD.problems(["7x8x9", "5"]) == [("7x8x9",), ("5",)]
+    assert WORKLOAD.problems(["shapes"]) == [("shapes", shape.subject) for shape in problems.gemm_shapes()]
+    with pytest.raises(ParameterError, match="shapes stands for many"):
+        WORKLOAD.problems(["7x8x9", "shapes"])
     small = [shape for shape in problems.gemm_shapes() if shape.m * shape.n * shape.k * shape.batch < 2e7]
     assert len(small) > 7
     for shape in small:
@@ -84,21 +86,45 @@ def test_what_a_plain_call_takes_is_studied(
     monkeypatch.setattr(lab_commands, "_show", lambda found, explain: None)
     workload = dataclasses.replace(WORKLOAD, sets={"shapes": ("16x16x16", "90000x90000x90000", "3x5x7x2")})
     run = [*("--out", str(tmp_path), "--no-plots", "--device", str(device.index))]
-    result = CliRunner().invoke(lab_commands.study_command(workload), ["shapes", "12", *run], catch_exceptions=False)
+    runner, study = CliRunner(), lab_commands.study_command(workload)
+    result = runner.invoke(study, ["shapes", *run], catch_exceptions=False)
     assert "left out: 90000x90000x90000: " in result.stderr
+    runner.invoke(study, ["12", *run], catch_exceptions=False)
     assert asked == [("gemm_16x16x16", ["plain"]), ("gemm_3x5x7x2", ["plain"]), ("gemm_12x12x12", ["all"])]
+    for wrong, says in ((["--m", "5"], "--m, --n and --k"), (["--precision", "nonsense"], "precision: 'nonsense'")):
+        with pytest.raises(ParameterError, match=says):
+            runner.invoke(study, ["shapes", *run, *wrong], catch_exceptions=False)
+    with pytest.raises(ParameterError, match="shapes is for `gpuopt study`; give one of its members, such as 16x16x16"):
+        runner.invoke(lab_commands.tune_command(workload), ["shapes"], catch_exceptions=False)
     workload = dataclasses.replace(WORKLOAD, sets={"shapes": ("90000x90000x90000",)})
     result = CliRunner().invoke(lab_commands.study_command(workload), ["shapes", *run])
     assert result.exit_code != 0
-    assert "none of shapes fits this device" in result.stderr
+    assert "all of shapes are too large here" in result.stderr
 
 
 @pytest.mark.parametrize("all_levels", [False, True])
-def test_plain_is_one_configuration(device: gpuopt.Device, all_levels: bool) -> None:
-    for problem in (problems.gemm(8), problems.tmv(8), problems.spmv_stencil((5, 6))):
-        wanted = what_to_measure(problem, device, "plain", all_levels)
-        assert wanted.items == [plain_configuration(problem, device)]
-    assert plain_configuration(problems.tmv(8), device) == resolution.resolve("tmv", device, "float32")
+def test_plain_is_what_a_plain_call_takes(
+    device: gpuopt.Device, all_levels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Configuration] = []
+
+    def product(*given: Any) -> np.ndarray:
+        taken.append(Configuration(given[-2], **given[-1].values))
+        return np.zeros(1)
+
+    def planned(problem: gpuopt.Problem) -> list[Any]:
+        return what_to_measure(problem, device, "plain", all_levels).items
+
+    symmetric = problems.spmv_stencil((5, 6))
+    assert planned(symmetric) == [gpuopt.DiaMatrix(symmetric.inputs["A"], device=device).configuration]
+    assert planned(problems.tmv(8)) == [resolution.resolve("tmv", device, "float32")]
+    narrow, short = problems.gemm(2000, 16, 500), problems.gemm(8)
+    monkeypatch.setattr(_core, "gemm", product)
+    monkeypatch.setattr(operation, "levels_of", lambda configuration: SimpleNamespace(values=configuration.parameters))
+    for problem in (narrow, short):
+        gpuopt.gemm(problem.inputs["A"], problem.inputs["B"], device=device)
+        assert planned(problem) == [taken[-1]]
+    assert taken[0] != taken[1]
 
 
 def shape_rows(shape: Shape, ours: float, call: float, library: float | None) -> list[Row]:
@@ -111,7 +137,7 @@ def shape_rows(shape: Shape, ours: float, call: float, library: float | None) ->
     return made + ([timed("summary", "NumPy", library, **facts, role="peer")] if library else [])
 
 
-def test_the_picture_shows_each_shape_beside_a_library() -> None:
+def test_the_picture_shows_each_shape_beside_a_library(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from matplotlib.axes import Axes
 
@@ -120,6 +146,11 @@ def test_the_picture_shows_each_shape_beside_a_library() -> None:
 
     shapes = problems.gemm_shapes()
     rows = [row for i, shape in enumerate(shapes) for row in shape_rows(shape, 2.0, 4.0, 1.0 + i if i else None)]
+    # Of a call in another precision, and of a peer in one, none is compared.
+    facts = {name: rows[-1][name] for name in ("workload", "problem", "sizes", "footprint_bytes")}
+    rows.append(timed("summary", "PyTorch TF32", 1e-3, **facts, role="peer"))
+    rows.append(timed("summary", "gpuopt.gemm(A, B, precision='fast_fp32')", 1e-3, **facts, role="call"))
+    assert {path.name for path in lab.gemm_plots.save(Study(rows), tmp_path)} == {"shapes.png"}
     figure = lab.gemm_plots.shapes(Study(rows))
     text = words(figure)
     assert "39 of 40 shapes beside NumPy" in text

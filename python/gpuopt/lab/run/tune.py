@@ -183,7 +183,7 @@ def tune(  # long: half of it is its arguments and what users read of them
     record = functools.partial(_record, problem, chosen, rows_file)
     try:
         tuned.store(workload, [record(choice, choice.input_properties) for choice in choices])
-        if plain_configuration(problem, chosen, held) != choices[0].configuration:
+        if _taken(problem, chosen, held) != choices[0].configuration:
             tuned.store(workload, [record(choices[0], held)])  # a record of more properties stands before it
     except Error as error:
         tuned.not_stored(str(error))
@@ -230,10 +230,21 @@ def rows_path(workload: str, device: Device) -> Path:
 
 def _used_until_now(problem: Problem, device: Device) -> dict[InputProperties, Configuration]:
     """What a plain call uses, for every set of properties that the input may turn out to have."""
-    named = {name for variant in tables.variants(problem.workload) for name in variant.input_properties}
-    names = sorted(named - problem.input_properties.keys())
+    names = _undeclared(problem)
     sets = [frozenset(some) for count in range(len(names) + 1) for some in itertools.combinations(names, count)]
-    return {input_properties: plain_configuration(problem, device, input_properties) for input_properties in sets}
+    return {input_properties: _taken(problem, device, input_properties) for input_properties in sets}
+
+
+def _undeclared(problem: Problem) -> list[str]:
+    """The properties that variants require and the problem does not declare."""
+    named = {name for variant in tables.variants(problem.workload) for name in variant.input_properties}
+    return sorted(named - problem.input_properties.keys())
+
+
+def _taken(problem: Problem, device: Device, input_properties: InputProperties) -> Configuration:
+    """What a plain call takes for inputs with these of the undeclared properties; where there are none, for this
+    input."""
+    return plain_configuration(problem, device, input_properties if _undeclared(problem) else None)
 
 
 def _held(problem: Problem, study: Study) -> InputProperties:

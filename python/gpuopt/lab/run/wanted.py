@@ -46,12 +46,14 @@ def fitting_variants(problem: Problem) -> list[str]:
     return [row.name for row in rows if problem.is_for(row)]
 
 
-def plain_configuration(problem: Problem, device: Device, input_properties: Collection[str] = ()) -> Configuration:
-    """What a plain call takes for the problem, if its input has these properties too. Raises ParameterError where no
-    record fits."""
-    if problem.plain is not None:
+def plain_configuration(
+    problem: Problem, device: Device, input_properties: Collection[str] | None = None
+) -> Configuration:
+    """What a plain call takes for the problem; with ``input_properties`` what it takes for an input of which these are
+    known besides. Raises ParameterError where no record fits."""
+    if input_properties is None and problem.plain is not None:
         return problem.plain(device)
-    known: Mapping[str, object] = dict(problem.input_properties) | dict.fromkeys(input_properties, True)
+    known: Mapping[str, object] = dict(problem.input_properties) | dict.fromkeys(input_properties or (), True)
     asked = {name: functools.partial(known.get, name) for name in known}
     try:
         return resolution.resolve(problem.workload, device, problem.dtype.name, input_properties=asked)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpuopt import host_memory
-from gpuopt._core import Device, ParameterError
+from gpuopt._core import Device
+from gpuopt.problem import TooLargeError
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def check(argument: str, asked: str, needs: Needs, device: Device | None = None,
     fit this share of the free memory."""
     limits = _Limits.of(device, share=share)
     if (excess := limits.excess(needs)) is not None:
-        raise ParameterError(f"{argument}: {asked} needs {excess} ({limits.told}); give a smaller size")
+        raise TooLargeError(f"{argument}: {asked} needs {excess} ({limits.told}); give a smaller size")
 
 
 def fit(
@@ -82,10 +83,10 @@ def fit(
         smaller = halve(extents)
         if smaller == extents:
             name = "max_bytes" if argument is None or max_bytes is not None else argument
-            raise ParameterError(f"{name}: even the smallest problem, {_by(extents)}, needs {excess}; free memory")
+            raise TooLargeError(f"{name}: even the smallest problem, {_by(extents)}, needs {excess}; free memory")
         extents = smaller
     if argument is not None and max_bytes is None and first_excess is not None:
-        raise ParameterError(
+        raise TooLargeError(
             f"{argument}: {_by(wanted)} needs {first_excess} ({limits.told}); {_by(extents)} fits, and max_bytes "
             "(in Python) shrinks a problem"
         )

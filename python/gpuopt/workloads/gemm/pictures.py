@@ -52,7 +52,7 @@ from gpuopt.lab.show.style import ASIDE, COLOURS, HOLLOW, INK, bar_axes, error_s
 from gpuopt.lab.show.ticks import plain_ticks
 from gpuopt.workloads.gemm.peers import SERIAL_LOOP
 from gpuopt.workloads.gemm.problem import CALLED_STEPS
-from gpuopt.workloads.gemm.shapes_picture import FEWEST, beside_libraries, shapes
+from gpuopt.workloads.gemm.shapes_picture import is_of_shapes, shapes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -292,16 +292,16 @@ def _work_items(group: Group, row: Row) -> float:
 
 def save(study: StudyRows, directory: str | Path) -> list[Path]:
     """Writes the pictures of a study into ``directory`` (made where missing): the papers' gains where their first
-    steps ran, the steps over a CPU's loop where that was timed, with several sizes rates over them, and with eight of
-    the forty shapes these beside libraries. Returns what was written."""
+    steps ran, the steps over a CPU's loop where that was timed, and with several sizes rates over them; of a study of
+    `shapes` these beside libraries. Returns what was written."""
     groups = by_size(study)
     drawn: dict[str, Callable[[StudyRows], Figure]] = {"gains": gains}
     if any(row_named(group, SERIAL_LOOP) for group in groups):
         drawn["over_cpu"] = over_cpu
+    if is_of_shapes(study):
+        return save_all(study, directory, drawn | {"shapes": shapes})
     if len(groups) > 1:
         drawn |= {"sizes": sizes, "unrolling": unrolling}
     if of_varied_width(groups):
         drawn["widths"] = widths
-    if len(beside_libraries(study)) >= FEWEST:
-        drawn["shapes"] = shapes
     return save_all(study, directory, drawn)

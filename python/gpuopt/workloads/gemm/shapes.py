@@ -4,7 +4,7 @@ ones, and small batches."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gpuopt.checked import checked
@@ -60,10 +60,15 @@ def gemm_shapes() -> tuple[Shape, ...]:
     for kind, (share, text) in _CLASSES.items():
         names = text.split()
         for name in names:
-            sizes = [int(length) for length in name.split("x")]
-            m, n, k, batch = (*sizes, 1)[:4] if len(sizes) > 1 else (*sizes * 3, 1)
-            found.append(Shape(kind, m, n, k, batch, share / len(names)))
+            sizes = all_sizes([int(length) for length in name.split("x")])
+            found.append(Shape(kind, *sizes, share / len(names)))
     return tuple(found)
+
+
+def all_sizes(given: Sequence[int]) -> tuple[int, int, int, int]:
+    """M, N, K and how many products, of one size for the three, of three, or of all four."""
+    m, n, k, batch = (*given, 1)[:4] if len(given) > 1 else (*given, *given, *given, 1)
+    return m, n, k, batch
 
 
 def score(ratios: Mapping[Shape, float]) -> float:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 FEWEST = 8  # shapes that make a picture
 ROW_INCHES = 0.2
+_ALL = {(shape.m, shape.n, shape.k, shape.batch) for shape in gemm_shapes()}
 KINDS = {OURS: ("kernels", "o"), CALLS: ("whole call, NumPy arrays", "D")}
+# Of calls and peers, those in the arrays' own precision.
+_COMPARED = {CALLS: ("gpuopt.gemm(A, B)",), PEERS: ("NumPy", "PyTorch", "CuPy")}
 
 
 class Beside(NamedTuple):
@@ -32,6 +35,12 @@ class Beside(NamedTuple):
     shape: Shape
     library: str
     ratios: dict[str, Ratio | None]
+
+
+def is_of_shapes(study: StudyRows) -> bool:
+    """Whether a study has several of the shapes, each by one configuration of ours."""
+    each = [group.section(OURS) for group in study.groups() if _sizes(group) in _ALL]
+    return len(each) >= FEWEST and all(len(rows) == 1 for rows in each)
 
 
 def beside_libraries(study: StudyRows) -> list[Beside]:
@@ -49,8 +58,9 @@ def beside_libraries(study: StudyRows) -> list[Beside]:
 
 
 def shapes(study: StudyRows) -> Figure:
-    """How many times as fast as the fastest library's product a plain one is for each of forty shapes, by its kernels
-    and as a whole call, with 95 % intervals; the title says the geometric mean, weighted by class.
+    """How many times as fast as the fastest library's product ours is for each of forty shapes, by its kernels and as a
+    whole call, with 95 % intervals; the caption says the geometric mean, weighted by class. Of several variants of ours
+    it is the fastest; a study of `shapes` has what a plain call takes alone.
 
     Raises ParameterError for rows of several devices, and for fewer than eight of the shapes.
     """
@@ -111,7 +121,9 @@ def _sizes(group: Group) -> tuple[int, int, int, int]:
 
 
 def _fastest(group: Group, section: str) -> Row | None:
+    named = _COMPARED.get(section)
     rows = [row for row in group.section(section) if row["status"] == "ok" and row["median_ms"]]
+    rows = [row for row in rows if named is None or row["variant"] in named]
     return min(rows, key=time_ms, default=None)
 
 

@@ -13,15 +13,15 @@ from gpuopt._core import Device, ParameterError
 from gpuopt.checked import unsupported
 from gpuopt.lab.report import Study
 from gpuopt.lab.workload import Workload, sizes_of
-from gpuopt.problem import Problem
+from gpuopt.problem import Problem, TooLargeError
 from gpuopt.workloads.gemm.peers import libraries, peers
 from gpuopt.workloads.gemm.precision import FORMS, refusal
 from gpuopt.workloads.gemm.problem import gemm, precisions
 from gpuopt.workloads.gemm.reference import DISTRIBUTIONS
-from gpuopt.workloads.gemm.shapes import gemm_shapes
+from gpuopt.workloads.gemm.shapes import all_sizes, gemm_shapes
 
 SHAPES = "shapes"  # the subject that stands for all of gemm_shapes()
-MOST_ON_CPUS = 2e11  # operations of one of them: some seconds
+MOST_ON_CPUS = 2e10  # operations of one of them: some tenths of a second, in some ten blocks of many runs
 
 
 def _problem(
@@ -42,9 +42,11 @@ def _problem(
         raise ParameterError("--m, --n and --k stand instead of SIZE; give one of the two")
     if any(named):
         given = [next(filter(None, (length, m, n, k))) for length in named]  # type: ignore[misc]
-    rows, columns, depth, batch = (*given, 1)[:4] if len(given) > 1 else (*given * 3, 1)
+    rows, columns, depth, batch = all_sizes(given)
+    if of_set and any(named):
+        raise ParameterError("--m, --n and --k are of one product; give its sizes alone")
     if of_set and device.type == "cpu" and (operations := 2.0 * rows * columns * depth * batch) > MOST_ON_CPUS:
-        raise ParameterError(f"{operations:.2g} operations are many for a CPU among other shapes; study it by itself")
+        raise TooLargeError(f"{operations:.2g} operations are many for a CPU among other shapes; study it by itself")
     if (precision := options.get("precision")) in FORMS and (reason := refusal(device, precision)) is not None:
         raise unsupported(f"precision: {precision}: {reason}; leave --precision out", "device")
     problem = gemm(rows, columns, depth, dtype, device=device, batch=batch, **options)
@@ -63,11 +65,11 @@ def _pictures(problem: Problem, device: Device, directory: Path, study: Study) -
 WORKLOAD = Workload(
     name="gemm",
     summary="Matrix product: the ladders of two papers, ours, and libraries, with the error of each beside its speed.",
-    subject="SIZE | MxNxK | MxNxKxBATCH | shapes",
+    subject="SIZE | MxNxK | MxNxKxBATCH",
     default=(),
     subject_help="one size for square matrices, or three, of A (M, K) and B (K, N), or four, with how many "
     "products a batch has; several are studied one after the other; by default 512 for a CPU and 4096 for a GPU. "
-    "`shapes` are forty products of all kinds, each by what a plain call takes, beside libraries",
+    "`gpuopt study gemm shapes`: forty products of all kinds, each by what a plain call takes, beside libraries",
     dtypes=("float32", "float64"),
     problem=_problem,
     pictures=_pictures,

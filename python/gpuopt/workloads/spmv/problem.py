@@ -327,6 +327,7 @@ def problem_of(  # long: one record of everything that a problem is
         tolerance_of=_Tolerance(matrix, x, tolerance),
         calls={"gpuopt.spmv(A, x)": upload_and_multiply, "M @ x": multiply},
         input_properties={"columns": columns is not None, "stored": None, **(properties or {})},
+        plain=lambda device: held(device)[0].resolve(None, columns is not None),
         awkward=functools.cache(lambda: [*(exact(dtype, *sizes) for sizes in AWKWARD), oblong(dtype)]),
     )
 
