@@ -102,3 +102,31 @@ def test_a_started_plan_has_no_samples(any_device: gpuopt.Device) -> None:
     plan.start(image, data)
     with pytest.raises(ParameterError, match="it has been started"):
         plan.prepared.run()
+
+
+TURN = np.arange(60) * 2 * np.pi / 60
+DISPLACED: dict[str, tuple[gt.Geometry, gt.Volume]] = {
+    "fan": (gt.fan(TURN, 80.0, 140.0, 32, 1.2, offset=7.0), gt.Volume((16, 16), 0.8)),
+    "cone": (gt.circular(TURN, 80.0, 140.0, (5, 32), 1.2, offset=(0.0, 7.0)), gt.Volume((4, 16, 16), 0.8)),
+    "parallel": (gt.parallel3d(TURN, (8, 32), 0.8, (0.0, 5.0)), gt.Volume((8, 16, 16), 0.8)),
+}
+
+
+@pytest.mark.parametrize("kind", DISPLACED)
+@pytest.mark.parametrize("on_device", [False, True])
+def test_a_limit_that_only_the_wider_scan_of_a_displaced_detector_exceeds(
+    any_device: gpuopt.Device, kind: str, on_device: bool
+) -> None:
+    """Its near side is filtered as far as its far side reaches."""
+    scan, volume = DISPLACED[kind]
+    A = gt.Projector(scan, volume, device=any_device)
+    tight = gt.Projector(
+        scan, volume, device=any_device, memory_limit=Needs.of(volume.shape, scan.views, scan).iteration
+    )
+    assert not tight.on_host
+    p: Any = gt.blob(2.0).project(scan)
+    p = gpuopt.to_device(p, any_device) if on_device else p
+    algorithm: Any = gt.fbp if scan.parallel else gt.fdk
+    found, expected = algorithm(tight, p), algorithm(A, p)
+    assert type(found) is type(p)
+    assert apart(np.asarray(found), np.asarray(expected)) < 1e-5

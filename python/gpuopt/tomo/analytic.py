@@ -239,12 +239,13 @@ def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> A
     if isinstance(given, np.ndarray) and isinstance(A.geometry, Parallel) and given.dtype.kind == "f":
         check_centre(given, A.geometry)
     operator = A if way.operator is None else way.operator
+    backend = operator.backend  # A wider scan may be on the host where A is on its device.
     weight = "none" if way.scan.parallel else "fdk"
     if (in_blocks := operator._in_blocks(given, way.rows, weight)) is not None:
         image, found = in_blocks
         _judge(np.concatenate([part.to_numpy() for part in found]), given, way, A.data_axes)
-        return A.backend.give(image, like=projections)
-    q, facts = A.backend.filtered(given, way.rows, A.data_axes)
+        return backend.give(image, like=projections)
+    q, facts = backend.filtered(given, way.rows, A.data_axes)
     if isinstance(q, np.ndarray):
         q = q.reshape(operator.data_shape)
     if isinstance(facts, np.ndarray):
@@ -253,7 +254,7 @@ def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> A
     else:  # The device goes on while the host looks at what it found.
         image = operator.back_project(q, weight)
         _judge(facts.to_numpy(), given, way, A.data_axes)
-    return A.backend.give(image, like=projections)
+    return backend.give(image, like=projections)
 
 
 def _judge(facts: np.ndarray, given: Any, way: _Way, axes: tuple[str, ...]) -> None:
