@@ -73,6 +73,33 @@ def test_several_rows() -> None:
     assert gt.find_centre(p, scan) == pytest.approx(-7.4, abs=0.05)
 
 
+def narrow(columns: int, offset: float, seed: int) -> tuple[gt.Geometry, np.ndarray]:
+    """An ellipse that a few columns see, with 1 % of noise."""
+    random = np.random.default_rng(seed)
+    scan = gt.parallel2d(np.linspace(0, math.pi, 60), columns, 1.0, offset)
+    centre = (random.uniform(-0.8, 0.8), random.uniform(-0.8, 0.8), 0.0)
+    p = gt.Phantom(gt.Ellipsoid(1.0, (2.5, 1.2, math.inf), centre, random.uniform(0, 3))).project(scan, 4, float)
+    return scan, p + 0.01 * p.max() * random.standard_normal(p.shape)
+
+
+def test_columns_too_few_to_be_alike_by_chance_are_not_compared() -> None:
+    """Two numbers always correlate."""
+    for seed in range(20):
+        offset = np.random.default_rng(100 + seed).uniform(-1, 1)
+        scan, p = narrow(10, offset, seed)
+        assert gt.find_centre(p, scan) == pytest.approx(offset, abs=0.2)
+
+
+def test_no_answer_lies_beyond_the_end_of_the_search() -> None:
+    for offset, limit, told in ((0.9, 0.05, "limit=0.05 ends the search"), (0.3, 0.01, "limit=0.01 ends the search")):
+        scan, p = narrow(16, offset, 0)
+        with pytest.raises(ArrayError, match=f"{told}.*give a larger limit, or the axis"):
+            gt.find_centre(p, scan, limit)
+    scan, p = narrow(8, 1.4, 0)
+    with pytest.raises(ArrayError, match=r"1\.5 pixels off, where they hardly overlap, .* give the axis by hand"):
+        gt.find_centre(p, scan)
+
+
 def test_bad_input() -> None:
     p = head(HALF[::2], 0.0, columns=64, field=25.0)
     for wrong, error, words in (

@@ -21,6 +21,7 @@ _PAIRS, _ROWS = 64, 16  # of views and detector rows that are looked at; more wo
 _GAP = 3  # steps between views over which a view is interpolated, or half of them extrapolated
 _TAPS = np.exp(-(np.arange(-4, 5) ** 2) / 2)  # a Gaussian of 1 pixel, so that a parabola fits between pixels
 _NOISE = 1e-6  # of the variance: pairs are never more alike than that
+_LEAST = 4  # pixels of an overlap that is judged: two numbers always correlate, and smoothing leaves few of a few
 
 
 @checked
@@ -46,14 +47,15 @@ def find_centre(
     geometry
         The parallel scan, whose offset is ignored; or its view angles, or how many are spread over half a turn.
     limit
-        How far the axis may lie from the detector's middle, as a part of its width, above 0 and below 0.5.
+        How far the axis may lie from the detector's middle, as a part of its width, above 0 and below 0.5. Views must
+        overlap by 5 pixels as well: of a detector of n columns the search ends at (n - 5) / 2 pixels from its middle.
     units
         Of angles, not beside a scan: "rad" or "deg"; None: radians, as in :func:`parallel2d`.
 
     Raises
     ------
     ParameterError, also where no views lie half a turn apart; ArrayError, also where the views show no structure, and
-    where the axis lies beyond ``limit``
+    where the axis lies beyond the end of the search
 
     Examples
     --------
@@ -68,21 +70,30 @@ def find_centre(
     if not 0 < checks.number("limit", limit, "a part of the detector's width") < 0.5:
         raise ParameterError(f"limit: {limit} is out of range; give a part of the width, above 0 and below 0.5")
     one, other = (_smooth(part) for part in _pairs(p, angles))
-    sums = _Overlaps.of(one, other[..., ::-1])
-    shifts = np.flatnonzero(np.abs(sums.shift) <= 2 * limit * p.shape[-1])
+    return _most_alike(_Overlaps.of(one, other[..., ::-1]), p.shape[-1], limit) / 2
+
+
+def _most_alike(sums: _Overlaps, columns: int, limit: float) -> float:
+    """The shift at which views and their mirror images are most alike."""
+    # The shifts beside the best one are judged, too.
+    reach = min(2 * limit * columns, columns - _LEAST - 1)
+    shifts = np.flatnonzero(np.abs(sums.shift) <= reach)
     alike = sums.likeness()
     if not alike[shifts].max() > 0:
-        raise ArrayError("projections: views half a turn apart show nothing in common; give rows that see the object")
-    best = int(shifts[int(np.argmax(alike[shifts]))])
-    if alike[best - 1 : best + 2].max() > alike[best]:
         raise ArrayError(
-            f"projections: {sums.shift[best] / 2:g} pixels off, where limit={limit} ends the search, views half a turn "
-            "apart grow more alike still: the axis lies beyond; give a larger limit, or the axis by hand, as offset"
+            f"projections: views half a turn apart show nothing in common up to {reach / 2:g} pixels off; give rows "
+            "that see the object, or the axis by hand, as offset"
         )
-    before, here, after = sums.difference[best - 1 : best + 2]
-    bend = before - 2 * here + after
-    part = 0.5 * (before - after) / bend if bend > 0 else 0.0
-    return float(sums.shift[best] + min(max(part, -1.0), 1.0)) / 2
+    best = int(shifts[int(np.argmax(alike[shifts]))])
+    found = sums.between(best)
+    if alike[best - 1 : best + 2].max() > alike[best] or abs(found) > reach:
+        limited = reach == 2 * limit * columns
+        ends = f"limit={limit} ends the search" if limited else "they hardly overlap"
+        raise ArrayError(
+            f"projections: {sums.shift[best] / 2:g} pixels off, where {ends}, views half a turn apart grow more alike "
+            f"still: the axis lies beyond; give {'a larger limit, or ' * limited}the axis by hand, as offset"
+        )
+    return found
 
 
 def _rows(projections: np.ndarray) -> np.ndarray:
@@ -186,6 +197,13 @@ class _Overlaps(NamedTuple):
         variances = [q - (s**2).sum(axis=0) / pixels for q, s in zip(squares, sums, strict=True)]
         difference = (squares[0] + squares[1] - 2 * product) / pixels
         return cls(shift, pixels, covariance, (variances[0], variances[1]), difference)
+
+    def between(self, best: int) -> float:
+        """The shift at the vertex of the parabola through the differences at a whole shift and those beside it."""
+        before, here, after = self.difference[best - 1 : best + 2]
+        bend = before - 2 * here + after
+        part = 0.5 * (before - after) / bend if bend > 0 else 0.0
+        return float(self.shift[best] + min(max(part, -1.0), 1.0))
 
     def likeness(self) -> Float64Array:
         """-m/2 ln(1 - r^2), 0 where r is not above 0."""
