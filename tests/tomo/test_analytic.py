@@ -12,7 +12,7 @@ import pytest
 import gpuopt.tomo as gt
 from gpuopt import ArrayError, ParameterError
 from gpuopt.tomo.filters import WINDOWS
-from gpuopt.tomo.redundancy import parker
+from gpuopt.tomo.redundancy import fan_weights, parker
 
 R, D, COLUMNS, DU = 500.0, 1000.0, 192, 1.2
 BALL = gt.sphere(18.0, (6.0, -4.0, 3.0))
@@ -140,6 +140,37 @@ def test_parkers_weights_share_rays_that_are_seen_twice(half: float) -> None:
         np.testing.assert_allclose(weights[seen, column] + other, 1, atol=1e-12)
         alone = (b >= 2 * (half + a)) & (b <= math.pi + 2 * a)
         np.testing.assert_array_equal(weights[alone, column], 1)
+
+
+def short_scan(kind: str, views: int = 24) -> gt.Geometry:
+    """Half a turn and the fan of a displaced detector, which is all that its angles cover."""
+    half = gt.fan(1, 80.0, 80.0, 48, 0.79, kind == "arc", offset=7.0).half_fan
+    angles = 0.2 + np.arange(views) * (math.pi + 2 * half) / views
+    return gt.fan(angles, 80.0, 80.0, 48, 0.79, kind == "arc", offset=7.0)
+
+
+@pytest.mark.parametrize("kind", ["flat", "arc"])
+def test_a_short_scan_is_the_same_in_any_order(kind: str) -> None:
+    scan, volume = short_scan(kind), gt.Volume((32, 32), 0.5)
+    p = (gt.blob(2.0, (1.0, 3.0, 0.0)) + gt.blob(1.0, (-4.0, 1.0, 0.0))).project(scan, dtype=float)
+    image = gt.fdk(gt.NumpyProjector(scan, volume), p)
+    for order in (np.arange(24)[::-1], np.random.default_rng(4).permutation(24)):
+        again = gt.fdk(gt.NumpyProjector(scan.subset(order), volume), p[order])
+        np.testing.assert_allclose(again, image, atol=1e-10 * image.max())
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_both_measurements_of_a_ray_weigh_1_together(falling: bool) -> None:
+    step = math.pi / 150  # of which rays that are measured again lie whole numbers apart
+    angles = 0.3 + np.arange(175) * step
+    scan = gt.fan(-angles if falling else angles, 80.0, 80.0, 19, 40 * step, curved=True)
+    weights = fan_weights(scan, False).weights / step
+    np.testing.assert_allclose(weights, weights[::-1, ::-1], atol=1e-9)  # what begins the scan weighs as what ends it
+    for column in range(19):
+        again = np.arange(175) + 150 - (-1 if falling else 1) * (column - 9)
+        seen = again < 175
+        assert seen.any()
+        np.testing.assert_allclose(weights[seen, column] + weights[again[seen], 18 - column], 1, atol=1e-9)
 
 
 def test_the_ramp() -> None:

@@ -67,7 +67,7 @@ def fan_weights(scan: Cone, limited_angle: bool) -> Redundancy:
     alpha, span = fan_angles(scan, detector.u), turn.span + turn.step
     widest = float(np.abs(alpha).max())
     if (span - math.pi) / 2 >= widest - 1e-9:
-        sharing = parker(turn.turned, turn.sense * alpha, (span - math.pi) / 2)
+        sharing = parker(turn.turned + turn.step / 2, turn.sense * alpha, (span - math.pi) / 2)
         return Redundancy(turn.shares(closed=False)[:, np.newaxis] * sharing, 0, False)
     missing = (
         f"angles: they cover {math.degrees(span):.4g} degrees; a short scan of this fan needs "
@@ -138,8 +138,8 @@ def parker(turned: Float64Array, alpha: Float64Array, half: float) -> Float64Arr
     """Parker's weights (views, columns) of a short scan over pi + 2 ``half``: the two measurements of a ray that is
     measured twice share the weight 1 (Parker 1982; over more than the least angle, Silver 2000).
 
-    ``turned`` (views,) is the angle since the first view; ``alpha`` (columns,) the fan angle, negated where the view
-    angles decrease; ``half`` at least the largest fan angle.
+    ``turned`` (views,) is the angle since the scan's beginning, half a step before its first view; ``alpha`` (columns,)
+    the fan angle, negated where the view angles decrease; ``half`` at least the largest fan angle.
     """
     b, a = turned[:, np.newaxis], alpha
     # At the edge of the fan a ramp's width may be 0; then its value is never used.
