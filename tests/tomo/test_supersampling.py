@@ -114,6 +114,17 @@ def test_views_are_named_in_every_way() -> None:
         np.testing.assert_array_equal(found.geometry.view_angles, wanted)
 
 
+@pytest.mark.parametrize("name", SMALL)
+def test_of_one_that_is_supersampled_itself_each_ray_is_divided(name: str) -> None:
+    A = gt.NumpyProjector(*SMALL[name])
+    once, twice = gt.Supersampled(A, 6), gt.Supersampled(gt.Supersampled(A, 2), 3)
+    x = np.random.default_rng(6).normal(size=A.image_shape)
+    np.testing.assert_array_equal(twice(x), once(x))
+    assert (twice.times, twice.operator) == (6, A)
+    with pytest.raises(ParameterError, match=r"^times: with those of A it makes 18 rays a pixel; give at most 16"):
+        gt.Supersampled(once, 3)
+
+
 def test_bad_input() -> None:
     A = gt.NumpyProjector(*SMALL["fan"])
     for times in (0, 17, 2.0, True):

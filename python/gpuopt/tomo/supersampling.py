@@ -26,8 +26,9 @@ class Supersampled(GeometricOperator[Kept]):
     The mean is that of scans whose detector is shifted by parts of a pixel, so that the transpose is as exact as that
     of ``A``. Beside an image and projections each of these scans takes the tables of its rays, 64 bytes for each column
     of a view, which ``memory_limit`` of ``A`` does not count. ``times`` = 2 costs 4 times the time in space, 2 times in
-    a plane. Filtered back projection reads projections between pixels, and is that of ``A``. Raises
-    ParameterError.
+    a plane. Filtered back projection reads projections between pixels, and is that of ``A``. Of an ``A`` that is
+    supersampled itself each ray is divided again: ``Supersampled(Supersampled(A, 2), 2)`` is ``Supersampled(A, 4)``.
+    Raises ParameterError.
 
     Examples
     --------
@@ -41,6 +42,11 @@ class Supersampled(GeometricOperator[Kept]):
         if not isinstance(A, GeometricOperator):
             raise ParameterError(f"A: {type(A).__name__} has no geometry; give a Projector or a NumpyProjector")
         times = checks.count("times", times, _MOST)
+        if isinstance(A, Supersampled):
+            times *= A.times
+            A = A.operator
+        if times > _MOST:
+            raise ParameterError(f"times: with those of A it makes {times} rays a pixel; give at most {_MOST} in all")
         along = checks.centres(times, 1 / times)
         shifts = [(v, u) for v in (along if A.geometry.dimensions == 3 else [0.0]) for u in along]
         self._keep(A, times, [A.with_scan(A.geometry.shifted(v, u), A.volume) for v, u in shifts])
