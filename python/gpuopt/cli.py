@@ -224,7 +224,7 @@ def aa(ctx: click.Context, device: str | None, seconds: float) -> None:
 )
 @click.option("--iterations", metavar="N", type=click.IntRange(1), help="Of those that iterate; else each one's own.")
 @click.option("--window", metavar="W", help="Of fbp: ram-lak (the default), shepp-logan, cosine, hann or hamming.")
-@click.option("--rows", metavar="FIRST:END[:STEP]", help="Detector rows, from 0, a slice each; all by default.")
+@click.option("--rows", metavar="ROW|FIRST:END[:STEP]", help="Detector rows, from 0, a slice each; all by default.")
 @click.option("--centre", metavar="COLUMN", type=float, help="Where the axis falls, from 0; searched by default.")
 @click.option(
     "--rings", metavar="SIZE", type=click.IntRange(0), help="Remove rings by a median over SIZE columns; 0: its own."

@@ -8,6 +8,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -37,6 +38,7 @@ ALGORITHMS: dict[str, Callable[..., Any]] = {
 _NONNEGATIVE = ("mlem", "os_em")  # what takes no projections below 0
 _AT_ONCE = 1 << 30  # bytes of rows and slices that are worked on at a time
 _CENTRE_ROWS = 8
+_OPTIONS = {name: f"--{name}" for name in ("window", "iterations", "rows", "flat", "dark")} | {"size": "--rings"}
 _FLOAT, _COPIES = 4, 6  # arrays that an iteration keeps on a device that is the host
 
 
@@ -59,11 +61,23 @@ class Wanted:
     device: str | None = None
 
 
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Errors of an argument that an option gave name the option."""
+    try:
+        yield
+    except (ArrayError, ParameterError) as error:
+        if (option := _OPTIONS.get(error.argument)) is None:
+            raise
+        raise Failure(f"{option}{str(error).removeprefix(error.argument)}") from error
+
+
+@_naming_options()
 def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
     """Reads, reconstructs and writes; prints what it does."""
     target = out if out is not None else Path(f"{path.stem or 'scan'}-{wanted.algorithm}.tif")
     if target.suffix.lower() not in (".npy", *tiff_stacks.SUFFIXES):
-        raise Failure(f"out: {target} has no suffix .tif or .npy; name a file of one of these")
+        raise Failure(f"--out: {target} has no suffix .tif or .npy; name a file of one of these")
     for written in (target, _picture_of(target)):
         files.check_file(written)
     _refuse_inputs(target, path, wanted)
@@ -94,8 +108,8 @@ def run_reconstruct(path: Path, wanted: Wanted, out: Path | None) -> None:
         done += len(part)
     told = ", ".join(f"{name} {value}" for name, value in options.items())
     click.echo(
-        f"{wanted.algorithm}{f' ({told})' if told else ''}: {len(rows)} slices of {images.shape[1]} x "
-        f"{images.shape[2]} on {device.name} in {time.perf_counter() - began:.3g} s"
+        f"{wanted.algorithm}{f' ({told})' if told else ''}: {checks.counted(len(rows), 'slice')} of {images.shape[1]} "
+        f"x {images.shape[2]} on {device.name} in {time.perf_counter() - began:.3g} s"
     )
     _write(target, images, rows)
 
@@ -116,7 +130,7 @@ def _refuse_inputs(target: Path, path: Path, wanted: Wanted) -> None:
         for told, written in ((f"{target}", target), (f"the picture {_picture_of(target)}", _picture_of(target))):
             place = os.path.realpath(written)
             if place in taken or os.path.dirname(place) in taken:
-                raise Failure(f"out: {told} is, or lies in, {what}; name a file elsewhere")
+                raise Failure(f"--out: {told} is, or lies in, {what}; name a file elsewhere")
 
 
 def _options(wanted: Wanted) -> dict[str, Any]:
@@ -131,14 +145,18 @@ def _options(wanted: Wanted) -> dict[str, Any]:
 
 
 def _scan(path: Path, wanted: Wanted) -> gt.ScanFile:
-    """Raises Failure where neither the file nor --angles says the angles."""
+    """Raises Failure where neither the file nor an option says the angles, or what the flat fields are."""
     angles, flat, dark = _angles(wanted.angles, path), _level(wanted.flat), _level(wanted.dark)
     try:
-        return gt.read_scan(path, angles, flat=flat, dark=dark, integrals=wanted.integrals, units="rad")
+        scan = gt.read_scan(path, angles, flat=flat, dark=dark, integrals=wanted.integrals, units="rad")
     except ParameterError as error:
-        if wanted.angles is None and error.argument == "angles":
-            raise Failure(f"--{error}: --angles FIRST,LAST in degrees, or --angles FILE") from error
-        raise
+        if error.argument != "angles":
+            raise
+        how = ": --angles FIRST,LAST in degrees, or --angles FILE" if wanted.angles is None else ""
+        raise Failure(f"--{error}{how}") from error
+    if not wanted.integrals and flat is None and scan.source.level("white", slice(0, 1)) is None:
+        raise Failure(f"--flat: {path} holds no flat fields; give some, or --integrals if it holds line integrals")
+    return scan
 
 
 def _angles(text: str | None, path: Path) -> Any:
@@ -217,7 +235,7 @@ def _parts(scan: gt.ScanFile, rows: range) -> Iterator[range]:
     """Rows that are worked on together. Raises ParameterError where the slices do not fit the memory."""
     views, _, columns = scan.shape
     each = _FLOAT * _COPIES * (views * columns + columns**2)
-    check_memory(scan.source.path, f"{len(rows)} slices", 2 * _FLOAT * len(rows) * columns**2 + each)
+    check_memory(scan.source.path, checks.counted(len(rows), "slice"), 2 * _FLOAT * len(rows) * columns**2 + each)
     many = max(1, _AT_ONCE // each)
     for first in range(0, len(rows), many):
         yield rows[first : first + many]

@@ -112,6 +112,12 @@ def test_tiffs_without_angles_name_the_option(tiff: Path) -> None:
     assert "--angles FIRST,LAST in degrees, or --angles FILE" in refused.output
 
 
+def test_tiffs_without_flat_fields_name_the_options(tiff: Path) -> None:
+    refused = run(tiff, "--angles", "0,177")
+    assert refused.exit_code == 2
+    assert "--flat: scan.tif holds no flat fields; give some, or --integrals" in refused.stderr
+
+
 def test_tiffs_with_angles(tiff: Path, reconstruct: Callable[..., Result]) -> None:
     Path("angles.txt").write_text("\n".join(map(str, exchange.counts().theta)))
     for angles, name in (("0,177", "one.npy"), ("angles.txt", "two.npy")):
@@ -169,27 +175,30 @@ def test_a_truncated_scan_is_told_and_its_picture_shows_the_object(reconstruct: 
         (("--rows", "0:5"), "--rows: '0:5' reaches beyond the 4 rows, from 0; give an END of at most 4"),
         (("--rows", "-5:4"), "--rows: '-5:4' reaches beyond the 4 rows"),
         (("--rings", "65"), "--rings: 65 columns are more than the scan's 64"),
+        (("--rings", "2"), "--rings: a median over 2 columns changes nothing"),
+        (("--angles", "three.txt"), "--angles: there are 3 of 60 views"),
         (("--angles", "0,nan"), "neither FIRST,LAST"),
         (("--angles", "1e308,-1e308"), "neither FIRST,LAST"),
         (("--angles", "none.txt"), "none.txt"),
         (("--angles", "0,1,2"), "neither FIRST,LAST"),
         (("--window", "hann", "--algorithm", "sirt"), "--window: sirt has none; it is for fbp"),
         (("--iterations", "3"), "--iterations: fbp has none; it is for sirt, sart"),
-        (("--window", "round"), "window: 'round' is not known"),
+        (("--window", "round"), "--window: 'round' is not known"),
         (("--limited-angle", "--algorithm", "sirt"), "--limited-angle: sirt has none; it is for fbp"),
         (("--pixel", "0"), "--pixel: 0.0 cannot be; give mm, above 0"),
         (("--pixel", "nan"), "--pixel: nan is no number"),
         (("--centre", "nan"), "--centre: nan is none of the columns, 0 to 63"),
         (("--centre", "64"), "--centre: 64 is none of the columns, 0 to 63"),
         (("--centre", "-0.5"), "--centre: -0.5 is none of the columns"),
-        (("--out", "a.png"), "a.png has no suffix .tif or .npy"),
+        (("--out", "a.png"), "--out: a.png has no suffix .tif or .npy"),
         (("--out", "none/a.tif"), "make the folder none"),
         (("--flat", "none.tif"), "none.tif"),
-        (("--flat", ""), "flat: it is empty"),
-        (("--dark", ""), "dark: it is empty"),
+        (("--flat", ""), "--flat: it is empty"),
+        (("--dark", ""), "--dark: it is empty"),
     ],
 )
 def test_bad_options(here: Path, any_device: gpuopt.Device, words: tuple[str, ...], told: str) -> None:
+    Path("three.txt").write_text("0\n60\n120\n")
     result = run(here, *words, "--device", any_device.index)
     assert result.exit_code == 2, result.output
     assert told in result.stderr
@@ -209,16 +218,16 @@ def test_a_scan_is_not_written_over(here: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "out", "told"),
     [
-        (("--flat", "flat.tif"), "flat.tif", "out: flat.tif is, or lies in, the fields of --flat"),
-        (("--dark", "flat.tif"), "flat.tif", "out: flat.tif is, or lies in, the fields of --dark"),
-        (("--flat", "flat.tif"), "link.tif", "out: link.tif is, or lies in, the fields of --flat"),
-        (("--flat", "link.tif"), "flat.tif", "out: flat.tif is, or lies in, the fields of --flat"),
-        (("--flat", "flats"), "flats/f1.tif", "out: flats/f1.tif is, or lies in, the fields of --flat"),
-        (("--flat", "flats"), "flats/new.npy", "out: flats/new.npy is, or lies in, the fields of --flat"),
-        (("--dark", "links"), "flat.tif", "out: flat.tif is, or lies in, the fields of --dark"),
-        (("--angles", "ang.npy"), "ang.npy", "out: ang.npy is, or lies in, the file of --angles"),
-        (("--angles", "res.png"), "res.tif", "out: the picture res.png is, or lies in, the file of --angles"),
-        ((), "seen.tif", "out: the picture seen.png is, or lies in, the scan itself"),
+        (("--flat", "flat.tif"), "flat.tif", "--out: flat.tif is, or lies in, the fields of --flat"),
+        (("--dark", "flat.tif"), "flat.tif", "--out: flat.tif is, or lies in, the fields of --dark"),
+        (("--flat", "flat.tif"), "link.tif", "--out: link.tif is, or lies in, the fields of --flat"),
+        (("--flat", "link.tif"), "flat.tif", "--out: flat.tif is, or lies in, the fields of --flat"),
+        (("--flat", "flats"), "flats/f1.tif", "--out: flats/f1.tif is, or lies in, the fields of --flat"),
+        (("--flat", "flats"), "flats/new.npy", "--out: flats/new.npy is, or lies in, the fields of --flat"),
+        (("--dark", "links"), "flat.tif", "--out: flat.tif is, or lies in, the fields of --dark"),
+        (("--angles", "ang.npy"), "ang.npy", "--out: ang.npy is, or lies in, the file of --angles"),
+        (("--angles", "res.png"), "res.tif", "--out: the picture res.png is, or lies in, the file of --angles"),
+        ((), "seen.tif", "--out: the picture seen.png is, or lies in, the scan itself"),
     ],
 )
 def test_nothing_that_is_read_is_written_over(here: Path, options: tuple[str, ...], out: str, told: str) -> None:

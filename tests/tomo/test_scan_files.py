@@ -52,6 +52,10 @@ def test_data_exchange(h5: Path, made: exchange.Counts) -> None:
     assert count_views(h5) == VIEWS
     np.testing.assert_allclose(scan.angles, np.arange(VIEWS) * np.pi / VIEWS, atol=1e-12)
     assert "60 views from 0 to 177 degrees, 4 rows x 64 columns of uint16 counts" in repr(scan)
+    one = exchange.write_pages(h5.with_name("one.tif"), np.ones((1, 1, 1), np.uint16))
+    assert repr(gt.read_scan(one, [-0.0])) == (
+        "<ScanFile: one.tif, 1 view from 0 to 0 degrees, 1 row x 1 column of uint16 counts>"
+    )
     np.testing.assert_array_equal(scan.counts(), made.data)
     np.testing.assert_array_equal(scan.counts(slice(1, 4, 2)), made.data[:, 1:4:2])
     np.testing.assert_array_equal(scan.counts(2), made.data[:, 2:3])

@@ -83,6 +83,11 @@ def count(name: str, given: Any, most: int = 1 << 31) -> int:
     return int(given)
 
 
+def counted(number: int, what: str) -> str:
+    """``number`` things, one of which is ``what``, for messages."""
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
 def each(name: str, given: Any, axes: Sequence[str]) -> list[tuple[str, Any]]:
     """The name and the value for each of ``axes``, from a value for each or one value for all."""
     if isinstance(given, np.ndarray):

@@ -66,7 +66,7 @@ def _rows_of(path: Path, data: Any, rows: slice) -> np.ndarray:
     count = len(range(*rows.indices(data.shape[-2])))
     held = math.prod(data.shape[:-2]) * count * data.shape[-1] * data.dtype.itemsize
     chunk = math.prod(data.chunks or (0,)) * data.dtype.itemsize
-    check_memory(path, f"{count} rows", held + 2 * chunk)
+    check_memory(path, checks.counted(count, "row"), held + 2 * chunk)
     return np.asarray(data[..., rows, :])
 
 

@@ -219,10 +219,11 @@ class Geometry(ABC):
 
     def _kind(self) -> str:
         shape = "" if self.parallel else " flat," if self.radius is None else f" curved (radius {self.radius:g} mm),"
-        d, views = self.detector, f"{self.views} view" + "s" * (self.views != 1)
+        d, views = self.detector, checks.counted(self.views, "view")
+        columns = checks.counted(d.columns, "column")
         if self.dimensions == 2:
-            return f"{views},{shape} {d.columns} columns of {d.du:g} mm"
-        return f"{views},{shape} {d.rows} rows x {d.columns} columns of {d.dv:g} x {d.du:g} mm"
+            return f"{views},{shape} {columns} of {d.du:g} mm"
+        return f"{views},{shape} {checks.counted(d.rows, 'row')} x {columns} of {d.dv:g} x {d.du:g} mm"
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> Float64Array:

@@ -90,7 +90,7 @@ class ScanFile:
         views, _, columns = self.shape
         count = len(range(*chosen.indices(self.shape[1])))
         path, needed = self.source.path, views * count * columns * (self.source.dtype.itemsize + 4)
-        check_memory(path, f"{count} rows", needed)
+        check_memory(path, checks.counted(count, "row"), needed)
         raw = self.source.counts(chosen)
         if self.integrals:
             with np.errstate(over="ignore"):  # what float32 cannot hold is told as infinity
@@ -133,11 +133,12 @@ class ScanFile:
 
     def __repr__(self) -> str:
         views, rows, columns = self.shape
-        first, last = np.degrees(self.angles[[0, -1]])
+        first, last = np.degrees(self.angles[[0, -1]]) + 0.0  # never -0
+        pixels = f"{checks.counted(rows, 'row')} x {checks.counted(columns, 'column')}"
         what = "line integrals" if self.integrals else f"{self.source.dtype} counts"
         return (
-            f"<ScanFile: {self.source.path.name}, {views} views from {first:.5g} to {last:.5g} degrees, {rows} rows x "
-            f"{columns} columns of {what}>"
+            f"<ScanFile: {self.source.path.name}, {checks.counted(views, 'view')} from {first:.5g} to {last:.5g} "
+            f"degrees, {pixels} of {what}>"
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpuopt._core import Error, ParameterError
 from gpuopt.io.text import FormatError, system_errors
+from gpuopt.tomo import checks
 from gpuopt.tomo.scan_source import Source, check_memory, reading
 
 SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
@@ -55,7 +56,7 @@ class TiffStack(Source):
         views, height, columns = self.shape
         count = len(range(*rows.indices(height)))
         held = views * count * columns * self.dtype.itemsize
-        check_memory(self.path, f"{count} rows", held + _BYTES_A_PIXEL * height * columns)
+        check_memory(self.path, checks.counted(count, "row"), held + _BYTES_A_PIXEL * height * columns)
         found = np.empty((views, count, columns), self.dtype)
         for view, page in enumerate(self._pages()):
             found[view] = page[rows]
