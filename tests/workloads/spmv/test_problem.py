@@ -131,7 +131,12 @@ def test_a_flat_image_has_no_boundary():
 
 @pytest.mark.parametrize(
     ("image", "word"),
-    [(np.zeros((3, 3, 3)), "grey"), (np.zeros((0, 3)), "grey"), (np.array([[0, np.nan]]), "finite")],
+    [
+        (np.zeros((3, 3, 3)), "grey"),
+        (np.zeros((0, 3)), "grey"),
+        (np.array([[0, np.nan]]), "finite"),
+        (1j * np.eye(3), "real"),
+    ],
 )
 def test_bad_images_are_named(image, word):
     with pytest.raises(ArrayError, match=word):
@@ -188,8 +193,9 @@ def test_photographs_come_from_names_files_and_arrays(tmp_path):
     (tmp_path / "torn.png").write_bytes(b"\x89PNG")
     with pytest.raises(ArrayError, match="PNG"):
         problems.spmv_image_affinity(tmp_path / "torn.png")
-    with pytest.raises(ArrayError, match="grey image"):
-        problems.spmv_image_affinity(coloured)
+    for wrong in (coloured, grey * 1j):
+        with pytest.raises(ArrayError, match=r"^image: .*give a grey image"):
+            problems.spmv_image_affinity(wrong)
 
 
 @pytest.mark.parametrize(

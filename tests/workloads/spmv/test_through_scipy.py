@@ -102,6 +102,18 @@ def test_matrices_of_unlike_data_are_added(any_device: gpuopt.Device) -> None:
     np.testing.assert_array_equal((narrow - wide.T.T).toarray(), theirs.toarray() - others.toarray())
 
 
+def test_products_without_a_diagonal_inside_are_zeros(any_device: gpuopt.Device) -> None:
+    """SciPy 1.17 ends in an error of its own there."""
+    far, beyond = (DiaMatrix((np.ones((1, 3), np.float32), [offset]), (3, 3), device=any_device) for offset in (2, 3))
+    identity = sparse.eye_array(3, dtype=np.float64, format="dia")
+    for made in (far @ far, beyond @ beyond.T, beyond @ identity, identity @ beyond):
+        assert isinstance(made, DiaMatrix)
+        np.testing.assert_array_equal(made.toarray(), np.zeros((3, 3)))
+    assert (beyond @ identity).dtype == np.float64
+    with pytest.raises(ParameterError, match=r"^x: "):
+        beyond @ sparse.eye_array(4, format="dia")
+
+
 def test_what_narrow_data_leave_out_is_no_entry(any_device: gpuopt.Device) -> None:
     ours, theirs = both(any_device, length=4)
     with np.errstate(divide="ignore"):  # of zeros beside the matrix
@@ -154,7 +166,8 @@ WRONG: list[tuple[Callable[[DiaMatrix], Any], type[Exception], str]] = [
     (lambda M: M.asformat("xyz"), ParameterError, "^format: "),
     (lambda M: M[9, 0], IndexError, r"^index: .*shape \(9, 7\)"),
     (lambda M: M["a"], ParameterError, "^index: "),
-    (bool, ParameterError, "^M: .*ambiguous"),
+    (bool, ParameterError, r"^M: .*ambiguous; ask M.count_nonzero\(\), and give SciPy's functions M.tocsr\(\)"),
+    (sparse.triu, ParameterError, r"^M: .* give SciPy's functions M.tocsr\(\)"),
     (lambda M: M.toarray("K"), ParameterError, "^order: 'K'"),
     (lambda M: M.toarray("C", np.ones((9, 7), np.float32)), ParameterError, "^order: 'C'"),
     (lambda M: M.toarray(out=np.ones((9, 7))), ArrayError, "^out: .*float64; give"),

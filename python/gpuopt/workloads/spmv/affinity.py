@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpuopt._core import ArrayError, ParameterError
+from gpuopt.checked import real
 from gpuopt.workloads.spmv.reference import disk_steps
 
 if TYPE_CHECKING:
@@ -32,12 +33,11 @@ def boundary_strength(image: ArrayLike, smoothing: float = 0.0) -> Float64Array:
 
     ``image`` and the result are (height, width); ``smoothing`` is the standard deviation in pixels of a Gaussian that
     is applied first. Central differences with replicated edge pixels. Raises ``ArrayError`` for an image that is not
-    two-dimensional, is empty, or holds values that are not finite.
+    two-dimensional, is empty, or holds values that are complex or not finite.
     """
-    image = np.asarray(image)
+    image = real("image", image, "a grey image (height, width)")
     if image.ndim != 2 or image.size == 0:
         raise ArrayError(f"image: its shape is {image.shape}; give a grey image (height, width)")
-    image = image.astype(np.float64)
     if not np.isfinite(image).all():
         raise ArrayError("image: it holds NaN or infinity; give finite values")
     if not 0 <= smoothing <= max(image.shape):

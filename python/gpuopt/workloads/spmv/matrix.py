@@ -37,8 +37,9 @@ class DiaMatrix(ThroughScipy):
     ``multiply``, ``maximum``, ``minimum`` with matrices; ``power``, ``abs``, ``round``, ``astype``; ``sum``, ``mean``,
     ``max``, ``min``, ``nanmax``, ``nanmin``, ``trace``, ``count_nonzero``, ``nonzero``; ``M[i, j]`` and slices;
     ``to_scipy``, ``tocsr``, ``tocsc``, ``tocoo``, ``tobsr``, ``asformat``. Results are DiaMatrix where SciPy has a
-    ``dia_array`` of float32 or float64, otherwise SciPy's own. SciPy's solvers take a DiaMatrix. It never changes:
-    values are copied, and later changes of the given arrays have no effect.
+    ``dia_array`` of float32 or float64, otherwise SciPy's own. SciPy's iterative solvers take a DiaMatrix; ``spsolve``,
+    ``inv`` and ``expm`` take ``M.tocsc()``, ``kron`` and ``triu`` too. It never changes: values are copied, and later
+    changes of the given arrays have no effect. ``M == other`` is whether both are one object.
 
     Parameters
     ----------
@@ -171,7 +172,8 @@ class DiaMatrix(ThroughScipy):
     @property
     def grid_width(self) -> int:
         """Width of the grid whose points are the rows of the matrix, found from the offsets; 0 where the offsets are
-        not those of a grid."""
+        not those of a grid. It is the least distance of a band of neighbouring offsets from the diagonal. Of a grid so
+        small that bands meet or are cut off, that is another number than its width; products are right with it."""
         return self._handle.grid_width
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpuopt._core import ArrayError, Device, ParameterError
 from gpuopt.arrays import to_device
-from gpuopt.checked import checked, real_dtype
+from gpuopt.checked import checked, real, real_dtype
 from gpuopt.configuration import Configuration
 from gpuopt.problem import BoundPlan, Problem, guarded_output
 from gpuopt.selection import Selector, select
@@ -84,7 +84,8 @@ def spmv_image_affinity(
         chosen,
         max_bytes,
     )
-    grey = grey.astype(np.float64, copy=grey is image)  # what was read from a file is nobody else's
+    read = real("image", grey, "a grey image (height, width)")
+    grey = read.copy() if read is image else read  # what was read from a file is nobody else's
     while grey.shape != (height, width):
         grey = photographs.halved(grey)
     weights, degrees = affinity.affinity_matrix(grey, radius, smoothing=smoothing, dtype=kind)

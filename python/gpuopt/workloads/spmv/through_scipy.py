@@ -48,6 +48,18 @@ def _wide(A: Any) -> Any:
     return dia_array((data, A.offsets), shape=A.shape)
 
 
+def _matrix_product(A: Any, B: Any) -> Any:
+    """``A @ B``, zeros where no diagonal of it lies inside: SciPy 1.17 ends in an error of its own there."""
+    from scipy.sparse import dia_array
+
+    if getattr(A, "format", None) != "dia" or getattr(B, "format", None) != "dia" or A.shape[1] != B.shape[0]:
+        return A @ B
+    shape = (A.shape[0], B.shape[1])
+    diagonals = np.add.outer(A.offsets.astype(np.int64), B.offsets.astype(np.int64))
+    inside = (diagonals > -shape[0]) & (diagonals < shape[1])
+    return A @ B if inside.any() else dia_array(shape, dtype=np.result_type(A.dtype, B.dtype))
+
+
 class ParameterIndexError(ParameterError, IndexError):
     """An index lies outside the matrix."""
 
@@ -238,10 +250,10 @@ class ThroughScipy:
         return self._by_scipy("divisor", lambda A: A / on_host(other))
 
     def _product(self, other: Any) -> Any:
-        return self._by_scipy("x", lambda A: A @ on_host(other))
+        return self._by_scipy("x", lambda A: _matrix_product(A, on_host(other)))
 
     def _product_from_the_left(self, other: Any) -> Any:
-        return self._by_scipy("x", lambda A: on_host(other) @ A)
+        return self._by_scipy("x", lambda A: _matrix_product(on_host(other), A))
 
     def __add__(self, other: Any) -> Any:
         return self._by_scipy("other", lambda A: operator.add(*_addends(A, other)))
@@ -256,6 +268,11 @@ class ThroughScipy:
         return self._by_scipy("other", lambda A: operator.sub(*_addends(A, other)[::-1]))
 
     def __bool__(self) -> bool:
+        if self.shape != (1, 1):  # as SciPy's functions find where they take it for a number
+            raise ParameterError(
+                "M: whether a matrix is true is ambiguous; ask M.count_nonzero(), and give SciPy's functions M.tocsr() "
+                "or M.toarray()"
+            )
         return bool(self._by_scipy("M", bool))
 
     def __abs__(self) -> Any:
