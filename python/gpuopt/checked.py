@@ -314,7 +314,10 @@ def _refusal(name: str, value: Any, hint: Any) -> Exception:
         if is_masked(one):
             return _refusal(f"{name}[{key!r}]", one, hint)
     if is_integral(value) and not -LARGEST <= int(value) < LARGEST:
-        return ParameterError(f"{name}: it is a whole number of {int(value).bit_length()} bits; give one below 2^63")
+        bits = f"it is a whole number of {int(value).bit_length()} bits"
+        if float in alternatives(hint):
+            return ParameterError(f"{name}: {bits}, more than a float64 holds; give a smaller one")
+        return ParameterError(f"{name}: {bits}; give one below 2^63")
     if name == "seed" and is_integral(value):
         return ParameterError(f"seed: it is {int(value)}; give a whole number of at least 0")
     if is_of_arrays(hint):

@@ -171,7 +171,8 @@ def refused(path: str | PathLike[str], error: OSError, way_out: str) -> WriteErr
         way_out = f"make the folder {Path(path).parent}"
     elif error.errno == errno.ENAMETOOLONG:
         way_out = "give a shorter name"
-    made = WriteError(f"{path} cannot be written: {reason}; what it held stands. To go on, {way_out}")
+    stands = "; what it held stands" * os.path.isfile(path)
+    made = WriteError(f"{path} cannot be written: {reason}{stands}. To go on, {way_out}")
     made.errno = error.errno
     return made
 

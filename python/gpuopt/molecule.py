@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuopt import host_memory
 from gpuopt._core import ArrayError, ParameterError
-from gpuopt.checked import checked
+from gpuopt.checked import checked, real
 from gpuopt.molecule_types import Contact, Grid, Molecule, Surface
 from gpuopt.point_arrays import LONGEST, cast
 
@@ -336,14 +336,14 @@ def _check_probe(probe: float) -> None:
 @checked
 def statistics(phi: np.ndarray) -> dict[str, float]:
     """Return ``min``, ``max``, ``mean`` and ``rms`` of potentials ``phi`` (M,) in the unit of ``phi``, computed in
-    float64. Raises ArrayError where ``phi`` is empty.
+    float64. Raises ArrayError where ``phi`` is empty, and for complex numbers.
 
     Examples
     --------
     >>> molecule.statistics(np.array([3.0, -4.0]))["mean"]
     -0.5
     """
-    values = np.asarray(phi, dtype=np.float64)
+    values = real("phi", phi, "potentials (M,)")
     if not values.size:
         raise ArrayError("phi: it is empty; give at least one potential")
     return {

@@ -49,6 +49,14 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert list(content(tmp_path).values()) == [b"old"]
 
 
+def test_what_was_never_there_is_not_said_to_stand(tmp_path: Path) -> None:
+    for path, stands in ((tmp_path / "none" / "a", False), (tmp_path / "a", True)):
+        if stands:
+            path.write_bytes(b"old")
+        error = files.refused(path, OSError(errno.ENOSPC, "full"), "buy a disk")
+        assert ("what it held stands" in str(error)) == stands
+
+
 def test_parts_that_fail_leave_the_old_file(tmp_path: Path) -> None:
     def parts() -> Iterator[bytes]:
         yield b"new"

@@ -64,8 +64,8 @@ def read_ply(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     """Return the surface in a PLY file, with normals where points have nx, ny and nz.
 
     A normal of length zero becomes one that is not known (see :class:`gpuopt.Surface`). Polygons become fans of
-    triangles; other elements and properties are passed over. ``dtype`` is float32 or float64. Raises FormatError,
-    which names the line of a text, the row of a binary file.
+    triangles; other elements and properties are passed over, but points with properties that are lists are refused.
+    ``dtype`` is float32 or float64. Raises FormatError, which names the line of a text, the row of a binary file.
 
     Examples
     --------
