@@ -110,6 +110,18 @@ def test_an_output_that_is_older_than_what_the_last_round_wrote(any_device: gpuo
         kernel.check(n=4, rounds=rounds, device=any_device)
 
 
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4])
+def test_an_inout_that_is_older_than_what_the_last_round_wrote(any_device: gpuopt.Device, rounds: int) -> None:
+    kernel = stepped(TURNS, w="inout", o="scratch")
+    zeros = np.zeros(4, np.float32)
+    given = {"w": zeros, "x": zeros, "rounds": rounds, "device": any_device}
+    if rounds % 2 == 0:
+        assert (kernel(**given) == rounds).all()
+        return
+    with pytest.raises(ParameterError, match=r"^swap: the last round writes to o, which is no result.* an even one"):
+        kernel(**given)
+
+
 def test_results_that_may_be_swapped(any_device: gpuopt.Device) -> None:
     zeros = np.zeros(4, np.float32)
     given = {"x": zeros, "rounds": 2, "device": any_device}

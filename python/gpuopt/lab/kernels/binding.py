@@ -20,7 +20,7 @@ from gpuopt.lab.kernels.restoring import Restorer
 from gpuopt.lab.kernels.scrub import scrubber
 from gpuopt.lab.kernels.source import Source, bare
 from gpuopt.lab.kernels.space import Levels, Space
-from gpuopt.lab.kernels.stages import Clear, Rounds, Stage, Step, check_outputs, unrolled
+from gpuopt.lab.kernels.stages import Clear, Rounds, Stage, Step, check_results, unrolled
 from gpuopt.lab.kernels.task import Arrays, Numbers, Task
 from gpuopt.lab.kernels.values import fitting
 
@@ -111,7 +111,7 @@ def plan(
     steps: list[tuple[Any, ...]] = []
     sizes: list[int] = []  # work-items
     in_order = unrolled(code.stages, known)
-    check_outputs(code.stages, in_order, {one.name: one.role for one in task.results})
+    check_results(code.stages, in_order, {one.name: one.role for one in task.arrays})
     for step in in_order:
         if not isinstance(step, Step):
             flag = held.arrays[step.flag][1]

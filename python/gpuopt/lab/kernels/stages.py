@@ -171,8 +171,9 @@ def repeat(
 
     ``swap`` is a pair of arrays, or a list of pairs, that change places after each round, as of a stencil from one
     array into the other. What the last round wrote then lies in the one or the other: name the result by the array
-    that the *first* round writes, and give an odd number of rounds, or swap no results. An output that is older than
-    what the last round wrote into an array that is no result is refused when the kernel is planned.
+    that the *first* round writes, with an odd number of rounds, or by an inout that it reads, with an even one, or swap
+    no results. A result that is older than what the last round wrote into an array that is no result is refused when
+    the kernel is planned.
 
     With ``until`` (see :func:`zero`) a flag ends the rounds, and ``times`` is the most there may be; results must not
     be swapped then, since nobody knows how many rounds there are. Raises ParameterError for no stages and no pairs.
@@ -220,38 +221,41 @@ def unrolled(parts: Sequence[Stage | Rounds], known: Mapping[str, Any]) -> list[
     return steps
 
 
-def check_outputs(
-    parts: Sequence[Stage | Rounds], steps: Sequence[Step | Clear | Until], results: Mapping[str, str]
+def check_results(
+    parts: Sequence[Stage | Rounds], steps: Sequence[Step | Clear | Until], roles: Mapping[str, str]
 ) -> None:
-    """Raises ParameterError where one of ``results``, roles by name, is an output that is older than what the last
-    round wrote, and that is no result."""
+    """Raises ParameterError where a result among arrays of these ``roles``, by name, is older than what the last round
+    wrote, and that is no result."""
     launches = [step for step in steps if isinstance(step, Step)]
-    for name in (name for name, role in results.items() if role == "output"):
-        swapping = [
-            stage
-            for part in parts
-            if isinstance(part, Rounds) and any(name in pair for pair in part.swap)
-            for stage in part.stages
-        ]
-        latest = _written_last(launches, swapping, name) if swapping else name
-        if latest != name and latest not in results:
+    for name in (name for name, role in roles.items() if role in _RESULTS):
+        swapping = [part for part in parts if isinstance(part, Rounds) and any(name in pair for pair in part.swap)]
+        stages = [stage for part in swapping for stage in part.stages]
+        partners = [one for part in swapping for pair in part.swap if name in pair for one in pair if one != name]
+        # Whoever meets an array that holds nothing yet must write it; so rounds write what they have under its name.
+        empty = [one for one in (name, *partners) if roles.get(one) in ("output", "scratch")]
+        latest = next((place for one in empty if (place := _written_last(launches, stages, one, name))), name)
+        if latest != name and roles[latest] not in _RESULTS:
+            way = "odd" if roles[name] == "output" else "even"
             raise ParameterError(
                 f"swap: the last round writes to {latest}, which is no result, and {name} is older; give a number of "
-                f"rounds after which {name} is the last, of a pair an odd one, or swap no results"
+                f"rounds after which {name} is the last, of a pair an {way} one, or swap no results"
             )
 
 
-def _written_last(launches: Sequence[Step], swapping: Sequence[Stage], name: str) -> str:
-    """The array that holds what rounds wrote last under the name of an output; the output itself where that is not
-    known. Whoever meets an output first must write it; so rounds that do write what they have under its name."""
-    first = next((step for step in launches if name in map(step.array, step.stage.arguments)), None)
-    places = [n for n, step in enumerate(launches) if step.stage in swapping and name in step.stage.arguments]
-    if first is None or not places or first.stage not in swapping or name not in first.stage.arguments:
-        return name
+_RESULTS = ("output", "inout")
+
+
+def _written_last(launches: Sequence[Step], swapping: Sequence[Stage], under: str, name: str) -> str | None:
+    """The array that holds what rounds wrote last ``under`` the name of an array that is empty at first; None where
+    they do not meet it first, or a later stage takes the result ``name``."""
+    first = next((step for step in launches if under in map(step.array, step.stage.arguments)), None)
+    places = [n for n, step in enumerate(launches) if step.stage in swapping and under in step.stage.arguments]
+    if first is None or not places or first.stage not in swapping or under not in first.stage.arguments:
+        return None
     after = [step for step in launches[places[-1] + 1 :] if step.stage not in swapping]
-    if first.array(name) != name or any(name in map(step.array, step.stage.arguments) for step in after):
-        return name
-    return launches[places[-1]].array(name)
+    if first.array(under) != under or any(name in map(step.array, step.stage.arguments) for step in after):
+        return None
+    return launches[places[-1]].array(under)
 
 
 def parts_of(
