@@ -104,6 +104,17 @@ def test_rows_that_no_store_has_seen_are_compared_too() -> None:
     assert not found.repeated
 
 
+@pytest.mark.parametrize("refusing", ["old", "new"])
+def test_a_sitting_without_verdicts_certifies_nothing(refusing: str) -> None:
+    both = {"old": study({"a": 1.0, "b": 1.0}), "new": study({"a": 1.0, "b": 1.5})}
+    for row in both[refusing].rows:
+        row["refused"] = "a busy host"
+    found = lab.compare(both["old"], both["new"])
+    assert [one.word for one in found.changes] == ["not told", "not told"]
+    assert found.ok
+    assert f"NO VERDICTS on 2 of them: {'before' if refusing == 'old' else 'now'}, a busy host" in str(found)
+
+
 def test_what_a_study_has_twice_is_named() -> None:
     both = Study.joined([study({"a": 1.0, "b": 1.0}), study({"a": 1.2})])
     found = lab.compare(study({"a": 1.0, "b": 1.0}), both)

@@ -46,6 +46,24 @@ def test_without_rows_every_claim_is_told_with_its_command() -> None:
     assert f"[sizes]: {made_up.COMMAND} (measures 4 claims)" in text
 
 
+@pytest.mark.parametrize("test", [{}, {"over": None, "quantity": "gflop_s", "direction": None}])
+def test_a_study_without_verdicts_decides_nothing(test: dict[str, Any]) -> None:
+    def of(*studies: list[dict[str, Any]]) -> Claims:
+        return made(*studies, entries=(made_up.entry("one", 1.75, **test),))
+
+    def found(*studies: list[dict[str, Any]]) -> Any:
+        return of(*studies).rows[0]
+
+    busy = [row | {"refused": "a busy host"} for row in made_up.pair(2.0, time_utc="2026-11-02T00:00:00Z")]
+    assert found(busy)["verdict"] == "undecided"
+    assert found(busy)["ours"] is not None
+    assert "its study gives no verdicts: a busy host" in of(busy).to_text(200)
+    quiet = made_up.pair(2.5, time_utc="2026-11-01T00:00:00Z")
+    assert found(quiet, busy)["verdict"] == "holds"
+    both = found(busy + made_up.pair(2.5, problem="another"))
+    assert (both["verdict"], list(both["problems"])) == ("holds", ["another"])
+
+
 def test_a_line_a_claim_with_numbers_and_verdicts() -> None:
     text = made(made_up.pair(2.0)).to_text(110)
     lines = {line.split()[0]: line for line in text.splitlines() if line.startswith("  ") and line[2] != " "}

@@ -8,7 +8,7 @@ is read as a gain of 1.25), and n is the printed number, of a range the end near
 - ``smaller``: the interval ends before n: a gain below the printed one, or none.
 - ``holds``: the interval begins above 1, and the median reaches n; of an order alone, it begins at n or above.
 - ``undecided``: else. The interval reaches n, but contains 1, or the median does not reach n, or, of an order alone, it
-  begins below n. Also where there is no 95 % interval (too few blocks).
+  begins below n. Also where there is no 95 % interval (too few blocks), and where the study gives no verdicts.
 
 A claim that two are the same holds within 5 %, is inverted wholly outside of that, else undecided. A claim that one is
 not less than the other holds where the interval begins at most 1 % below 1, is inverted where it ends there, else
@@ -40,6 +40,7 @@ EDGE = 1 + statistics.BAND_FLOOR  # a difference of less is none
 SAME = 1 + statistics.SAME_LIMIT
 NO_ROWS = "no rows of it"  # of what is compared: the claim's command would measure them
 TOO_FEW = "no 95 % interval: too few blocks"
+REFUSED = "its study gives no verdicts: "
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,20 @@ class Finding:
     date: str = ""
     device_type: str = ""
     platform: str = ""
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A problem's number, why its study refuses verdicts, and when it was measured."""
+
+    number: Number
+    refused: str
+    time: str
+
+    @property
+    def rank(self) -> tuple[bool, str]:
+        """What a sitting counts by: whether its number decides anything, then the later."""
+        return self.number.interval is not None and not self.refused, self.time
 
 
 @dataclass(frozen=True)
@@ -115,7 +130,7 @@ def finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
 def _finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
     if claim.test is None:
         return Finding(claim, device, "not measured", reason=claim.why)
-    by_problem: dict[str, tuple[str, Number]] = {}
+    by_problem: dict[str, _Measured] = {}
     failures: dict[str, None] = {}
     wanted = claim.test.device_type
     for sitting in measured:
@@ -131,20 +146,21 @@ def _finding(claim: Claim, device: str, measured: Sequence[Sitting]) -> Finding:
             number = _number(claim.test, group, row, over)
             if number is None and over is not None and other_clock(row, over):
                 failures["the two were timed by different clocks, which give no ratio"] = None
-            time = str(row["time_utc"] or "")
-            before = by_problem.get(problem)
-            if number is not None and (before is None or _counts_more((time, number), before)):
-                by_problem[problem] = (time, number)
+            if number is not None:
+                why = row["refused"] or (over["refused"] if over else None)
+                one = _Measured(number, why or "", str(row["time_utc"] or ""))
+                by_problem[problem] = max(one, by_problem.get(problem, one), key=lambda each: each.rank)
     if not by_problem:
         return Finding(claim, device, "not measured", reason="; ".join(failures) or _absent(claim.test, measured))
-    problems = {problem: number for problem, (_, number) in by_problem.items()}
     # An interrupted study leaves problems of a few blocks: they count only where there is no other.
-    problems = {problem: number for problem, number in problems.items() if number.interval} or problems
+    kept = {problem: one for problem, one in by_problem.items() if one.rank[0]} or by_problem
+    problems = {problem: one.number for problem, one in kept.items()}
     numbers = list(problems.values())
     ours = _best_of(numbers, claim.test) if claim.test.best else mean_over(numbers)
-    date = max(by_problem[problem][0] for problem in problems)[:10]
-    reason = "" if ours.interval else TOO_FEW
-    return Finding(claim, device, verdict(claim, ours), ours, problems, reason, date)
+    date = max(one.time for one in kept.values())[:10]
+    if whys := dict.fromkeys(one.refused for one in kept.values() if one.refused):
+        return Finding(claim, device, "undecided", ours, problems, REFUSED + "; ".join(whys), date)
+    return Finding(claim, device, verdict(claim, ours), ours, problems, "" if ours.interval else TOO_FEW, date)
 
 
 def _absent(test: Test, measured: Sequence[Sitting]) -> str:
@@ -160,11 +176,6 @@ def _absent(test: Test, measured: Sequence[Sitting]) -> str:
 def _best_of(numbers: Sequence[Number], test: Test) -> Number:
     """The number that is most on the claimed side."""
     return (min if test.direction == "less" else max)(numbers, key=lambda number: number.mid)
-
-
-def _counts_more(one: tuple[str, Number], other: tuple[str, Number]) -> bool:
-    """Whether one sitting counts more than another: one with an interval does, then the later."""
-    return (one[1].interval is not None, one[0]) >= (other[1].interval is not None, other[0])
 
 
 # ---------------------------------------------------------------- verdicts

@@ -2,14 +2,15 @@
 
 Times of two sittings share no blocks, so a ratio is of medians, and its interval holds what changes between sittings
 too: what the row's own interval between sittings says, where the device's profile told one, and else a spread that is
-assumed. Verdicts are adjusted by Holm over all that are compared."""
+assumed. Verdicts are adjusted by Holm over all that are compared, but for what a sitting gives no verdicts on: its
+machine was too busy or too noisy."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
@@ -28,7 +29,7 @@ ROLES = ("variant", "call", "peer")
 @dataclass(frozen=True)
 class Change:
     """How a time changed: ``ratio`` is the new one divided by the old one, with its 95 % interval; ``word`` is
-    "faster", "slower" or "not told"."""
+    "faster", "slower" or "not told"; ``refused`` says why a sitting gives no verdict there."""
 
     problem: str
     name: str
@@ -39,6 +40,7 @@ class Change:
     hi: float
     p: float
     word: str = "not told"
+    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class Changes:
         ]
         words = {word: sum(one.word == word for one in self.changes) for word in ("slower", "faster", "not told")}
         lines += ["", f"{len(self.changes)} compared: " + ", ".join(f"{count} {word}" for word, count in words.items())]
+        whys = Counter(one.refused for one in self.changes if one.refused)
+        lines += [f"NO VERDICTS on {count} of them: {why}" for why, count in whys.items()]
         both = [name for name in self.gone if name in self.added]
         gone, added = ([name for name in names if name not in both] for names in (self.gone, self.added))
         otherwise = ("measured otherwise (by another clock, or in another cache state)", both)
@@ -102,8 +106,9 @@ def compare(old: StudyRows, new: StudyRows) -> Changes:
     """What became faster or slower from one study to another of the same problems, on the same device.
 
     Compared is what has the same configuration, problem, dtype, sizes, clock and cache state; drivers, versions and
-    sources may differ. Of what a study has more than once the last counts, and the result names it: keep several
-    sittings in studies of their own. Raises ParameterError where the two have nothing in common.
+    sources may differ. Nothing is told where one of the two gives no verdicts, because its machine was too busy or too
+    noisy. Of what a study has more than once the last counts, and the result names it: keep several sittings in studies
+    of their own. Raises ParameterError where the two have nothing in common.
 
     Examples
     --------
@@ -162,7 +167,9 @@ def _change(old_group: Group, old: Row, new_group: Group, new: Row) -> Change:
     mid = math.log(b / a)
     p = math.erfc(abs(mid) / error / math.sqrt(2))
     ratio, lo, hi = (math.exp(mid + way * WIDE * error) for way in (0, -1, 1))
-    return Change(new_group.problem, _named(new_group, new), a, b, ratio, lo, hi, p)
+    sides = {"before": old["refused"], "now": new["refused"]}
+    refused = "; ".join(f"{side}, {why}" for side, why in sides.items() if why)
+    return Change(new_group.problem, _named(new_group, new), a, b, ratio, lo, hi, p, refused=refused)
 
 
 def _within(row: Row) -> float:
@@ -183,12 +190,10 @@ def _between(row: Row) -> float | None:
 
 
 def _judged(changes: Sequence[Change], alpha: float = 0.05) -> list[Change]:
-    """Holm's verdicts, in the order given."""
+    """Holm's verdicts, in the order given; of what has verdicts."""
     words, open_ = dict[int, str](), True
-    for place, at in enumerate(sorted(range(len(changes)), key=lambda index: changes[index].p)):
-        open_ = open_ and changes[at].p <= alpha / (len(changes) - place)
+    judged = sorted((at for at, one in enumerate(changes) if not one.refused), key=lambda at: changes[at].p)
+    for place, at in enumerate(judged):
+        open_ = open_ and changes[at].p <= alpha / (len(judged) - place)
         words[at] = ("slower" if changes[at].ratio > 1 else "faster") if open_ else "not told"
-    return [
-        Change(one.problem, one.name, one.old_ms, one.new_ms, one.ratio, one.lo, one.hi, one.p, words[at])
-        for at, one in enumerate(changes)
-    ]
+    return [replace(one, word=words.get(at, one.word)) for at, one in enumerate(changes)]

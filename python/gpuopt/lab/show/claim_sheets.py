@@ -216,8 +216,9 @@ def markdown(paper: PaperClaims, found: Findings) -> str:
 
 
 def verdict_text(found: Finding) -> str:
-    """`holds`, `undecided: too few blocks`."""
-    return f"{found.verdict}: {TOO_FEW.partition(': ')[2]}" if found.reason == TOO_FEW else found.verdict
+    """`holds`, `undecided: too few blocks`, `undecided: its study gives no verdicts: ...`."""
+    reason = TOO_FEW.partition(": ")[2] if found.reason == TOO_FEW else found.reason
+    return f"{found.verdict}: {reason}" if found.verdict == "undecided" and reason else found.verdict
 
 
 def _in_brackets(text: str) -> str:
