@@ -16,6 +16,7 @@ from gpuopt.audit import audit
 from gpuopt.lab.device import profile as profiles
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.audit_rules import quality_flags_first
+from gpuopt.lab.rows.schema import ResultsError
 from gpuopt.lab.rows.sources import studies_of
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.timing import statistics
@@ -37,6 +38,17 @@ def damaged(folder: Path, change: Callable[[dict[str, Any]], None], kind: str, r
 def test_rows_without_their_times_are_discrepancies(tmp_path: Path, role: str) -> None:
     path = damaged(tmp_path, lambda row: row.update(median_ms=None), "block", role)
     assert not audit(path).ok
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32-le"])
+@pytest.mark.parametrize("read", [Study.load, audit, Store, studies_of])
+def test_files_of_other_encodings_are_refused(tmp_path: Path, encoding: str, read: Callable[[Path], Any]) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(STORED.read_text(), encoding)
+    with pytest.raises(ResultsError, match="is not UTF-8"):
+        read(path)
+    path.write_text(STORED.read_text(), "utf-8-sig")
+    assert read(path)
 
 
 def test_a_place_of_any_number_takes_no_memory(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gpuopt.lab.report import Study
 from gpuopt.lab.rows.schema import ResultsError
 from gpuopt.lab.rows.store import Store
 from stored_rows import make
@@ -48,7 +50,8 @@ for _ in range(5000):
         ("canary_ok", 1, r"canary_ok=1: a row has True or False there"),
         ("flags", 5, r"flags=5: a row has a list of texts there"),
         ("flags", "drift", r"flags='drift': "),
-        ("kind", 3, r"kind=3: a row has a text there"),
+        ("kind", 3, r"kind=3: a row has one of search, block, "),
+        ("verdict", "MAYBE", r"verdict='MAYBE': a row has one of FAST, SLOW, SAME, AMBIGUOUS there"),
         ("environment", [1], r"environment=\[1\]: a row has a mapping there"),
         pytest.param(
             "environment",
@@ -65,6 +68,20 @@ def test_a_row_that_would_not_be_read_again_is_refused(tmp_path: Path, name: str
         store.append({**GOOD, name: value})
     assert store.rows() == store.unsaved == []
     assert not store.path.exists()
+
+
+def test_fields_that_are_no_lists_and_no_words() -> None:
+    assert Study([GOOD | {"flags": float("nan")}]).rows[0]["flags"] == []
+    assert Study([GOOD | {"flags": np.array(["drift"])}]).rows[0]["flags"] == ["drift"]
+    with pytest.raises(ResultsError, match=r"^rows: the verdict of row 0 is 'MAYBE'"):
+        Study([GOOD | {"verdict": "MAYBE"}])
+
+
+def test_a_file_with_an_unknown_verdict_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(make(**GOOD) | {"verdict": word}) + "\n" for word in ("SAME", "MAYBE")))
+    assert [row["verdict"] for row in Study.load(path).rows] == ["SAME"]
+    assert "its verdict is of another type" in Study.load(path).notes[0]
 
 
 def test_values_of_numpy_are_read_again_as_they_were_stored(tmp_path: Path) -> None:

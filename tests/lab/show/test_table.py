@@ -68,6 +68,8 @@ def test_figures_are_of_the_papers_dtype_and_device_type() -> None:
     assert "2.9 of 10.6 (27 %)" in text
     assert "no cache" in Study([study_rows.modelled(r) for r in own]).to_text(120)  # there is room for the column
     assert "the paper's figures: GPU HD 5870: basic and image; Phenom II X4: vectorized" in text
+    coarse = [r | {"preset": "paper:cpu_coarse"} if r["variant"] == "vectorized" else r for r in cpu]  # no figure
+    assert "the paper's figures" not in Study(coarse).explain(120)
 
 
 def test_older_rows_learn_their_device_type_from_the_environment() -> None:

@@ -107,6 +107,14 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     assert "' '" in str(Study([row | {"variant": " "}]))
 
 
+def test_a_time_beyond_64_bits(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    row = {"kind": "summary", "role": "variant", "status": "ok", "variant": "naive", "median_ms": 2**70}
+    path = Study([row]).to_parquet(tmp_path / "t.parquet")
+    assert pandas.read_parquet(path)["time_ms"].tolist() == [2.0**70]
+
+
 def test_a_dataset_has_the_names_as_coordinates(study: Study) -> None:
     pytest.importorskip("xarray")
     data = study.to_xarray()

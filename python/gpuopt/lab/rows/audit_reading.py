@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from gpuopt.lab.rows.audit_facts import Entry
 from gpuopt.lab.rows.schema import GROUPS, ResultsError
-from gpuopt.lab.rows.store import no_templates, row_of
+from gpuopt.lab.rows.store import check_encoding, json_of, no_templates, row_of
 from gpuopt.lab.rows.templates import Templates
 
 _IDENTITY = frozenset(GROUPS["identity"])
@@ -32,19 +31,20 @@ class Lines:
 
 
 def read(path: Path) -> Lines:
-    """All lines of a file. Raises ResultsError where it cannot be read, or a newer gpuopt wrote it."""
+    """All lines of a file. Raises ResultsError where it cannot be read, is not UTF-8, or a newer gpuopt wrote it."""
     found, known = Lines(), no_templates()
     try:
-        lines = path.read_bytes().splitlines()
+        data = path.read_bytes()
     except OSError as error:
         raise ResultsError(f"cannot read {path}: {error.strerror}") from error
-    for number, line in enumerate(lines, 1):
+    check_encoding(data[:8], path)
+    for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            said = json.loads(line, parse_constant=lambda _: None)
-        except (ValueError, RecursionError):
-            found.damage.append((number, "no valid JSON"))
+            said = json_of(line)
+        except ValueError as error:
+            found.damage.append((number, str(error)))
             continue
         _take(found, number, said, path, known)
     return found

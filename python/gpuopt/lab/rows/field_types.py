@@ -57,6 +57,8 @@ def called(hint: Any) -> str:
         return f"a list of {_CALLED.get(parts[0], 'text')}s"
     if origin is collections.abc.Mapping:
         return f"a mapping to finite numbers{' or texts' if str in get_args(parts[1]) else ''}"
-    if origin is Literal or hint in _CALLED:
-        return f"a {_CALLED.get(hint, 'text')}"
+    if origin is Literal:
+        return f"one of {', '.join(parts)}"
+    if hint in _CALLED:
+        return f"a {_CALLED[hint]}"
     return "True or False" if hint is bool else "a mapping"

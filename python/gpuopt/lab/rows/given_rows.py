@@ -19,7 +19,7 @@ def usable(given: Mapping[str, Any], number: int) -> Row:
     with the row's ``number``, for other values and for a time that is none."""
     row: Any = complete(given)
     if (name := misfit(row)) is not None:  # as rows from files are not
-        row = {name: plain(value) if name in FIELDS else value for name, value in row.items()}
+        row = complete({name: plain(value) if name in FIELDS else value for name, value in row.items()})
         name = misfit(row)
     if name is not None:
         raise ResultsError(

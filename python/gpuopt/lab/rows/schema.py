@@ -82,6 +82,8 @@ def _words_in(hint: Any) -> tuple[str, ...]:
 
 
 WORDS = {name: words for name, hint in _HINTS.items() if (words := _words_in(hint))}
+# Rows of other versions may hold other words, but a verdict is told, and what another one means is not known.
+_FITS["verdict"] = lambda value: type(value) is str and value in WORDS["verdict"]
 # Rows that agree in these fields are of the same measurement; `source_sha256` is of the source after substitution and
 # includes.
 KEY_FIELDS = (
@@ -195,7 +197,7 @@ def complete(given: Mapping[str, Any]) -> Row:
         raise ParameterError(f"rows: one of them is a {type(given).__name__}; give mappings of fields")
     fields: dict[str, Any] = dict.fromkeys(FIELDS)
     row: Any = fields | dict(given)
-    row["flags"] = row["flags"] or []
+    row["flags"] = [] if row["flags"] is None else row["flags"]
     made: Row = row
     return made
 

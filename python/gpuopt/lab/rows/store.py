@@ -59,11 +59,23 @@ def no_templates() -> Templates:
 def parse_line(line: bytes, path: Path, known: Templates) -> Row | None:
     """The row of one line, None for a template; ValueError says why it is neither, ResultsError that this gpuopt is too
     old for it."""
+    return row_of(json_of(line), path, known)
+
+
+def json_of(line: bytes) -> Any:
+    """What JSON's parser makes of a line of UTF-8, NaN and infinities as None. Raises ValueError."""
     try:
-        read = json.loads(line, parse_constant=lambda _: None)
+        return json.loads(line.decode("utf-8-sig", "surrogatepass"), parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         raise ValueError("no valid JSON") from None
-    return row_of(read, path, known)
+
+
+def check_encoding(head: bytes, path: Path) -> None:
+    """Raises ResultsError where a file that begins like this is UTF-16 or UTF-32: lines and bytes are not the same
+    there."""
+    wide = [f"utf-{bits}-{order}" for bits in (16, 32) for order in ("le", "be")]
+    if head.startswith(tuple(sign.encode(each) for each in wide for sign in ("\N{BYTE ORDER MARK}", '{"'))):
+        raise ResultsError(f"{path} is not UTF-8, but UTF-16 or UTF-32: write its text anew, as UTF-8")
 
 
 def row_of(read: Any, path: Path | str, known: Templates) -> Row | None:
@@ -113,7 +125,8 @@ class Store:
     does a file that holds something else and not one row: it is somebody's.
     Threads and processes may append to one file; rows of other processes are seen after ``reload``. Two runs that
     measure the same at once should not: their blocks mix, of which ``problems`` tells. Raises ResultsError for a file
-    that cannot be read, or that a newer gpuopt wrote; where there is none, the first append makes it.
+    that cannot be read, is UTF-16 or UTF-32, or that a newer gpuopt wrote; where there is none, the first append makes
+    it.
 
     Examples
     --------
@@ -141,7 +154,7 @@ class Store:
         self.reload()
 
     def reload(self) -> None:
-        """Reads the file again. Raises ResultsError if it cannot be read or a newer gpuopt wrote it."""
+        """Reads the file again. Raises ResultsError if it cannot be read, is not UTF-8, or a newer gpuopt wrote it."""
         rows: list[Row] = []
         problems: list[Damage] = []
         known = no_templates()
@@ -151,6 +164,8 @@ class Store:
                 # A device such as /dev/null or /dev/full takes rows but has none, and may never end.
                 sink = self.path.is_char_device() or self.path.is_fifo()
                 with open(os.devnull if sink else self.path, "rb") as file:
+                    check_encoding(file.read(8), self.path)
+                    file.seek(0)
                     lines = (line for chunk in file for line in chunk.splitlines(keepends=True))  # ends may be b"\\r"
                     for number, line in enumerate(lines, 1):
                         if not line.strip():

@@ -134,7 +134,8 @@ def _papers_devices(group: Group) -> list[tuple[str, str]]:
     paper's speed-ups are, where it is not one paper alone."""
     rows: dict[str, list[str]] = {}
     for row in group.rows:
-        if (figure := paper_figure(row)) is not None:
+        figure = paper_figure(row)
+        if figure is not None and (figure.gain or figure.gflop_s is not None):
             rows.setdefault(figure.device, []).append(group.label(row))
     told = [f"{device}: {joined(names)}" for device, names in rows.items()]
     out = [("the paper's figures", "; ".join(told))] if len(told) > 1 else []

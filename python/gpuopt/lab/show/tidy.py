@@ -66,7 +66,14 @@ def lines(study: StudyRows) -> list[dict[str, Cell]]:
         made = [_asked(row) for row in study.points]
     else:
         made = [_compared(group, row) for group in study.groups() for row in group.rows]
-    return [{name: as_text(cell) if isinstance(cell, str) else cell for name, cell in line.items()} for line in made]
+    return [{name: _kept(cell) for name, cell in line.items()} for line in made]
+
+
+def _kept(cell: Cell) -> Cell:
+    """What any table can keep: texts without halves of characters, and whole numbers of 64 bits."""
+    if isinstance(cell, str):
+        return as_text(cell)
+    return cell if cell is None or -(2**63) <= cell < 2**63 else float(cell)
 
 
 def _compared(group: Group, row: Row) -> dict[str, Cell]:
