@@ -115,7 +115,7 @@ def tune_command(workload: Workload) -> click.Command:
     return _subcommand(workload, run_tune)
 
 
-def run_study(
+def run_study(  # long: an argument an option, and what each end of a study tells
     workload: Workload,
     subjects: Sequence[str],
     *,
@@ -131,14 +131,15 @@ def run_study(
     json: Path | None = None,
     energy: bool = False,
     design: str | None = None,
+    program: Path | None = None,
     **options: Any,
 ) -> bool:
-    """Make the problem, sweep it, print headline and table, draw pictures, and print where they are. Returns False
-    where it was interrupted."""
+    """Make the problem, sweep it, print headline and table, draw pictures, and print where they are. ``program`` is the
+    file that defines the workload, where one does. Returns False where it was interrupted."""
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
-    _check_tables(rows, csv, json)
+    _check_tables(rows, csv, json, [*subjects, *([program] if program else [])])
     click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
     studies: list[Study] = []
     try:
@@ -197,17 +198,28 @@ def _problems(
         raise Failure(f"all of {' '.join(subjects)} are too large here")
 
 
-def _check_tables(rows: Path, csv: Path | None, json: Path | None) -> None:
-    """Raises Failure where a table would be written over the rows, or over the other table, and where its folder is
-    missing, unless it is that of the rows, which is made."""
-    taken = {os.path.realpath(rows): "the rows go"}
+def _check_tables(rows: Path, csv: Path | None, json: Path | None, read: Sequence[str | Path] = ()) -> None:
+    """Raises Failure where a table would be written over the rows, over the other table, or over a file that is
+    ``read``, and where its folder is missing, unless it is that of the rows, which is made."""
+    taken = {_identity(one): "what is studied" for one in read if os.path.isfile(one)}
+    taken[_identity(rows)] = "where the rows go, too"
     for option, path in (("--csv", csv), ("--json", json)):
         if path is None:
             continue
-        if (other := taken.setdefault(os.path.realpath(path), f"{option} goes")) != f"{option} goes":
-            raise Failure(f"{option}: {path} is where {other}, too; name another file")
+        own = f"where {option} goes, too"
+        if (other := taken.setdefault(_identity(path), own)) != own:
+            raise Failure(f"{option}: {path} is {other}; name another file")
         if not path.parent.is_dir() and os.path.realpath(path.parent) != os.path.realpath(rows.parent):
             raise Failure(f"{option}: there is no folder {path.parent}; make it")
+
+
+def _identity(path: str | Path) -> object:
+    """The same for all names of a file."""
+    try:
+        there = os.stat(path)
+    except OSError:  # it is made later
+        return os.path.realpath(path)
+    return there.st_dev, there.st_ino
 
 
 def _exported(result: Study, csv: Path | None, json: Path | None) -> list[Path]:

@@ -34,6 +34,8 @@ def unmeasured(bench: Bench) -> Bench:
         (("study", "made-up", "--csv", "/dev/null"), "no regular file"),
         (("study", "made-up", "--csv", "a.x", "--json", "./a.x"), "where --csv goes, too"),
         (("study", "made-up", "--out", "o", "--csv", "o/rows.jsonl"), "where the rows go, too"),
+        (("study", "made-up", "a.png", "--json", "./a.png"), "--json: a.png is what is studied; name another file"),
+        (("study", "made-up", "a.png", "--csv", "linked"), "linked is what is studied"),
         (("study", "microbench", "--out", "/proc/none"), "/proc/none cannot be written"),
         (("profile", "--out", "/proc/none"), "/proc/none cannot be written"),
         (("papers", "--out", "/proc/none"), "/proc/none cannot be written"),
@@ -46,6 +48,8 @@ def test_a_place_that_takes_no_files_is_refused_at_once(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "o").mkdir()
+    (tmp_path / "a.png").write_bytes(b"a picture")
+    (tmp_path / "linked").hardlink_to(tmp_path / "a.png")
     result = unmeasured.run(*words)
     assert result.exit_code == 2, result.output
     assert told in " ".join(result.stderr.split())

@@ -107,6 +107,20 @@ def test_levels_that_there_are_not(file: Path, options: list[str], line: str) ->
     assert line in said(result)
 
 
+@pytest.mark.parametrize("option", ["--csv", "--json"])
+def test_a_table_over_the_program_is_refused(file: Path, option: str) -> None:
+    result = run("study", file, "n=500", option, file)
+    assert result.exit_code == 2
+    assert f"{option}: {file} is what is studied; name another file" in said(result)
+    assert file.read_text() == FILE
+
+
+@pytest.mark.usefixtures("brief_quick")
+def test_a_study_without_work_items_says_so(file: Path, any_device: gpuopt.Device) -> None:
+    options = ["--quick", "--no-plots", "--explain", "--device", any_device.index, "--out", file.with_name("out")]
+    assert "no work-items are launched" in said(run("study", file, "n=0", *options))
+
+
 def test_too_many_configurations_are_counted(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_commands, "MOST", 3)
     result = run("study", file, "n=500", "--device", "cpu")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gpuopt._core import Prepared
+from gpuopt._core import ParameterError, Prepared
 from gpuopt.lab.timing import samplers
 from gpuopt.lab.timing.fields import Clock
 from gpuopt.lab.timing.samplers import LONG_MS, Sampler
@@ -19,7 +19,9 @@ ByClock = Callable[[Clock], Sampler]  # the sampler of something by a clock, the
 
 
 def device_clocks(prepared: Prepared, step_ns: float, flush: Callable[[], None] | None) -> ByClock:
-    """The samplers of a plan, which may lie in another process."""
+    """The samplers of a plan, which may lie in another process. Raises ParameterError where it has no work-items."""
+    if not any(all(step["global_size"]) for step in prepared.kernels):
+        raise ParameterError("sizes: no work-items are launched for these, so that there is no time; give larger ones")
 
     def by_clock(clock: Clock) -> Sampler:
         if clock == "wall":
