@@ -31,6 +31,7 @@ from gpuopt.annotations import (
     is_of_arrays,
     is_path_of_bytes,
     is_seed,
+    is_text,
     of_signal,
     raised_by,
     test_of,
@@ -313,11 +314,15 @@ def _refusal(name: str, value: Any, hint: Any) -> Exception:
     for key, one in value.items() if isinstance(value, dict) else ():
         if is_masked(one):
             return _refusal(f"{name}[{key!r}]", one, hint)
+    if (inside := _misfit_inside(name, value, hint)) is not None:
+        return inside
     if is_integral(value) and not -LARGEST <= int(value) < LARGEST:
         bits = f"it is a whole number of {int(value).bit_length()} bits"
         if float in alternatives(hint):
             return ParameterError(f"{name}: {bits}, more than a float64 holds; give a smaller one")
         return ParameterError(f"{name}: {bits}; give one below 2^63")
+    if isinstance(value, str) and str in alternatives(hint) and not is_text(value):
+        return ParameterTypeError(f"{name}: {_shown(value)} is no text of Unicode: half of a character stands in it")
     if name == "seed" and is_integral(value):
         return ParameterError(f"seed: it is {int(value)}; give a whole number of at least 0")
     if is_of_arrays(hint):
@@ -332,6 +337,21 @@ def _refusal(name: str, value: Any, hint: Any) -> Exception:
         else ""
     )
     return ParameterTypeError(f"{name}: it is {_shown(value)}; give {words(hint)}{known}")
+
+
+def _misfit_inside(name: str, value: Any, hint: Any) -> Exception | None:
+    """The refusal of the first key or value that a dictionary may not hold, where it is a mapping that is due."""
+    due = next((one for one in alternatives(hint) if typing.get_origin(one) is collections.abc.Mapping), None)
+    if due is None or not isinstance(value, dict):
+        return None
+    of_key, of_value = typing.get_args(due)
+    for key in value:
+        if not test_of(of_key)(key):
+            return _refusal(f"{name}: its key", key, of_key)
+    for key, one in value.items():
+        if not test_of(of_value)(one):
+            return _refusal(f"{name}[{_shown(key)}]", one, of_value)
+    return None
 
 
 def _holds_values(value: Any) -> bool:

@@ -115,7 +115,7 @@ def tune_command(workload: Workload) -> click.Command:
     return _subcommand(workload, run_tune)
 
 
-def run_study(  # long: an argument an option, and what each end of a study tells
+def run_study(
     workload: Workload,
     subjects: Sequence[str],
     *,

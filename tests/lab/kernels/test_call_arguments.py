@@ -196,3 +196,21 @@ def test_a_launch_of_no_dimensions_is_refused(local: Any) -> None:
     for sizes in ({"items": ()}, {"groups": []}):
         with pytest.raises(gpuopt.ParameterError, match=r"^launch: 0 dimensions with a group of"):
             lab.launch(**sizes, local=local)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("default", "given"), [(5, {"a": 2**64 - 1}), (2**63, {})])
+def test_a_value_of_64_bits_without_a_sign(any_device: gpuopt.Device, default: int, given: dict[str, int]) -> None:
+    kernel = lab.Kernel(
+        "kernel void q(ulong a, global ulong* y) { y[get_global_id(0)] = a; }",
+        "q",
+        arguments=[lab.value("a", "uint64", default), lab.output("y", "n", "uint64")],
+        launch=lab.launch(items="n", local=1),
+        reference=lambda a, n: np.full(n, a, np.uint64),
+    )
+    kernel.check(device=any_device, n=2, **given)
+    assert kernel.problem(n=2, **given).name == f"n=2, a={given.get('a', default)}"
+
+
+def test_what_else_a_reference_takes_keeps_its_default(any_device: gpuopt.Device) -> None:
+    kernel = own_kernels.scaled(reference=lambda x, n=0, two=2: two * x + (n == 100))
+    kernel.check(device=any_device, n=100)

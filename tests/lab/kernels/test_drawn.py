@@ -44,6 +44,13 @@ def test_floats_stay_below_high_when_they_are_rounded(kind: str) -> None:
     assert low <= found.min() <= found.max() < high
 
 
+@pytest.mark.parametrize(("kind", "low", "high"), [("float32", 1, 1), ("uint8", 3, 2), ("int32", 0.25, 0.75)])
+def test_a_range_without_a_number_is_refused_where_it_is_declared(kind: str, low: float, high: float) -> None:
+    for declared in (lab.input, lab.inout, lab.constant):
+        with pytest.raises(ParameterError, match=rf"^x: \[.* holds no number of {kind}; give a higher high"):
+            declared("x", "n", kind, low=low, high=high)
+
+
 @pytest.mark.parametrize(
     ("kind", "low", "high", "says"),
     [

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpuopt import ParameterError
 from gpuopt.checked import ParameterTypeError
 from gpuopt.lab.kernels.published import Result, Results, read_results, write_kernel_tuner, write_t4
 
@@ -28,13 +29,20 @@ def made(**change: Any) -> Result:
         ({"ms": "2.0"}, "ms: it is '2.0'; give a number or None"),
         ({"ms": True}, "ms: it is True"),
         ({"levels": [("W", 1)]}, "levels: it is a list; give a Mapping"),
-        ({"levels": {"W": 1.5}}, "levels: it is a dict"),
+        ({"levels": {"W": 1.5}}, "levels['W']: it is 1.5; give a whole number or a text"),
+        ({"levels": {"W": "\ud800"}}, "levels['W']: '\\ud800' is no text of Unicode"),
+        ({"levels": {3: 1}}, "levels: its key: it is 3; give a text"),
         ({"status": 3}, "status: it is 3; give a text"),
     ],
 )
 def test_fields_of_a_wrong_type_are_refused(change: dict[str, Any], says: str) -> None:
     with pytest.raises(ParameterTypeError, match=f"^{re.escape(says)}"):
         made(**change)
+
+
+def test_a_level_beyond_64_bits_is_named() -> None:
+    with pytest.raises(ParameterError, match=r"^levels\['W'\]: it is a whole number of 71 bits; give one below 2\^63"):
+        made(levels={"W": 2**70})
 
 
 def test_samples_may_be_any_list_of_times() -> None:
@@ -76,3 +84,23 @@ def test_fractions_of_a_search_are_written_as_numbers(tmp_path: Path) -> None:
     runs = tuple(Result({"P": level}, 2.0) for level in ("0.5", "1.5"))
     write_kernel_tuner(Results("d", "k", ("P",), runs), tmp_path / "c.json")
     assert json.loads((tmp_path / "c.json").read_text())["tune_params"] == {"P": [0.5, 1.5]}
+
+
+def test_texts_that_are_not_how_a_number_is_written_stay_texts(tmp_path: Path) -> None:
+    runs = tuple(Result({"P": level}, 2.0) for level in ("01", "-0", "+1", 1))
+    for write in (write_kernel_tuner, write_t4):
+        write(Results("d", "k", ("P",), runs), tmp_path / "written.json")
+        assert [one.levels["P"] for one in read_results(tmp_path / "written.json").results] == ["01", "-0", "+1", 1]
+
+
+@pytest.mark.parametrize("levels", [({"P": "1"}, {"P": 1}), ({"P": "1,2", "Q": 3}, {"P": 1, "Q": "2,3"})])
+def test_levels_that_a_cache_writes_alike_are_refused(tmp_path: Path, levels: tuple[dict[str, Any], ...]) -> None:
+    runs = tuple(Result(each, 2.0) for each in levels)
+    with pytest.raises(ParameterError, match=r"^results: two of them have the levels 1"):
+        write_kernel_tuner(Results("d", "k", tuple(levels[0]), runs), tmp_path / "c.json")
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_no_results_are_no_file_in_t4(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"^results: there are none"):
+        write_t4(Results("d", "k", ("P",), ()), tmp_path / "t4.json")

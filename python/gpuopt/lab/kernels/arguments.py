@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
-from gpuopt.lab.kernels.expressions import Expression, each
+from gpuopt.lab.kernels.expressions import Expression, Number, each
 
 Role = Literal["input", "output", "inout", "scratch", "constant", "image"]
 Shape = int | str | Sequence[int | str]
@@ -138,7 +139,21 @@ def _array(
 ) -> Array:
     identifier(name, "name")
     first, end = (Expression(one, f"{name}.range") if isinstance(one, str) else one for one in (low, high))
-    return Array(name, role, each(shape, f"{name}.shape"), _dtype(dtype, f"{name}.dtype"), data, first, end, channels)
+    made = Array(name, role, each(shape, f"{name}.shape"), _dtype(dtype, f"{name}.dtype"), data, first, end, channels)
+    if not isinstance(low, str | None) and not isinstance(high, str | None):
+        check_range(name, low, high, made.dtype)
+    return made
+
+
+def check_range(name: str, low: Number | float, high: Number | float, dtype: np.dtype[Any]) -> None:
+    """Raises ParameterError where [low, high) holds no number of the dtype."""
+    if not low < high or (dtype.kind in "iu" and math.inf not in (-low, high) and math.ceil(low) >= math.ceil(high)):
+        raise ParameterError(f"{name}: {range_text(low, high)} holds no number of {dtype}; give a higher high")
+
+
+def range_text(low: Number | float, high: Number | float) -> str:
+    """`[0, 1e+06)`."""
+    return f"[{', '.join(f'{end:g}' if isinstance(end, float) else str(end) for end in (low, high))})"
 
 
 @checked
@@ -177,9 +192,9 @@ def input(  # people read it as lab.input
     call gives tell.
 
     Where no array is given, numbers are drawn from [low, high): by default [-1, 1) of floats and [0, 100) of whole
-    numbers; an index array takes ``low=0, high="n"``. A range that holds no number, or more than ``dtype`` does, is
-    refused when data are drawn. ``data`` is an array, or a function of a seeded generator. Raises ParameterError, as
-    :func:`value`.
+    numbers; an index array takes ``low=0, high="n"``. An empty range is refused at once where both ends are
+    numbers; else, and where it holds no number of ``dtype`` or more than that does, when data are drawn. ``data`` is an
+    array, or a function of a seeded generator. Raises ParameterError, as :func:`value`.
 
     Examples
     --------

@@ -64,7 +64,8 @@ class Kernel:
     constraints
         Expressions of parameters and sizes that must hold, such as ``"n % WIDTH == 0"``.
     reference
-        A function of values and arrays by name, floats as float64, that returns the result, or a dict of several.
+        A function of values and arrays by name, floats as float64, that returns the result, or a dict of several. What
+        else it takes keeps its default.
     tolerance
         An absolute error, ``lab.rounding(...)`` for long sums, or None: 8 times the error of the reference in the
         results' own type, and at least 64 roundings of the result (of float16 8).
@@ -216,7 +217,8 @@ class Kernel:
         rows = {name: kernel._row(self.name) for name, kernel in table.items()}
         prepare = partial(plans.prepared, table, rows, numbers, arrays, limit_s if isolated else None, right)
         tables.add_own(self.name, rows)
-        whole = {name: value for name, value in numbers.items() if isinstance(value, int)}
+        # What is larger stands in the name alone.
+        whole = {name: value for name, value in numbers.items() if isinstance(value, int) and value < 2**63}
         told = [f"{name}={value}" for name, value in numbers.items() if isinstance(value, (int, float))]
         return Problem(
             workload=self.name,

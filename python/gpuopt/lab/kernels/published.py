@@ -110,9 +110,9 @@ def read_results(path: str | Path) -> Results:
 
     The time of a T4 result is its measurement ``time``, else the first of its objectives in a unit of time, else its
     only measurement if that is in one. Minutes, s, us and ns become ms; a ``time`` without a unit is in ms.
-    Levels are whole numbers and texts: True and False become 1 and 0, 0.5 becomes "0.5", None "None". Raises
-    ParameterError, which names the file and what is wrong: also a result that ran and has no time, and a time in any
-    other unit.
+    Levels are whole numbers and texts: True and False become 1 and 0, "4" becomes 4 (but "04" stays), 0.5 "0.5", None
+    "None". Raises ParameterError, which names the file and what is wrong: also a result that ran and has no time, and a
+    time in any other unit.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def _level(value: Any) -> Level:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, str):  # KTT writes all levels as texts
-        return int(value) if _WHOLE.fullmatch(value) else value
+        return int(value) if _WHOLE.fullmatch(value) and str(int(value)) == value else value
     return value if isinstance(value, int) else repr(value)
 
 
@@ -258,8 +258,8 @@ def _positive(value: Any) -> float:
 @checked
 def write_kernel_tuner(results: Results, path: str | Path) -> None:
     """Writes a cache that Kernel Tuner resumes from and simulates with. Raises ParameterError for parameters that are
-    named as what a cache says of a measurement, and WriteError. Levels such as 0.5 are written as numbers; for True and
-    None stands what :func:`read_results` made of them.
+    named as what a cache says of a measurement and for two results whose levels are written alike, and WriteError.
+    Levels such as 0.5 are written as numbers; for True and None stands what :func:`read_results` made of them.
 
     Examples
     --------
@@ -274,9 +274,14 @@ def write_kernel_tuner(results: Results, path: str | Path) -> None:
             f"results: {taken[0]!r} is what a cache of Kernel Tuner calls a measurement; name the parameter otherwise, "
             "or use lab.write_t4"
         )
-    entries = {}
+    entries: dict[str, dict[str, Any]] = {}
     for one in results.results:
         key = ",".join(str(one.levels[name]) for name in results.names)
+        if key in entries:
+            raise ParameterError(
+                f"results: two of them have the levels {key}, as a cache of Kernel Tuner writes them; give each once, "
+                "or use lab.write_t4"
+            )
         entry: dict[str, Any] = {name: _written(level) for name, level in one.levels.items()}
         if one.ms is None:
             entry |= {"__error__": _TO_KERNEL_TUNER.get(one.status, "RuntimeFailedConfig")}
@@ -299,7 +304,7 @@ def write_kernel_tuner(results: Results, path: str | Path) -> None:
 @checked
 def write_t4(results: Results, path: str | Path) -> None:
     """Writes results in T4 1.0.0, times in ms; it has no place for the device and the kernel. Levels are written as by
-    :func:`write_kernel_tuner`. Raises WriteError.
+    :func:`write_kernel_tuner`. Raises ParameterError where there are no results, and WriteError.
 
     Examples
     --------
@@ -308,6 +313,8 @@ def write_t4(results: Results, path: str | Path) -> None:
     >>> lab.read_results("t4.json").results
     (Result(levels={'WIDTH': 4}, ms=None, status='compile', samples=(), reason=''),)
     """
+    if not results.results:
+        raise ParameterError("results: there are none, and a file in T4 is of at least one")
     listed = []
     for one in results.results:
         entry: dict[str, Any] = {

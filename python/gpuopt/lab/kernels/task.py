@@ -16,7 +16,7 @@ from gpuopt._core import ParameterError
 from gpuopt.annotations import is_masked
 from gpuopt.checked import as_array, checked
 from gpuopt.lab.kernels import tolerances
-from gpuopt.lab.kernels.arguments import Argument, Array, Value
+from gpuopt.lab.kernels.arguments import Argument, Array, Value, check_range, range_text
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance
 from gpuopt.lab.kernels.values import checked_value
@@ -232,11 +232,10 @@ class Task:
             default if end is None else end.value(numbers) if isinstance(end, Expression) else end
             for end, default in zip((array.low, array.high), usual, strict=True)
         )
-        shown = ", ".join(f"{end:g}" if isinstance(end, float) else str(end) for end in (low, high))
         if low < least or high > most:
-            raise ParameterError(f"{array.name}: [{shown}) does not fit {array.dtype}; declare a larger dtype")
-        if not low < high or (array.dtype.kind != "f" and not math.ceil(low) < math.ceil(high)):
-            raise ParameterError(f"{array.name}: [{shown}) holds no number of {array.dtype}; give a higher high")
+            shown = range_text(low, high)
+            raise ParameterError(f"{array.name}: {shown} does not fit {array.dtype}; declare a larger dtype")
+        check_range(array.name, low, high, array.dtype)
         return low, high
 
     def _fitting(self, array: Array, given: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -302,7 +301,8 @@ class Task:
         try:
             wanted = inspect.signature(function).parameters.values()
             open_ended = any(one.kind is one.VAR_KEYWORD for one in wanted)
-            names = list(known) if open_ended else [one.name for one in wanted]
+            needed = [one.name for one in wanted if one.name in known or one.default is one.empty]
+            names = list(known) if open_ended else needed
             if unknown := [name for name in names if name not in known]:
                 raise ParameterError(f"{what}: it asks for {unknown[0]!r}; known: {', '.join(known)}")
             got = function(**{name: known[name] for name in names})
