@@ -145,8 +145,10 @@ def test_bad_questions_name_the_fix(any_device: gpuopt.Device) -> None:
         survey([], device=any_device, protocol="slow")
     with pytest.raises(ParameterError, match="microbench has none called 'swim'"):
         problems.microbenchmark("swim")
-    with pytest.raises(ParameterError, match="sizes are whole numbers"):
-        problems.microbenchmark("copy", bytes=0)
+    for size in ({"bytes": 0}, {"trips": 0}, {"width": -1}):
+        (name,) = size
+        with pytest.raises(ParameterError, match=f"^{name}: it is {size[name]}; give a whole number of at least"):
+            problems.microbenchmark("copy", **size)
 
 
 # ---------------------------------------------------------------- device memory

@@ -47,7 +47,10 @@ def sheet(findings: Sequence[Finding], device: Device, device_class: DeviceClass
         ("inverted here", "it is slower, by more than noise; predicted as SLOW"),
         ("no effect here", "neither, and the interval lies within 5 %; predicted as SAME"),
         ("undecided", "none of these, or the conditions admit no verdict"),
-        ("times as fast", "the median over the blocks of the bug's time over the change's, and its 95 % interval"),
+        (
+            "times as fast",
+            "the bug's time over the change's: the Hodges-Lehmann estimate of all blocks, and its 95 % interval",
+        ),
     ]
     if any(each.level == "program" for finding in findings for each in finding.version.paper):
         made.footers.append(("paper", "(program) is the gain of a whole program, the others are of a kernel alone"))

@@ -24,9 +24,10 @@ from gpuopt.workloads.microbench.problem import microbenchmark, plan, release
 @checked
 @dataclass(frozen=True)
 class Point:
-    """One question of a survey: a microbenchmark at one size. ``bytes`` is the size of its source, ``width`` the
-    scalars in a line (0: one line), ``trips`` the iterations of its loop. Raises ParameterError for arguments of wrong
-    types; what a device cannot run is told by its row.
+    """One question of a survey: a microbenchmark at one size. ``bytes`` is the size of its source, which
+    :func:`problems.microbenchmark` rounds to whole lines and elements, ``width`` the scalars in a line (0: one line),
+    ``trips`` the iterations of its loop. Raises ParameterError for arguments of wrong types; what a device cannot run
+    is told by its row.
 
     Examples
     --------

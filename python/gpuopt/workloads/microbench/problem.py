@@ -145,16 +145,15 @@ class _Asked:
             configuration = Configuration.parse(configuration)
         exact = complete("microbench", configuration)
         kind = np.dtype(dtype)
-        if bytes < 1 or trips < 1 or width < 0:
-            raise ParameterError(
-                f"bytes: {bytes}, width: {width}, trips: {trips}; sizes are whole numbers of at least 1"
-            )
+        for name, value, least in (("bytes", bytes, 1), ("trips", trips, 1), ("width", width, 0)):
+            if value < least:
+                raise ParameterError(f"{name}: it is {value}; give a whole number of at least {least}")
         grain = math.lcm(128, max(width, 1), 2 * exact.parameters.get("WIDTH", 1))
         elements = max(int(bytes // kind.itemsize // grain), 1) * grain
         chosen = select(device)
-        name, parameters = exact.variant, exact.parameters
+        variant, parameters = exact.variant, exact.parameters
         facts = _core.microbench_facts(
-            chosen, kind, elements=elements, width=width, trips=trips, variant=name, parameters=parameters
+            chosen, kind, elements=elements, width=width, trips=trips, variant=variant, parameters=parameters
         )
         return cls(exact, kind, elements, int(facts["outputs"]), width, chosen)
 
