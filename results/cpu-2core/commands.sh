@@ -83,7 +83,7 @@ for device in portable intel; do
 done
 python ../../tools/casebook_false_verdicts.py 200 --device portable
 # 2026-11-28: both casebooks again, whole calls of programs too; false verdicts 0 of 201 by each runtime (122 and 98 undecided, 78 and 42 refused); and
-python ../whole_calls.py --device 0 --seconds 0.8 --skip sirt --out intel-whole-calls.jsonl # later that day, on an Intel Xeon
+python ../whole_calls.py --device 0 --seconds 0.8 --skip sirt --out intel-whole-calls.jsonl # 2026-11-28, on an Intel Xeon at 2.5 GHz, as the rest of that day
 python ../whole_calls.py --device 1 --seconds 0.8 --skip sirt --out pocl-whole-calls.jsonl
 levels() { # of `packed` at 256^3: does any other level make small products faster?
     for change in DEPTH=128 ITEMS=1 ROWS=4 PANELS=4 PANELS=1 DEPTH=256; do
@@ -92,6 +92,10 @@ levels() { # of `packed` at 256^3: does any other level make small products fast
 }
 levels | xargs -d '\n' gpuopt study gemm 256 --quick --no-plots --device 0 --out gemm-256-levels-intel
 levels | xargs -d '\n' gpuopt study gemm 256 --quick --no-plots --device 1 --out gemm-256-levels-pocl
+for name in intel pocl; do
+    python ../gemm_packed.py ${name/pocl/portable} $name-gemm-packed.jsonl
+    gpuopt study gemm shapes --quick --device ${name/pocl/portable} --out $name-gemm-shapes
+done
 for device in intel portable; do python ../../tools/aa_runs.py 120 --copies 20 --device $device; done # printed aa-runs.txt; then 100 and 72 with --busy 2
 for rows in */rows.jsonl papers/*/rows.jsonl; do
     gpuopt compact "$rows" "$rows"
