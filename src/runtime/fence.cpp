@@ -36,6 +36,8 @@ std::array<std::atomic<std::uintptr_t>, most_pages> pages;
 std::atomic<std::size_t> page_count{0};
 std::atomic<unsigned> astray{0};
 std::atomic<int> open_fences{0};
+std::atomic<std::uintptr_t> passed_on{0};  // the last place whose fault was another handler's
+std::atomic<int> times_passed_on{0};
 
 // Fences lie side by side in the middle of the addresses a process may have. Nothing else is within some 10 TiB, so
 // that an access that far beside one is seen, and stays among the addresses there are: a fault beyond these names no
@@ -75,26 +77,36 @@ bool allowed(std::uintptr_t at) {
 
 void on_fault(int signal, siginfo_t* info, void* context) {
     const int error = errno;
-    const bool on = allowed(reinterpret_cast<std::uintptr_t>(info->si_addr));
+    const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
+    const bool on = allowed(at);
     errno = error;
     if (on) return;
+    // One that was there before may have been put back by what it calls: no fault goes round for ever.
+    if (passed_on.exchange(at) != at) times_passed_on = 0;
+    if (++times_passed_on > 3) {
+        ::signal(signal, SIG_DFL);
+        return;
+    }
     if ((previous.sa_flags & SA_SIGINFO) != 0 && previous.sa_sigaction)
         return previous.sa_sigaction(signal, info, context);
     if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) return previous.sa_handler(signal);
     sigaction(signal, &previous, nullptr);  // the access faults again, and ends the process as it would have
 }
 
+// Each time anew: compilers within drivers, and Python, put handlers of their own there, and take them away with what
+// came later.
 bool listen() {
-    static std::once_flag once;
-    static bool listening = false;
-    std::call_once(once, [] {
-        struct sigaction ours {};
-        ours.sa_sigaction = &on_fault;
-        ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
-        sigemptyset(&ours.sa_mask);
-        listening = sigaction(SIGSEGV, &ours, &previous) == 0;
-    });
-    return listening;
+    static auto& mutex = *new std::mutex;
+    const std::lock_guard<std::mutex> lock(mutex);
+    struct sigaction now {
+    }, ours{};
+    if (sigaction(SIGSEGV, nullptr, &now) != 0) return false;
+    if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_fault) return true;
+    ours.sa_sigaction = &on_fault;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&ours.sa_mask);
+    previous = now;
+    return sigaction(SIGSEGV, &ours, nullptr) == 0;
 }
 
 // The pages are taken away with the last of the fences: by then their kernels have ended.

@@ -94,7 +94,9 @@ def test_the_working_directory_was_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[[Path], Any], name: str
 ) -> None:
     go_to_removed(tmp_path, monkeypatch)
-    with pytest.raises(WriteError, match=rf"^{name} cannot be written: the working directory was removed;.* change to"):
+    with pytest.raises(
+        WriteError, match=rf"^{name} cannot be written: the working directory was removed[.] To go on, change to"
+    ):
         call(Path(name))
 
 
