@@ -54,19 +54,19 @@ def many_levels() -> Study:
     made = []
     for levels in itertools.product((16, 128), (1, 2), (1, 2), (1, 4), (0, 1)):
         params = dict(zip(STENCIL, levels, strict=True))
-        name = f"smoothing({', '.join(f'{name}={level}' for name, level in params.items())})"
-        given = {"workload": "smoothing", "configuration": name, "params": params, "verdict": "AMBIGUOUS", "blocks": 9}
-        made.append(timed("summary", "smoothing", 5.0 + len(made) / 64, **given, flags=["drift"]))
+        name = f"blurred({', '.join(f'{name}={level}' for name, level in params.items())})"
+        given = {"workload": "blurred", "configuration": name, "params": params, "verdict": "AMBIGUOUS", "blocks": 9}
+        made.append(timed("summary", "blurred", 5.0 + len(made) / 64, **given, flags=["drift"]))
     return Study(made)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
 def test_names_of_many_levels_are_whole_unique_and_explained(width: int) -> None:
-    text = many_levels().to_text(width).partition("\nstencil\n")[2]
+    text = many_levels().to_text(width).partition("\nblurred\n")[2]
     assert max(map(len, text.splitlines())) <= width
     table, _, legend = text.partition("\n---")
     named = re.sub(r"\s+", " ", re.sub(r"(?<=[,)])( \*)?  .*", "", table, flags=re.MULTILINE))  # the first column alone
-    found = re.findall(r"smoothing\(bsx=\d+, bsy=\d, tsx=\d, tsy=\d, ul=\d\)", named)
+    found = re.findall(r"blurred\(bsx=\d+, bsy=\d, tsx=\d, tsy=\d, ul=\d\)", named)
     assert len(set(found)) == 32
     assert "bsx is block_size_x, bsy is block_size_y, tsx is tile_size_x, tsy is tile_size_y" in " ".join(
         legend.split()
