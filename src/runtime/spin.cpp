@@ -21,7 +21,11 @@ Spin::Spin(std::shared_ptr<const Program> program, const cl::Context& context, c
         return took_ms();
     };
     measured(few);  // what a first run takes besides
-    const double short_ms = measured(few), long_ms = measured(many);
+    double short_ms = measured(few), long_ms = measured(many);
+    for (int again = 0; again < 2; ++again) {  // others may work there, too
+        short_ms = std::min(short_ms, measured(few));
+        long_ms = std::min(long_ms, measured(many));
+    }
     if (!(short_ms > 0 && long_ms > 2 * short_ms)) throw Error("the time of a kernel does not show in its event");
     step_ms_ = long_ms / many;
 }
