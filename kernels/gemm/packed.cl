@@ -1,8 +1,8 @@
 // For CPUs: few work-items, each a block of the result in tiles of ROWS x (VECTORS * WIDTH) sums that live in registers. It packs DEPTH
 // rows of its part of B into local memory, which is its core's second cache; panels of A, packed by a pass (PASS=1) or as they lie (0),
 // then pass through the first cache once for all panels of B. Spends that copy, and as many reads and writes of D as there are parts of
-// DEPTH k. On a GPU it leaves the device idle; where M or N is below a tile, most of a tile is padding. As they lie, rows of A that are
-// a power of two apart push one another out of the cache.
+// DEPTH k. On a GPU it leaves the device idle; where M or N is below a tile, most of a tile is padding. Transposed and as it lies, A has
+// the k of a panel in rows that are far apart: slow where it is read more than once.
 #include "gemm/include/gemm.cl"
 
 #define COLUMNS (VECTORS * WIDTH)
