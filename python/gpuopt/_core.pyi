@@ -526,6 +526,9 @@ def adopted(memory: int, shape: Sequence[int], dtype: np.dtype[Any], device: Dev
 def to_device(a: np.ndarray, device: Device, guarded: bool = False) -> DeviceArray:
     """A copy on the device; ``guarded`` puts known bytes around it, so that writes beside it show."""
 
+def host_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
+    """A NumPy array of undefined values, on large pages where there are many of them."""
+
 def pinned_empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device) -> np.ndarray:
     """An array of undefined values in memory that the device reads and writes directly. Raises ArrayError,
     DeviceMemoryError, OpenCLError."""
@@ -900,20 +903,24 @@ def project_bodies(
     along: int,
     across: int,
     parallel: bool,
+    wait: bool = True,
 ) -> None:
     """Exact projections (views, rows, columns), float32 or float64, of bodies, computed in the dtype of the tables:
     ``ways`` (views, 4, 3), ``bodies`` (views, bodies, 16), the ellipsoids first, ``steps`` (1 or views, along columns,
-    2), as kernels/tomography/passes/bodies.cl reads them. ``along`` and ``across`` are rays of a pixel."""
+    2), as kernels/tomography/passes/bodies.cl reads them. ``along`` and ``across`` are rays of a pixel. With ``wait``
+    false a GPU may still be at work."""
 
 @final
 class CopiesBeside(metaclass=_Type):
-    """Uploads that go on beside kernels, into arrays that take turns."""
+    """Copies that go on beside kernels, of arrays that take turns."""
 
     def __init__(self, device: Device) -> None:
         """Waits for what was enqueued before: make the arrays first."""
     def upload(self, projections: np.ndarray, to: _DeviceFloat32) -> None:
         """Writes a C-contiguous array into one of the same shape and dtype, once what was told of it has ended."""
-    def used(self, array: _DeviceFloat32) -> None:
+    def download(self, from_: DeviceArray, to: np.ndarray) -> None:
+        """Reads an array into a C-contiguous one of the same shape and dtype, once what was told of it has ended."""
+    def used(self, array: DeviceArray) -> None:
         """What has been enqueued so far works on this array."""
 
 def joseph_properties(geometry: TomographyGeometry) -> dict[str, bool]:

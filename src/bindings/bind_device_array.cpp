@@ -211,6 +211,12 @@ array([[ 3.,  6.],
     module.def("to_device", &to_device, py::arg("a"), py::arg("device"), py::arg("guarded") = false);
     module.def("empty", &empty, py::arg("shape"), py::arg("dtype"), py::arg("device"), py::arg("guarded") = false);
 
+    module.def(
+        "host_empty",
+        [](const std::vector<std::int64_t>& shape, const py::dtype& dtype) {
+            return host_array(dtype_of(dtype, "dtype"), shape);
+        },
+        py::arg("shape"), py::arg("dtype"));
     module.def("pinned_empty", &pinned_empty, py::arg("shape"), py::arg("dtype"), py::arg("device"));
     py::class_<Fences, std::shared_ptr<Fences>>(module, "Fences", "Protected pages beside what is made within it.")
         .def(py::init<>())

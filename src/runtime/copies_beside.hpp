@@ -1,4 +1,4 @@
-// Copies of the caller's memory to a device that go on beside kernels, into a few buffers that take turns.
+// Copies between the caller's memory and a device that go on beside kernels, of a few buffers that take turns.
 #pragma once
 
 #include <map>
@@ -18,11 +18,15 @@ public:
     }
     // Writes `to`, once what `used` told has ended.
     void upload(const void* host, Buffer& to);
+    // Reads `from`, once what `used` told of it has ended.
+    void download(const Buffer& from, void* host);
     // What has been enqueued so far works on this buffer.
     void used(const Buffer& buffer) { busy_[&buffer] = session_->mark(); }
     const std::shared_ptr<Session>& session() const { return session_; }
 
 private:
+    void wait_for(const Buffer& buffer);
+
     std::shared_ptr<Session> session_;
     std::map<const Buffer*, cl::Event> busy_;
 };

@@ -55,6 +55,15 @@ def test_parts_of_the_views(device: gpuopt.Device, monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(HEAD.project(SCANS["cone"], device=device.index), want)
 
 
+def test_views_are_computed_while_others_are_copied(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on GPUs, of scans that fill some copies: blocks of two and of three views, the last one shorter, or not."""
+    want = HEAD.project(SCANS["cone"], device=device)
+    monkeypatch.setattr(bodies_on_device, "_copies_go_beside", lambda of, count: True)
+    for views in (1, 2, 3, 7, 8):
+        monkeypatch.setattr(bodies_on_device, "_BYTES", views * 24 * 33 * 4)
+        np.testing.assert_array_equal(HEAD.project(SCANS["cone"], device=device), want)
+
+
 def test_in_float32(device: gpuopt.Device) -> None:
     """As on devices without fp64."""
     scan, float32 = SCANS["cone"], np.dtype(np.float32)

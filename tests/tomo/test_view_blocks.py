@@ -82,6 +82,7 @@ class Logged:
     def __init__(self, device: gpuopt.Device) -> None:
         self.real = REAL(device)
         self.written: set[int] = set()  # arrays whose kernels have not been told
+        self.told: set[int] = set()
         self.log = LOG
         self.log.clear()
 
@@ -92,8 +93,13 @@ class Logged:
         self.real.upload(projections, to)
 
     def used(self, array: gpuopt.DeviceArray) -> None:
-        self.written.remove(id(array))
+        self.written.discard(id(array))
+        self.told.add(id(array))
         self.real.used(array)
+
+    def download(self, from_: gpuopt.DeviceArray, to: np.ndarray) -> None:
+        self.told.remove(id(from_))  # else it is read before anybody told what works on it
+        self.real.download(from_, to)
 
 
 REAL = _core.CopiesBeside

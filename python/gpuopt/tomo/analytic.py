@@ -242,8 +242,8 @@ def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> A
     backend = operator.backend  # A wider scan may be on the host where A is on its device.
     weight = "none" if way.scan.parallel else "fdk"
     if (in_blocks := operator._in_blocks(given, way.rows, weight)) is not None:
-        image, found = in_blocks
-        _judge(np.concatenate([part.to_numpy() for part in found]), given, way, A.data_axes)
+        image, facts = in_blocks
+        _judge(facts, given, way, A.data_axes)
         return backend.give(image, like=projections)
     q, facts = backend.filtered(given, way.rows, A.data_axes)
     if isinstance(q, np.ndarray):
@@ -251,9 +251,10 @@ def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> A
     if isinstance(facts, np.ndarray):
         _judge(facts, given, way, A.data_axes)
         image = operator.back_project(q, weight)
-    else:  # The device goes on while the host looks at what it found.
+    else:  # The device goes on while the host looks at what it found, which is read before: a queue is in order.
+        found = facts.to_numpy()
         image = operator.back_project(q, weight)
-        _judge(facts.to_numpy(), given, way, A.data_axes)
+        _judge(found, given, way, A.data_axes)
     return backend.give(image, like=projections)
 
 

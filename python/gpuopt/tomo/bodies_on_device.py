@@ -17,6 +17,7 @@ _RAYS = {"cpu": 1 << 27}  # of a launch, times bodies: a second or two, so that 
 _RAYS_OF_A_GPU = 1 << 33
 _VIEWS = 1 << 15  # of a launch
 _PART = 4  # 1 / _PART of a device's memory may hold projections
+_BYTES = 64 << 20  # of a copy that goes on beside kernels
 
 
 class Shape(NamedTuple):
@@ -35,7 +36,9 @@ def project(
     shapes: Sequence[Shape], geometry: Geometry, times: int, device: Device, dtype: np.dtype, real: np.dtype
 ) -> np.ndarray:
     """Exact projections of the shape ``geometry.shape``, of ``dtype``, computed in ``real``; the mean over ``times``
-    rays of a pixel along each axis. Those along an infinite axis are NaN."""
+    rays of a pixel along each axis. Those along an infinite axis are NaN.
+
+    A GPU computes views while others are copied to the host."""
     across = times if geometry.dimensions == 3 else 1
     shapes = sorted(shapes, key=lambda shape: shape.is_blob)
     fine = geometry.refined(times)
@@ -43,14 +46,19 @@ def project(
     rows, columns = geometry.detector.rows, geometry.detector.columns
     rays = rows * columns * times * across * len(shapes)
     at_once = max(1, _RAYS.get(device.type, _RAYS_OF_A_GPU) // rays)
-    at_once = min(at_once, _VIEWS, max(1, device.global_bytes // _PART // (dtype.itemsize * rows * columns)))
-    parts = []
-    for first in range(0, geometry.views, at_once):
-        some = slice(first, min(first + at_once, geometry.views))
-        there = _core.empty((some.stop - first, rows, columns), dtype, device)
+    bytes_a_view = dtype.itemsize * rows * columns
+    at_once = min(at_once, _VIEWS, max(1, device.global_bytes // _PART // bytes_a_view))
+    beside = _copies_go_beside(device, geometry.views * bytes_a_view)
+    if beside:
+        at_once = min(at_once, max(1, _BYTES // bytes_a_view))
+    found = _core.host_empty((geometry.views, rows, columns), dtype)
+    slices = [slice(first, min(first + at_once, geometry.views)) for first in range(0, geometry.views, at_once)]
+    there = _in_turn([(some.stop - some.start, rows, columns) for some in slices], dtype, device)
+    copies = _core.CopiesBeside(device)  # when all else is there
+    for number, some in enumerate(slices):
         ways, bodies, steps = (table.astype(real) for table in (*_in_views(shapes, fine, some), _steps(fine, some)))
         _core.project_bodies(
-            there,
+            there[number],
             ways=ways,
             bodies=bodies,
             steps=steps,
@@ -58,10 +66,27 @@ def project(
             along=times,
             across=across,
             parallel=geometry.parallel,
+            wait=not beside,
         )
-        parts.append(there.to_numpy())
-    found = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        copies.used(there[number])
+        if number > 0:
+            copies.download(there[number - 1], found[slices[number - 1]])
+    copies.download(there[-1], found[slices[-1]])
     return found.reshape(geometry.shape)
+
+
+def _copies_go_beside(device: Device, count: int) -> bool:
+    """Whether so many bytes go to the host in blocks, while the device computes the next ones."""
+    return device.type != "cpu" and count >= 2 * _BYTES
+
+
+def _in_turn(shapes: Sequence[tuple[int, int, int]], dtype: np.dtype, device: Device) -> list[_core.DeviceArray]:
+    """Arrays of these shapes, all but the last of them alike: two take turns."""
+    made = [_core.empty(shape, dtype, device) for shape in shapes[:2]]
+    found = [made[number % 2] for number in range(len(shapes))]
+    if found[-1].shape != shapes[-1]:
+        found[-1] = _core.empty(shapes[-1], dtype, device)
+    return found
 
 
 def _steps(fine: Geometry, views: slice) -> Float64Array:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from gpuopt._core import DeviceArray, ParameterError
+from gpuopt._core import ParameterError
 from gpuopt.checked import checked, unmasked, unsupported
 from gpuopt.tomo import checks
 from gpuopt.tomo.checks import Float64Array
@@ -326,9 +326,9 @@ class GeometricOperator(Operator[Kept]):
         """At each voxel, the sum over the views of the projection's value there times a ``weight``, one of ``WEIGHTS``;
         in ``out``, which shares no memory with p, or in a new array."""
 
-    def _in_blocks(self, given: AnyArray, rows: RowFilter, weight: str) -> tuple[Kept, list[DeviceArray]] | None:
-        """The back projection of projections that ``rows`` filters, and what was found of their rows, a part after the
-        other; None where it is not computed in blocks of views."""
+    def _in_blocks(self, given: AnyArray, rows: RowFilter, weight: str) -> tuple[Kept, np.ndarray] | None:
+        """The back projection of projections that ``rows`` filters, and what was found of their rows, as
+        :meth:`RowFilter.on_host` tells it; None where it is not computed in blocks of views."""
         return None
 
     @abstractmethod

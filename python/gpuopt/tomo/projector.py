@@ -239,7 +239,7 @@ class Projector(GeometricOperator[Any]):
         plan.start(found, projections)
         return found
 
-    def _in_blocks(self, given: AnyArray, rows: RowFilter, weight: str) -> tuple[Any, list[DeviceArray]] | None:
+    def _in_blocks(self, given: AnyArray, rows: RowFilter, weight: str) -> tuple[Any, np.ndarray] | None:
         if self._streamed is not None or not goes_in_blocks(given, rows, self.device):
             return None
         require_float32("projections", given)

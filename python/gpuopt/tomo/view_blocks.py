@@ -44,9 +44,9 @@ class ViewBlocks:
         self._volume, self._weight, self._device = volume, weight, device
         self._configuration = on_device.whole_configuration(geometry, volume, device, configuration)
 
-    def run(self, projections: np.ndarray, rows: RowFilter) -> tuple[DeviceArray, list[DeviceArray]]:
-        """The image of C-contiguous projections that ``rows`` filters, and what was found of each block's rows, as of
-        :meth:`RowFilter.on_device`. The device may still be at work."""
+    def run(self, projections: np.ndarray, rows: RowFilter) -> tuple[DeviceArray, np.ndarray]:
+        """The image of C-contiguous projections that ``rows`` filters, and what was found of all rows, as of
+        :meth:`RowFilter.on_host`. The device may still be at work."""
         given = projections.reshape(rows.shape)
         image = _core.empty(self._volume.shape, FLOAT32, self._device)
         data = self._buffers(rows, rows.shape[2], TURNS)
@@ -54,14 +54,20 @@ class ViewBlocks:
         filters = self._filters_of(rows)
         plans = self._plans_of(image, out)
         copies = _core.CopiesBeside(self._device)  # when all else is there
-        found = []
+        facts = np.empty((*rows.shape[:2], 4), np.float32)
+        found: DeviceArray | None = None  # of the block before
         for number, some in enumerate(self._slices):
             here, filtered = data[number], out[number]
             copies.upload(given[some], here)
-            found.append(filters[number].on_device(here, filtered))
+            if found is not None:
+                copies.download(found, facts[self._slices[number - 1]].reshape(found.shape))
+            found = filters[number].on_device(here, filtered)
+            copies.used(found)
             plans[number].start(image, filtered)
             copies.used(here)
-        return image, found
+        if found is not None:
+            copies.download(found, facts[self._slices[-1]].reshape(found.shape))
+        return image, facts
 
     def _buffers(self, rows: RowFilter, columns: int, turns: int) -> list[DeviceArray]:
         """One for each block: ``turns`` of them take turns, and a shorter last block has its own."""

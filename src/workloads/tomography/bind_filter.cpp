@@ -77,14 +77,26 @@ std::unique_ptr<CopiesBeside> copies(const Device& device) {
     return std::make_unique<CopiesBeside>(session);
 }
 
+// The caller's side of a copy, checked against the device's.
+void require_alike(const CopiesBeside& copies, const Operand& host, const DeviceArray& there) {
+    require_dtype(host, there.dtype, "the device's array");
+    if (host.is_device() || host.shape != there.shape || there.buffer->session() != copies.session())
+        throw ArrayError(host.name, "its shape is " + shape_text(host.shape),
+                         "give a NumPy array of shape " + shape_text(there.shape) + ", and the device's own array");
+}
+
 void upload(CopiesBeside& self, const py::object& given, const DeviceArray& to) {
     const auto from = operand(given, "projections");
-    require_dtype(from, to.dtype, "to");
-    if (from.is_device() || from.shape != to.shape || to.buffer->session() != self.session())
-        throw ArrayError("projections", "its shape is " + shape_text(from.shape),
-                         "give a NumPy array of shape " + shape_text(to.shape) + ", and the device's own array");
+    require_alike(self, from, to);
     const WithoutGil release;
     self.upload(from.host, *to.buffer);
+}
+
+void download(CopiesBeside& self, const DeviceArray& from, const py::object& given) {
+    const auto to = operand(given, "to", true);
+    require_alike(self, to, from);
+    const WithoutGil release;
+    self.download(*from.buffer, to.host);
 }
 
 std::vector<unsigned char> bytes_of(const Operand& table) {
@@ -93,7 +105,7 @@ std::vector<unsigned char> bytes_of(const Operand& table) {
 }
 
 void project(const DeviceArray& projections, const py::object& ways, const py::object& bodies, const py::object& steps,
-             std::int64_t ellipsoids, std::int64_t along, std::int64_t across, bool parallel) {
+             std::int64_t ellipsoids, std::int64_t along, std::int64_t across, bool parallel, bool wait) {
     const auto first = operand(ways, "ways"), second = operand(bodies, "bodies"), third = operand(steps, "steps");
     for (const auto* table : {&first, &second, &third}) require_dtype(*table, first.dtype, "ways");
     const auto real = [](DType dtype) { return dtype == DType::f32 || dtype == DType::f64; };
@@ -123,7 +135,7 @@ void project(const DeviceArray& projections, const py::object& ways, const py::o
     tables.parallel = parallel;
     tables.steps_differ = third.shape[0] > 1;
     const WithoutGil release;
-    project_bodies(projections, tables);
+    project_bodies(projections, tables, wait);
 }
 
 }  // namespace
@@ -143,10 +155,12 @@ void bind_filter(py::module_& module) {
              "Enqueues it; returns (rows of all views, 4): the largest value of each, the first, the last, and 1 where "
              "one is NaN or infinite.");
     module.def("project_bodies", &project, py::arg("projections"), py::kw_only(), py::arg("ways"), py::arg("bodies"),
-               py::arg("steps"), py::arg("ellipsoids"), py::arg("along"), py::arg("across"), py::arg("parallel"));
-    py::class_<CopiesBeside>(module, "CopiesBeside", "Uploads that go on beside kernels, into arrays that take turns.")
+               py::arg("steps"), py::arg("ellipsoids"), py::arg("along"), py::arg("across"), py::arg("parallel"),
+               py::arg("wait") = true);
+    py::class_<CopiesBeside>(module, "CopiesBeside", "Copies that go on beside kernels, of arrays that take turns.")
         .def(py::init(&copies), py::arg("device"))
         .def("upload", &upload, py::arg("projections"), py::arg("to"))
+        .def("download", &download, py::arg("from_"), py::arg("to"))
         .def(
             "used", [](CopiesBeside& self, const DeviceArray& array) { self.used(*array.buffer); }, py::arg("array"),
             released());

@@ -4,7 +4,7 @@
 
 namespace gpuopt {
 
-void project_bodies(const DeviceArray& projections, const BodyTables& tables) {
+void project_bodies(const DeviceArray& projections, const BodyTables& tables, bool wait) {
     const auto& session = projections.buffer->session();
     const auto views = projections.shape.at(0), rows = projections.shape.at(1), columns = projections.shape.at(2);
     const bool wide = tables.dtype == DType::f64 || projections.dtype == DType::f64;
@@ -29,7 +29,8 @@ void project_bodies(const DeviceArray& projections, const BodyTables& tables) {
         .arg(uploaded(tables.steps, "the places of columns"));
     const auto next_steps = tables.steps_differ ? columns * tables.along : 0;
     for (const auto n : {columns, rows, tables.ellipsoids, tables.blobs, next_steps}) plan.arg(cl_int(n));
-    plan.run();
+    if (wait) plan.run();
+    else plan.start();
 }
 
 }  // namespace gpuopt

@@ -15,7 +15,8 @@ struct BodyTables {
     bool parallel = false, steps_differ = false;  // whether each view has steps of its own
 };
 
-// Computes `projections` (views, rows, columns), float32 or float64. Throws KernelBuildError, DeviceMemoryError.
-void project_bodies(const DeviceArray& projections, const BodyTables& tables);
+// Computes `projections` (views, rows, columns), float32 or float64; with `wait` false it is started alone. Throws
+// KernelBuildError, DeviceMemoryError.
+void project_bodies(const DeviceArray& projections, const BodyTables& tables, bool wait);
 
 }  // namespace gpuopt
