@@ -242,8 +242,8 @@ def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> A
     backend = operator.backend  # A wider scan may be on the host where A is on its device.
     weight = "none" if way.scan.parallel else "fdk"
     if (in_blocks := operator._in_blocks(given, way.rows, weight)) is not None:
-        image, facts = in_blocks
-        _judge(facts, given, way, A.data_axes)
+        image, of_all = in_blocks
+        _judge(of_all, given, way, A.data_axes)
         return backend.give(image, like=projections)
     q, facts = backend.filtered(given, way.rows, A.data_axes)
     if isinstance(q, np.ndarray):
