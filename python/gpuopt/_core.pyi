@@ -728,8 +728,10 @@ def prepare_gemm(
     transpose_b: bool,
     variant: str,
     parameters: _Parameters,
+    otherwise: Sequence[tuple[str, _Parameters]] = ...,
 ) -> Prepared:
-    """The plan of the same product, bound to its arrays."""
+    """The plan of the same product, bound to its arrays. Where its variant looks back at the operands and finds that
+    its result is none, a run goes on with the next variant of ``otherwise``."""
 
 def tmv_dtype(A: _Operand) -> np.dtype[Any]:
     """Checks the matrix (m, n) and returns its dtype. Raises ArrayError."""

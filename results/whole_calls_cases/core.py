@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,17 @@ def _torch() -> Any:
     return torch if torch.cuda.is_available() else None
 
 
+def _torch_product(torch: Any, a: np.ndarray, b: np.ndarray) -> Callable[[], None]:
+    torch.backends.cuda.matmul.allow_tf32 = False
+    there = [torch.from_numpy(x).cuda() for x in (a, b)]
+
+    def product() -> None:
+        torch.mm(*there)
+        torch.cuda.synchronize()
+
+    return product
+
+
 def _operands(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     draw = np.random.default_rng(7)
     return tuple(draw.standard_normal(shape, dtype=np.float32) for shape in ((m, k), (k, n)))
@@ -39,20 +51,34 @@ def gemm_device(n: int, device: Any) -> Made:
     plan = prepare_gemm(*on, out)
     calls = {"gpuopt": lambda: gpuopt.gemm(*on), "out=": lambda: gpuopt.gemm(*on, out=out), "prepared": plan.run}
     if torch := _torch():
-        torch.backends.cuda.matmul.allow_tf32 = False
-        there = [torch.from_numpy(x).cuda() for x in (a, b)]
-
-        def product() -> None:
-            torch.mm(*there)
-            torch.cuda.synchronize()
-
-        calls["pytorch"] = product
+        calls["pytorch"] = _torch_product(torch, a, b)
     rows = slice(0, min(n, 64))
 
     def check() -> None:
         wanted = a[rows].astype(np.float64) @ b.astype(np.float64)
         scale = np.abs(a[rows]).astype(np.float64) @ np.abs(b).astype(np.float64)
         _close(gpuopt.gemm(*on).to_numpy()[rows], wanted, (n + 2) * 2.0**-24, scale)
+
+    return Made(calls, check, {"flops": 2 * n**3})
+
+
+def fast_fp32(n: int, device: Any) -> Made:
+    """float32's accuracy by tensor cores, prepared and in plain calls, beside float32 itself."""
+    a, b = _operands(n, n, n)
+    on = gpuopt.to_device(a, device), gpuopt.to_device(b, device)
+    out = gpuopt.to_device(np.empty((n, n), np.float32), device)
+    plan, wide = prepare_gemm(*on, out, precision="fast_fp32"), prepare_gemm(*on, out, precision="bf16x6")
+    calls = {"gpuopt": plan.run, "bf16x6": wide.run, "gemm": lambda: gpuopt.gemm(*on, precision="fast_fp32")}
+    if torch := _torch():
+        calls["pytorch"] = _torch_product(torch, a, b)
+    rows = slice(0, 32)
+
+    def check() -> None:
+        wanted = a[rows].astype(np.float64) @ b.astype(np.float64)
+        scale = np.abs(a[rows]).astype(np.float64) @ np.abs(b).astype(np.float64)
+        for call in (plan.run, wide.run):
+            call()
+            _close(out.to_numpy()[rows], wanted, (n + 2) * 2.0**-24, scale)
 
     return Made(calls, check, {"flops": 2 * n**3})
 
@@ -118,6 +144,7 @@ CASES = [
     for n, on in ((64, ("cpu", "gpu")), (256, ("cpu", "gpu")), (1024, ("cpu", "gpu")), (4096, ("gpu",)))
 ]
 CASES += [
+    Case("fast_fp32, device arrays, 8192", functools.partial(fast_fp32, 8192), on=("gpu",), goal_ms=2 * 8.192**3 / 125),
     Case("spmv, 10^4 rows, 5 diagonals", functools.partial(spmv_device, 10_000), goal_ms=0.03),
     Case("spmv, 10^6 rows, 5 diagonals", functools.partial(spmv_device, 1_000_000)),
     Case("gem, 1000 atoms x 2000 points", functools.partial(gem, 1000, 2000), goal_ms=0.25),

@@ -61,6 +61,44 @@ void Prepared::add(Question question, std::size_t past, std::vector<std::shared_
     next_argument_ = 0;
 }
 
+void Prepared::otherwise(Prepared other) {
+    if (!fits) throw Error("a plan whose runs always leave a result needs no other");
+    const auto first = steps_.size() + 1;
+    const auto fell = std::make_shared<bool>(false);
+    add(
+        [fits = std::exchange(fits, nullptr), fell](const cl::CommandQueue& queue) {
+            *fell = !fits(queue);
+            return !*fell;
+        },
+        first + other.steps_.size(), {});
+    for (auto& step : other.steps_) {
+        for (auto& earlier : step.after) earlier += first;
+        step.past += first;
+        steps_.push_back(std::move(step));
+    }
+    for (auto& bound : other.bound_) {
+        bound.step += first;
+        bound_.push_back(std::move(bound));
+    }
+    for (auto& value : other.values_) {
+        value.step += first;
+        values_.push_back(std::move(value));
+    }
+    const auto append = [](auto& to, auto& from) {
+        to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+    };
+    append(kept_, other.kept_);
+    append(others_, other.others_);
+    append(scratch, other.scratch);
+    scratch_bytes += other.scratch_bytes;
+    has_samplers_ |= other.has_samplers_;
+    two_queues_ |= other.two_queues_;
+    bound_at_ = 0;
+    validate = [fell, theirs = std::move(other.validate)] {
+        if (*fell && theirs) theirs();
+    };
+}
+
 Prepared& Prepared::arg(const cl::Sampler& sampler) {
     set(steps_.back(), next_argument_, sampler);
     has_samplers_ = true;

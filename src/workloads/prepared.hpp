@@ -122,6 +122,10 @@ public:
 
     // Throws where what a run left is no result. `run` calls it, a sample does not.
     std::function<void()> validate;
+    // The same as an answer, under the lock of runs, once the steps have ended. Set where `validate` may throw.
+    Question fits;
+    // Lets the steps of another plan for the same arrays follow, in runs that leave no result by `fits`.
+    void otherwise(Prepared other);
     Work work;
     std::size_t main_step = 0;  // the step that carries the variant; others are pre- and post-passes
     // What most of the reading is from. How fast memory is depends on where it lies: on a virtual machine, reads of two

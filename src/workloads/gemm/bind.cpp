@@ -264,13 +264,16 @@ py::object gemm(const py::object& a, const py::object& b, const py::object& c, d
 
 std::shared_ptr<Prepared> prepare(const DeviceArray& a, const DeviceArray& b, const std::optional<DeviceArray>& c,
                                   double alpha, double beta, const DeviceArray& out, bool transpose_a, bool transpose_b,
-                                  const std::string& variant, const Parameters& parameters) {
+                                  const std::string& variant, const Parameters& parameters,
+                                  const std::vector<GemmWay>& otherwise) {
     Call call(
         Arrays(py::cast(a), py::cast(b), c ? py::cast(*c) : py::object(py::none()), transpose_a, transpose_b, beta),
         out.buffer->session(), alpha, py::cast(out));
     const WithoutGil release;
     call.upload();
-    return prepare_gemm(call.session, call.arguments, variant, parameters);
+    std::vector<GemmWay> ways{{variant, parameters}};
+    ways.insert(ways.end(), otherwise.begin(), otherwise.end());
+    return prepare_gemm(call.session, call.arguments, ways);
 }
 
 py::tuple sizes(const py::object& a, const py::object& b, const py::object& c, double beta, bool transpose_a,
@@ -290,7 +293,7 @@ void bind_gemm(py::module_& module) {
                py::arg("parameters"));
     module.def("prepare_gemm", &prepare, py::arg("a"), py::arg("b"), py::arg("c"), py::arg("alpha"), py::arg("beta"),
                py::arg("out"), py::arg("transpose_a"), py::arg("transpose_b"), py::arg("variant"),
-               py::arg("parameters"));
+               py::arg("parameters"), py::arg("otherwise") = std::vector<GemmWay>());
 }
 
 }  // namespace gpuopt

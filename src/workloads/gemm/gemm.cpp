@@ -258,6 +258,17 @@ std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, 
     return GemmPlanner(session, arguments, row_of<GemmVariant>(gemm_workload(), variant), parameters).build();
 }
 
+std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments,
+                                       const std::vector<GemmWay>& ways) {
+    std::vector<std::shared_ptr<Prepared>> plans;
+    for (const auto& [variant, parameters] : ways) {
+        plans.push_back(prepare_gemm(session, arguments, variant, parameters));
+        if (!plans.back()->fits) break;  // the others would never run
+    }
+    for (; plans.size() > 1; plans.pop_back()) plans.end()[-2]->otherwise(std::move(*plans.back()));
+    return plans.at(0);
+}
+
 bool may_run_beside(const std::string& variant) { return !row_of<GemmVariant>(gemm_workload(), variant).looks_back; }
 
 void run_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments, const std::string& variant,

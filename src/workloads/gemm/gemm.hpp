@@ -64,6 +64,13 @@ GemmShape check_gemm(const std::vector<std::int64_t>& a, const std::vector<std::
 std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments,
                                        const std::string& variant, const Parameters& parameters);
 
+// A variant and its parameters.
+using GemmWay = std::pair<std::string, Parameters>;
+// The same by the first of these ways; where it looks back at its operands and finds that its result is none, a run
+// goes on with the next one.
+std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments,
+                                       const std::vector<GemmWay>& ways);
+
 // The same, run at once by a plan that an earlier call of the same shapes and numbers may have left, and left for later
 // ones.
 void run_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments, const std::string& variant,

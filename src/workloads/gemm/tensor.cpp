@@ -72,20 +72,29 @@ public:
 
     // A check after the run, which throws ArrayError where the flags are set.
     std::function<void()> validation(bool halves) const {
-        return [buffer = buffer_, at = count_, halves] {
-            std::vector<cl_int> all(static_cast<std::size_t>(at) + 1);
-            buffer->download(all.data());
-            if (all.back() & 1)
+        return [buffer = buffer_, at = flags_at(), halves] {
+            cl_int flags = 0;
+            buffer->download(&flags, at, sizeof flags);
+            if (flags & 1)
                 throw ArrayError("A, B", "they hold Inf, NaN, or numbers that become Inf in the short type",
                                  "use precision=None for these");
-            if (halves && all.back() & 2)
+            if (halves && flags & 2)
                 throw ArrayError("A, B",
                                  "a number is less than 2^-39 of its row's (A) or column's (B) largest: lost in fp16",
                                  "use precision=\"bf16x6\", \"bf16x9\" or \"tf32x3\"");
         };
     }
+    Question answer(bool halves) const {
+        return [buffer = buffer_, at = flags_at(), halves](const cl::CommandQueue& queue) {
+            cl_int flags = 0;
+            checked([&] { return queue.enqueueReadBuffer(buffer->handle(), CL_TRUE, at, sizeof flags, &flags); });
+            return (flags & (halves ? 3 : 1)) == 0;
+        };
+    }
 
 private:
+    std::size_t flags_at() const { return static_cast<std::size_t>(count_) * sizeof(cl_int); }
+
     std::shared_ptr<Buffer> buffer_;
     std::int64_t count_;
 };
@@ -127,6 +136,7 @@ public:
                     .arg(cl_long(operand->largest_from));
         });
         planner_.plan().validate = notes_.validation(at_.parameter("TYPE") == fp16);
+        planner_.plan().fits = notes_.answer(at_.parameter("TYPE") == fp16);
     }
 
 private:
@@ -181,14 +191,19 @@ private:
 
 void build(GemmPlanner& planner) {
     std::vector<std::function<void()>> checks;
+    std::vector<Question> answers;
     planner.in_parts(
         planner.whole(), [&](const Sizes& sizes) { return planner.launch(sizes); },
         [&](const GemmCall& part, const Launch& launch) {
             Builder(planner, part).build(launch);
             checks.push_back(planner.plan().validate);
+            answers.push_back(planner.plan().fits);
         });
     planner.plan().validate = [checks] {
         for (const auto& check : checks) check();
+    };
+    planner.plan().fits = [answers](const cl::CommandQueue& queue) {
+        return std::all_of(answers.begin(), answers.end(), [&](const Question& fits) { return fits(queue); });
     };
 }
 

@@ -14,6 +14,7 @@ from gpuopt import records as tuned_records
 from gpuopt.selection import reads_ptx
 from gpuopt.workloads.gemm import precision
 from gpuopt.workloads.gemm import reference as oracle
+from gpuopt.workloads.gemm.operation import prepare_gemm
 from products import PLAIN, close, matrix
 
 A, B = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)
@@ -153,6 +154,43 @@ def test_numbers_that_do_not_fit_go_another_way(any_device: gpuopt.Device, monke
     assert tried == ["tile", "naive"]
     with pytest.raises(ArrayError, match="out: its shape"):
         gpuopt.gemm(A, B, out=np.empty((1, 1), np.float32), device=any_device)
+
+
+def test_a_prepared_plan_goes_another_way(device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run anew: as its numbers fit fp16, bf16 alone, or no short number at all."""
+    if refused := precision.refusal(device, "fp16x3"):
+        pytest.skip(refused)
+    monkeypatch.setattr(precision, "_WORTH_SPLITTING", 0)
+    fitting, wide, infinite = (matrix(150, 130) for _ in range(3))
+    wide[::3, 1::2] *= np.float32(1e-20)  # 2^-66 of the others
+    infinite[7, 9] = np.inf
+    b, c = np.abs(matrix(130, 90)) + 1, matrix(150, 90)
+    given, out = gpuopt.to_device(fitting, device), gpuopt.to_device(c, device)
+    numbers = {"alpha": 2.0, "beta": -1.0}
+    plan = prepare_gemm(
+        given, gpuopt.to_device(b, device), out, C=gpuopt.to_device(c, device), precision="fast_fp32", **numbers
+    )
+    for a in (fitting, wide, fitting, infinite, wide, fitting):
+        given.copy_from(a)
+        out.fill_bytes(0xFF)
+        plan.run()
+        found = out.to_numpy()
+        some = np.isfinite(a).all(axis=1)
+        close(found[some], a[some], b, c[some], **numbers)
+        assert np.isinf(found[~some]).all()
+    times = plan.sample(3, 2)["device_ms"]
+    assert len(times) == 3
+    assert min(times) > 0
+    close(out.to_numpy(), fitting, b, c, **numbers)
+
+
+def test_a_plan_that_fits_has_no_other(any_device: gpuopt.Device) -> None:
+    """What a variant never refuses needs no memory of ways that never run."""
+    a, b = gpuopt.to_device(A, any_device), gpuopt.to_device(B, any_device)
+    out = gpuopt.to_device(np.empty((3, 5), np.float32), any_device)
+    arguments = (a, b, None, 1.0, 0.0, out, False, False, PLAIN.variant, PLAIN.parameters)
+    one, two = _core.prepare_gemm(*arguments), _core.prepare_gemm(*arguments, [(PLAIN.variant, PLAIN.parameters)])
+    assert [kernel.name for kernel in two.kernels] == [kernel.name for kernel in one.kernels]
 
 
 def test_records_of_a_precision_are_for_it_alone(

@@ -17,7 +17,7 @@ from gpuopt.remembered import remembered
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.gemm.choice import Sizes
 from gpuopt.workloads.gemm.choice import chosen as chosen_of
-from gpuopt.workloads.gemm.precision import choose, fallbacks
+from gpuopt.workloads.gemm.precision import fallbacks
 
 
 @checked
@@ -116,16 +116,18 @@ def prepare_gemm(
     """Build the product once and bind it to its arrays; arguments as in :func:`gemm`, all on one device.
 
     ``run()`` of the result computes it again with the values that A, B and C hold at that time; ``sample()`` measures
-    it. Raises as :func:`gemm` does.
+    it. Raises as :func:`gemm` does. A plan of ``precision="fast_fp32"`` holds all ways of it and their memory; a run
+    whose numbers do not fit one goes on with the next.
     """
     dtype, batch, m, n, k = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
     if precision is None:
-        configuration = _of_shape(out.device, dtype, variant, Sizes(batch, m, n, k, transpose_a, transpose_b))
+        ways = [_of_shape(out.device, dtype, variant, Sizes(batch, m, n, k, transpose_a, transpose_b))]
     else:
-        configuration = choose(out.device, dtype, precision, variant)
-    name, parameters = configuration.variant, configuration.parameters
+        ways = fallbacks(out.device, dtype, precision, variant, batch * m * n * k)
+    name, parameters = ways[0].variant, ways[0].parameters
+    others = [(way.variant, way.parameters) for way in ways[1:]]
     numbers = factor("alpha", alpha, dtype), factor("beta", beta, dtype)
-    return _core.prepare_gemm(A, B, C, *numbers, out, transpose_a, transpose_b, name, parameters)
+    return _core.prepare_gemm(A, B, C, *numbers, out, transpose_a, transpose_b, name, parameters, others)
 
 
 def _of_shape(device: Device, dtype: np.dtype[Any], variant: str | Configuration | None, sizes: Sizes) -> Configuration:
