@@ -55,7 +55,7 @@ public:
     void download(void* host, std::size_t at, std::size_t bytes) const;
     // Rows of the caller's, `pitch` bytes from each to the next (0 and below too), that lie here one after the other,
     // the first of them as the row of number `first`. Rows to download to must not overlap. `beside`: kernels go on
-    // meanwhile, and the caller has waited for those that work on this buffer.
+    // meanwhile, and copies the other way, and the caller has waited for those that work on this buffer.
     void upload_rows(const void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows, std::size_t first,
                      bool beside = false);
     void download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_bytes, std::size_t rows, std::size_t first,
@@ -106,9 +106,10 @@ private:
     void make_place();
     void set_guard(Guard guard);
     void write_zones();
-    StagingRing* staging(const HostRows& rows) const;
+    StagingRing* staging(const HostRows& rows, bool down_beside = false) const;
     void upload(const HostRows& rows, std::size_t at, bool beside);
-    void download(const HostRows& rows, std::size_t at, bool beside) const;
+    void download(const HostRows& rows, std::size_t at) const;
+    void download_beside(const HostRows& rows, std::size_t at) const;
     const cl::CommandQueue& queue(bool beside) const;  // of copies; what was enqueued before has ended or comes before
     void touched() const;                              // the host writes to it
     std::size_t behind() const { return reserved_ - before_ - bytes_; }  // bytes of the zone behind

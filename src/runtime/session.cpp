@@ -115,6 +115,16 @@ const cl::CommandQueue& Session::copy_queue() {
     return copy_queue_;
 }
 
+const cl::CommandQueue& Session::download_queue() {
+    made(download_queue_, 0);
+    return download_queue_;
+}
+
+std::unique_lock<std::mutex> Session::lock_downloads() {
+    require_own_process();
+    return std::unique_lock<std::mutex>(download_mutex_);
+}
+
 cl::CommandQueue Session::made(cl::CommandQueue& queue, cl_command_queue_properties properties) {
     require_own_process();
     const std::lock_guard<std::mutex> lock(queues_mutex_);
@@ -173,14 +183,14 @@ void Session::catch_up() {
     if (std::exchange(behind_ms_, 0) > long_wait_ms) finish_interruptibly({});
 }
 
-StagingRing* Session::staging(std::size_t bytes) {
+StagingRing* Session::staging(std::size_t bytes, StagingRing*& ring) {
     if (!stages_ || bytes < staging_sizes_.slot_bytes / 4) return nullptr;
-    if (!ring_) try {
-            ring_ = new StagingRing(context_, queue_, staging_sizes_);
+    if (!ring) try {
+            ring = new StagingRing(context_, copy_queue(), staging_sizes_);
         } catch (const Error&) {  // a system may give no pinned memory: the driver's own way is slower, and right
             stages_ = false;
         }
-    return ring_;
+    return ring;
 }
 
 Spin* Session::spin() {
@@ -207,7 +217,7 @@ void Session::set_staging(bool on, const StagingSizes& sizes) {
     const auto lock = lock_runs();
     stages_ = on;
     staging_sizes_ = sizes;
-    ring_ = nullptr;
+    ring_ = download_ring_ = nullptr;
 }
 
 void Session::finish_interruptibly(std::any kept) {
@@ -268,7 +278,7 @@ std::size_t Session::allocated_bytes() const {
 
 void Session::finish_queues() noexcept {
     if (!in_own_process()) return;
-    for (const auto& queue : {queue_, second_queue_, timing_queue_, copy_queue_})
+    for (const auto& queue : {queue_, second_queue_, timing_queue_, copy_queue_, download_queue_})
         if (queue()) clFinish(queue());
 }
 

@@ -39,6 +39,10 @@ public:
     // The queue of copies that go on beside kernels of `queue`; made on first use. Whoever uses it has waited for what
     // they need.
     const cl::CommandQueue& copy_queue();
+    // The same of copies to the host, which may go on beside those to the device: under a lock of their own, without
+    // looks at signals.
+    const cl::CommandQueue& download_queue();
+    std::unique_lock<std::mutex> lock_downloads();
     void wait_for_queue();  // all that was enqueued before in `queue`; takes the lock of runs
     void caught_up();       // what fell behind was waited for otherwise; takes it too
     // An event of all that was enqueued before in `queue`, and the wait for it, which looks at signals.
@@ -90,7 +94,10 @@ public:
 
     // Slots of pinned memory for a transfer of so many bytes; nullptr where it goes without: on CPU devices, whose
     // memory is the host's, where it is short, and where there is no such memory. Call under the lock of runs.
-    StagingRing* staging(std::size_t bytes);
+    StagingRing* staging(std::size_t bytes) { return staging(bytes, ring_); }
+    StagingRing* staging_beside(std::size_t bytes) {
+        return staging(bytes, download_ring_);
+    }  // under that of downloads
     // Whether transfers are staged, and how, from now on (GPUOPT_STAGING sets it, too): for tests on CPU devices.
     void set_staging(bool on, const StagingSizes& sizes);
     std::optional<StagingSizes> staging_sizes();  // of what is staged; takes the lock of runs
@@ -110,7 +117,7 @@ private:
 
     std::shared_ptr<const Device> device_;
     cl::Context context_;
-    cl::CommandQueue queue_, second_queue_, timing_queue_, copy_queue_;
+    cl::CommandQueue queue_, second_queue_, timing_queue_, copy_queue_, download_queue_;
     std::mutex queues_mutex_;  // of the making of the others
     cl::CommandQueue made(cl::CommandQueue& queue, cl_command_queue_properties properties = CL_QUEUE_PROFILING_ENABLE);
     std::size_t free_bytes(std::size_t wanted) const;
@@ -119,11 +126,13 @@ private:
     std::map<std::pair<std::string, std::string>, std::shared_ptr<const Program>> known_;  // by kernel path and options
     std::mutex build_mutex_;
     PatientMutex run_mutex_;
+    std::mutex download_mutex_;
     bool spins_ = false;
     std::unique_ptr<Spin> spin_;
-    bool stages_ = false;
+    std::atomic<bool> stages_ = false;
     StagingSizes staging_sizes_;
-    StagingRing* ring_ = nullptr;  // never destroyed: its threads live as long as the process
+    StagingRing* staging(std::size_t bytes, StagingRing*& ring);
+    StagingRing *ring_ = nullptr, *download_ring_ = nullptr;  // never destroyed: threads live as long as the process
     Background runs_left_, builds_left_;
     double behind_ms_ = 0;
     std::atomic<std::size_t> allocated_{0};

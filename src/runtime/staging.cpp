@@ -137,14 +137,14 @@ std::size_t StagingRing::piece_bytes(std::size_t bytes) const {
     return std::clamp(share, std::min(shortest, sizes_.slot_bytes), sizes_.slot_bytes);
 }
 
-void StagingRing::work(Transfer& transfer, const cl::CommandQueue& queue,
+void StagingRing::work(Transfer& transfer, const cl::CommandQueue& queue, bool looks,
                        const std::function<void(std::size_t)>& move_piece) {
     slots_filled_ += transfer.pieces;
     try {
         threads_.run(std::min(threads_.most(), transfer.pieces), [&](bool callers) {
             try {
                 for (std::size_t number; !transfer.failed && (number = transfer.next++) < transfer.pieces;) {
-                    if (callers) look_now_and_then();
+                    if (callers && looks) look_now_and_then();
                     move_piece(number);
                 }
             } catch (...) {
@@ -164,7 +164,7 @@ void StagingRing::work(Transfer& transfer, const cl::CommandQueue& queue,
 
 void StagingRing::upload(const cl::CommandQueue& queue, const cl::Buffer& to, std::size_t at, const HostRows& rows) {
     Transfer transfer(rows.bytes(), piece_bytes(rows.bytes()));
-    work(transfer, queue, [&](std::size_t number) {
+    work(transfer, queue, true, [&](std::size_t number) {
         if (number >= sizes_.slots && !transfer.wait_for(number - sizes_.slots)) return;
         auto* const filled = slot(number);
         over_rows(rows, transfer.first(number), transfer.size(number),
@@ -181,8 +181,8 @@ void StagingRing::upload(const cl::CommandQueue& queue, const cl::Buffer& to, st
     });
 }
 
-void StagingRing::download(const cl::CommandQueue& queue, const cl::Buffer& from, std::size_t at,
-                           const HostRows& rows) {
+void StagingRing::download(const cl::CommandQueue& queue, const cl::Buffer& from, std::size_t at, const HostRows& rows,
+                           bool looks) {
     Transfer transfer(rows.bytes(), piece_bytes(rows.bytes()));
     const auto read = [&](std::size_t number) {
         cl::Event event;
@@ -200,7 +200,7 @@ void StagingRing::download(const cl::CommandQueue& queue, const cl::Buffer& from
         queue.finish();
         throw;
     }
-    work(transfer, queue, [&](std::size_t number) {
+    work(transfer, queue, looks, [&](std::size_t number) {
         if (!transfer.wait_for(number)) return;
         const auto* const filled = slot(number);
         over_rows(rows, transfer.first(number), transfer.size(number),

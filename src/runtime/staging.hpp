@@ -61,16 +61,19 @@ public:
     StagingRing(const StagingRing&) = delete;
     StagingRing& operator=(const StagingRing&) = delete;
 
-    // Both return when the transfer is complete, or throw when nothing of it goes on. They look at signals.
+    // Both return when the transfer is complete, or throw when nothing of it goes on. With `looks` they look at
+    // signals.
     void upload(const cl::CommandQueue& queue, const cl::Buffer& to, std::size_t at, const HostRows& rows);
-    void download(const cl::CommandQueue& queue, const cl::Buffer& from, std::size_t at, const HostRows& rows);
+    void download(const cl::CommandQueue& queue, const cl::Buffer& from, std::size_t at, const HostRows& rows,
+                  bool looks = true);
     std::size_t slots_filled() const { return slots_filled_; }
 
 private:
     struct Transfer;
     std::size_t piece_bytes(std::size_t bytes) const;
     unsigned char* slot(std::size_t piece) const { return data_ + piece % sizes_.slots * sizes_.slot_bytes; }
-    void work(Transfer& transfer, const cl::CommandQueue& queue, const std::function<void(std::size_t)>& move_piece);
+    void work(Transfer& transfer, const cl::CommandQueue& queue, bool looks,
+              const std::function<void(std::size_t)>& move_piece);
 
     StagingSizes sizes_;
     CopyThreads threads_;

@@ -27,7 +27,9 @@ public:
     Traced(const Traced&) = delete;
     Traced& operator=(const Traced&) = delete;
 
-    // What its thread notes, as long as it is there, is noted as another thread's, which waits for it.
+    // What its thread notes, as long as it is there, is noted as another thread's, which waits for it; as nobody's it
+    // is not noted.
+    static constexpr std::int64_t nobody = -1;
     class For {
     public:
         explicit For(std::int64_t thread);

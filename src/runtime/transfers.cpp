@@ -42,9 +42,9 @@ void Buffer::touched() const {
 }
 
 // What is pinned itself needs no slots.
-StagingRing* Buffer::staging(const HostRows& rows) const {
+StagingRing* Buffer::staging(const HostRows& rows, bool down_beside) const {
     if (rows.rows == 1 && Pinned::holds(*session_, rows.data, rows.row_bytes)) return nullptr;
-    return session_->staging(rows.bytes());
+    return down_beside ? session_->staging_beside(rows.bytes()) : session_->staging(rows.bytes());
 }
 
 const cl::CommandQueue& Buffer::queue(bool beside) const {
@@ -58,7 +58,7 @@ void Buffer::upload(const void* host, std::size_t at, std::size_t bytes) {
 }
 
 void Buffer::download(void* host, std::size_t at, std::size_t bytes) const {
-    download({static_cast<unsigned char*>(host), 0, bytes, 1}, at, false);
+    download({static_cast<unsigned char*>(host), 0, bytes, 1}, at);
 }
 
 namespace {
@@ -87,16 +87,31 @@ void Buffer::upload(const HostRows& rows, std::size_t at, bool beside) {
     });
 }
 
-void Buffer::download(const HostRows& rows, std::size_t at, bool beside) const {
+void Buffer::download(const HostRows& rows, std::size_t at) const {
     const auto bytes = rows.bytes();
     if (bytes == 0) return;
     const Traced span("download");
     const auto lock = session_->lock_runs();
-    const auto& queue = this->queue(beside);
+    const auto& queue = this->queue(false);
     if (auto* const ring = staging(rows)) return ring->download(queue, place_.handle, at, rows);
     in_pieces(bytes, 1, [&](std::size_t first, std::size_t part) {
         return queue.enqueueReadBuffer(place_.handle, CL_TRUE, at + first, part, rows.data + first);
     });
+}
+
+// Of a block that others follow: signals are looked at between blocks.
+void Buffer::download_beside(const HostRows& rows, std::size_t at) const {
+    const auto bytes = rows.bytes();
+    if (bytes == 0) return;
+    const Traced span("download");
+    const auto lock = session_->lock_downloads();
+    const auto& queue = session_->download_queue();
+    if (auto* const ring = staging(rows, true)) return ring->download(queue, place_.handle, at, rows, false);
+    for (std::size_t row = 0; row < rows.rows; ++row)
+        checked([&] {
+            return queue.enqueueReadBuffer(place_.handle, CL_TRUE, at + row * rows.row_bytes, rows.row_bytes,
+                                           rows.data + static_cast<std::ptrdiff_t>(row) * rows.pitch);
+        });
 }
 
 // Rectangles of OpenCL have positive pitches; rows in another order are gathered on the host, one copy of theirs.
@@ -134,11 +149,13 @@ void Buffer::download_rows(void* host, std::ptrdiff_t pitch, std::size_t row_byt
     const HostRows all{static_cast<unsigned char*>(host), pitch, row_bytes, rows};
     const auto bytes = all.bytes(), at = first * row_bytes;
     if (bytes == 0) return;
-    if (rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes))
-        return download({all.data, 0, bytes, 1}, at, beside);
+    const bool dense = rows == 1 || pitch == static_cast<std::ptrdiff_t>(row_bytes);
+    const HostRows one_by_one = dense ? HostRows{all.data, 0, bytes, 1} : all;
+    if (beside) return download_beside(one_by_one, at);
+    if (dense) return download(one_by_one, at);
     const Traced span("download");
     const auto lock = session_->lock_runs();
-    const auto& queue = this->queue(beside);
+    const auto& queue = this->queue(false);
     if (auto* const ring = staging(all)) return ring->download(queue, place_.handle, at, all);
     if (pitch < static_cast<std::ptrdiff_t>(row_bytes)) {
         const auto gathered = std::make_unique<unsigned char[]>(bytes);

@@ -7,6 +7,7 @@
 #include "bindings/numpy_view.hpp"
 #include "bindings/topics.hpp"
 #include "runtime/fence.hpp"
+#include "runtime/follower.hpp"
 #include "runtime/recording.hpp"
 #include "workloads/gemm/gemm.hpp"
 
@@ -141,8 +142,9 @@ struct Call {
     }
 };
 
-// A product of NumPy arrays in blocks of rows: while the device multiplies one, the next rows of A go up and the
-// result's rows of an earlier one come back. Three blocks of A and of the result are on the device at a time.
+// A product of NumPy arrays in blocks of rows: while the device multiplies one, the next rows of A go up and, by
+// another thread, the result's rows of an earlier one come back. Three blocks of A and of the result are on the device
+// at a time.
 class Blocks {
 public:
     // Rows of a block; 0 where the product is to be one.
@@ -169,16 +171,18 @@ public:
         call_.arguments.b = Call::dense(call_.arrays.b.buffer(call_.session), call_.arrays.b);
         for (auto& block : blocks_) make(block);
         call_.session->wait_for_queue();  // last: what worked on this memory before has ended
+        Follower taker([this](std::int64_t number) { take(of(number)); });
         std::int64_t started = 0;
         for (std::int64_t first = 0; first < call_.arguments.m; first += rows_, ++started) {
+            taker.wait_for(started - std::int64_t(blocks_.size()) + 1);
             auto& block = of(started);
             block.first = first;
             block.rows = std::min(rows_, call_.arguments.m - first);
             run_gemm(call_.session, sent(block), variant, parameters, false);
             block.done = call_.session->mark();
-            if (started >= 2) take(of(started - 2));
+            taker.go_on();
         }
-        for (auto left = std::max<std::int64_t>(0, started - 2); left < started; ++left) take(of(left));
+        taker.wait_for(started);
         call_.session->caught_up();
     }
 
@@ -226,7 +230,7 @@ private:
     }
 
     void take(const Block& block) const {
-        Session::wait_for(block.done);
+        checked([&] { return block.done.wait(); });
         const auto& to = call_.result;
         const auto columns = static_cast<std::size_t>(call_.arguments.n) * facts(call_.arguments.dtype).bytes;
         block.d->download_rows(static_cast<unsigned char*>(to.host) + block.first * pitch(to), pitch(to), columns,
