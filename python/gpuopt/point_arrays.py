@@ -70,10 +70,11 @@ def array_of(
         raise ArrayError(f"{name}: its shape is {array.shape}; give {wanted}")
     if not len(array):
         raise ArrayError(f"{name}: it is empty; give at least one row")
-    wrong = ~np.isfinite(array)
+    finite = np.isfinite(array)
     if gaps:
-        wrong[np.isnan(array).all(axis=1)] = False
-    if wrong.any():
+        finite[np.isnan(array).all(axis=1)] = True
+    if not finite.all():
+        wrong = ~finite
         raise ArrayError(f"{name}: row {np.argwhere(wrong)[0][0]} holds NaN or infinity; give finite numbers")
     return kept(given, array)
 
@@ -86,7 +87,7 @@ def refuse_negative(name: str, values: np.ndarray) -> None:
 
 def refuse_far(name: str, values: np.ndarray) -> None:
     """Raises ArrayError for coordinates and radii beyond ``LONGEST``."""
-    if max(values.max(), -values.min()) > LONGEST:
+    if np.abs(values).max() > LONGEST:
         worst = np.unravel_index(int(np.abs(values).argmax()), values.shape)
         raise ArrayError(f"{name}: row {worst[0]} holds {values[worst]:g} A; give lengths in A, up to {LONGEST:g}")
 

@@ -91,7 +91,7 @@ private:
         return pages > 0 && bytes > 0 ? std::size_t(pages) / 16 * std::size_t(bytes) : std::size_t(64) << 20;
     }
     static constexpr std::size_t most_blocks = 8;
-    const std::size_t most_bytes_ = std::min(std::size_t(2) << 30, memory_share());  // of all
+    const std::size_t most_bytes_ = std::min(std::size_t(4) << 30, memory_share());  // of all
 
     ForkSafeMutex mutex_;
     std::vector<LargePages> blocks_;

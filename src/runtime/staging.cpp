@@ -79,8 +79,8 @@ void over_rows(const HostRows& rows, std::size_t first, std::size_t bytes, const
 
 // One transfer, in pieces that threads take in turn. A piece's command is known once it is enqueued.
 struct StagingRing::Transfer {
-    Transfer(std::size_t bytes, std::size_t piece)
-        : bytes(bytes), piece(piece), pieces((bytes + piece - 1) / piece), events(pieces) {}
+    Transfer(std::size_t bytes, std::size_t piece, std::size_t ring)
+        : bytes(bytes), piece(piece), pieces((bytes + piece - 1) / piece), slots(ring / piece), events(pieces) {}
 
     std::size_t first(std::size_t number) const { return number * piece; }
     std::size_t size(std::size_t number) const { return std::min(piece, bytes - first(number)); }
@@ -111,7 +111,7 @@ struct StagingRing::Transfer {
         changed.notify_all();
     }
 
-    const std::size_t bytes, piece, pieces;
+    const std::size_t bytes, piece, pieces, slots;
     std::vector<cl::Event> events;
     std::atomic<std::size_t> next{0};
     std::mutex mutex;
@@ -130,11 +130,17 @@ StagingRing::StagingRing(const cl::Context& context, const cl::CommandQueue& que
     });
 }
 
-// A short transfer has pieces too, for its copies and its commands to run beside each other.
-std::size_t StagingRing::piece_bytes(std::size_t bytes) const {
-    constexpr std::size_t page = 4096, shortest = std::size_t(256) << 10;
-    const auto share = (bytes / sizes_.slots + page - 1) / page * page;
-    return std::clamp(share, std::min(shortest, sizes_.slot_bytes), sizes_.slot_bytes);
+// A short transfer has pieces too, for its copies and its commands to run beside each other: the first piece is copied
+// before any command, and the last one's command follows all copies. Of short pieces the ring holds more.
+StagingRing::Transfer StagingRing::transfer_of(std::size_t bytes) const {
+    constexpr std::size_t page = 4096, shortest = std::size_t(256) << 10, wanted = 32;
+    const auto share = (bytes / wanted + page - 1) / page * page;
+    const auto piece = std::clamp(share, std::min(shortest, sizes_.slot_bytes), sizes_.slot_bytes);
+    return {bytes, piece, sizes_.slot_bytes * sizes_.slots};
+}
+
+unsigned char* StagingRing::slot(const Transfer& transfer, std::size_t piece) const {
+    return data_ + piece % transfer.slots * transfer.piece;
 }
 
 void StagingRing::work(Transfer& transfer, const cl::CommandQueue& queue, bool looks,
@@ -163,10 +169,10 @@ void StagingRing::work(Transfer& transfer, const cl::CommandQueue& queue, bool l
 }
 
 void StagingRing::upload(const cl::CommandQueue& queue, const cl::Buffer& to, std::size_t at, const HostRows& rows) {
-    Transfer transfer(rows.bytes(), piece_bytes(rows.bytes()));
+    auto transfer = transfer_of(rows.bytes());
     work(transfer, queue, true, [&](std::size_t number) {
-        if (number >= sizes_.slots && !transfer.wait_for(number - sizes_.slots)) return;
-        auto* const filled = slot(number);
+        if (number >= transfer.slots && !transfer.wait_for(number - transfer.slots)) return;
+        auto* const filled = slot(transfer, number);
         over_rows(rows, transfer.first(number), transfer.size(number),
                   [&](const unsigned char* host, std::size_t within, std::size_t bytes) {
                       std::memcpy(filled + within, host, bytes);
@@ -183,17 +189,17 @@ void StagingRing::upload(const cl::CommandQueue& queue, const cl::Buffer& to, st
 
 void StagingRing::download(const cl::CommandQueue& queue, const cl::Buffer& from, std::size_t at, const HostRows& rows,
                            bool looks) {
-    Transfer transfer(rows.bytes(), piece_bytes(rows.bytes()));
+    auto transfer = transfer_of(rows.bytes());
     const auto read = [&](std::size_t number) {
         cl::Event event;
         checked([&] {
-            queue.enqueueReadBuffer(from, CL_FALSE, at + transfer.first(number), transfer.size(number), slot(number),
-                                    nullptr, &event);
+            queue.enqueueReadBuffer(from, CL_FALSE, at + transfer.first(number), transfer.size(number),
+                                    slot(transfer, number), nullptr, &event);
             return queue.flush();
         });
         transfer.enqueued(number, std::move(event));
     };
-    const auto ahead = std::min(sizes_.slots, transfer.pieces);
+    const auto ahead = std::min(transfer.slots, transfer.pieces);
     try {
         for (std::size_t number = 0; number < ahead; ++number) read(number);
     } catch (...) {
@@ -202,12 +208,12 @@ void StagingRing::download(const cl::CommandQueue& queue, const cl::Buffer& from
     }
     work(transfer, queue, looks, [&](std::size_t number) {
         if (!transfer.wait_for(number)) return;
-        const auto* const filled = slot(number);
+        const auto* const filled = slot(transfer, number);
         over_rows(rows, transfer.first(number), transfer.size(number),
                   [&](unsigned char* host, std::size_t within, std::size_t bytes) {
                       std::memcpy(host, filled + within, bytes);
                   });
-        if (number + sizes_.slots < transfer.pieces) read(number + sizes_.slots);
+        if (number + transfer.slots < transfer.pieces) read(number + transfer.slots);
     });
 }
 

@@ -46,7 +46,7 @@ private:
 
 // 256 MB on an H200 with 16 cores (GB/s up, down): 4 threads 31, 27; 8 threads 40, 39; with slots of 1 MiB 27, 27.
 struct StagingSizes {
-    std::size_t slot_bytes = std::size_t(4) << 20, slots = 8, threads = 8;
+    std::size_t slot_bytes = std::size_t(2) << 20, slots = 16, threads = 8;
     // From so many multiply-adds for each element of A and of the result, their copies go on beside kernels. Shorter
     // products wait for copies, which are slower in turns: 16384 x 4096 x 2048 took 23 ms for 19, 8192^3 38 for 42
     // (H200).
@@ -70,8 +70,8 @@ public:
 
 private:
     struct Transfer;
-    std::size_t piece_bytes(std::size_t bytes) const;
-    unsigned char* slot(std::size_t piece) const { return data_ + piece % sizes_.slots * sizes_.slot_bytes; }
+    Transfer transfer_of(std::size_t bytes) const;
+    unsigned char* slot(const Transfer& transfer, std::size_t piece) const;
     void work(Transfer& transfer, const cl::CommandQueue& queue, bool looks,
               const std::function<void(std::size_t)>& move_piece);
 

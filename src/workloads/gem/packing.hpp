@@ -22,10 +22,15 @@ public:
     double operator[](std::int64_t i) const {
         return wide_ ? static_cast<const double*>(data_)[i] : double(static_cast<const float*>(data_)[i]);
     }
-    Point point(std::int64_t i) const { return {(*this)[3 * i], (*this)[3 * i + 1], (*this)[3 * i + 2]}; }
+    Point point(std::int64_t i) const { return wide_ ? point_of<double>(i) : point_of<float>(i); }
     explicit operator bool() const { return data_ != nullptr; }
 
 private:
+    template <class Real>
+    Point point_of(std::int64_t i) const {
+        const auto* const at = static_cast<const Real*>(data_) + 3 * i;
+        return {double(at[0]), double(at[1]), double(at[2])};
+    }
     const void* data_;
     bool wide_;
 };
@@ -41,8 +46,8 @@ public:
     }
     double get(std::int64_t at) const { return dtype_ == DType::f32 ? double(read<float>(at)) : read<double>(at); }
     void set4(std::int64_t at, const Point& xyz, double w) {
-        for (std::int64_t axis = 0; axis < 3; ++axis) set(4 * at + axis, xyz[static_cast<std::size_t>(axis)]);
-        set(4 * at + 3, w);
+        if (dtype_ == DType::f32) put(at, std::array<float, 4>{float(xyz[0]), float(xyz[1]), float(xyz[2]), float(w)});
+        else put(at, std::array<double, 4>{xyz[0], xyz[1], xyz[2], w});
     }
     const std::vector<unsigned char>& bytes() const { return bytes_; }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -88,12 +89,12 @@ class Scene:
         lie in regions that need different ones."""
         if self.model.phi_type == "coulomb":
             return "K0"
-        ends = np.array([self.r.min(), self.r.max()])  # regions do not fall with the distance
-        least, most = self.model.regions(np.where(ends == self.model.size, np.nextafter(ends, np.inf), ends))
+        ends = float(self.r.min()), float(self.r.max())  # regions do not fall with the distance
+        least, most = (self.model.region(math.nextafter(r, math.inf) if r == self.model.size else r) for r in ends)
         if least != most:
             return "mixed"
         salt = self.model.kappa > 0
-        return ("K3-salt" if salt else "K3", "K1" if salt else "K0", "K2" if salt else "K0")[int(least) - 1]
+        return ("K3-salt" if salt else "K3", "K1" if salt else "K0", "K2" if salt else "K0")[least - 1]
 
     def prepare(self, configuration: Configuration, out: DeviceArray, nearest: float = 0.0) -> Prepared:
         """Return the plan of these sums on the device of ``out`` (M,); uploads all arrays."""
@@ -131,8 +132,9 @@ class Scene:
             )
         self._refuse_expanded(configuration)
         phi = self._compute(configuration, device, nearest or 0.0)
-        lost = np.flatnonzero(~(np.abs(phi) < _LOST))
-        if len(lost):
+        near = np.abs(phi) < _LOST
+        if not near.all():
+            lost = np.flatnonzero(~near)
             phi[lost] = self.part(lost)._near(configuration, device, lost)
         return phi
 

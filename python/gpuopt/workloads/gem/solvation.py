@@ -124,6 +124,10 @@ class Model:
         r = np.asarray(r, dtype=np.float64)
         return 1 + (r > self.size).astype(np.int64) + (r > self.ion_radius)
 
+    def region(self, r: float) -> int:
+        """The same of one distance."""
+        return 1 + (r > self.size) + (r > self.ion_radius)
+
 
 def _constants(constants: str | Mapping[str, float], salt: float, epsilon_out: float) -> tuple[float, float]:
     """Return (K, kappa)."""
