@@ -534,7 +534,13 @@ def pinned_empty(shape: Sequence[int], dtype: np.dtype[Any], device: Device) -> 
     DeviceMemoryError, OpenCLError."""
 
 def set_staging(
-    device: Device, on: bool, slot_bytes: int = ..., slots: int = ..., threads: int = ..., beside: float = ...
+    device: Device,
+    on: bool,
+    slot_bytes: int = ...,
+    slots: int = ...,
+    threads: int = ...,
+    block: int = ...,
+    beside: float = ...,
 ) -> None:
     """Whether copies from a quarter of a slot on are staged through slots of pinned memory, and from how many
     multiply-adds for an element of A and of the result on they go on beside kernels; for tests."""

@@ -12,6 +12,7 @@ from whole_calls import Case, Made
 
 IMPORT = "import numpy, gpuopt"
 DEVICES = f"{IMPORT}; gpuopt.devices()"
+CONTEXT = f"{IMPORT}; gpuopt.to_device(numpy.ones(1))"
 PRODUCT = f"{IMPORT}; a = numpy.ones((256, 256), numpy.float32); assert (gpuopt.gemm(a, a) == 256).all()"
 SMALLEST = PRODUCT.replace("gemm(a, a)", "gemm(a, a, variant='naive')")
 
@@ -33,6 +34,7 @@ def first_call(device: Any) -> Made:
         "gpuopt": lambda: process(PRODUCT, None),
         "smallest kernel": lambda: process(SMALLEST, None),
         "caches": lambda: process(PRODUCT, kept),
+        "context": lambda: process(CONTEXT, kept),
         "devices": lambda: process(DEVICES, kept),
         "import": lambda: process(IMPORT, kept),
     }

@@ -194,12 +194,14 @@ void bind_device(py::module_& module) {
         "kernel_source", [](const std::string& path) { return decoded(load_kernel(path).expanded); }, py::arg("path"));
     module.def(
         "set_staging",
-        [](const Device& device, bool on, std::size_t bytes, std::size_t slots, std::size_t threads, double beside) {
+        [](const Device& device, bool on, std::size_t bytes, std::size_t slots, std::size_t threads, std::size_t block,
+           double beside) {
             const WithoutGil release;
-            session_of(device)->set_staging(on, {bytes, slots, threads, beside});
+            session_of(device)->set_staging(on, {bytes, slots, threads, block, beside});
         },
         py::arg("device"), py::arg("on"), py::arg("slot_bytes") = StagingSizes().slot_bytes,
-        py::arg("slots") = StagingSizes().slots, py::arg("threads") = StagingSizes().threads, py::arg("beside") = 3e3,
+        py::arg("slots") = StagingSizes().slots, py::arg("threads") = StagingSizes().threads,
+        py::arg("block") = StagingSizes().block_bytes, py::arg("beside") = StagingSizes().beside,
         "Whether copies are staged through slots of pinned memory; for tests.");
     module.def(
         "slots_filled",

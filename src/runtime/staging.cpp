@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -10,6 +11,17 @@
 #include "runtime/interrupt.hpp"
 
 namespace gpuopt {
+namespace {
+
+// Until something has come, for a while at most: where transfers follow one another, waking up takes longer than a
+// short one (H200's host, a virtual machine).
+template <class Come>
+void wait_awake(const Come& come) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
+    while (!come() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+}
+
+}  // namespace
 
 void CopyThreads::run(std::size_t count, const std::function<void(bool callers)>& body) {
     const auto others = std::min(count, most_) - 1;
@@ -29,6 +41,7 @@ void CopyThreads::run(std::size_t count, const std::function<void(bool callers)>
     } catch (...) {
         own = std::current_exception();
     }
+    wait_awake([&] { return working_ == 0; });
     std::unique_lock<std::mutex> lock(mutex_);
     ended_.wait(lock, [&] { return working_ == 0; });
     body_ = nullptr;
@@ -54,6 +67,9 @@ void CopyThreads::serve(std::size_t number) {
         lock.lock();
         if (failure && !failure_) failure_ = failure;
         if (--working_ == 0) ended_.notify_all();
+        lock.unlock();
+        wait_awake([&] { return round_ != served; });
+        lock.lock();
     }
 }
 

@@ -2,6 +2,7 @@
 // through pinned memory of its own: here several threads do, while the device reads or writes the slots that are ready.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -39,18 +40,21 @@ private:
     std::mutex mutex_;
     std::condition_variable begun_, ended_;
     const std::function<void(bool)>* body_ = nullptr;
-    std::size_t threads_ = 0, wanted_ = 0, working_ = 0;
-    std::uint64_t round_ = 0;
+    std::size_t threads_ = 0, wanted_ = 0;
+    std::atomic<std::size_t> working_ = 0;  // written under the mutex, as the next one
+    std::atomic<std::uint64_t> round_ = 0;
     std::exception_ptr failure_;
 };
 
-// 256 MB on an H200 with 16 cores (GB/s up, down): 4 threads 31, 27; 8 threads 40, 39; with slots of 1 MiB 27, 27.
+// Of an H200 with 16 cores. 256 MB (ms up, down): 16 slots of 2 MiB 6.2, 6.7; 8 of 4 MiB 7.2, 7.5; 4 threads for 8 took
+// 1.4 times as long.
 struct StagingSizes {
     std::size_t slot_bytes = std::size_t(2) << 20, slots = 16, threads = 8;
-    // From so many multiply-adds for each element of A and of the result, their copies go on beside kernels. Shorter
-    // products wait for copies, which are slower in turns: 16384 x 4096 x 2048 took 23 ms for 19, 8192^3 38 for 42
-    // (H200).
-    double beside = 3e3;
+    // Copies of a product's rows go on beside kernels in blocks of so many bytes, where it has so many multiply-adds
+    // for each element of A and of the result. In ms, at once and in blocks: 8192^3 39 and 31, 16384 x 4096 x 2048 17
+    // and 14 (1365 for each), 32768 x 2048 x 512 10 and 12 (410).
+    std::size_t block_bytes = std::size_t(64) << 20;
+    double beside = 1e3;
 };
 
 // Slots of pinned memory. One transfer at a time: whoever calls holds the session's lock of runs.

@@ -158,8 +158,7 @@ public:
         const auto m = double(arrays.shape.m), n = double(arrays.shape.n), k = double(arrays.shape.k);
         if (k == 0 || k * n < sizes->beside * (k + n)) return 0;
         const auto moved = m * (k + n) * double(facts(call.arguments.dtype).bytes);
-        const auto count =
-            static_cast<std::int64_t>(std::min(moved / double(sizes->slots * sizes->slot_bytes), double(most)));
+        const auto count = static_cast<std::int64_t>(std::min(moved / double(sizes->block_bytes), double(most)));
         if (count < 4) return 0;  // three blocks of A and of the result would be nearly all of them
         const auto each = (arrays.shape.m / count + tile - 1) / tile * tile;
         return each < arrays.shape.m ? each : 0;

@@ -19,7 +19,7 @@ SLOT = 4096
 
 @pytest.fixture
 def staged(device: gpuopt.Device) -> Iterator[gpuopt.Device]:
-    _core.set_staging(device, True, SLOT, 3, 2, beside=0)
+    _core.set_staging(device, True, SLOT, 3, 2, 8 * SLOT, beside=0)
     yield device
     _core.set_staging(device, device.type != "cpu")
 
