@@ -133,10 +133,12 @@ gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost
 # another compiler than the driver's own, whose blocks have others (62 and 51 of the NVIDIA-style set).
 # 2026-11-27, on one more machine: profile-sixth.json, gem-capsid K0 and K1, gemm-constant, tomography-cube1024, whole-calls/shapes.jsonl. The file
 # tomography-cube1024-astra is that of 2026-11-21: ASTRA was not installed on the later machine.
-# 2026-11-24. Whole calls: calls.jsonl; the other files of that folder are of scripts that are described on the page.
+# Whole calls, 2026-11-28, on two machines; libastra found a libcufft.so.11 that passed five functions on to cuFFT 12. "c96f392, changed" is 7e0f069, of shapes.jsonl
+# c96f392 itself. The other files of that folder are of scripts that are described on the page or in the files.
 mkdir -p whole-calls energy
-python ../whole_calls.py --out whole-calls/calls.jsonl --seconds 1.0 --only "gemm, device,spmv,gem,"
-python ../gemm_shapes.py whole-calls/shapes.jsonl # of 2026-11-28, before streams had smaller parts of k; shapes-before.jsonl is of an older script
+python ../whole_calls.py --out whole-calls/calls.jsonl --seconds 0.7
+python ../whole_calls.py --out whole-calls/calls-again.jsonl --seconds 0.7 --only "gemm, device,spmv,gem,"
+python ../gemm_shapes.py whole-calls/shapes.jsonl # shapes-before.jsonl is of an older script
 python ../numpy_products.py whole-calls/numpy-products.jsonl # 2026-11-28
 python ../gemm_tiles.py gemm-tiles.jsonl # 2026-11-28, on another machine of that day
 python energy.py energy/energy.jsonl 400 # and energy-again.jsonl; of 2026-11-27, energy-2026-11-24.jsonl is of an earlier board

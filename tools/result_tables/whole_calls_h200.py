@@ -12,7 +12,7 @@ from .tables import Line, grid
 from .values import ROOT, noted, significant
 
 FOLDER = "results/h200/whole-calls"
-CALLS, TOMOGRAPHY = f"{FOLDER}/calls.jsonl", f"{FOLDER}/tomography.jsonl"
+CALLS, AGAIN, TOMOGRAPHY = (f"{FOLDER}/{name}.jsonl" for name in ("calls", "calls-again", "tomography"))
 PRODUCTS = f"{FOLDER}/numpy-products.jsonl"
 SHAPES, BEFORE = f"{FOLDER}/shapes.jsonl", f"{FOLDER}/shapes-before.jsonl"
 Entry = dict[str, Any]
@@ -24,16 +24,22 @@ def _rows(path: str) -> list[Entry]:
 
 
 def _calls() -> list[Line]:
-    """A line a call: its median with the interval, and the goal where one was set."""
+    """A line a call: its median with the interval on two machines, and the goal where one was set."""
+    again = {(row["case"], row["call"]): row for row in _rows(noted(AGAIN))}
     return [
         [
             row["case"],
             row["call"],
-            f"{significant(row['median_ms'])} [{significant(row['low_ms'])}, {significant(row['high_ms'])}]",
+            _told(row),
+            _told(other) if (other := again.get((row["case"], row["call"]))) else None,
             significant(row["goal_ms"]) if row.get("goal_ms") and row["call"] == "gpuopt" else None,
         ]
         for row in _rows(noted(CALLS))
     ]
+
+
+def _told(row: Entry) -> str:
+    return f"{significant(row['median_ms'])} [{significant(row['low_ms'])}, {significant(row['high_ms'])}]"
 
 
 def _tomography() -> list[Line]:
@@ -92,7 +98,7 @@ def _products() -> list[Line]:
 
 
 TABLES = {
-    "calls": grid(["case", "call", "ms [95 % CI]", "goal, ms"], _calls),
+    "calls": grid(["case", "call", "ms [95 % CI]", "on another machine", "goal, ms"], _calls),
     "tomography": grid(["call", "first, ms", "later, ms: median [least, greatest]"], _tomography),
     "products": grid(["m x n x k", *(f"{way}, ms" for way in WAYS)], _products),
     "shapes": grid(["product", "ours, us", "cuBLAS, us", "cuBLAS over ours, before", "and now"], _shapes),
