@@ -30,8 +30,8 @@ void Buffer::settle() const {
     const auto lock = session_->lock_runs();
     session_->catch_up();
     const auto& queue = session_->queue();
-    checked([&] {
-        void* const mapped = queue.enqueueMapBuffer(place_.handle, CL_TRUE, CL_MAP_READ, 0, bytes_);
+    checked([&] {  // one wait for both: the memory is the caller's, and holds what was mapped
+        void* const mapped = queue.enqueueMapBuffer(place_.handle, CL_FALSE, CL_MAP_READ, 0, bytes_);
         queue.enqueueUnmapMemObject(place_.handle, mapped);
         return queue.finish();
     });
