@@ -307,8 +307,9 @@ def _heights(molecule: Molecule, surface: Surface, points: np.ndarray, probe: fl
     # Balls of different radii R_i become balls of the largest radius R in four dimensions: atom i is moved along the
     # fourth axis by sqrt(R^2 - R_i^2). A point is then in some ball where its nearest neighbour is nearer than R.
     reach = radius + probe
-    lifted = np.column_stack([xyz, np.sqrt(reach.max() ** 2 - reach**2)])
-    hindered = _tree(lifted).query(np.column_stack([points, np.zeros(len(points))]))[0] < reach.max()
+    farthest = reach.max()
+    lifted = np.column_stack([xyz, np.sqrt((farthest - reach) * (farthest + reach))])  # never below 0, unlike squares
+    hindered = _tree(lifted).query(np.column_stack([points, np.zeros(len(points))]))[0] < farthest
     below, standing_nearest = _tree(_standing(surface, probe)).query(points[hindered])
     distance[hindered], nearest[hindered] = probe - below, standing_nearest
     return distance, nearest

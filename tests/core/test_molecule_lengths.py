@@ -72,6 +72,15 @@ def test_a_grid_ends_where_lengths_do() -> None:
         geometry.grid(FARTHEST, AROUND, 5e-324)
 
 
+@pytest.mark.parametrize("radius", [1.3417426502061351, float(np.float32(1.3))])
+def test_a_grid_takes_radii_whose_squares_round_apart(radius: float) -> None:
+    """The square of the largest radius, computed alone, was an ulp below the same among all."""
+    ball = Molecule([[0, 0, 0]], [1], [radius])
+    points, _ = geometry.grid(ball, Surface([[0, 0, radius]], [[0, 0, 1]]), spacing=5.0, margin=1.0)
+    assert points.height is not None
+    assert np.isfinite(points.height).all()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_longest_lengths_are_computed(dtype: type) -> None:
     far = FARTHEST.astype(dtype)
