@@ -60,6 +60,26 @@ def test_columns_that_grew_together(tmp_path: Path, line: str, xyz: tuple[float,
     np.testing.assert_array_equal(made.charge, [-0.582])
 
 
+@pytest.mark.parametrize("end", ["      1    N", "      0001", "      2", " 1 2", "      PROT 1"])
+def test_a_segment_that_is_a_number(tmp_path: Path, end: str) -> None:
+    """It took the radius's place, and each number moved by one."""
+    glued = "ATOM   5346  O   ASN A 664    -134.085-167.825 -10.826 -0.582 1.661"
+    made = io.read_pqr(written(tmp_path, "a.pqr", f"{PDB_LIKE}{end}\n{glued}{end}\n"), np.float64)
+    np.testing.assert_array_equal(made.xyz, [[46.331, 15.935, -4.837], [-134.085, -167.825, -10.826]])
+    assert made.radius is not None
+    assert (made.charge.tolist(), made.radius.tolist()) == ([-0.47, -0.582], [1.85, 1.661])
+
+
+@pytest.mark.parametrize("end", ["", "   N", "   N  PROT"])
+@pytest.mark.parametrize("form", ["{:8.3f}" * 5, "{:12.3f}" * 5, "{:16.3f}" * 5, " {:.4f}" * 5, "{:10.5f}" * 5])
+@pytest.mark.parametrize("width", range(14, 40))
+def test_wide_fields_in_any_columns(tmp_path: Path, width: int, form: str, end: str) -> None:
+    numbers = (46.331, 15.935, -4.837, -0.47, 1.85)
+    made = io.read_pqr(written(tmp_path, "a.pqr", f"{'ATOM 1 N ASY 1':<{width}} {form.format(*numbers)}{end}"), float)
+    assert made.radius is not None
+    assert (*made.xyz[0], made.charge[0], made.radius[0]) == numbers
+
+
 def test_hand_written_whole_numbers(tmp_path: Path) -> None:
     made = io.read_pqr(written(tmp_path, "a.pqr", "ATOM 1 I ION 1 0 0 0.5 1 2\nATOM 2 I ION 2 0 3 0 -1 2"), np.float64)
     np.testing.assert_array_equal(made.xyz, [[0, 0, 0.5], [0, 3, 0]])
@@ -141,6 +161,7 @@ def test_charges_and_radii_in_any_columns_are_no_pdb_file(tmp_path: Path, conten
     [
         ("", None, "it is empty"),
         ("\n\n", None, "no ATOM or HETATM record"),
+        ("ATOMS 1 2 3 4 5 6 7\nHETATMS 1 2 3 4 5 6 7\n", None, "no ATOM or HETATM record"),
         ("REMARK nothing\nEND\n", None, "no ATOM or HETATM record"),
         (os.urandom(0) + bytes(range(256)) * 50, 1, "it holds a zero byte"),
         (GOOD.encode("utf-16"), 1, "it holds a zero byte"),
@@ -161,6 +182,21 @@ def test_charges_and_radii_in_any_columns_are_no_pdb_file(tmp_path: Path, conten
         (GOOD + "ATOM      1  N   ASY A   1    -146.331-115.935-104.837 -0.470", 2, "behind its residue number"),
         (GOOD + "ATOM      1  N   ASY A   1    1146.3311115.9351104.837 -0.470", 2, "behind its residue number"),
         (GOOD + GOOD.replace("-0.470 1.850", "1.850 -0.470"), 2, "radius -0.47 is negative; correct it: the charge"),
+        (
+            GOOD + GOOD[:-1].replace("      46.331", " 46.331") + " 1\n",
+            2,
+            "ends in more numbers than x y z charge radius",
+        ),
+        (GOOD + "ATOM 1 N ASY 1 46.331 15.935 -4.837 -0.470 1.850 1 N", 2, "is not clear; leave out the others"),
+        (
+            GOOD + "ATOM 1 N ASY 1" + " " * 8 + "{:8.3f}".format(46.331) + "  15.935  -4.837  -0.470 1.850 1",
+            2,
+            "more numbers",
+        ),
+        (GOOD + GOOD.replace("-0.470 1.850", " 1.00  0.00 -0.470 1.850"), 2, "look like a PDB file's occupancies"),
+        (GOOD + GOOD.replace("-0.470 1.850", " 1.000  0.000 -0.470 1.850"), 2, "more numbers"),
+        (GOOD + "END\n" + GOOD, 3, "a second model"),
+        (GOOD + "MODEL 2\n" + GOOD, 3, "a second model"),
         ("MODEL 1\n" + GOOD + "ENDMDL\nMODEL 2\n" + GOOD + "ENDMDL\n", 5, "a second model"),
         (PDB, None, "PDB file's occupancies"),
         ("ATOM   1    N  N   . VAL A 1 1 ? 6.204 16.869 4.854 1.00 49.05 ? 1 VAL A N 1\n", 1, "does not end in"),
@@ -173,6 +209,12 @@ def test_broken_pqr_files(tmp_path: Path, content: str | bytes, line: int | None
     assert (caught.value.path, caught.value.line) == (path, line)
     assert str(caught.value).startswith(f"{path}: " if line is None else f"{path}, line {line}: ")
     assert len(str(caught.value)) < len(str(path)) + 300
+
+
+def test_an_end_without_atoms_before_it_ends_nothing(tmp_path: Path) -> None:
+    assert len(io.read_pqr(written(tmp_path, "a.pqr", f"END\n{GOOD}ATOMS 3\n{GOOD}TER\nEND\nREMARK\nEND\n"))) == 2
+    glued = GOOD + GOOD.replace("ATOM      1", "HETATM12345") + GOOD.replace("ATOM      1", "HETATMA0000")
+    assert len(io.read_pqr(written(tmp_path, "a.pqr", glued))) == 3
 
 
 def test_format_errors_are_errors_that_travel() -> None:

@@ -12,16 +12,24 @@ from gpuopt.checked import checked, real_dtype
 from gpuopt.io.text import AnyPath, FormatError, Numbers, finite, floats, lines_of, shown
 from gpuopt.molecule import Molecule
 
+_RECORD = re.compile(rb"ATOM\d*|HETATM(\d*|[A-Z\d]{5}|\*{5})", re.IGNORECASE)  # a serial number may be glued to it
 _GLUED = re.compile(rb"(?<=[\d.])(?=-)")  # "-100.123-200.456": columns that grew together
 _COORDINATE = re.compile(rb" *-?\d+\.\d{3}")
+_COLUMNS = re.compile(rb"\s" + rb"([ \d-]{4}\.\d{3})" * 3 + rb"(?=[\s-]|$)")  # PDB's 30 to 54: a blank, x, y, z
 _RESIDUE_NUMBER = re.compile(rb"[A-Za-z]?-?\d+[A-Za-z]?")
 _MOST_TRAILING = 2  # an element and a segment name
-# Of PDB's columns 31 to 66: x, y, z, an occupancy from 0 to 1 and a B factor, both with two decimals.
+# Of PDB's columns 31 to 66: x, y, z, an occupancy from 0 to 1 and a B factor, both with two decimals; and a charge or
+# another number with a point behind them.
 _PDB_COLUMNS = re.compile(
-    rb"([ \d-]{4}\.\d{3})" * 3 + rb"(  (?:0\.\d\d|1\.00))(?= *-?\d+\.)([ \d-]{3}\.\d\d)(?=\s|$)",
+    rb"([ \d-]{4}\.\d{3})" * 3
+    + rb"(  (?:0\.\d\d|1\.00))(?= *-?\d+\.)([ \d-]{3}\.\d\d)(?=\s|$)( +[+-]?\d*\.\d+(?=\s|$))?",
 )
 _PDB_ATOMS = 10  # with fewer, charges of 1 may be ions
 _LARGE_RADIUS = 5.0  # A, above that of any atom
+_LOOKS_LIKE_PDB = (
+    "its charges and radii look like a PDB file's occupancies and B factors; make a PQR file of it, with "
+    "pdb2pqr for example, or write what are charges with three decimals"
+)
 
 
 @checked
@@ -29,9 +37,11 @@ def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
     """Return the ATOM and HETATM records of a PQR file: x y z (A), charge (e) and radius (A), in float32 or float64.
 
     These are the last five numbers of a line, behind which an element and a segment name may stand; what comes before
-    (chains glued to residue numbers, insertion codes, blank residue names) does not matter. Coordinates that grew
-    together are parted at the minus sign or by the columns of PDB. Other records are passed over. Raises FormatError,
-    which names the line: numbers missing or not finite, negative radii, a second model, a PDB file, no atom.
+    (chains glued to residue numbers, insertion codes, blank residue names) does not matter. Where x y z fill the
+    columns of PDB, these hold, so that a segment may be a number; without them such a line is refused. Coordinates that
+    grew together are parted at the minus sign or by the columns of PDB. Other records are passed over. Raises
+    FormatError, which names the line: numbers missing, too many or not finite, negative radii, a second model (atoms
+    behind ENDMDL, END or another MODEL), a PDB file, no atom.
 
     A file without negative charges is taken for one of PDB where numbers of two decimals, from 0 to 1 the first, fill
     the columns of its occupancies and B factors, and where more than ten lines all end in an element and most charges
@@ -45,35 +55,11 @@ def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
     array([ 1., -1.], dtype=float32)
     """
     dtype = real_dtype(dtype)
-    rows = Numbers(path, 5)
-    ended, elements, in_columns = False, 0, 0
-    for line, text in lines_of(path):
-        fields = text.split()
-        record = fields[0].upper() if fields else b""
-        if record == b"ENDMDL":
-            ended = True
-        if not record.startswith((b"ATOM", b"HETATM")):
-            continue
-        if ended:
-            raise FormatError(path, line, "a second model begins; keep one model a file")
-        columns = _PDB_COLUMNS.match(text, 30)
-        in_columns += columns is not None
-        if not _plain(fields):
-            trailing = _trailing(fields)
-            elements += trailing > 0
-            fields = list(columns.groups()) if columns else _five(path, line, text, fields[: len(fields) - trailing])
-        rows.append(line, fields[-5:])
-    if not len(rows):
-        raise FormatError(path, None, "it holds no ATOM or HETATM record; check that it is a PQR file")
+    rows, elements, in_columns = _read(path)
     table = finite(path, rows.table(), dtype, rows.line)
     charge, radius = table[:, 3], table[:, 4]
     if _is_pdb(elements, in_columns, charge, radius):
-        raise FormatError(
-            path,
-            None,
-            "its charges and radii look like a PDB file's occupancies and B factors; make a PQR file of it, with "
-            "pdb2pqr for example, or write what are charges with three decimals",
-        )
+        raise FormatError(path, None, _LOOKS_LIKE_PDB)
     negative = np.flatnonzero(radius < 0)
     if len(negative):
         raise FormatError(
@@ -85,6 +71,35 @@ def read_pqr(path: AnyPath, dtype: DTypeLike = np.float32) -> Molecule:
         return Molecule(table[:, :3], charge, radius)
     except ArrayError as error:
         raise FormatError(path, None, str(error)) from error
+
+
+def _read(path: AnyPath) -> tuple[Numbers, int, int]:
+    """x, y, z, charge and radius of each atom, how many lines end in an element, and how many fill PDB's columns."""
+    rows = Numbers(path, 5)
+    ended, elements, in_columns = False, 0, 0
+    for line, text in lines_of(path):
+        fields = text.split()
+        record = fields[0].upper() if fields else b""
+        ended |= record == b"ENDMDL" or (record in (b"END", b"MODEL") and len(rows) > 0)
+        if not _RECORD.fullmatch(record):
+            continue
+        if ended:
+            raise FormatError(path, line, "a second model begins; keep one model a file")
+        columns = _PDB_COLUMNS.match(text, 30)
+        if columns and columns[6]:
+            raise FormatError(path, line, _LOOKS_LIKE_PDB)
+        in_columns += columns is not None
+        plain = _plain(fields)
+        trailing = 0 if plain else _trailing(fields)
+        elements += trailing > 0
+        if columns and not plain:
+            five = list(columns.groups()[:5])
+        elif (five := _by_columns(text)) is None:
+            five = fields[-5:] if plain else _five(path, line, text, fields[: len(fields) - trailing])
+        rows.append(line, five)
+    if not len(rows):
+        raise FormatError(path, None, "it holds no ATOM or HETATM record; check that it is a PQR file")
+    return rows, elements, in_columns
 
 
 def _is_pdb(elements: int, in_columns: int, charge: np.ndarray, radius: np.ndarray) -> bool:
@@ -104,7 +119,20 @@ def _is_pdb(elements: int, in_columns: int, charge: np.ndarray, radius: np.ndarr
 
 def _plain(fields: list[bytes]) -> bool:
     """Whether a line ends as it should, beyond doubt: asked first, as nearly all do."""
-    return len(fields) > 5 and b"." in fields[-5] and _numeric(fields[-5:])
+    return len(fields) > 5 and b"." in fields[-5] and b"." not in fields[-6] and _numeric(fields[-5:])
+
+
+def _by_columns(text: bytes) -> list[bytes] | None:
+    """x, y, z in the columns of PDB and the two numbers behind them; None where they are not there, or where numbers
+    with a point stand beside these five: x y z then fill other columns."""
+    found = _COLUMNS.match(text, 29)
+    if found is None or not all(map(_COORDINATE.fullmatch, found.groups())):
+        return None
+    behind = text[54:].split(None, 3)[:3]
+    beside = [*text[:30].split()[-1:], *behind[2:]]
+    if len(behind) < 2 or not _numeric(behind[:2]) or any(map(_with_point, beside)):
+        return None
+    return [*map(bytes.strip, found.groups()), *behind[:2]]
 
 
 def _trailing(fields: list[bytes]) -> int:
@@ -131,6 +159,9 @@ def _five(path: AnyPath, line: int, text: bytes, fields: list[bytes]) -> list[by
         )
     # Without the charge or the radius, the residue number would pass for x.
     before = pieces[-6] if len(pieces) > 5 else b""
+    if _with_point(before):
+        what = "ends in more numbers than x y z charge radius, and which are these is not clear"
+        raise FormatError(path, line, f"{shown(fields)} {what}; leave out the others")
     if b"." not in pieces[-5] and b"." in pieces[-4] and not _RESIDUE_NUMBER.fullmatch(before):
         raise FormatError(
             path,
@@ -138,6 +169,11 @@ def _five(path: AnyPath, line: int, text: bytes, fields: list[bytes]) -> list[by
             f"{shown(fields)} seems to have four numbers behind its residue number; give x y z charge radius",
         )
     return pieces[-5:]
+
+
+def _with_point(field: bytes) -> bool:
+    """Whether it is a number that no residue, serial or segment has."""
+    return b"." in field and _numeric([field])
 
 
 def _numeric(fields: list[bytes]) -> bool:
