@@ -189,7 +189,7 @@ def test_charges_and_radii_in_any_columns_are_no_pdb_file(tmp_path: Path, conten
         ),
         (GOOD + "ATOM 1 N ASY 1 46.331 15.935 -4.837 -0.470 1.850 1 N", 2, "is not clear; leave out the others"),
         (
-            GOOD + "ATOM 1 N ASY 1" + " " * 8 + "{:8.3f}".format(46.331) + "  15.935  -4.837  -0.470 1.850 1",
+            GOOD + "ATOM 1 N ASY 1" + " " * 10 + "46.331  15.935  -4.837  -0.470 1.850 1",
             2,
             "more numbers",
         ),
