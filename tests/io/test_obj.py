@@ -30,6 +30,7 @@ FACES = [[0, 1, 2], [0, 1, 3]]
         "  " + PLAIN.replace("\n", "\n  ").replace(" ", "  "),
         PLAIN.replace("f 1 2 3", "f 1/1 2/1 3/2").replace("v 1 0 0", "v 1 0 0 1\nvt 0 0"),
         PLAIN.replace("v 1 0 0", "v 1 0 0 .5 .5 .5"),
+        PLAIN.replace("f 1 2 3", "fo 1 2 3"),  # as OBJ files before 3.0 spell it
         PLAIN.replace("f 1 2 3", "f 1 \\\n  2\\\n 3"),
         PLAIN.replace("f 1 2 3", "f -4 -3 -2").replace("f 1 2 4", "l 1 2\np 3\nf 1 -3 4"),
         V.replace("v 0 0 1", "f -3 -2 -1\nv 0 0 1") + "f -4 -3 -1\n",  # counted back from where the face stands

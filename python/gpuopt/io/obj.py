@@ -14,6 +14,7 @@ from gpuopt.io.text import AnyPath, FormatError, Numbers, finite, rows_of, shown
 from gpuopt.molecule import Surface
 from gpuopt.point_arrays import unit_vectors
 
+_FACE = (b"f", b"fo")  # the second before version 3.0 of the format
 _NONE = -1  # the normal of a corner that names none
 
 
@@ -42,7 +43,7 @@ def read_obj(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
             points.append(line, fields[1:])
         elif fields[0] == b"vn":
             normals.append(line, fields[1:])
-        elif fields[0] == b"f":
+        elif fields[0] in _FACE:
             if len(fields) < 4:
                 raise FormatError(path, line, f"{shown(fields)} is no face of three points; the file may be cut off")
             corners = [field.split(b"/") for field in fields[1:]]
