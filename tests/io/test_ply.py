@@ -110,6 +110,35 @@ def test_headers_that_lie(tmp_path: Path, order: str, old: str, new: str, messag
 
 
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", [b"vertex", b"face"])
+def test_an_element_declared_twice_is_refused(tmp_path: Path, order: str, name: bytes) -> None:
+    """All but one block of its rows were dropped."""
+    header, body = ply(order).split(b"end_header\n")
+    block = header[header.index(b"element " + name) :]
+    block = block[: block.index(b"element", 1)] if b"element" in block[1:] else block
+    path = written(tmp_path, "a.ply", header + block + b"end_header\n" + body + body)
+    with pytest.raises(FormatError, match=f"line .*a second element '{name.decode()}'; write the surface again"):
+        io.read_ply(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        ("uchar", "300", "line 16: its x is 300, and of uint8 are whole numbers from 0 to 255"),
+        ("uchar", "1.5", "line 16: its x is 1.5, and of uint8"),
+        ("int16", "-32769", "from -32768 to 32767"),
+        ("uint", "inf", "its x is inf"),
+        ("int", "nan", "its x is nan"),
+    ],
+)
+def test_texts_hold_what_their_types_do(tmp_path: Path, kind: str, value: str, message: str) -> None:
+    content = ply("ascii").replace(b"float x", b"%s x" % kind.encode())
+    assert len(io.read_ply(written(tmp_path, "a.ply", content))) == 4
+    with pytest.raises(FormatError, match=message):
+        io.read_ply(written(tmp_path, "a.ply", content.replace(b"\n1.0 0.0 0.0", b"\n%s 0.0 0.0" % value.encode(), 1)))
+
+
+@pytest.mark.parametrize("order", ORDERS)
 def test_ply_elements_without_properties_take_no_room(tmp_path: Path, order: str) -> None:
     content = ply(order).replace(b"element vertex", b"element nothing 999999999999999999\nelement vertex")
     np.testing.assert_array_equal(io.read_ply(written(tmp_path, "a.ply", content)).points, POINTS)

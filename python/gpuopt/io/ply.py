@@ -65,6 +65,7 @@ def read_ply(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
 
     A normal of length zero becomes one that is not known (see :class:`gpuopt.Surface`). Polygons become fans of
     triangles; other elements and properties are passed over, but points with properties that are lists are refused.
+    Each row of a text has a line of its own, as nearly all programs write them, though the format allows any line ends.
     ``dtype`` is float32 or float64. Raises FormatError, which names the line of a text, the row of a binary file.
 
     Examples
@@ -123,6 +124,8 @@ def _header(path: AnyPath, lines: Iterator[tuple[int, bytes]]) -> tuple[str, lis
         if words[0] == b"format" and len(words) == 3 and words[1] in _ORDERS:
             order = _ORDERS[words[1]]
         elif words[0] == b"element" and len(words) == 3 and (count := whole(path, number, words[2])) >= 0:
+            if words[1] in (b"vertex", b"face") and any(known.name == words[1] for known in elements):
+                raise FormatError(path, number, f"a second element {shown(words[1])}; write the surface again with one")
             elements.append(_Element(words[1], count, []))
         elif words[0] == b"property" and elements and (made := _property(words[1:])) is not None:
             elements[-1].properties.append(made)
@@ -172,7 +175,22 @@ class _Text:
         rows = Numbers(self._path, len(columns))
         for line, fields in self._of(element):
             rows.append(line, [fields[column] for column in columns])
-        return rows.table(), rows.line
+        table = rows.table()
+        for column, values in zip(columns, table.T, strict=True):
+            self._check_range(element.properties[column], values, rows.line)
+        return table, rows.line
+
+    def _check_range(self, known: _Property, values: np.ndarray, line_of: LineOf) -> None:
+        """Raises FormatError for values that a type of whole numbers does not have."""
+        if known.type[0] == "f":
+            return
+        limits = np.iinfo(known.type)
+        wrong = np.flatnonzero((values != np.rint(values)) | (values < limits.min) | (values > limits.max))
+        if len(wrong):
+            row = int(wrong[0])
+            kind, range_ = np.dtype(known.type).name, f"{limits.min} to {limits.max}"
+            what = f"its {known.name.decode()} is {values[row]:g}, and of {kind} are whole numbers from {range_}"
+            raise FormatError(self._path, line_of(row), f"{what}; write the surface again")
 
     def lists(self, element: _Element, where: int) -> tuple[np.ndarray, np.ndarray, LineOf]:
         lengths, corners, lines = array("q"), array("q"), array("q")
