@@ -69,6 +69,7 @@ M = gpuopt.DiaMatrix((np.ones((3, 1000)), [0, 1, -1]), (1000, 1000))
 x, points = np.ones(1000), np.random.default_rng(1).uniform(size=(200_000, 3)).tolist()
 random, told = np.random.default_rng(2), set()
 calls = [(lambda: M @ x, 400, 2e-4), (lambda: M + M, 400, 5e-4), (lambda: gpuopt.DiaMatrix(M.to_scipy()), 400, 2e-4)]
+calls += [(lambda: M[3:, :40], 400, 5e-4), (lambda: abs(M), 400, 3e-4), (lambda: M - M, 400, 5e-4)]
 calls.append((lambda: gpuopt.Molecule(points, [0.0] * 200_000), 3, 2e-2))
 for call, times, most in calls:
     for _ in range(times):

@@ -64,6 +64,18 @@ class ParameterIndexError(ParameterError, IndexError):
     """An index lies outside the matrix."""
 
 
+def _told(name: str, shape: tuple[int, int], error: Exception) -> Exception:
+    """What to raise where SciPy refuses the argument ``name``."""
+    if isinstance(error, MemoryError):
+        return HostMemoryError(f"{name}: the host's memory does not hold it ({error})")
+    if isinstance(error, NotImplementedError):
+        return unsupported(f"{name}: SciPy does not offer it ({error}); try tocsr() or toarray()")
+    if isinstance(error, IndexError):
+        return ParameterIndexError(f"{name}: {error}; the matrix is of shape {shape}")
+    kind = ParameterTypeError if isinstance(error, TypeError) else ParameterError
+    return kind(f"{name}: SciPy does not take this ({error}); give what dia_array does")
+
+
 def _named(axis: Any, out: Any) -> str:
     """Which argument SciPy refuses, as far as that is known: an axis that it takes leaves ``out``."""
     taken = axis is None or (isinstance(axis, (int, np.integer)) and -2 <= axis <= 1)
@@ -107,16 +119,10 @@ class ThroughScipy:
             made = compute(host)
         except (Error, ImportError, Warning):  # a warning, where the caller has made errors of them
             raise
-        except MemoryError as error:
-            raise HostMemoryError(f"{name}: the host's memory does not hold it ({error})") from error
-        except NotImplementedError as error:
-            raise unsupported(f"{name}: SciPy does not offer it ({error}); try tocsr() or toarray()") from error
-        except IndexError as error:
-            raise ParameterIndexError(f"{name}: {error}; the matrix is of shape {host.shape}") from error
-        except TypeError as error:
-            raise ParameterTypeError(f"{name}: SciPy does not take this ({error}); give what dia_array does") from error
         except Exception as error:  # objects of other packages may raise anything
-            raise ParameterError(f"{name}: SciPy does not take this ({error}); give what dia_array does") from error
+            if of_signal(error) is not None or isinstance(error, RecursionError):  # neither is a fault of what is given
+                raise
+            raise _told(name, host.shape, error) from error
         if made is host:
             return self
         if is_sparse(made) and made.format == "dia" and made.dtype in (np.float32, np.float64):
