@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import chain, islice
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from gpuopt.checked import checked, real_dtype
 from gpuopt.io.mesh import check_faces, surface_of
-from gpuopt.io.text import AnyPath, FormatError, Numbers, rows_of, whole
+from gpuopt.io.text import AnyPath, FormatError, Numbers, mode_of, rows_of, whole
 from gpuopt.molecule import Surface
 
 _HEADER_FIELDS = 4  # points or faces, spheres, density, probe radius
@@ -42,7 +41,7 @@ def read_msms(vert: AnyPath, face: AnyPath | None = None, dtype: DTypeLike = np.
     rows = _read(path, (6, 3), "points")
     if face is None:
         face = _beside(path, ".face")
-        face = face if os.path.exists(face) else None
+        face = None if mode_of(face) is None else face
     faces = None if face is None else _faces(face, len(rows))
     return surface_of(path, rows.table(), dtype, rows.line, faces)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 
 import numpy as np
@@ -39,7 +40,13 @@ def read_off(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     <gpuopt.Surface: 3 points, float32, 1 faces>
     """
     dtype = real_dtype(dtype)
-    rows = rows_of(path)
+    with closing(rows_of(path)) as rows:
+        points, faces = _read(path, rows)
+    return surface_of(path, points.table(), dtype, points.line, faces)
+
+
+def _read(path: AnyPath, rows: Rows) -> tuple[Numbers, np.ndarray | None]:
+    """The points, with their normals where the keyword says so, and triangles (T, 3)."""
     line, fields = next(rows, (1, [b""]))
     keyword = _KEYWORD.fullmatch(fields[0])
     if _OTHER_SPACES.fullmatch(fields[0]):
@@ -66,8 +73,7 @@ def read_off(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     if len(points) < points_declared:
         what = f"it declares {points_declared} points, and {len(points)} lines follow"
         raise FormatError(path, None, f"{what}; write the file again, {_OWN_LINES}")
-    faces = _faces(path, rows, faces_declared, len(points))
-    return surface_of(path, points.table(), dtype, points.line, faces)
+    return points, _faces(path, rows, faces_declared, len(points))
 
 
 def _faces(path: AnyPath, rows: Rows, declared: int, points: int) -> np.ndarray | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 
@@ -30,6 +31,8 @@ _NAMES = b"char uchar short ushort int uint float double int8 uint8 int16 uint16
 _TYPES = dict(zip(_NAMES.split(), ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8") * 2, strict=True))
 _ORDERS = {b"ascii": "", b"binary_little_endian": "<", b"binary_big_endian": ">"}
 _CORNERS = (b"vertex_indices", b"vertex_index")
+_Points = tuple[np.ndarray, LineOf]
+_Polygons = tuple[np.ndarray, np.ndarray, LineOf]  # their lengths, and the corners of all
 _CUT_OFF = "the file is cut off, or declares more than it holds; write it again"
 
 
@@ -75,7 +78,22 @@ def read_ply(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
     <gpuopt.Surface: 2 points, float32, normals>
     """
     dtype = real_dtype(dtype)
-    lines = lines_of(path)
+    with closing(lines_of(path)) as lines:
+        points, polygons = _read(path, lines)
+    if points is None or not len(points[0]):
+        raise FormatError(path, None, "it holds no points; write the surface again")
+    table, line_of = points
+    faces = None
+    if polygons is not None:
+        lengths, corners, face_line = polygons
+        triangles, polygon = fan(lengths, corners)
+        check_faces(path, triangles, len(table), lambda row: face_line(polygon[row]))
+        faces = triangles if len(triangles) else None
+    return surface_of(path, table, dtype, line_of, faces)
+
+
+def _read(path: AnyPath, lines: Iterator[tuple[int, bytes]]) -> tuple[_Points | None, _Polygons | None]:
+    """Points and polygons, None where there are none."""
     order, elements, start = _header(path, lines)
     body: _Text | _Binary = _Binary(path, order, start) if order else _Text(path, lines)
     points, polygons = None, None
@@ -91,16 +109,7 @@ def read_ply(path: AnyPath, dtype: DTypeLike = np.float32) -> Surface:
             body.skip(element)
         if points is not None and polygons is not None:
             break
-    if points is None or not len(points[0]):
-        raise FormatError(path, None, "it holds no points; write the surface again")
-    table, line_of = points
-    faces = None
-    if polygons is not None:
-        lengths, corners, face_line = polygons
-        triangles, polygon = fan(lengths, corners)
-        check_faces(path, triangles, len(table), lambda row: face_line(polygon[row]))
-        faces = triangles if len(triangles) else None
-    return surface_of(path, table, dtype, line_of, faces)
+    return points, polygons
 
 
 def _header(path: AnyPath, lines: Iterator[tuple[int, bytes]]) -> tuple[str, list[_Element], int]:
@@ -171,7 +180,7 @@ class _Text:
         if element.properties and found < element.count:
             raise FormatError(self._path, None, f"{element.count} rows are declared where {found} are; {_CUT_OFF}")
 
-    def table(self, element: _Element, columns: list[int]) -> tuple[np.ndarray, LineOf]:
+    def table(self, element: _Element, columns: list[int]) -> _Points:
         rows = Numbers(self._path, len(columns))
         for line, fields in self._of(element):
             rows.append(line, [fields[column] for column in columns])
@@ -192,7 +201,7 @@ class _Text:
             what = f"its {known.name.decode()} is {values[row]:g}, and of {kind} are whole numbers from {range_}"
             raise FormatError(self._path, line_of(row), f"{what}; write the surface again")
 
-    def lists(self, element: _Element, where: int) -> tuple[np.ndarray, np.ndarray, LineOf]:
+    def lists(self, element: _Element, where: int) -> _Polygons:
         lengths, corners, lines = array("q"), array("q"), array("q")
         for line, fields in self._of(element):
             place = 0
@@ -226,14 +235,14 @@ class _Binary:
             file.seek(start + marked * len(BYTE_ORDER_MARK))
             self._data = file.read()
 
-    def table(self, element: _Element, columns: list[int]) -> tuple[np.ndarray, LineOf]:
+    def table(self, element: _Element, columns: list[int]) -> _Points:
         records = self._records(element, [0] * len(element.properties))
         if records is None:
             raise FormatError(self._path, None, f"{element.count} points are declared; {_CUT_OFF}")
         with np.errstate(invalid="ignore"):  # NaN is looked for later
             return np.stack([records[f"values{k}"].astype(np.float64) for k in columns], axis=1), _no_line
 
-    def lists(self, element: _Element, where: int) -> tuple[np.ndarray, np.ndarray, LineOf]:
+    def lists(self, element: _Element, where: int) -> _Polygons:
         records = self._records(element, self._first_lengths(element))
         if records is None:
             lengths, corners = self._walk(element, where)

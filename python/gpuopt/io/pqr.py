@@ -92,9 +92,8 @@ def _read(path: AnyPath) -> tuple[Numbers, int, int]:
         plain = _plain(fields)
         trailing = 0 if plain else _trailing(fields)
         elements += trailing > 0
-        if columns and not plain:
-            five = list(columns.groups()[:5])
-        elif (five := _by_columns(text)) is None:
+        five = list(columns.groups()[:5]) if columns and not plain else _by_columns(text)
+        if five is None:
             five = fields[-5:] if plain else _five(path, line, text, fields[: len(fields) - trailing])
         rows.append(line, five)
     if not len(rows):

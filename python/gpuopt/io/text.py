@@ -8,9 +8,10 @@ a carriage return, or both.
 from __future__ import annotations
 
 import os
+import stat
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import Error
+from gpuopt.annotations import of_signal
 from gpuopt.point_arrays import LONGEST
 
 AnyPath = str | PathLike[str]
@@ -42,11 +44,23 @@ class FormatError(Error):
         return f"{self.path}{'' if self.line is None else f', line {self.line}'}: {self._reason}"
 
 
+def mode_of(path: AnyPath) -> int | None:
+    """The system's mode of what has this name; None where nothing has it. ``os.path.exists`` and ``isfile`` drop what a
+    signal's handler raises, where that is an OSError."""
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError) as error:
+        if of_signal(error) is not None:
+            raise
+        return None
+
+
 @contextmanager
 def opened(path: AnyPath) -> Iterator[BinaryIO]:
     """The regular file ``path``, open for reading. Raises FormatError, also where reading in the block fails,
     FileNotFoundError, PermissionError."""
-    if os.path.exists(path) and not os.path.isfile(path):
+    mode = mode_of(path)
+    if mode is not None and not stat.S_ISREG(mode):
         raise FormatError(path, None, "it is no regular file; name a file")
     try:
         with system_errors(path, "opened", "name a file"):
@@ -81,8 +95,12 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
         yield held
 
 
-def lines_of(path: AnyPath) -> Iterator[tuple[int, bytes]]:
-    """Number and text of each line. Raises FormatError for zero bytes, endless lines and empty files."""
+def lines_of(path: AnyPath) -> Generator[tuple[int, bytes], None, None]:
+    """Number and text of each line. Raises FormatError for zero bytes, endless lines and empty files.
+
+    Who may leave some of them unread closes it (``closing``): what a signal's handler raises while Python does that by
+    itself is dropped.
+    """
     count = 0
     with opened(path) as file:
         for count, line in enumerate(_lines(file), 1):
@@ -96,12 +114,13 @@ def lines_of(path: AnyPath) -> Iterator[tuple[int, bytes]]:
         raise FormatError(path, None, "it is empty; write it again")
 
 
-def rows_of(path: AnyPath) -> Iterator[tuple[int, list[bytes]]]:
-    """Number and fields of each line that holds any, ``#`` beginning a comment."""
-    for count, line in lines_of(path):
-        fields = line.split(b"#", 1)[0].split()
-        if fields:
-            yield count, fields
+def rows_of(path: AnyPath) -> Generator[tuple[int, list[bytes]], None, None]:
+    """Number and fields of each line that holds any, ``#`` beginning a comment; to be closed as :func:`lines_of`."""
+    with closing(lines_of(path)) as lines:
+        for count, line in lines:
+            fields = line.split(b"#", 1)[0].split()
+            if fields:
+                yield count, fields
 
 
 def shown(fields: Sequence[bytes] | bytes) -> str:
