@@ -102,6 +102,20 @@ def test_matrices_of_unlike_data_are_added(any_device: gpuopt.Device) -> None:
     np.testing.assert_array_equal((narrow - wide.T.T).toarray(), theirs.toarray() - others.toarray())
 
 
+@pytest.mark.parametrize("form", ["dia", "csr"])
+def test_a_matrix_of_scipys_from_the_left_multiplies_as_matrices_do(any_device: gpuopt.Device, form: str) -> None:
+    """``*`` of its matrices is the product, of its arrays that of the elements; the left one decides."""
+    ours, theirs = both(any_device, shape=(7, 7))
+    values = np.random.default_rng(1).uniform(-1, 1, (7, 7)).astype(np.float32)
+    matrix, array = sparse.csr_matrix(values).asformat(form), sparse.csr_array(values).asformat(form)
+    for left in (matrix, array):
+        np.testing.assert_allclose((left * ours).toarray(), (left * theirs).toarray(), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose((ours * left).toarray(), (theirs * left).toarray(), rtol=1e-5, atol=1e-6)
+    assert np.abs((matrix * ours - array * ours).toarray()).max() > 0.1
+    with pytest.raises(ParameterError, match=r"^x: "):
+        sparse.csr_matrix((3, 3)) * ours
+
+
 def test_products_without_a_diagonal_inside_are_zeros(any_device: gpuopt.Device) -> None:
     """SciPy 1.17 ends in an error of its own there."""
     far, beyond = (DiaMatrix((np.ones((1, 3), np.float32), [offset]), (3, 3), device=any_device) for offset in (2, 3))
@@ -157,6 +171,8 @@ WRONG: list[tuple[Callable[[DiaMatrix], Any], type[Exception], str]] = [
     (lambda M: M + "a", UnsupportedError, "^other: "),
     (lambda M: np.ones((2, 2)) - M, ParameterError, "^other: "),
     (lambda M: M + np.ma.masked_array(np.ones((9, 7)), True), ArrayError, "^other: masks"),
+    (lambda M: M.multiply(None), TypeError, "^other: SciPy does not take this"),
+    (lambda M: M.multiply("a"), ParameterError, "^other: SciPy does not"),
     (lambda M: M @ M, ParameterError, "^x: SciPy does not take this"),
     (lambda M: M.sum(axis=5), ParameterError, "^axis: "),
     (lambda M: M.mean(axis=1.5), TypeError, "^axis: "),

@@ -335,7 +335,7 @@ class DiaMatrix(ThroughScipy):
 
     def __rmul__(self, factor: Any) -> Any:
         if is_sparse(factor):
-            return self.multiply(factor)
+            return self._multiplied_by(factor)
         return self._changed(times("factor", factor))
 
     def __truediv__(self, divisor: Any) -> Any:

@@ -123,6 +123,8 @@ class ThroughScipy:
             if of_signal(error) is not None or isinstance(error, RecursionError):  # neither is a fault of what is given
                 raise
             raise _told(name, host.shape, error) from error
+        if made is NotImplemented:
+            raise ParameterTypeError(f"{name}: SciPy does not take this; give what dia_array does")
         if made is host:
             return self
         if is_sparse(made) and made.format == "dia" and made.dtype in (np.float32, np.float64):
@@ -260,6 +262,12 @@ class ThroughScipy:
 
     def _product_from_the_left(self, other: Any) -> Any:
         return self._by_scipy("x", lambda A: _matrix_product(on_host(other), A))
+
+    def _multiplied_by(self, left: Any) -> Any:
+        """``left * M``: SciPy's matrices multiply as such, its arrays element by element."""
+        from scipy.sparse import spmatrix
+
+        return self._product_from_the_left(left) if isinstance(left, spmatrix) else self.multiply(left)
 
     def __add__(self, other: Any) -> Any:
         return self._by_scipy("other", lambda A: operator.add(*_addends(A, other)))
