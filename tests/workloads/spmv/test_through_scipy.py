@@ -102,6 +102,19 @@ def test_matrices_of_unlike_data_are_added(any_device: gpuopt.Device) -> None:
     np.testing.assert_array_equal((narrow - wide.T.T).toarray(), theirs.toarray() - others.toarray())
 
 
+@pytest.mark.parametrize("shape", [(5, 5), (4, 7), (7, 4)])
+@pytest.mark.parametrize("lengths", [(5, 5), (5, 3), (3, 5), (3, 3)])
+def test_sums_have_scipys_dtype(any_device: gpuopt.Device, shape: tuple[int, int], lengths: tuple[int, int]) -> None:
+    """SciPy 1.17 adds data of one width into those of the first, and of unlike widths into new ones."""
+    mine, other = (min(length, shape[1]) for length in lengths)
+    theirs = sparse.dia_array((np.ones((2, mine), np.float32), [0, 1]), shape=shape)
+    addend = sparse.dia_array((np.full((1, other), 0.1), [0]), shape=shape)
+    ours = DiaMatrix(theirs, device=any_device)
+    for made, wanted in ((ours + addend, theirs + addend), (ours - addend, theirs - addend)):
+        assert made.dtype == wanted.dtype
+        np.testing.assert_array_equal(made.toarray(), wanted.toarray())
+
+
 @pytest.mark.parametrize("form", ["dia", "csr"])
 def test_a_matrix_of_scipys_from_the_left_multiplies_as_matrices_do(any_device: gpuopt.Device, form: str) -> None:
     """``*`` of its matrices is the product, of its arrays that of the elements; the left one decides."""

@@ -34,15 +34,19 @@ def on_host(given: Any) -> Any:
 
 def _addends(A: dia_array, other: Any) -> tuple[Any, Any]:
     """Both; where both are by diagonals, with data as wide as the matrix: SciPy 1.17 adds those of unlike widths
-    wrongly, or not at all."""
+    wrongly, or not at all. The sum of such has the dtype that both need, that of equal widths may have the first's."""
     given = on_host(other)
-    return (_wide(A), _wide(given)) if getattr(given, "format", None) == "dia" else (A, given)
+    if getattr(given, "format", None) != "dia":
+        return A, given
+    same = A.data.shape[1] == given.data.shape[1]
+    both = np.result_type(A.dtype, given.dtype)
+    return _wide(A, A.dtype if same else both), _wide(given, given.dtype if same else both)
 
 
-def _wide(A: Any) -> Any:
+def _wide(A: Any, dtype: np.dtype[Any]) -> Any:
     from scipy.sparse import dia_array
 
-    data = np.zeros((len(A.offsets), A.shape[1]), A.dtype)
+    data = np.zeros((len(A.offsets), A.shape[1]), dtype)
     width = min(data.shape[1], A.data.shape[1])
     data[:, :width] = A.data[:, :width]
     return dia_array((data, A.offsets), shape=A.shape)
