@@ -55,7 +55,7 @@ def pinned_empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, de
     Raises
     ------
     ArrayError, UnsupportedError
-        For a negative length, and for a dtype without an OpenCL type; for complex numbers.
+        For a shape that NumPy does not have, and for a dtype without an OpenCL type; for complex numbers.
     DeviceMemoryError, OpenCLError, NoDeviceError, ParameterError
         ParameterError where no device fits, and for what is no dtype of numbers.
 
@@ -72,7 +72,11 @@ def pinned_empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, de
         raise ArrayError(f"dtype: the byte order of {kind.str} is not the machine's; give {kind.newbyteorder('=')}")
     if kind.kind == "b" or (kind.kind == "f" and kind.itemsize > 8):
         raise ArrayError(f"dtype: {kind} has no OpenCL type; give whole or real numbers, e.g. np.uint8 or np.float64")
-    return _core.pinned_empty(lengths, kind, select(device))
+    chosen = select(device)
+    try:
+        return _core.pinned_empty(lengths, kind, chosen)
+    except ValueError as error:
+        raise ArrayError(f"shape: NumPy has no such array ({error}); give fewer and shorter lengths") from error
 
 
 def factor(name: str, given: float, dtype: str | np.dtype[Any]) -> float:
