@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 
 from gpuopt import _core
 from gpuopt._core import ArrayError, DeviceArray, ParameterError
+from gpuopt.annotations import of_signal
 from gpuopt.checked import ArrayIndexError, ArrayTypeError, ParameterTypeError, checked
 from gpuopt.selection import Selector, select
 
@@ -338,6 +339,8 @@ def rows(array: DeviceArray, index: _Operand) -> DeviceArray:
         try:
             first, end, step = index.indices(length)
         except Exception as error:  # an object's own __index__ may raise anything
+            if of_signal(error) is not None:
+                raise
             raise ArrayTypeError(f"index: it is no slice of whole rows ({error}); give one such as a[2:5]") from error
         if step != 1:
             raise ArrayError(f"index: rows of a DeviceArray follow one another, and its step is {step}; leave it out")
@@ -346,7 +349,8 @@ def rows(array: DeviceArray, index: _Operand) -> DeviceArray:
         place = int(index)
         if not -length <= place < length:
             told = place if place.bit_length() < 64 else f"of {place.bit_length()} bits"
-            raise ArrayIndexError(f"index: row {told} of {length}; the last is {length - 1}")
+            of = f"{length}; the last is {length - 1}" if length else "none; the array's first length is 0"
+            raise ArrayIndexError(f"index: row {told} of {of}")
         return _core.rows(array, place % length, 1, False)
     raise ArrayError(
         f"index: a DeviceArray is indexed by whole rows, a[3] or a[2:5], not by {type(index).__name__}; use "

@@ -245,3 +245,10 @@ def test_rows_of_more_digits_than_python_prints() -> None:
     for index in (10**5000, -(10**5000)):
         with pytest.raises(gpuopt.ArrayError, match="index: row of 16610 bits of 3"):
             x[index]
+
+
+def test_an_array_without_rows_says_so() -> None:
+    for shape in ((0,), (0, 3)):
+        x = gpuopt.to_device(np.zeros(shape, np.float32))
+        with pytest.raises(IndexError, match=r"^index: row 0 of none; the array's first length is 0"):
+            x[0]
