@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections.abc
 import functools
 import inspect
+import itertools
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -41,6 +42,7 @@ from gpuopt.other_names import meant
 from gpuopt.tracing import TRACING, clock, note
 
 EXACT = 2**53  # integers below it are floats
+MOST_NUMBERS = 10_000  # of an iterable that has no length
 Target = TypeVar("Target", bound=Callable[..., Any])
 Check = Callable[[Any], Any]
 
@@ -369,10 +371,14 @@ def _listed(name: str, value: Any, hint: Any) -> Any:
         return value
     if any(isinstance(value, one) for one in alternatives(hint) if isinstance(one, type)):
         return value
+    numbers = any(typing.get_args(one) == (int,) for one in alternatives(hint))
     try:
-        return list(value)
+        listed = list(itertools.islice(value, MOST_NUMBERS + 1 if numbers else None))
     except Exception as error:  # of the caller's own object
         raise ParameterTypeError(f"{name}: it cannot be listed ({error}); give {words(hint)}") from error
+    if numbers and len(listed) > MOST_NUMBERS:  # as of itertools.count()
+        raise ParameterError(f"{name}: it goes on after {MOST_NUMBERS:,}; give fewer whole numbers")
+    return listed
 
 
 def _shown(value: Any) -> str:

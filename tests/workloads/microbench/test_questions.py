@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -113,6 +114,11 @@ def test_concurrency_asks_every_number_of_groups(any_device: gpuopt.Device, monk
         (lambda: microbench.block_dimensions("copy3d"), "use one of copy2d, transpose"),
         (lambda: microbench.activation_matrix("cosine"), "use one of pow, exp, pown, product"),
         (lambda: microbench.activation_matrix(sizes=(0,)), "sizes: 0; a size is at least 1"),
+        (
+            lambda: microbench.working_sets(itertools.count(1)),
+            "sizes: it goes on after 10,000; give fewer whole numbers",
+        ),
+        (lambda: microbench.branches(itertools.repeat(1)), "paths: it goes on after 10,000; give fewer whole numbers"),
         (lambda: microbench.branches(3), "PATHS: 3 is not one of its levels for branches; use one of 1, 2, 4"),
         (lambda: microbench.registers(100), "LIVE: 100 is not one of its levels for registers"),
         (lambda: microbench.special("gamma"), "use one of native_rsqrt"),
