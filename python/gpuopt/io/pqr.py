@@ -80,8 +80,8 @@ def _read(path: AnyPath) -> tuple[Numbers, int, int]:
     for line, text in lines_of(path):
         fields = text.split()
         record = fields[0].upper() if fields else b""
-        ended |= record == b"ENDMDL" or (record in (b"END", b"MODEL") and len(rows) > 0)
-        if not _RECORD.fullmatch(record):
+        if record != b"ATOM" and not _RECORD.fullmatch(record):
+            ended |= record == b"ENDMDL" or (record in (b"END", b"MODEL") and len(rows) > 0)
             continue
         if ended:
             raise FormatError(path, line, "a second model begins; keep one model a file")
@@ -92,8 +92,13 @@ def _read(path: AnyPath) -> tuple[Numbers, int, int]:
         plain = _plain(fields)
         trailing = 0 if plain else _trailing(fields)
         elements += trailing > 0
-        five = list(columns.groups()[:5]) if columns and not plain else _by_columns(text)
-        if five is None:
+        if columns and not plain:
+            five = list(columns.groups()[:5])
+        elif plain and [text[start : start + 8].strip() for start in (30, 38, 46)] == fields[-5:-2]:  # as nearly all
+            five = fields[-5:]
+        elif (placed := _by_columns(text)) is not None:
+            five = placed
+        else:
             five = fields[-5:] if plain else _five(path, line, text, fields[: len(fields) - trailing])
         rows.append(line, five)
     if not len(rows):
