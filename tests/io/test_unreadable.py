@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from gpuopt import io
-from gpuopt.io import text
+from gpuopt.io import pqr, text
 from gpuopt.tomo.scan_files import count_views, read_angles
 from surface_files import written
 
@@ -53,6 +53,20 @@ def test_a_time_out_of_a_handler_is_no_fault_of_the_file(tmp_path: Path, monkeyp
     monkeypatch.setattr(os, "stat", lambda *_, **__: handler(14, sys._getframe()))
     with pytest.raises(TimeoutError, match="too late"):
         io.read_off(path)
+
+
+@pytest.mark.parametrize("read", [io.read_obj, io.read_pqr])
+def test_a_value_error_of_a_handler_is_no_fault_of_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], Any]
+) -> None:
+    def handler(*_: Any) -> None:
+        raise ValueError("too late")
+
+    path = written(tmp_path, "a", "v 0 0 0\nATOM 1 N ASY 1 46.331 15.935 -4.837 -0.470 1.850\n")
+    for module in (text, pqr):
+        monkeypatch.setattr(module, "floats", lambda _: handler(14, sys._getframe()))
+    with pytest.raises(ValueError, match="too late"):
+        read(path)
 
 
 @pytest.mark.parametrize(

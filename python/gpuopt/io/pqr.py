@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gpuopt._core import ArrayError
+from gpuopt.annotations import of_signal
 from gpuopt.checked import checked, real_dtype
 from gpuopt.io.text import AnyPath, FormatError, Numbers, finite, floats, lines_of, shown
 from gpuopt.molecule import Molecule
@@ -183,6 +184,8 @@ def _with_point(field: bytes) -> bool:
 def _numeric(fields: list[bytes]) -> bool:
     try:
         floats(fields)
-    except ValueError:
+    except ValueError as error:
+        if of_signal(error) is not None:
+            raise
         return False
     return True

@@ -166,7 +166,9 @@ class Numbers:
             )
         try:
             self._values.extend(floats(fields[: self._width]))
-        except ValueError:
+        except ValueError as error:
+            if of_signal(error) is not None:
+                raise
             raise FormatError(
                 self._path, line, f"{shown(fields)} does not begin with {self._width} numbers; correct the line"
             ) from None
