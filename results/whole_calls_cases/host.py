@@ -78,7 +78,16 @@ def gem_numpy(atoms: int, points: int, device: Any) -> Made:
 CPU = ("cpu",)
 CASES = [
     Case(f"gemm, NumPy arrays, {m} x {n} x {k}", functools.partial(gemm_numpy, m, n, k), on=CPU, longest_s=1.0)
-    for m, n, k in ((256,) * 3, (333, 517, 129), (1024,) * 3, (1000, 37, 2000), (2048,) * 3)
+    for m, n, k in (
+        (256,) * 3,
+        (333, 517, 129),
+        (1024,) * 3,
+        (1000, 37, 2000),
+        (2048,) * 3,
+        (1, 4096, 4096),
+        (4096, 1, 4096),
+        (1, 300, 700),
+    )
 ]
 CASES += [
     Case("tmv, NumPy arrays, 4096 x 4096", functools.partial(tmv_numpy, 4096, 4096), on=CPU),

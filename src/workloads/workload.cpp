@@ -135,6 +135,13 @@ Rule needs_local_bytes(std::function<std::int64_t(const Case&)> bytes) {
             }};
 }
 
+Rule for_cpus() {
+    return {.of_device = true, .unmet = [](const Case& at) {
+                return at.device.type == DeviceType::cpu ? std::string()
+                                                         : "its work-items do what work-groups do on " + at.device.name;
+            }};
+}
+
 Rule work_group_fits(std::function<std::int64_t(const Case&)> items, std::function<std::string(const Case&)> shape) {
     return {.of_device = true, .unmet = [items = std::move(items), shape = std::move(shape)](const Case& at) {
                 const auto wanted = items(at);

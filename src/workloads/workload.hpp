@@ -126,6 +126,7 @@ std::string build_options(const Case& configuration);
 
 // Rules several workloads share.
 Rule constraint(std::function<bool(const Case&)> holds, std::string reason);
+Rule for_cpus();  // whose work-items do what work-groups do elsewhere
 Rule needs_local_bytes(std::function<std::int64_t(const Case&)> bytes);
 // The device allows work-groups of `items` work-items; `shape` describes such a group in messages (default: the
 // number).

@@ -30,6 +30,7 @@ GemmVariant gemm_packed();
 GemmVariant gemm_register_tile();
 GemmVariant gemm_tensor();
 GemmVariant gemm_thin();
+GemmVariant gemm_vector();
 
 // A row-major matrix, or one for each product of a batch. Distances in elements.
 struct GemmMatrix {

@@ -197,6 +197,7 @@ const std::vector<GemmVariant>& table() {
          }},
         gemm_register_tile(),
         gemm_thin(),
+        gemm_vector(),
         gemm_packed(),
         gemm_tensor(),
     };

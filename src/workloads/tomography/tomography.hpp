@@ -32,7 +32,6 @@ struct TomographyDetails {
     } rays = Rays::none;
 };
 struct TomographyVariant : Variant, TomographyDetails {};
-Rule for_cpus();
 
 // A scan and the volume it looks at; mm, fp64.
 struct TomographyGeometry {

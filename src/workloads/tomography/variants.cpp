@@ -226,13 +226,6 @@ const std::vector<TomographyVariant>& table() {
 
 }  // namespace
 
-Rule for_cpus() {
-    return {.of_device = true, .unmet = [](const Case& at) {
-                return at.device.type == DeviceType::cpu ? std::string()
-                                                         : "its work-items do what work-groups do on " + at.device.name;
-            }};
-}
-
 const Workload& tomography_workload() {
     static const auto workload = workload_of("tomography", {DType::f32}, table());
     return workload;

@@ -184,6 +184,20 @@ ROOM = Room(
             ],
             thin=3,
         ),
+        # Whole vectors, lines, panels and fours of k, and not; both ways to lie; parts of k; either side the shorter.
+        "vector": Run(
+            [
+                (
+                    Configuration("vector", WIDTH=width, LINES=4, PANEL=256, SPLIT=split),
+                    Form(dtype, transposes=lies, addend=split == 4).of(
+                        "1x512x2048", "1x301x1031", "517x1x513", "3x259x66"
+                    ),
+                )
+                for dtype, width, split in (("float32", 16, 1), ("float32", 4, 4), ("float64", 8, 4))
+                for lies in ("nn", "tt", "nt")
+            ],
+            thin=3,
+        ),
         "levels": Run(on(*PLAIN.of(AWKWARD), every_level("gemm", BASES)), thin=12),
         "drawn": Run(on(*Form(transposes="nt").of(AWKWARD), draws("gemm", 1)), thin=2),
         "presets": Run(on(*PLAIN.of("37x53x29"), presets("gemm")), thin=3),

@@ -81,6 +81,20 @@ def test_tiles_on_cpus_keep_no_more_than_the_record() -> None:
     assert cpu_choice.fitted(other, 1, 100, 1, 100, False) is other
 
 
+def test_a_vector_takes_no_tile(any_device: Device) -> None:
+    """Lines of dot products, or panels that are divided along k until each core has several."""
+    record = complete("gemm", Configuration("packed", WIDTH=8))
+    for sizes, beside, split in (((1, 8192, 8192), True, 4), ((8192, 1, 8192), False, 1), ((1, 64, 65536), True, 32)):
+        found = cpu_choice.of_vector(record, 2, *sizes, beside)
+        assert (found.variant, found.parameters["WIDTH"], found.parameters["SPLIT"]) == ("vector", 8, split)
+    assert cpu_choice.of_vector(record, 64, 1, 8192, 300, True).parameters["SPLIT"] == 1
+    other = Configuration("naive")
+    assert cpu_choice.of_vector(other, 2, 1, 10, 10, True) is other
+    if any_device.type == "cpu":
+        for m, n in ((1, 700), (700, 1), (1, 1)):
+            assert choice.chosen(any_device, np.dtype("float32"), None, choice.Sizes(1, m, n, 600)).variant == "vector"
+
+
 def test_a_batch_has_one_launch() -> None:
     """So that what a launch takes hides less of a tile that is mostly edge."""
     record = complete("gemm", Configuration("packed", WIDTH=16, VECTORS=4, DEPTH=256, PANELS=4))

@@ -94,6 +94,9 @@ def chosen(device: Device, dtype: np.dtype[Any], variant: str | Configuration | 
         return record.configuration
     if device.type == "cpu":
         shipped = choose(device, dtype) if record is None else record.configuration
+        if min(sizes.m, sizes.n) == 1:
+            beside = sizes.transpose_a if sizes.m > sizes.n else not sizes.transpose_b
+            return cpu_choice.of_vector(shipped, device.compute_units, sizes.m, sizes.n, sizes.k, beside)
         return cpu_choice.fitted(shipped, *sizes[:5])
     listed = explain(device, dtype, sizes)
     if not listed:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from gpuopt.configuration import Configuration, generation, variants
+from gpuopt.configuration import Configuration, complete, generation, variants
 
 VARIANT = "packed"
 # Multiply-adds of a vector: what a tile takes beside its own at each k, for each of its rows and vectors, and what a
@@ -20,6 +20,10 @@ VARIANT = "packed"
 _A_STEP, _A_LOAD, _A_LAUNCH = 4.0, 0.25, 5e4
 _WORTH_ANOTHER_PROGRAM = 1.12  # times as cheap
 _FEWEST_PACKED = 30_000  # elements of A; fewer take less time than the launch
+
+# Of a matrix and a vector: lines and columns of a work-item, how many work-items there should be for a core, and of how
+# many k each should be.
+_LINES, _PANEL, _ITEMS_A_CORE, _SHORTEST = 8, 1024, 16, 256
 
 
 class Tile(NamedTuple):
@@ -42,6 +46,19 @@ def fitted(record: Configuration, batch: int, m: int, n: int, k: int, transpose_
     again = transpose_a and n > tile.vectors * record.parameters["WIDTH"]
     taken = {"ROWS": tile.rows, "VECTORS": tile.vectors, "PASS": int(again and batch * m * k >= _FEWEST_PACKED)}
     return Configuration(VARIANT, **(record.parameters | taken))
+
+
+def of_vector(record: Configuration, cores: int, m: int, n: int, k: int, beside: bool) -> Configuration:
+    """Return what a product of a matrix and a vector takes, where M or N is 1: no tile, for a tile's other rows and
+    columns are multiplied too. ``beside`` says that the matrix's k do not lie side by side, but its other axis does. A
+    configuration of another variant than the shipped one stays as it is."""
+    if record.variant != VARIANT:
+        return record
+    items = -(-max(m, n) // (_PANEL if beside else _LINES))
+    wanted = min(_ITEMS_A_CORE * cores / items, k / _SHORTEST, 256)
+    split = 1 << max(0, int(wanted).bit_length() - 1)
+    width = record.parameters["WIDTH"]
+    return complete("gemm", Configuration("vector", WIDTH=width, LINES=_LINES, PANEL=_PANEL, SPLIT=split))
 
 
 def tiles(record: Configuration, batch: int, m: int, n: int, k: int) -> list[Tile]:
