@@ -10,6 +10,9 @@ import numpy as np
 from whole_calls import Case, Made
 
 import gpuopt
+from gpuopt import _core
+from gpuopt.configuration import levels_of
+from gpuopt.workloads.gemm.choice import Sizes, chosen
 from gpuopt.workloads.gemm.operation import prepare_gemm
 
 
@@ -50,6 +53,7 @@ def gemm_device(n: int, device: Any) -> Made:
     out = gpuopt.to_device(np.empty((n, n), np.float32), device)
     plan = prepare_gemm(*on, out)
     calls = {"gpuopt": lambda: gpuopt.gemm(*on), "out=": lambda: gpuopt.gemm(*on, out=out), "prepared": plan.run}
+    calls["core"] = _without_python(*on)
     if torch := _torch():
         calls["pytorch"] = _torch_product(torch, a, b)
     rows = slice(0, min(n, 64))
@@ -60,6 +64,14 @@ def gemm_device(n: int, device: Any) -> Made:
         _close(gpuopt.gemm(*on).to_numpy()[rows], wanted, (n + 2) * 2.0**-24, scale)
 
     return Made(calls, check, {"flops": 2 * n**3})
+
+
+def _without_python(a: gpuopt.DeviceArray, b: gpuopt.DeviceArray) -> Callable[[], Any]:
+    """The same call without what Python does before the core: its checks, and the choice of a configuration."""
+    (m, k), n = a.shape, b.shape[1]
+    configuration = chosen(a.device, np.dtype("float32"), None, Sizes(1, m, n, k))
+    given = a, b, None, 1.0, 0.0, None, False, False, a.device, configuration.variant, levels_of(configuration)
+    return lambda: _core.gemm(*given)
 
 
 def fast_fp32(n: int, device: Any) -> Made:
