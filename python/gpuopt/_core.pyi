@@ -542,8 +542,9 @@ def set_staging(
     block: int = ...,
     beside: float = ...,
 ) -> None:
-    """Whether copies from a quarter of a slot on are staged through slots of pinned memory, and from how many
-    multiply-adds for an element of A and of the result on they go on beside kernels; for tests."""
+    """Whether copies from a quarter of a slot on are staged through slots of pinned memory; products of so many
+    multiply-adds for an element of A and of the result (``beside``) have copies beside kernels, in blocks of ``block``
+    bytes. For tests."""
 
 def set_spin(device: Device, on: bool) -> bool:
     """Whether runs that are timed wait behind a kernel that takes time, as on GPUs, or behind an event of ours; the

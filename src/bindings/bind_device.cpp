@@ -204,12 +204,8 @@ void bind_device(py::module_& module) {
         py::arg("block") = StagingSizes().block_bytes, py::arg("beside") = StagingSizes().beside,
         "Whether copies are staged through slots of pinned memory; for tests.");
     module.def(
-        "slots_filled",
-        [](const Device& device) {
-            const auto* const ring = session_of(device)->staging_ring();
-            return ring ? ring->slots_filled() : 0;
-        },
-        py::arg("device"), "Slots of pinned memory that copies of this device have filled.");
+        "slots_filled", [](const Device& device) { return session_of(device)->slots_filled(); }, py::arg("device"),
+        "Slots of pinned memory that copies of this device have filled.");
 }
 
 }  // namespace gpuopt

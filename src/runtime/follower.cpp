@@ -9,7 +9,7 @@
 
 namespace gpuopt {
 
-Follower::Follower(std::function<void(std::int64_t)> work) : work_(std::move(work)) {
+Follower::Follower(Work work) : work_(std::move(work)) {
     try {
         thread_ = std::thread([this] { serve(); });
     } catch (const std::system_error&) {  // there are no more threads: then the caller does the pieces
@@ -28,7 +28,7 @@ Follower::~Follower() {
 
 void Follower::go_on() {
     if (!thread_.joinable()) {
-        work_(done_);
+        work_(done_, stop_);
         ++done_;
         return;
     }
@@ -40,7 +40,7 @@ void Follower::go_on() {
 }
 
 void Follower::wait_for(std::int64_t pieces) {
-    const Traced span("download");
+    const Traced span("kernels");
     constexpr std::chrono::milliseconds step(look_every_ms);
     std::unique_lock<std::mutex> lock(mutex_);
     while (!changed_.wait_for(lock, step, [&] { return done_ >= pieces || failure_; })) {
@@ -54,6 +54,7 @@ void Follower::wait_for(std::int64_t pieces) {
 // Its spans lie beside those of the caller, who notes the waits.
 void Follower::serve() {
     const Traced::For noted_for(Traced::nobody);
+    const NoLooks quiet;
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
         changed_.wait(lock, [&] { return stop_ || done_ < ready_; });
@@ -62,7 +63,7 @@ void Follower::serve() {
         lock.unlock();
         std::exception_ptr failure;
         try {
-            work_(piece);
+            work_(piece, stop_);
         } catch (...) {
             failure = std::current_exception();
         }

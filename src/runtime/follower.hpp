@@ -1,6 +1,7 @@
 // A thread that does pieces of one kind of work in order, while its maker prepares the next ones.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -10,11 +11,13 @@
 
 namespace gpuopt {
 
-// For the length of a call of the maker's, which waits: `work` uses nothing of Python's and looks at no signals.
+// For the length of a call of the maker's, which waits and looks at signals: `work` uses nothing of Python's.
 class Follower {
 public:
-    explicit Follower(std::function<void(std::int64_t piece)> work);
-    // The piece at work is waited for, those behind it are left out.
+    // `work` may leave off once `stop` says that nobody needs the piece any more.
+    using Work = std::function<void(std::int64_t piece, const std::atomic<bool>& stop)>;
+    explicit Follower(Work work);
+    // The piece at work is told to stop and waited for, those behind it are left out.
     ~Follower();
     Follower(const Follower&) = delete;
     Follower& operator=(const Follower&) = delete;
@@ -26,11 +29,11 @@ public:
 private:
     void serve();
 
-    const std::function<void(std::int64_t)> work_;
+    const Work work_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::int64_t ready_ = 0, done_ = 0;
-    bool stop_ = false;
+    std::atomic<bool> stop_ = false;
     std::exception_ptr failure_;
     std::thread thread_;
 };

@@ -18,6 +18,14 @@ void set_signal_look(void (*look)(bool may_throw));
 void look_at_signals(bool may_throw = true);
 // The same, but only where the last look of this thread was some time ago: for loops whose rounds are short.
 void look_now_and_then();
+// A thread that has one looks at no signals: the thread that waits for it does.
+class NoLooks {
+public:
+    NoLooks();
+    ~NoLooks();
+    NoLooks(const NoLooks&) = delete;
+    NoLooks& operator=(const NoLooks&) = delete;
+};
 
 // A mutex that is held for as long as a kernel or a build takes: whoever waits for it looks at signals, and lets others
 // have the GIL, so a caller with the GIL and one with the mutex do not wait for each other for ever. A handler of a

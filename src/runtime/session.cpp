@@ -153,10 +153,10 @@ cl::Event Session::mark() {
     return event;
 }
 
-void Session::wait_for(const cl::Event& event) {
+void Session::wait_for(const cl::Event& event, const std::atomic<bool>& stop) {
     constexpr auto pause = std::chrono::microseconds(50);
     const Traced span("kernels");
-    for (;; std::this_thread::sleep_for(pause)) {
+    for (; !stop; std::this_thread::sleep_for(pause)) {
         const auto status = checked([&] { return event.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>(); });
         if (status < 0) rethrow_opencl("kernel execution", status);
         if (status == CL_COMPLETE) return;
@@ -183,14 +183,20 @@ void Session::catch_up() {
     if (std::exchange(behind_ms_, 0) > long_wait_ms) finish_interruptibly({});
 }
 
-StagingRing* Session::staging(std::size_t bytes, StagingRing*& ring) {
+StagingRing* Session::staging(std::size_t bytes, Ring& ring) {
     if (!stages_ || bytes < staging_sizes_.slot_bytes / 4) return nullptr;
-    if (!ring) try {
-            ring = new StagingRing(context_, copy_queue(), staging_sizes_);
-        } catch (const Error&) {  // a system may give no pinned memory: the driver's own way is slower, and right
-            stages_ = false;
+    if (!ring.slots && !ring.none) try {
+            ring.slots = new StagingRing(context_, copy_queue(), staging_sizes_);
+        } catch (const Error&) {  // the driver's own way is slower, and right
+            ring.none = true;
         }
-    return ring;
+    return ring.slots;
+}
+
+std::size_t Session::slots_filled() const {
+    std::size_t count = 0;
+    for (const auto& ring : {up_, down_}) count += ring.slots ? ring.slots->slots_filled() : 0;
+    return count;
 }
 
 Spin* Session::spin() {
@@ -215,9 +221,10 @@ std::optional<StagingSizes> Session::staging_sizes() {
 
 void Session::set_staging(bool on, const StagingSizes& sizes) {
     const auto lock = lock_runs();
+    const auto downloads = lock_downloads();
     stages_ = on;
     staging_sizes_ = sizes;
-    ring_ = download_ring_ = nullptr;
+    up_ = down_ = {};
 }
 
 void Session::finish_interruptibly(std::any kept) {

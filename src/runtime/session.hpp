@@ -47,7 +47,8 @@ public:
     void caught_up();       // what fell behind was waited for otherwise; takes it too
     // An event of all that was enqueued before in `queue`, and the wait for it, which looks at signals.
     cl::Event mark();
-    static void wait_for(const cl::Event& event);
+    static void wait_for(const cl::Event& event) { wait_for(event, false); }
+    static void wait_for(const cl::Event& event, const std::atomic<bool>& stop);  // returns early where `stop` says so
     std::shared_ptr<const Program> build(const std::string& kernel_path, const std::string& options);
     // The same for a text that is no file of ours.
     std::shared_ptr<const Program> build(const KernelSource& source, const std::string& options);
@@ -94,14 +95,12 @@ public:
 
     // Slots of pinned memory for a transfer of so many bytes; nullptr where it goes without: on CPU devices, whose
     // memory is the host's, where it is short, and where there is no such memory. Call under the lock of runs.
-    StagingRing* staging(std::size_t bytes) { return staging(bytes, ring_); }
-    StagingRing* staging_beside(std::size_t bytes) {
-        return staging(bytes, download_ring_);
-    }  // under that of downloads
+    StagingRing* staging(std::size_t bytes) { return staging(bytes, up_); }
+    StagingRing* staging_beside(std::size_t bytes) { return staging(bytes, down_); }  // under the lock of downloads
     // Whether transfers are staged, and how, from now on (GPUOPT_STAGING sets it, too): for tests on CPU devices.
     void set_staging(bool on, const StagingSizes& sizes);
     std::optional<StagingSizes> staging_sizes();  // of what is staged; takes the lock of runs
-    const StagingRing* staging_ring() const { return ring_; }
+    std::size_t slots_filled() const;             // so far, by both rings
 
     // What runs that are timed wait behind; nullptr where they wait for an event of ours: on CPU devices, whose threads
     // it would take, and where its time does not show. Call under the lock of runs.
@@ -130,9 +129,13 @@ private:
     bool spins_ = false;
     std::unique_ptr<Spin> spin_;
     std::atomic<bool> stages_ = false;
+    struct Ring {
+        StagingRing* slots = nullptr;  // never destroyed: its threads live as long as the process
+        bool none = false;             // the system gave no pinned memory
+    };
     StagingSizes staging_sizes_;
-    StagingRing* staging(std::size_t bytes, StagingRing*& ring);
-    StagingRing *ring_ = nullptr, *download_ring_ = nullptr;  // never destroyed: threads live as long as the process
+    StagingRing* staging(std::size_t bytes, Ring& ring);
+    Ring up_, down_;
     Background runs_left_, builds_left_;
     double behind_ms_ = 0;
     std::atomic<std::size_t> allocated_{0};

@@ -159,14 +159,14 @@ unsigned char* StagingRing::slot(const Transfer& transfer, std::size_t piece) co
     return data_ + piece % transfer.slots * transfer.piece;
 }
 
-void StagingRing::work(Transfer& transfer, const cl::CommandQueue& queue, bool looks,
+void StagingRing::work(Transfer& transfer, const cl::CommandQueue& queue,
                        const std::function<void(std::size_t)>& move_piece) {
     slots_filled_ += transfer.pieces;
     try {
         threads_.run(std::min(threads_.most(), transfer.pieces), [&](bool callers) {
             try {
                 for (std::size_t number; !transfer.failed && (number = transfer.next++) < transfer.pieces;) {
-                    if (callers && looks) look_now_and_then();
+                    if (callers) look_now_and_then();
                     move_piece(number);
                 }
             } catch (...) {
@@ -186,7 +186,7 @@ void StagingRing::work(Transfer& transfer, const cl::CommandQueue& queue, bool l
 
 void StagingRing::upload(const cl::CommandQueue& queue, const cl::Buffer& to, std::size_t at, const HostRows& rows) {
     auto transfer = transfer_of(rows.bytes());
-    work(transfer, queue, true, [&](std::size_t number) {
+    work(transfer, queue, [&](std::size_t number) {
         if (number >= transfer.slots && !transfer.wait_for(number - transfer.slots)) return;
         auto* const filled = slot(transfer, number);
         over_rows(rows, transfer.first(number), transfer.size(number),
@@ -203,8 +203,8 @@ void StagingRing::upload(const cl::CommandQueue& queue, const cl::Buffer& to, st
     });
 }
 
-void StagingRing::download(const cl::CommandQueue& queue, const cl::Buffer& from, std::size_t at, const HostRows& rows,
-                           bool looks) {
+void StagingRing::download(const cl::CommandQueue& queue, const cl::Buffer& from, std::size_t at,
+                           const HostRows& rows) {
     auto transfer = transfer_of(rows.bytes());
     const auto read = [&](std::size_t number) {
         cl::Event event;
@@ -222,7 +222,7 @@ void StagingRing::download(const cl::CommandQueue& queue, const cl::Buffer& from
         queue.finish();
         throw;
     }
-    work(transfer, queue, looks, [&](std::size_t number) {
+    work(transfer, queue, [&](std::size_t number) {
         if (!transfer.wait_for(number)) return;
         const auto* const filled = slot(transfer, number);
         over_rows(rows, transfer.first(number), transfer.size(number),

@@ -57,7 +57,7 @@ struct StagingSizes {
     double beside = 1e3;
 };
 
-// Slots of pinned memory. One transfer at a time: whoever calls holds the session's lock of runs.
+// Slots of pinned memory. One transfer at a time: whoever calls holds the session's lock of runs, or of downloads.
 class StagingRing {
 public:
     // Throws OpenCLError or DeviceMemoryError where there is no such memory.
@@ -65,25 +65,22 @@ public:
     StagingRing(const StagingRing&) = delete;
     StagingRing& operator=(const StagingRing&) = delete;
 
-    // Both return when the transfer is complete, or throw when nothing of it goes on. With `looks` they look at
-    // signals.
+    // Both return when the transfer is complete, or throw when nothing of it goes on. They look at signals.
     void upload(const cl::CommandQueue& queue, const cl::Buffer& to, std::size_t at, const HostRows& rows);
-    void download(const cl::CommandQueue& queue, const cl::Buffer& from, std::size_t at, const HostRows& rows,
-                  bool looks = true);
+    void download(const cl::CommandQueue& queue, const cl::Buffer& from, std::size_t at, const HostRows& rows);
     std::size_t slots_filled() const { return slots_filled_; }
 
 private:
     struct Transfer;
     Transfer transfer_of(std::size_t bytes) const;
     unsigned char* slot(const Transfer& transfer, std::size_t piece) const;
-    void work(Transfer& transfer, const cl::CommandQueue& queue, bool looks,
-              const std::function<void(std::size_t)>& move_piece);
+    void work(Transfer& transfer, const cl::CommandQueue& queue, const std::function<void(std::size_t)>& move_piece);
 
     StagingSizes sizes_;
     CopyThreads threads_;
     cl::Buffer memory_;
     unsigned char* data_ = nullptr;
-    std::size_t slots_filled_ = 0;
+    std::atomic<std::size_t> slots_filled_ = 0;
 };
 
 }  // namespace gpuopt

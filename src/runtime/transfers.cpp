@@ -99,19 +99,20 @@ void Buffer::download(const HostRows& rows, std::size_t at) const {
     });
 }
 
-// Of a block that others follow: signals are looked at between blocks.
 void Buffer::download_beside(const HostRows& rows, std::size_t at) const {
     const auto bytes = rows.bytes();
     if (bytes == 0) return;
     const Traced span("download");
     const auto lock = session_->lock_downloads();
     const auto& queue = session_->download_queue();
-    if (auto* const ring = staging(rows, true)) return ring->download(queue, place_.handle, at, rows, false);
-    for (std::size_t row = 0; row < rows.rows; ++row)
-        checked([&] {
-            return queue.enqueueReadBuffer(place_.handle, CL_TRUE, at + row * rows.row_bytes, rows.row_bytes,
-                                           rows.data + static_cast<std::ptrdiff_t>(row) * rows.pitch);
+    if (auto* const ring = staging(rows, true)) return ring->download(queue, place_.handle, at, rows);
+    for (std::size_t row = 0; row < rows.rows; ++row) {
+        auto* const host = rows.data + static_cast<std::ptrdiff_t>(row) * rows.pitch;
+        in_pieces(rows.row_bytes, 1, [&](std::size_t first, std::size_t part) {
+            return queue.enqueueReadBuffer(place_.handle, CL_TRUE, at + row * rows.row_bytes + first, part,
+                                           host + first);
         });
+    }
 }
 
 // Rectangles of OpenCL have positive pitches; rows in another order are gathered on the host, one copy of theirs.

@@ -1,11 +1,24 @@
 #include "workloads/plan_builder.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "runtime/device_array.hpp"
 
 namespace gpuopt {
 
 std::shared_ptr<Buffer> PlanBuilder::scratch(std::int64_t elements, const std::string& what) {
-    auto buffer = std::make_shared<Buffer>(session_, DeviceArray::bytes_of(case_.dtype, {elements}, what), what);
+    const auto bytes = DeviceArray::bytes_of(case_.dtype, {elements}, what);
+    const auto smaller = [&](const auto& one, const auto& other) {
+        return std::pair(one->bytes() < bytes, one->bytes()) < std::pair(other->bytes() < bytes, other->bytes());
+    };
+    if (const auto found = std::min_element(spare_.begin(), spare_.end(), smaller);
+        found != spare_.end() && (*found)->bytes() >= bytes) {
+        plan_->scratch.push_back(*found);
+        spare_.erase(found);
+        return plan_->scratch.back();
+    }
+    auto buffer = std::make_shared<Buffer>(session_, bytes, what);
     plan_->scratch_bytes += buffer->bytes();
     plan_->scratch.push_back(buffer);
     return buffer;

@@ -35,7 +35,8 @@ protected:
     void check() const { check_configuration(workload_, row_, case_); }
     bool on_cpu() const { return session_->device().type == DeviceType::cpu; }
 
-    // Device memory that lives as long as the plan: so many elements of the plan's dtype, or a copy of `values`.
+    // Device memory that lives as long as the plan: so many elements of the plan's dtype, of what is spare where it
+    // fits, or a copy of `values`.
     std::shared_ptr<Buffer> scratch(std::int64_t elements, const std::string& what);
     template <class Value>
     std::shared_ptr<Buffer> uploaded(const std::vector<Value>& values, const std::string& what) {
@@ -73,6 +74,7 @@ protected:
     Parameters parameters_;
     Case case_;  // sees what becomes of sizes_ and parameters_
     std::shared_ptr<Prepared> plan_;
+    std::vector<std::shared_ptr<Buffer>> spare_;  // scratch of plans that never run beside this one
 };
 
 }  // namespace gpuopt

@@ -157,6 +157,7 @@ std::vector<cl::Event> Prepared::enqueue_steps(Ask ask, const cl::Event* gate, R
         if (launch.empty()) continue;
         if (step.question) {
             look_now_and_then();
+            wait_for_answer();
             if (step.question(queue())) i = step.past - 1;
             continue;
         }
@@ -234,7 +235,17 @@ void Prepared::finish(double expected_ms) {
     session_->finish_interruptibly(std::move(all_of_it));
 }
 
-void Prepared::settle() const noexcept {
+// An answer's own wait ends for no signal: a long one comes before it.
+void Prepared::wait_for_answer() {
+    const auto ms = expected_ms();
+    if (ms <= long_wait_ms) return;
+    left_ = true;  // what a signal leaves on the device, its own thread waits for
+    finish(ms);
+    left_ = false;
+}
+
+void Prepared::settle() noexcept {
+    if (std::exchange(left_, false)) return;
     try {
         if (two_queues_) flush();
     } catch (...) {  // what is left is waited for all the same

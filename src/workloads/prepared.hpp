@@ -90,8 +90,8 @@ public:
     void let_arrays_go();  // until the next ones are given
 
     void run();
-    // Enqueues a run and does not wait for it, but on a CPU device, where waiting costs nothing. What it works on lives
-    // until somebody waits; `validate` is not called.
+    // Enqueues a run and does not wait for it, but on a CPU device, where waiting costs nothing, and up to the last
+    // question of a plan that asks. What it works on lives until somebody waits; `validate` is not called.
     void start();
     // `count` samples of `batch` runs each. The runs stand behind a gate, so that short kernels queue back to back; no
     // more of them than make 1024 commands, since a driver's queue may be bounded and block. A batch that is longer is
@@ -184,7 +184,8 @@ private:
     void finish() const;
     void finish(double expected_ms);  // a long wait may be interrupted
     double expected_ms() const;       // of a run
-    void settle() const noexcept;     // the same after a failure
+    void settle() noexcept;           // the same after a failure
+    void wait_for_answer();
 
     std::shared_ptr<Session> session_;
     std::vector<Step> steps_;
@@ -200,6 +201,7 @@ private:
     bool two_queues_ = false, asks_ = false, has_samplers_ = false;
     double busy_ms_ = -1;  // of a longer plan's commands, without what lies between them; below 0: not known
     double run_ms_ = -1;   // of the fastest run; -1: never run
+    bool left_ = false;    // a wait that somebody else ends has thrown
 };
 
 }  // namespace gpuopt

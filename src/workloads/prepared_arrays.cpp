@@ -1,5 +1,6 @@
 // A plan for the caller's other arrays, and one that goes on as another.
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -75,11 +76,12 @@ void Prepared::let_arrays_go() {
 void Prepared::otherwise(Prepared other) {
     if (!fits) throw Error("a plan whose runs always leave a result needs no other");
     const auto first = steps_.size() + 1;
-    const auto fell = std::make_shared<bool>(false);
+    const auto fell = std::make_shared<std::atomic<bool>>(false);
     add(
         [fits = std::exchange(fits, nullptr), fell](const cl::CommandQueue& queue) {
-            *fell = !fits(queue);
-            return !*fell;
+            const bool fitted = fits(queue);
+            *fell = !fitted;
+            return fitted;
         },
         first + other.steps_.size(), {});
     for (auto& step : other.steps_) {

@@ -171,7 +171,7 @@ public:
         call_.arguments.b = Call::dense(call_.arrays.b.buffer(call_.session), call_.arrays.b);
         for (auto& block : blocks_) make(block);
         call_.session->wait_for_queue();  // last: what worked on this memory before has ended
-        Follower taker([this](std::int64_t number) { take(of(number)); });
+        Follower taker([this](std::int64_t number, const std::atomic<bool>& stop) { take(of(number), stop); });
         std::int64_t started = 0;
         for (std::int64_t first = 0; first < call_.arguments.m; first += rows_, ++started) {
             taker.wait_for(started - std::int64_t(blocks_.size()) + 1);
@@ -228,8 +228,9 @@ private:
         return part;
     }
 
-    void take(const Block& block) const {
-        checked([&] { return block.done.wait(); });
+    void take(const Block& block, const std::atomic<bool>& stop) const {
+        Session::wait_for(block.done, stop);
+        if (stop) return;
         const auto& to = call_.result;
         const auto columns = static_cast<std::size_t>(call_.arguments.n) * facts(call_.arguments.dtype).bytes;
         block.d->download_rows(static_cast<unsigned char*>(to.host) + block.first * pitch(to), pitch(to), columns,

@@ -260,13 +260,22 @@ std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, 
 
 std::shared_ptr<Prepared> prepare_gemm(const std::shared_ptr<Session>& session, const GemmArguments& arguments,
                                        const std::vector<GemmWay>& ways) {
-    std::vector<std::shared_ptr<Prepared>> plans;
-    for (const auto& [variant, parameters] : ways) {
-        plans.push_back(prepare_gemm(session, arguments, variant, parameters));
-        if (!plans.back()->fits) break;  // the others would never run
-    }
-    for (; plans.size() > 1; plans.pop_back()) plans.end()[-2]->otherwise(std::move(*plans.back()));
-    return plans.at(0);
+    std::vector<std::shared_ptr<Prepared>> plans(1);
+    std::vector<std::shared_ptr<Buffer>> scratch;  // ways run one after another
+    const auto build = [&](const GemmWay& way) {
+        GemmPlanner planner(session, arguments, row_of<GemmVariant>(gemm_workload(), way.first), way.second);
+        planner.may_use(scratch);
+        auto plan = planner.build();
+        for (const auto& buffer : plan->scratch)
+            if (std::find(scratch.begin(), scratch.end(), buffer) == scratch.end()) scratch.push_back(buffer);
+        return plan;
+    };
+    // Those behind a way that always leaves a result would never run. The first is built last: later ones need more.
+    for (std::size_t i = 1; i < ways.size() && !may_run_beside(ways[i - 1].first); ++i) plans.push_back(build(ways[i]));
+    plans[0] = build(ways.at(0));
+    for (; plans.size() > 1; plans.pop_back())
+        if (auto& before = *plans.end()[-2]; before.fits) before.otherwise(std::move(*plans.back()));
+    return plans[0];
 }
 
 bool may_run_beside(const std::string& variant) { return !row_of<GemmVariant>(gemm_workload(), variant).looks_back; }

@@ -23,6 +23,8 @@ public:
     GemmPlanner(std::shared_ptr<Session> session, const GemmArguments& arguments, const GemmVariant& variant,
                 const Parameters& parameters);
     std::shared_ptr<Prepared> build();
+    // Scratch of another way of the same product.
+    void may_use(std::vector<std::shared_ptr<Buffer>> scratch) { spare_ = std::move(scratch); }
 
     const std::shared_ptr<Session>& session() const { return session_; }
     const GemmArguments& arguments() const { return arguments_; }
