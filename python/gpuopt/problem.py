@@ -256,6 +256,9 @@ class Problem:
     build_ahead
         ``build_ahead(configurations, device)`` may build them all at once, before they are prepared one by one; it
         raises nothing of a configuration that does not build. A third argument, a time of ``time.monotonic``, ends it.
+    data
+        A hash of its data, which tells it from other problems of its workload, name, sizes and seed; None where these
+        say it all.
     awkward
         ``awkward()`` returns small problems of the same kind, of sizes that no work-group or vector divides and with
         less room for errors. Each configuration is verified on them too, before it is timed.
@@ -297,6 +300,7 @@ class Problem:
     peers: Callable[[Device, list[str]], list[AnyPeer]] = _no_peers
     build_ahead: Callable[..., None] = nothing_ahead
     awkward: Callable[[], Sequence[Problem]] = tuple
+    data: str | None = None
 
     def __post_init__(self) -> None:
         for looks in (prepare, build_ahead, peers, tunable):

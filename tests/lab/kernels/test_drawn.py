@@ -1,14 +1,16 @@
-"""Data that are drawn, where none are given."""
+"""Data that are drawn, where none are given, and what tells problems of other data apart."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import gpuopt
 from gpuopt import ParameterError, lab
-from own_kernels import scaled
+from own_kernels import saxpy, scaled
 
 
 def drawn(kind: str, n: int = 1000, **ends: Any) -> np.ndarray:
@@ -72,3 +74,49 @@ def test_a_range_without_a_number_is_refused_where_it_is_declared(kind: str, low
 def test_ranges_that_cannot_be_drawn_from(kind: str, low: Any, high: Any, says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         drawn(kind, low=low, high=high)
+
+
+def made_of(end: int = 9, step: int = 1, each: str = "i", **declared: Any) -> lab.Kernel:
+    """A kernel whose data follow from much that is no size."""
+    pair = np.dtype([("a", "int8"), ("b", "float64")])  # with bytes between its fields that nobody sets
+    arguments = [
+        lab.input("x", "n", "int32", **({"high": end} | declared)),
+        lab.value("pair", pair, (step, 0.5)),
+        lab.value("k", each=each),
+        lab.input("pairs", 2, pair, data=np.array([(1, 0.5), (2, 1.5)], pair)),
+        lab.output("y", "n", "int32"),
+    ]
+    stage = lab.stage("f", "x pair k pairs y", lab.launch(items="n", local=1))
+    return lab.Kernel("__kernel void f() {}", "f", arguments=arguments, stages=[lab.repeat(stage, 1)], reference=held)
+
+
+def held(x: np.ndarray) -> np.ndarray:
+    return x + 0
+
+
+ONES, TWOS = np.ones(4, np.int32), np.full(4, 2, np.int32)
+
+
+def test_problems_of_other_data_have_another_hash_and_those_of_the_same_one_in_every_process() -> None:
+    plain = made_of().problem(n=4)
+    others = [made_of(8), made_of(step=2), made_of(each="2 * i"), made_of(data=ONES), made_of(data=lambda g: TWOS)]
+    found = [plain.data, *(one.problem(n=4).data for one in others), made_of().problem(n=4, seed=1).data]
+    assert len(set(found)) == len(found)
+    assert plain.data == made_of().problem(n=4).data
+    given = made_of().problem(data={"x": ONES})
+    assert given.data == made_of(data=lambda g: ONES).problem(n=4).data == found[4] == "8f48c7e1368379df"
+    assert gpuopt.problems.tmv(8, 4).data is None
+
+
+def test_a_store_gives_no_rows_of_other_data(any_device: gpuopt.Device, brief_quick: None, tmp_path: Path) -> None:
+    ones = dict.fromkeys("xy", np.ones(64, np.float32))
+    store = tmp_path / "rows.jsonl"
+    studies = []
+    for data in (ones, ones | {"x": 2 * ones["x"]}, ones):
+        problem = saxpy().problem(data=data)
+        given = {"protocol": "quick", "device": any_device, "calls": False, "store": store}
+        studies.append(lab.sweep(problem, "saxpy", **given))
+    assert [study.resumed is None for study in studies] == [True, True, False]
+    assert len(lab.Study.load(store).groups()) == 2
+    with pytest.raises(ParameterError, match=r"^new: it has nothing in common"):
+        lab.compare(studies[0], studies[1])

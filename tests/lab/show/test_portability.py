@@ -90,6 +90,7 @@ def test_unknown_names_are_told() -> None:
         ([], "they are of none"),
         (STUDIES[:1], "a single device"),
         ([STUDIES[0], study("two", {"a": 1.0}, "other")], "they are of made, other"),
+        ([STUDIES[0], StudyRows([row | {"data": "1f"} for row in STUDIES[1].rows], {}, [])], "of made, other data;"),
     ],
 )
 def test_studies_that_cannot_be_compared(studies: list[StudyRows], says: str) -> None:

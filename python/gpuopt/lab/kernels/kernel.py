@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +16,7 @@ from gpuopt import configuration as tables
 from gpuopt._core import Device, MismatchError, ParameterError, is_recording
 from gpuopt.checked import as_array, checked
 from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
-from gpuopt.lab.kernels import binding, plans, recipe
+from gpuopt.lab.kernels import binding, identity, plans
 from gpuopt.lab.kernels.arguments import TAKEN, Array, identifier
 from gpuopt.lab.kernels.binding import Code, Plan
 from gpuopt.lab.kernels.checks import Right, flat
@@ -137,9 +135,7 @@ class Kernel:
     @cached_property
     def digest(self) -> str:
         """A hash of text and declaration: what was tuned for a kernel holds for this very one."""
-        levels = {name: list(some) for name, some in self.code.space.levels.items()}
-        told = [recipe.written(self.task, self.code, {}, {}), levels]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        return identity.of_kernel(self.task, self.code)
 
     def _check_expressions(self) -> None:
         parameters = set(self.code.space.levels)
@@ -236,6 +232,7 @@ class Kernel:
             calls={f"{self.name}(...)": partial(self._whole_call, prepare if isolated else None, numbers, arrays)},
             input_properties={"kernel": self.digest},
             notes=[note for kernel in table.values() for note in kernel.code.unused()],
+            data=identity.of_data(self.task, numbers, arrays),
         )
 
     def _versions(self, versions: Iterable[Kernel]) -> dict[str, Kernel]:

@@ -13,7 +13,10 @@ from gpuopt.lab.rows.audit_rules import COMPARED, Fields, Rules
 from gpuopt.lab.timing import statistics
 
 # Rows of one comparison agree in these; ceilings and launches have a dtype and sizes of their own.
-PLACE = ("device", "driver", "problem", "footprint_bytes", "cache_state", "protocol", "seed", "unit", "baseline")
+PLACE = (
+    *("device", "driver", "problem", "data", "footprint_bytes", "cache_state", "protocol", "seed", "unit"),
+    "baseline",
+)
 
 Who = tuple[str, str]  # role and configuration
 PAUSE_S = 5.0  # summaries of one sweep are written one after the other; after a longer pause others begin

@@ -21,7 +21,7 @@ SECTIONS = (PAPER, OURS, ROUNDED, CALLS, PEERS)
 
 # Rows that agree in these fields can be compared: they share a table, a picture, a ratio. Ceilings and launches have a
 # dtype and sizes of their own, so they agree with the others in the fields of BESIDE alone.
-BESIDE = ("device", "unit", "driver", "problem", "footprint_bytes", "cache_state", "protocol")
+BESIDE = ("device", "unit", "driver", "problem", "data", "footprint_bytes", "cache_state", "protocol")
 PLACE = (*BESIDE, "dtype", "sizes")
 
 

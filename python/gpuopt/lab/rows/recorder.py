@@ -13,7 +13,7 @@ from gpuopt import _core
 from gpuopt._core import ParameterError
 from gpuopt.lab.rows.environments import told_differences
 from gpuopt.lab.rows.row_fields import Kind
-from gpuopt.lab.rows.schema import ResultsError, Row, new_row, resume_key, utc_text
+from gpuopt.lab.rows.schema import ResultsError, Row, field, new_row, resume_key, utc_text
 from gpuopt.lab.rows.store import SHARED, Store
 from gpuopt.lab.rows.taken_over import taken_over
 from gpuopt.lab.timing.fields import Clock
@@ -238,4 +238,5 @@ def _reason(error: ResultsError) -> str:
 
 def _where(row: Row) -> tuple[object, ...]:
     """The fields that all rows of one comparison have in common, those of ceilings too."""
-    return (row["problem"], row["device"], row["unit"], row["driver"], row["protocol"], row["cache_state"])
+    names = ("problem", "data", "device", "unit", "driver", "protocol", "cache_state")
+    return tuple(field(row, name) for name in names)

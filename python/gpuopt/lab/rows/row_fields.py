@@ -17,7 +17,7 @@ Method = Literal["rank"]
 
 class What(TypedDict, total=False):
     """What was measured. ``params`` are the levels of the variant's parameters; of a ceiling that reads a variant's own
-    data also ``of``, that variant's label."""
+    data also ``of``, that variant's label. ``data`` is a short hash of the data of a kernel that people bring."""
 
     schema: int
     workload: str | None
@@ -36,6 +36,7 @@ class What(TypedDict, total=False):
     local_size: Sequence[int] | None
     options: str | None
     seed: int | None
+    data: str | None
     cache_state: CacheState | None
     clock: Clock | None
     role: Role | None

@@ -129,6 +129,7 @@ def problem_fields(
         "dtype": problem.dtype.name,
         "sizes": dict(problem.sizes),
         "seed": problem.seed,
+        "data": problem.data,
         "cache_state": cache_state,
         "device": device_label(device),
         "device_type": device.type,

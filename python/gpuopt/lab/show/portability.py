@@ -186,9 +186,10 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
     (['b', 'a'], [('one', 1.0), ('two', 0.25)])
     """
     groups = [group for study in studies for group in study.groups()]
-    problems = {(group.first["workload"], group.first["problem"], group.first["dtype"]) for group in groups}
+    problems = {tuple(group.first[name] for name in ("workload", "problem", "dtype", "data")) for group in groups}
     if len(problems) != 1:
-        told = ", ".join(sorted(str(problem[1]) for problem in problems)) or "none"
+        names = sorted(str(problem[1]) for problem in problems)
+        told = ", ".join(names if len(set(names)) > 1 else [*names[:1], *("other data" for _ in names[1:])]) or "none"
         raise ParameterError(f"studies: they are of {told}; give studies of one problem")
     times: dict[str, dict[str, float]] = {}
     refused: dict[str, str] = {}
