@@ -51,6 +51,39 @@ def test_as_a_call_and_in_a_judge(device: gpuopt.Device) -> None:
     assert lab.judge(lazy, task, device=device, level="quick", **sizes).word == "wrong"
 
 
+FILL = "kernel void fill(global float* y, int k) { y[get_global_id(0)] = k; }"
+
+
+def filled(size: str, value: lab.kernels.arguments.Value, rounds: int = 0, **more: Any) -> lab.Kernel:
+    """y = the value, in one launch or in rounds."""
+    launch = lab.launch(items=size, local=1)
+    stages = [lab.repeat(lab.stage("fill", ["y", value.name], launch), rounds)] if rounds else None
+    given: dict[str, Any] = {"stages": stages} if rounds else {"launch": launch}
+    reference = None if value.each is not None else lambda y, **values: y * 0 + values[value.name]
+    return lab.Kernel(FILL, "fill", arguments=[lab.inout("y", size), value], reference=reference, **given, **more)
+
+
+def test_i_is_a_name_as_any_other_where_there_are_no_rounds(any_device: gpuopt.Device) -> None:
+    y = np.zeros(4, np.float32)
+    assert filled("n", lab.value("i"))(y=y, i=3, device=any_device).tolist() == [3] * 4
+    assert filled("i", lab.value("k"))(y=y, k=7, device=any_device).tolist() == [7] * 4
+    assert filled("n", lab.value("k"), parameters={"i": [5]}).levels() == {"i": 5}
+    assert filled("n", lab.value("i", each="2 * i"), rounds=3)(y=y, device=any_device).tolist() == [4] * 4
+
+
+@pytest.mark.parametrize(
+    ("size", "name", "more"), [("i", "k", {}), ("n", "i", {}), ("n", "k", {"parameters": {"i": [1]}})]
+)
+def test_i_is_the_round_alone_within_rounds(size: str, name: str, more: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=r"^i: within lab\.repeat it is the round; call it otherwise$"):
+        filled(size, lab.value(name), rounds=2, **more)
+
+
+def test_a_launch_outside_of_rounds_has_no_round() -> None:
+    with pytest.raises(ParameterError, match=r"^launch: 'i' of fill is unknown; known: k, n$"):
+        lab.Kernel(FILL, "fill", arguments=[lab.inout("y", "n"), lab.value("k")], launch=lab.launch(items="n + i"))
+
+
 @pytest.mark.parametrize(
     ("flag", "swap", "said"),
     [

@@ -118,7 +118,7 @@ def plan(
             steps.append(("clear", flag) if isinstance(step, Clear) else ("until", flag, step.past))
             sizes.append(-1)
             continue
-        at = {**known, "i": step.round}
+        at = {"i": 0, **known} if step.round is None else {**known, "i": step.round}
         overall, local = step.stage.launch.sizes(at)
         given = [_bound(task, step, name, at, held, made) for name in step.stage.arguments]
         steps.append((program, step.stage.kernel, overall, local, given))

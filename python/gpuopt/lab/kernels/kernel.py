@@ -144,8 +144,12 @@ class Kernel:
             raise ParameterError(f"{strange[0]}: data and results depend on sizes alone; a parameter is no size")
         if taken := sorted((known - parameters) & TAKEN):
             raise ParameterError(f"{taken[0]}: calls of the lab have an argument of this name; call it otherwise")
+        rounds = [part for part in self.code.stages if isinstance(part, Rounds)]
+        repeated = [stage for part in rounds for stage in part.stages]
+        if rounds and "i" in known - {one.name for one in self.task.values if one.each is not None}:
+            raise ParameterError("i: within lab.repeat it is the round; call it otherwise")
         for stage in self.code.kernels:
-            if unknown := sorted(stage.launch.names - known - {"i"}):
+            if unknown := sorted(stage.launch.names - known - ({"i"} if stage in repeated else set())):
                 raise ParameterError(
                     f"launch: {unknown[0]!r} of {stage.kernel} is unknown; known: {', '.join(sorted(known))}"
                 )
@@ -153,9 +157,8 @@ class Kernel:
                 if one not in self.task.by_name:
                     listed = ", ".join(self.task.by_name)
                     raise ParameterError(f"stages: {stage.kernel} takes {one!r}, which is no argument; known: {listed}")
-        for part in self.code.stages:
-            if isinstance(part, Rounds):
-                self._check_rounds(part)
+        for part in rounds:
+            self._check_rounds(part)
         for constraint in self.code.space.constraints:
             if unknown := sorted(constraint.names - known):
                 raise ParameterError(

@@ -106,11 +106,12 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Step:
-    """A stage of an unrolled plan: ``bound`` says which array stands for which name, ``round`` is its ``i``."""
+    """A stage of an unrolled plan: ``bound`` says which array stands for which name, ``round`` is its ``i``, None
+    outside of rounds."""
 
     stage: Stage
     bound: Mapping[str, str]
-    round: int
+    round: int | None
 
     def array(self, name: str) -> str:
         """The array that a name of the stage stands for here."""
@@ -203,7 +204,7 @@ def unrolled(parts: Sequence[Stage | Rounds], known: Mapping[str, Any]) -> list[
     bound: dict[str, str] = {}
     for part in parts:
         if isinstance(part, Stage):
-            steps.append(Step(part, dict(bound), 0))
+            steps.append(Step(part, dict(bound), None))
             continue
         rounds = part.times.whole(known)
         if rounds * len(part.stages) > MOST_ROUNDS:
