@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,15 @@ def test_i_is_a_name_as_any_other_where_there_are_no_rounds(any_device: gpuopt.D
     assert filled("i", lab.value("k"))(y=y, k=7, device=any_device).tolist() == [7] * 4
     assert filled("n", lab.value("k"), parameters={"i": [5]}).levels() == {"i": 5}
     assert filled("n", lab.value("i", each="2 * i"), rounds=3)(y=y, device=any_device).tolist() == [4] * 4
+
+
+def test_a_number_for_a_value_with_each_is_refused(any_device: gpuopt.Device) -> None:
+    kernel = filled("n", lab.value("k", each="i"), rounds=3)
+    for ask in (partial(kernel, y=np.zeros(4, np.float32), device=any_device), partial(kernel.problem, n=4)):
+        with pytest.raises(ParameterError, match=r"^k: it is 'i' in each round; leave it out$"):
+            ask(k=5)
+    with pytest.raises(ParameterError, match=r"^k\.default: each says what it is"):
+        lab.value("k", default=1, each="i")
 
 
 @pytest.mark.parametrize(

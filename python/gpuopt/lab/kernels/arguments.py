@@ -175,6 +175,8 @@ def value(name: str, dtype: Any = "int32", default: Any = None, *, each: str | N
     kind = _dtype(dtype, f"{identifier(name, 'name')}.dtype")
     if each is not None and kind.fields is not None:
         raise ParameterError(f"{name}.each: a struct stays as it is in all rounds; declare a number of its own")
+    if each is not None and default is not None:
+        raise ParameterError(f"{name}.default: each says what it is in every round; leave the default out")
     return Value(name, kind, default, None if each is None else Expression(each, f"{name}.each"))
 
 

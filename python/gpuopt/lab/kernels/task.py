@@ -107,6 +107,8 @@ class Task:
             if name not in allowed and name not in known:
                 listed = ", ".join(sorted({*known, *allowed})) or "none"
                 raise ParameterError(f"{name}: {self.name} has no such value; known: {listed}{meant(name)}")
+            if name in allowed and (each := allowed[name].each) is not None:
+                raise ParameterError(f"{name}: it is {each.text!r} in each round; leave it out")
         found: Numbers = dict(given)
         self._infer(found, arrays)
         for one in self.values:
