@@ -101,6 +101,18 @@ def test_sinograms_of_scikit_image_are_taken_as_they_are(shape: tuple[int, int],
         assert np.abs(here - there)[inside].max() < 1e-6
 
 
+@pytest.mark.parametrize("shape", [(21, 14), (14, 21), (21, 15), (15, 21), (22, 15), (15, 22), (22, 14), (14, 22)])
+@pytest.mark.parametrize("circle", [True, False])
+def test_the_axis_of_scikit_image_in_images_longer_than_wide(shape: tuple[int, int], circle: bool) -> None:
+    transform = pytest.importorskip("skimage.transform", reason="scikit-image is not installed")
+    theta, dot = np.array([0.0, 30.0, 90.0, 135.0]), np.zeros(shape)
+    dot[shape[0] // 2 - 1 : shape[0] // 2 + 2, shape[1] // 2 - 1 : shape[1] // 2 + 2] = 1
+    theirs = transform.radon(dot, theta, circle=circle).T
+    ours = gt.NumpyProjector(*gt.from_skimage(theta, shape, circle))(dot)
+    columns = np.arange(theirs.shape[1])
+    np.testing.assert_allclose((ours @ columns) / ours.sum(axis=1), (theirs @ columns) / theirs.sum(axis=1), atol=0.03)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [

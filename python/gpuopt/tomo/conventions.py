@@ -21,7 +21,8 @@ def from_skimage(theta: Angles, shape: Counts, circle: bool = True) -> tuple[Par
     ``theta`` are its angles (views,) in degrees, ``shape`` is that of the image, (rows, columns) or one number for
     both; with ``circle`` as there the sinogram has as many columns as the image's shorter side, else as its diagonal
     needs.
-    scikit-image turns about the pixel n // 2 of n, counts rows downwards, and has views as columns: its sinograms are
+    scikit-image turns about the pixel n // 2 of n (with ``circle`` about that of the square that it crops, one further
+    where n is odd and the shorter side even), counts rows downwards, and has views as columns: its sinograms are
     ``A(image).T`` here, and a slice comes back by ``gt.fbp(A, np.ascontiguousarray(sinogram.T, np.float32))`` as by
     ``iradon``, which writes 0 outside the circle. One pixel is 1 mm. Raises ParameterError, ArrayError.
 
@@ -35,7 +36,9 @@ def from_skimage(theta: Angles, shape: Counts, circle: bool = True) -> tuple[Par
     across = min(rows, columns) if circle else math.ceil(math.sqrt(2) * max(rows, columns))
     angles = checks.angles("theta", np.atleast_1d(as_array("theta", theta, "angles in degrees")), math.pi, units="deg")
     scan = parallel2d(-angles, across, 1.0, _middle(across), units="rad")
-    return scan, Volume((rows, columns), 1.0, (_middle(rows), _middle(columns)))
+    cropped = [(length - across + 1) // 2 + across // 2 if circle else length // 2 for length in (rows, columns)]
+    y, x = ((length - 1) / 2 - pixel for length, pixel in zip((rows, columns), cropped, strict=True))
+    return scan, Volume((rows, columns), 1.0, (y, x))
 
 
 def _middle(count: int) -> float:
