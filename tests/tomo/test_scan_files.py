@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,30 @@ def test_data_exchange(h5: Path, made: exchange.Counts) -> None:
     np.testing.assert_allclose(p[:, 1, 20], (p[:, 1, 19] + p[:, 1, 21]) / 2, atol=1e-6)
     np.testing.assert_allclose(p[:, 2, 33], (2 * p[:, 2, 32] + p[:, 2, 35]) / 3, atol=1e-6)
     np.testing.assert_array_equal(p[:, 3, 0], p[:, 3, 1])
+
+
+@pytest.mark.parametrize("name", ["scan.tif", "scan.h5", "scan"])
+def test_a_scan_stays_what_was_opened_wherever_the_process_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: exchange.Counts, name: str
+) -> None:
+    others = dataclasses.replace(made, data=made.data + 1, white=made.white + 1)
+    for place, counts in (("here", made), ("there", others)):
+        folder = tmp_path / place
+        (folder / "scan").mkdir(parents=True)
+        if name.endswith("h5"):
+            pytest.importorskip("h5py")
+            exchange.write_exchange(folder / name, counts)
+        for view, data in enumerate(counts.data):
+            exchange.write_pages(folder / "scan" / f"{view}.tif", data[np.newaxis])
+        exchange.write_pages(folder / "scan.tif", counts.data)
+        exchange.write_pages(folder / "white.tif", counts.white)
+    monkeypatch.chdir(tmp_path / "here")
+    scan = gt.read_scan(name, VIEWS, flat="white.tif", dark=0)
+    before = scan.projections()
+    assert repr(scan).startswith(f"<ScanFile: {name},")
+    monkeypatch.chdir(tmp_path / "there")
+    np.testing.assert_array_equal(scan.counts(), made.data)
+    np.testing.assert_array_equal(scan.projections(), before)
 
 
 def test_the_axis_and_the_head_of_a_file(h5: Path, made: exchange.Counts) -> None:

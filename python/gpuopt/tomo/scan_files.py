@@ -62,6 +62,9 @@ class ScanFile:
         for name, level in self.levels.items():
             if name not in ("white", "dark") or not isinstance(level, int | float | Source):
                 raise ParameterError(f"levels: {ascii(name)[:40]} is no flat or dark field; use read_scan")
+        for one in (self.source, *self.levels.values()):
+            if isinstance(one, Source):
+                one.settle()
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -29,6 +29,10 @@ class Source(ABC):
     angles: Float64Array | None = None
     """In radians; None where the file does not say."""
 
+    def settle(self) -> None:
+        """From now on it is read where it lies, whatever the working folder is then."""
+        self.path = self.path.absolute()
+
     @abstractmethod
     def counts(self, rows: slice) -> np.ndarray:
         """Some detector rows of all views (view, v, u)."""

@@ -52,6 +52,10 @@ class TiffStack(Source):
             views = len(self._files) if self._is_folder else pages
             self.shape, self.dtype = (views, *_size(self._files[0], first)), _dtype(self._files[0], first)
 
+    def settle(self) -> None:
+        super().settle()
+        self._files = [file.absolute() for file in self._files]
+
     def counts(self, rows: slice) -> np.ndarray:
         views, height, columns = self.shape
         count = len(range(*rows.indices(height)))
