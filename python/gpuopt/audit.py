@@ -35,7 +35,7 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
     judged by the rules of their own generation (``gpuopt.lab.rows.audit_rules``). Numbers agree to 1e-9.
 
     Returns the report: ``ok``, ``discrepancies``, ``to_text()``, ``to_json()``. Raises ResultsError where a file cannot
-    be read or there is none, ParameterError for a profile that is none, and an empty path.
+    be read, there is none or it holds no rows, ParameterError for a profile that is none, and an empty path.
 
     Parameters
     ----------
@@ -72,6 +72,10 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
     }
     known += [_known(file, _profile(file)) for file in sorted(beside - {file.resolve() for file in files})]
     found += [audit_file(file, str(file), known) for file in files if file.suffix != ".json"]
+    for path in asked:
+        here = set(_files(Path(path)))
+        if not any(_holds_something(made) for made in found if made.path in here):
+            raise ResultsError(f"{path} holds no result rows: there is nothing to audit")
     return Report(sorted(found, key=lambda each: str(each.path)))
 
 
@@ -92,6 +96,10 @@ def _files(path: Path) -> list[Path]:
     if not os.path.isfile(path):
         raise ResultsError(f"there is no results file, profile or folder {path}")
     return [path]
+
+
+def _holds_something(made: FileAudit) -> bool:
+    return bool(made.rows or made.own or made.ledger.checked or made.ledger.discrepancies)
 
 
 def _profile(file: Path) -> Profile:

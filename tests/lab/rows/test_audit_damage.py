@@ -135,6 +135,19 @@ def test_a_profile_that_may_never_end_is_not_read(tmp_path: Path) -> None:
             profiles.load(profile)
 
 
+@pytest.mark.parametrize("text", ["", "\n \n"])
+def test_a_file_without_rows_is_not_called_sound(tmp_path: Path, text: str) -> None:
+    empty, kept = tmp_path / "empty.jsonl", tmp_path / "kept"
+    empty.write_text(text)
+    for asked in (empty, tmp_path, [empty, STORED]):
+        with pytest.raises(ResultsError, match=r" holds no result rows: there is nothing to audit$"):
+            audit(asked)
+    kept.mkdir()
+    (kept / "empty.jsonl").write_text(text)
+    (kept / "rows.jsonl").write_bytes(STORED.read_bytes())
+    assert len(audit(kept).files) == 2
+
+
 def test_folders_are_searched_for_files_alone(tmp_path: Path) -> None:
     """Links to themselves and to nothing, and folders of such names, are passed over."""
     written = tmp_path / "rows.jsonl"
