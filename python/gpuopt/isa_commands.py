@@ -11,6 +11,7 @@ import click
 
 from gpuopt import files, lab, lab_commands, program_commands, programs
 from gpuopt._core import ParameterError
+from gpuopt.command_errors import Failure
 from gpuopt.command_paths import OutFile
 from gpuopt.lab.compiled.entries import LIVE, Compiled
 from gpuopt.lab.compiled.targets import TARGETS
@@ -20,7 +21,8 @@ from gpuopt.selection import select
 
 FILE_HELP = """Show what the kernels of an OpenCL file are compiled to.
 
-OPTIONS are build options, such as '-D WIDTH=4 -cl-mad-enable'; quoted includes are read from the file's folder.
+OPTIONS are build options, such as '-D WIDTH=4 -cl-mad-enable'; quoted includes are read from the file's folder. Exits
+with 2 where nothing is compiled.
 """
 
 TARGET_OPTION = click.option(
@@ -122,7 +124,8 @@ def file_command(path: str) -> click.Command:
 
 
 def show(found: Compiled, diff: Sequence[str] | None, out: Path | None) -> None:
-    """Print the table, and the comparison of two kernels on each target where that was asked for; write the rows."""
+    """Print the table, and the comparison of two kernels on each target where that was asked for; write the rows.
+    Raises Failure where nothing was compiled."""
     click.echo(repr(found))
     targets = list(dict.fromkeys(each.target for each in found))
     for target in targets if diff else ():
@@ -134,6 +137,8 @@ def show(found: Compiled, diff: Sequence[str] | None, out: Path | None) -> None:
     if out is not None:
         files.write(out, [(json.dumps(found.rows, indent=1) + "\n").encode()])
         click.echo(f"\nwritten: {out}")
+    if all(each.entry_point is None and each.listing is None for each in found):
+        raise Failure("nothing was compiled; the table says why")
 
 
 COMMANDS = {record.name: workload_command(record) for record in records() if isinstance(record, Workload)}

@@ -173,7 +173,7 @@ def run_study(
         raise _unsaved(error, explain) from error
     except WriteError as error:
         raise Failure(f"{error}; the rows are in {rows}") from error
-    click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *written]))
+    _conclude([rows, *written], result, explain)
     return True
 
 
@@ -324,7 +324,7 @@ def run_survey(
         tables = _exported(result, csv, json)
     except WriteError as error:
         raise Failure(f"{error}; the rows are in {rows}") from error
-    click.echo("\n" + "\n".join(f"written: {path}" for path in [rows, *tables, *pictures]))
+    _conclude([rows, *tables, *pictures], result, explain)
     return True
 
 
@@ -332,6 +332,14 @@ def _show(result: Study, explain: bool) -> None:
     click.echo(f"\n{result.to_text()}\n")
     if explain:
         click.echo(f"{result.explain()}\n")
+
+
+def _conclude(written: Sequence[Path], study: Study, explain: bool) -> None:
+    """Say what was written. Raises Failure where nothing of what was studied ran and was right."""
+    click.echo("\n" + "\n".join(f"written: {path}" for path in written))
+    own = [row for row in study.rows if (row["role"] or "variant") == "variant" and row["kind"] != "environment"]
+    if not any(row["status"] == "ok" for row in own):
+        raise Failure(f"nothing ran and was right: {'the table above' if explain else '--explain'} says why")
 
 
 def _unsaved(error: UnsavedRowsError[Study], explain: bool, more: str = "") -> Failure:

@@ -32,7 +32,7 @@ STUDY_HELP = """Compare all configurations of a kernel that FILE.py defines: che
 FILE.py is run as `python FILE.py` would run it, but for what stands below `if __name__ == "__main__"`; it defines one
 or several lab.Kernel. Each NAME=NUMBER is a size or a value of the kernel, such as n=1048576.
 
-It takes some seconds a configuration; --quick takes a part of that.
+It takes some seconds a configuration; --quick takes a part of that. Exits with 2 where none ran and was right.
 """
 TUNE_HELP = """Find the fastest configuration of a kernel that FILE.py defines, and make it what its calls use.
 

@@ -116,6 +116,29 @@ def test_a_table_over_the_program_is_refused(file: Path, option: str) -> None:
 
 
 @pytest.mark.usefixtures("brief_quick")
+@pytest.mark.parametrize(("old", "new"), [("a * x[i + k]", "a - x[i + k]"), ("a * x[i + k]", "a * nothing")])
+def test_a_study_of_which_nothing_is_right_exits_with_2(
+    file: Path, any_device: gpuopt.Device, old: str, new: str
+) -> None:
+    file.write_text(FILE.replace(old, new))
+    out = file.with_name("out")
+    options = ["--quick", "--no-plots", "--level", "WG=32", "--device", any_device.index, "--out", out]
+    result = run("study", file, "n=500", *options)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.strip().endswith("gpuopt: nothing ran and was right: --explain says why")
+    assert "nothing ran" in result.stdout
+    assert f"written: {out / 'rows.jsonl'}" in result.stdout
+    if "nothing" in new:
+        text = file.with_suffix(".cl")
+        text.write_text(own_kernels.SAXPY.replace(old, new))
+        for arguments in ((file, "n=500"), (text, "--options", "-D WIDTH=1")):
+            told = run("isa", *arguments, "--device", any_device.index)
+            assert (told.exit_code, "gpuopt: nothing was compiled" in told.stderr) == (2, True)
+        text.write_text(own_kernels.SAXPY)
+        assert run("isa", text, "--options", "-D WIDTH=1", "--device", any_device.index).exit_code == 0
+
+
+@pytest.mark.usefixtures("brief_quick")
 def test_a_study_without_work_items_says_so(file: Path, any_device: gpuopt.Device) -> None:
     options = ["--quick", "--no-plots", "--explain", "--device", any_device.index, "--out", file.with_name("out")]
     assert "no work-items are launched" in said(run("study", file, "n=0", *options))
