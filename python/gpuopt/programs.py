@@ -41,7 +41,9 @@ def opened(path: Path) -> Iterator[dict[str, Kernel]]:
 def _run(path: Path) -> dict[str, object]:
     try:
         return runpy.run_path(str(path), run_name=RUN_NAME)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         what = f"{type(error).__name__}: {said}" if said else type(error).__name__
         raise ParameterError(f"{_place(path, error)}: {what} (`gpuopt --traceback` shows the rest)") from error

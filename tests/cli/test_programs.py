@@ -217,6 +217,8 @@ def test_judge_gives_its_verdict_as_exit_code(
         ("def f(:\n", [], "mine.py, line 1: SyntaxError: "),
         ("import nowhere_to_be_found\n", [], "mine.py, line 1: ModuleNotFoundError: No module named 'nowhere_to"),
         ("import sys\nsys.exit(3)\n", [], "mine.py, line 2: SystemExit: 3"),
+        ("raise BaseException('x')\n", [], "mine.py, line 1: BaseException: x"),
+        ("class Own(BaseException): ...\nraise Own\n", [], "mine.py, line 2: Own ("),
         ("from gpuopt import lab\nlab.Kernel('f(')\n", [], "mine.py, line 2: ParameterError: "),
         ("saxpy = 3\n", [], "mine.py: it has no kernel; write NAME = lab.Kernel(...)"),
         (f"{FILE}\nsecond = lab.Kernel('''{own_kernels.SCALE}''', 'scaled', arguments=[lab.input('x', 'n'), "
