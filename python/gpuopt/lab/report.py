@@ -75,10 +75,14 @@ class Study(StudyRows):
         """Writes `ladder.png` into `directory` (made where missing), with several problems one `ladder-PROBLEM.png` for
         each, and `energy.png` where energies were measured; returns the paths written. Needs matplotlib."""
         from gpuopt.lab.show import energy_picture, ladder
+        from gpuopt.lab.show.style import drawable
 
         target = files.made_folder(directory)
-        names = dict.fromkeys(group.problem for group in self.groups())
-        parts = {f"ladder-{name}.png": Study(self.of_problem(name), self.problem_info) for name in names}
+        shown = drawable(self)
+        names = dict.fromkeys(group.problem for group in shown.groups())
+        parts: dict[str, StudyRows] = {
+            f"ladder-{name}.png": Study(shown.of_problem(name), self.problem_info) for name in names
+        }
         parts = parts if len(parts) > 1 else {"ladder.png": self}
         for name, part in parts.items():
             ladder.ladder(part).savefig(target / name, dpi=150)

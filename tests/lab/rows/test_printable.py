@@ -39,6 +39,17 @@ def test_words_of_rows_do_not_command_the_terminal(tmp_path: Path, rows: list[di
     assert any("none\N{REPLACEMENT CHARACTER}" in text for text in told)
 
 
+@pytest.mark.parametrize("field", ["variant", "configuration", "problem", "device", "driver"])
+def test_pictures_show_what_fonts_can_draw(tmp_path: Path, field: str) -> None:
+    pytest.importorskip("matplotlib")
+    row = {"kind": "summary", "role": "variant", "status": "ok", "variant": "v", "params": {"KIND": "\ud800"}}
+    row |= {"median_ms": 1.0, "net_j": 0.5, "problem": "p", field: "a\ud800"}
+    study = Study([row, row | {"variant": "other", "problem": "q", "status": "wrong", "reason": "a\ud800"}])
+    written = study.save_plots(tmp_path)
+    assert len(written) == 3
+    assert all(path.stat().st_size for path in written)
+
+
 def test_what_can_be_printed_stays() -> None:
     text = "2.3 ± 0.1 µs\n\tα → β, 你好 😀 Ångström"
     assert printable(text) == text

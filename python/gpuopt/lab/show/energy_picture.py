@@ -17,7 +17,7 @@ from gpuopt.lab.rows.table import significant
 from gpuopt.lab.show.canvas import captioned_picture, decorate, legend_outside, provenance
 from gpuopt.lab.show.energies import SOURCES, joule_unit
 from gpuopt.lab.show.header import title
-from gpuopt.lab.show.style import COLOURS, FAINT, INK, MODEL
+from gpuopt.lab.show.style import COLOURS, FAINT, INK, MODEL, drawable
 from gpuopt.lab.show.ticks import plain_ticks
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def energy_plot(study: StudyRows) -> Figure:
     >>> figure.get_axes()[0].get_ylabel()
     'energy of a run, net mJ'
     """
-    panels = [(group, rows) for group in study.groups() if (rows := _measured(group))]
+    panels = [(group, rows) for group in drawable(study).groups() if (rows := _measured(group))]
     if not panels:
         raise ParameterError("study: no energy of it was measured; lab.sweep(..., energy=True) does so")
     heights = [_inches(min(len(rows), MOST_NAMED)) for _, rows in panels]

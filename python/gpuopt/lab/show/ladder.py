@@ -54,6 +54,7 @@ from gpuopt.lab.show.style import (
     WIDTH_INCHES,
     Picture,
     bar_axes,
+    drawable,
     error_sides,
     failure_text,
     interval_key,
@@ -99,7 +100,7 @@ def ladder(study: StudyRows, ax: Axes | None = None) -> Figure:
     With `ax` (one group only) the bars alone are drawn into it. Returns the figure. Raises ParameterError for a study
     without rows.
     """
-    groups = study.groups()
+    groups = drawable(study).groups()
     if not groups:
         raise ParameterError("study: it has no rows to draw; run lab.sweep first")
     if ax is not None:

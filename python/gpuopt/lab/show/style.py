@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,8 @@ from gpuopt.lab.rows.groups import (
     ROUNDED,
 )
 from gpuopt.lab.rows.schema import Row
-from gpuopt.lab.rows.table import joined
+from gpuopt.lab.rows.study_rows import StudyRows
+from gpuopt.lab.rows.table import joined, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,6 +77,19 @@ def paper_marks(ax: Axes, printed: Sequence[float], y: float) -> None:
     """What a paper printed, in the lane at ``y``: a diamond, or the least and the most with a line between them."""
     ax.plot(printed, [y] * len(printed), color=FAINT, linewidth=1.0, zorder=ASIDE)
     ax.plot(printed, [y] * len(printed), zorder=ASIDE, **HOLLOW)
+
+
+def drawable(study: StudyRows) -> StudyRows:
+    """The study with words that fonts can draw, whoever wrote its rows."""
+    return StudyRows([{name: _drawable(value) for name, value in row.items()} for row in study.rows])
+
+
+def _drawable(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {name: _drawable(part) for name, part in value.items()}
+    return value
 
 
 class Picture(Figure):
