@@ -118,7 +118,7 @@ def _refuse_inputs(target: Path, path: Path, wanted: Wanted) -> None:
     """Raises Failure where the slices, or the picture beside them, would be written over what is read, by whatever name
     or link."""
     read = {"the scan itself": os.fspath(path)}
-    if wanted.angles is not None and _ends(wanted.angles) is None:
+    if wanted.angles and _ends(wanted.angles) is None:
         read["the file of --angles"] = wanted.angles
     for option, level in (("--flat", _level(wanted.flat)), ("--dark", _level(wanted.dark))):
         if isinstance(level, str) and level:
@@ -163,6 +163,8 @@ def _angles(text: str | None, path: Path) -> Any:
     """Radians, from "FIRST,LAST" in degrees, spread evenly over the views; or from a file of degrees."""
     if text is None:
         return None
+    if not text:
+        raise Failure("--angles: it is empty; give FIRST,LAST in degrees, or a file")
     ends = _ends(text)
     if ends is None:
         return read_angles(text)

@@ -195,6 +195,7 @@ def test_a_truncated_scan_is_told_and_its_picture_shows_the_object(reconstruct: 
         (("--flat", "none.tif"), "none.tif"),
         (("--flat", ""), "--flat: it is empty"),
         (("--dark", ""), "--dark: it is empty"),
+        (("--angles", ""), "--angles: it is empty; give FIRST,LAST in degrees, or a file"),
     ],
 )
 def test_bad_options(here: Path, any_device: gpuopt.Device, words: tuple[str, ...], told: str) -> None:
