@@ -45,6 +45,14 @@ def test_a_foreign_kernel_with_levels_and_launch_of_its_own(any_device: gpuopt.D
     assert str(found.configuration) == "mine(W=8)"
 
 
+@pytest.mark.parametrize("text", ["\n", "int f() { return 1; }\n", "// a kernel\n"])
+def test_a_text_without_a_kernel_is_told(any_device: gpuopt.Device, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "other.cl"
+    path.write_text(text)
+    found = lab.judge(path, own_kernels.scaled(), device=any_device, n=100)
+    assert (found.word, found.says) == ("compile", "other.cl holds no kernel")
+
+
 @pytest.mark.parametrize(("tolerance", "what"), [(10.0, "zeros"), (1e-3, "inputs rounded"), (4.0, "x itself")])
 def test_a_task_that_wrong_results_pass_is_refused(any_device: gpuopt.Device, tolerance: float, what: str) -> None:
     with pytest.raises(TaskError, match=what):

@@ -18,7 +18,7 @@ from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.lab.kernels.audits import TaskError
 from gpuopt.lab.kernels.kernel import Chosen, Kernel
-from gpuopt.lab.kernels.source import source_of
+from gpuopt.lab.kernels.source import bare, source_of
 from gpuopt.lab.kernels.stages import Launch, Rounds, Stage
 from gpuopt.lab.kernels.trial import Trial
 from gpuopt.lab.kernels.verdicts import Verdict
@@ -71,11 +71,13 @@ def judge(  # long: half of it is its arguments and what users read of them
     if seed is not None and seed < 0:
         raise ParameterError(f"seed: it is {seed}; give a whole number of at least 0")
     own, chosen = task.code, select(device)
+    named = Configuration(name or own.label)
     try:
-        source_of(source)
+        text = source_of(source)
     except ParameterError as error:  # a file that it may not include
-        named = Configuration(name or own.label)
         return Verdict("refused", str(error), level, named, chosen.key, (), "")
+    if "kernel" not in bare(text.text):
+        return Verdict("compile", f"{text.name} holds no kernel", level, named, chosen.key, (), "")
     ours = own.space.levels.keys() if parameters is not None else set()
     kept = [one.text for one in own.space.constraints if not one.names & ours]
     theirs = Kernel(
