@@ -101,6 +101,13 @@ def test_levels_that_a_cache_writes_alike_are_refused(tmp_path: Path, levels: tu
     assert not (tmp_path / "c.json").exists()
 
 
+def test_a_mark_of_byte_order_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "t4.json"
+    write_t4(Results("k", "d", (), [made()]), path)
+    path.write_text(path.read_text(), "utf-8-sig")
+    assert read_results(path).results[0].ms == 2
+
+
 def test_no_results_are_no_file_in_t4(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"^results: there are none"):
         write_t4(Results("d", "k", ("P",), ()), tmp_path / "t4.json")

@@ -149,7 +149,7 @@ def json_of(path: Path) -> dict[str, Any]:
                 data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise ParameterError(f"path: {path} is larger than {MOST_BYTES:,} bytes")
-        text = data.decode("utf-8").rstrip()
+        text = data.decode("utf-8-sig").rstrip()
     except (OSError, EOFError, ValueError, zlib.error) as error:
         if isinstance(error, ParameterError):
             raise
