@@ -178,6 +178,14 @@ def test_structs_that_print_alike_are_two(any_device: gpuopt.Device) -> None:
         assert kernel(s=held, device=any_device) == number
 
 
+@pytest.mark.parametrize("name", ["device", "configuration"])
+def test_an_array_that_no_call_could_be_given_is_refused(name: str) -> None:
+    given: dict[str, Any] = {"launch": lab.launch(items="n"), "reference": lambda **arrays: 0}
+    with pytest.raises(gpuopt.ParameterError, match=f"^{name}: calls have an argument of this name; call the array"):
+        lab.Kernel("kernel void f() {}", "f", arguments=[lab.inout(name, "n")], **given)
+    lab.Kernel("kernel void f() {}", "f", arguments=[lab.output(name, "n"), lab.input("data", "n")], **given)
+
+
 def test_lists_that_are_no_arrays_are_refused_by_name() -> None:
     kernel, ragged = own_kernels.saxpy(), [[1], [2, 3]]
     for attempt in (

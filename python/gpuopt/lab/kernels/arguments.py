@@ -22,7 +22,8 @@ IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,99}", re.ASCII)
 SIMPLE = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
 
 # Arguments of the lab's own calls, beside which values and sizes stand.
-_OF_PROBLEMS = ("data", "seed", "versions", "isolated", "limit_s", "device", "configuration")
+OF_CALLS = ("device", "configuration")  # arrays stand beside these too
+_OF_PROBLEMS = ("data", "seed", "versions", "isolated", "limit_s", *OF_CALLS)
 _OF_SEARCHES = ("strategy", "evaluations", "seconds", "store", "progress")
 _OF_JUDGES = (
     "source",

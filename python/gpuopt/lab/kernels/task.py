@@ -16,7 +16,7 @@ from gpuopt._core import ParameterError
 from gpuopt.annotations import is_masked
 from gpuopt.checked import as_array, checked
 from gpuopt.lab.kernels import tolerances
-from gpuopt.lab.kernels.arguments import Argument, Array, Value, check_range, range_text
+from gpuopt.lab.kernels.arguments import OF_CALLS, Argument, Array, Value, check_range, range_text
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance
 from gpuopt.lab.kernels.values import checked_value
@@ -385,5 +385,7 @@ def check_names(arguments: Sequence[object], parameters: Mapping[str, Any]) -> t
             )
         if one.name in seen:
             raise ParameterError(f"{one.name}: the name stands twice among arguments and parameters")
+        if isinstance(one, Array) and one.is_given and one.name in OF_CALLS:
+            raise ParameterError(f"{one.name}: calls have an argument of this name; call the array otherwise")
         seen.add(one.name)
     return tuple(one for one in arguments if isinstance(one, Argument))
