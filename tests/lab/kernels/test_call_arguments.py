@@ -186,6 +186,16 @@ def test_an_array_that_no_call_could_be_given_is_refused(name: str) -> None:
     lab.Kernel("kernel void f() {}", "f", arguments=[lab.output(name, "n"), lab.input("data", "n")], **given)
 
 
+def test_declared_data_stay_whatever_becomes_of_the_callers_array(any_device: gpuopt.Device) -> None:
+    data = np.ones(4, np.float32)
+    kernel = own_kernels.scaled(arguments=[lab.input("x", "n", data=data), lab.output("z", "n"), lab.value("n")])
+    data[:] = 5
+    assert kernel(n=4, device=any_device).tolist() == [3] * 4
+    assert kernel.problem(n=4).inputs["x"].tolist() == [1] * 4
+    with pytest.raises(ValueError, match="read-only"):
+        kernel.task.by_name["x"].data[0] = 2  # type: ignore[union-attr,index]
+
+
 def test_lists_that_are_no_arrays_are_refused_by_name() -> None:
     kernel, ragged = own_kernels.saxpy(), [[1], [2, 3]]
     for attempt in (

@@ -139,6 +139,9 @@ def _array(
     channels: int = 1,
 ) -> Array:
     identifier(name, "name")
+    if isinstance(data, np.ndarray):  # what was declared stays, whatever the caller does with theirs
+        data = data.copy()
+        data.flags.writeable = False
     first, end = (Expression(one, f"{name}.range") if isinstance(one, str) else one for one in (low, high))
     made = Array(name, role, each(shape, f"{name}.shape"), _dtype(dtype, f"{name}.dtype"), data, first, end, channels)
     if not isinstance(low, str | None) and not isinstance(high, str | None):
