@@ -10,7 +10,12 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, Device
+from gpuopt import remembered as remembered_module
+from gpuopt.configuration import complete
+from gpuopt.resolution import Found
+from gpuopt.workloads.gem import choice
 from gpuopt.workloads.gem.choice import for_size, size_class
+from gpuopt.workloads.gem.pairs import Scene
 
 H200 = cast(Device, SimpleNamespace(compute_units=132, type="gpu"))
 RECORD = Configuration("tiled", DISTANCE=0, LOCAL=256, VERTICES=4, TILE=1024, UNROLL=4, RSQRT=2)
@@ -34,6 +39,31 @@ def test_large_ones_keep_the_record() -> None:
     assert for_size(Configuration("basic"), H200, 10, 10) == Configuration("basic")
     of_four = Configuration("tiled", RSQRT=4)  # roots of four vertices
     assert for_size(of_four, H200, 10, 10) == of_four
+
+
+def test_parts_are_counted() -> None:
+    few = Configuration("tiled", LOCAL=512, VERTICES=4, TILE=1024, PARTS=2)
+    _, vertices, local = levels(100_000, 8000, few)
+    assert 2 * -(-8000 // (local * vertices)) >= 132
+    alone = Configuration("tiled", LOCAL=512, VERTICES=4, TILE=1024, PARTS=1)
+    assert levels(1000, 2000, alone)[0] == 1024
+
+
+def test_a_plain_call_takes_what_a_study_says(any_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, points = np.random.default_rng(1), np.float32([[0, 0, 30], [0, 30, 0]])
+    atoms = draw.uniform(-9, 9, (30, 3)).astype(np.float32), np.ones(30, np.float32), np.full(30, 1.5, np.float32)
+    taken: list[Configuration] = []
+    run = Scene.run
+    monkeypatch.setattr(Scene, "run", lambda scene, one, *rest: (taken.append(one), run(scene, one, *rest))[1])
+    problem = gpuopt.problems.gem(atoms, points, size=25, device=any_device)
+    for users, record in ((False, RECORD), (True, Configuration("tiled", TILE=256, VERTICES=2, LOCAL=128))):
+        remembered_module._chosen.clear()
+        monkeypatch.setattr(choice, "found", lambda *asked, _as=(record, users): Found(_as[0], "made up", _as[1]))
+        monkeypatch.setattr(choice, "resolve", lambda *asked, _as=record: _as)
+        gpuopt.gem(atoms, points, electrostatic_size=25, device=any_device)
+        assert complete("gem", taken[-1]) == problem.plain(any_device)
+        assert not users or taken[-1] == complete("gem", record)
+    remembered_module._chosen.clear()
 
 
 def test_sizes_of_a_class_take_one_configuration() -> None:

@@ -15,7 +15,7 @@ from gpuopt.molecule import electrostatic_size as size_of
 from gpuopt.remembered import remembered
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
-from gpuopt.workloads.gem.choice import for_size, size_class
+from gpuopt.workloads.gem import choice
 from gpuopt.workloads.gem.contacts import warn_of_contacts
 from gpuopt.workloads.gem.pairs import Scene, as_molecule, as_surface
 from gpuopt.workloads.gem.solvation import Model
@@ -117,10 +117,11 @@ def gem(  # long: half of it is what users read of its arguments
     form, sizes = scene.form, (len(atoms), len(points))
 
     def choose() -> Configuration:
-        found = resolve("gem", chosen, atoms.dtype.name, variant, {"form": lambda: form})
-        return found if variant is not None else for_size(found, chosen, *sizes)
+        if variant is None:
+            return choice.chosen(chosen, atoms.dtype.name, form, *sizes)
+        return resolve("gem", chosen, atoms.dtype.name, variant, {"form": lambda: form})
 
-    configuration = remembered("gem", chosen, atoms.dtype, variant, choose, (form, *size_class(*sizes)))
+    configuration = remembered("gem", chosen, atoms.dtype, variant, choose, (form, *choice.size_class(*sizes)))
     phi = scene.run(configuration, chosen, nearest)
     warn_of_contacts(scene, nearest, stacklevel=3)
     return phi

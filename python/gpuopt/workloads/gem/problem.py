@@ -22,6 +22,7 @@ from gpuopt.workloads.common import memory
 from gpuopt.workloads.common.rounding import unit_roundoff
 from gpuopt.workloads.gem import operation
 from gpuopt.workloads.gem import reference as oracle
+from gpuopt.workloads.gem.choice import chosen
 from gpuopt.workloads.gem.molecules import capsid
 from gpuopt.workloads.gem.optimizations import AXES, OPTIMIZATIONS, Levels, together
 from gpuopt.workloads.gem.pairs import Scene, as_molecule, as_surface
@@ -123,6 +124,7 @@ def gem(  # long: its arguments, and every field of a problem, each named once
         tolerance=_TOLERANCE[atoms.dtype.name] * magnitude,
         footprint_bytes=(4 * len(atoms) + (4 + shifts) * len(points)) * atoms.dtype.itemsize,
         prepare=prepare,
+        plain=lambda device: chosen(device, atoms.dtype.name, scene.form, len(atoms), len(points)),
         notes=notes,
         tolerance_of=tolerance_of,
         calls={CALL: call, **{call_of(preset): partial(call, variant=preset) for preset in CALLED}},
