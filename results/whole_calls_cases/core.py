@@ -61,7 +61,9 @@ def gemm_device(n: int, device: Any) -> Made:
     def check() -> None:
         wanted = a[rows].astype(np.float64) @ b.astype(np.float64)
         scale = np.abs(a[rows]).astype(np.float64) @ np.abs(b).astype(np.float64)
-        _close(gpuopt.gemm(*on).to_numpy()[rows], wanted, (n + 2) * 2.0**-24, scale)
+        for name in ("gpuopt", "out=", "prepared", "core"):
+            found = calls[name]()
+            _close((out if found is None else found).to_numpy()[rows], wanted, (n + 2) * 2.0**-24, scale)
 
     return Made(calls, check, {"flops": 2 * n**3})
 
@@ -88,9 +90,9 @@ def fast_fp32(n: int, device: Any) -> Made:
     def check() -> None:
         wanted = a[rows].astype(np.float64) @ b.astype(np.float64)
         scale = np.abs(a[rows]).astype(np.float64) @ np.abs(b).astype(np.float64)
-        for call in (plan.run, wide.run):
-            call()
-            _close(out.to_numpy()[rows], wanted, (n + 2) * 2.0**-24, scale)
+        for name in ("gpuopt", "bf16x6", "gemm"):
+            found = calls[name]()
+            _close((out if found is None else found).to_numpy()[rows], wanted, (n + 2) * 2.0**-24, scale)
 
     return Made(calls, check, {"flops": 2 * n**3})
 

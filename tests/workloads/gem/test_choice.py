@@ -56,7 +56,8 @@ def test_a_plain_call_takes_what_a_study_says(any_device: Device, monkeypatch: p
     run = Scene.run
     monkeypatch.setattr(Scene, "run", lambda scene, one, *rest: (taken.append(one), run(scene, one, *rest))[1])
     problem = gpuopt.problems.gem(atoms, points, size=25, device=any_device)
-    for users, record in ((False, RECORD), (True, Configuration("tiled", TILE=256, VERTICES=2, LOCAL=128))):
+    shipped = Configuration("tiled", LOCAL=256, VERTICES=4, TILE=1024)
+    for users, record in ((False, shipped), (True, Configuration("tiled", TILE=256, VERTICES=2, LOCAL=128))):
         remembered_module._chosen.clear()
         monkeypatch.setattr(choice, "found", lambda *asked, _as=(record, users): Found(_as[0], "made up", _as[1]))
         monkeypatch.setattr(choice, "resolve", lambda *asked, _as=record: _as)
