@@ -83,7 +83,7 @@ for device in portable intel; do
 done
 python ../../tools/casebook_false_verdicts.py 200 --device portable
 # 2026-11-28: both casebooks again, whole calls of programs too; false verdicts 0 of 201 by each runtime (122 and 98 undecided, 78 and 42 refused); and
-python ../whole_calls.py --device 0 --seconds 0.8 --skip sirt --out intel-whole-calls.jsonl # 2026-11-28, on an Intel Xeon at 2.5 GHz, as the rest of that day
+python ../whole_calls.py --device 0 --seconds 0.8 --skip sirt --out intel-whole-calls.jsonl # 2026-11-28, on an AMD EPYC; the rest of that day on an Intel Xeon at 2.5 GHz
 python ../whole_calls.py --device 1 --seconds 0.8 --skip sirt --out pocl-whole-calls.jsonl
 levels() { # of `packed` at 256^3: does any other level make small products faster?
     for change in DEPTH=128 ITEMS=1 ROWS=4 PANELS=4 PANELS=1 DEPTH=256; do

@@ -137,6 +137,7 @@ gcc -O2 -o event_cost event_cost.c -lOpenCL && ./event_cost # printed event-cost
 # c96f392 itself. The other files of that folder are of scripts that are described on the page or in the files.
 mkdir -p whole-calls energy
 python ../whole_calls.py --out whole-calls/calls.jsonl --seconds 0.7
+python ../whole_calls.py --out whole-calls/calls-before.jsonl --seconds 0.7 # c96f392 itself, on a third machine
 python ../whole_calls.py --out whole-calls/calls-again.jsonl --seconds 0.7 --only "gemm, device,spmv,gem,"
 python ../gemm_shapes.py whole-calls/shapes.jsonl # shapes-before.jsonl is of an older script
 python ../numpy_products.py whole-calls/numpy-products.jsonl # 2026-11-28

@@ -46,8 +46,8 @@ private:
     std::exception_ptr failure_;
 };
 
-// Of an H200 with 16 cores. 256 MB (ms up, down): 16 slots of 2 MiB 6.2, 6.7; 8 of 4 MiB 7.2, 7.5; 4 threads for 8 took
-// 1.4 times as long.
+// Measured on H200s with 16 cores (results/h200/whole-calls/copies.txt, products.txt): 256 MiB take 6.1 ms up and 6.5
+// down; 4 threads for 8 take 1.4 times as long.
 struct StagingSizes {
     std::size_t slot_bytes = std::size_t(2) << 20, slots = 16, threads = 8;
     // Copies of a product's rows go on beside kernels in blocks of so many bytes, where it has so many multiply-adds

@@ -116,8 +116,8 @@ def prepare_gemm(
     """Build the product once and bind it to its arrays; arguments as in :func:`gemm`, all on one device.
 
     ``run()`` of the result computes it again with the values that A, B and C hold at that time; ``sample()`` measures
-    it. Raises as :func:`gemm` does. A plan of ``precision="fast_fp32"`` holds all ways of it and their memory; a run
-    whose numbers do not fit one goes on with the next.
+    it. Raises as :func:`gemm` does. A plan of ``precision="fast_fp32"`` holds all ways of it, in memory that they
+    share; a run whose numbers do not fit one goes on with the next, and starting it waits for the answer.
     """
     dtype, batch, m, n, k = _core.gemm_sizes(A, B, C, float(beta), transpose_a, transpose_b)
     if precision is None:
