@@ -2,29 +2,12 @@
 // operand of the longer side streams past them once. What the shorter side needs of the other operand waits in local memory, DEPTH k at a
 // time. Operands lie as they lie. Loses where both sides are long: the streamed operand is read once for each HOLD of the shorter side.
 #include "gemm/include/gemm.cl"
+#include "gemm/include/sides.cl"
 
-#ifndef SWAP  // a plan says which side is the longer one (SWAP: M), and divides its work-items
-#define SWAP 0
+#ifndef ACROSS  // a plan divides its work-items
 #define ACROSS 64
 #define LANES 32
 #define DEPTH 128
-#endif
-#if SWAP
-#define SHORT N
-#define FAR M
-#define SHORT_AT(i, k) B_AT(k, i)
-#define FAR_AT(j, k) A_AT(j, k)
-#define PUT(i, j, value) STORE(j, i, value)
-#define BESIDE TRANSPOSE_A  // whether neighbours along the longer side, not along k, lie side by side
-#define WIDE ALIGNED_A
-#else
-#define SHORT M
-#define FAR N
-#define SHORT_AT(i, k) A_AT(i, k)
-#define FAR_AT(j, k) B_AT(k, j)
-#define PUT(i, j, value) STORE(i, j, value)
-#define BESIDE (!TRANSPOSE_B)
-#define WIDE ALIGNED_B
 #endif
 #define EACH_HELD _Pragma("unroll") for (int i = 0; i < HOLD; ++i)
 

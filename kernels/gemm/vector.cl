@@ -3,26 +3,9 @@
 // side's columns, whose sums stay in the first-level cache while rows of k pass, four at a time. Spends nothing on packing. Loses where the
 // shorter side is longer than a few, for the operand is read again for each.
 #include "gemm/include/gemm.cl"
+#include "gemm/include/sides.cl"
 
-#ifndef SWAP  // a plan says which side is the longer one (SWAP: M)
-#define SWAP 0
-#endif
 #define DEPTH 512  // k that a work-item holds of the vector
-#if SWAP
-#define SHORT N
-#define FAR M
-#define SHORT_AT(i, k) B_AT(k, i)
-#define FAR_AT(j, k) A_AT(j, k)
-#define PUT(i, j, value) STORE(j, i, value)
-#define BESIDE TRANSPOSE_A  // whether neighbours along the longer side, not along k, lie side by side
-#else
-#define SHORT M
-#define FAR N
-#define SHORT_AT(i, k) A_AT(i, k)
-#define FAR_AT(j, k) B_AT(k, j)
-#define PUT(i, j, value) STORE(i, j, value)
-#define BESIDE (!TRANSPOSE_B)
-#endif
 #define EACH_LINE _Pragma("unroll") for (int l = 0; l < LINES; ++l)
 // Vectors at any element.
 typedef REALV ANYWHERE __attribute__((aligned(sizeof(REAL))));

@@ -1,23 +1,12 @@
 // The variant for results that are narrow one way, whose time is that of reading the operand of their longer side.
 #include <algorithm>
 
-#include "workloads/gemm/planner.hpp"
+#include "workloads/gemm/sides.hpp"
 
 namespace gpuopt {
 namespace {
 
 constexpr std::int64_t wide = 4;  // elements that a kernel loads at once
-
-// Which side is the longer one, and how it lies.
-struct Sides {
-    bool swap, beside;
-    std::int64_t shorter, longer;
-};
-Sides sides_of(const Case& at) {
-    const auto m = at.size("M"), n = at.size("N");
-    const bool swap = m > n;
-    return {swap, swap ? at.size("transpose_a") == 1 : at.size("transpose_b") == 0, std::min(m, n), std::max(m, n)};
-}
 
 std::int64_t power_from(std::int64_t least, std::int64_t most, std::int64_t wanted) {
     auto found = least;
@@ -71,19 +60,8 @@ std::string division(const Case& at) {
 }
 
 void build(GemmPlanner& planner) {
-    planner.in_parts(
-        planner.whole(), [&](const Sizes& sizes) { return planner.launch(sizes); },
-        [&](const GemmCall& part, const Launch& launch) {
-            planner.in_parts_of_k(part, planner.parts_of_k(part, launch), depth(planner.at()), [&](GemmCall of_k) {
-                auto shape = launch;
-                shape.global[2] = static_cast<std::size_t>(of_k.batch);
-                if (of_k.k < part.k) {
-                    of_k.a.batch = of_k.k * (of_k.transpose_a ? of_k.a.ld : 1);
-                    of_k.b.batch = of_k.k * (of_k.transpose_b ? 1 : of_k.b.ld);
-                }
-                planner.multiply(of_k, shape);
-            });
-        });
+    build_streamed(planner, depth(planner.at()),
+                   [&](const GemmCall& part, const Launch& launch) { return planner.parts_of_k(part, launch); });
 }
 
 }  // namespace

@@ -1,20 +1,8 @@
 // The variant for CPUs that multiplies a matrix by a vector, whose time is that of reading the matrix.
-#include <algorithm>
-
-#include "workloads/gemm/planner.hpp"
+#include "workloads/gemm/sides.hpp"
 
 namespace gpuopt {
 namespace {
-
-struct Sides {
-    bool swap, beside;  // M is the longer side; neighbours along it lie side by side
-    std::int64_t shorter, longer;
-};
-Sides sides_of(const Case& at) {
-    const auto m = at.size("M"), n = at.size("N");
-    const bool swap = m > n;
-    return {swap, swap ? at.size("transpose_a") == 1 : at.size("transpose_b") == 0, std::min(m, n), std::max(m, n)};
-}
 
 Launch lines_or_panels(const Case& at) {
     const auto sides = sides_of(at);
@@ -30,20 +18,9 @@ std::map<std::string, double> traffic(const Case& at) {
 }
 
 void build(GemmPlanner& planner) {
-    planner.in_parts(
-        planner.whole(), [&](const Sizes& sizes) { return planner.launch(sizes); },
-        [&](const GemmCall& part, const Launch& launch) {
-            const auto parts = part.batch > 1 ? 1 : planner.at().parameter("SPLIT");
-            planner.in_parts_of_k(part, parts, 64, [&](GemmCall of_k) {
-                auto shape = launch;
-                shape.global[2] = static_cast<std::size_t>(of_k.batch);
-                if (of_k.k < part.k) {
-                    of_k.a.batch = of_k.k * (of_k.transpose_a ? of_k.a.ld : 1);
-                    of_k.b.batch = of_k.k * (of_k.transpose_b ? 1 : of_k.b.ld);
-                }
-                planner.multiply(of_k, shape);
-            });
-        });
+    build_streamed(planner, 64, [&](const GemmCall& part, const Launch&) {
+        return part.batch > 1 ? 1 : planner.at().parameter("SPLIT");
+    });
 }
 
 }  // namespace
