@@ -36,6 +36,15 @@ def test_a_shifted_detector_has_the_rays_of_a_finer_one(name: str) -> None:
         np.testing.assert_allclose(origin, finer, atol=1e-9)
 
 
+def test_a_slice_of_free_vectors_stays_in_its_plane() -> None:
+    scan = gt.from_astra(gt.fan(7, 60.0, 90.0, 13, 2.5).to_astra())
+    one, other = scan.shifted(3.0, 1.0), scan.shifted(0.0, 1.0)
+    for moved, wanted in zip(one.rays(0), other.rays(0), strict=True):
+        np.testing.assert_array_equal(moved, wanted)
+    with pytest.raises(ParameterError, match="v"):
+        scan.shifted(math.nan, 0.0)
+
+
 def means(fine: np.ndarray, times: int, flat: bool) -> np.ndarray:
     for axis in (1,) if flat else (1, 2):
         shape = fine.shape

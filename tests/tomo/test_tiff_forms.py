@@ -74,6 +74,19 @@ def test_counts_come_as_they_are_stored(tmp_path: Path, dtype: str, order: str) 
     np.testing.assert_array_equal(gt.read_scan(path, 3, integrals=True).projections(1), pages[:, 1:2].astype("f4"))
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int16", "int32", "float32"])
+def test_compressed_words_come_as_they_are_stored_or_are_refused(tmp_path: Path, dtype: str, order: str) -> None:
+    tifffile = pytest.importorskip("tifffile")
+    pages, path = drawn(dtype), tmp_path / "a.tif"
+    tifffile.imwrite(path, pages, byteorder=order, compression="zlib", photometric="minisblack")
+    if order == ">" and dtype not in ("uint8", "uint16"):
+        with pytest.raises(FormatError, match=r"words are big-endian and compressed; write it uncompressed"):
+            gt.read_scan(path, 3)
+        return
+    np.testing.assert_array_equal(gt.read_scan(path, 3).counts(), pages)
+
+
 def test_large_counts(tmp_path: Path) -> None:
     """Of 32 bits without a sign, beyond those with one."""
     pages = np.array([[[3_000_000_000, 2_147_483_648], [4_294_967_295, 1_500_000_000]]] * 2, np.uint32)

@@ -37,7 +37,7 @@ _MOST_PIXELS = 80_000_000  # of a page, which is decoded whole
 _BYTES_A_PIXEL = 12  # of a page while it is decoded
 _MOST_BYTES = 4_000_000_000  # of a file that is written: offsets have 32 bits
 _WITHIN = 0.9  # of the inscribed circle, where the grey values of a picture are chosen
-_BITS, _WHITE, _DESCRIPTION, _ORIENTATION, _TILE, _FORM = 258, 262, 270, 274, (322, 323), 339  # tags
+_BITS, _PACKED, _WHITE, _DESCRIPTION, _ORIENTATION, _TILE, _FORM = 258, 259, 262, 270, 274, (322, 323), 339  # tags
 
 
 class TiffStack(Source):
@@ -141,6 +141,13 @@ def _dtype(path: Path, picture: Any) -> np.dtype[Any]:
     # Pillow turns bytes where white is 0, also where the file does not say, but not longer words.
     if picture.tag_v2.get(_WHITE, 0 if mode == "L" else 1) == 0:
         raise FormatError(path, None, "its PhotometricInterpretation is WhiteIsZero; write it as BlackIsZero")
+    # Pillow 13 turns the bytes of such words once more than it should.
+    if (
+        picture.tag_v2.prefix == b"MM"
+        and picture.tag_v2.get(_PACKED, 1) != 1
+        and kind not in ("uint8", "int8", "uint16")
+    ):
+        raise FormatError(path, None, f"its {kind} words are big-endian and compressed; write it uncompressed")
     turned = picture.tag_v2.get(_ORIENTATION, picture.getexif().get(_ORIENTATION, 1))  # which XMP may say too
     if turned != 1:
         raise FormatError(

@@ -110,7 +110,9 @@ class Vectors(Geometry):
 
     def shifted(self, v: float, u: float) -> Vectors:
         _, centre, column, row = self.free
-        centre = centre + checks.number("v", v, "rows") * row
+        down = checks.number("v", v, "rows")
+        if self.dimensions == 3:  # a slice stays in its plane
+            centre = centre + down * row
         along = checks.number("u", u, "columns") * column
         if self.arc is not None:
             pitch = np.linalg.norm(column, axis=1, keepdims=True)
