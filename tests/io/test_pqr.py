@@ -222,3 +222,12 @@ def test_format_errors_are_errors_that_travel() -> None:
     assert isinstance(error, Error)
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.path, copy.line) == ("a.pqr, line 3: what; do", Path("a.pqr"), 3)
+
+
+@pytest.mark.parametrize("between", ["", " ", "\f"])
+def test_two_atoms_in_a_line_are_refused(tmp_path: Path, between: str) -> None:
+    """As `cat` makes of files without an end of their last line."""
+    one = "ATOM      1  N   ALA A   1      11.104   6.134  -6.504  0.1000 1.8500"
+    (tmp_path / "a.pqr").write_text(f"{one}{between}{one.replace('  N ', '  C ')}\n{one}\n")
+    with pytest.raises(FormatError, match=r"line 1: .* holds more than an atom; give each a line of its own"):
+        io.read_pqr(tmp_path / "a.pqr")

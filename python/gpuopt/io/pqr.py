@@ -19,6 +19,7 @@ _COORDINATE = re.compile(rb" *-?\d+\.\d{3}")
 _COLUMNS = re.compile(rb"\s" + rb"([ \d-]{4}\.\d{3})" * 3 + rb"(?=[\s-]|$)")  # PDB's 30 to 54: a blank, x, y, z
 _RESIDUE_NUMBER = re.compile(rb"[A-Za-z]?-?\d+[A-Za-z]?")
 _MOST_TRAILING = 2  # an element and a segment name
+_MOST_FIELDS = 15  # of an atom: eight names and numbers at most before x y z charge radius
 # Of PDB's columns 31 to 66: x, y, z, an occupancy from 0 to 1 and a B factor, both with two decimals; and a charge or
 # another number with a point behind them.
 _PDB_COLUMNS = re.compile(
@@ -101,6 +102,8 @@ def _read(path: AnyPath) -> tuple[Numbers, int, int]:
             five = placed
         else:
             five = fields[-5:] if plain else _five(path, line, text, fields[: len(fields) - trailing])
+        if len(fields) > _MOST_FIELDS:
+            raise FormatError(path, line, f"{shown(fields)} holds more than an atom; give each a line of its own")
         rows.append(line, five)
     if not len(rows):
         raise FormatError(path, None, "it holds no ATOM or HETATM record; check that it is a PQR file")

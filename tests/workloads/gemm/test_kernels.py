@@ -198,3 +198,14 @@ def test_infinities_and_nan_go_where_numpy_puts_them(device: gpuopt.Device) -> N
 def test_combinations_are_many() -> None:
     """The harness's forms hold every pair of transposes."""
     assert {form.transposes for form in FORMS_OF_PRODUCTS} | {PLAIN.transposes} == {"nn", "nt", "tn", "tt"}
+
+
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_long_sums_of_vectors_stay_accurate(device: gpuopt.Device, transpose_b: bool) -> None:
+    """As those of tiles: a batch is not divided along k."""
+    draw, k = np.random.default_rng(0), 1 << 18
+    a, b = draw.random((2, 1, k), np.float32), draw.random((2, k, 3), np.float32)
+    exact = np.array([one.astype(float) @ other.astype(float) for one, other in zip(a, b, strict=True)])
+    given = b.swapaxes(1, 2).copy() if transpose_b else b
+    found = gpuopt.gemm(a, given, transpose_b=transpose_b, device=device)
+    assert np.abs(found / exact - 1).max() < 2e-6
