@@ -92,6 +92,7 @@ class BoundPlan:
     doubled: Prepared | None = None  # the same kernels with twice the work: it must take twice the time
     checks: Any = None  # a kernel that somebody brings: its own ``verify`` and ``again``, in place of the lab's
     restore: Callable[[], None] | None = None  # before each timed run, of a plan that changes what it reads
+    plan: str | None = None  # a hash of what a kernel that somebody brings is run by, beside its source
 
     @property
     def work(self) -> Work:

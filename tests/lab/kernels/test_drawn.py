@@ -1,4 +1,4 @@
-"""Data that are drawn, where none are given, and what tells problems of other data apart."""
+"""Data that are drawn, where none are given, and what tells other data, and plans of other stages, apart."""
 
 from __future__ import annotations
 
@@ -120,3 +120,55 @@ def test_a_store_gives_no_rows_of_other_data(any_device: gpuopt.Device, brief_qu
     assert len(lab.Study.load(store).groups()) == 2
     with pytest.raises(ParameterError, match=r"^new: it has nothing in common"):
         lab.compare(studies[0], studies[1])
+
+
+STAGES = "".join(
+    f"kernel void {name}(global const float* x, global float* y, local float* t) {{ {text} }}\n"
+    for name, text in {
+        "doubled": "y[get_global_id(0)] = 2 * x[get_global_id(0)];",
+        "twice": "y[get_global_id(0)] = x[get_global_id(0)] * 2;",
+        "nothing": "",
+    }.items()
+)
+ITEMS = lab.launch(items="n", local=1)
+DOUBLED, TWICE, NOTHING = (lab.stage(name, "x y t", ITEMS) for name in ("doubled", "twice", "nothing"))
+
+
+def staged(*stages: Any, **more: Any) -> lab.Kernel:
+    arguments = [lab.input("x", "n"), lab.output("y", "n"), lab.local("t", more.pop("bytes", 4))]
+    return lab.Kernel(STAGES, "staged", arguments=arguments, stages=stages, reference=lambda x: 2 * x, **more)
+
+
+def test_plans_of_other_stages_have_another_hash(any_device: gpuopt.Device) -> None:
+    def plan(*stages: Any, isolated: bool = False, **more: Any) -> str | None:
+        problem = staged(*stages, **more).problem(n=64, isolated=isolated)
+        return problem.prepare(gpuopt.Configuration("staged"), any_device).plan
+
+    found = [
+        plan(DOUBLED),
+        plan(TWICE),
+        plan(DOUBLED, NOTHING),
+        plan(NOTHING, DOUBLED),
+        plan(NOTHING, lab.stage("doubled", "x y t", lab.launch(items="2 * n / 2", local=1))),
+        plan(DOUBLED, lab.stage("nothing", "y x t", ITEMS)),
+        plan(DOUBLED, lab.repeat(NOTHING, 1)),
+        plan(DOUBLED, lab.repeat(NOTHING, 2)),
+        plan(DOUBLED, bytes=64),
+        plan(DOUBLED, work=lab.work(flops="n")),
+    ]
+    assert len(set(found)) == len(found)
+    assert plan(DOUBLED) == plan(DOUBLED, isolated=True) == found[0] == "70ef80da59b8fb2a"
+    tmv = gpuopt.problems.tmv(8, 4)
+    assert tmv.prepare(gpuopt.Configuration("naive"), any_device).plan is None
+
+
+def test_a_store_gives_no_rows_of_other_stages(any_device: gpuopt.Device, brief_quick: None, tmp_path: Path) -> None:
+    store, studies = tmp_path / "rows.jsonl", []
+    for stage in (DOUBLED, TWICE, TWICE):
+        given = {"protocol": "quick", "device": any_device, "calls": False, "store": store}
+        studies.append(lab.sweep(staged(stage).problem(n=64), **given))
+    assert [study.resumed is None for study in studies] == [True, True, False]
+    assert "staged" in str(lab.compare(studies[0], studies[1]))  # versions of one kernel
+    for stage in (DOUBLED, TWICE):
+        kernel = staged(stage, parameters={"W": [1]})
+        assert lab.search(kernel, device=any_device, store=tmp_path / "searched.jsonl", n=64).study.resumed is None

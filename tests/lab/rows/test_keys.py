@@ -117,6 +117,13 @@ def test_data_join_the_keys_where_they_are_told():
         assert len({key(SPEC), key(SPEC | {"data": "1f"}), key(SPEC | {"data": "2f"})}) == 3
 
 
+def test_a_plan_joins_the_resume_key_alone():
+    """Rows without one keep their keys, and versions of one kernel are compared."""
+    assert resume_key(SPEC | {"plan": None}) == resume_key(SPEC)
+    assert len({resume_key(SPEC), resume_key(SPEC | {"plan": "1f"}), resume_key(SPEC | {"plan": "2f"})}) == 3
+    assert schema.comparison_key(SPEC | {"plan": "1f"}) == schema.comparison_key(SPEC)
+
+
 def test_key_wants_every_field_and_no_other():
     with pytest.raises(ResultsError, match="seed"):
         resume_key({k: v for k, v in SPEC.items() if k != "seed"})

@@ -24,6 +24,14 @@ def of_kernel(task: Task, code: Code) -> str:
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
+def of_plan(task: Task, code: Code) -> str:
+    """A hash of what a kernel is run by beside its text, options and levels: its arguments, its stages in their order
+    with the arguments and the launch of each, and the work that is declared."""
+    told = recipe.written(task, code, {}, {})
+    parts = [sorted(told["arguments"], key=json.dumps), told["stages"], told["work"]]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]
+
+
 def of_data(task: Task, numbers: Numbers, arrays: Arrays) -> str:
     """A hash of numbers, of what each value is in each round, and of the bytes of each array that is given or was
     drawn: the same in every process, whoever made the data."""

@@ -10,7 +10,7 @@ import numpy as np
 from gpuopt import configuration as tables
 from gpuopt._core import Device, ParameterError
 from gpuopt.configuration import Configuration, OwnVariant
-from gpuopt.lab.kernels import binding
+from gpuopt.lab.kernels import binding, identity
 from gpuopt.lab.kernels.binding import Code
 from gpuopt.lab.kernels.builders import build_ahead
 from gpuopt.lab.kernels.checks import Memory, OwnChecks, Right, flat
@@ -48,19 +48,18 @@ def prepared(
     if tables.own(first.name) != rows:
         raise ParameterError(f"{first.name}: it was defined anew since this problem was made; call .problem(...) again")
     kernel = kernels[configuration.variant]
-    levels = kernel.levels(configuration)
+    levels, told = kernel.levels(configuration), identity.of_plan(first.task, kernel.code)
     names = [one.name for one in first.task.results]
     if limit_s is not None:
         made = remote(first.task, kernel.code, device, levels, numbers, arrays, limit_s)
         memory = RemoteMemory(made, first.task, {**numbers, **levels}, names)
         before = Restore(made) if memory.changes_itself() else None
-        return BoundPlan(
-            made, _output(memory, first.task, right), checks=OwnChecks(memory, made.run, made, right), restore=before
-        )
+        asked = OwnChecks(memory, made.run, made, right)
+        return BoundPlan(made, _output(memory, first.task, right), checks=asked, restore=before, plan=told)
     plan = binding.plan(first.task, kernel.code, device, levels, numbers, arrays)
     checks = OwnChecks(plan.memory, plan.prepared.run, plan.prepared, right)
     restore = plan.memory.restore if plan.memory.changes_itself(plan.prepared.run) else None
-    return BoundPlan(plan.prepared, _output(plan.memory, first.task, right), checks=checks, restore=restore)
+    return BoundPlan(plan.prepared, _output(plan.memory, first.task, right), checks=checks, restore=restore, plan=told)
 
 
 def _output(memory: Memory | RemoteMemory, task: Task, right: Right) -> ManyOutputs:

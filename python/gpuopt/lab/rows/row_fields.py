@@ -44,7 +44,10 @@ class What(TypedDict, total=False):
 
 class Where(TypedDict, total=False):
     """Where and when: the device, the software, and the date of the profile that bounds come from. ``unit`` is a short
-    hash of the physical device, ``commit`` that of the source, with "+dirty" where files of it were changed."""
+    hash of the physical device, ``commit`` that of the source, with "+dirty" where files of it were changed.
+
+    ``plan`` is a short hash of what a kernel that people bring is run by beside its source (its stages, arguments and
+    launches)."""
 
     device: str | None
     device_type: str | None
@@ -55,6 +58,7 @@ class Where(TypedDict, total=False):
     environment: Environment | None
     profile: str | None
     source_sha256: str | None
+    plan: str | None
     binary_sha256: str | None
     protocol: str | None
     gpuopt_version: str

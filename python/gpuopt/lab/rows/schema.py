@@ -89,12 +89,13 @@ _FITS["verdict"] = lambda value: type(value) is str and value in WORDS["verdict"
 KEY_FIELDS = (
     *("source_sha256", "options", "device", "driver", "workload", "problem", "variant", "params", "sizes", "dtype"),
     *("local_size", "global_size", "cache_state", "clock", "seed", "protocol", "unit", "data"),
+    "plan",
 )
-_WHERE_SET = frozenset(("unit", "data"))  # these join the key only where they are set: earlier rows keep theirs
+_WHERE_SET = frozenset(("unit", "data", "plan"))  # these join the key only where they are set: earlier rows keep theirs
 _MOST_BITS = 1024  # of a whole number that a float64 may hold
 _SHOWN = 60  # characters of a value in a message
 _DEEPEST = 100  # lists and mappings within each other, far more than any row has
-COMPARISON_FIELDS = tuple(name for name in KEY_FIELDS if name not in ("source_sha256", "driver", "unit"))
+COMPARISON_FIELDS = tuple(name for name in KEY_FIELDS if name not in ("source_sha256", "driver", "unit", "plan"))
 
 
 class ResultsError(Error):
@@ -154,15 +155,15 @@ def _hash_fields(spec: Mapping[str, object], fields: tuple[str, ...]) -> str:
 def resume_key(spec: Mapping[str, object]) -> str:
     """SHA-256 of the ``KEY_FIELDS`` of a spec or of a whole row; other row fields do not count.
 
-    All key fields but ``unit`` and ``data`` must be there (None where one does not apply), and no unknown ones: a slip
-    would let a stale result pass. Raises ResultsError that names them.
+    All key fields but ``unit``, ``data`` and ``plan`` must be there (None where one does not apply), and no unknown
+    ones: a slip would let a stale result pass. Raises ResultsError that names them.
     """
     _reject_unknown(spec)
     return _hash_fields(spec, KEY_FIELDS)
 
 
 def comparison_key(spec: Mapping[str, object]) -> str:
-    """The resume key without driver, unit and source: the same for one configuration across drivers and edits."""
+    """The resume key without driver, unit, source and plan: the same for one configuration across drivers and edits."""
     _reject_unknown(spec)
     return _hash_fields(spec, COMPARISON_FIELDS)
 

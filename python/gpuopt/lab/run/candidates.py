@@ -199,7 +199,7 @@ def variant_candidate(
     if notes is not None:
         notes += left_out
     work: Work = {**bound.work, "counted": problem.counted}
-    fields: Row = {**common, **kernel_fields(bound.prepared), **errors}
+    fields: Row = {**common, **kernel_fields(bound.prepared), **errors, "plan": bound.plan}
     fields |= {
         "variant": configuration.variant,
         "configuration": str(configuration),
