@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gpuopt
 import own_kernels
-from gpuopt import Configuration, ParameterError, lab
+from gpuopt import Configuration, ParameterError, lab, records
 from gpuopt.lab.kernels.published import Result, Results
 from gpuopt.lab.kernels.search import Found
 from gpuopt.lab.report import Study
@@ -56,6 +57,26 @@ def test_what_a_search_found_is_what_calls_take(any_device: gpuopt.Device, brief
         assert kernel.check(n=10, configuration=chosen, device=any_device)["max_of_tol"] <= 1
     with pytest.raises(ParameterError, match=r"^X: 3 is none of its levels"):
         kernel(x=x, configuration={"X": 3}, device=any_device)
+
+
+def test_the_row_of_a_call_lasts_as_long_as_what_it_takes(
+    any_device: gpuopt.Device, brief_quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other first levels, what is tuned and another text are other calls."""
+    monkeypatch.setenv("GPUOPT_CACHE_DIR", str(tmp_path))
+    kernel = own_kernels.scaled(parameters={"X": [1, 2]})
+
+    def fresh(kernel: lab.Kernel) -> bool:
+        given = {"protocol": "quick", "device": any_device, "peers": (), "store": tmp_path / "rows.jsonl"}
+        return lab.sweep(kernel.problem(n=100), [Configuration("scaled", X=2)], **given).resumed is None
+
+    assert [fresh(kernel), fresh(kernel)] == [True, False]
+    other = own_kernels.scaled(parameters={"X": [2, 1]})
+    assert [fresh(other), fresh(other)] == [True, False]
+    matched = {name: getattr(any_device, name) for name in ("name", "platform", "type")}
+    matched |= {"kernel": other.digest, "dtype": "float32"}
+    records.store_records("scaled", [{"match": matched, "variant": "scaled", "parameters": {"X": 1}}])
+    assert [fresh(other), fresh(other)] == [True, False]
 
 
 def test_texts_of_configurations_are_names_of_variants(any_device: gpuopt.Device, brief_quick: None) -> None:

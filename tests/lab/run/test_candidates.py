@@ -15,7 +15,8 @@ import pytest
 
 import gpuopt
 from gpuopt import Configuration, MismatchError, lab, problems
-from gpuopt.lab.run import cuda
+from gpuopt.lab.rows.schema import comparison_key, resume_key
+from gpuopt.lab.run import cuda, wanted
 from gpuopt.lab.run.candidates import (
     call_candidate,
     kernel_fields,
@@ -212,6 +213,21 @@ def test_a_call_is_a_verified_target_of_the_hosts_clock(any_device: gpuopt.Devic
     assert target.fields["platform"] == any_device.platform
     assert target.bytes == {}
     assert min(target.sampler.take(3)) > 0
+
+
+def test_the_row_of_a_call_says_by_a_hash_which_configuration_it_takes(
+    any_device: gpuopt.Device, problem: Problem
+) -> None:
+    one, other = Configuration("basic"), Configuration("sliced")
+    problems = [dataclasses.replace(problem, plain=lambda device, taken=taken: taken) for taken in (one, one, other)]
+    problems.append(dataclasses.replace(problem, call_configurations={"M @ x": other}))
+    rows = [
+        call_candidate(each, "M @ x", any_device, common(problem, any_device), PhaseTimer()).fields for each in problems
+    ]
+    keys = [resume_key(row) for row in rows]
+    assert keys[0] == keys[1] != keys[2] == keys[3]
+    assert len({comparison_key(row) for row in rows}) == 1
+    assert wanted.call_plan(dataclasses.replace(problem, workload="made_up", plain=None), "M @ x", any_device) is None
 
 
 def test_a_wrong_call_is_no_target(any_device: gpuopt.Device, problem: Problem) -> None:

@@ -29,7 +29,7 @@ from gpuopt.lab.device.environment import device_label
 from gpuopt.lab.rows.facts import Environment
 from gpuopt.lab.rows.row_fields import CacheState, Role, Status
 from gpuopt.lab.rows.schema import Row, sha256
-from gpuopt.lab.run import clocks, peer_inputs
+from gpuopt.lab.run import clocks, peer_inputs, wanted
 from gpuopt.lab.run.clocks import ByClock
 from gpuopt.lab.run.peer_inputs import PeerInputs
 from gpuopt.lab.timing import samplers, verification
@@ -277,7 +277,7 @@ def call_candidate(
     """One of the problem's whole calls, verified, by the host's clock. Raises what the call raises."""
     with phases("build and upload"):
         run = problem.calls[name](device)
-    common = common | {"options": f"gpuopt {_core.__version__}"}
+    common = common | {"options": f"gpuopt {_core.__version__}", "plan": wanted.call_plan(problem, name, device)}
     named = problem.call_configurations.get(name)
     allowed = problem.tolerance if named is None else problem.tolerance_for(named)
     return _checked(problem, "call", name, run, lambda _: samplers.wall_sampler(run, flush), common, phases, allowed)

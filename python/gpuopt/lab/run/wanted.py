@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,8 +12,10 @@ from gpuopt import configuration as tables
 from gpuopt import papers, resolution
 from gpuopt._core import Device, ParameterError, Variant
 from gpuopt.configuration import Configuration
+from gpuopt.lab.rows.schema import sha256
 from gpuopt.problem import Problem
 
+_DIGITS = 16  # of the hash of what a call takes
 REMEASURED = 5  # winners of a search that are measured again in blocks: the best of many is partly luck
 
 _log = logging.getLogger(__name__)
@@ -61,6 +64,17 @@ def plain_configuration(
         if problem.default_configuration is None:
             raise
         return problem.default_configuration
+
+
+def call_plan(problem: Problem, name: str, device: Device) -> str | None:
+    """A hash of the configuration that a whole call of the problem takes, and of the kernel where somebody brings it;
+    None where neither is known."""
+    taken, kernel = problem.call_configurations.get(name), problem.input_properties.get("kernel")
+    if taken is None:
+        with contextlib.suppress(ParameterError):  # no record fits; the call itself says so
+            taken = plain_configuration(problem, device)
+    told = [None if taken is None else str(taken), kernel]
+    return sha256(told)[:_DIGITS] if any(told) else None
 
 
 def what_to_measure(
