@@ -82,6 +82,7 @@ class Bench:
         self.noise: dict[Configuration, list[float]] = {}  # factors of the time, a block each
         self.asked: dict[str, Any] = {}
         self.joules: dict[Configuration, float | None] = {}
+        self.refused: str | None = None  # why no verdict stands
         table = {
             "plain": variant(("LOCAL", (64, 128), 64), half=True, name="plain"),
             "other": variant(name="other"),
@@ -114,6 +115,7 @@ class Bench:
                 noisy = named | {"ratio": named["ratio"] * factor}
                 rows.append(study_rows.timed("block", configuration.variant, time * factor, **noisy, block=block))
             sure = {"ratio_lo": named["ratio"], "ratio_hi": named["ratio"], "verdict": "FAST", "blocks": 8}
+            sure |= {"verdict": "AMBIGUOUS", "refused": self.refused} if self.refused else {}
             kind = "search" if status == "search" else "summary"
             measured = {"net_j": self.joules.get(configuration)}
             rows.append(study_rows.timed(kind, configuration.variant, time, **named, **sure, **measured))
@@ -211,6 +213,16 @@ def test_only_what_is_certainly_faster_replaces_what_was_used(bench: Bench) -> N
     assert (choice.configuration, choice.previous) == (OTHER, OTHER)
     assert "a plain call used it before, too; mirrored is not certified to be faster (ratio of times" in str(choice)
     assert [record["variant"] for record in tuned.records] == ["other"]
+
+
+def test_where_verdicts_are_refused_what_was_used_stays(bench: Bench) -> None:
+    bench.times, bench.refused = {OTHER: 2.0, PLAIN: 1.5, MIRRORED: 1.0}, "other programs wanted 83 % of the cores"
+    tuned = bench.tune()
+    assert bench.resolved() == bench.resolved(symmetric=True) == OTHER
+    told = (
+        "mirrored is not certified to be faster (ratio of times 0.500x [0.500, 0.500]): verdicts are refused, for other"
+    )
+    assert told in str(tuned.choices[0]) in tuned.notes
 
 
 def test_the_fastest_that_is_certain_replaces_it_and_not_a_faster_doubt(bench: Bench) -> None:

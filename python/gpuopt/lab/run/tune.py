@@ -40,8 +40,9 @@ class Choice:
     """The configuration chosen for inputs that have ``input_properties``; ``row`` is its summary.
 
     ``before`` is the summary of what a plain call used until now, ``ratio`` the new time divided by the old one. What
-    was used stays unless another is FAST against it: ``rival`` is then the fastest of the others, with its ratio, if it
-    was faster by its median. By the ``objective`` energy, it stays unless another takes 5 % less.
+    was used stays unless another is FAST against it, and where verdicts are refused: ``rival`` is then the fastest of
+    the others, with its ratio, if it was faster by its median. By the ``objective`` energy, it stays unless another
+    takes 5 % less.
     """
 
     configuration: Configuration
@@ -65,7 +66,8 @@ class Choice:
             if self.rival is None:
                 return stays
             name, ratio = self.rival
-            return f"{stays}; {name} is not certified to be faster (ratio of times {ratio.slowdown})"
+            why = f": verdicts are refused, for {ratio.refused}" if ratio.refused else ""
+            return f"{stays}; {name} is not certified to be faster (ratio of times {ratio.slowdown}){why}"
         if self.before is None or self.ratio is None:
             return f"a plain call used {self.previous} until now, which gave no time here"
         against = f"{self.previous}, {_told(self.before)}, which a plain call used until now"
@@ -311,10 +313,12 @@ def _choices(
 
 def _faster(group: Group, others: Mapping[Configuration, Row], before: Row) -> set[Configuration]:
     """Those of ``others`` that are FAST against the row ``before``, by their ratios in common blocks. The verdicts
-    allow for their number: of many equal ones, some look faster."""
+    allow for their number: of many equal ones, some look faster. None is where the study refuses its verdict."""
     own = by_block(group, before, "ratio")
     ratios = {}
     for configuration, row in others.items():
+        if row["refused"] or before["refused"]:
+            continue
         blocks = by_block(group, row, "ratio")
         common = [blocks[block] / own[block] for block in sorted(blocks.keys() & own.keys())]
         if common:
