@@ -27,12 +27,11 @@ def test_the_parts_of_a_call_add_up_to_it(device: gpuopt.Device) -> None:
         for _ in range(3):
             gpuopt.gemm(A, A)
         A.to_numpy()
-    (row, other) = t.rows() if len(t.rows()) == 2 else (t.rows()[0], None)
-    assert (row["call"], row["calls"]) == ("gemm", 3)
+    found = {row["call"]: row for row in t.rows()}  # the longest first, which a busy machine decides
+    row, other = found["gemm"], found["(no call)"]
+    assert row["calls"] == 3
     assert row["kernels_ms"] > 0
     assert sum(row[f"{part}_ms"] for part in tracing.PARTS) == pytest.approx(row["total_ms"], rel=1e-6)
-    assert other is not None
-    assert other["call"] == "(no call)"
     assert other["download_ms"] > 0
     assert "gemm" in repr(t)
     assert "<td>gemm</td>" in t._repr_html_()
