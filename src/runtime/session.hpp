@@ -39,8 +39,7 @@ public:
     // The queue of copies that go on beside kernels of `queue`; made on first use. Whoever uses it has waited for what
     // they need.
     const cl::CommandQueue& copy_queue();
-    // The same of copies to the host, which may go on beside those to the device: under a lock of their own, without
-    // looks at signals.
+    // The same of copies to the host, which may go on beside those to the device, under a lock of their own.
     const cl::CommandQueue& download_queue();
     std::unique_lock<std::mutex> lock_downloads();
     void wait_for_queue();  // all that was enqueued before in `queue`; takes the lock of runs

@@ -47,11 +47,11 @@ private:
 };
 
 // Measured on H200s with 16 cores (results/h200/whole-calls/copies.txt, products.txt): 256 MiB take 6.1 ms up and 6.5
-// down; 4 threads for 8 take 1.4 times as long.
+// down; 4 threads instead of 8 take 1.3 to 1.7 times as long.
 struct StagingSizes {
     std::size_t slot_bytes = std::size_t(2) << 20, slots = 16, threads = 8;
     // Copies of a product's rows go on beside kernels in blocks of so many bytes, where it has so many multiply-adds
-    // for each element of A and of the result. In ms, at once and in blocks: 8192^3 39 and 31, 16384 x 4096 x 2048 17
+    // for each element of A and of the result. In ms, at once and in blocks: 8192^3 39 and 30, 16384 x 4096 x 2048 17
     // and 14 (1365 for each), 32768 x 2048 x 512 10 and 11 (410).
     std::size_t block_bytes = std::size_t(64) << 20;
     double beside = 1e3;

@@ -150,6 +150,19 @@ void GemmPlanner::multiply(const GemmCall& call, const Launch& launch) {
     add_arguments(call);
 }
 
+void GemmPlanner::multiply_in_parts_of_k(const GemmCall& call, const Launch& launch, std::int64_t parts,
+                                         std::int64_t step) {
+    in_parts_of_k(call, parts, step, [&](GemmCall of_k) {
+        auto shape = launch;
+        shape.global[2] = static_cast<std::size_t>(of_k.batch);
+        if (of_k.k < call.k) {
+            of_k.a.batch = of_k.k * (of_k.transpose_a ? of_k.a.ld : 1);
+            of_k.b.batch = of_k.k * (of_k.transpose_b ? 1 : of_k.b.ld);
+        }
+        multiply(of_k, shape);
+    });
+}
+
 void GemmPlanner::pass(const std::string& name, const GemmCall& call, const Launch& launch, const Parameters& macros) {
     add_pass(name, options(macros) + call_options(call), launch);
     add_arguments(call);

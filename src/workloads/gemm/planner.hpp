@@ -54,6 +54,8 @@ public:
     void multiply_directly();
     // The variant's kernel as the plan's main step; arguments of its own may follow through plan().arg.
     void multiply(const GemmCall& call, const Launch& launch);
+    // The same for a call whose operands lie as matrices do, in parts of k.
+    void multiply_in_parts_of_k(const GemmCall& call, const Launch& launch, std::int64_t parts, std::int64_t step);
     // A kernel of passes/<name>.cl, gemm_<name>, with the arguments that all share.
     void pass(const std::string& name, const GemmCall& call, const Launch& launch, const Parameters& macros = {});
     Launch launch(const Sizes& sizes) const;  // the variant's

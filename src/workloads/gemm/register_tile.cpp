@@ -78,16 +78,8 @@ void build(GemmPlanner& planner) {
                 turn(planner, part, call.b, call.transpose_b, part.n, "B, turned");
                 call.transpose_a = !a_along_k;
             }
-            planner.in_parts_of_k(call, planner.parts_of_k(call, launch), planner.at().parameter("TILE_K"),
-                                  [&](GemmCall of_k) {
-                                      auto shape = launch;
-                                      shape.global[2] = static_cast<std::size_t>(of_k.batch);
-                                      if (of_k.k < call.k) {
-                                          of_k.a.batch = of_k.k * (of_k.transpose_a ? of_k.a.ld : 1);
-                                          of_k.b.batch = of_k.k * (of_k.transpose_b ? 1 : of_k.b.ld);
-                                      }
-                                      planner.multiply(of_k, shape);
-                                  });
+            planner.multiply_in_parts_of_k(call, launch, planner.parts_of_k(call, launch),
+                                           planner.at().parameter("TILE_K"));
         });
 }
 

@@ -25,15 +25,7 @@ inline void build_streamed(GemmPlanner& planner, std::int64_t step,
     planner.in_parts(
         planner.whole(), [&](const Sizes& sizes) { return planner.launch(sizes); },
         [&](const GemmCall& part, const Launch& launch) {
-            planner.in_parts_of_k(part, parts(part, launch), step, [&](GemmCall of_k) {
-                auto shape = launch;
-                shape.global[2] = static_cast<std::size_t>(of_k.batch);
-                if (of_k.k < part.k) {
-                    of_k.a.batch = of_k.k * (of_k.transpose_a ? of_k.a.ld : 1);
-                    of_k.b.batch = of_k.k * (of_k.transpose_b ? 1 : of_k.b.ld);
-                }
-                planner.multiply(of_k, shape);
-            });
+            planner.multiply_in_parts_of_k(part, launch, parts(part, launch), step);
         });
 }
 

@@ -27,8 +27,8 @@ class TakenOver:
 
 def taken_over(rows: Iterable[Row], began_utc: str | None) -> TakenOver | None:
     """What of these rows was measured before the run that began then; None where nothing was, and of a study that was
-    loaded from a file and belongs to no run. Blocks are told apart by problem, data, cache state,
-    dtype and sizes."""
+    loaded from a file and belongs to no run. Blocks are told apart by problem, data, cache state, dtype
+    and sizes."""
     if began_utc is None:
         return None
     measured = [row for row in rows if row["kind"] in ("block", "point") and row["time_utc"]]
