@@ -44,7 +44,7 @@ def test_unions_behind_an_alias_are_unions() -> None:
 
 
 def test_times_are_no_numbers() -> None:
-    for value in (np.timedelta64(3), np.timedelta64(3, "s"), np.timedelta64(3, "ns")):
+    for value in (np.timedelta64(3, "D"), np.timedelta64(3, "s"), np.timedelta64(3, "ns")):
         assert not any(annotations.test_of(hint)(value) for hint in (int, float, int | None, float | tuple[float, ...]))
         assert not annotations.is_seed(value)
         with pytest.raises(gpuopt.ParameterError, match=r"^sod: it is"):

@@ -152,6 +152,8 @@ SAMPLE = BUILD + (
 
 def test_a_gate_holds_back_a_bounded_number_of_commands(device: gpuopt.Device, built: Path) -> None:
     needs_a_dynamic_loader()
+    if device.type != "cpu":
+        pytest.skip("the gate is a kernel there, which the library that counts does not see")
     done = run_python(SAMPLE.format(index=device.index), LD_PRELOAD=str(built / "queue.so"))
     assert done.stdout.splitlines() == ["2 True"] * 7, done.stderr
     held = [int(line) for line in done.stderr.split()]

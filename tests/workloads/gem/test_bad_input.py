@@ -139,7 +139,7 @@ def test_great_lengths_are_named(any_device: gpuopt.Device, scale: float, salt: 
     """Of float32; what is too long for float64 makes no molecule."""
     molecule, surface = ball("float32")
     factor = molecule.dtype.type(scale)
-    with pytest.raises(gpuopt.ArrayError, match=r"^molecule: .* a length of [0-9.]+e\+[0-9]+ A is beyond what is comp"):
+    with pytest.raises(gpuopt.ArrayError, match=r"^molecule: .* a length of [0-9.]+e\+[0-9]+ A, beyond what is comp"):
         given(
             xyz=molecule.xyz * factor,
             charge=molecule.charge,

@@ -382,7 +382,7 @@ def test_diagonals_that_are_no_array_are_refused_by_name() -> None:
         with pytest.raises(gpuopt.ArrayError, match=f"^{name}: it cannot be read as an array"):
             gpuopt.DiaMatrix((data, offsets), (3, 3))
     with pytest.raises(gpuopt.Error, match="no number"):
-        gpuopt.DiaMatrix((np.ones((1, 3), np.float32), [0]), (3, 3)) * np.timedelta64(2)  # type: ignore[operator]
+        gpuopt.DiaMatrix((np.ones((1, 3), np.float32), [0]), (3, 3)) * np.timedelta64(2, "s")  # type: ignore[operator]
 
 
 def test_what_is_no_matrix_is_named_beside_an_out() -> None:

@@ -345,3 +345,17 @@ def test_rounding_to_16_bits_stays_within_its_tolerance(device: gpuopt.Device, d
     error = np.abs(bound.output.to_numpy() - problem.reference) / problem.tolerance_for(configuration)
     assert 0.05 < error[1::2].max() <= 1
     assert 0.05 < error[::2].max() <= 1
+
+
+def test_pictures_of_one_size_are_told_apart(tmp_path):
+    picture, other = golden_image()[0], np.flipud(golden_image()[0])
+    named = [problems.spmv_image_affinity(given, radius=1) for given in (picture, picture.copy(), other)]
+    assert named[0].name == named[2].name
+    assert named[0].data == named[1].data != named[2].data
+    assert problems.spmv_image_affinity(picture, radius=1, smoothing=2.0).data != named[0].data
+
+
+def test_pictures_by_name_need_no_more_than_their_name():
+    made = problems.spmv_image_affinity("camera", radius=1, max_bytes=200_000)
+    assert made.data is None
+    assert problems.spmv_image_affinity("camera", radius=1, max_bytes=200_000, smoothing=2.0).data is not None

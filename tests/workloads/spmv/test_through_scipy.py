@@ -203,6 +203,7 @@ WRONG: list[tuple[Callable[[DiaMatrix], Any], type[Exception], str]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:`triu` is switching:DeprecationWarning")  # of SciPy 1.18
 @pytest.mark.parametrize(("use", "error", "message"), WRONG)
 def test_what_is_wrong_is_named(
     any_device: gpuopt.Device, use: Callable[[DiaMatrix], Any], error: type[Exception], message: str

@@ -29,7 +29,7 @@ from gpuopt.lab.device.environment import device_label
 from gpuopt.lab.rows.facts import Environment
 from gpuopt.lab.rows.row_fields import CacheState, Role, Status
 from gpuopt.lab.rows.schema import Row, sha256
-from gpuopt.lab.run import clocks, peer_inputs, wanted
+from gpuopt.lab.run import clocks, peer_code, peer_inputs, wanted
 from gpuopt.lab.run.clocks import ByClock
 from gpuopt.lab.run.peer_inputs import PeerInputs
 from gpuopt.lab.timing import samplers, verification
@@ -250,7 +250,7 @@ def peer_candidate(
             return samplers.wall_sampler(lambda: peer.run(state), flush)
         return samplers.queued_sampler(partial(own_clock, state), flush, clock)
 
-    common = common | {"platform": peer.platform, "options": peer.platform}
+    common = common | {"platform": peer.platform, "options": peer.platform, "plan": peer_code.plan(peer)}
     allowed = problem.tolerance if peer.tolerance is None else peer.tolerance(own.problem)
     made = _checked(
         problem,

@@ -130,6 +130,7 @@ class Scene:
             raise ParameterError(
                 f"nearest: {nearest!r} is out of range; give {_TOUCHING_A:g} to {LONGEST:g} A; None refuses contacts"
             )
+        self._refuse_lengths()
         self._refuse_expanded(configuration)
         phi = self._compute(configuration, device, nearest or 0.0)
         near = np.abs(phi) < _LOST
@@ -159,22 +160,17 @@ class Scene:
         phi = self._compute(Configuration(configuration.variant, **exact), device, _TOUCHING_A)
         lost = np.flatnonzero(~(np.abs(phi) < _LOST))
         if len(lost):
-            raise self._beyond(int(lost[0]), f"the potential at point {names[lost[0]]} is {phi[lost[0]]:.3g}")
+            raise self._beyond(f"the potential at point {names[lost[0]]} is {phi[lost[0]]:.3g}")
         return phi
 
-    def _beyond(self, row: int, told: str) -> ArrayError:
-        """Why a point has no potential: of great charges or lengths, or of an atom near to it."""
+    def _beyond(self, told: str) -> ArrayError:
+        """Why a point has no potential: of great charges, or of an atom near to it."""
         dtype = self.xyz.dtype
         wider = "" if dtype == np.float64 else ", or use float64"
-        apart = np.abs(self.points[row].astype(np.float64) - self.xyz).max()
-        charge, length = float(np.abs(self.charge).max()), max(float(apart), self.model.size, float(self.r[row]))
+        charge = float(np.abs(self.charge).max())
         if not self.model.coulomb * charge * len(self.xyz) < _LOST:
             return ArrayError(
                 f"molecule: {told}: a charge of {charge:.3g} e is beyond what is computed; give them in e"
-            )
-        if length > float(np.finfo(dtype).max) ** 0.25:  # formulas with salt multiply four lengths
-            return ArrayError(
-                f"molecule: {told}: a length of {length:.3g} A is beyond what is computed; give lengths in A{wider}"
             )
         return ArrayError(
             f"surface: {told}: an atom is too near for {dtype.name}; move the point, give nearest={wider}"
@@ -188,6 +184,21 @@ class Scene:
         size = self.model.size
         outside = self.r[rows, np.newaxis].astype(self.xyz.dtype) >= self.xyz.dtype.type(size)
         return np.asarray(outside | (self.inner >= size))
+
+    def _refuse_lengths(self) -> None:
+        """Raise ArrayError where a product of lengths leaves the dtype: the inverse of an infinite length is zero,
+        which no sum shows. Formulas with salt, and those inside, multiply four lengths, and a difference is twice as
+        long."""
+        places = (float(np.abs(array).max(initial=0.0)) for array in (self.xyz, self.points, self.r))
+        extent = max(*places, self.model.size)
+        largest = float(np.finfo(self.xyz.dtype).max)
+        if 4 * extent < largest**0.25 or (self.form == "K0" and 4 * extent < largest**0.5):
+            return
+        wider = "" if self.xyz.dtype == np.float64 else ", or use float64"
+        raise ArrayError(
+            f"molecule: with its surface it has a length of {extent:.3g} A, beyond what is computed; "
+            f"give lengths in A{wider}"
+        )
 
     def _refuse_expanded(self, configuration: Configuration) -> None:
         """Raise ArrayError where expanded squares of distances, |a|^2 + |p|^2 - 2 a.p, are too inaccurate. Their error

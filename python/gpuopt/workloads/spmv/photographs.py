@@ -3,6 +3,7 @@ decoded."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,6 +79,11 @@ def _grey(picture: Image) -> np.ndarray:
         values = np.asarray(part) if part.mode in _GREY_MODES else rgb2gray(np.asarray(part.convert("RGB")))
         grey[top : top + rows] = values
     return grey
+
+
+def digest(image: np.ndarray, smoothing: float) -> str:
+    """A short hash of a grey image and of how it is smoothed."""
+    return hashlib.sha256(repr((image.shape, image.dtype.str, smoothing)).encode() + image.tobytes()).hexdigest()[:16]
 
 
 def halved(image: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from itertools import product
-from math import frexp, prod
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from gpuopt.workloads.spmv import affinity, operation, photographs
 from gpuopt.workloads.spmv import reference as oracle
 from gpuopt.workloads.spmv.matrix import DiaMatrix
 from gpuopt.workloads.spmv.peers import peers
+from gpuopt.workloads.spmv.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from scipy.sparse import dia_array
@@ -102,6 +103,7 @@ def spmv_image_affinity(
         seed,
         notes,
         {"image": grey, "degrees": degrees},
+        data=None if (str(image), smoothing) == (name, 1.0) else photographs.digest(grey, smoothing),
     )
 
 
@@ -273,10 +275,11 @@ def problem_of(  # long: one record of everything that a problem is
     columns: int | None = None,
     addend: bool = False,
     properties: dict[str, bool] | None = None,
+    data: str | None = None,
 ) -> Problem:
     """The product with a matrix. ``whole``: its entries are whole numbers from -8 to 8, as x then is, and fp32 or fp64
     is allowed no error. ``columns`` are those of x; None: it is one vector. ``addend``: the result is ALPHA A x + BETA
-    y, y of whole numbers. ``properties`` are more than are known of any matrix."""
+    y, y of whole numbers. ``properties`` are more than are known of any matrix; ``data`` tells two of a name apart."""
     rows, cols = matrix.shape
     dtype = matrix.data.dtype
     across = () if columns is None else (columns,)
@@ -325,7 +328,8 @@ def problem_of(  # long: one record of everything that a problem is
         flops_counted=_FLOPS_COUNTED,
         peers=peers,
         notes=notes,
-        tolerance_of=_Tolerance(matrix, x, tolerance),
+        tolerance_of=Tolerance(matrix, x, tolerance),
+        data=data,
         calls={"gpuopt.spmv(A, x)": upload_and_multiply, "M @ x": multiply},
         input_properties={"columns": columns is not None, "stored": None, **(properties or {})},
         plain=lambda device: held(device)[0].resolve(None, columns is not None),
@@ -358,27 +362,6 @@ def oblong(dtype: np.dtype[Any]) -> Problem:
     name = f"oblong_{OBLONG[0]}x{OBLONG[1]}_whole_numbers"
     none = {"grid": False, "symmetric": False}
     return problem_of(name, matrix, {}, count, 0, [], {}, whole=True, addend=True, properties=none)
-
-
-class _Tolerance:
-    """The largest error allowed for each element, larger where a configuration stores the matrix in 16 bits."""
-
-    def __init__(self, matrix: dia_array, x: np.ndarray, standard: np.ndarray) -> None:
-        self._matrix, self._x, self._standard = matrix, x, standard
-
-    def __call__(self, configuration: Configuration) -> np.ndarray:
-        return self._rounded if configuration.parameters.get("HALF") == 1 else self._standard
-
-    @functools.cached_property
-    def _rounded(self) -> np.ndarray:
-        """Of values that were scaled so that the largest is just below 2^15, as far as powers of two go, and rounded to
-        fp16: by half a unit in the last of 11 bits, or of the smallest subnormal number, 2^-24."""
-        data, offsets, shape = self._matrix.data, self._matrix.offsets, self._matrix.shape
-        columns = oracle.dia_abs_sum(np.broadcast_to(np.float32(1), data.shape), offsets, shape, self._x)
-        largest = max((float(np.abs(diagonal).max(initial=0)) for diagonal in data), default=0.0)
-        power = min(15 - frexp(largest)[1], 120 if data.dtype == np.float32 else 1000)
-        rounding = 2.0**-11 * oracle.dia_abs_sum(data, offsets, shape, self._x) + np.ldexp(columns, -25 - power)
-        return self._standard + rounding
 
 
 def _needs(extents: tuple[int, ...], diags: int, dtype: np.dtype[Any]) -> memory.Needs:

@@ -1,0 +1,71 @@
+"""What tells peers of one name apart: the code of the functions that somebody brings."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Iterator, Mapping
+
+from gpuopt.lab.rows.schema import sha256
+from gpuopt.problem import AnyPeer
+
+_DIGITS = 16
+_OURS = "gpuopt."  # peers of problems, whose rows an edit that changes no library keeps
+_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+
+
+def plan(peer: AnyPeer) -> str | None:
+    """A hash of the code of the peer's functions, of the functions that they call, and of plain values they hold; None
+    for a peer of ours. Another interpreter has other code."""
+    functions = (peer.prepare, peer.run, peer.fetch, peer.sample, peer.tolerance)
+    if all(_of_module(one).startswith(_OURS) for one in functions if one is not None):
+        return None
+    told = [list(_told(one, set())) for one in functions]
+    return sha256(told)[:_DIGITS]
+
+
+def _of_module(one: object) -> str:
+    while isinstance(one, (functools.partial, types.MethodType)):
+        one = one.func if isinstance(one, functools.partial) else one.__func__
+    return str(getattr(one, "__module__", None) or "") + "."
+
+
+def _told(one: object, seen: set[int]) -> Iterator[str]:
+    """Words for a function or a value, the same in every process of an interpreter."""
+    if isinstance(one, _PLAIN):
+        yield repr(one)
+    elif id(one) in seen:
+        return
+    elif isinstance(one, functools.partial):
+        seen.add(id(one))
+        for part in (one.func, *one.args, *(value for _, value in sorted(one.keywords.items()))):
+            yield from _told(part, seen)
+    elif isinstance(one, types.MethodType):
+        yield from _told(one.__func__, seen)
+    elif isinstance(one, types.FunctionType) and not _of_module(one).startswith(_OURS):
+        seen.add(id(one))
+        yield from _of_code(one.__code__, one.__globals__, seen)
+        held = inspect.getclosurevars(one).nonlocals if one.__closure__ else {}
+        for name, value in sorted(held.items()):
+            yield name
+            yield from _told(value, seen)
+        for value in (*(one.__defaults__ or ()), *(value for _, value in sorted((one.__kwdefaults__ or {}).items()))):
+            yield from _told(value, seen)
+    else:
+        named = one if hasattr(one, "__qualname__") else type(one)
+        yield f"{_of_module(named)}{getattr(named, '__qualname__', '')}"
+
+
+def _of_code(code: types.CodeType, names: Mapping[str, object], seen: set[int]) -> Iterator[str]:
+    yield code.co_code.hex()
+    yield " ".join((*code.co_names, *code.co_varnames))
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _of_code(constant, names, seen)
+        else:
+            yield repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
+    for name in code.co_names:
+        value = names.get(name)
+        if isinstance(value, (types.FunctionType, functools.partial, *_PLAIN)) and value is not None:
+            yield from _told(value, seen)
