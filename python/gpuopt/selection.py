@@ -160,7 +160,10 @@ class use:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _blocks.set(_blocks.get()[:-1])
+        held = _blocks.get()
+        if self.device in held:  # blocks of a generator may end after others that began later
+            last = len(held) - 1 - held[::-1].index(self.device)
+            _blocks.set((*held[:last], *held[last + 1 :]))
 
     def __repr__(self) -> str:
         return f"<gpuopt.use {self.device.key}>"

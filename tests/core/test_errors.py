@@ -252,6 +252,17 @@ def test_use_as_a_block_nests_and_is_used_again(named: list[Named]) -> None:
     assert select().index == 0
 
 
+def test_blocks_of_use_may_end_in_any_order(named: list[Named]) -> None:
+    """Two generators that are read in turn."""
+    first, second = gpuopt.use(1), gpuopt.use(2)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert select().index == 2
+    second.__exit__(None, None, None)
+    assert select().index == 0
+
+
 def test_one_use_in_two_threads(named: list[Named]) -> None:
     used, both = gpuopt.use(1), threading.Barrier(2)
 

@@ -91,6 +91,20 @@ def test_an_interrupted_comparison_shows_its_middle_block() -> None:
     assert "not compared to the end: a" in study.explain(120)
 
 
+def test_an_interrupted_comparison_shows_each_configuration() -> None:
+    """A kernel of one's own is one variant, however many configurations it has."""
+    times = {1: (9.0, 2.0, 3.0), 2: (30.0, 20.0, 10.0)}
+    blocks = [
+        timed("block", "f", t, block=i, configuration=f"f(X={x})", params={"X": x})
+        for x, some in times.items()
+        for i, t in enumerate(some)
+    ]
+    study = Study([*blocks, timed("search", "f", 1.0, configuration="f(X=3)", params={"X": 3})])
+    assert {r["configuration"]: r["median_ms"] for r in study.summary} == {"f(X=1)": 3.0, "f(X=2)": 20.0}
+    finished = timed("summary", "f", 2.5, configuration="f(X=1)", params={"X": 1})
+    assert [r["median_ms"] for r in Study([*blocks, finished]).summary] == [2.5, 20.0]
+
+
 def test_later_summary_rows_replace_earlier_ones() -> None:
     study = Study([timed("summary", "a", 2.0), timed("summary", "a", 1.0)])
     assert [r["median_ms"] for r in study.summary] == [1.0]

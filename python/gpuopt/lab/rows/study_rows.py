@@ -102,7 +102,8 @@ class StudyRows:
     def summary(self) -> list[Row]:
         """One row per configuration, call or peer, in reading order: the paper's ladder, ours, calls, peers.
 
-        A variant whose comparison never finished is represented by its middle block so far, or its best search row.
+        A configuration whose comparison never finished is represented by its middle block so far, a variant that was
+        searched and never compared by its best search row.
         """
         return [row for group in self.groups() for row in group.rows]
 
@@ -123,11 +124,14 @@ class StudyRows:
         for row in self.rows:
             if row["kind"] == "summary" and is_entry(row):
                 shown[identity(row)] = row
-        have = {(where(row), row["variant"]) for row in shown.values()}
         unfinished: dict[Hashable, list[Row]] = {}
         for row in self.rows:
+            if row["kind"] == "block" and is_entry(row) and identity(row) not in shown:
+                unfinished.setdefault(identity(row), []).append(row)
+        have = {(where(row), row["variant"]) for row in [*shown.values(), *(rows[0] for rows in unfinished.values())]}
+        for row in self.rows:
             key = (where(row), row["variant"])
-            if row["kind"] in ("search", "block") and is_entry(row) and key not in have:
+            if row["kind"] == "search" and is_entry(row) and key not in have:
                 unfinished.setdefault(key, []).append(row)
         shown |= {key: representative(rows) for key, rows in unfinished.items()}
         places = {where(row) for row in shown.values()}
