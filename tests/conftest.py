@@ -90,7 +90,7 @@ def no_profile(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def no_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine that runs the tests may be busy; tests of what that does to verdicts put the limits back."""
-    monkeypatch.setattr("gpuopt.lab.rows.conditions.refusal", lambda *_: None)
+    monkeypatch.setattr("gpuopt.lab.rows.refusals.refusal", lambda *_: None)
 
 
 @pytest.fixture

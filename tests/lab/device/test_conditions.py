@@ -18,15 +18,15 @@ from gpuopt.lab.device import conditions as sampling
 from gpuopt.lab.device import environment, sysfs_gpu
 from gpuopt.lab.device.conditions import Sampler
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows import conditions
-from gpuopt.lab.rows.conditions import Conditions, spread_of
+from gpuopt.lab.rows import conditions, refusals
 from gpuopt.lab.rows.facts import NO_STATE, DeviceState
+from gpuopt.lab.rows.refusals import Conditions, spread_of
 from gpuopt.lab.rows.schema import GROUPS, Row, complete
 
 CPU: Any = SimpleNamespace(type="cpu", name="A CPU", platform="PoCL", vendor="x", pci="")
 GPU: Any = SimpleNamespace(type="gpu", name="A GPU", platform="Vendor", vendor="x", pci="0000:03:00.0")
 
-refusal = conditions.refusal  # before a fixture takes the limits away
+refusal = refusals.refusal  # before a fixture takes the limits away
 
 
 class Host:
@@ -293,9 +293,9 @@ def test_when_verdicts_are_refused(held: Conditions, band: float | None, spread:
 
 
 def test_shares_of_bounds_come_with_a_remark_before_verdicts_end() -> None:
-    assert conditions.bounds_remark(Conditions(others_load=0.2, is_cpu=True)) is None
-    assert conditions.bounds_remark(Conditions(others_load=0.4)) is None
-    remark = conditions.bounds_remark(Conditions(others_load=0.4, is_cpu=True))
+    assert refusals.bounds_remark(Conditions(others_load=0.2, is_cpu=True)) is None
+    assert refusals.bounds_remark(Conditions(others_load=0.4)) is None
+    remark = refusals.bounds_remark(Conditions(others_load=0.4, is_cpu=True))
     assert remark is not None
     assert "shares of bounds are too low here: other programs wanted 40 %" in remark
 

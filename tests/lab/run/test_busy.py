@@ -15,7 +15,7 @@ from gpuopt import lab, problems
 from gpuopt.lab.device import conditions as sampling
 from gpuopt.lab.device import source
 from gpuopt.lab.report import Study
-from gpuopt.lab.rows import conditions
+from gpuopt.lab.rows import conditions, refusals
 from gpuopt.lab.rows.facts import NO_STATE, DeviceState
 from gpuopt.lab.rows.recorder import Recorder
 from gpuopt.lab.rows.schema import KEY_FIELDS, Row
@@ -27,7 +27,7 @@ from gpuopt.lab.timing.samplers import Sampler
 from gpuopt.problem import Problem
 from gpuopt.progress import Bar
 
-refusal = conditions.refusal  # before a fixture takes the limits away
+refusal = refusals.refusal  # before a fixture takes the limits away
 CARD: Any = SimpleNamespace(timer_ns=1.0, type="cpu")
 
 
@@ -40,7 +40,7 @@ def target(label: str, time_ms: float) -> Candidate:
 def compared(
     monkeypatch: pytest.MonkeyPatch, load: float, state: Callable[[], DeviceState] = lambda: NO_STATE
 ) -> Study:
-    monkeypatch.setattr(conditions, "refusal", refusal)
+    monkeypatch.setattr(refusals, "refusal", refusal)
     monkeypatch.setattr(comparison, "device_state", lambda device: state())
     busy: DeviceState = {"load1": 9.0, "others_load": load, "steal_pct": 0.0}
     monkeypatch.setattr(sampling.Sampler, "note", lambda self: busy)
@@ -66,6 +66,17 @@ def test_verdicts_are_refused_on_a_busy_one(monkeypatch: pytest.MonkeyPatch) -> 
     assert f"NO VERDICTS: {fast['refused']}" in text
     assert "shares of bounds are too low here" in study.explain(300)
     assert "faster than" not in " ".join(study.sentences())
+
+
+def test_verdicts_of_an_unfinished_study_are_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a killed process, or of one that still runs, there are blocks alone."""
+    quiet, busy = (
+        Study([row for row in compared(monkeypatch, load).rows if row["kind"] != "summary"]) for load in (0.1, 3.0)
+    )
+    assert quiet.speedup("twice as fast", "basic").verdict == "FAST"
+    assert busy.speedup("twice as fast", "basic").verdict == "AMBIGUOUS"
+    assert {row["refused"] for row in busy.summary} == {"other programs wanted 3 times the processor's cores"}
+    assert "NO VERDICTS" in busy.to_text(300)
 
 
 def test_a_throttled_visit_is_taken_again_and_then_flagged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,9 @@ from typing import TypeVar
 from gpuopt import host_memory
 from gpuopt._core import Device
 from gpuopt.lab.device.environment import clocks_now, device_state, gpu_processes, is_throttled
-from gpuopt.lab.rows.conditions import Conditions, bounds_remark, lines, refusal
+from gpuopt.lab.rows.conditions import lines
 from gpuopt.lab.rows.facts import DeviceState
+from gpuopt.lab.rows.refusals import Conditions, bounds_remark, refusal
 
 __all__ = ["Conditions", "Sampler", "bounds_remark", "lines", "refusal"]
 

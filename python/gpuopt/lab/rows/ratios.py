@@ -122,9 +122,9 @@ def host_ratio(group: Group, row: Row, reference: Row) -> Ratio | None:
 
 def has_ratio_to(row: Row, reference: Row) -> bool:
     """Whether a comparison stored the row's ratio to the reference, and by one clock: rows of before ``method`` was a
-    field may hold one across clocks."""
+    field may hold one across clocks. A block, which stands for a comparison that did not end, has one of its own."""
     by_one_clock = row["method"] is not None or not other_clock(row, reference)
-    return is_baseline(reference, row) and bool(row["ratio"]) and by_one_clock
+    return row["kind"] != "block" and is_baseline(reference, row) and bool(row["ratio"]) and by_one_clock
 
 
 def other_clock(row: Row, reference: Row) -> bool:

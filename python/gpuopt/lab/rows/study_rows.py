@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
+from gpuopt.lab.rows import refusals
 from gpuopt.lab.rows.energies import tell_energies
 from gpuopt.lab.rows.given_rows import usable
 from gpuopt.lab.rows.groups import (
@@ -152,12 +153,14 @@ class StudyRows:
         aa = [ratio for row in own if (ratio := row["ratio"]) and ratio > 0]
         seen = {id(row): index for index, row in enumerate(rows)}
         rows.sort(key=lambda row: (SECTIONS.index(section(row)), paper_rank(row), seen[id(row)]))
+        band = statistics.aa_band(aa) or self.problem_info.get("band") or 0.0
+        why = refusals.refusal(refusals.Conditions.of(blocks), band or None, refusals.spread_of(blocks))
         return Group(
-            rows=rows,
+            rows=[row | {"refused": why} if row["kind"] == "block" else row for row in rows],  # of no summary yet
             blocks=blocks,
             ceilings=[row for row in beside if row["role"] == "ceiling"],
             overheads=[row for row in beside if row["role"] == "overhead"],
-            band=statistics.aa_band(aa) or self.problem_info.get("band") or 0.0,
+            band=band,
         )
 
     def best(self, role: Role = "variant", accuracy: str = "") -> Row | None:

@@ -20,7 +20,7 @@ from gpuopt._core import Device
 from gpuopt.lab.device import conditions as circumstances
 from gpuopt.lab.device.environment import device_state, is_throttled
 from gpuopt.lab.device.sittings import row_interval
-from gpuopt.lab.rows import conditions
+from gpuopt.lab.rows import refusals
 from gpuopt.lab.rows import visits as rows_of_visits
 from gpuopt.lab.rows.facts import DeviceState
 from gpuopt.lab.rows.recorder import Recorder
@@ -327,7 +327,7 @@ class Comparison:
         verdicts = statistics.verdicts(ratios, self.band)
         sentinels = rows_of_visits.sentinels_of(self.recorder.rows)
         taken = [row for row in self.recorder.rows if row["kind"] == "block"]
-        held = conditions.judged(taken, self.band, self.recorder.notes)
+        held = refusals.judged(taken, self.band, self.recorder.notes)
         verdicts = dict.fromkeys(verdicts, "AMBIGUOUS") if held["refused"] else verdicts
         for candidate in self.candidates:
             if blocks := self.rows_of(candidate):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpuopt import labels
 from gpuopt.configuration import altered
-from gpuopt.lab.rows import conditions
+from gpuopt.lab.rows import refusals
 from gpuopt.lab.rows.groups import (
     PAPER,
     SECTIONS,
@@ -143,7 +143,7 @@ def _footers(group: Group, whole: bool) -> list[tuple[str, str]]:
     told = any(flags_of(row) or row["energy_note"] for row in group.rows)
     signs += ["* remarks in --explain"] if told else []
     out += [("", "; ".join(signs))] if signs else []
-    remark = conditions.bounds_remark(conditions.Conditions.of([*group.rows, *group.blocks]))
+    remark = refusals.bounds_remark(refusals.Conditions.of([*group.rows, *group.blocks]))
     out += [("of bound", remark)] if remark and any(row["profile"] for row in group.rows) else []
     if not any(row["profile"] for row in group.rows) and any(row["pct_bound"] for row in group.rows):
         out.append(("of bound", NO_PROFILE))
