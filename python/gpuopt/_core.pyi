@@ -219,6 +219,11 @@ class DeviceArray(_NotConstructible):
         """other * self."""
     def __neg__(self) -> DeviceArray:
         """-self."""
+    def __eq__(self, other: object) -> bool:
+        """Refused for numbers and arrays, which NumPy compares element by element."""
+    def __hash__(self) -> int: ...
+    def __bool__(self) -> bool:
+        """Refused: ask for its length or its elements."""
     def __getitem__(self, other: int | slice) -> DeviceArray:
         """A copy of a row, or of rows that follow one another: a[3], a[2:5]."""
     @property

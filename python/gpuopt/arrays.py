@@ -275,6 +275,19 @@ def negative(array: DeviceArray) -> DeviceArray:
     return _core.shift(-1.0, array, -0.0)
 
 
+def equal(array: DeviceArray, other: object) -> bool:
+    """``array == other``, False for what is no array and no number. Raises ArrayError for these: an answer for each
+    element, as NumPy gives, would be an array, and one for both arrays is NumPy's ``array_equal``."""
+    if isinstance(other, (DeviceArray, np.ndarray)) or _is_number(other):
+        raise ArrayError("other: arrays on a device are not compared; use np.array_equal(a, b), or a.to_numpy() == b")
+    return NotImplemented
+
+
+def truth(array: DeviceArray) -> bool:
+    """``bool(array)``. Raises ArrayError."""
+    raise ArrayError("self: whether an array is true is ambiguous; use len(a), or a.to_numpy().any() or .all()")
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_, np.timedelta64))
 

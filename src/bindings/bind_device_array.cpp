@@ -77,6 +77,8 @@ void def_operators(py::class_<DeviceArray>& arrays) {
     def_operator(arrays, "__rsub__", "subtracted_from", "other - self.");
     def_operator(arrays, "__mul__", "multiplied", "self * other, element by element.");
     def_operator(arrays, "__rmul__", "multiplied", "other * self.");
+    arrays.attr("__hash__") = py::module_::import("builtins").attr("object").attr("__hash__");  // lost beside __eq__
+    def_operator(arrays, "__eq__", "equal", "Refused for numbers and arrays, which NumPy compares element by element.");
     def_operator(arrays, "__getitem__", "rows", "A copy of a row, or of rows that follow one another: a[3], a[2:5].");
     const auto of_one = [&](const char* method, const char* function, const char* told) {
         arrays.def(
@@ -85,6 +87,7 @@ void def_operators(py::class_<DeviceArray>& arrays) {
             told);
     };
     of_one("__neg__", "negative", "-self.");
+    of_one("__bool__", "truth", "Refused: ask for its length or its elements.");
     arrays.def_property_readonly(
         "T", [](const py::object& self) { return py::module_::import("gpuopt.arrays").attr("transposed")(self); },
         "The transpose of a matrix, for `@`: nothing is copied.");

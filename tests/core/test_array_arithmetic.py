@@ -101,6 +101,11 @@ REFUSED: list[Refused] = [
     (lambda d: d[0, 0], gpuopt.ArrayError, "index: .* not by tuple"),
     (lambda d: d[None], gpuopt.ArrayError, "index: .* not by NoneType"),
     (lambda d: d[True], gpuopt.ArrayError, "index: .* not by bool"),
+    (lambda d: d == d[:3], gpuopt.ArrayError, "other: .* not compared; use np.array_equal"),
+    (lambda d: d != 1.0, gpuopt.ArrayError, "other: .* not compared"),
+    (lambda d: np.ones(3, np.float32) == d, gpuopt.ArrayError, "other: .* not compared"),
+    (lambda d: 1.0 in d, gpuopt.ArrayError, "other: .* not compared"),
+    (bool, gpuopt.ArrayError, "self: .* ambiguous"),
 ]
 
 
@@ -109,6 +114,15 @@ def test_what_is_refused_says_why(device: gpuopt.Device, case: Refused) -> None:
     call, error, words = case
     with pytest.raises(error, match=words):
         call(gpuopt.to_device(np.ones(3, np.float32), device))
+
+
+def test_arrays_are_known_by_who_they_are(device: gpuopt.Device) -> None:
+    a, b = (gpuopt.to_device(np.ones(3, np.float32), device) for _ in range(2))
+    assert a in [a, b]
+    assert len({a, b, a}) == 2
+    assert a != "a"
+    assert a is not None
+    assert np.array_equal(a, b)
 
 
 def test_rows_are_copies(any_device: gpuopt.Device) -> None:

@@ -203,6 +203,11 @@ CIRCLE: dict[str, Any] = {"angles": 8, "sod": R, "sdd": D, "det": (4, 6), "pixel
         (gt.helical, HELIX | {"views": 100}, "turns: it is missing"),
         (gt.helical, HELIX | {"views": 100, "turns": 0}, "turns: 0 turns make no helix"),
         (gt.helical, HELIX | {"views": [0.0, 1.0], "turns": 2}, "turns: views lists the angles already"),
+        (
+            gt.helical,
+            HELIX | {"views": [0.0, 1.0], "turns": None, "start": 1.0},
+            "start: views lists the angles already",
+        ),
         (gt.helical, HELIX | {"views": 100, "turns": 1, "pitch": math.nan}, "pitch: nan"),
         (gt.Volume, {"shape": (4,)}, r"shape: .*\(z, y, x\)"),
         (gt.Volume, {"shape": (4, 0, 4)}, "shape along y: 0"),

@@ -246,10 +246,10 @@ class Run:
             )
 
     def level(self, image: Array, data: Array) -> float:
-        """The image of one number whose projections have the sum of b; 0 where no ray meets the image. Overwrites an
-        image and projections."""
+        """The number of which an image, 0 outside the mask, has projections with the sum of b; 0 where no ray meets it.
+        Overwrites an image and projections."""
         self.backend.fill(image, 1.0)
-        return self._factor(image, data)
+        return self._factor(self.masked(image), data)
 
     def rescale(self, zeros: Array, data: Array) -> None:
         """Multiplies the first image, so that its projections have the sum of b; it stays where either sum is 0.

@@ -301,9 +301,10 @@ def helical(
 ) -> Cone:
     """A cone beam from a source on a helix that rises ``pitch`` mm a turn (falls, if negative).
 
-    ``views`` is how many views are spread over ``turns``, from the angle ``start`` on; or, with ``turns`` None, their
-    angles (views,). The source is at the height ``z0`` mm at the angle ``t_ref``, which is the middle of the scan if
-    None. ``units`` are those of all these angles. The other arguments, projections and errors as in :func:`circular`.
+    ``views`` is how many views are spread over ``turns``, from the angle ``start`` on; or, with ``turns`` None and
+    without ``start``, their angles (views,). The source is at the height ``z0`` mm at the angle ``t_ref``, which is the
+    middle of the scan if None. ``units`` are those of all these angles. The other arguments, projections and errors as
+    in :func:`circular`.
 
     Examples
     --------
@@ -321,6 +322,8 @@ def helical(
             raise ParameterError("turns: 0 turns make no helix; give another number, or use circular")
         found = checks.angles("views", checks.count("views", views, checks.MOST_VIEWS), whole, advances=True)
         found = checks.frozen(found + checks.radians("start", start, factor))
+    elif checks.radians("start", start, factor):
+        raise ParameterError("start: views lists the angles already; add it to them, or give the number of views")
     elif turns is not None:
         raise ParameterError("turns: views lists the angles already; give turns=None, or the number of views")
     else:
