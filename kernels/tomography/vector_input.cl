@@ -19,7 +19,7 @@ ARC_KERNEL tomography_vector_input(ARC_ARGUMENTS) {
         const Places j = locpix(BETA(s, depth), SLOPE(w, square), columns, rows, arc);
         const int4 column = convert_int4(j.before.lo), row = convert_int4(j.before.hi), number = 4 * i + (int4)(0, 1, 2, 3);
         const float4 weight = select((float4)(0), (float4)(ARC_WEIGHT(square, w)), number < views);
-        const int4 inside = min(number, views - 1);  // streams go on where views end
+        const int4 inside = min(number, (int4)(views - 1));  // streams go on where views end
         sums = fma(weight, (float4)(AT(x, inside), AT(y, inside), AT(z, inside), AT(w, inside)), sums);
     }
     const float sum = (sums.x + sums.y) + (sums.z + sums.w);
