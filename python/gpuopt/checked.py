@@ -254,7 +254,8 @@ def _misfit(function: Callable[..., Any], given: Sequence[Any], keywords: Mappin
     for place, one in enumerate(signature.parameters.values()):
         given_so = place < len(given) and one.kind <= one.POSITIONAL_OR_KEYWORD
         needed = one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        if needed and not given_so and one.name not in keywords:
+        by_name = one.name in keywords and one.kind is not one.POSITIONAL_ONLY
+        if needed and not given_so and not by_name:
             hints = "".join(hint(word) for word in strange)
             return ParameterTypeError(f"{one.name}: {name} needs it; give {words(_hint(function, one))}{hints}")
     return None

@@ -39,7 +39,7 @@ class Configuration:
     _levels: _core.Levels
 
     @checked
-    def __init__(self, variant: str, **parameters: int) -> None:
+    def __init__(self, variant: str, /, **parameters: int) -> None:
         for name, value in parameters.items():
             if not is_whole(value) and not _is_word(value):
                 told = f"a whole number of {value.bit_length()} bits, no level" if isinstance(value, int) else None
