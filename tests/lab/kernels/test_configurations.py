@@ -29,7 +29,7 @@ def test_all_configurations_and_those_of_some_levels() -> None:
 def test_parameters_may_have_any_name_of_c() -> None:
     kernel = own_kernels.scaled(parameters={"self": [1, 2], "variant": [3]})
     assert [str(each) for each in kernel.configurations(n=10)] == [f"scaled(self={x}, variant=3)" for x in (1, 2)]
-    with pytest.raises(ParameterError, match="^variant: Configuration needs it"):
+    with pytest.raises(ParameterError, match=r"^variant: Configuration needs it"):
         Configuration(variant="scaled")
 
 

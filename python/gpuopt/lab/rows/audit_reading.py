@@ -17,7 +17,7 @@ _IDENTITY = frozenset(GROUPS["identity"])
 
 @dataclass
 class Lines:
-    """What a file holds: rows; objects that are no rows, verdicts on claims among them; what could not be read, by line."""
+    """What a file holds: rows; objects that are no rows, as verdicts on claims; what could not be read, by line."""
 
     entries: list[Entry] = field(default_factory=list)
     others: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
