@@ -35,7 +35,7 @@ ASAN_NOT = (
     f"{MOVED}test_a_driver_without_memory_leaves_the_plan_where_it_was",
 )
 FRAMES = 6  # from the top of a stack
-# Here the C library frees thread-local memory of a thread that has ended; its own locks, which order that, are not seen.
+# Here the C library frees thread-local memory of a thread that ended; its own locks, which order that, are not seen.
 OF_ENDED_THREADS = "_dl_deallocate_tls"
 BEGIN = re.compile(r"(ERROR: AddressSanitizer: .*|WARNING: ThreadSanitizer: .*|\S+:\d+:\d+: runtime error: .*)")
 
