@@ -342,16 +342,6 @@ def test_by_ranks_no_verdict_stands_across_clocks(tmp_path: Path, good: list[Fie
 # ---------------------------------------------------------------- files
 
 
-def test_verdicts_on_claims_are_no_rows(tmp_path: Path) -> None:
-    """A folder of results may hold what `gpuopt papers --out` wrote there."""
-    row = {"kind": "search", "status": "ok", "variant": "naive", "flops": 2e9, "median_ms": 1.0}
-    study = lab.Study([row])
-    lab.claims(study, paper="jang2009").save(tmp_path)
-    report = audit(tmp_path)
-    assert report.ok
-    assert report.files[0].own > 100
-
-
 def test_a_scripts_own_rows_are_counted_and_not_audited(tmp_path: Path) -> None:
     own = [{"peer": "A", "ms": 2.0, "ci95": [1.0, 3.0]}, {"g_s": 2.0, "blocks_g_s": [1.0, 2.0, 4.0]}]
     report = audit(written(tmp_path / "own.jsonl", own))

@@ -166,7 +166,7 @@ class Report:
         lines = [_table([head, *map(_cells, audited)])] if audited else []
         own = [f"  {file.ledger.file}: {file.own} rows, {file.ledger.checked} facts" for file in self.files if file.own]
         lines += _section(
-            "not audited, rows of a script's own and of claims (intervals hold their values, medians are medians):", own
+            "not audited, rows of a script's own (intervals hold their values, medians are medians):", own
         )
         lines += _section("by the rules, and to be known:", _counted(self.files, "findings"))
         lines += _section("not checked:", _counted(self.files, "unchecked"))

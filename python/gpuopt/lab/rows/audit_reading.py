@@ -17,7 +17,7 @@ _IDENTITY = frozenset(GROUPS["identity"])
 
 @dataclass
 class Lines:
-    """What a file holds: rows; objects that are no rows, as verdicts on claims; what could not be read, by line."""
+    """What a file holds: rows; objects that are no rows; what could not be read, by line."""
 
     entries: list[Entry] = field(default_factory=list)
     others: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
@@ -59,8 +59,7 @@ def read_objects(objects: Iterable[Any], path: Path) -> Lines:
 
 
 def _take(found: Lines, number: int, said: Any, path: Path, known: Templates) -> None:
-    of_claim = isinstance(said, dict) and said.get("kind") == "claim"  # verdicts on a paper, computed from rows
-    if isinstance(said, dict) and (of_claim or not said.keys() & {"schema", "like", "shared"}):
+    if isinstance(said, dict) and not said.keys() & {"schema", "like", "shared"}:
         found.others.append((number, said))
         return
     try:
