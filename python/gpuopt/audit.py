@@ -99,7 +99,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _holds_something(made: FileAudit) -> bool:
-    return bool(made.rows or made.own or made.ledger.checked or made.ledger.discrepancies)
+    return bool(made.rows or made.own or made.claims or made.ledger.checked or made.ledger.discrepancies)
 
 
 def _profile(file: Path) -> Profile:

@@ -19,8 +19,8 @@ from gpuopt.lab.rows.audit_summaries import SummaryAudit, after_timing, environm
 def audit_file(path: Path, name: str, profiles: Sequence[KnownProfile] = ()) -> FileAudit:
     """Audits a file of JSON lines; ``name`` is what the report calls it, ``profiles`` are those at hand.
 
-    Rows that a script wrote for itself are not audited but for what their own fields say of each other. Raises
-    ResultsError where the file cannot be read.
+    Rows that a script wrote for itself are not audited but for what their own fields say of each other, claims that
+    were held against rows not at all. Raises ResultsError where the file cannot be read.
     """
     lines, ledger = read(path), Ledger(name)
     if lines.is_own:
@@ -28,7 +28,8 @@ def audit_file(path: Path, name: str, profiles: Sequence[KnownProfile] = ()) -> 
             _own_row(ledger, number, row)
         return FileAudit(path, {}, ledger, own=len(lines.others))
     _audit_lines(lines, ledger, profiles)
-    return FileAudit(path, Counter(str(entry.row["kind"]) for entry in lines.entries), ledger)
+    kinds = Counter(str(entry.row["kind"]) for entry in lines.entries)
+    return FileAudit(path, kinds, ledger, claims=len(lines.claims) if lines.is_claims else 0)
 
 
 def audit_points(objects: Iterable[Any], path: Path, ledger: Ledger) -> Lines:
@@ -50,7 +51,8 @@ def _audit_lines(lines: Lines, ledger: Ledger, profiles: Sequence[KnownProfile],
 def _audit_all(lines: Lines, ledger: Ledger, profiles: Sequence[KnownProfile], alone: bool) -> None:
     for number, reason in lines.damage:
         ledger.whole_file("line", reason, "a result row", "every line is a row or a template", number)
-    for number, _ in lines.others:
+    others = [number for number, _ in lines.others] + ([] if lines.is_claims else lines.claims)
+    for number in sorted(others):
         ledger.whole_file("line", "another object", "a result row", "every line is a row or a template", number)
     entries = lines.entries
     times = [entry.row["time_utc"] for entry in entries if entry.row["time_utc"]]

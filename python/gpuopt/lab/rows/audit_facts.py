@@ -108,12 +108,13 @@ def alike(stored: Any, recomputed: Any, slack: float = 0.0) -> bool:
 @dataclass(frozen=True)
 class FileAudit:
     """One file: how many rows it has of which kind, and what its ledger says. ``own`` counts the lines of a file whose
-    rows are a script's own."""
+    rows are a script's own, ``claims`` those of a file of claims."""
 
     path: Path
     kinds: Mapping[str, int]
     ledger: Ledger
     own: int = 0
+    claims: int = 0
 
     @property
     def rows(self) -> int:
@@ -149,6 +150,7 @@ class Report:
                     "rows": file.rows,
                     "kinds": dict(file.kinds),
                     "own_rows": file.own,
+                    "claims": file.claims,
                     "checked": file.ledger.checked,
                     "findings": dict(file.ledger.findings),
                     "unchecked": dict(file.ledger.unchecked),
@@ -161,13 +163,15 @@ class Report:
 
     def to_text(self) -> str:
         """The table of files, what should be known, what was not checked, and each discrepancy."""
-        audited = [file for file in self.files if not file.own]
+        audited = [file for file in self.files if not (file.own or file.claims)]
         head = ("file", "rows", "blocks", "summaries", "facts", "discrepancies")
         lines = [_table([head, *map(_cells, audited)])] if audited else []
         own = [f"  {file.ledger.file}: {file.own} rows, {file.ledger.checked} facts" for file in self.files if file.own]
         lines += _section(
             "not audited, rows of a script's own (intervals hold their values, medians are medians):", own
         )
+        claims = [f"  {file.ledger.file}: {file.claims} claims" for file in self.files if file.claims]
+        lines += _section("not audited, claims held against rows (`gpuopt papers` makes them anew):", claims)
         lines += _section("by the rules, and to be known:", _counted(self.files, "findings"))
         lines += _section("not checked:", _counted(self.files, "unchecked"))
         lines += _section("does not follow:", [f"  {each}" for each in self.discrepancies])

@@ -13,21 +13,28 @@ from gpuopt.lab.rows.store import check_encoding, json_of, no_templates, row_of
 from gpuopt.lab.rows.templates import Templates
 
 _IDENTITY = frozenset(GROUPS["identity"])
+_CLAIM = frozenset(("paper", "id", "says", "verdict"))  # of a line of claims.jsonl, beside its kind
 
 
 @dataclass
 class Lines:
-    """What a file holds: rows; objects that are no rows; what could not be read, by line."""
+    """What a file holds: rows; objects that are no rows; claims held against rows; what could not be read, by line."""
 
     entries: list[Entry] = field(default_factory=list)
     others: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
+    claims: list[int] = field(default_factory=list)
     damage: list[tuple[int, str]] = field(default_factory=list)
     compact: bool = False
 
     @property
     def is_own(self) -> bool:
         """Whether the file holds a script's own rows and none of ours."""
-        return bool(self.others) and not self.entries and not self.damage
+        return bool(self.others) and not self.entries and not self.claims and not self.damage
+
+    @property
+    def is_claims(self) -> bool:
+        """Whether the file holds what `gpuopt papers` writes, and no rows."""
+        return bool(self.claims) and not self.entries
 
 
 def read(path: Path) -> Lines:
@@ -61,6 +68,9 @@ def read_objects(objects: Iterable[Any], path: Path) -> Lines:
 def _take(found: Lines, number: int, said: Any, path: Path, known: Templates) -> None:
     if isinstance(said, dict) and not said.keys() & {"schema", "like", "shared"}:
         found.others.append((number, said))
+        return
+    if isinstance(said, dict) and said.get("kind") == "claim" and said.keys() >= _CLAIM:
+        found.claims.append(number)
         return
     try:
         row = row_of(said, path, known)
