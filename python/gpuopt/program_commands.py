@@ -97,7 +97,7 @@ def study_command(path: str) -> click.Command:
             for variant in variants:
                 own.levels(Configuration.parse(variant))  # a level that it does not have is no row
             wanted = variants or tuple(map(str, _every(own, known, _levels_of(some), path)))
-            fixed: dict[str, Any] = {"variants": wanted, "dtype": _dtype(own), "program": Path(path)}
+            fixed: dict[str, Any] = {"variants": wanted, "dtype": _dtype(own), "read": [Path(path)]}
             if not lab_commands.run_study(_workload(own, known), sizes, **fixed, **given):
                 ctx.exit(INTERRUPT_EXIT)
 
