@@ -82,6 +82,12 @@ def check_outputs(
             raise Failure(f"{option}: there is no folder {path.parent}; make it")
 
 
+def check_unread(option: str, path: Path | None, read: Iterable[str | Path]) -> None:
+    """Raises Failure where a file that is ``read`` would be written over."""
+    if path is not None and identity(path) in {identity(one) for one in read if os.path.isfile(one)}:
+        raise Failure(f"{option}: {path} is what is studied; name another file")
+
+
 def identity(path: str | Path) -> object:
     """The same for all names of a file."""
     try:
