@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 import gpuopt
 import own_kernels
 from gpuopt import Configuration, ParameterError, UnsupportedError, host_memory, lab
+from gpuopt.lab.kernels.arguments import TAKEN
 from gpuopt.lab.kernels.checks import WrongResultError
 
 
@@ -338,7 +341,32 @@ def test_values_that_are_no_sizes_are_part_of_the_problems_name() -> None:
     assert names == {"n=10, a=1.5", "n=10, a=2.5"}
 
 
-@pytest.mark.parametrize("name", ["seed", "device", "level", "seconds"])
+@pytest.mark.parametrize("name", ["self", "variant"])
+def test_parameters_leave_the_arguments_of_configurations_alone(name: str) -> None:
+    with pytest.raises(ParameterError, match=f"^parameters: a Configuration has an argument '{name}'"):
+        lab.Kernel("__kernel void f() {}", "f", parameters={name: [1, 2]}, arguments=[lab.output("z", 8)])
+
+
+@pytest.mark.parametrize("call", [lab.Kernel.problem, lab.Kernel.__call__, lab.Kernel.configurations, lab.search])
+def test_every_name_that_calls_have_is_taken_or_stands_beside(call: Callable[..., Any]) -> None:
+    """A name that a call binds for itself never reaches the sizes."""
+    kinds = inspect.signature(call).parameters.values()
+    named = {one.name for one in kinds if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
+    assert named <= TAKEN
+
+
+@pytest.mark.parametrize("name", ["self", "kernel", "configurations", "given", "sizes", "parameters_", "checked"])
+def test_sizes_values_and_levels_of_other_names_work(name: str) -> None:
+    text = f"kernel void f(global float* y, int {name}) {{ y[get_global_id(0)] = {name}; }}"
+    own = lab.Kernel(
+        text, "f", arguments=[lab.output("y", name), lab.value(name)], launch=lab.launch(items=name, local=1),
+        reference=lambda **given: np.full(given[name], given[name]),
+    )  # fmt: skip
+    assert len(own.configurations(**{name: 3})) == 1
+    assert own.problem(**{name: 3}).sizes == {name: 3}
+
+
+@pytest.mark.parametrize("name", ["seed", "device", "level", "seconds", "objective"])
 def test_values_and_sizes_leave_the_labs_arguments_alone(name: str) -> None:
     launch = lab.launch(items=8)
     given = {"launch": launch, "reference": lambda x: x}

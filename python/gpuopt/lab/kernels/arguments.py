@@ -23,8 +23,8 @@ SIMPLE = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint6
 
 # Arguments of the lab's own calls, beside which values and sizes stand.
 OF_CALLS = ("device", "configuration")  # arrays stand beside these too
-_OF_PROBLEMS = ("data", "seed", "versions", "isolated", "limit_s", *OF_CALLS)
-_OF_SEARCHES = ("strategy", "evaluations", "seconds", "store", "progress")
+_OF_PROBLEMS = ("data", "seed", "versions", "isolated", "limit_s", "levels", *OF_CALLS)
+_OF_SEARCHES = ("strategy", "evaluations", "seconds", "store", "progress", "objective")
 _OF_JUDGES = (
     "source",
     "task",
@@ -38,6 +38,7 @@ _OF_JUDGES = (
     "repeatable",
 )
 TAKEN = frozenset((*_OF_PROBLEMS, *_OF_SEARCHES, *_OF_JUDGES))
+OF_CONFIGURATIONS = frozenset(("self", "variant"))  # levels stand beside these
 
 
 def identifier(name: object, what: str) -> str:
