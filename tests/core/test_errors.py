@@ -253,7 +253,6 @@ def test_use_as_a_block_nests_and_is_used_again(named: list[Named]) -> None:
 
 
 def test_blocks_of_use_may_end_in_any_order(named: list[Named]) -> None:
-    """Two generators that are read in turn."""
     first, second = gpuopt.use(1), gpuopt.use(2)
     first.__enter__()
     second.__enter__()

@@ -341,12 +341,6 @@ def test_values_that_are_no_sizes_are_part_of_the_problems_name() -> None:
     assert names == {"n=10, a=1.5", "n=10, a=2.5"}
 
 
-@pytest.mark.parametrize("name", ["self", "variant"])
-def test_parameters_leave_the_arguments_of_configurations_alone(name: str) -> None:
-    with pytest.raises(ParameterError, match=f"^parameters: a Configuration has an argument '{name}'"):
-        lab.Kernel("__kernel void f() {}", "f", parameters={name: [1, 2]}, arguments=[lab.output("z", 8)])
-
-
 @pytest.mark.parametrize("call", [lab.Kernel.problem, lab.Kernel.__call__, lab.Kernel.configurations, lab.search])
 def test_every_name_that_calls_have_is_taken_or_stands_beside(call: Callable[..., Any]) -> None:
     """A name that a call binds for itself never reaches the sizes."""

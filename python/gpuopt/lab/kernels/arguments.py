@@ -38,7 +38,6 @@ _OF_JUDGES = (
     "repeatable",
 )
 TAKEN = frozenset((*_OF_PROBLEMS, *_OF_SEARCHES, *_OF_JUDGES))
-OF_CONFIGURATIONS = frozenset(("self", "variant"))  # levels stand beside these
 
 
 def identifier(name: object, what: str) -> str:

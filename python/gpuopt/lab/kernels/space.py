@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpuopt._core import ParameterError
-from gpuopt.lab.kernels.arguments import OF_CONFIGURATIONS, identifier
+from gpuopt.lab.kernels.arguments import identifier
 from gpuopt.lab.kernels.expressions import Expression
 
 Level = int | str
@@ -29,8 +29,7 @@ def levels_of(parameters: Mapping[str, Any]) -> dict[str, tuple[Level, ...]]:
     (``float4``, ``2.5f``). Raises ParameterError, which names the parameter."""
     found = {}
     for name, given in parameters.items():
-        if identifier(name, "parameters") in OF_CONFIGURATIONS:
-            raise ParameterError(f"parameters: a Configuration has an argument {name!r} itself; call it otherwise")
+        identifier(name, "parameters")
         plain = given.tolist() if isinstance(given, np.ndarray) and given.ndim == 1 else given
         listed = list(plain[: MOST_LEVELS + 1]) if isinstance(plain, (list, tuple, range)) else None
         if not listed or len(listed) > MOST_LEVELS:
