@@ -525,7 +525,7 @@ def handles(device: Device) -> dict[str, int]:
 def shared_handle(array: DeviceArray) -> int:
     """The memory of an array, which nothing else gets from now on."""
 
-def adopted(memory: int, shape: Sequence[int], dtype: np.dtype[Any], device: Device) -> DeviceArray:
+def adopted(owner: object, memory: int, shape: Sequence[int], dtype: np.dtype[Any], device: Device) -> DeviceArray:
     """An array in memory of another library, of the device's context. Raises ArrayError."""
 
 def to_device(a: np.ndarray, device: Device, guarded: bool = False) -> DeviceArray:

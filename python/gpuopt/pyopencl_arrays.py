@@ -89,7 +89,7 @@ def from_pyopencl(array: Any, device: Selector = None) -> DeviceArray:
     if array.queue is not None:
         array.finish()
         array.queue.finish()
-    return _core.adopted(array.base_data.int_ptr, array.shape, np.dtype(array.dtype), select(device))
+    return _core.adopted(array.base_data, array.base_data.int_ptr, array.shape, np.dtype(array.dtype), select(device))
 
 
 def _pyopencl() -> Any:

@@ -25,13 +25,15 @@ py::dict handles(const Device& device) {
     return found;
 }
 
-// `memory` is a handle that the caller knows to be one: a driver reads what it points to.
-DeviceArray adopted(std::uintptr_t memory, const std::vector<std::int64_t>& shape, const py::dtype& dtype,
-                    const Device& device) {
+// `memory` is a handle that the caller knows to be one: a driver reads what it points to. `owner` lives as long as the
+// array: a buffer on memory of the host would outlive that.
+DeviceArray adopted(const py::object& owner, std::uintptr_t memory, const std::vector<std::int64_t>& shape,
+                    const py::dtype& dtype, const Device& device) {
     const auto type = dtype_of(dtype, "array");
+    auto kept = keeper_of(owner);
     const WithoutGil release;
     auto buffer = Buffer::adopted(session_of(device), reinterpret_cast<cl_mem>(memory),
-                                  DeviceArray::bytes_of(type, shape, "array"), "array");
+                                  DeviceArray::bytes_of(type, shape, "array"), "array", std::move(kept));
     return {std::move(buffer), type, shape};
 }
 
@@ -46,8 +48,8 @@ void bind_foreign(py::module_& module) {
             return number(array.buffer->shared());
         },
         py::arg("array"), "The memory of an array, which nothing else gets from now on.");
-    module.def("adopted", &adopted, py::arg("memory"), py::arg("shape"), py::arg("dtype"), py::arg("device"),
-               "An array in memory of another library, of the device's context. Raises ArrayError.");
+    module.def("adopted", &adopted, py::arg("owner"), py::arg("memory"), py::arg("shape"), py::arg("dtype"),
+               py::arg("device"), "An array in memory of another library, of the device's context. Raises ArrayError.");
 }
 
 }  // namespace gpuopt

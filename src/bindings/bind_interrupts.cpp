@@ -84,9 +84,10 @@ void end_if_unheard(int signals, double seconds, int code, const std::string& me
 
 }  // namespace
 
-std::shared_ptr<void> Operand::keeper() const {
-    if (is_device()) return nullptr;
-    return {owner.inc_ref().ptr(), [](void* held) {
+std::shared_ptr<void> Operand::keeper() const { return is_device() ? nullptr : keeper_of(owner); }
+
+std::shared_ptr<void> keeper_of(py::handle object) {
+    return {object.inc_ref().ptr(), [](void* held) {
                 if (!Py_IsInitialized()) return;  // the interpreter has gone, and nobody can give the array back
                 const WithGil gil;
                 Py_DECREF(static_cast<PyObject*>(held));

@@ -6,6 +6,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <memory>
+
 namespace gpuopt {
 
 // Without the lock, for as long as it lives. As a call guard of functions, not of `py::init` with a function of ours:
@@ -36,5 +38,8 @@ public:
 private:
     PyGILState_STATE before_;
 };
+
+// Keeps an object alive until the last copy is gone, in whatever thread. Call with the lock.
+std::shared_ptr<void> keeper_of(pybind11::handle object);
 
 }  // namespace gpuopt

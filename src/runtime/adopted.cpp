@@ -11,7 +11,7 @@ Buffer::Buffer(std::shared_ptr<Session> session, cl::Buffer memory, std::size_t 
 }
 
 std::shared_ptr<Buffer> Buffer::adopted(std::shared_ptr<Session> session, cl_mem memory, std::size_t bytes,
-                                        const std::string& what) {
+                                        const std::string& what, std::shared_ptr<void> owner) {
     cl::Buffer held(memory, true);
     cl_mem_object_type type = 0;
     cl_mem_flags flags = 0;
@@ -33,7 +33,7 @@ std::shared_ptr<Buffer> Buffer::adopted(std::shared_ptr<Session> session, cl_mem
     if (flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY))
         throw ArrayError(what, "the host may not both read and write its memory", "make it with READ_WRITE alone");
     auto made = std::shared_ptr<Buffer>(new Buffer(std::move(session), std::move(held), bytes));
-    made->owner_ = std::make_shared<cl::Buffer>(made->place_.handle);
+    made->owner_ = std::move(owner);
     made->shared_ = true;
     return made;
 }

@@ -31,10 +31,11 @@ public:
                                             std::shared_ptr<void> owner = nullptr);
     static std::shared_ptr<Buffer> borrowed(std::shared_ptr<Session> session, const void* memory, std::size_t bytes,
                                             std::shared_ptr<void> owner = nullptr);
-    // Memory that another library made in the session's context and shares. Throws ArrayError that names `what` for
-    // memory of another context or kind, for less of it, and where kernels may not both read and write it.
+    // Memory that another library made in the session's context and shares; `owner` is what it lies in, such as an
+    // array on the host or a pool. Throws ArrayError that names `what` for memory of another context or kind, for less
+    // of it, and where kernels may not both read and write it.
     static std::shared_ptr<Buffer> adopted(std::shared_ptr<Session> session, cl_mem memory, std::size_t bytes,
-                                           const std::string& what);
+                                           const std::string& what, std::shared_ptr<void> owner);
     ~Buffer() override;
 
     // For another library: from now on nothing else gets this memory, and it stays where it is.

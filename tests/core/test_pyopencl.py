@@ -42,6 +42,20 @@ def test_an_array_of_pyopencl_is_taken_as_it_lies(any_device: gpuopt.Device, dty
     np.testing.assert_array_equal(ours.to_numpy(), host[::-1])
 
 
+def test_memory_of_the_host_stays(any_device: gpuopt.Device) -> None:
+    """A buffer on an array of the host does not keep it."""
+    queue, n = gpuopt.pyopencl_queue(any_device), 1 << 16
+    host = np.full(n, 3, np.float32)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+    lent = arrays.Array(queue, (n,), np.float32, data=cl.Buffer(queue.context, flags, hostbuf=host))
+    ours = gpuopt.from_pyopencl(lent, any_device)
+    del lent, host
+    gc.collect()
+    others = [np.full(n, 9, np.float32) for _ in range(6)]
+    np.testing.assert_array_equal(ours.to_numpy(), np.full(n, 3, np.float32))
+    assert len(others) == 6
+
+
 def test_products_of_shared_arrays(any_device: gpuopt.Device) -> None:
     a = np.random.default_rng(1).uniform(-1, 1, (33, 17)).astype(np.float32)
     queue = gpuopt.pyopencl_queue(any_device)
