@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import click
 
 from gpuopt import files
 from gpuopt._core import Error
-from gpuopt.command_errors import Failure
 
 
 class _Writable(click.Path):
@@ -53,45 +51,3 @@ class OutFolder(_Writable):
     def check(self, path: Path) -> None:
         """As the base says."""
         files.check_folder(path)
-
-
-def check_outputs(
-    rows: Path, tables: Mapping[str, Path | None], read: Iterable[str | Path] = (), *, pictures: bool = True
-) -> None:
-    """Raises Failure where a study would write over a file that is ``read``, or two things into one file: the rows,
-    ``tables`` by their options, and ``pictures``, which are PNGs beside the rows. Also where the folder of a table is
-    missing, unless it is that of the rows, which is made."""
-    folder = rows.parent
-    studied = {identity(one): one for one in read if os.path.isfile(one)}
-    drawn = {identity(one) for one in folder.glob("*.png")} if pictures else set()
-    for key, one in studied.items():
-        if key == identity(rows) or key in drawn:
-            what = "the rows go" if key == identity(rows) else "pictures go"
-            raise Failure(f"{files.shown(one)}: it is studied, and lies where {what}; give another --out")
-    taken = dict.fromkeys(studied, "what is studied") | {identity(rows): "where the rows go, too"}
-    for option, path in tables.items():
-        if path is None:
-            continue
-        own = f"where {option} goes, too"
-        if (other := taken.setdefault(identity(path), own)) != own:
-            raise Failure(f"{option}: {path} is {other}; name another file")
-        here = os.path.realpath(path.parent) == os.path.realpath(folder)
-        if pictures and (identity(path) in drawn or (here and path.suffix == ".png")):
-            raise Failure(f"{option}: {path} is where pictures go, too; name another file")
-        if not path.parent.is_dir() and not here:
-            raise Failure(f"{option}: there is no folder {path.parent}; make it")
-
-
-def check_unread(option: str, path: Path | None, read: Iterable[str | Path]) -> None:
-    """Raises Failure where a file that is ``read`` would be written over."""
-    if path is not None and identity(path) in {identity(one) for one in read if os.path.isfile(one)}:
-        raise Failure(f"{option}: {path} is what is studied; name another file")
-
-
-def identity(path: str | Path) -> object:
-    """The same for all names of a file."""
-    try:
-        there = os.stat(path)
-    except OSError:  # it is made later
-        return os.path.realpath(path)
-    return there.st_dev, there.st_ino

@@ -12,10 +12,9 @@ import click
 from gpuopt import files, lab, lab_commands, program_commands, programs
 from gpuopt._core import ParameterError
 from gpuopt.command_errors import Failure
-from gpuopt.command_paths import OutFile, check_unread
+from gpuopt.command_paths import OutFile
 from gpuopt.lab.compiled.entries import LIVE, Compiled
 from gpuopt.lab.compiled.targets import TARGETS
-from gpuopt.lab.kernels.source import source_of
 from gpuopt.lab.workload import Workload
 from gpuopt.registry import records
 from gpuopt.selection import select
@@ -57,7 +56,6 @@ def workload_command(workload: Workload) -> click.Command:
         out: Path | None,
         **options: Any,
     ) -> None:
-        check_unread("--out", out, subjects)
         chosen = select(device)
         workload.refuse_sets(subjects)
         (each, *_) = workload.problems(subjects or workload.default)
@@ -100,7 +98,6 @@ def program_command(path: str) -> click.Command:
         out: Path | None,
     ) -> None:
         with programs.opened(Path(path)) as found:
-            check_unread("--out", out, program_commands.files_of(path, found))
             own = programs.chosen(found, kernel)
             problem = own.problem(**programs.sizes_of(sizes, own))
             wanted = list(variants) or ["all"]
@@ -121,7 +118,6 @@ def file_command(path: str) -> click.Command:
     def command(
         options: str, device: str | None, targets: tuple[str, ...], diff: tuple[str, str] | None, out: Path | None
     ) -> None:
-        check_unread("--out", out, source_of(Path(path)).files)
         show(lab.isa_of_file(path, options=options, targets=list(targets), device=device), diff, out)
 
     return command

@@ -97,7 +97,7 @@ def study_command(path: str) -> click.Command:
             for variant in variants:
                 own.levels(Configuration.parse(variant))  # a level that it does not have is no row
             wanted = variants or tuple(map(str, _every(own, known, _levels_of(some), path)))
-            fixed: dict[str, Any] = {"variants": wanted, "dtype": _dtype(own), "read": files_of(path, found)}
+            fixed: dict[str, Any] = {"variants": wanted, "dtype": _dtype(own), "program": Path(path)}
             if not lab_commands.run_study(_workload(own, known), sizes, **fixed, **given):
                 ctx.exit(INTERRUPT_EXIT)
 
@@ -162,11 +162,6 @@ def names_of(path: str) -> list[str]:
     """The names of the kernels that a file defines: what tunings are recorded under."""
     with programs.opened(Path(path)) as found:
         return list(dict.fromkeys(kernel.name for kernel in found.values()))
-
-
-def files_of(path: str, found: Mapping[str, Kernel]) -> list[Path]:
-    """The file that defines kernels, and those that their texts were read from."""
-    return [Path(path), *(file for kernel in found.values() for file in kernel.code.source.files)]
 
 
 def _dtype(kernel: Kernel) -> str:

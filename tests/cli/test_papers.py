@@ -91,23 +91,6 @@ def test_tables_and_pictures_are_written(here: Path) -> None:
     assert run("catanzaro2010").exit_code == 0, "a folder of pictures alone is no folder of rows"
 
 
-@pytest.mark.parametrize("name", ["claims.jsonl", "claims.html", "claims-catanzaro2010.md"])
-def test_rows_are_not_replaced_by_claims(here: Path, name: str) -> None:
-    rows = stored(here / name)
-    held = rows.read_bytes()
-    result = run("catanzaro2010", str(rows), "--out", ".")
-    assert result.exit_code == 2
-    assert f"directory: {name} holds measured rows" in " ".join(result.stderr.split())
-    assert rows.read_bytes() == held
-    assert [path.name for path in here.iterdir()] == [name]
-
-
-def test_claims_are_replaced_by_claims(here: Path) -> None:
-    stored(here / "gpuopt-results" / "spmv-fake" / "rows.jsonl")
-    for _ in range(2):
-        assert run("catanzaro2010", "--out", "gpuopt-results/papers").exit_code == 0
-
-
 def test_of_measured_claims_alone_the_picture_is_shorter(here: Path) -> None:
     pytest.importorskip("matplotlib")
     rows, heights = stored(here / "rows.jsonl"), []

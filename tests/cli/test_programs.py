@@ -115,25 +115,6 @@ def test_a_table_over_the_program_is_refused(file: Path, option: str) -> None:
     assert file.read_text() == FILE
 
 
-@pytest.mark.parametrize("option", ["--csv", "--json"])
-@pytest.mark.parametrize("name", ["own.cl", "part.h"])
-def test_a_table_over_the_text_of_a_kernel_is_refused(file: Path, option: str, name: str) -> None:
-    texts = {
-        "own.cl": '#include "part.h"\nkernel void f(global float* y) { y[0] = ONE; }\n',
-        "part.h": "#define ONE 1\n",
-    }
-    for each, text in texts.items():
-        (file.parent / each).write_text(text)
-    file.write_text(
-        f"from gpuopt import lab\nk = lab.Kernel({str(file.parent / 'own.cl')!r}, 'f', arguments=[lab.output('y', 1)], "
-        "launch=lab.launch(items=1), reference=lambda: 1)\n"
-    )
-    result = run("study", file, option, file.parent / name)
-    assert result.exit_code == 2
-    assert f"{option}: {file.parent / name} is what is studied; name another file" in said(result)
-    assert {each: (file.parent / each).read_text() for each in texts} == texts
-
-
 @pytest.mark.usefixtures("brief_quick")
 @pytest.mark.parametrize(("old", "new"), [("a * x[i + k]", "a - x[i + k]"), ("a * x[i + k]", "a * nothing")])
 def test_a_study_of_which_nothing_is_right_exits_with_2(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.claims import Finding, finding, sittings
 from gpuopt.lab.rows.sources import Source, studies_of
-from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.table import Sheet
 from gpuopt.lab.show import claim_sheets
 from gpuopt.lab.show.claim_devices import ordered
@@ -122,13 +120,11 @@ class Claims:
     def save(self, directory: str | Path, pictures: bool = True, only_measured: bool = False) -> list[Path]:
         """Write a table a paper (Markdown, and all in one HTML page), the rows as JSON lines, and pictures into
         ``directory``, which is made where missing; ``only_measured`` as of :meth:`save_pictures`. Return the paths.
-        Pictures need matplotlib. Raises ParameterError where a file of these names holds measured rows."""
+        Pictures need matplotlib."""
         target = Path(directory)
         texts = {f"claims-{paper.key}.md": claim_sheets.markdown(paper, self.of(paper)) for paper in self.papers}
         texts["claims.html"] = PAGE.format(html.escape("What the papers claim"), self._repr_html_())
         texts[ROWS_FILE] = "".join(json.dumps(row, allow_nan=False) + "\n" for row in self.rows)
-        for name in texts:
-            _refuse_rows(target / name)
         for name, text in texts.items():
             files.write(target / name, [text.encode("utf-8")], make_folder=True)
         paths = [target / name for name in texts]
@@ -159,14 +155,6 @@ class Claims:
         if made:
             made[-1].footers += [("note", note) for note in self.notes]
         return made
-
-
-def _refuse_rows(path: Path) -> None:
-    """Raises ParameterError for a results file: rows that were measured are never replaced by what is made of them."""
-    if os.path.isfile(path) and Store(path).latest():
-        raise ParameterError(
-            f"directory: {path} holds measured rows, which the claims would replace; name another folder"
-        )
 
 
 def _row(paper: data.PaperClaims, claim: data.Claim, found: Finding | None) -> dict[str, Any]:
