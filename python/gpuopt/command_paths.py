@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 
 from gpuopt import files
 from gpuopt._core import Error
+from gpuopt.command_errors import Failure
 
 
 class _Writable(click.Path):
@@ -51,3 +53,33 @@ class OutFolder(_Writable):
     def check(self, path: Path) -> None:
         """As the base says."""
         files.check_folder(path)
+
+
+def refuse_read(option: str, path: Path, read: Iterable[str | Path]) -> None:
+    """Raises Failure where ``path`` is a file that is ``read``, by whatever name or link."""
+    if identity(path) in {identity(one) for one in read if os.path.isfile(one)}:
+        raise Failure(f"{option}: {path} is what is studied; name another file")
+
+
+def check_tables(rows: Path, csv: Path | None, json: Path | None, read: Iterable[str | Path] = ()) -> None:
+    """Raises Failure where a table would be written over the rows, over the other table, or over a file that is
+    ``read``, and where its folder is missing, unless it is that of the rows, which is made."""
+    taken = {identity(rows): "where the rows go, too"}
+    for option, path in (("--csv", csv), ("--json", json)):
+        if path is None:
+            continue
+        refuse_read(option, path, read)
+        own = f"where {option} goes, too"
+        if (other := taken.setdefault(identity(path), own)) != own:
+            raise Failure(f"{option}: {path} is {other}; name another file")
+        if not path.parent.is_dir() and os.path.realpath(path.parent) != os.path.realpath(rows.parent):
+            raise Failure(f"{option}: there is no folder {path.parent}; make it")
+
+
+def identity(path: str | Path) -> object:
+    """The same for all names of a file."""
+    try:
+        there = os.stat(path)
+    except OSError:  # it is made later
+        return os.path.realpath(path)
+    return there.st_dev, there.st_ino

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import click
 from gpuopt import files, lab, lab_commands, program_commands, programs
 from gpuopt._core import ParameterError
 from gpuopt.command_errors import Failure
-from gpuopt.command_paths import OutFile
+from gpuopt.command_paths import OutFile, refuse_read
 from gpuopt.lab.compiled.entries import LIVE, Compiled
 from gpuopt.lab.compiled.targets import TARGETS
+from gpuopt.lab.kernels.source import source_of
 from gpuopt.lab.workload import Workload
 from gpuopt.registry import records
 from gpuopt.selection import select
@@ -56,6 +57,7 @@ def workload_command(workload: Workload) -> click.Command:
         out: Path | None,
         **options: Any,
     ) -> None:
+        _check_out(out, subjects)
         chosen = select(device)
         workload.refuse_sets(subjects)
         (each, *_) = workload.problems(subjects or workload.default)
@@ -98,6 +100,7 @@ def program_command(path: str) -> click.Command:
         out: Path | None,
     ) -> None:
         with programs.opened(Path(path)) as found:
+            _check_out(out, programs.files_of(Path(path), found))
             own = programs.chosen(found, kernel)
             problem = own.problem(**programs.sizes_of(sizes, own))
             wanted = list(variants) or ["all"]
@@ -118,9 +121,16 @@ def file_command(path: str) -> click.Command:
     def command(
         options: str, device: str | None, targets: tuple[str, ...], diff: tuple[str, str] | None, out: Path | None
     ) -> None:
+        if out is not None:
+            _check_out(out, [path, *source_of(Path(path)).files])
         show(lab.isa_of_file(path, options=options, targets=list(targets), device=device), diff, out)
 
     return command
+
+
+def _check_out(out: Path | None, read: Iterable[str | Path]) -> None:
+    if out is not None:
+        refuse_read("--out", out, read)
 
 
 def show(found: Compiled, diff: Sequence[str] | None, out: Path | None) -> None:

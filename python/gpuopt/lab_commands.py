@@ -14,7 +14,7 @@ import click
 import gpuopt
 from gpuopt import lab, labels, sealed
 from gpuopt.command_errors import INTERRUPT_EXIT, Failure
-from gpuopt.command_paths import OutFile, OutFolder
+from gpuopt.command_paths import OutFile, OutFolder, check_tables
 from gpuopt.files import WriteError
 from gpuopt.lab.device.environment import device_label, slug
 from gpuopt.lab.report import Study
@@ -131,15 +131,15 @@ def run_study(
     json: Path | None = None,
     energy: bool = False,
     design: str | None = None,
-    program: Path | None = None,
+    read: Sequence[Path] = (),
     **options: Any,
 ) -> bool:
-    """Make the problem, sweep it, print headline and table, draw pictures, and print where they are. ``program`` is the
-    file that defines the workload, where one does. Returns False where it was interrupted."""
+    """Make the problem, sweep it, print headline and table, draw pictures, and print where they are. ``read`` are the
+    files that define the workload, where some do. Returns False where it was interrupted."""
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
-    _check_tables(rows, csv, json, [*subjects, *([program] if program else [])])
+    check_tables(rows, csv, json, [*subjects, *read])
     click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
     studies: list[Study] = []
     try:
@@ -196,30 +196,6 @@ def _problems(
         yield problem, "plain" if of_set else "all"
     if not made:
         raise Failure(f"all of {' '.join(subjects)} are too large here")
-
-
-def _check_tables(rows: Path, csv: Path | None, json: Path | None, read: Sequence[str | Path] = ()) -> None:
-    """Raises Failure where a table would be written over the rows, over the other table, or over a file that is
-    ``read``, and where its folder is missing, unless it is that of the rows, which is made."""
-    taken = {_identity(one): "what is studied" for one in read if os.path.isfile(one)}
-    taken[_identity(rows)] = "where the rows go, too"
-    for option, path in (("--csv", csv), ("--json", json)):
-        if path is None:
-            continue
-        own = f"where {option} goes, too"
-        if (other := taken.setdefault(_identity(path), own)) != own:
-            raise Failure(f"{option}: {path} is {other}; name another file")
-        if not path.parent.is_dir() and os.path.realpath(path.parent) != os.path.realpath(rows.parent):
-            raise Failure(f"{option}: there is no folder {path.parent}; make it")
-
-
-def _identity(path: str | Path) -> object:
-    """The same for all names of a file."""
-    try:
-        there = os.stat(path)
-    except OSError:  # it is made later
-        return os.path.realpath(path)
-    return there.st_dev, there.st_ino
 
 
 def _exported(result: Study, csv: Path | None, json: Path | None) -> list[Path]:
@@ -307,7 +283,7 @@ def run_survey(
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
-    _check_tables(rows, csv, json)
+    check_tables(rows, csv, json)
     points = workload.questions(chosen, quick)
     click.echo(f"{len(points)} {labels.of(workload.name).title} on {chosen.name}, rows go to {rows}", err=True)
     hold(directory, rows, resume)

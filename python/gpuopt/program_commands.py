@@ -97,7 +97,8 @@ def study_command(path: str) -> click.Command:
             for variant in variants:
                 own.levels(Configuration.parse(variant))  # a level that it does not have is no row
             wanted = variants or tuple(map(str, _every(own, known, _levels_of(some), path)))
-            fixed: dict[str, Any] = {"variants": wanted, "dtype": _dtype(own), "program": Path(path)}
+            read = programs.files_of(Path(path), found)
+            fixed: dict[str, Any] = {"variants": wanted, "dtype": _dtype(own), "read": read}
             if not lab_commands.run_study(_workload(own, known), sizes, **fixed, **given):
                 ctx.exit(INTERRUPT_EXIT)
 

@@ -59,6 +59,11 @@ def _place(path: Path, error: BaseException) -> str:
     return f"{own[-1].filename}, line {own[-1].lineno}" if own else str(path)
 
 
+def files_of(path: Path, kernels: Mapping[str, Kernel]) -> list[Path]:
+    """The files that a program is known to read: itself, and the texts of its kernels with what they include."""
+    return [path, *(file for kernel in kernels.values() for file in kernel.code.source.files)]
+
+
 def chosen(kernels: Mapping[str, Kernel], name: str | None = None) -> Kernel:
     """The kernel of this name, the file's or the kernel's own; without a name the only one. Raises ParameterError that
     lists them."""

@@ -107,12 +107,32 @@ def test_levels_that_there_are_not(file: Path, options: list[str], line: str) ->
     assert line in said(result)
 
 
-@pytest.mark.parametrize("option", ["--csv", "--json"])
-def test_a_table_over_the_program_is_refused(file: Path, option: str) -> None:
-    result = run("study", file, "n=500", option, file)
-    assert result.exit_code == 2
-    assert f"{option}: {file} is what is studied; name another file" in said(result)
-    assert file.read_text() == FILE
+@pytest.mark.parametrize("command", ["study --csv", "study --json", "isa --out"])
+@pytest.mark.parametrize("name", ["mine.py", "mine.cl", "deep/part.h", "linked"])
+def test_a_file_over_what_the_program_reads_is_refused(file: Path, command: str, name: str) -> None:
+    (file.parent / "deep").mkdir()
+    (file.parent / "deep" / "part.h").write_text("#define ONE 1\n")
+    (text := file.with_suffix(".cl")).write_text(f'#include "deep/part.h"\n{own_kernels.SAXPY}')
+    (file.parent / "linked").hardlink_to(text)
+    file.write_text(FILE.replace(f'"""{own_kernels.SAXPY}"""', f'r"{text}"'))
+    target = file.parent / name
+    held, (word, option) = target.read_text(), command.split()
+    result = run(word, file, "n=500", option, target)
+    assert result.exit_code == 2, result.output
+    assert f"{option}: {target} is what is studied; name another file" in said(result)
+    assert target.read_text() == held
+
+
+@pytest.mark.parametrize("name", ["mine.cl", "part.h"])
+def test_rows_over_the_kernel_that_is_compiled_are_refused(file: Path, name: str) -> None:
+    (target := file.with_name("part.h")).write_text("#define ONE 1\n")
+    (text := file.with_suffix(".cl")).write_text(f'#include "part.h"\n{own_kernels.SAXPY}')
+    target = file.with_name(name)
+    held = target.read_text()
+    result = run("isa", text, "--options", "-D WIDTH=1", "--out", target)
+    assert result.exit_code == 2, result.output
+    assert f"--out: {target} is what is studied; name another file" in said(result)
+    assert target.read_text() == held
 
 
 @pytest.mark.usefixtures("brief_quick")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuopt._core import ParameterError
@@ -19,10 +19,11 @@ _SPLICE = re.compile(r"\\[ \t]*\r?\n|\?\?/\r?\n")  # a line that goes on in the 
 
 @dataclass(frozen=True)
 class Source:
-    """A kernel's whole text, as compilers get it, and what messages call it."""
+    """A kernel's whole text, as compilers get it, what messages call it, and the files that it was read from."""
 
     text: str
     name: str
+    files: tuple[Path, ...] = field(default=(), compare=False)
 
 
 def source_of(given: str | Path) -> Source:
@@ -34,10 +35,11 @@ def source_of(given: str | Path) -> Source:
     if isinstance(given, str) and "\n" not in given and not given.rstrip().endswith(".cl") and "(" not in given:
         raise ParameterError(f"source: {given[:80]!r} is neither a kernel's text nor the path of a .cl file")
     if isinstance(given, str) and ("\n" in given or ("(" in given and not given.endswith(".cl"))):
-        return _without_includes(Source(_expanded(_plain(given, "kernel.cl"), "kernel.cl", None, ()), "kernel.cl"))
+        return _without_includes(Source(_expanded(_plain(given, "kernel.cl"), "kernel.cl", None, (), []), "kernel.cl"))
     path = Path(given)
-    text = _expanded(_read(path), path.name, path.resolve().parent, (path.resolve(),))
-    return _without_includes(Source(text, path.name))
+    read = [path.resolve()]
+    text = _expanded(_read(path), path.name, path.resolve().parent, (path.resolve(),), read)
+    return _without_includes(Source(text, path.name, tuple(dict.fromkeys(read))))
 
 
 def _without_includes(source: Source) -> Source:
@@ -73,8 +75,9 @@ def _plain(text: str, name: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _expanded(text: str, name: str, folder: Path | None, open_files: tuple[Path, ...]) -> str:
-    """The text with its includes, and #line so that messages name the real file and line."""
+def _expanded(text: str, name: str, folder: Path | None, open_files: tuple[Path, ...], read: list[Path]) -> str:
+    """The text with its includes, which are appended to ``read``, and #line so that messages name the real file and
+    line."""
     lines = [f'#line 1 "{_safe(name)}"']
     for number, line in enumerate(text.split("\n"), 1):
         found = _INCLUDE.match(line)
@@ -96,7 +99,8 @@ def _expanded(text: str, name: str, folder: Path | None, open_files: tuple[Path,
             raise ParameterError(f"source: {where}: files are included {MOST_DEEP} deep; put them together")
         if path in open_files:
             raise ParameterError(f"source: {where}: {quoted[1]!r} includes itself")
-        lines.append(_expanded(_read(path), quoted[1], folder, (*open_files, path)))
+        read.append(path)
+        lines.append(_expanded(_read(path), quoted[1], folder, (*open_files, path), read))
         lines.append(f'#line {number + 1} "{_safe(name)}"')
     whole = "\n".join(lines)
     if len(whole) > MOST_BYTES:
