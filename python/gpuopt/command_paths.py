@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,19 +62,47 @@ def refuse_read(option: str, path: Path, read: Iterable[str | Path]) -> None:
         raise Failure(f"{option}: {path} is what is studied; name another file")
 
 
-def check_tables(rows: Path, csv: Path | None, json: Path | None, read: Iterable[str | Path] = ()) -> None:
-    """Raises Failure where a table would be written over the rows, over the other table, or over a file that is
-    ``read``, and where its folder is missing, unless it is that of the rows, which is made."""
-    taken = {identity(rows): "where the rows go, too"}
+def check_outputs(
+    rows: Path,
+    csv: Path | None,
+    json: Path | None,
+    read: Iterable[str | Path] = (),
+    drawn: Sequence[str] = (),
+) -> None:
+    """Raises Failure where a study would write a file twice, or over a file that is ``read``; and where the folder of a
+    table is missing, unless it is that of the rows, which is made. ``drawn`` are patterns of the names of what is drawn
+    beside the rows."""
+    folder = Path(os.path.realpath(rows.parent))
+    read = [one for one in read if os.path.isfile(one)]
+    taken = {identity(path): path for path in (*_matching(rows.parent, drawn), rows)}
+    for one in read:
+        if (written := taken.get(identity(one))) is not None:
+            raise Failure(f"{one}: it is studied, and {written} is written; give another --out")
+    goes = {same: f"where {'the rows go' if path == rows else 'the study draws'}, too" for same, path in taken.items()}
     for option, path in (("--csv", csv), ("--json", json)):
         if path is None:
             continue
         refuse_read(option, path, read)
+        end = Path(os.path.realpath(path))
+        if end.parent == folder and _is_of(end.name, drawn):
+            goes.setdefault(identity(path), "where the study draws, too")
         own = f"where {option} goes, too"
-        if (other := taken.setdefault(identity(path), own)) != own:
+        if (other := goes.setdefault(identity(path), own)) != own:
             raise Failure(f"{option}: {path} is {other}; name another file")
-        if not path.parent.is_dir() and os.path.realpath(path.parent) != os.path.realpath(rows.parent):
+        if not path.parent.is_dir() and end.parent != folder:
             raise Failure(f"{option}: there is no folder {path.parent}; make it")
+
+
+def _is_of(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    """What is in a folder, which may be missing, with a name of these patterns."""
+    try:
+        return [folder / name for name in sorted(os.listdir(folder)) if _is_of(name, patterns)]
+    except OSError:
+        return []
 
 
 def identity(path: str | Path) -> object:

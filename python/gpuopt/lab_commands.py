@@ -14,10 +14,10 @@ import click
 import gpuopt
 from gpuopt import lab, labels, sealed
 from gpuopt.command_errors import INTERRUPT_EXIT, Failure
-from gpuopt.command_paths import OutFile, OutFolder, check_tables
+from gpuopt.command_paths import OutFile, OutFolder, check_outputs
 from gpuopt.files import WriteError
 from gpuopt.lab.device.environment import device_label, slug
-from gpuopt.lab.report import Study
+from gpuopt.lab.report import PLOTS, Study
 from gpuopt.lab.rows.recorder import UnsavedRowsError
 from gpuopt.lab.rows.store import Store
 from gpuopt.lab.rows.table import wrapped
@@ -139,7 +139,7 @@ def run_study(
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
-    check_tables(rows, csv, json, [*subjects, *read])
+    check_outputs(rows, csv, json, [*subjects, *read], () if no_plots else (*PLOTS, *workload.drawn))
     click.echo(f"{' '.join([workload.name, *subjects])} on {chosen.name}, rows go to {rows}", err=True)
     studies: list[Study] = []
     try:
@@ -283,7 +283,7 @@ def run_survey(
     chosen = select(device)
     directory = out or Path("gpuopt-results") / f"{workload.name}-{slug(device_label(chosen))}"
     rows = directory / ROWS_FILE
-    check_tables(rows, csv, json)
+    check_outputs(rows, csv, json, drawn=() if no_plots else workload.drawn)
     points = workload.questions(chosen, quick)
     click.echo(f"{len(points)} {labels.of(workload.name).title} on {chosen.name}, rows go to {rows}", err=True)
     hold(directory, rows, resume)

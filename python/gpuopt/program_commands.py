@@ -26,6 +26,7 @@ from gpuopt.programs import Sizes
 
 MOST = 128  # configurations of a study: all combinations of seven parameters with two levels
 MOST_COUNTED = 100_000  # configurations of a kernel, to say how many there are
+STACKING = "stacking.png"
 Levels = Mapping[str, Sequence[int | str]]
 STUDY_HELP = """Compare all configurations of a kernel that FILE.py defines: checked, timed, and held against bounds.
 
@@ -184,6 +185,7 @@ def _workload(kernel: Kernel, sizes: Sizes) -> Workload:
         dtypes=(_dtype(kernel),),
         problem=problem,
         pictures=partial(_pictures, kernel),
+        drawn=(STACKING,),
     )
 
 
@@ -193,7 +195,7 @@ def _pictures(kernel: Kernel, problem: Problem, device: Device, directory: Path,
         found = lab.stacking(study, kernel.name)
     except ParameterError:  # it has others, or too little of it ran
         return []
-    path = directory / "stacking.png"
+    path = directory / STACKING
     if len(found.factors) < 2:
         return []
     found.picture().savefig(path, dpi=150)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,8 @@ click = pytest.importorskip("click")
 from cli_bench import Bench  # noqa: E402
 from gpuopt import lab_commands  # noqa: E402
 from gpuopt.command_errors import Failure  # noqa: E402
+from gpuopt.lab.workload import SurveyWorkload, Workload  # noqa: E402
+from gpuopt.registry import records  # noqa: E402
 
 
 @pytest.fixture
@@ -36,6 +41,22 @@ def unmeasured(bench: Bench) -> Bench:
         (("study", "made-up", "--out", "o", "--csv", "o/rows.jsonl"), "where the rows go, too"),
         (("study", "made-up", "a.png", "--json", "./a.png"), "--json: a.png is what is studied; name another file"),
         (("study", "made-up", "a.png", "--csv", "linked"), "linked is what is studied"),
+        (("study", "made-up", "o/ladder.png", "--out", "o"), "o/ladder.png: it is studied, and o/ladder.png"),
+        (("study", "made-up", "o/cut.png", "--out", "o"), "o/cut.png: it is studied, and o/cut.png"),
+        (("study", "made-up", "o/rows.jsonl", "--out", "o"), "o/rows.jsonl: it is studied, and o/rows.jsonl"),
+        (("study", "made-up", "a.png", "--out", "p"), "a.png: it is studied, and p/ladder-x.png"),
+        (("study", "made-up", "b.png", "--out", "p"), "b.png: it is studied, and p/sizes.png"),
+        (
+            ("study", "made-up", "--out", "o", "--csv", "o/ladder.png"),
+            "--csv: o/ladder.png is where the study draws, too",
+        ),
+        (("study", "made-up", "--out", "o", "--json", "o/energy.png"), "--json: o/energy.png is where the study draws"),
+        (("study", "made-up", "--out", "p", "--csv", "b.png"), "--csv: b.png is where the study draws, too"),
+        (("study", "made-up", "--out", "n", "--json", "n/cut.png"), "--json: n/cut.png is where the study draws, too"),
+        (
+            ("study", "microbench", "--out", "o", "--csv", "o/registers.png"),
+            "o/registers.png is where the study draws, too",
+        ),
         (("study", "microbench", "--out", "/proc/none"), "/proc/none cannot be written"),
         (("profile", "--out", "/proc/none"), "/proc/none cannot be written"),
         (("papers", "--out", "/proc/none"), "/proc/none cannot be written"),
@@ -50,9 +71,39 @@ def test_a_place_that_takes_no_files_is_refused_at_once(
     (tmp_path / "o").mkdir()
     (tmp_path / "a.png").write_bytes(b"a picture")
     (tmp_path / "linked").hardlink_to(tmp_path / "a.png")
+    for name in ("o/ladder.png", "o/cut.png", "o/rows.jsonl", "b.png"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "ladder-x.png").hardlink_to(tmp_path / "a.png")
+    (tmp_path / "p" / "sizes.png").symlink_to(tmp_path / "b.png")
     result = unmeasured.run(*words)
     assert result.exit_code == 2, result.output
     assert told in " ".join(result.stderr.split())
+
+
+def test_a_studied_picture_lies_beside_those_that_are_drawn(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("photo.png", "ladder.png"):
+        (tmp_path / name).write_bytes(b"a picture")
+    assert bench.run("study", "made-up", "photo.png", "--out", ".").exit_code == 0
+    (tmp_path / "ladder.png").write_bytes(b"a picture")
+    assert bench.run("study", "made-up", "ladder.png", "--out", ".", "--no-plots").exit_code == 0
+    assert (tmp_path / "ladder.png").read_bytes() == b"a picture"
+    assert bench.run("study", "made-up", "photo.png", "--out", ".", "--no-plots", "--csv", "cut.png").exit_code == 0
+
+
+@pytest.mark.parametrize("record", records(), ids=lambda record: record.name)
+def test_a_record_names_all_files_that_it_draws(record: Workload | SurveyWorkload) -> None:
+    pytest.importorskip("matplotlib")
+    room = f"gpuopt.workloads.{record.name}"
+    text = inspect.getsource(importlib.import_module(f"{room}.study"))
+    text += (own := inspect.getsource(importlib.import_module(f"{room}.pictures").save))
+    found = {f"{name}.png" for name in re.findall(r'"(\w+)": |drawn\["(\w+)"\]', own) for name in name if name}
+    found |= {f"{name}.png" for names in re.findall(r"for draw in \((.*)\)", own) for name in names.split(", ")}
+    found |= set(re.findall(r'"(\w+\.(?:png|txt))"', text))
+    assert found == {*record.drawn}
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
+PLOTS = ("ladder.png", "ladder-*.png", "energy.png")  # patterns of the names of what `Study.save_plots` writes
 MORE = "More: --explain or study.explain(): each step, configurations, flags"
 
 

@@ -43,6 +43,8 @@ class Workload:
     pictures
         ``pictures(problem, device, directory, study)`` writes the workload's own pictures, beside the ladder that every
         study has, and returns their paths; with several problems, it receives the last one.
+    drawn
+        The names of all files that ``pictures`` may write.
     options
         Decorators of the command line: ``click.option(...)``.
     sets
@@ -63,6 +65,7 @@ class Workload:
     dtypes: tuple[str, ...]
     problem: Callable[..., Problem]
     pictures: Callable[[Problem, Device, Path, Study], list[Path]] = _no_pictures
+    drawn: tuple[str, ...] = ()
     most: int = 1
     several: bool = False
     options: tuple[Callable[[Any], Any], ...] = ()
@@ -90,12 +93,13 @@ class Workload:
 @dataclass(frozen=True)
 class SurveyWorkload:
     """A workload of many microbenchmarks of the device: ``questions(device, quick)`` returns them, ``pictures(study,
-    directory)`` writes their pictures and returns the paths."""
+    directory)`` writes their pictures, of the names ``drawn``, and returns the paths."""
 
     name: str
     summary: str
     questions: Callable[[Device, bool], Sequence[Question]]
     pictures: Callable[[Study, Path], list[Path]]
+    drawn: tuple[str, ...] = ()
 
 
 def sizes_of(text: str, form: str, counts: Collection[int]) -> list[int]:

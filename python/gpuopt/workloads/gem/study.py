@@ -70,6 +70,7 @@ WORKLOAD = Workload(
     dtypes=("float32", "float64"),
     problem=_problem,
     pictures=_pictures,
+    drawn=("optimizations.png", "factorial.png", "ways.png", "ways.txt", "surface.png"),
     most=2,
     options=(
         click.option("--salt", type=float, default=0.0, show_default=True, help="mol/l."),

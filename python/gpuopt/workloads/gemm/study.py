@@ -73,6 +73,7 @@ WORKLOAD = Workload(
     dtypes=("float32", "float64"),
     problem=_problem,
     pictures=_pictures,
+    drawn=("gains.png", "over_cpu.png", "shapes.png", "sizes.png", "unrolling.png", "widths.png"),
     most=16,
     several=True,
     sets={SHAPES: tuple(shape.subject for shape in gemm_shapes())},

@@ -20,4 +20,13 @@ WORKLOAD = SurveyWorkload(
     summary="Bandwidth by data type, access pattern, cache type, working set and work-group shape: the device itself.",
     questions=cube,
     pictures=_pictures,
+    drawn=(
+        "data_types.png",
+        "working_set.png",
+        "block_dimensions.png",
+        "activation_matrix.png",
+        "cache_types.png",
+        "branches.png",
+        "registers.png",
+    ),
 )

@@ -54,6 +54,7 @@ WORKLOAD = Workload(
     dtypes=("float32", "float64"),
     problem=_problem,
     pictures=_pictures,
+    drawn=("sizes.png", "cut.png"),
     most=16,
     several=True,
     peers=peers,

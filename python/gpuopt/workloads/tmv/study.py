@@ -35,6 +35,7 @@ WORKLOAD = Workload(
     problem=_problem,
     peers=peers,
     pictures=_pictures,
+    drawn=("gains.png", "bandwidths.png", "speedups.png"),
     most=16,
     several=True,
 )

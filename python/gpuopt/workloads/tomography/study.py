@@ -46,6 +46,7 @@ WORKLOAD = Workload(
     dtypes=("float32",),
     problem=_problem,
     pictures=_pictures,
+    drawn=("rates.png", "sart.png", "regions.png"),
     most=16,
     several=True,
     options=(
