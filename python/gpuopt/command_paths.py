@@ -62,6 +62,14 @@ def refuse_read(option: str, path: Path, read: Iterable[str | Path]) -> None:
         raise Failure(f"{option}: {path} is what is studied; name another file")
 
 
+def refuse_replacing(read: Iterable[str | Path], written: Iterable[Path]) -> None:
+    """Raises Failure where a file that is ``read`` would be ``written``, by whatever name or link."""
+    taken = {identity(path): path for path in written}
+    for one in read:
+        if os.path.isfile(one) and (path := taken.get(identity(one))) is not None:
+            raise Failure(f"{one}: it is read, and {path} is written; give another --out")
+
+
 def check_outputs(
     rows: Path,
     csv: Path | None,
@@ -74,10 +82,8 @@ def check_outputs(
     beside the rows."""
     folder = Path(os.path.realpath(rows.parent))
     read = [one for one in read if os.path.isfile(one)]
-    taken = {identity(path): path for path in (*_matching(rows.parent, drawn), rows)}
-    for one in read:
-        if (written := taken.get(identity(one))) is not None:
-            raise Failure(f"{one}: it is studied, and {written} is written; give another --out")
+    taken = {identity(path): path for path in (*matching(rows.parent, drawn), rows)}
+    refuse_replacing(read, taken.values())
     goes = {same: f"where {'the rows go' if path == rows else 'the study draws'}, too" for same, path in taken.items()}
     for option, path in (("--csv", csv), ("--json", json)):
         if path is None:
@@ -97,7 +103,7 @@ def _is_of(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
+def matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
     """What is in a folder, which may be missing, with a name of these patterns."""
     try:
         return [folder / name for name in sorted(os.listdir(folder)) if _is_of(name, patterns)]

@@ -10,10 +10,13 @@ import click
 
 from gpuopt import lab
 from gpuopt.command_errors import Failure
+from gpuopt.command_paths import matching, refuse_replacing
+from gpuopt.lab.show.claims import ROWS_FILE, refuse_other_rows
 from gpuopt.papers import claims as data
 
 RESULTS = Path("gpuopt-results")  # where studies put their rows unless told otherwise
 PICTURES = RESULTS / "papers"
+WRITTEN = (ROWS_FILE, "claims.html", "claims-*.md", "claims-*.png")  # patterns of names
 
 
 def run_papers(words: Sequence[str], out: Path | None, picture: bool, measured: bool = False) -> None:
@@ -29,6 +32,11 @@ def run_papers(words: Sequence[str], out: Path | None, picture: bool, measured: 
             raise Failure(f"{place} is neither a paper ({', '.join(known)}) nor a file or folder of rows")
     if not places and RESULTS.is_dir() and any(RESULTS.rglob("rows*.jsonl")):
         places = [RESULTS]
+    folder = out or (PICTURES if picture else None)
+    if folder is not None:
+        refuse_replacing(places, matching(folder, WRITTEN if out else WRITTEN[-1:]))
+    if out is not None:
+        refuse_other_rows(out / ROWS_FILE)
     made = lab.claims(*places, paper=keys or None)
     only = measured and bool(places)
     click.echo(made.to_text(only_measured=only))

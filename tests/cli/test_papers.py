@@ -91,6 +91,25 @@ def test_tables_and_pictures_are_written(here: Path) -> None:
     assert run("catanzaro2010").exit_code == 0, "a folder of pictures alone is no folder of rows"
 
 
+@pytest.mark.parametrize("read", ["claims.jsonl", "linked", ".", "claims-jang2009.png", "claims.html"])
+def test_rows_that_are_read_are_not_written_over(here: Path, read: str) -> None:
+    rows = stored(here / ("claims.jsonl" if read in ("linked", ".") else read))
+    (here / "linked").hardlink_to(rows)
+    text = rows.read_text()
+    result = run("jang2009", read, "--out", ".", "--picture")
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    assert ("no file of claims" if read == "." else f"{read}: it is read, and {rows.name} is written") in result.stderr
+    assert rows.read_text() == text
+    assert {path.name for path in here.iterdir()} == {rows.name, "linked"}
+
+
+def test_claims_are_written_over_earlier_ones(here: Path) -> None:
+    stored(here / "rows.jsonl")
+    for _ in range(2):
+        result = run("catanzaro2010", ".", "--out", ".")
+        assert result.exit_code == 0, result.output
+
+
 def test_of_measured_claims_alone_the_picture_is_shorter(here: Path) -> None:
     pytest.importorskip("matplotlib")
     rows, heights = stored(here / "rows.jsonl"), []

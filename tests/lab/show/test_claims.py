@@ -191,6 +191,19 @@ def test_save_writes_tables_rows_and_pictures(tmp_path: Path) -> None:
     assert paths[3].read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("held", ['{"kind": "summary"}', "[1]", "no JSON", '{"kind": "claim"}\n{"kind": "block"}'])
+def test_save_keeps_rows_that_are_no_claims(tmp_path: Path, held: str) -> None:
+    path = tmp_path / "claims.jsonl"
+    path.write_text(held)
+    with pytest.raises(ParameterError, match=r"^directory: .*claims.jsonl is no file of claims; name another folder"):
+        made().save(tmp_path, pictures=False)
+    assert [*tmp_path.iterdir()] == [path]
+    assert path.read_text() == held
+    for good in ("", '{"kind": "claim"}\n'):
+        path.write_text(good)
+        assert path in made().save(tmp_path, pictures=False)
+
+
 def test_pictures_have_their_marks_and_pages() -> None:
     pytest.importorskip("matplotlib")
     from gpuopt.lab.show import claim_pictures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,8 +121,9 @@ class Claims:
     def save(self, directory: str | Path, pictures: bool = True, only_measured: bool = False) -> list[Path]:
         """Write a table a paper (Markdown, and all in one HTML page), the rows as JSON lines, and pictures into
         ``directory``, which is made where missing; ``only_measured`` as of :meth:`save_pictures`. Return the paths.
-        Pictures need matplotlib."""
+        Pictures need matplotlib. Raises ParameterError where a ``claims.jsonl`` that is there holds other rows."""
         target = Path(directory)
+        refuse_other_rows(target / ROWS_FILE)
         texts = {f"claims-{paper.key}.md": claim_sheets.markdown(paper, self.of(paper)) for paper in self.papers}
         texts["claims.html"] = PAGE.format(html.escape("What the papers claim"), self._repr_html_())
         texts[ROWS_FILE] = "".join(json.dumps(row, allow_nan=False) + "\n" for row in self.rows)
@@ -155,6 +157,21 @@ class Claims:
         if made:
             made[-1].footers += [("note", note) for note in self.notes]
         return made
+
+
+def refuse_other_rows(path: Path) -> None:
+    """Raises ParameterError for a file that is there and has a line that is no claim: a new one may not replace it."""
+    if not os.path.isfile(path):
+        return
+    try:
+        with path.open("rb") as lines:
+            rows = [json.loads(line) for line in lines if line.strip()]
+    except (ValueError, RecursionError):
+        rows = [None]
+    except OSError as error:
+        raise files.refused(path, error, "name another folder") from error
+    if not all(isinstance(row, dict) and row.get("kind") == "claim" for row in rows):
+        raise ParameterError(f"directory: {files.shown(path)} is no file of claims; name another folder")
 
 
 def _row(paper: data.PaperClaims, claim: data.Claim, found: Finding | None) -> dict[str, Any]:
