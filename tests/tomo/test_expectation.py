@@ -169,3 +169,18 @@ def test_an_interrupt_keeps_the_last_image() -> None:
     assert result.ended == "interrupted"
     A.stop_at = -1
     np.testing.assert_array_equal(result.image, gt.mlem(A, B, max(result.iterations, 1)).image)
+
+
+@pytest.mark.parametrize("algorithm", [gt.mlem, gt.os_em])
+def test_the_first_image_is_that_of_any_one_number(algorithm: Any) -> None:
+    """Also where a mask leaves out rays, and where none meets a voxel."""
+    A = gt.NumpyProjector(gt.parallel2d([0.3], 4, 0.6), gt.Volume((8, 8)))
+    mask = np.ones((8, 8), bool)
+    mask[:, ::2] = False
+    options = {} if algorithm is gt.mlem else {"subsets": 1}
+    b = A(np.ones((8, 8)))
+    images = [
+        algorithm(A, b, 3, mask=mask, x0=x0, **options).image for x0 in (None, np.ones((8, 8)), np.full((8, 8), 7.0))
+    ]
+    np.testing.assert_allclose(images[0], images[1], rtol=1e-12)
+    np.testing.assert_allclose(images[0], images[2], rtol=1e-12)
