@@ -20,6 +20,7 @@ _EXPANDED_ERROR = 1e-2  # largest error of expanded squares, as a part of the sm
 _TOUCHING_A = 1e-6  # far below the resolution of coordinates
 _LOST = 1e12  # kcal/(mol e): above it, a value is no potential but 1/sqrt(0), made finite by the way it was computed
 _DISTANCES_AT_ONCE = 1 << 20  # held at the same time
+_LARGEST = {np.dtype(name): float(np.finfo(name).max) for name in ("float32", "float64")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,10 +190,12 @@ class Scene:
         """Raise ArrayError where a product of lengths leaves the dtype: the inverse of an infinite length is zero,
         which no sum shows. Formulas with salt, and those inside, multiply four lengths, and a difference is twice as
         long."""
-        places = (float(np.abs(array).max(initial=0.0)) for array in (self.xyz, self.points, self.r))
-        extent = max(*places, self.model.size)
-        largest = float(np.finfo(self.xyz.dtype).max)
-        if 4 * extent < largest**0.25 or (self.form == "K0" and 4 * extent < largest**0.5):
+        largest, arrays = _LARGEST[self.xyz.dtype], (self.xyz, self.points, self.r)
+        short = largest**0.25 / 4
+        if self.model.size < short and all(np.vdot(array, array) < short**2 for array in arrays):
+            return
+        extent = max(*(float(np.abs(array).max(initial=0.0)) for array in arrays), self.model.size)
+        if extent < short or (self.form == "K0" and 4 * extent < largest**0.5):
             return
         wider = "" if self.xyz.dtype == np.float64 else ", or use float64"
         raise ArrayError(
