@@ -140,7 +140,10 @@ def test_bytes_that_do_not_say_what_white_is(tmp_path: Path) -> None:
         ({"bits": 1}, "its pixels are 1 of 1 bits"),
         ({"bits": 2}, "its pixels are L of 2 bits; write grey ones of 8, 16 or 32 bits"),
         ({"bits": 4}, "its pixels are L of 4 bits"),
-        ({"bits": (8, 8), "samples": 2, "extra": 0, "form": (1, 1), "width": 4}, r"its pixels are L of 8 \+ 8 bits|cannot identify image"),
+        (
+            {"bits": (8, 8), "samples": 2, "extra": 0, "form": (1, 1), "width": 4},
+            r"its pixels are L of 8 \+ 8 bits|cannot identify image",
+        ),
     ],
 )
 def test_pixels_that_pillow_scales_or_drops_are_refused(tmp_path: Path, tags: dict[str, Any], words: str) -> None:

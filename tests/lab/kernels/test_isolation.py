@@ -77,6 +77,22 @@ def memory_kb() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
 
+def test_results_of_a_worker_that_ended_are_not_read(device: gpuopt.Device) -> None:
+    """Another plan's kernel ends the process; in the next one nothing has run yet."""
+    problem = hostile().problem(n=100)
+    plan = problem.prepare(Configuration("hostile", KIND=0), device)
+    plan.prepared.run()
+    right = plan.output.to_numpy()
+    worker = WORKERS.of(device)
+    os.kill(worker.process.pid, signal.SIGKILL)
+    with pytest.raises(KernelCrashError):
+        problem.prepare(Configuration("hostile", KIND=8), device).prepared.run()
+    with pytest.raises(gpuopt.Error, match="^output: another kernel ended the process"):
+        plan.output.to_numpy()
+    plan.prepared.run()
+    np.testing.assert_array_equal(plan.output.to_numpy(), right)
+
+
 def test_each_gets_its_row_and_the_sweep_goes_on(
     any_device: gpuopt.Device, brief_quick: None, short_limits: None
 ) -> None:

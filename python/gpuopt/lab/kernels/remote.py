@@ -40,6 +40,7 @@ class RemotePlan:
     declared: bool = False  # whether the declaration is known to fit
     number: int = field(default_factory=lambda: next(_numbers))
     generation: int = 0
+    ran: int = 0  # in which generation it ran last; 0: never
     facts: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None  # of the slowest run so far
     ended: Error | None = None
@@ -79,12 +80,16 @@ class RemotePlan:
         arrays = more.pop("arrays", None)
         with WORKERS.lock(self.device):
             worker = self.worker()
+            if does == "take" and self.ran not in (0, self.generation):
+                raise Error("output: another kernel ended the process that it lay in since this one ran; run it again")
             limit = FIRST_S if self.limit_s is None else self.limit_s
             if self.seconds is not None:
                 limit = LEAST_S + SLOWER * self.seconds * max(1, runs)
             limit = limit if runs else self.moving_s
             if more.get("restored"):  # before each sample
                 limit += self.moving_s * more["count"]
+            if runs:
+                self.ran = self.generation
             return self._asked(worker, {"do": does, "plan": self.number, **more}, limit, phase, arrays)
 
     def known(self) -> dict[str, Any]:
