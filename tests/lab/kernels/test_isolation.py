@@ -87,7 +87,7 @@ def test_results_of_a_worker_that_ended_are_not_read(device: gpuopt.Device) -> N
     os.kill(worker.process.pid, signal.SIGKILL)
     with pytest.raises(KernelCrashError):
         problem.prepare(Configuration("hostile", KIND=8), device).prepared.run()
-    with pytest.raises(gpuopt.Error, match="^output: another kernel ended the process"):
+    with pytest.raises(gpuopt.Error, match=r"^output: another kernel ended the process"):
         plan.output.to_numpy()
     plan.prepared.run()
     np.testing.assert_array_equal(plan.output.to_numpy(), right)
