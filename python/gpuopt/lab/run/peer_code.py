@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from gpuopt.lab.rows.schema import sha256
 from gpuopt.problem import AnyPeer
@@ -46,10 +46,10 @@ def _told(one: object, seen: set[int]) -> Iterator[str]:
     elif isinstance(one, types.FunctionType) and not _of_module(one).startswith(_OURS):
         seen.add(id(one))
         yield from _of_code(one.__code__, one.__globals__, seen)
-        held = inspect.getclosurevars(one).nonlocals if one.__closure__ else {}
-        for name, value in sorted(held.items()):
+        for name, cell in zip(one.__code__.co_freevars, one.__closure__ or (), strict=True):
             yield name
-            yield from _told(value, seen)
+            with suppress(ValueError):  # it holds nothing yet
+                yield from _told(cell.cell_contents, seen)
         for value in (*(one.__defaults__ or ()), *(value for _, value in sorted((one.__kwdefaults__ or {}).items()))):
             yield from _told(value, seen)
     else:
