@@ -55,6 +55,8 @@ def _told(one: object, seen: set[int]) -> Iterator[str]:
     else:
         named = one if hasattr(one, "__qualname__") else type(one)
         yield f"{_of_module(named)}{getattr(named, '__qualname__', '')}"
+        if callable(one) and isinstance(called := type(one).__call__, types.FunctionType):  # an object of the caller's
+            yield from _told(called, seen)
 
 
 def _of_code(code: types.CodeType, names: Mapping[str, object], seen: set[int]) -> Iterator[str]:
