@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from gpuopt import lab
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.short_names import short_names
@@ -85,6 +86,17 @@ def test_levels_that_no_name_tells_stand_below_the_table() -> None:
     text = Study(rows(2)).to_text(120)
     assert "everywhere WG=64" in text
     assert "where a name does not say it" not in text  # WIDTH stands in each name
+
+
+def test_names_do_not_depend_on_a_kernel_that_is_declared_later() -> None:
+    """Of a notebook in which the levels were edited since."""
+    study, names = Study(rows(2)), []
+    for widths in ([1, 2], [2, 1]):
+        later = lab.Kernel("kernel void mine(global float* z) {}", "mine", parameters={"WIDTH": widths, "WG": [64]},
+                           arguments=[lab.output("z", 8)], launch=lab.launch(items=8), reference=lambda: None)  # fmt: skip
+        later.configurations()
+        names.append(list(Study(study.rows).to_pandas()["name"]))
+    assert names[0] == names[1] == ["mine(WIDTH=1)", "mine(WIDTH=2)"]
 
 
 def test_names_in_sentences_keep_the_commas_of_their_levels() -> None:

@@ -17,7 +17,7 @@ def step_name(workload: str, preset: str) -> str:
 
 def names_of(rows: Sequence[Row]) -> list[str]:
     """A name for each row. Rows without a preset that would share one are told apart by as few levels
-    as do, of these the ones that are not standard; beside a step of its
+    as do, of these those of :func:`told_of`; beside a step of its
     name a variant at its standard levels is `naive(standard)`."""
     names = [_name(row) for row in rows]
     shared: dict[str, list[int]] = {}
@@ -27,11 +27,19 @@ def names_of(rows: Sequence[Row]) -> list[str]:
         if len(twins) > 1:
             told = _telling(rows, twins)
             for index in twins:
-                own = altered(str(rows[index]["workload"]), str(rows[index]["variant"]), levels(rows[index]))
+                own = told_of(rows[index])
                 inside = ", ".join(f"{key}={own[key]}" for key in told if key in own)
                 if not rows[index]["preset"] and (inside or any(rows[twin]["preset"] for twin in twins)):
                     names[index] = f"{name}({inside or 'standard'})"
     return names
+
+
+def told_of(row: Row) -> dict[str, int]:
+    """The levels of a row that are not standard; of a kernel that people bring all, for one of its name may have other
+    first levels by now, or be unknown."""
+    own = levels(row)
+    brought = labels.of(row["workload"]).brought
+    return own if brought else altered(str(row["workload"]), str(row["variant"]), own)
 
 
 def _name(row: Row) -> str:

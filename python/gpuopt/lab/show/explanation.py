@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpuopt import configuration as tables
 from gpuopt import labels, papers
 from gpuopt.lab.rows.conditions import made_by
 from gpuopt.lab.rows.groups import CALLS, ROUNDED, SECTIONS, Group, flags_of, identity, where
-from gpuopt.lab.rows.names import step_name
+from gpuopt.lab.rows.names import step_name, told_of
 from gpuopt.lab.rows.paper_figures import paper_figure
-from gpuopt.lab.rows.schema import Row, levels
+from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import Line, Sheet, byte_count, joined, quantity, significant
 from gpuopt.lab.show import energies, sittings
@@ -120,7 +119,7 @@ def _configured(group: Group, row: Row) -> str:
     label = group.label(row)
     if label == row["configuration"] or (label == row["variant"] and not row["preset"]):
         return str(row["configuration"])
-    altered = tables.altered(str(row["workload"]), str(row["variant"]), levels(row))
+    altered = told_of(row)
     told = ", ".join(f"{name}={level}" for name, level in altered.items())
     short = f"{row['variant']}{f'({told})' if told else ''}"
     if label == short:

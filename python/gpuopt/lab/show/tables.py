@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpuopt import labels
-from gpuopt.configuration import altered
 from gpuopt.lab.rows import refusals
 from gpuopt.lab.rows.groups import (
     PAPER,
@@ -217,8 +216,7 @@ def unsaid(group: Group) -> str:
     named = named_in(map(group.label, ours))
     left: dict[str, list[Row]] = {name: [row for row in ours if f"{name}=" not in group.label(row)] for name in named}
     plain = [f"{name}={levels(rows[0])[name]}" for name, rows in left.items() if rows and name in levels(rows[0])]
-    other = [altered(str(row["workload"]), str(row["variant"]), levels(row)) for row in ours]
-    same = [f"{name}={level}" for name, level in (other[0] if other else {}).items() if name not in named]
+    same = [f"{name}={level}" for name, level in (levels(ours[0]) if ours else {}).items() if name not in named]
     told = [f"where a name does not say it, {', '.join(plain)}"] if plain else []
     return "; ".join([*told, f"everywhere {', '.join(same)}"] if same else told)
 
