@@ -92,8 +92,14 @@ def test_names_do_not_depend_on_a_kernel_that_is_declared_later() -> None:
     """Of a notebook in which the levels were edited since."""
     study, names = Study(rows(2)), []
     for widths in ([1, 2], [2, 1]):
-        later = lab.Kernel("kernel void mine(global float* z) {}", "mine", parameters={"WIDTH": widths, "WG": [64]},
-                           arguments=[lab.output("z", 8)], launch=lab.launch(items=8), reference=lambda: None)  # fmt: skip
+        later = lab.Kernel(
+            "kernel void mine(global float* z) {}",
+            "mine",
+            parameters={"WIDTH": widths, "WG": [64]},
+            arguments=[lab.output("z", 8)],
+            launch=lab.launch(items=8),
+            reference=lambda: None,
+        )
         later.configurations()
         names.append(list(Study(study.rows).to_pandas()["name"]))
     assert names[0] == names[1] == ["mine(WIDTH=1)", "mine(WIDTH=2)"]
