@@ -19,7 +19,7 @@ from gpuopt.checked import checked
 from gpuopt.configuration import variants
 from gpuopt.lab.report import Study
 from gpuopt.selection import Selector, select
-from gpuopt.workloads.microbench.asking import ask, by_size, local, stream
+from gpuopt.workloads.microbench.asking import ask, by_size, local, sizes_called, stream
 from gpuopt.workloads.microbench.points import Point
 from gpuopt.workloads.microbench.questions import (
     ACTIVATIONS,
@@ -246,7 +246,8 @@ def working_sets(
     scalar, levels = element(dtype)
     levels = {"WIDTH": 16 if chosen.type == "cpu" and scalar == "float32" else levels["WIDTH"]}
     asked, rows = sweep_sizes(chosen, 4) if sizes is None else some_sizes(sizes), fitting("cached", chosen)
-    return ask([one for size in asked for one in points(chosen, rows, scalar, size, levels)], chosen, how)
+    with sizes_called("sizes"):
+        return ask([one for size in asked for one in points(chosen, rows, scalar, size, levels)], chosen, how)
 
 
 # ---------------------------------------------------------------- addressing and shapes

@@ -86,10 +86,12 @@ def from_pyopencl(array: Any, device: Selector = None) -> DeviceArray:
         raise ArrayError("array: it has no elements; give some")
     if not isinstance(array.base_data, _pyopencl().MemoryObject):
         raise ArrayError(f"array: its memory is a {type(array.base_data).__name__}; give an array in a buffer")
+    chosen = select(device)
+    _core.handles(chosen)  # in a forked child this is refused, and a wait would have no end
     if array.queue is not None:
         array.finish()
         array.queue.finish()
-    return _core.adopted(array.base_data, array.base_data.int_ptr, array.shape, np.dtype(array.dtype), select(device))
+    return _core.adopted(array.base_data, array.base_data.int_ptr, array.shape, np.dtype(array.dtype), chosen)
 
 
 def _pyopencl() -> Any:

@@ -19,9 +19,15 @@ fs::path overlay() {
     const char* directory = std::getenv("GPUOPT_KERNEL_DIR");
     if (!directory || !*directory) return {};
     std::error_code none;
+    constexpr const char* cure = "; give the folder kernels/ of a copy of the code, or unset it";
     if (!fs::is_directory(directory, none))
-        throw Error(std::string("GPUOPT_KERNEL_DIR: there is no folder ") + directory +
-                    "; give the folder kernels/ of a copy of the code, or unset it");
+        throw Error(std::string("GPUOPT_KERNEL_DIR: there is no folder ") + directory + cure);
+    const auto& own = embedded_kernels();
+    const auto has_folder = [&](const auto& kernel) {
+        return fs::is_directory(fs::path(directory) / *fs::path(kernel.first).begin(), none);
+    };
+    if (std::none_of(own.begin(), own.end(), has_folder))
+        throw Error(std::string("GPUOPT_KERNEL_DIR: no folder of kernels, such as gemm/, lies in ") + directory + cure);
     return directory;
 }
 

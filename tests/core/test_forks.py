@@ -47,6 +47,10 @@ held = {{
     "d": gpuopt.to_device(a, device),
 }}
 held["M"] @ x
+try:
+    theirs = gpuopt.to_pyopencl(gpuopt.to_device(a, device))
+except gpuopt.UnsupportedError:  # pyopencl is not installed
+    theirs = None
 
 def work():
     random = np.random.default_rng()
@@ -75,6 +79,7 @@ def child():
         lambda: A.back(p, out=image),
         lambda: gpuopt.dot(image, image),
         gpuopt.devices,
+        *([lambda: gpuopt.from_pyopencl(theirs, device)] if theirs is not None else []),
     ]
     if not all(map(refused, calls)):
         return 3

@@ -16,6 +16,7 @@ from gpuopt import Error, _core
 def overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "kernels"
     (folder / "deep").mkdir(parents=True)
+    (folder / "gemm").mkdir()  # a folder with none of the package's is refused
     (tmp_path / "secret.cl").write_text("secret\n")
     monkeypatch.setenv("GPUOPT_KERNEL_DIR", str(folder))
     return folder
@@ -58,6 +59,10 @@ def test_what_is_below_is_read(overlay: Path) -> None:
 def test_a_folder_of_kernels_that_is_not_there_is_told_at_once(
     device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    for folder, told in (("nowhere", "there is no folder"), (".", "no folder of kernels, such as gemm/, lies in")):
+        monkeypatch.setenv("GPUOPT_KERNEL_DIR", str(tmp_path / folder))
+        with pytest.raises(gpuopt.Error, match=f"GPUOPT_KERNEL_DIR: {told} .*; give the folder kernels/"):
+            gpuopt.gemm(np.ones((2, 2), np.float32), np.ones((2, 2), np.float32), device=device)
     monkeypatch.setenv("GPUOPT_KERNEL_DIR", str(tmp_path / "nowhere"))
     with pytest.raises(gpuopt.Error, match=r"GPUOPT_KERNEL_DIR: there is no folder .*nowhere; give"):
         gpuopt.gemm(np.ones((2, 2), np.float32), np.ones((2, 2), np.float32), device=device)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from gpuopt._core import Device, ParameterError
@@ -24,6 +25,17 @@ def ask(wanted: Sequence[Point | TransferPoint], device: Device, how: dict[str, 
     for size in sorted({point.bytes for point in wanted}):
         memory.check("bytes", f"{size:,}", memory.Needs(host=size, device=size, largest=size), device, share=1.0)
     return survey(wanted, device=device, **how)
+
+
+@contextmanager
+def sizes_called(argument: str) -> Iterator[None]:
+    """Errors of sizes in the block name the caller's argument; points call them bytes."""
+    try:
+        yield
+    except ParameterError as error:
+        if error.argument != "bytes":
+            raise
+        raise type(error)(argument + str(error).removeprefix("bytes")) from error
 
 
 def stream(

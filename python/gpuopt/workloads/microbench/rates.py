@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpuopt._core import ParameterError
+from gpuopt.checked import whole_number
 from gpuopt.configuration import variants
 from gpuopt.lab.report import Study
 from gpuopt.selection import Selector, select
-from gpuopt.workloads.microbench.asking import ask, execution, named
+from gpuopt.workloads.microbench.asking import ask, execution, named, sizes_called
 from gpuopt.workloads.microbench.points import TransferPoint
 from gpuopt.workloads.microbench.questions import BRANCHES, LIVE_VALUES, MIB, element, family_rows, memory_bytes, points
 
@@ -162,7 +163,8 @@ def latency(memory: str = "global", working_set: int | None = None, device: Sele
     several = (16384, MIB, 8 * MIB, memory_bytes(chosen)) if memory == "global" else (16384,)
     rows = [v for v in variants("microbench") if v.name == names[memory]]
     sizes = several if working_set is None else (working_set,)
-    return ask([one for size in sizes for one in points(chosen, rows, "uint32", size, {})], chosen, how)
+    with sizes_called("working_set"):
+        return ask([one for size in sizes for one in points(chosen, rows, "uint32", size, {})], chosen, how)
 
 
 def launch_overhead(device: Selector = None, **how: Any) -> Study:
@@ -189,7 +191,7 @@ def transfer(
     allocated (``pinned``) or from any; None measures both. ``bytes`` is the size of a copy in bytes,
     64 MiB if None.
 
-    Raises ParameterError for another direction and for bytes that do not fit the memory, NoDeviceError.
+    Raises ParameterError for another direction and for bytes below 1 or that do not fit the memory, NoDeviceError.
 
     Examples
     --------
@@ -200,7 +202,7 @@ def transfer(
         raise ParameterError(f"direction: {direction!r} is none; use upload or download")
     ways = (direction,) if direction else ("upload", "download")
     kinds = (True, False) if pinned is None else (bool(pinned),)
-    size = 64 * MIB if bytes is None else bytes
+    size = 64 * MIB if bytes is None else whole_number("bytes", bytes, 1, 2**62)
     wanted = [TransferPoint(way, kind, size) for way in ways for kind in kinds]
     return ask(wanted, select(device), how)
 
