@@ -147,6 +147,9 @@ def _options(wanted: Wanted) -> dict[str, Any]:
 def _scan(path: Path, wanted: Wanted) -> gt.ScanFile:
     """Raises Failure where neither the file nor an option says the angles, or what the flat fields are."""
     angles, flat, dark = _angles(wanted.angles, path), _level(wanted.flat), _level(wanted.dark)
+    for name, given in (("flat", flat), ("dark", dark)):
+        if wanted.integrals and given is not None:
+            raise Failure(f"--{name}: line integrals are not corrected; leave it out, or leave out --integrals")
     try:
         scan = gt.read_scan(path, angles, flat=flat, dark=dark, integrals=wanted.integrals, units="rad")
     except ParameterError as error:

@@ -118,6 +118,13 @@ def test_tiffs_without_flat_fields_name_the_options(tiff: Path) -> None:
     assert "--flat: scan.tif holds no flat fields; give some, or --integrals" in refused.stderr
 
 
+@pytest.mark.parametrize("option", ["--flat", "--dark"])
+def test_line_integrals_have_no_fields(tiff: Path, option: str) -> None:
+    refused = run(tiff, "--angles", "0,177", "--integrals", option, 100)
+    assert refused.exit_code == 2
+    assert f"{option}: line integrals are not corrected" in refused.stderr
+
+
 def test_tiffs_with_angles(tiff: Path, reconstruct: Callable[..., Result]) -> None:
     Path("angles.txt").write_text("\n".join(map(str, exchange.counts().theta)))
     for angles, name in (("0,177", "one.npy"), ("angles.txt", "two.npy")):
