@@ -40,6 +40,10 @@ KNOWN = {
     "offset": (_case("circular", CONE | {"offset": 1e39}), "offset along v: "),
     "cylinder that goes round itself": (CYLINDER | {"factors": {"radius": [0.01]}}, "radius: in view "),
     "back of a cylinder": (CYLINDER | {"factors": {"radius": [0.03]}}, "radius: in view "),
+    "far source before a near detector": (
+        _case("circular", CONE) | {"factors": {"voxel": [20.0], "sod": [1.8e10], "pixel": [8.3e-11]}},
+        "volume: in view ",
+    ),
     "volume far from the source of a cylinder": (
         _case("fan", {"angles": 7, "sod": 60.0, "sdd": 120.0, "det": 30, "pixel": 1.5}, shape=(12, 12))
         | {"factors": {"sod": [2.36e10], "pixel": [1.3e-11], "radius": [880.0]}},

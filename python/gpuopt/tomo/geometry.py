@@ -233,6 +233,7 @@ def _dot(a: np.ndarray, b: np.ndarray) -> Float64Array:
 
 
 _FARTHEST = 1e12  # voxels from the volume's middle to a source or a detector
+_MOST_LOST = 1e-3  # of a voxel, that rays may be displaced by as places are rounded
 _MOST_PIXELS = 1 << 18  # that a volume covers: places on the detector are then known to 1/64 of a pixel in fp32
 _LEAST_PIXELS = 1e-6  # that a voxel covers
 _MOST_RADII = 1e4  # from a source to a curved detector or the volume: weights err by 3e-4 at 5e3, by 3e-2 at 5e6
@@ -281,6 +282,14 @@ def _check_sizes(geometry: Geometry, volume: Volume) -> None:
             f"volume: in view {view} a voxel covers {voxel[view]:.4g} pixels, less than {_LEAST_PIXELS:g}; give larger "
             "voxels or smaller pixels"
         )
+    if not geometry.parallel:  # a ray's direction is a difference of places, which float64 rounds where they are far
+        places = np.maximum(_lengths(frames.source), _lengths(frames.centre))
+        lost = np.finfo(np.float64).eps * places / _lengths(beam) * distances["source"]
+        if lost[view := int(lost.argmax())] > _MOST_LOST * least:
+            raise ParameterError(
+                f"volume: in view {view} float64 places rays to {lost[view]:.4g} mm there, so far is the source and so "
+                f"near to it the detector; give voxels larger than {least:.4g} mm, or a larger detector"
+            )
 
 
 def _check_hollow_side(geometry: Geometry) -> None:
