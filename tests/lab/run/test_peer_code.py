@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -89,6 +91,10 @@ def test_functions_that_call_themselves_or_hold_themselves_end() -> None:
 def test_peers_of_problems_keep_their_rows(any_device: gpuopt.Device) -> None:
     given = problems.gemm(8).peers(any_device, [])
     assert [peer_code.plan(one) for one in given] == [None] * len(given)
+    if given:  # PyTorch's tensors become arrays by a method
+        fetched = dataclasses.replace(given[0], fetch=operator.methodcaller("numpy"))
+        assert peer_code.plan(fetched) is None
+        assert peer_code.plan(dataclasses.replace(fetched, fetch=double)) is not None
 
 
 def test_rows_of_two_peers_of_one_name_have_two_keys(any_device: gpuopt.Device) -> None:

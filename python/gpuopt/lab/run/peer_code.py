@@ -18,16 +18,28 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 def plan(peer: AnyPeer) -> str | None:
     """A hash of the code of the peer's functions, of the functions that they call, and of plain values they hold; None
     for a peer of ours. Another interpreter has other code."""
-    functions = (peer.prepare, peer.run, peer.fetch, peer.sample, peer.tolerance)
-    if all(_of_module(one).startswith(_OURS) for one in functions if one is not None):
+    others = (peer.fetch, peer.sample, peer.tolerance)  # ours may be of a library, such as operator's
+    if _is_ours(peer.prepare) and _is_ours(peer.run) and not any(_is_theirs(one) for one in others):
         return None
-    told = [list(_told(one, set())) for one in functions]
+    told = [list(_told(one, set())) for one in (peer.prepare, peer.run, *others)]
     return sha256(told)[:_DIGITS]
 
 
-def _of_module(one: object) -> str:
+def _is_ours(one: object) -> bool:
+    return _of_module(_within(one)).startswith(_OURS)
+
+
+def _is_theirs(one: object) -> bool:
+    return isinstance(_within(one), types.FunctionType) and not _is_ours(one)
+
+
+def _within(one: object) -> object:
     while isinstance(one, (functools.partial, types.MethodType)):
         one = one.func if isinstance(one, functools.partial) else one.__func__
+    return one
+
+
+def _of_module(one: object) -> str:
     return str(getattr(one, "__module__", None) or "") + "."
 
 
@@ -43,7 +55,7 @@ def _told(one: object, seen: set[int]) -> Iterator[str]:
             yield from _told(part, seen)
     elif isinstance(one, types.MethodType):
         yield from _told(one.__func__, seen)
-    elif isinstance(one, types.FunctionType) and not _of_module(one).startswith(_OURS):
+    elif isinstance(one, types.FunctionType) and not _is_ours(one):
         seen.add(id(one))
         yield from _of_code(one.__code__, one.__globals__, seen)
         for name, cell in zip(one.__code__.co_freevars, one.__closure__ or (), strict=True):
