@@ -62,7 +62,7 @@ def work(workload: str, variant: str) -> str:
         except gpuopt.OpenCLError as error:
             if "CL_INVALID_KERNEL_NAME" not in str(error):
                 raise
-            refused = "Oclgrind takes no kernel with integers of more than 8 bytes"
+            refused = "Oclgrind makes no kernel of it, such as one with integers of more than 8 bytes"
             continue
         except MismatchError as error:
             return f"wrong: {name}: {error}"

@@ -154,9 +154,11 @@ class StudyRows:
         seen = {id(row): index for index, row in enumerate(rows)}
         rows.sort(key=lambda row: (SECTIONS.index(section(row)), paper_rank(row), seen[id(row)]))
         band = statistics.aa_band(aa) or self.problem_info.get("band") or 0.0
-        why = refusals.refusal(refusals.Conditions.of(blocks), band or None, refusals.spread_of(blocks))
+        if any(row["kind"] == "block" for row in rows):  # these stand for comparisons that did not end
+            why = refusals.refusal(refusals.Conditions.of(blocks), band or None, refusals.spread_of(blocks))
+            rows = [row | {"refused": why} if row["kind"] == "block" else row for row in rows]
         return Group(
-            rows=[row | {"refused": why} if row["kind"] == "block" else row for row in rows],  # of no summary yet
+            rows=rows,
             blocks=blocks,
             ceilings=[row for row in beside if row["role"] == "ceiling"],
             overheads=[row for row in beside if row["role"] == "overhead"],
