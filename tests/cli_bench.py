@@ -27,7 +27,9 @@ class Bench:
         self.asked: dict[str, Any] = {}
         self.study = Study(study_rows.rows(), study_rows.INFO)
         self.subjects: list[str] = []
-        workload = dataclasses.replace(IMAGES, name="made-up", problem=self.problem, pictures=self.pictures)
+        self.checked: list[str] = []
+        made_up = {"problem": self.problem, "check": self.check, "pictures": self.pictures}
+        workload = dataclasses.replace(IMAGES, name="made-up", **made_up)
         monkeypatch.setitem(lab_commands.STUDIES, workload.name, lab_commands.study_command(workload))
         monkeypatch.setitem(lab_commands.TUNINGS, workload.name, lab_commands.tune_command(workload))
         monkeypatch.setenv("GPUOPT_CACHE_DIR", str(directory))
@@ -39,6 +41,9 @@ class Bench:
     def problem(self, subjects: tuple[str, ...], dtype: str, device: object) -> SimpleNamespace:
         self.subjects.append(" ".join(subjects))
         return SimpleNamespace(name=" ".join(subjects))
+
+    def check(self, subject: str, device: object) -> None:
+        self.checked.append(subject)
 
     def pictures(self, problem: object, device: object, directory: Path, study: Study) -> list[Path]:
         (directory / "cut.png").write_bytes(b"")

@@ -183,7 +183,11 @@ def _problems(
     """Yields a study's problems, each with what of it is studied where nothing is named. What of a set is too large is
     told, and left out. Raises Failure where nothing is left."""
     made = 0
-    for each in workload.problems(subjects):
+    each_of = workload.problems(subjects)
+    for each in each_of:
+        if each:
+            workload.check(each[-1], device)
+    for each in each_of:
         of_set = each[:1] and each[0] in workload.sets
         try:
             problem = workload.problem(each, dtype, device, **options)

@@ -19,16 +19,15 @@ from gpuopt import cli, lab_commands  # noqa: E402
 
 
 def test_several_sizes_are_one_study(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    workload = dataclasses.replace(
-        IMAGES, name="made-up", problem=bench.problem, pictures=bench.pictures, most=3, several=True
-    )
+    made_up = {"problem": bench.problem, "check": bench.check, "pictures": bench.pictures}
+    workload = dataclasses.replace(IMAGES, name="made-up", **made_up, most=3, several=True)
     monkeypatch.setitem(lab_commands.STUDIES, workload.name, lab_commands.study_command(workload))
     monkeypatch.setitem(lab_commands.TUNINGS, workload.name, lab_commands.tune_command(workload))
     joined: list[list[Study]] = []
     monkeypatch.setattr(Study, "joined", lambda studies: joined.append(studies) or studies[0])
     result = bench.run("study", "made-up", "64", "128", "256", "--out", str(bench.directory))
     assert result.exit_code == 0, result.output
-    assert bench.subjects == ["64", "128", "256"]
+    assert bench.checked == bench.subjects == ["64", "128", "256"]
     assert joined == [[bench.study] * 3]
     assert "at most 3 of IMAGE, not 4" in bench.run("study", "made-up", *"1234").output
     assert "at most 1 of IMAGE, not 2" in bench.run("tune", "made-up", "64", "128").output
@@ -75,10 +74,30 @@ def test_sizes_of_dense_products(
         ("gemm 12 --m 12", "--m, --n and --k stand instead of SIZE"),
         ("gemm 12 --precision fp8", "precision: 'fp8' is none"),
         ("tmv 12x13x14", "write SIZE or ROWSxCOLS"),
-        ("tmv 0", "no matrix"),
+        ("tmv 0", "'0' is no size"),
     ],
 )
 def test_sizes_that_are_none(tmp_path: Path, words: str, said: str) -> None:
     result = CliRunner().invoke(cli.app, ["study", *words.split(), "--out", str(tmp_path)])
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("spmv 8x9 8x8y", "image: '8x8y' is not a file"),
+        ("spmv 8x9 0x9", "image: '0x9' is not a file"),
+        ("tmv 8 9y", "'9y' is no size"),
+        ("gemm 8 9x9x0", "'9x9x0' is no size"),
+        ("tomography 6x4x3x5 6x3", "case: '6x3' is not known"),
+    ],
+)
+def test_all_words_are_looked_at_before_the_first_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, said: str
+) -> None:
+    monkeypatch.setattr("gpuopt.lab.sweep", lambda *_, **__: pytest.fail("measured"), raising=False)
+    result = CliRunner().invoke(cli.app, ["study", *words.split(), "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert not any(tmp_path.iterdir())

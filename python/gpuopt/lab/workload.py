@@ -22,6 +22,10 @@ def _no_pictures(problem: Problem, device: Device, directory: Path, study: Study
     return []
 
 
+def _no_check(subject: str, device: Device) -> None:
+    """For workloads whose subjects are of one problem, which is made at once."""
+
+
 def _no_peers(device: Device, notes: list[str]) -> Sequence[AnyPeer]:
     return ()
 
@@ -40,6 +44,9 @@ class Workload:
         Those of the option ``--dtype``, the default first.
     problem
         ``problem(subjects, dtype, device, **options)``.
+    check
+        ``check(subject, device)`` raises ParameterError for what is no subject, without making its problem: a study
+        looks at all of ``several`` before it measures the first.
     pictures
         ``pictures(problem, device, directory, study)`` writes the workload's own pictures, beside the ladder that every
         study has, and returns their paths; with several problems, it receives the last one.
@@ -64,6 +71,7 @@ class Workload:
     subject_help: str
     dtypes: tuple[str, ...]
     problem: Callable[..., Problem]
+    check: Callable[[str, Device], None] = _no_check
     pictures: Callable[[Problem, Device, Path, Study], list[Path]] = _no_pictures
     drawn: tuple[str, ...] = ()
     most: int = 1
@@ -104,6 +112,6 @@ class SurveyWorkload:
 
 def sizes_of(text: str, form: str, counts: Collection[int]) -> list[int]:
     """The numbers of `3`, `3x4`, ..., as many as ``counts`` allows. Raises ParameterError that names ``form``."""
-    if not re.fullmatch(r"\d+(x\d+)*", text) or text.count("x") + 1 not in counts:
+    if not re.fullmatch(r"0*[1-9]\d*(x0*[1-9]\d*)*", text) or text.count("x") + 1 not in counts:
         raise ParameterError(f"{text!r} is no size; write {form}")
     return [int(number) for number in text.split("x")]

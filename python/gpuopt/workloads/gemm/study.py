@@ -23,6 +23,12 @@ from gpuopt.workloads.gemm.shapes import all_sizes, gemm_shapes
 SHAPES = "shapes"  # the subject that stands for all of gemm_shapes()
 MOST_ON_CPUS = 2e10  # operations of one of them: some tenths of a second, in some ten blocks of many runs
 
+_FORM, _COUNTS = "SIZE, MxNxK or MxNxKxBATCH", (1, 3, 4)
+
+
+def _check(subject: str, device: Device) -> None:
+    sizes_of(subject, _FORM, _COUNTS)
+
 
 def _problem(
     subjects: Sequence[str],
@@ -34,9 +40,7 @@ def _problem(
     **options: Any,
 ) -> Problem:
     of_set, own = subjects[:1] == (SHAPES,), subjects[-1:]
-    given = (
-        sizes_of(own[0], "SIZE, MxNxK or MxNxKxBATCH", (1, 3, 4)) if own else [512 if device.type == "cpu" else 4096]
-    )
+    given = sizes_of(own[0], _FORM, _COUNTS) if own else [512 if device.type == "cpu" else 4096]
     named = (m, n, k)
     if any(named) and subjects:
         raise ParameterError("--m, --n and --k stand instead of SIZE; give one of the two")
@@ -72,6 +76,7 @@ WORKLOAD = Workload(
     "`gpuopt study gemm shapes`: forty products of all kinds, each by what a plain call takes, beside libraries",
     dtypes=("float32", "float64"),
     problem=_problem,
+    check=_check,
     pictures=_pictures,
     drawn=("gains.png", "over_cpu.png", "shapes.png", "sizes.png", "unrolling.png", "widths.png"),
     most=16,

@@ -31,18 +31,9 @@ def read(image: str | Path) -> tuple[str, np.ndarray]:
     Raises ParameterError where there is none, ArrayError for one that cannot be read and, before it is decoded, for one
     of more than ``MOST_PIXELS``.
     """
-    import skimage.data
     from PIL import Image
 
-    # Read as files, since functions of skimage.data may download a picture that is missing.
-    bundled = {
-        path.stem: path
-        for path in sorted(Path(skimage.data.__file__).parent.iterdir())
-        if path.suffix in (".png", ".jpg")
-    }
-    path = bundled.get(str(image), Path(image))
-    if not os.path.isfile(path):
-        raise ParameterError(f"image: {str(image)!r} is not a file; give one, or one of {', '.join(bundled)}")
+    path = path_of(image)
     try:
         with Image.open(path, formats=KINDS) as picture:
             _check_size(path, picture)
@@ -53,6 +44,22 @@ def read(image: str | Path) -> tuple[str, np.ndarray]:
         raise ArrayError(
             f"image: {path} cannot be read as a picture ({type(error).__name__}: {str(error)[:200]}); convert it to PNG"
         ) from error
+
+
+def path_of(image: str | Path) -> Path:
+    """The file of a picture: one of scikit-image's own by name, or another. Raises ParameterError for none."""
+    import skimage.data
+
+    # Read as files, since functions of skimage.data may download a picture that is missing.
+    bundled = {
+        path.stem: path
+        for path in sorted(Path(skimage.data.__file__).parent.iterdir())
+        if path.suffix in (".png", ".jpg")
+    }
+    path = bundled.get(str(image), Path(image))
+    if not os.path.isfile(path):
+        raise ParameterError(f"image: {str(image)!r} is not a file; give one, or one of {', '.join(bundled)}")
+    return path
 
 
 def _check_size(path: Path, picture: Image) -> None:

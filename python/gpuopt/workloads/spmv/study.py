@@ -10,15 +10,22 @@ from gpuopt._core import Device
 from gpuopt.lab.report import Study
 from gpuopt.lab.workload import Workload
 from gpuopt.problem import Problem
-from gpuopt.workloads.spmv import segmentation
+from gpuopt.workloads.spmv import photographs, segmentation
 from gpuopt.workloads.spmv.matrix import DiaMatrix
 from gpuopt.workloads.spmv.peers import peers
 from gpuopt.workloads.spmv.problem import spmv_grid, spmv_image_affinity
 
+_GRID = re.compile(r"0*([1-9]\d*)x0*([1-9]\d*)")
+
+
+def _check(subject: str, device: Device) -> None:
+    if not _GRID.fullmatch(subject):
+        photographs.path_of(subject)
+
 
 def _problem(subjects: Sequence[str], dtype: str, device: Device) -> Problem:
     (subject,) = subjects
-    if size := re.fullmatch(r"(\d+)x(\d+)", subject):
+    if size := _GRID.fullmatch(subject):
         width, height = int(size[1]), int(size[2])
         return spmv_grid(width, height, radius=5, dtype=dtype, device=device, symmetric=True)
     return spmv_image_affinity(subject, radius=5, dtype=dtype, device=device)
@@ -53,6 +60,7 @@ WORKLOAD = Workload(
     "picture; several are studied one after the other, and rates are drawn over their sizes",
     dtypes=("float32", "float64"),
     problem=_problem,
+    check=_check,
     pictures=_pictures,
     drawn=("sizes.png", "cut.png"),
     most=16,

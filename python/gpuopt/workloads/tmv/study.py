@@ -12,9 +12,15 @@ from gpuopt.problem import Problem
 from gpuopt.workloads.tmv.peers import peers
 from gpuopt.workloads.tmv.problem import tmv
 
+_FORM, _COUNTS = "SIZE or ROWSxCOLS", (1, 2)
+
+
+def _check(subject: str, device: Device) -> None:
+    sizes_of(subject, _FORM, _COUNTS)
+
 
 def _problem(subjects: Sequence[str], dtype: str, device: Device) -> Problem:
-    given = sizes_of(subjects[0], "SIZE or ROWSxCOLS", (1, 2)) if subjects else [2048 if device.type == "cpu" else 8192]
+    given = sizes_of(subjects[0], _FORM, _COUNTS) if subjects else [2048 if device.type == "cpu" else 8192]
     return tmv(given[0], given[-1], dtype, device=device)
 
 
@@ -33,6 +39,7 @@ WORKLOAD = Workload(
     "for a CPU and 8192 for a GPU",
     dtypes=("float32", "float64"),
     problem=_problem,
+    check=_check,
     peers=peers,
     pictures=_pictures,
     drawn=("gains.png", "bandwidths.png", "speedups.png"),

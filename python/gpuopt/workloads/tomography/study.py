@@ -12,8 +12,12 @@ from gpuopt.lab.report import Study
 from gpuopt.lab.workload import Workload
 from gpuopt.problem import Problem
 from gpuopt.workloads.tomography.peers import peers
-from gpuopt.workloads.tomography.problem import FAMILY, back_projection
+from gpuopt.workloads.tomography.problem import FAMILY, back_projection, scan_of
 from gpuopt.workloads.tomography.ray_problem import OPERATIONS, projection
+
+
+def _check(subject: str, device: Device) -> None:
+    scan_of(subject, device)
 
 
 def _problem(
@@ -45,6 +49,7 @@ WORKLOAD = Workload(
     "can do too), N for N^3 voxels, or NxVIEWSxROWSxCOLUMNS",
     dtypes=("float32",),
     problem=_problem,
+    check=_check,
     pictures=_pictures,
     drawn=("rates.png", "sart.png", "regions.png"),
     most=16,
