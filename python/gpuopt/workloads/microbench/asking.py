@@ -12,7 +12,7 @@ from gpuopt.lab.run.survey import survey
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory
 from gpuopt.workloads.microbench.points import Point, TransferPoint
-from gpuopt.workloads.microbench.questions import Levels, element, family_rows, points, shapes, widest
+from gpuopt.workloads.microbench.questions import Levels, element, family_rows, no_level, points, shapes, widest
 
 
 def ask(wanted: Sequence[Point | TransferPoint], device: Device, how: dict[str, Any]) -> Study:
@@ -70,10 +70,16 @@ def named(family: str, name: str | None, argument: str, scalar: str, device: Sel
 def execution(
     family: str, levels: Levels, asked: Mapping[str, Any], dtype: str, device: Selector, how: dict[str, Any]
 ) -> Study:
-    """Survey a family at ``levels``, but what was asked for instead where that is not None: a level or several."""
-    given = {name: one if isinstance(one, int) else tuple(one) for name, one in asked.items() if one is not None}
+    """Survey a family at ``levels``, but what was asked for instead where that is not None: a level or several, each of
+    which some variant has."""
+    given = {name: (one,) if isinstance(one, int) else tuple(one) for name, one in asked.items() if one is not None}
+    rows = family_rows(family)
+    for parameter in (parameter for row in rows for parameter in row.parameters):
+        for value in given.get(parameter.name, ()):
+            if value not in parameter.levels:
+                raise no_level(parameter.name, value, family, parameter.levels)
     chosen = select(device)
-    return ask(points(chosen, family_rows(family), element(dtype)[0], 16384, {**levels, **given}), chosen, how)
+    return ask(points(chosen, rows, element(dtype)[0], 16384, {**levels, **given}), chosen, how)
 
 
 def by_size(local_size: int | None) -> str | None:

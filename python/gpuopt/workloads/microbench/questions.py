@@ -156,18 +156,26 @@ def points(
         asked = {k: list(v) if isinstance(v, Sequence) else [v] for k, v in levels.items() if k in known}
         for name, values in asked.items():
             if not values:
-                raise ParameterError(f"{name}: no level is given; use some of {', '.join(map(str, known[name]))}")
+                some = ", ".join(map(str, known[name]))
+                raise ParameterError(f"{_called(name)}: no level is given; use some of {some}")
             asked[name] = [value for value in values if value in known[name]]
             if not asked[name]:
-                listed = ", ".join(map(str, known[name]))
-                raise ParameterError(
-                    f"{name}: {values[0]} is not one of its levels for {row.name}; use one of {listed}"
-                )
+                raise no_level(name, values[0], row.name, known[name])
         for combination in itertools.product(*asked.values()):
             configuration = Configuration(row.name, **dict(zip(asked, combination, strict=True)))
             loops = trips or trips_for(device, configuration, scalar, exact_size, width)
             found.append(Point(configuration, scalar, exact_size, width, loops))
     return found
+
+
+def no_level(parameter: str, value: object, row: str, known: Sequence[int]) -> ParameterError:
+    listed = ", ".join(map(str, known))
+    return ParameterError(f"{_called(parameter)}: {value} is not one of its levels for {row}; use one of {listed}")
+
+
+def _called(parameter: str) -> str:
+    """A parameter as the argument of a question."""
+    return {"LOCAL": "local_size"}.get(parameter, parameter.lower())
 
 
 def trips_for(device: Device, configuration: Configuration, scalar: str, size: int, width: int = 0) -> int:
