@@ -187,6 +187,57 @@ def test_nothing_that_is_kept_outlives_an_error_of_the_device(device: gpuopt.Dev
     assert lines == ["True", "True", "0 0", "True 1"]
 
 
+BLOCKS = """
+import ctypes, sys, gpuopt, numpy as np
+from gpuopt import _core
+d = gpuopt.devices()[{index}]
+flag = lambda name: ctypes.c_int.in_dll(ctypes.CDLL(None), name)
+_core.set_staging(d, True, 4096, 3, 2, 8 * 4096, beside=0)
+A = np.arange(1500 * 80, dtype=np.float32).reshape(1500, 80) % 5
+B = np.arange(80 * 96, dtype=np.float32).reshape(80, 96) % 3
+def right():
+    return bool((gpuopt.gemm(A, B, device=d) == A @ B).all())
+"""
+
+
+def test_rows_that_cannot_come_back_are_an_error_and_the_next_product_is_right(
+    device: gpuopt.Device, built: Path
+) -> None:
+    needs_a_dynamic_loader()
+    code = """
+print(right())
+for reads in range(12):
+    flag("reads_before_failure").value = reads
+    try:
+        print(right())
+    except gpuopt.OpenCLError as error:
+        print("CL_OUT_OF_RESOURCES" in str(error), flag("reads_before_failure").value)
+    flag("reads_before_failure").value = -1
+    print(right())
+"""
+    lines = told(BLOCKS.format(index=device.index) + code, LD_PRELOAD=str(built / "failure.so"))
+    assert lines[0] == "True"
+    assert {line.split()[0] for line in lines} == {"True"}
+    assert sum(" " in line for line in lines) == 12
+
+
+def test_products_in_blocks_without_threads(device: gpuopt.Device, built: Path) -> None:
+    needs_a_dynamic_loader()
+    code = """
+print(right())
+flag("no_threads").value = 1
+print(right(), right(), flag("threads_refused").value > 0)
+flag("reads_before_failure").value = 3
+try:
+    print(right())
+except gpuopt.OpenCLError as error:
+    print("CL_OUT_OF_RESOURCES" in str(error))
+print(right())
+"""
+    lines = told(BLOCKS.format(index=device.index) + code, LD_PRELOAD=str(built / "failure.so"))
+    assert lines == ["True", "True True True", "True", "True"]
+
+
 # ---------------------------------------------------------------- forks
 
 FORK = """
