@@ -23,6 +23,13 @@ PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject* named) {
     return nullptr;
 }
 
+// Python's own for the oldest pickles makes an object of pybind11's base class, which ends the process.
+py::object refuse_pickle(const py::object& self, const py::object&) {
+    PyErr_Format(handle_error, "%s: it is of this process and can be neither copied nor pickled",
+                 Py_TYPE(self.ptr())->tp_name);
+    throw py::error_already_set();
+}
+
 }  // namespace
 
 void bind_handles(py::module_& module) {
@@ -32,6 +39,9 @@ void bind_handles(py::module_& module) {
         auto* const type = reinterpret_cast<PyTypeObject*>(item.second.ptr());
         make_bare = type->tp_new;
         type->tp_new = make;
+        const py::handle cls(item.second);
+        py::setattr(cls, "__reduce_ex__",
+                    py::cpp_function(refuse_pickle, py::name("__reduce_ex__"), py::is_method(cls)));
         type->tp_flags &= ~Py_TPFLAGS_BASETYPE;  // the check above is of the classes themselves
         PyType_Modified(type);
     }

@@ -7,6 +7,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -71,9 +72,10 @@ def test_constructors_make_whole_objects(any_device: gpuopt.Device) -> None:
 
 def test_copies_are_refused(any_device: gpuopt.Device) -> None:
     array = gpuopt.to_device(np.zeros(3, np.float32), any_device)
-    for thing in (any_device, array):
-        for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-            with pytest.raises(TypeError):
+    protocols = [partial(pickle.dumps, protocol=each) for each in range(pickle.HIGHEST_PROTOCOL + 1)]
+    for thing in (any_device, array, gpuopt.variants("spmv")[0]):
+        for duplicate in (copy.copy, copy.deepcopy, *protocols):
+            with pytest.raises(_core.HandleError, match=f"{type(thing).__name__}: .* neither copied nor pickled"):
                 duplicate(thing)
 
 
