@@ -359,3 +359,16 @@ def test_pictures_by_name_need_no_more_than_their_name():
     made = problems.spmv_image_affinity("camera", radius=1, max_bytes=200_000)
     assert made.data is None
     assert problems.spmv_image_affinity("camera", radius=1, max_bytes=200_000, smoothing=2.0).data is not None
+
+
+@pytest.mark.parametrize("name", ["photo", "photo.png"])
+def test_picture_files_are_told_apart_by_what_they_hold(tmp_path, monkeypatch, name):
+    from PIL import Image
+
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for seed in (0, 1):
+        Image.fromarray(np.random.default_rng(seed).integers(0, 255, (8, 8), np.uint8)).save(name, format="PNG")
+        found.append(problems.spmv_image_affinity(name, radius=1).data)
+    assert None not in found
+    assert found[0] != found[1]

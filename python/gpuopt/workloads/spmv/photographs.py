@@ -48,18 +48,24 @@ def read(image: str | Path) -> tuple[str, np.ndarray]:
 
 def path_of(image: str | Path) -> Path:
     """The file of a picture: one of scikit-image's own by name, or another. Raises ParameterError for none."""
+    own = _own()
+    path = own.get(str(image), Path(image))
+    if not os.path.isfile(path):
+        raise ParameterError(f"image: {str(image)!r} is not a file; give one, or one of {', '.join(own)}")
+    return path
+
+
+def is_own(image: object) -> bool:
+    """Whether it is the name of one of scikit-image's own."""
+    return isinstance(image, (str, Path)) and str(image) in _own()
+
+
+def _own() -> dict[str, Path]:
+    """Names and files; read as files, since functions of skimage.data may download a picture that is missing."""
     import skimage.data
 
-    # Read as files, since functions of skimage.data may download a picture that is missing.
-    bundled = {
-        path.stem: path
-        for path in sorted(Path(skimage.data.__file__).parent.iterdir())
-        if path.suffix in (".png", ".jpg")
-    }
-    path = bundled.get(str(image), Path(image))
-    if not os.path.isfile(path):
-        raise ParameterError(f"image: {str(image)!r} is not a file; give one, or one of {', '.join(bundled)}")
-    return path
+    folder = Path(skimage.data.__file__).parent
+    return {path.stem: path for path in sorted(folder.iterdir()) if path.suffix in (".png", ".jpg")}
 
 
 def _check_size(path: Path, picture: Image) -> None:

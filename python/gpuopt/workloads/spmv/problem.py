@@ -103,7 +103,7 @@ def spmv_image_affinity(
         seed,
         notes,
         {"image": grey, "degrees": degrees},
-        data=None if (str(image), smoothing) == (name, 1.0) else photographs.digest(grey, smoothing),
+        data=None if smoothing == 1.0 and photographs.is_own(image) else photographs.digest(grey, smoothing),
     )
 
 
