@@ -272,3 +272,25 @@ def test_importing_is_light() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+FLAT = {"type": "fanflat", "DetectorCount": 6, "DetectorWidth": 1.0, "ProjectionAngles": [0.0, 1.0]}
+CONE = {"type": "cone", "DetectorRowCount": 2, "DetectorColCount": 3, "ProjectionAngles": [0.0, 1.0]}
+ORIGINS = {"DistanceOriginSource": 10.0, "DistanceOriginDetector": 10.0}
+SPACINGS = {"DetectorSpacingX": 1.0, "DetectorSpacingY": 1.0}
+FREE = {"Vectors": [[0, -100, 0, 0, 100, 0, 2, 0, 0, 0, 0, 2.0]]}
+
+
+@pytest.mark.parametrize("bad", [None, "x", "1"])
+@pytest.mark.parametrize(
+    ("astra", "name"),
+    [
+        *((CONE | ORIGINS | SPACINGS, name) for name in [*CONE, *ORIGINS, *SPACINGS] if name != "type"),
+        *((FLAT | ORIGINS, name) for name in [*FLAT, *ORIGINS] if name != "type"),
+        (CONE | FREE | {"type": "cone_vec"}, "Vectors"),
+        (FLAT | {"type": "fanflat_vec"}, "Vectors"),
+    ],
+)
+def test_entries_of_astra_are_named(astra: dict[str, Any], name: str, bad: object) -> None:
+    with pytest.raises((ParameterError, ArrayError), match=f"^{name}: "):
+        gt.from_astra(astra | {name: bad})

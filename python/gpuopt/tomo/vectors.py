@@ -147,10 +147,14 @@ def from_vectors(vectors: Numbers, det: Counts, kind: str = "cone_vec") -> Vecto
     """
     if kind not in _KINDS:
         raise ParameterError(f"kind: {kind!r} is not known; give one of {', '.join(map(repr, _KINDS))}")
-    table = real("vectors", vectors, f"(views, {_KINDS[kind]})")
-    if table.ndim != 2 or not len(table) or table.shape[1] != _KINDS[kind]:
-        raise ArrayError(f"vectors: their shape is {table.shape}; give (views, {_KINDS[kind]}) for {kind!r}")
-    return _of_table(_checked(table), det, kind, 3)
+    return _of_table(_checked(_table("vectors", vectors, _KINDS[kind], kind)), det, kind, 3)
+
+
+def _table(name: str, given: object, width: int, kind: str) -> Float64Array:
+    table = real(name, given, f"(views, {width})")
+    if table.ndim != 2 or not len(table) or table.shape[1] != width:
+        raise ArrayError(f"{name}: their shape is {table.shape}; give (views, {width}) for {kind!r}")
+    return table
 
 
 def _checked(table: Float64Array) -> Float64Array:
@@ -193,11 +197,8 @@ def _of_table(table: Float64Array, det: Counts, kind: str, dimensions: int) -> V
     return Vectors(detector, dimensions, frames, parallel, arc)
 
 
-def _in_plane(table: Numbers, det: Counts, kind: str) -> Vectors:
-    """A 2D scan by ASTRA's vectors S, C, U, each (x, y), mirrored at y = 0."""
-    given = real("Vectors", table, "(views, 6)")
-    if given.ndim != 2 or not len(given) or given.shape[1] != 6:
-        raise ArrayError(f"Vectors: their shape is {given.shape}; give (views, 6) for {kind!r}")
+def _in_plane(given: Float64Array, det: Counts, kind: str) -> Vectors:
+    """A 2D scan by ASTRA's vectors (views, 6), S, C, U, each (x, y), mirrored at y = 0."""
     whole = np.zeros((len(given), 12))
     for first in range(3):
         whole[:, 3 * first] = given[:, 2 * first]
@@ -236,46 +237,60 @@ def from_astra(geometry: Mapping[str, Any], *, units: str | None = None) -> Geom
     (8, 4, 6)
     """
     checks.unit(units)
-    try:
-        kind = geometry["type"]
-        known = isinstance(kind, str) and kind in ("cone", "parallel3d", *_KINDS, *_PLANAR, *_PLANAR.values())
-        if known and kind in (*_PLANAR, *_PLANAR.values()):
-            return _planar(geometry, kind, units)
-        if known:
-            det = (geometry["DetectorRowCount"], geometry["DetectorColCount"])
-        if known and kind in _KINDS:
-            return from_vectors(geometry["Vectors"], det, kind)
-        if known:
-            angles = checks.vector("ProjectionAngles", geometry["ProjectionAngles"], "angles")
-            pixel = (geometry["DetectorSpacingY"], geometry["DetectorSpacingX"])
-            if kind == "parallel3d":
-                return parallel3d(angles, det, pixel, units=units)
-            sod, odd = _distances(geometry)
-            return circular(angles, sod, sod + odd, det, pixel, units=units)
-    except KeyError as error:
-        raise ParameterError(
-            f"geometry: the entry {error} is missing; give all entries of ASTRA's dictionary"
-        ) from error
-    except TypeError as error:
-        raise ParameterError("geometry: it is not a dictionary; give what astra.create_proj_geom returned") from error
-    types = [*_PLANAR, *_PLANAR.values(), "cone", "parallel3d", *_KINDS]
-    raise ParameterError(f"geometry: its type {kind!r} is not known; give one of {', '.join(map(repr, types))}")
+    given = _Entries(geometry)
+    kind = given["type"]
+    flat = isinstance(kind, str) and kind in (*_PLANAR, *_PLANAR.values())
+    if not flat and not (isinstance(kind, str) and kind in ("cone", "parallel3d", *_KINDS)):
+        types = [*_PLANAR, *_PLANAR.values(), "cone", "parallel3d", *_KINDS]
+        raise ParameterError(f"geometry: its type {kind!r} is not known; give one of {', '.join(map(repr, types))}")
+    if flat:
+        return _planar(given, kind, units)
+    det = given.count("DetectorRowCount"), given.count("DetectorColCount")
+    if kind in _KINDS:
+        return from_vectors(_table("Vectors", given["Vectors"], _KINDS[kind], kind), det, kind)
+    angles = checks.vector("ProjectionAngles", given["ProjectionAngles"], "angles")
+    pixel = given.length("DetectorSpacingY"), given.length("DetectorSpacingX")
+    if kind == "parallel3d":
+        return parallel3d(angles, det, pixel, units=units)
+    sod = given.length("DistanceOriginSource")
+    sdd = sod + checks.place("DistanceOriginDetector", given["DistanceOriginDetector"])
+    return circular(angles, sod, sdd, det, pixel, units=units)
 
 
-def _distances(geometry: Mapping[str, Any]) -> tuple[float, float]:
-    sod, odd = (checks.number(name, geometry[name]) for name in ("DistanceOriginSource", "DistanceOriginDetector"))
-    return sod, odd
+@dataclass(frozen=True)
+class _Entries:
+    """ASTRA's dictionary, whose entries are refused by their names there."""
+
+    given: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self.given[name]
+        except KeyError as error:
+            raise ParameterError(
+                f"geometry: the entry {name!r} is missing; give all entries of ASTRA's dictionary"
+            ) from error
+        except TypeError as error:
+            raise ParameterError(
+                "geometry: it is not a dictionary; give what astra.create_proj_geom returned"
+            ) from error
+
+    def count(self, name: str) -> int:
+        return checks.count(name, self[name], checks.MOST_CELLS)
+
+    def length(self, name: str) -> float:
+        return checks.length(name, self[name])
 
 
-def _planar(geometry: Mapping[str, Any], kind: str, units: str | None) -> Geometry:
+def _planar(given: _Entries, kind: str, units: str | None) -> Geometry:
     """A slice's scan, mirrored at y = 0."""
-    det = geometry["DetectorCount"]
+    det = given.count("DetectorCount")
     if kind in _PLANAR.values():
-        return _in_plane(geometry["Vectors"], det, kind)
-    angles = checks.vector("ProjectionAngles", geometry["ProjectionAngles"], "angles")
+        return _in_plane(_table("Vectors", given["Vectors"], 6, kind), det, kind)
+    angles = checks.vector("ProjectionAngles", given["ProjectionAngles"], "angles")
     angles = checks.angles("ProjectionAngles", angles, math.pi, units=units)
-    width = geometry["DetectorWidth"]
+    width = given.length("DetectorWidth")
     if kind == "parallel":
         return parallel2d(-angles, det, width, units="rad")
-    sod, odd = (checks.length(name, value) for name, value in zip(("sod", "odd"), _distances(geometry), strict=True))
-    return _in_plane(_fan_vectors(angles, sod, odd, checks.length("DetectorWidth", width)), det, "fanflat_vec")
+    sod, odd = given.length("DistanceOriginSource"), given.length("DistanceOriginDetector")
+    return _in_plane(_fan_vectors(angles, sod, odd, width), det, "fanflat_vec")
