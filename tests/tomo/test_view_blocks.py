@@ -200,3 +200,19 @@ def test_what_does_not_go_in_blocks(blocked: gpuopt.Device, monkeypatch: pytest.
     with gpuopt.trace() as trace:
         algorithm(A, p)
     assert uploads(trace) == 1
+
+
+@pytest.mark.parametrize("most", [3, 4, 5])
+@pytest.mark.parametrize("views", [6, 9, 10, 11, 12, 13])
+def test_any_number_of_blocks_and_of_views_in_them(
+    blocked: gpuopt.Device, monkeypatch: pytest.MonkeyPatch, views: int, most: int
+) -> None:
+    monkeypatch.setattr(view_blocks, "MOST", most)
+    scan, volume = gt.parallel2d(views, 20, 2.0), gt.Volume((16, 16), 2.0)
+    p = projections(scan)
+    A = gt.Projector(scan, volume, device=blocked)
+    with gpuopt.trace() as trace:
+        got = gt.fbp(A, p)
+    assert uploads(trace) >= 3
+    want = gt.fbp(gt.NumpyProjector(scan, volume), p.astype(float))
+    np.testing.assert_allclose(got, want, atol=interpolated(blocked, 2e-5, want))

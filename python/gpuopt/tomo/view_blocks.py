@@ -71,12 +71,11 @@ class ViewBlocks:
 
     def _buffers(self, rows: RowFilter, columns: int, turns: int) -> list[DeviceArray]:
         """One for each block: ``turns`` of them take turns, and a shorter last block has its own."""
-        sizes = [some.stop - some.start for some in self._slices]
-        shapes = [(views, rows.shape[1], columns) for views in sizes]
-        made = [_core.empty(shape, FLOAT32, self._device) for shape in shapes[: min(turns, len(shapes) - 1)]]
-        last = made[(len(shapes) - 1) % turns] if sizes[-1] == sizes[0] else None
-        found = [made[number % turns] for number in range(len(shapes) - 1)]
-        return [*found, last if last is not None else _core.empty(shapes[-1], FLOAT32, self._device)]
+        shapes = [(some.stop - some.start, rows.shape[1], columns) for some in self._slices]
+        alike = [shape for shape in shapes if shape == shapes[0]]
+        made = [_core.empty(shape, FLOAT32, self._device) for shape in alike[:turns]]
+        found = [made[number % turns] for number in range(len(alike))]
+        return [*found, *(_core.empty(shape, FLOAT32, self._device) for shape in shapes[len(alike) :])]
 
     def _filters_of(self, rows: RowFilter) -> list[RowFilter]:
         found = self._filters.get(rows)
