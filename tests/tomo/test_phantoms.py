@@ -290,3 +290,15 @@ def test_a_phantom_prints_in_a_line() -> None:
     assert repr(gt.shepp_logan(3)) == "<Phantom: 10 bodies>"
     assert repr(gt.sphere(1.0)) == "<Phantom: 1 body>"
     assert dir(gt) == sorted(gt.__all__)
+
+
+@pytest.mark.parametrize("body", [gt.Ellipsoid(1.0, (5.0, 4.0, 3.0)), gt.Blob(5.0)])
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_one_origin_of_all_lines(body: gt.Body, count: int) -> None:
+    rng = np.random.default_rng(count)
+    origin, direction = np.array([1.0, 2.0, -9.0]), rng.normal(size=(3, count))
+    direction[2] += 4
+    direction /= np.linalg.norm(direction, axis=0)
+    want = [body.integral(origin, one) for one in direction.T]
+    np.testing.assert_allclose(body.integral(origin, direction), want)
+    np.testing.assert_allclose(body.integral(origin[:, np.newaxis], direction), want)

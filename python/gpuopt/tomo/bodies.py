@@ -194,15 +194,15 @@ def _rotation(turn: Numbers) -> Float64Array:
 
 
 def _rays(origin: Float64Array, direction: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Both in fp64, where they belong together: (3, n) each, or (3,) for all of the other's."""
-    made = real("origin", origin, "(3, n)"), real("direction", direction, "(3, n)")
-    fit = all(one.ndim in (1, 2) and len(one) == 3 for one in made)
-    if not fit or made[0].shape[1:] not in ((), (1,), made[1].shape[1:]):
+    """Both in fp64, where they belong together: (3, n) each, or an origin (3,) or (3, 1) of all directions."""
+    begin, along = real("origin", origin, "(3, n)"), real("direction", direction, "(3, n)")
+    fit = all(one.ndim in (1, 2) and len(one) == 3 for one in (begin, along))
+    if not fit or begin.shape[1:] not in ((), (1,), along.shape[1:]):
         raise ArrayError(
-            f"direction: its shape is {made[1].shape}, that of origin {made[0].shape}; give (3, n) both, or one origin "
+            f"direction: its shape is {along.shape}, that of origin {begin.shape}; give (3, n) both, or one origin "
             "(3, 1) of all"
         )
-    return made
+    return begin.reshape(3, *[1] * (along.ndim - 1)) if begin.ndim < along.ndim else begin, along
 
 
 def _from(points: Float64Array, centre: Float64Array) -> Float64Array:
