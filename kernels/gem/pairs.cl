@@ -54,7 +54,7 @@
     atom.charge *minimal_term(                                                                                        \
         NOT_NEARER(fma(dx, dx, fma(dy, dy, dz * dz))),                                                                \
         NOT_NEARER(fma(dx + shift.x, dx + shift.x, fma(dy + shift.y, dy + shift.y, (dz + shift.z) * (dz + shift.z)))), \
-        atom.depth, (model[SIZE] - point.w) * (model[SIZE] + point.w), model)
+        atom.depth, HEIGHT(point.w), model)
 #endif
 #define PAIR(i)                                                                             \
     {                                                                                       \

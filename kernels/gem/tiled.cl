@@ -40,7 +40,7 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void gem_tiled(GEM_ARG
     for (int v = 0; v < VERTICES; ++v) {
         const int at = first + min(own + v * LOCAL, count - 1);
         const REAL4 p = points[at], s = WITH_T ? shifts[at] : (REAL4)(0);
-        height[v] = (model[SIZE] - p.w) * (model[SIZE] + p.w);
+        height[v] = HEIGHT(p.w);
         sum[v] = 0;
         place[v] = p;
         shift[v] = s;

@@ -15,7 +15,7 @@ kernel void gem_wide(GEM_ARGUMENTS(global const REAL4 *)) {
             const int at = first + min(own + row * WIDTH + lane, count - 1);
             const REAL4 p = points[at], s = WITH_T ? shifts[at] : (REAL4)(0);
             lanes[0][lane] = p.x, lanes[1][lane] = p.y, lanes[2][lane] = p.z;
-            lanes[3][lane] = (model[SIZE] - p.w) * (model[SIZE] + p.w);
+            lanes[3][lane] = HEIGHT(p.w);
             lanes[4][lane] = s.x, lanes[5][lane] = s.y, lanes[6][lane] = s.z;
         }
         px[row] = VLOAD(lanes[0]), py[row] = VLOAD(lanes[1]), pz[row] = VLOAD(lanes[2]), height[row] = VLOAD(lanes[3]);

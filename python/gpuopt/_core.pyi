@@ -669,7 +669,7 @@ def prepare_gem(
     *,
     xyz: _Floats,
     charge: _Floats,
-    inner: _Floats | None,
+    inner: np.ndarray | None,
     points: _Floats,
     shift: _Floats | None,
     r: np.ndarray,
@@ -683,9 +683,9 @@ def prepare_gem(
 ) -> Prepared:
     """The plan of the potential at M points from N atoms, kcal/(mol e), on the device of ``out`` (M,).
 
-    ``xyz`` (N, 3) in A, ``charge`` (N,) in e, ``inner`` (N,) in A: an atom's distance from the centre, where a point
-    lies inside; ``points`` (M, 3) in A, ``shift`` (M, 3) in A: from a point to the edge of the ion-free layer, with
-    salt; all of one dtype. ``r`` (M,) float64, A: a point's distance from the centre. ``numbers`` are the model's:
+    ``xyz`` (N, 3) in A, ``charge`` (N,) in e, ``points`` (M, 3) in A, ``shift`` (M, 3) in A: from a point to the edge
+    of the ion-free layer, with salt; all of one dtype. ``inner`` (N,) float64, A: an atom's distance from the centre,
+    where a point lies inside. ``r`` (M,) float64, A: a point's distance from the centre. ``numbers`` are the model's:
     coulomb, kappa, epsilon_in, epsilon_out, size, ion_exclusion, alpha. ``part`` is "total", "coulomb" or "reaction";
     ``compat`` leaves out a term, as the published program does. ``nearest`` in A: closer atoms count as at this
     distance; 0: as they lie.
@@ -695,7 +695,7 @@ def gem(
     *,
     xyz: _Floats,
     charge: _Floats,
-    inner: _Floats | None,
+    inner: np.ndarray | None,
     points: _Floats,
     shift: _Floats | None,
     r: np.ndarray,

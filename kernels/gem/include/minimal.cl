@@ -22,6 +22,10 @@
 #define EXP2(x) exp2(x)
 #endif
 
+// The height A^2 - r^2 of a point, from its w: the distance r, which only KIND 1 and 2 read, or of KIND 3 the height itself, for a
+// difference of rounded lengths would have lost digits.
+#define HEIGHT(w) (KIND == 3 ? (w) : (REAL)(0))
+
 // d2 and t are the squares of d and d'; depth is 1 - (r_i/A)^2, height A^2 - r^2.
 inline REALV minimal_term(const REALV d2, const REALV t, const REALV depth, const REALV height, constant REAL *model) {
 #if KIND == 0

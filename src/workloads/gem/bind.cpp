@@ -53,8 +53,8 @@ auto with_input(const py::object& xyz, const py::object& charge, const py::objec
     input.place = held[2].host;
     input.r = static_cast<const double*>(held[3].host);
     if (!inner.is_none()) {
-        held.push_back(host_array(inner, "inner", atoms.dtype, "xyz", {input.atoms}));
-        input.inner = held.back().host;
+        held.push_back(host_array(inner, "inner", DType::f64, "a distance", {input.atoms}));
+        input.inner = static_cast<const double*>(held.back().host);
     }
     if (!shift.is_none()) {
         held.push_back(host_array(shift, "shift", atoms.dtype, "xyz", {input.points, 3}));

@@ -100,7 +100,7 @@ private:
         const bool expanded = case_.parameter_or("DISTANCE", 0) > 0, tiles = case_.parameter_or("DISTANCE", 0) == 2,
                    by_component = variant_.by_component && variant_.by_component(case_);
         const auto tile = case_.parameter_or("TILE", 1);
-        const Reals charge(input_.charge, dtype_), inner(input_.inner, dtype_);
+        const Reals charge(input_.charge, dtype_);
         std::vector<std::int32_t> order;
         if (tiles) order = along_a_curve(xyz_, input_.atoms, box_);
         const auto origin = this->origin(), centre = box_.centre();
@@ -130,8 +130,8 @@ private:
             for (std::size_t axis = 0; axis < 3; ++axis) p[axis] -= middle[axis];
             const double q = real ? model_.coulomb * charge[from] : 0;
             if (real) total_ += q;
-            const double inner_r = real && inner ? inner[from] : 0;
-            depth.set(i, form_ == GemForm::literal ? inner_r : 1 - inner_r * inner_r / (model_.size * model_.size));
+            const double size = model_.size, inner_r = real && input_.inner ? input_.inner[from] : 0;
+            depth.set(i, form_ == GemForm::literal ? inner_r : ((size - inner_r) / size) * ((size + inner_r) / size));
             if (by_component) {
                 for (std::int64_t axis = 0; axis < 3; ++axis)
                     atoms.set(axis * padded + i, p[static_cast<std::size_t>(axis)]);
@@ -219,7 +219,8 @@ private:
             const auto from = order_.empty() ? i : order_[static_cast<std::size_t>(i)];
             auto p = place_.point(from);
             for (std::size_t axis = 0; axis < 3; ++axis) p[axis] -= origin[axis];
-            points.set4(i, p, input_.r[from]);
+            const double r = input_.r[from], size = model_.size;
+            points.set4(i, p, form_ == GemForm::minimal && region_of(from) == 1 ? (size - r) * (size + r) : r);
             if (shift) shifts.set4(i, shift.point(from), 0);
         }
         points_ = placed(points, "points");

@@ -26,18 +26,18 @@ int log_width(std::int64_t texels);
 
 }  // namespace gem
 
-// The input of a sum over all pairs. Arrays lie on the host, of one dtype (f32 or f64) but for r, and are read once,
-// when a plan is made.
+// The input of a sum over all pairs. Arrays lie on the host, of one dtype (f32 or f64) but for inner and r, and are
+// read once, when a plan is made.
 struct GemArguments {
     DType dtype = DType::f32;
     std::int64_t atoms = 0, points = 0;
-    const void* xyz = nullptr;     // (atoms, 3), A
-    const void* charge = nullptr;  // (atoms,), e
-    const void* inner = nullptr;   // (atoms,), A: distance from the centre, r_i; null where no point lies inside
-    const void* place = nullptr;   // (points, 3), A
-    const void* shift = nullptr;   // (points, 3), A: from a point to the edge of the ion-free layer; null without salt
-    const double* r = nullptr;     // (points,), A: a point's distance from the centre
-    double nearest = 0;            // A: closer atoms count as at this distance; 0: as they lie
+    const void* xyz = nullptr;      // (atoms, 3), A
+    const void* charge = nullptr;   // (atoms,), e
+    const double* inner = nullptr;  // (atoms,), A: distance from the centre, r_i; null where no point lies inside
+    const void* place = nullptr;    // (points, 3), A
+    const void* shift = nullptr;    // (points, 3), A: from a point to the edge of the ion-free layer; null without salt
+    const double* r = nullptr;      // (points,), A: a point's distance from the centre
+    double nearest = 0;             // A: closer atoms count as at this distance; 0: as they lie
     GemModel model{};
     std::shared_ptr<Buffer> phi{};  // (points,), kcal/(mol e): the result
 };

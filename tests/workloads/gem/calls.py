@@ -41,7 +41,8 @@ def potential(molecule: Any, surface: Any, **options: Any) -> np.ndarray:
 
 def references(molecule: Molecule, surface: Surface, projection: float = 0.0, **options: Any) -> list[np.ndarray]:
     """The potentials, and the magnitude that their rounding errors scale with."""
-    arrays = Scene.of(molecule, surface, Model.of(size=SIZE, **options), projection).arrays
+    size = options.pop("electrostatic_size", SIZE)
+    arrays = Scene.of(molecule, surface, Model.of(size=size, **options), projection).arrays
     return [oracle.minimal(*arrays), oracle.magnitude(*arrays)]
 
 

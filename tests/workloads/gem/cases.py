@@ -63,7 +63,7 @@ def scene(name: str, atoms: int, points: int, dtype: str, heights: tuple[float, 
     return Scene(
         array(origin + directions[:atoms] * inner[:, None]),
         array(draw.uniform(-1, 1, atoms)),
-        array(inner),
+        inner,
         array(origin + (SIZE + height)[:, None] * normals),
         array((LAYER - height)[:, None] * normals) if salt else None,
         SIZE + height,

@@ -153,12 +153,42 @@ def test_the_reaction_on_an_atom_at_the_edge_is_infinite(device: gpuopt.Device, 
     atoms, points = on_its_atoms("float32")
     assert atoms.depth is not None
     assert points.height is not None
-    for depth, height in ((0.0, -1.0), (1.0, 0.0), (1.0, -1e-7)):
+    for depth, height in ((0.0, -1.0), (1.0, 0.0)):
         depths, heights = atoms.depth.copy(), points.height.copy()
         depths[9], heights[9] = depth, height
         there = Surface(points.points, points.normals, height=heights)
         with pytest.raises(gpuopt.ArrayError, match=r"^surface: point 9 lies on atom 9"):
             potential(Molecule(atoms.xyz, atoms.charge, depth=depths), there, device=device, **REACTION, **salt)
+
+
+@pytest.mark.parametrize("salt", SALTS, ids=["", "salt"])
+@pytest.mark.parametrize("depth", [1.0, 0.1, 1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("size", [10.0, 40.0])
+def test_the_own_image_of_a_shallow_atom_keeps_its_digits(
+    device: gpuopt.Device, size: float, depth: float, salt: dict[str, Any]
+) -> None:
+    """Depths are taken as they are, not as differences of lengths that float32 rounds."""
+    below = np.array([depth], np.float32)
+    atom = Molecule(np.zeros((1, 3), np.float32), np.ones(1, np.float32), depth=below)
+    there = Surface(atom.xyz, np.array([[0, 0, 1]], np.float32), height=-below)
+    asked: dict[str, Any] = {"electrostatic_size": size, **REACTION, **salt}
+    expected, magnitude = references(atom, there, **asked)
+    for form in (None, *FORMS[3:]):
+        got = potential(atom, there, variant=form, device=device, **asked)
+        assert (np.abs(got - expected) <= 1e-6 * magnitude).all(), form
+
+
+@pytest.mark.parametrize("salt", SALTS, ids=["", "salt"])
+@pytest.mark.parametrize("depth", [1e-10, 1e-12])
+def test_an_image_too_near_for_a_potential_is_refused(
+    any_device: gpuopt.Device, depth: float, salt: dict[str, Any]
+) -> None:
+    """It was moved away, as atoms are that lie where a point's ions begin: 1e12 became 1e8."""
+    needs(any_device, "float64")
+    atom = Molecule(np.zeros((1, 3)), np.ones(1), depth=np.array([depth]))
+    there = Surface(atom.xyz, np.array([[0, 0, 1.0]]), height=np.array([-depth]))
+    with pytest.raises(gpuopt.ArrayError, match="surface: the potential at point 0, on an atom just below the surface"):
+        potential(atom, there, electrostatic_size=10.0, device=any_device, **REACTION, **salt)
 
 
 def test_an_atom_on_a_point_and_another_where_its_ions_begin(device: gpuopt.Device) -> None:

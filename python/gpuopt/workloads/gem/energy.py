@@ -13,6 +13,7 @@ import numpy as np
 from gpuopt._core import ArrayError, ParameterError
 from gpuopt.checked import checked
 from gpuopt.molecule import Molecule, Surface, at_atoms, surface_points
+from gpuopt.point_arrays import LONGEST
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.gem.contacts import PrecisionWarning
 from gpuopt.workloads.gem.operation import gem, size_or_own
@@ -24,6 +25,7 @@ from gpuopt.workloads.gem.solvation import ALPHA, Model
 _RELATIVE = {"float32": 2e-6, "float64": 2e-13}
 _OF_SUMS = 1.5
 _SHALLOWEST_A = 1e-6  # far below the resolution of coordinates
+_MOST_DEPTHS = 1e10
 
 
 @checked
@@ -135,6 +137,12 @@ def solvation_energy(  # long: half of it is what users read of its arguments
             f"surface: atom {shallow[0]} has a charge and lies on it or outside, where the atom's own reaction "
             "potential is infinite; give a surface around all charges"
         )
+    least = float(-places.height[charged].max(initial=-LONGEST))
+    if model.size > _MOST_DEPTHS * least:  # depths would be lost in the distances from the centre
+        raise ParameterError(
+            f"electrostatic_size: {model.size:.3g} A is too large beside an atom {least:.3g} A below the surface; give "
+            "the molecule's, or None to compute it"
+        )
     chosen = select(device)
     error = {dtype: _error(wide, -places.height, model, dtype) for dtype in _RELATIVE}
     dtype = given.dtype.name
@@ -177,16 +185,17 @@ def _error(molecule: Molecule, depth: np.ndarray, model: Model, dtype: str) -> f
     """Return a bound of the energy's rounding error in kcal/mol, of potentials in ``dtype``.
 
     It is a share of half the sum of |q_i| times the magnitude of the terms at atom i. Of the images f_ij is at least
-    (R_i R_j)^(1/2), so that their double sum is at most that of |q_i| / R_i^(1/2), squared. Besides, R_i is made of
-    r_i and A, which are rounded, and has lost digits where both are large beside the depth.
+    (R_i R_j)^(1/2), so that their double sum is at most that of |q_i| / R_i^(1/2), squared. Besides, the literal
+    formulas make R_i of r_i and A, which are rounded, and lose digits where both are large beside the depth.
     """
     charge = np.abs(molecule.charge)
     below = np.minimum(depth, model.size)
-    born = np.maximum(below * (2 - below / model.size), _SHALLOWEST_A)
+    reach = np.minimum(_SHALLOWEST_A, model.size)
+    born = np.maximum(below * (2 - below / model.size), reach)
     terms = charge / np.sqrt(born)
     images = float(terms.sum())
     relative = max(_RELATIVE[dtype], _OF_SUMS * float(np.finfo(dtype).eps) / 2 * math.sqrt(len(charge)))
-    lost = float(np.finfo(dtype).eps) * model.size * float((terms / np.maximum(below, _SHALLOWEST_A)).sum())
+    lost = float(np.finfo(dtype).eps) * model.size * float((terms / np.maximum(below, reach)).sum())
     image = abs(1 / model.epsilon_in - 1 / model.epsilon_out) / (1 + ALPHA * model.beta)
     outer = ALPHA * abs(1 - model.beta) * model.prefactor / model.size
     ions = (1 + ALPHA) * model.prefactor * model.kappa

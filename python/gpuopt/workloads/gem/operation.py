@@ -12,6 +12,7 @@ from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.molecule import Molecule, Surface
 from gpuopt.molecule import electrostatic_size as size_of
+from gpuopt.point_arrays import LONGEST
 from gpuopt.remembered import remembered
 from gpuopt.resolution import resolve
 from gpuopt.selection import Selector, select
@@ -131,6 +132,8 @@ def size_or_own(electrostatic_size: float | None, molecule: Molecule) -> float:
     """Return the electrostatic size in A that was given, or that of the molecule. Raises ArrayError where it has no
     radii, ParameterError for what is no radius."""
     size = size_of(molecule) if electrostatic_size is None else electrostatic_size
-    if not (isinstance(size, int | float | np.integer | np.floating) and np.isfinite(size) and size > 0):
-        raise ParameterError(f"electrostatic_size: {size!r} is not a radius; give A above 0, or None to compute it")
+    if not (isinstance(size, int | float | np.integer | np.floating) and 0 < size <= LONGEST):
+        raise ParameterError(
+            f"electrostatic_size: {size!r} is not a radius; give A above 0, up to {LONGEST:g}, or None to compute it"
+        )
     return size

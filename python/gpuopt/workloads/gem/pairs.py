@@ -18,6 +18,7 @@ from gpuopt.workloads.gem.solvation import ALPHA, Model
 
 _EXPANDED_ERROR = 1e-2  # largest error of expanded squares, as a part of the smallest squared distance
 _TOUCHING_A = 1e-6  # far below the resolution of coordinates
+_SHALLOW_A = 1e-3  # far above it
 _LOST = 1e12  # kcal/(mol e): above it, a value is no potential but 1/sqrt(0), made finite by the way it was computed
 _DISTANCES_AT_ONCE = 1 << 20  # held at the same time
 _LARGEST = {np.dtype(name): float(np.finfo(name).max) for name in ("float32", "float64")}
@@ -27,10 +28,9 @@ _LARGEST = {np.dtype(name): float(np.finfo(name).max) for name in ("float32", "f
 class Scene:
     """Atoms and points as the kernels and the oracle take them; lengths in A, charges in e.
 
-    ``xyz`` (N, 3), ``charge`` (N,), ``points`` (M, 3). ``inner`` (N,) is an atom's distance from the centre, at most
-    the model's size; None where no point is inside the molecule. ``shift`` (M, 3) leads from a point to the edge of the
-    layer without ions; None without salt. These have one dtype. ``r`` (M,) float64 is a point's distance from the
-    centre.
+    ``xyz`` (N, 3), ``charge`` (N,), ``points`` (M, 3). ``shift`` (M, 3) leads from a point to the edge of the layer
+    without ions; None without salt. These have one dtype. ``r`` (M,) float64 is a point's distance from the centre,
+    ``inner`` (N,) float64 an atom's, at most the model's size; None where no point is inside the molecule.
     """
 
     xyz: np.ndarray
@@ -141,9 +141,9 @@ class Scene:
         return phi
 
     def _near(self, configuration: Configuration, device: Device, names: np.ndarray) -> np.ndarray:
-        """Return the potentials of points whose sums overflowed. Either an atom lies on the point, which raises
-        ArrayError, or atoms lie where the point's ions begin, and the potential is finite after all. ``names`` are the
-        caller's indices of these points."""
+        """Return the potentials of points whose sums overflowed. Either an atom or its image lies on the point, which
+        raises ArrayError, or atoms lie where the point's ions begin, and the potential is finite after all. ``names``
+        are the caller's indices of these points."""
         rows = max(1, _DISTANCES_AT_ONCE // len(self.xyz))
         for start in range(0, len(self.points), rows):
             here = slice(start, start + rows)
@@ -157,22 +157,34 @@ class Scene:
                     f"surface: point {names[start + row]} lies {where} atom {atom}, where the potential is infinite; "
                     "move it, or give nearest=, the distance in A at which closer atoms are computed"
                 )
+            shallow = (apart <= _TOUCHING_A).any(axis=1) & (self.model.size - self.r[here] < _SHALLOW_A)
+            if shallow.any():  # the atom's own image is as near, and would be moved, too
+                name = names[start + int(shallow.argmax())]
+                raise self._beyond(f"the potential at point {name}, on an atom just below the surface, is too great")
         exact = dict(configuration.parameters) | ({"DISTANCE": 0} if "DISTANCE" in configuration.parameters else {})
-        phi = self._compute(Configuration(configuration.variant, **exact), device, _TOUCHING_A)
+        phi = self._compute(
+            Configuration(configuration.variant, **exact), device, 0.0 if self.shift is None else _TOUCHING_A
+        )
         lost = np.flatnonzero(~(np.abs(phi) < _LOST))
         if len(lost):
             raise self._beyond(f"the potential at point {names[lost[0]]} is {phi[lost[0]]:.3g}")
         return phi
 
-    def _beyond(self, told: str) -> ArrayError:
-        """Why a point has no potential: of great charges, or of an atom near to it."""
-        dtype = self.xyz.dtype
+    def _beyond(self, told: str) -> ArrayError | ParameterError:
+        """Why a point has no potential: of great charges, of a small size or permittivity, or of an atom near to it."""
+        dtype, model = self.xyz.dtype, self.model
         wider = "" if dtype == np.float64 else ", or use float64"
         charge = float(np.abs(self.charge).max())
-        if not self.model.coulomb * charge * len(self.xyz) < _LOST:
+        whole = model.coulomb * charge * len(self.xyz)
+        if not whole < _LOST:
             return ArrayError(
                 f"molecule: {told}: a charge of {charge:.3g} e is beyond what is computed; give them in e"
             )
+        for name, value in (("epsilon_in", model.epsilon_in), ("epsilon_out", model.epsilon_out)):
+            if not whole < _LOST * value:
+                return ParameterError(f"{name}: {told}: a permittivity of {value:.3g} is too small; give a larger one")
+        if model.phi_type != "coulomb" and not whole < _LOST * model.size:
+            return ParameterError(f"electrostatic_size: {told}: {model.size:.3g} A is too small; give a larger one")
         return ArrayError(
             f"surface: {told}: an atom is too near for {dtype.name}; move the point, give nearest={wider}"
         )
@@ -228,7 +240,7 @@ def _inner(molecule: Molecule, size: float) -> np.ndarray:
             "molecule: it has no depth, which potentials inside it need; use gpuopt.molecule.with_depth(molecule, "
             "surface)"
         )
-    return np.clip(size - molecule.depth.astype(np.float64), 0.0, size).astype(molecule.dtype)
+    return np.clip(size - molecule.depth.astype(np.float64), 0.0, size)
 
 
 def _is_number(given: Any) -> bool:

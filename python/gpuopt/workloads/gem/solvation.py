@@ -145,7 +145,12 @@ def _constants(constants: str | Mapping[str, float], salt: float, epsilon_out: f
     if "kappa" in chosen:
         return coulomb, _number("kappa", chosen["kappa"])
     thermal = GAS_CONSTANT * temperature
-    return coulomb, math.sqrt(8 * math.pi * AVOGADRO_PER_LITRE * salt * coulomb / (epsilon_out * thermal))
+    kappa = math.sqrt(8 * math.pi * AVOGADRO_PER_LITRE * salt * coulomb / thermal) / math.sqrt(epsilon_out)
+    if kappa > LONGEST:
+        raise ParameterError(
+            f"epsilon_out: {epsilon_out:g} with salt of {salt:g} mol/l is a kappa of {kappa:.3g}/A; give a larger one"
+        )
+    return coulomb, kappa
 
 
 def _number(name: str, value: Any, positive: bool = False) -> float:
