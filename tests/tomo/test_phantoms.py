@@ -253,6 +253,8 @@ def test_raw_data_become_line_integrals() -> None:
         (lambda: gt.poisson_noise(np.array([[-1e3]]), 10.0), "projections: view 0 amplifies"),
         (lambda: gt.poisson_noise(np.zeros((2, 2), int), 10.0), "projections: its dtype"),
         (lambda: gt.normalise(np.ones((2, 3, 4)), np.ones((3, 3))), r"flat: its shape is \(3, 3\)"),
+        (lambda: gt.normalise(np.ones((2, 3)), 9.0, np.nan), "^dark: 1 of 1 values are NaN"),
+        (lambda: gt.normalise(np.ones((2, 3)), 9.0, [1.0, np.inf, 2.0]), "^dark: 1 of 3 values are NaN"),
         (lambda: gt.normalise(np.ones((2, 3)), 1.0, [1.0, 0.0, 2.0]), "flat: 2 of 3 values are not above dark"),
         (
             lambda: gt.normalise(np.full((2, 3), np.nan), 1.0),

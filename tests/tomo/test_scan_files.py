@@ -145,6 +145,9 @@ def test_kinds_of_tiff(tmp_path: Path, dtype: str, compression: str | None) -> N
     np.testing.assert_array_equal(scan.counts(), pages)
     assert scan.counts().dtype == dtype
     np.testing.assert_array_equal(scan.projections(slice(0, 2)), pages[:, :2].astype(np.float32))
+    for name in ("flat", "dark"):
+        with pytest.raises(ParameterError, match=f"^{name}: line integrals are corrected already"):
+            gt.read_scan(path, 5, integrals=True, **{name: 1.0})
     constant = gt.read_scan(path, 5, flat=300, dark=-1.0).projections()
     np.testing.assert_allclose(constant, -np.log((pages + 1.0) / 301), atol=1e-5)
 

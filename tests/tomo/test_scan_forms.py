@@ -233,6 +233,8 @@ CIRCLE: dict[str, Any] = {"angles": 8, "sod": R, "sdd": D, "det": (4, 6), "pixel
             {"vectors": [[0, -9, 0, 0, 9, 0, 1, 0, 0.1, 0, 0, 1, 18]], "det": (4, 6), "kind": "cyl_cone_vec"},
             "view 0: its steps U and Q are not perpendicular",
         ),
+        (gt.Volume((10, 10)).part, {"first": -1, "last": 3}, "^first: -1 to 3 is not a range"),
+        (gt.Volume((10, 10)).part, {"first": 3, "last": 11}, "^last: 3 to 11 is not a range"),
         (gt.from_astra, {"geometry": {"type": "sparse_matrix"}}, "geometry: its type 'sparse_matrix'"),
         (gt.from_astra, {"geometry": {"type": "cone_vec", "DetectorRowCount": 3}}, "'DetectorColCount' is missing"),
         (gt.from_astra, {"geometry": 3}, "geometry: it is 3; give a Mapping"),

@@ -42,6 +42,9 @@ def normalise(raw: np.ndarray, flat: Numbers, dark: Numbers = 0.0, floor: float 
             raise ArrayError(
                 f"{name}: its shape is {level[name].shape}; give a number, {counts.shape[1:]} or {counts.shape}"
             )
+    lost = ~np.isfinite(level["dark"])
+    if lost.any():
+        raise ArrayError(f"dark: {int(lost.sum())} of {lost.size} values are NaN or infinite; mend such pixels first")
     checks.finite("raw", counts, checks.DATA_AXES[counts.ndim], "repair such pixels")
     with np.errstate(invalid="ignore"):
         beam = level["flat"] - level["dark"]

@@ -170,7 +170,7 @@ def read_scan(
         What is counted with the beam on and no object, and with the beam off: a number, or a TIFF or folder of TIFFs
         with the views' rows and columns, of which the mean is taken. None: what the file holds; without dark fields 0.
     integrals
-        Whether the file holds line integrals already; then nothing is corrected.
+        Whether the file holds line integrals already; then nothing is corrected, and ``flat`` and ``dark`` are refused.
     units
         Of ``angles``, not of those in the file: "rad" or "deg"; None: radians, as in :func:`parallel2d`.
 
@@ -186,6 +186,9 @@ def read_scan(
     >>> gt.read_scan("scan.tif", angles=2, flat=100.0).projections(rows=0)[:, 0, 0].round(3)
     array([0.693, 1.386], dtype=float32)
     """
+    if integrals and (flat is not None or dark is not None):
+        name = "dark" if flat is None else "flat"
+        raise ParameterError(f"{name}: line integrals are corrected already; leave it out, or integrals")
     source = _source(_path("path", path))
     if angles is None and source.angles is None:
         raise ParameterError(f"angles: {path} does not say them; give one for each view")

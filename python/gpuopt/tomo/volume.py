@@ -133,8 +133,9 @@ class Volume:
         Raises ParameterError."""
         n = self.shape[0]
         if not 0 <= first < last <= n:
+            name = "last" if 0 <= first < n else "first"
             raise ParameterError(
-                f"part: {first} to {last} is not a range of the {n} slices; give 0 <= first < last <= {n}"
+                f"{name}: {first} to {last} is not a range of the {n} slices; give 0 <= first < last <= {n}"
             )
         middle = self.centre[0] + ((first + last - 1) / 2 - (n - 1) / 2) * self.voxel[0]
         return Volume((last - first, *self.shape[1:]), self.voxel, (middle, *self.centre[1:]))

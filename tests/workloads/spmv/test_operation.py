@@ -390,3 +390,10 @@ def test_what_is_no_matrix_is_named_beside_an_out() -> None:
     x = np.ones(3, np.float32)
     with pytest.raises(gpuopt.ArrayError, match="A: "):
         gpuopt.spmv(np.zeros((3, 3), "M8[s]"), x, out=x.copy())  # type: ignore[call-overload]
+
+
+def test_what_is_no_matrix_is_named_as_its_function_does() -> None:
+    with pytest.raises(gpuopt.ArrayError, match="^A: expected"):
+        gpuopt.spmv(5, np.ones(3, np.float32), variant="banded")
+    with pytest.raises(gpuopt.ArrayError, match="^matrix: expected"):
+        gpuopt.DiaMatrix(5)

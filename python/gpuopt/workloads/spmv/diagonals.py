@@ -128,6 +128,16 @@ def _is_scipy_dia(matrix: object) -> bool:
     return getattr(matrix, "format", None) == "dia" and hasattr(matrix, "offsets")
 
 
+def refuse_other(name: str, matrix: object) -> None:
+    """Raises ArrayError for what no matrix can be made from."""
+    if not _is_scipy_dia(matrix) and not (isinstance(matrix, tuple) and len(matrix) == 2):
+        raise ArrayError(
+            f"{name}: expected a SciPy dia_array, (data, offsets), or of a product a DiaMatrix, got "
+            f"{type(matrix).__name__}; convert with scipy.sparse.dia_array(A), which is small where the entries lie on "
+            "few diagonals"
+        )
+
+
 def parts_of(
     matrix: Any, shape: tuple[int, int] | None, indexed: str
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
@@ -143,14 +153,9 @@ def parts_of(
         if indexed == "row":
             raise ParameterError("indexed: a SciPy matrix is indexed by column; give (A.data, A.offsets) and its shape")
         data, offsets = matrix.data, matrix.offsets
-    elif isinstance(matrix, tuple) and len(matrix) == 2:
-        data, offsets = matrix
     else:
-        raise ArrayError(
-            "A: expected a SciPy dia_array, (data, offsets), or of a product a DiaMatrix, got "
-            f"{type(matrix).__name__}; convert with scipy.sparse.dia_array(A), which is small where the entries lie on "
-            "few diagonals"
-        )
+        refuse_other("matrix", matrix)
+        data, offsets = matrix
     if shape is None:
         raise ArrayError("shape: it is needed with (data, offsets); give (rows, columns)")
     values = as_array("data", data, "a row for each diagonal, (diagonals, columns)")

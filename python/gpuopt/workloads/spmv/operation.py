@@ -13,7 +13,7 @@ from gpuopt.arrays import Array, factor
 from gpuopt.checked import checked
 from gpuopt.configuration import Configuration
 from gpuopt.selection import Selector
-from gpuopt.workloads.spmv.diagonals import is_narrow
+from gpuopt.workloads.spmv.diagonals import is_narrow, refuse_other
 from gpuopt.workloads.spmv.matrix import DiaMatrix, as_matrix
 from gpuopt.workloads.spmv.through_scipy import is_sparse
 
@@ -74,6 +74,8 @@ def spmv(
     >>> gpuopt.spmv(A, x, x, alpha=2, beta=1, transpose=True)
     array([ 5.,  8., 11.], dtype=float32)
     """
+    if not isinstance(A, DiaMatrix):
+        refuse_other("A", A)
     if device is None and isinstance(x, DeviceArray) and not isinstance(A, DiaMatrix):
         device = x.device
     once = variant is None and _may_be_read_in_place(A, x, out)
