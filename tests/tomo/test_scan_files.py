@@ -352,8 +352,9 @@ def test_infinite_counts_are_no_line_integrals() -> None:
     raw[1, 2] = np.inf
     with pytest.raises(ArrayError, match="raw: view 1, u 2 holds NaN or infinity"):
         gt.normalise(raw, 2.0)
-    for flat, dark in (([2.0, 0.0, 2.0], 0.0), ([2.0, np.inf, 2.0], 0.0), (2.0, [0.0, np.nan, 0.0])):
-        with pytest.raises(ArrayError, match=r"flat: 1 of 3 values .* the first at \[1\]; mend"):
+    flats = ([2.0, 0.0, 2.0], 0.0, "flat"), ([2.0, np.inf, 2.0], 0.0, "flat")
+    for flat, dark, name in (*flats, (2.0, [0.0, np.nan, 0.0], "dark")):
+        with pytest.raises(ArrayError, match=rf"{name}: 1 of 3 values .* the first at \[1\]; mend"):
             gt.normalise(np.ones((2, 3)), flat, dark)
 
 

@@ -42,24 +42,24 @@ def normalise(raw: np.ndarray, flat: Numbers, dark: Numbers = 0.0, floor: float 
             raise ArrayError(
                 f"{name}: its shape is {level[name].shape}; give a number, {counts.shape[1:]} or {counts.shape}"
             )
-    lost = ~np.isfinite(level["dark"])
-    if lost.any():
-        raise ArrayError(f"dark: {int(lost.sum())} of {lost.size} values are NaN or infinite; mend such pixels first")
+    _refuse_pixels("dark", ~np.isfinite(level["dark"]), "NaN or infinite")
     checks.finite("raw", counts, checks.DATA_AXES[counts.ndim], "repair such pixels")
     with np.errstate(invalid="ignore"):
         beam = level["flat"] - level["dark"]
         bad = ~((beam > 0) & np.isfinite(beam))
-    if bad.any():
-        place = ", ".join(str(index) for index in np.argwhere(bad)[0])
-        raise ArrayError(
-            f"flat: {int(bad.sum())} of {bad.size} values are not above dark, NaN or infinite"
-            f"{f', the first at [{place}]' if place else ''}; mend such dead pixels first"
-        )
+    _refuse_pixels("flat", bad, "not above dark, NaN or infinite")
     result = np.empty(counts.shape, dtype=dtype)
     for view in range(len(counts)):
         dark_here, beam_here = (a[view] if a.ndim == counts.ndim else a for a in (level["dark"], beam))
         result[view] = -np.log(np.maximum((counts[view] - dark_here) / beam_here, floor))
     return result
+
+
+def _refuse_pixels(name: str, bad: np.ndarray, why: str) -> None:
+    if bad.any():
+        place = ", ".join(str(index) for index in np.argwhere(bad)[0])
+        first = f", the first at [{place}]" if place else ""
+        raise ArrayError(f"{name}: {int(bad.sum())} of {bad.size} values are {why}{first}; mend such dead pixels first")
 
 
 @checked

@@ -393,7 +393,7 @@ def test_what_is_no_matrix_is_named_beside_an_out() -> None:
 
 
 def test_what_is_no_matrix_is_named_as_its_function_does() -> None:
-    with pytest.raises(gpuopt.ArrayError, match="^A: expected"):
+    with pytest.raises(gpuopt.ArrayError, match=r"^A: expected"):
         gpuopt.spmv(5, np.ones(3, np.float32), variant="banded")
-    with pytest.raises(gpuopt.ArrayError, match="^matrix: expected"):
+    with pytest.raises(gpuopt.ArrayError, match=r"^matrix: expected"):
         gpuopt.DiaMatrix(5)
