@@ -7,6 +7,8 @@ import contextvars
 import html
 import os
 import threading
+import time
+import weakref
 from types import TracebackType
 from typing import TypeAlias
 
@@ -19,15 +21,33 @@ Selector: TypeAlias = Device | int | str | None
 # `_blocks`: devices of the `with use(...)` blocks around the running thread or task, innermost last.
 # `_statements`: plain calls of `use(...)`, which hold for the whole process, the latest last.
 _blocks: contextvars.ContextVar[tuple[Device, ...]] = contextvars.ContextVar("gpuopt_blocks", default=())
-_statements: list[use] = []
+_statements: list[_Statement] = []
 _lock = threading.Lock()
+_PENDING_S = 0.1  # between `use(...)` and the beginning of its block lie microseconds
+
+
+class _Statement:
+    """A call of `use(...)`, of which only its own thread knows at once that it is not the head of a `with`."""
+
+    def __init__(self, made: use) -> None:
+        self.device, self.made, self.thread = made.device, weakref.ref(made), threading.get_ident()
+        self.begin = time.monotonic()
+
+    def settled(self) -> bool:
+        mine = self.thread == threading.get_ident()
+        return mine or self.made() is None or time.monotonic() - self.begin > _PENDING_S
 
 
 def _chosen() -> Device | None:
     if blocks := _blocks.get():
         return blocks[-1]
-    with _lock:
-        return _statements[-1].device if _statements else None
+    while _statements:
+        with _lock:
+            last = _statements[-1] if _statements else None
+        if last is None or last.settled():
+            return None if last is None else last.device
+        time.sleep(1e-3)
+    return None
 
 
 class DeviceList(list[Device]):
@@ -116,7 +136,7 @@ def select(device: Selector = None) -> Device:
     text = str(device).strip().lower()
     if text.isdecimal() and len(text) < 10 and int(text) < len(found):
         return found[int(text)]
-    if isinstance(device, str):
+    if isinstance(device, str) and text:
         by_type = [d for d in found if d.type == text]
         fitting = by_type or [d for d in found if _matches(d, text)]
         if fitting:
@@ -149,11 +169,12 @@ class use:
     def __init__(self, device: Selector) -> None:
         self.device = select(device)
         with _lock:
-            _statements.append(self)
+            settled = [number for number, one in enumerate(_statements) if one.settled()]
+            _statements[:] = [*_statements[settled[-1] if settled else 0 :], _Statement(self)]
 
     def __enter__(self) -> Device:
         with _lock:  # it was entered with `with`, so it is no process-wide statement
-            _statements[:] = [other for other in _statements if other is not self]
+            _statements[:] = [other for other in _statements if other.made() is not self]
         _blocks.set((*_blocks.get(), self.device))
         return self.device
 

@@ -8,9 +8,6 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +15,12 @@ import pytest
 import scipy.sparse as sparse
 
 import gpuopt
-from gpuopt import Configuration, lab, selection
+from gpuopt import Configuration, lab
 from gpuopt.configuration import complete
 from gpuopt.io import FormatError
 from gpuopt.lab.device.bandwidth import BandwidthTest
 from gpuopt.lab.kernels.checks import WrongResultError
 from gpuopt.lab.rows.schema import ResultsError
-from gpuopt.selection import select
 
 A = sparse.dia_array((np.ones((2, 8), np.float32), [0, 1]), shape=(8, 8))
 X = np.ones(8, np.float32)
@@ -173,108 +169,6 @@ def test_a_group_larger_than_the_device_allows(device: gpuopt.Device) -> None:
         pytest.skip("its groups may have 1024 work-items")
     with pytest.raises(gpuopt.UnsupportedError, match="work-group"):
         BandwidthTest(device, 1 << 20).prepare(configuration)
-
-
-def test_device_selection(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert select("0").index == 0
-    assert select(any_device.type).type == any_device.type
-    with pytest.raises(gpuopt.ParameterError, match="device: no device fits 'no such thing'; there are 0:"):
-        select("no such thing")
-    with pytest.raises(gpuopt.ParameterError, match="device: no device fits 99"):
-        select(99)
-    monkeypatch.setenv("GPUOPT_DEVICE", "no such thing")
-    with pytest.raises(gpuopt.ParameterError, match="GPUOPT_DEVICE: no device fits"):
-        select()
-    last = gpuopt.devices()[-1]
-    with gpuopt.use(last) as used:
-        assert select().index == used.index == last.index
-    monkeypatch.setenv("GPUOPT_DEVICE", str(last.index))
-    assert select().index == last.index
-
-
-class Named:
-    """A device as far as its selection goes."""
-
-    def __init__(self, index: int, name: str) -> None:
-        self.index, self.key, self.type = index, f"NVIDIA CUDA / {name}", "gpu"
-        self.vendor, self.version, self.name = "NVIDIA Corporation", "OpenCL 3.0 CUDA", name
-
-
-@pytest.fixture
-def named(monkeypatch: pytest.MonkeyPatch) -> list[Named]:
-    found = [Named(i, name) for i, name in enumerate(["GeForce RTX 4090", "GeForce RTX 3080", "Tesla V100"])]
-    monkeypatch.setattr(selection._core, "devices", lambda: found)
-    monkeypatch.setattr(selection, "_statements", [])
-    monkeypatch.delenv("GPUOPT_DEVICE", raising=False)
-    return found
-
-
-def test_digits_are_an_index_or_part_of_a_name(named: list[Named]) -> None:
-    assert select("2").name == "Tesla V100"
-    assert select("4090").index == 0
-    assert select(" 3080 ").index == 1
-    for nothing in ("5", 5, 4090, "²"):  # a number is an index alone; "5" is in no name
-        with pytest.raises(gpuopt.ParameterError, match="no device fits"):
-            select(nothing)
-
-
-def in_thread(task: Callable[[], object]) -> object:
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(task).result()
-
-
-def test_use_as_a_statement_is_for_all_threads(named: list[Named]) -> None:
-    used = gpuopt.use(1)
-    assert (select().index, in_thread(lambda: select().index)) == (1, 1)
-    gpuopt.use("v100")
-    assert in_thread(lambda: select().index) == 2
-    with used:  # made above, entered now
-        assert select().index == 1
-        assert in_thread(lambda: select().index) == 2
-    assert select().index == 2
-
-
-def test_use_as_a_block_nests_and_is_used_again(named: list[Named]) -> None:
-    used = gpuopt.use("3080")
-    for _ in range(2):
-        with used as device:
-            assert device.index == select().index == 1
-            with gpuopt.use(2), used, gpuopt.use(2):
-                assert select().index == 2
-                with used:
-                    assert select().index == 1
-                assert select().index == 2
-                assert in_thread(lambda: select().index) == 0
-            assert select().index == 1
-        assert select().index == 0
-    with pytest.raises(KeyError), used:
-        raise KeyError
-    assert select().index == 0
-
-
-def test_blocks_of_use_may_end_in_any_order(named: list[Named]) -> None:
-    first, second = gpuopt.use(1), gpuopt.use(2)
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert select().index == 2
-    second.__exit__(None, None, None)
-    assert select().index == 0
-
-
-def test_one_use_in_two_threads(named: list[Named]) -> None:
-    used, both = gpuopt.use(1), threading.Barrier(2)
-
-    def inside() -> tuple[int, int]:
-        with used:
-            both.wait(10)
-            here = select().index
-            both.wait(10)
-        return here, select().index
-
-    with ThreadPoolExecutor(2) as pool:
-        tasks = [pool.submit(inside), pool.submit(inside)]
-        assert [task.result() for task in tasks] == [(1, 0), (1, 0)]
 
 
 def test_arrays_of_two_devices_do_not_mix() -> None:
