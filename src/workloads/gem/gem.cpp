@@ -94,7 +94,8 @@ private:
         return arena_->add(packed.bytes().data(), packed.bytes().size(), what);
     }
 
-    // Atoms added as padding have no charge and lie so far outside that no point touches them.
+    // Atoms added as padding lie where the last one does and have no charge: what is finite of it is zero of them. Far
+    // outside, their screening would not be finite for points that lie far away themselves.
     void pack_atoms() {
         const auto padded = sizes_.at("atoms");
         const bool expanded = case_.parameter_or("DISTANCE", 0) > 0, tiles = case_.parameter_or("DISTANCE", 0) == 2,
@@ -103,10 +104,7 @@ private:
         const Reals charge(input_.charge, dtype_);
         std::vector<std::int32_t> order;
         if (tiles) order = along_a_curve(xyz_, input_.atoms, box_);
-        const auto origin = this->origin(), centre = box_.centre();
-        const Box all(place_, input_.points);
-        double far = 2 * (box_.diagonal() + all.diagonal() + 1);
-        for (std::size_t axis = 0; axis < 3; ++axis) far += std::abs(all.centre()[axis] - centre[axis]);
+        const auto origin = this->origin();
 
         // An image of two dimensions has whole rows; what fills the last one up is never read.
         const auto source = case_.parameter_or("ATOMS", 0);
@@ -117,10 +115,10 @@ private:
         Point middle{0, 0, 0};
         for (std::int64_t i = 0; i < padded; ++i) {
             const bool real = i < input_.atoms;
-            const auto from = !real ? 0 : tiles ? std::int64_t(order[static_cast<std::size_t>(i)]) : i;
+            const auto place = std::min(i, input_.atoms - 1);
+            const auto from = tiles ? std::int64_t(order[static_cast<std::size_t>(place)]) : place;
             Point p{};
-            for (std::size_t axis = 0; axis < 3; ++axis)
-                p[axis] = (real ? xyz_.point(from)[axis] : centre[axis] + far) - origin[axis];
+            for (std::size_t axis = 0; axis < 3; ++axis) p[axis] = xyz_.point(from)[axis] - origin[axis];
             if (tiles && i % tile == 0) {
                 middle = tile_centre(order, origin, i, std::min(i + tile, input_.atoms));
                 centres.set4(i / tile, middle, 0);
@@ -130,7 +128,7 @@ private:
             for (std::size_t axis = 0; axis < 3; ++axis) p[axis] -= middle[axis];
             const double q = real ? model_.coulomb * charge[from] : 0;
             if (real) total_ += q;
-            const double size = model_.size, inner_r = real && input_.inner ? input_.inner[from] : 0;
+            const double size = model_.size, inner_r = input_.inner ? input_.inner[from] : 0;
             depth.set(i, form_ == GemForm::literal ? inner_r : ((size - inner_r) / size) * ((size + inner_r) / size));
             if (by_component) {
                 for (std::int64_t axis = 0; axis < 3; ++axis)

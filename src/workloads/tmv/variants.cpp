@@ -78,7 +78,9 @@ TmvGrid filling_the_device(const Case& at, bool may_split) {
 
 TmvGrid few_strips(const Case& at, bool may_split) {
     const auto strips = quotient_up(at.size("cols"), at.parameter("STRIP"));
-    const auto parts = quotient_up(at.parameter("ITEMS"), std::max<std::int64_t>(strips, 1));
+    constexpr std::int64_t most_rows = 4096;  // of a part: longer sums lose digits
+    const auto parts = std::max(quotient_up(at.parameter("ITEMS"), std::max<std::int64_t>(strips, 1)),
+                                quotient_up(at.size("rows"), most_rows));
     return parts_of(at, strips, may_split ? parts : 1, at.parameter("ROWS"));
 }
 

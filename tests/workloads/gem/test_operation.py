@@ -254,3 +254,19 @@ def test_a_number_that_no_length_is_names_itself(name: str) -> None:
     molecule, surface = ball(atoms=5, points=5)
     with pytest.raises(gpuopt.ParameterError, match=f"^{name}: 1e\\+200 is"):
         potential(molecule, surface, salt=0.1, **{name: 1e200})
+
+
+@pytest.mark.parametrize("variant", [None, "tiled", "pairs", "wide"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_salt_screens_far_points_to_nothing(device: gpuopt.Device, variant: str | None, dtype: str) -> None:
+    """What fills a work-group's atoms up was so far away that its screening was infinite, and the call was refused."""
+    if dtype == "float64" and not device.fp64:
+        pytest.skip(f"{device.name} has no fp64")
+    molecule, _ = ball(dtype, atoms=9)
+    axes = np.eye(3, dtype=dtype)
+    asked: dict[str, Any] = {"salt": 1.0, "device": device, "variant": variant}
+    near = potential(molecule, Surface(15 * axes, axes, height=np.full(3, 5, dtype)), **asked)
+    away = np.array([5, 390, 1e5], dtype)
+    got = potential(molecule, Surface((10 + away)[:, np.newaxis] * axes, axes, height=away), **asked)
+    np.testing.assert_array_equal(got[:1], near[:1])
+    assert np.abs(got[1:]).max() < 1e-25

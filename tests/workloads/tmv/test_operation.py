@@ -185,3 +185,10 @@ def test_a_sweep(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> 
     text = study.to_text(150)
     assert "2 to 5x" in text
     assert "gpuopt.tmv(A, v)" in text
+
+
+@pytest.mark.parametrize("cols", [1, 3, 40])
+def test_long_sums_keep_their_digits(device: gpuopt.Device, cols: int) -> None:
+    rows = 2_000_000
+    A, v = np.full((rows, cols), 0.1, np.float32), np.ones(rows, np.float32)
+    np.testing.assert_allclose(gpuopt.tmv(A, v, device=device), rows * np.float64(np.float32(0.1)), rtol=6e-5)
