@@ -22,7 +22,7 @@ from gpuopt._core import DeviceArray
 Test = Callable[[Any], bool]
 
 LARGEST = 2**63  # whole numbers lie below it: sizes, seeds and indices are 64 bits wide
-ELEMENTS = 1000  # of a list that are looked at
+ELEMENTS = 100_000  # of a list that are looked at
 NUMERIC, REAL = "biufc", "biuf"  # kinds of dtypes that are numbers
 
 

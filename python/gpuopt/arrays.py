@@ -69,6 +69,8 @@ def pinned_empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, de
            [1., 1., 1.]], dtype=float32)
     """
     lengths, kind = (shape,) if isinstance(shape, int) else tuple(shape), np.dtype(dtype)
+    if len(lengths) > _MOST_AXES:
+        raise ArrayError(f"shape: NumPy has no such array ({len(lengths)} axes); give fewer and shorter lengths")
     if not kind.isnative:
         raise ArrayError(f"dtype: the byte order of {kind.str} is not the machine's; give {kind.newbyteorder('=')}")
     if kind.kind == "b" or (kind.kind == "f" and kind.itemsize > 8):
@@ -94,6 +96,7 @@ def factor(name: str, given: float, dtype: str | np.dtype[Any]) -> float:
     return value
 
 
+_MOST_AXES = 64  # of NumPy's arrays
 _LARGEST = float(np.finfo(np.float32).max)
 
 

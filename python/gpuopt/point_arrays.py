@@ -125,7 +125,7 @@ def normals_of(given: Any, points: np.ndarray) -> np.ndarray:
 def faces_of(given: Any, points: int) -> np.ndarray:
     """``given`` (T, 3) as int64, checked to be indices below ``points``."""
     faces = as_array("faces", given, "indices of points (T, 3)")
-    if faces.ndim != 2 or faces.shape[1] != 3 or not np.issubdtype(faces.dtype, np.integer):
+    if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu":
         raise ArrayError(f"faces: they are {faces.dtype} {faces.shape}; give indices of points as whole numbers (T, 3)")
     wrong = np.flatnonzero(((faces < 0) | (faces >= points)).any(axis=1))
     if len(wrong):

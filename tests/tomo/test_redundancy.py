@@ -260,8 +260,9 @@ def test_holes_among_the_views_are_told(kind: str, hole: int, told: str) -> None
     if not told:
         filtered(A, p)
         return
-    with pytest.warns(gt.LimitedAngleWarning, match=says):
-        filtered(A, p, limited_angle=told == "refused")
+    for _ in range(2):  # each call tells it
+        with pytest.warns(gt.LimitedAngleWarning, match=says):
+            filtered(A, p, limited_angle=told == "refused")
 
 
 def test_clusters_of_views_are_no_turn() -> None:

@@ -139,3 +139,16 @@ def test_a_helix_and_other_cylinders_are_refused() -> None:
     ):
         with pytest.raises(ParameterError, match=word):
             filtered(scan, BODY.project(scan, dtype=float))
+
+
+@pytest.mark.parametrize("views", [7, 11, 97, 360])
+@pytest.mark.parametrize("sdd", [200.1, 1000.3, 949.075])
+def test_arcs_about_the_source_of_any_radius(views: int, sdd: float) -> None:
+    """The mean of equal distances may be another number than they are."""
+    scan = gt.circular(views, sdd / 2, sdd, (2, 8), 1.0, curved=True)
+    p = np.zeros(scan.shape)
+    p[..., 3:5] = 1
+    volume = gt.Volume((1, 2, 2))
+    np.testing.assert_allclose(
+        filtered(gt.from_astra(scan.to_astra()), p, volume), filtered(scan, p, volume), atol=1e-9
+    )

@@ -112,6 +112,7 @@ class SurveyWorkload:
 
 def sizes_of(text: str, form: str, counts: Collection[int]) -> list[int]:
     """The numbers of `3`, `3x4`, ..., as many as ``counts`` allows. Raises ParameterError that names ``form``."""
-    if not re.fullmatch(r"0*[1-9]\d*(x0*[1-9]\d*)*", text) or text.count("x") + 1 not in counts:
-        raise ParameterError(f"{text!r} is no size; write {form}")
+    if not re.fullmatch(r"0*[1-9]\d{0,17}(x0*[1-9]\d{0,17})*", text) or text.count("x") + 1 not in counts:
+        shown = text if len(text) < 60 else f"{text[:57]}..."
+        raise ParameterError(f"{shown!r} is no size; write {form}")
     return [int(number) for number in text.split("x")]

@@ -19,7 +19,7 @@ from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.filters import ramp, require_window
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.kinds import Given
-from gpuopt.tomo.limits import check_centre, check_edges, check_rows
+from gpuopt.tomo.limits import LimitedAngleWarning, check_centre, check_edges, check_rows, warn
 from gpuopt.tomo.operators import GeometricOperator
 from gpuopt.tomo.redundancy import Redundancy, fan_angles, fan_weights, parallel_weights
 from gpuopt.tomo.rotation import Rotation, rotation_of
@@ -91,7 +91,7 @@ def fbp(
         kernel = _Kernel(window, du, du, False, np.ones(1))
         return _way_of(A, turn, kernel, parallel_weights(scan, limited_angle))
 
-    return _filtered(A, projections, axes, _way(A, None if limited_angle else window, make))
+    return _filtered(A, projections, axes, _way(A, (window, limited_angle), make))
 
 
 @checked
@@ -134,7 +134,7 @@ def fdk(
     def make() -> _Way:
         return _way_of(A, turn, _cone_kernel(scan, window), fan_weights(scan, limited_angle))
 
-    return _filtered(A, projections, axes, _way(A, None if limited_angle else window, make))
+    return _filtered(A, projections, axes, _way(A, (window, limited_angle), make))
 
 
 def _cone_kernel(scan: Cone, window: str) -> _Kernel:
@@ -185,6 +185,8 @@ class _Way(NamedTuple):
     scan: Geometry
     """The given scan by angles."""
     redundant: bool
+    told: tuple[str, ...]
+    """What each call warns of."""
 
 
 _ways: weakref.WeakKeyDictionary[GeometricOperator, dict[Any, _Way]] = weakref.WeakKeyDictionary()
@@ -192,15 +194,16 @@ _MOST_WAYS = 4  # of an operator are kept
 
 
 def _way(A: GeometricOperator, key: Any, make: Callable[[], _Way]) -> _Way:
-    """What was made for an operator before, or is made now. ``key`` is None where each call is to warn."""
+    """What was made for an operator before, or is made now."""
     known = _ways.setdefault(A, {})
-    found = known.get(key) if key is not None else None
+    found = known.get(key)
     if found is None:
         found = make()
-        if key is not None:
-            if len(known) >= _MOST_WAYS:
-                known.clear()
-            known[key] = found
+        if len(known) >= _MOST_WAYS:
+            known.clear()
+        known[key] = found
+    for message in found.told:
+        warn(message, LimitedAngleWarning)
     return found
 
 
@@ -229,7 +232,7 @@ def _way_of(A: GeometricOperator, turn: Rotation, kernel: _Kernel, by: Redundanc
         offset = detector.u_offset - math.copysign(by.added * detector.du / 2, detector.u_offset)
         wider = replace(scan, detector=replace(detector, columns=columns, u_offset=offset))
     operator = None if wider is A.geometry else A.with_scan(wider, volume)
-    return _Way(rows, operator, scan, by.redundant)
+    return _Way(rows, operator, scan, by.redundant, by.told)
 
 
 def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> Any:

@@ -34,7 +34,7 @@ def blocks_of(views: int, subsets: Any) -> list[np.ndarray]:
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ParameterError(f"subsets: a block cannot be read ({error}); give lists of view numbers") from error
     for block in blocks:
-        if block.ndim != 1 or not block.size or not np.issubdtype(block.dtype, np.integer):
+        if block.ndim != 1 or not block.size or block.dtype.kind not in "iu":
             raise ParameterError("subsets: each block is a list of at least one view number; or give how many blocks")
     if not blocks or not np.array_equal(np.sort(np.concatenate(blocks)), np.arange(views)):
         raise ParameterError(f"subsets: the blocks do not hold each of the views 0 to {views - 1} exactly once")

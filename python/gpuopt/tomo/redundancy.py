@@ -16,7 +16,6 @@ import numpy as np
 from gpuopt._core import ParameterError
 from gpuopt.tomo.checks import Float64Array
 from gpuopt.tomo.detector import Detector
-from gpuopt.tomo.limits import LimitedAngleWarning, warn
 from gpuopt.tomo.scans import Cone, Parallel
 
 _SPARSE = 3  # A gap between views of more than so many usual steps is where the scan begins and ends, or a hole.
@@ -39,6 +38,8 @@ class Redundancy(NamedTuple):
     there."""
     redundant: bool
     """Whether the far side of a displaced detector stands for the near one."""
+    told: tuple[str, ...] = ()
+    """What to warn of whenever they are used."""
 
 
 def parallel_weights(scan: Parallel, limited_angle: bool) -> Redundancy:
@@ -50,8 +51,8 @@ def parallel_weights(scan: Parallel, limited_angle: bool) -> Redundancy:
     arc = Arc.of(scan.angles, math.pi)
     if arc.closes(_LOST):
         return Redundancy(arc.shares(closed=True)[:, np.newaxis], 0, False)
-    _tell_hole(arc.gap, "the half turn that fbp needs", limited_angle)
-    return Redundancy(_stretched(arc)[:, np.newaxis], 0, False)
+    hole = _hole(arc.gap, "the half turn that fbp needs", limited_angle)
+    return Redundancy(_stretched(arc)[:, np.newaxis], 0, False, (hole,))
 
 
 def fan_weights(scan: Cone, limited_angle: bool) -> Redundancy:
@@ -62,29 +63,31 @@ def fan_weights(scan: Cone, limited_angle: bool) -> Redundancy:
         if _centred(detector):
             return Redundancy(turn.shares(closed=True)[:, np.newaxis] / 2, 0, False)
         return _displaced(detector, near, turn, fan_angles(scan, detector.u), scan)
+    told: tuple[str, ...] = ()
     if turn.hole > max(_SPARSE * turn.usual, _LOST):
-        _tell_hole(turn.hole, f"the {math.degrees(turn.span):.4g} from the first view to the last", limited_angle)
+        hole = _hole(turn.hole, f"the {math.degrees(turn.span):.4g} from the first view to the last", limited_angle)
+        told = (hole,)
     alpha, span = fan_angles(scan, detector.u), turn.span + turn.step
     widest = float(np.abs(alpha).max())
     if (span - math.pi) / 2 >= widest - 1e-9:
         sharing = parker(turn.turned + turn.step / 2, turn.sense * alpha, (span - math.pi) / 2)
-        return Redundancy(turn.shares(closed=False)[:, np.newaxis] * sharing, 0, False)
+        return Redundancy(turn.shares(closed=False)[:, np.newaxis] * sharing, 0, False, told)
     missing = (
         f"angles: they cover {math.degrees(span):.4g} degrees; a short scan of this fan needs "
         f"{math.degrees(math.pi + 2 * widest):.4g}"
     )
     if not limited_angle:
         raise ParameterError(f"{missing}; use sirt, cut columns off, or give limited_angle=True")
-    warn(f"{missing}; what lies along the missing rays is blurred", LimitedAngleWarning)
-    return Redundancy(_stretched(turn)[:, np.newaxis] * limited(turn, turn.sense * alpha), 0, False)
+    told = (*told, f"{missing}; what lies along the missing rays is blurred")
+    return Redundancy(_stretched(turn)[:, np.newaxis] * limited(turn, turn.sense * alpha), 0, False, told)
 
 
-def _tell_hole(hole: float, within: str, limited_angle: bool) -> None:
-    """Raises ParameterError for a large hole, unless ``limited_angle``; else a warning."""
+def _hole(hole: float, within: str, limited_angle: bool) -> str:
+    """What to say of a hole. Raises ParameterError for a large one, unless ``limited_angle``."""
     missing = f"angles: no view lies in {math.degrees(hole):.3g} degrees of {within}"
     if hole > _MISSING and not limited_angle:
         raise ParameterError(f"{missing}; use sirt, or give limited_angle=True")
-    warn(f"{missing}; what lies along these rays is blurred", LimitedAngleWarning)
+    return f"{missing}; what lies along these rays is blurred"
 
 
 def fan_angles(scan: Cone, u: Float64Array) -> Float64Array:

@@ -102,7 +102,8 @@ def _circle(geometry: Vectors) -> Rotation:
     lift = centre[:, 2] - source[:, 2]
     detector = replace(detector, u_offset=float(place.mean()), v_offset=float(lift.mean()))
     angles, height = checks.frozen(angles), float(source[:, 2].mean())
-    scan = Cone(detector, geometry.dimensions, angles, sod, float(depth.mean()), geometry.radius, height)
+    sdd = float(depth.mean()) if geometry.radius is None else geometry.radius
+    scan = Cone(detector, geometry.dimensions, angles, sod, sdd, geometry.radius, height)
     _compare(geometry.frames, scan, flips, axis)
     return Rotation(scan, *flips, axis)
 

@@ -101,3 +101,22 @@ def test_other_kinds_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.eps").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\n")
     with pytest.raises(ArrayError, match="convert it to PNG"):
         problems.spmv_image_affinity(tmp_path / "a.eps")
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_grey_tiffs_of_16_bits_of_either_byte_order(tmp_path: Path, order: str) -> None:
+    grey = (np.arange(64, dtype=np.uint16) * 1000).reshape(8, 8)
+    entries = [
+        (256, 8),
+        (257, 8),
+        (258, 16),
+        (259, 1),
+        (262, 1),
+        (273, 8 + 2 + 8 * 12 + 4),
+        (278, 8),
+        (279, grey.nbytes),
+    ]
+    folder = b"".join(struct.pack(f"{order}HHII", tag, 4, 1, value) for tag, value in entries)
+    head = {"<": b"II*\0", ">": b"MM\0*"}[order] + struct.pack(f"{order}IH", 8, len(entries))
+    (tmp_path / "grey.tiff").write_bytes(head + folder + bytes(4) + grey.astype(f"{order}u2").tobytes())
+    np.testing.assert_array_equal(photographs.read(tmp_path / "grey.tiff")[1], grey)

@@ -13,6 +13,7 @@ from gpuopt import tomo as gt
 from gpuopt.configuration import complete
 from gpuopt.lab.run.wanted import fitting_variants
 from gpuopt.lab.timing import verification
+from gpuopt.problem import TooLargeError
 from gpuopt.tomo.on_device import kernel_geometry, prepare_back_projection
 from gpuopt.workloads.tomography import problem as made
 from gpuopt.workloads.tomography import reference as oracle
@@ -228,7 +229,10 @@ def test_cases_by_name(any_device: gpuopt.Device) -> None:
     fitted = problems.back_projection("16x16x16x16", max_bytes=60_000, device=any_device)
     assert fitted.sizes["views"] == 8
     assert any("shrunk" in note for note in fitted.notes)
-    for wrong in ("heart", "3x4", "0x1x1x1"):
+    for whole in ("I1:2", "slice"):
+        with pytest.raises(TooLargeError, match=f"case: {whole} needs .* \\(max_bytes\\)"):
+            problems.back_projection(whole, max_bytes=1000, device=any_device)
+    for wrong in ("heart", "3x4", "0x1x1x1", "9" * 5000, "I1:" + "9" * 5000):
         with pytest.raises(ParameterError, match="case:"):
             problems.back_projection(wrong)
     with pytest.raises(ParameterError, match="weight:"):

@@ -54,10 +54,17 @@ class _Limits:
         return None
 
 
-def check(argument: str, asked: str, needs: Needs, device: Device | None = None, share: float = 0.5) -> None:
+def check(
+    argument: str,
+    asked: str,
+    needs: Needs,
+    device: Device | None = None,
+    share: float = 0.5,
+    max_bytes: int | None = None,
+) -> None:
     """Raise ParameterError, which names ``argument``, what is needed and what may be taken, where ``asked`` does not
-    fit this share of the free memory."""
-    limits = _Limits.of(device, share=share)
+    fit this share of the free memory, or ``max_bytes``."""
+    limits = _Limits.of(device, max_bytes, share)
     if (excess := limits.excess(needs)) is not None:
         raise TooLargeError(f"{argument}: {asked} needs {excess} ({limits.told}); give a smaller size")
 

@@ -204,12 +204,21 @@ class Scene:
         long."""
         largest, arrays = _LARGEST[self.xyz.dtype], (self.xyz, self.points, self.r)
         short = largest**0.25 / 4
+        if self.shift is not None:
+            numbers = ("ion_exclusion", self.model.ion_exclusion, "A"), ("kappa", self.model.kappa, "/A")
+            for name, value, unit in numbers:
+                if value > short:
+                    raise ParameterError(f"{name}: {value:.3g} {unit} is beyond what {self.xyz.dtype.name} computes")
         if self.model.size < short and all(np.vdot(array, array) < short**2 for array in arrays):
             return
         extent = max(*(float(np.abs(array).max(initial=0.0)) for array in arrays), self.model.size)
         if extent < short or (self.form == "K0" and 4 * extent < largest**0.5):
             return
         wider = "" if self.xyz.dtype == np.float64 else ", or use float64"
+        if self.model.size > 4 * max(float(np.abs(array).max()) for array in arrays[:2]):
+            raise ParameterError(
+                f"electrostatic_size: {self.model.size:.3g} A is beyond what is computed; give the molecule's{wider}"
+            )
         raise ArrayError(
             f"molecule: with its surface it has a length of {extent:.3g} A, beyond what is computed; "
             f"give lengths in A{wider}"

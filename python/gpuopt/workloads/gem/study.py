@@ -29,12 +29,12 @@ def _problem(subjects: Sequence[str], dtype: str, device: Device, **options: Any
     if given == ["capsid"]:
         molecule, surface = capsid(dtype=dtype)
         name = "capsid"
-    elif re.fullmatch(r"\d+x\d+", given[0]) and len(given) == 1:
+    elif re.fullmatch(r"\d{1,18}x\d{1,18}", given[0]) and len(given) == 1:
         atoms, points = map(int, given[0].split("x"))
         check_size("atoms, points", atoms, points, np.dtype(dtype), device)
         molecule, surface = capsid(atoms, points, dtype=dtype)
         name = f"capsid_{given[0]}"
-    elif re.fullmatch(r"\d+", given[0]) and len(given) == 1:
+    elif re.fullmatch(r"\d{1,18}", given[0]) and len(given) == 1:
         check_size("atoms, points", int(given[0]), 0, np.dtype(dtype), device)
         molecule, surface = globule(int(given[0]), dtype=dtype)
         name = f"globule_{given[0]}"

@@ -19,7 +19,7 @@ MOST_PIXELS = 40_000_000  # less than 1 GB at the worst moment
 _MOST_OF_KIND = {"WEBP": 25_000_000}  # its decoder holds some canvases of its own
 # Pillow reads forty more kinds, some by other programs, and some that do not declare their size in a header.
 KINDS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "PPM", "WEBP")
-_GREY_MODES = ("1", "L", "I", "I;16", "F")
+_GREY_MODES = ("1", "L", "I", "I;16", "I;16L", "I;16B", "F")
 _PIXELS_AT_ONCE = 1 << 20
 _TIFF_TILES = (322, 323)  # tags of their width and length
 

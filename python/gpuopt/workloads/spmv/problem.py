@@ -45,6 +45,7 @@ AWKWARD = (  # width, height, radius, columns of x
 # And one of no grid: more rows than columns, and fewer stored than there are.
 OBLONG, STORED, OFFSETS = (199, 135), 101, (-130, -9, -8, 0, 1, 2, 90)
 ALPHA, BETA = -1, 3  # where there is an addend
+_MOST_AXES = 3
 _FLOPS_COUNTED = "2 an entry of the diagonals inside the matrix, zeros at the grid's sides included"
 
 
@@ -373,6 +374,8 @@ def _needs(extents: tuple[int, ...], diags: int, dtype: np.dtype[Any]) -> memory
 
 
 def _extents(argument: str, given: Sequence[int]) -> tuple[int, ...]:
+    if len(given) > _MOST_AXES:
+        raise ParameterError(f"{argument}: it has {len(given)} axes; give at most {_MOST_AXES}")
     extents = tuple(int(n) for n in given)
     if not extents or min(extents) < 1:
         raise ParameterError(f"{argument}: {tuple(given)} is not the size of a grid; give whole numbers of at least 1")

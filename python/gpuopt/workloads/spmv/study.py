@@ -15,7 +15,7 @@ from gpuopt.workloads.spmv.matrix import DiaMatrix
 from gpuopt.workloads.spmv.peers import peers
 from gpuopt.workloads.spmv.problem import spmv_grid, spmv_image_affinity
 
-_GRID = re.compile(r"0*([1-9]\d*)x0*([1-9]\d*)")
+_GRID = re.compile(r"0*([1-9]\d{0,17})x0*([1-9]\d{0,17})")
 
 
 def _check(subject: str, device: Device) -> None:

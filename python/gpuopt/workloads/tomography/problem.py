@@ -111,11 +111,15 @@ def scan_of(
     chosen = None if device is None else select(device)
     if case == "slice":
         # Where scikit-image's iradon has its pixels.
-        return "slice", parallel2d(180, 363), Volume((256, 256), 1.0, -0.5), []
+        scan, plane = parallel2d(180, 363), Volume((256, 256), 1.0, -0.5)
+        needs = _needed(plane.size, scan.views, 1, scan.detector.columns)
+        memory.check("case", "slice", needs, chosen, max_bytes=max_bytes)
+        return "slice", scan, plane, []
     given, notes = _case(case, chosen) if isinstance(case, str) else (case, [])
     if given.arc:
         notes = [*notes, ASSUMED]
-        memory.check("case", str(case), _needed(math.prod(given.shape), given.views, *given.det), chosen)
+        needs = _needed(math.prod(given.shape), given.views, *given.det)
+        memory.check("case", str(case), needs, chosen, max_bytes=max_bytes)
     else:
         counts = (given.shape[0], given.views, *given.det)
         # A name such as "cube" asks for no counts: it may stand for smaller ones.
@@ -254,7 +258,7 @@ def _prepare(
 def _case(text: str, device: Device | None) -> tuple[Case, list[str]]:
     on_cpu = device is not None and device.type == "cpu"
     for case in (HEART, SLICES):
-        fewer = re.fullmatch(rf"{case.name}:([1-9]\d*)", text)
+        fewer = re.fullmatch(rf"{case.name}:([1-9]\d{{0,17}})", text)
         if fewer or (text == case.name and on_cpu):
             views = int(fewer[1]) if fewer else case.views // FEWER_VIEWS
             note = f"{views} of the paper's {case.views} views, over the same turns"
@@ -264,7 +268,7 @@ def _case(text: str, device: Device | None) -> tuple[Case, list[str]]:
             return case, []
     if text == "cube":
         return (cube(64, 31, 80, 104) if on_cpu else cube(512)), []
-    if not re.fullmatch(r"[1-9]\d*(x[1-9]\d*){3}|[1-9]\d*", text):
+    if not re.fullmatch(r"[1-9]\d{0,17}(x[1-9]\d{0,17}){3}|[1-9]\d{0,17}", text):
         raise ParameterError(
             f"case: {text!r} is not known; give I1, I2, I1:VIEWS, cube, slice, N for N^3 voxels, or "
             "NxVIEWSxROWSxCOLUMNS"
