@@ -56,6 +56,8 @@ def audit(paths: str | Path | Iterable[str | Path], profile: str | Path | Iterab
     """
     given = [Path(each) for each in _several("profile", profile)] if profile is not None else []
     asked = _several("paths", paths)
+    if not asked:
+        raise ResultsError("paths: no file is given; name results files, profiles or folders")
     files = list(dict.fromkeys(file for path in asked for file in _files(Path(path))))
     known = [_known(file, _profile(file), asked=True) for file in given]
     found: list[FileAudit] = []

@@ -148,6 +148,12 @@ def test_a_file_without_rows_is_not_called_sound(tmp_path: Path, text: str) -> N
     assert len(audit(kept).files) == 2
 
 
+def test_no_file_at_all_is_not_called_sound(tmp_path: Path) -> None:
+    for none in ([], tmp_path.glob("*.jsonl")):
+        with pytest.raises(ResultsError, match=r"^paths: no file is given; name results files, profiles or folders$"):
+            audit(none)
+
+
 def test_folders_are_searched_for_files_alone(tmp_path: Path) -> None:
     """Links to themselves and to nothing, and folders of such names, are passed over."""
     written = tmp_path / "rows.jsonl"
