@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import gpuopt
-from gpuopt import ParameterError, _core
+from gpuopt import ParameterError, _core, lab
 from gpuopt.lab.kernels.source import refusals, source_of
 
 
@@ -210,6 +210,39 @@ def test_a_text_that_is_none_is_refused() -> None:
     assert "café" in source_of("// café\n__kernel void f(void) {}\n").text
     with pytest.raises(ParameterError, match=r"^source: kernel\.cl is no text of Unicode"):
         source_of("// \udcff\n__kernel void f(void) {}\n")
+
+
+@pytest.mark.parametrize("given", ["f.cl", "../f.cl"])
+def test_the_working_directory_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    (tmp_path / "f.cl").write_text("kernel void f(global float* y) { y[0] = 1; }\n")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for call in (source_of, lab.isa_of_file):
+        with pytest.raises(
+            ParameterError,
+            match=rf"^source: {given} cannot be read \(the working directory was removed\); change to a folder",
+        ):
+            call(given)
+
+
+def test_a_task_above_a_working_directory_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = lab.output("y", 1)
+    text = "kernel void f(global float* y) { y[0] = 1; }"
+    lab.write_t1(lab.Kernel(text, "f", arguments=[one], launch=lab.launch(items=1)), tmp_path / "f.json")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(ParameterError, match=r"^path: ../f\.json: .*KernelFile: 'f\.kernel\.cl' is no path"):
+        lab.read_t1("../f.json")
+
+
+def test_a_link_to_itself_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "f.cl").symlink_to("f.cl")
+    (tmp_path / "g.cl").write_text('#include "f.cl"\n')
+    for name in ("f.cl", "g.cl"):
+        with pytest.raises(ParameterError, match=r"^source: .*f\.cl cannot be read"):
+            source_of(tmp_path / name)
 
 
 def test_what_may_never_end_is_not_read(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuopt._core import ParameterError
-from gpuopt.files import refuse_irregular
+from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere, refuse_irregular
 
 MOST_DEEP = 50
 MOST_BYTES = 4_000_000  # of a text with its includes
@@ -37,8 +38,9 @@ def source_of(given: str | Path) -> Source:
     if isinstance(given, str) and ("\n" in given or ("(" in given and not given.endswith(".cl"))):
         return _without_includes(Source(_expanded(_plain(given, "kernel.cl"), "kernel.cl", None, (), []), "kernel.cl"))
     path = Path(given)
-    read = [path.resolve()]
-    text = _expanded(_read(path), path.name, path.resolve().parent, (path.resolve(),), read)
+    real = _real(path)
+    read = [real]
+    text = _expanded(_read(path), path.name, real.parent, (real,), read)
     return _without_includes(Source(text, path.name, tuple(dict.fromkeys(read))))
 
 
@@ -61,7 +63,22 @@ def _read(path: Path) -> str:
     except (OSError, ValueError) as error:
         if isinstance(error, ParameterError):
             raise
-        raise ParameterError(f"source: {path} cannot be read ({error}); give a .cl file, or the text itself") from error
+        raise _unread(path, error) from error
+
+
+def _real(path: Path) -> Path:
+    """Where links of a path lead; those in a circle are left for :func:`_read`."""
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError) as error:
+        raise _unread(path, error) from error
+
+
+def _unread(path: Path, error: Exception) -> ParameterError:
+    why, way_out = str(error), "give a .cl file, or the text itself"
+    if leads_nowhere(path):
+        why, way_out = NO_WORKING_DIRECTORY, ELSEWHERE
+    return ParameterError(f"source: {path} cannot be read ({why}); {way_out}")
 
 
 def _plain(text: str, name: str) -> str:
@@ -92,7 +109,7 @@ def _expanded(text: str, name: str, folder: Path | None, open_files: tuple[Path,
             )
         if folder is None:
             raise ParameterError(f"source: {where}: a text includes no files; give the path of a .cl file")
-        path = (folder / quoted[1]).resolve()
+        path = _real(folder / quoted[1])
         if not path.is_relative_to(folder):
             raise ParameterError(f"source: {where}: {quoted[1]!r} lies outside of the kernel's folder; copy it there")
         if len(open_files) >= MOST_DEEP:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -214,9 +215,10 @@ class _Sizes:
 
 
 def _source(file: Path, spec: Part) -> Path:
-    named, folder = spec.text("KernelFile"), file.resolve().parent
+    named = spec.text("KernelFile")
     try:
-        found = (folder / named).resolve()
+        folder = Path(os.path.realpath(file)).parent
+        found = Path(os.path.realpath(folder / named))
     except (OSError, ValueError) as error:
         raise ParameterError(f"{spec.at('KernelFile')}: {named[:80]!r} is no path ({error})") from error
     if not found.is_relative_to(folder):
