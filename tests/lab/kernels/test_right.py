@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gpuopt
+from gpuopt import lab
 from gpuopt.lab.kernels import checks
 from gpuopt.lab.kernels.checks import Right, WrongResultError
 
@@ -61,3 +63,29 @@ def test_parts_are_compared_to_the_last_byte(monkeypatch: pytest.MonkeyPatch) ->
             other[at] ^= 1
             assert not checks._same_bytes(one, other)
     assert not checks._same_bytes(np.zeros(3), np.zeros(4))
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_arrays_of_no_dimension_are_held_against_the_reference(
+    any_device: gpuopt.Device, brief_quick: None, isolated: bool
+) -> None:
+    text = "kernel void f(global const float* a, global float* s, global double* y) { *y = *a + *s; *s = 2 * *s; }"
+    one = lab.Kernel(
+        text,
+        "f",
+        arguments=[lab.input("a", ()), lab.inout("s", ()), lab.output("y", (), "float64")],
+        launch=lab.launch(items=1, local=1),
+        reference=lambda a, s: {"s": 2 * s, "y": a + s},
+        tolerance=1e-6,
+    )
+    given = {"a": np.float32(3), "s": np.float32(1)}
+    assert {name: (array.shape, float(array)) for name, array in one(device=any_device, **given).items()} == {
+        "s": ((), 2.0),
+        "y": ((), 4.0),
+    }
+    assert one.check(device=any_device)["max_of_tol"] <= 1
+    problem = one.problem(isolated=isolated)
+    assert {array.shape for array in problem.inputs.values()} == {()}
+    rows = lab.sweep(problem, protocol="quick", device=any_device, peers=(), progress=False).summary
+    assert [row["reason"] for row in rows] == [None, None]
+    assert lab.judge(text.replace("*s = 2", "*s = 3"), one, device=any_device, level="quick").word == "wrong"

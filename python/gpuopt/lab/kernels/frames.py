@@ -49,7 +49,7 @@ def _field(part: list[Any]) -> list[Any]:
 
 def send(to: socket.socket, message: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> None:
     """Writes a message. Raises ClosedError."""
-    listed = [(name, np.ascontiguousarray(array)) for name, array in (arrays or {}).items()]
+    listed = [(name, np.asarray(array, order="C")) for name, array in (arrays or {}).items()]
     about = [[name, described(array.dtype), list(array.shape)] for name, array in listed]
     header = json.dumps({"message": message, "arrays": about}).encode()
     try:

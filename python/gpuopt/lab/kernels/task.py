@@ -246,7 +246,7 @@ class Task:
             raise ParameterError(
                 f"{array.name}: it is {found.dtype} of shape {found.shape}; give {array.dtype} of shape {shape}"
             )
-        return np.ascontiguousarray(found)
+        return np.asarray(found, order="C")  # ascontiguousarray gives an array of shape () the shape (1,)
 
     def right(self, numbers: Numbers, arrays: Arrays) -> tuple[Arrays, Arrays]:
         """The results in fp64 and what is allowed for each of their elements. Raises ParameterError for a reference
