@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import lab
+from gpuopt import ParameterError, lab
 from gpuopt.lab.kernels import checks
 from gpuopt.lab.kernels.checks import Right, WrongResultError
 
@@ -89,3 +91,34 @@ def test_arrays_of_no_dimension_are_held_against_the_reference(
     rows = lab.sweep(problem, protocol="quick", device=any_device, peers=(), progress=False).summary
     assert [row["reason"] for row in rows] == [None, None]
     assert lab.judge(text.replace("*s = 2", "*s = 3"), one, device=any_device, level="quick").word == "wrong"
+
+
+def copied(reference: Any, magnitude: Any) -> lab.Kernel:
+    text = "kernel void f(global const float* x, global float* y) { int i = get_global_id(0); y[i] = x[i]; }"
+    return lab.Kernel(
+        text,
+        "f",
+        arguments=[lab.input("x", "n"), lab.output("y", "n")],
+        launch=lab.launch(items="n", local=1),
+        reference=reference,
+        tolerance=lab.rounding(magnitude, 1),
+    )
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_a_magnitude_is_finite_where_the_reference_is(bad: float) -> None:
+    one = copied(lambda x: 3 * x, lambda x: np.where(np.arange(len(x)) == 2, bad, np.abs(x)))
+    for call in (one.check, one.problem):
+        with pytest.raises(ParameterError, match=rf"^magnitude: of y it is {bad:g} at \(2,\), and allows no finite"):
+            call(n=4)
+
+
+@pytest.mark.parametrize("odd", [np.inf, np.nan])
+def test_a_magnitude_is_anything_where_the_reference_is_not_finite(any_device: gpuopt.Device, odd: float) -> None:
+    x = np.array([1, odd, 3, 4], np.float32)
+    one = copied(lambda x: x * (1 + 1e-8), lambda x: np.abs(x))
+    found = one.check(data={"x": x}, device=any_device)
+    assert found["tol"] == pytest.approx(4 * 4 * 2.0**-24)
+    assert found["max_of_tol"] == pytest.approx(1e-8 / (4 * 2.0**-24))
+    with pytest.raises(WrongResultError, match=r"^wrong: y: 3 of 4 elements are off"):
+        copied(lambda x: 3 * x, lambda x: np.abs(x)).check(data={"x": x}, device=any_device)

@@ -269,7 +269,10 @@ class Task:
             terms = Expression(limit.terms if limit.terms is not None else 1, "terms").up(numbers)
             wide = {name: a.astype(np.float64) if a.dtype.kind == "f" else a.copy() for name, a in arrays.items()}
             sums = self._called(limit.magnitude, "magnitude", numbers, wide)
-            return {name: tolerances.of_rounding(values, terms, kinds[name]) for name, values in sums.items()}
+            return {
+                name: tolerances.of_rounding(name, exact[name], values, terms, kinds[name])
+                for name, values in sums.items()
+            }
         rough = self._rough(numbers, arrays)
         return {name: tolerances.of_own_type(exact[name], rough[name], kinds[name]) for name in exact}
 

@@ -47,10 +47,11 @@ def rounding(magnitude: Reference, terms: str | int) -> Tolerance:
     """What rounding may cost sums in the output's type: 4 sqrt(terms) u times the sum of magnitudes, u being the unit
     roundoff.
 
-    ``magnitude`` is called as the reference and returns the same with the absolute values of what is summed; ``terms``
-    is an expression, the number of terms. Rounding errors of random sign stay within it in any order of summation, as
-    Higham and Mary show ("A New Approach to Probabilistic Rounding Error Analysis", 2019); no sum in a lower precision
-    does. Many numbers that are nearly equal, added one after the other, may err by more.
+    ``magnitude`` is called as the reference and returns the same with the absolute values of what is summed, finite
+    wherever the reference is; ``terms`` is an expression, the number of terms. Rounding errors of random sign stay
+    within it in any order of summation, as Higham and Mary show ("A New Approach to Probabilistic Rounding Error
+    Analysis", 2019); no sum in a lower precision does. Many numbers that are nearly equal, added one after the other,
+    may err by more.
 
     Examples
     --------
@@ -84,11 +85,21 @@ def _least_step(dtype: np.dtype[Any]) -> float:
     return float(info.tiny if dtype.name == "float32" else info.smallest_subnormal)
 
 
-def of_rounding(magnitude: np.ndarray, terms: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """The tolerance of :func:`rounding`."""
+def of_rounding(name: str, exact: np.ndarray, magnitude: np.ndarray, terms: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """The tolerance of :func:`rounding` for a result of this name, 0 where it is not finite. Raises ParameterError
+    where the result is finite and what is allowed is not: any kernel would pass there, or none."""
     if dtype.kind != "f":
         return np.zeros(magnitude.shape)
-    return np.asarray(4 * max(1.0, terms) ** 0.5 * float(np.finfo(dtype).eps) / 2 * np.abs(magnitude))
+    finite = np.isfinite(exact)
+    with np.errstate(over="ignore"):
+        allowed = 4 * max(1.0, terms) ** 0.5 * float(np.finfo(dtype).eps) / 2 * np.abs(magnitude)
+    if (endless := finite & ~np.isfinite(allowed)).any():
+        at = tuple(int(i) for i in np.argwhere(endless)[0])
+        raise ParameterError(
+            f"magnitude: of {name} it is {magnitude[at]:g} at {at}, and allows no finite error, where the reference is "
+            "finite; return finite numbers there"
+        )
+    return np.where(finite, allowed, 0.0)
 
 
 LOWER = {"float64": "float32", "float32": "float16"}
