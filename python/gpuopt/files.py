@@ -9,13 +9,14 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
 from gpuopt._core import Error, ParameterError
 
+OTHER_FILE = "free some space, or name another file"
 OTHER_CACHE = "free some space, or set GPUOPT_CACHE_DIR to another folder"
 NO_WORKING_DIRECTORY, ELSEWHERE = "the working directory was removed", "change to a folder that is there"
 
@@ -106,7 +107,7 @@ def write(
     *,
     make_folder: bool = False,
     aside: Path | None = None,
-    way_out: str = "free some space, or name another file",
+    way_out: str = OTHER_FILE,
 ) -> None:
     """Writes ``parts`` to ``path``, a link to where it points, in one step; a file that was there keeps its mode.
 
@@ -114,27 +115,54 @@ def write(
     Raises ParameterError where ``path`` is no regular file, WriteError, which names the file and ``way_out``, and what
     the making of ``parts`` raises; the file is then as it was.
     """
+    with _beside(path, parts, make_folder, way_out) as (beside, target), _told(path, way_out):
+        with _kept(target, aside):
+            os.replace(beside, target)
+        _sync_folder(target.parent)
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Writes files that belong together, as :func:`write` does: none is replaced before all are written whole."""
+    with ExitStack() as stack:
+        made = [(path, *stack.enter_context(_beside(path, [content]))) for path, content in contents.items()]
+        for path, beside, target in made:
+            with _told(path, OTHER_FILE):
+                os.replace(beside, target)
+                _sync_folder(target.parent)
+
+
+@contextmanager
+def _beside(
+    path: str | PathLike[str], parts: Iterable[bytes], make_folder: bool = False, way_out: str = OTHER_FILE
+) -> Iterator[tuple[Path, Path]]:
+    """A file beside another that is to take its place, written whole, and where that one is."""
     target = _real(path)
     refuse_irregular("path", target)
     # Not mkstemp: its files are their owner's alone, and the process's mask cannot be asked without changing it.
     beside = target.with_name(f"{_beginning(target.name)}.{secrets.token_hex(8)}.tmp")
     try:
-        if make_folder:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        with open(beside, "xb") as file:
-            with suppress(OSError):  # no such file yet, or a file system without modes
-                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        with _kept(target, aside):
-            os.replace(beside, target)
-        _sync_folder(target.parent)
-    except OSError as error:
-        raise refused(path, error, way_out) from error
+        with _told(path, way_out):
+            if make_folder:
+                target.parent.mkdir(parents=True, exist_ok=True)
+            with open(beside, "xb") as file:
+                with suppress(OSError):  # no such file yet, or a file system without modes
+                    os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+                file.writelines(parts)
+                file.flush()
+                os.fsync(file.fileno())
+        yield beside, target
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _told(path: str | PathLike[str], way_out: str) -> Iterator[None]:
+    """Raises WriteError for an OSError within."""
+    try:
+        yield
+    except OSError as error:
+        raise refused(path, error, way_out) from error
 
 
 def _beginning(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import signal
 import subprocess
@@ -235,3 +236,38 @@ def test_text_that_nobody_gets_is_a_failure(words: list[str]) -> None:
         )
     assert done.returncode != 0
     assert "No space left on device" in done.stderr
+
+
+def doubled(factor: int, n: int) -> lab.Kernel:
+    text = f"kernel void f(global float* x) {{ x[get_global_id(0)] *= {factor}; }}"
+    return lab.Kernel(text, "f", arguments=[lab.inout("x", n)], launch=lab.launch(items=n, local=1))
+
+
+def test_a_task_and_its_text_are_replaced_together_or_not_at_all(tmp_path: Path) -> None:
+    path, text = tmp_path / "task.json", tmp_path / "task.kernel.cl"
+    lab.write_t1(doubled(2, 4), path)
+    before = {each: each.read_bytes() for each in (path, text)}
+    assert len(before[text]) < 200 < len(before[path])
+    with room(200), pytest.raises(files.WriteError, match=r"task\.json cannot be written: .*; what it held stands"):
+        lab.write_t1(doubled(3, 8), path)
+    assert {each: each.read_bytes() for each in tmp_path.iterdir()} == before
+    lab.write_t1(doubled(3, 8), path)
+    assert {each.name for each in tmp_path.iterdir()} == {"task.json", "task.kernel.cl"}
+    assert lab.read_t1(path).task.by_name["x"].shape[0].text == "8"
+
+
+def test_a_text_that_is_not_the_one_of_its_task_is_told(tmp_path: Path) -> None:
+    """As of a task that a crash left beside another one's. Ends of lines do not count; a task may say no hash."""
+    path, text = tmp_path / "task.json", tmp_path / "task.kernel.cl"
+    lab.write_t1(doubled(2, 4), path)
+    text.write_bytes(text.read_bytes().replace(b"\n", b"\r\n"))
+    lab.read_t1(path)
+    text.write_text(text.read_text().replace("2", "3"))
+    says = r"^task\.kernel\.cl is not the text that the task was written with; .* KernelSpecification\.gpuopt_text_sha"
+    with pytest.warns(UserWarning, match=says) as told:
+        assert "3" in lab.read_t1(path).code.source.text
+    assert told[0].filename == __file__
+    whole = json.loads(path.read_text())
+    del whole["KernelSpecification"]["gpuopt_text_sha256"]
+    path.write_text(json.dumps(whole))
+    lab.read_t1(path)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,7 @@ from gpuopt.lab.kernels.tolerances import Tolerance
 AXES = ("X", "Y", "Z")
 MOST_GENERATED = 2**24  # elements that an expression is computed for, one by one
 LOW = "gpuopt_low"  # where ranges begin; T1's begin at 0
+TEXT_HASH = "gpuopt_text_sha256"  # of the text that a task was written with
 # T1's types by ours and the elements of a vector; its "float16" is a vector of 16 floats, and "half" is our float16.
 TYPES = {
     **{f"{sign}int{bits}": (f"{sign}int{bits}", 1) for sign in ("", "u") for bits in (8, 16, 32, 64)},
@@ -81,10 +84,11 @@ def read_t1(
 ) -> Kernel:
     """Reads a tuning task, T1 1.0.0, as a kernel.
 
-    The source is the file's ``KernelFile``, in its folder or below it. Arguments have the names and the sizes of the
-    file. What a run must compute T1 says only as ``ReferenceArguments``; where it has none, or for results that follow
-    from the inputs, give ``reference``, and ``tolerance`` and ``work`` as of :class:`Kernel`. ``name`` is what tables
-    call the kernel, by default the function's name.
+    The source is the file's ``KernelFile``, in its folder or below it; a warning says where that is no longer the text
+    that :func:`lab.write_t1` wrote with the task. Arguments have the names and the sizes of the file. What a run must
+    compute T1 says only as ``ReferenceArguments``; where it has none, or for results that follow from the inputs, give
+    ``reference``, and ``tolerance`` and ``work`` as of :class:`Kernel`. ``name`` is what tables call the kernel, by
+    default the function's name.
 
     Where a file has Kernel Tuner's ``ProblemSize`` and ``GridDivX``, they say how many work-groups there are, as they
     do there, and not ``GlobalSize``. Random data are drawn by the seed of ``kernel.problem``, not by ``RandomSeed``.
@@ -110,7 +114,7 @@ def read_t1(
         launch = _launch(spec, given, {*space.levels, *(one.name for one in declared)})
         function = identifier(spec.text("KernelName"), spec.at("KernelName"))
         stated, stated_tolerance = (None, None) if reference else _stated(spec, declared)
-        return Kernel(
+        made = Kernel(
             _source(file, spec),
             name or function,
             parameters=dict(space.levels),
@@ -122,6 +126,8 @@ def read_t1(
             work=work,
             options=_options(spec),
         )
+        _compare_text(made.code.source.files[0], spec)
+        return made
     except ParameterError as error:
         says = str(error)
         raise ParameterError(says if says.startswith("path: ") else f"path: {path}: {says}") from error
@@ -224,6 +230,21 @@ def _source(file: Path, spec: Part) -> Path:
     if not found.is_relative_to(folder):
         raise ParameterError(f"{spec.at('KernelFile')}: {named!r} lies outside of the file's folder; copy it there")
     return found
+
+
+def hash_of(text: bytes) -> str:
+    """The same whatever ends its lines."""
+    return hashlib.sha256(text.replace(b"\r\n", b"\n")).hexdigest()
+
+
+def _compare_text(file: Path, spec: Part) -> None:
+    """Warns of a text that is not the one that the task was written with, where the task says which that is."""
+    if spec.has(TEXT_HASH) and spec.text(TEXT_HASH) != hash_of(file.read_bytes()):
+        warnings.warn(
+            f"{file.name} is not the text that the task was written with; where it was changed on purpose, delete "
+            f"{spec.at(TEXT_HASH)} from the task",
+            stacklevel=4,
+        )
 
 
 def _options(spec: Part) -> str:

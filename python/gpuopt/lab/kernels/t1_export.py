@@ -15,12 +15,12 @@ import numpy as np
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
-from gpuopt.files import write
+from gpuopt.files import write_together
 from gpuopt.lab.kernels.arguments import Argument, Array, Local, Sampler, Value
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.stages import Stage
-from gpuopt.lab.kernels.t1 import AXES, LOW, TYPES, Fill
+from gpuopt.lab.kernels.t1 import AXES, LOW, TEXT_HASH, TYPES, Fill, hash_of
 
 _T1_TYPE = {(ours, width): theirs for theirs, (ours, width) in TYPES.items()}
 _ACCESS = {"input": "ReadOnly", "constant": "ReadOnly", "output": "WriteOnly", "inout": "ReadWrite"}
@@ -31,7 +31,7 @@ _NAME = re.compile(r"\b[A-Za-z_]\w*", re.ASCII)
 @checked
 def write_t1(kernel: Kernel, path: str | Path, /, **sizes: Any) -> None:
     """Writes the task of a kernel at these sizes, T1 1.0.0, and its text beside it: ``task.json`` names
-    ``task.kernel.cl``, both of which are replaced.
+    ``task.kernel.cl``, both of which are replaced, once both are written whole.
 
     T1 knows neither reference nor tolerance nor work; give them anew to :func:`lab.read_t1`, for arrays of one
     dimension, which is all that T1 has. Work-groups are also written as Kernel Tuner reads them, which takes the size
@@ -54,12 +54,13 @@ def write_t1(kernel: Kernel, path: str | Path, /, **sizes: Any) -> None:
         raise ParameterError(f"path: {path} is named as a kernel's text; give it the suffix .json")
     numbers = kernel.task.numbers(sizes, {}, [*kernel.code.space.levels])
     listed = [_argument(kernel, kernel.task.by_name[name], numbers) for name in stage.arguments]
-    text = target.with_suffix(".kernel.cl")
+    text, content = target.with_suffix(".kernel.cl"), kernel.code.source.text.encode()
     spec: dict[str, Any] = {
         "Language": "OpenCL",
         "CompilerOptions": kernel.code.options.split(),
         "KernelName": stage.kernel,
         "KernelFile": text.name,
+        TEXT_HASH: hash_of(content),
         **_launch(stage, numbers),
         "Arguments": listed,
     }
@@ -71,9 +72,7 @@ def write_t1(kernel: Kernel, path: str | Path, /, **sizes: Any) -> None:
         },
         "KernelSpecification": spec,
     }
-    told = json.dumps(whole, indent=1, allow_nan=False).encode()  # whole before the first file is replaced
-    write(text, [kernel.code.source.text.encode()])
-    write(target, [told])
+    write_together({text: content, target: json.dumps(whole, indent=1, allow_nan=False).encode()})
 
 
 def _only_stage(kernel: Kernel) -> Stage:
