@@ -18,6 +18,7 @@ import pytest
 import gpuopt
 from gpuopt import lab, problems
 from gpuopt.lab.device import bandwidth, caches
+from gpuopt.lab.rows.schema import GROUPS
 from gpuopt.lab.run import blocks as comparison
 from gpuopt.lab.timing import protocol, samplers, verification
 from gpuopt.lab.timing.protocol import PROTOCOLS
@@ -133,6 +134,31 @@ def test_what_is_finished_is_not_measured_again(
     again = lab.sweep(problem, protocol=brief, device=any_device, peers=(), store=path)
     times = [{row["configuration"]: row["median_ms"] for row in kinds(s, "summary", "variant")} for s in (first, again)]
     assert times[0] == times[1]
+
+
+def test_blocks_of_an_earlier_run_keep_the_errors_of_its_check(
+    any_device: gpuopt.Device, brief_quick: None, tmp_path: Path
+) -> None:
+    """Also where the reference and the tolerance have changed since; an error that no block tells is listed."""
+    path = tmp_path / "rows.jsonl"
+    copy = "kernel void f(global const float* x, global float* y) { y[get_global_id(0)] = x[get_global_id(0)]; }"
+    arguments, launch = [lab.input("x", "n"), lab.output("y", "n")], lab.launch(items="n", local=64)
+
+    def swept(factor: float, tolerance: float) -> dict:
+        kernel = lab.Kernel(
+            copy, "f", arguments=arguments, launch=launch, reference=lambda x: x * factor, tolerance=tolerance
+        )
+        study = lab.sweep(
+            kernel.problem(n=4096), protocol="quick", device=any_device, peers=(), calls=False, store=path
+        )
+        return kinds(study, "summary", "variant")[0]
+
+    first, second = swept(1.0, 1e-5), swept(1.0 + 1e-7, 2e-5)
+    for name in GROUPS["correctness"]:
+        assert first[name] == second[name], name
+    assert lab.audit(path).ok
+    lab.Store(path).append({**second, "max_rel": 1e-7})
+    assert [(each.field, each.stored) for each in lab.audit(path).discrepancies] == [("max_rel", 1e-7)]
 
 
 def test_an_interrupt_keeps_finished_blocks(

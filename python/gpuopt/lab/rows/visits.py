@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from gpuopt.lab.rows.schema import Row, time_ms
+from gpuopt.lab.rows.schema import GROUPS, Row, time_ms
 from gpuopt.lab.timing import statistics
 
 
@@ -78,3 +79,12 @@ def noise_fields(blocks: Sequence[Row], sentinels: Mapping[int | None, Sequence[
             ratios.append(row["ratio"])
     shares = statistics.variance_shares(ratios, within) if ratios else None
     return {"var_within_pct": shares[0], "var_blocks_pct": shares[1]} if shares else {}
+
+
+def errors_of(blocks: Sequence[Row]) -> Row:
+    """The errors that the last of the blocks tells, as fields of their summary. A later sitting that took none of the
+    blocks may have checked against another reference or tolerance, of which no block tells."""
+    last: Any = blocks[-1]
+    found: Any = {name: last[name] for name in GROUPS["correctness"]}
+    made: Row = found
+    return made

@@ -352,6 +352,7 @@ class Comparison:
             flags.append("over_bound")
         return {
             **candidate.fields,
+            **rows_of_visits.errors_of(blocks),
             **self.code.get(candidate.label, {}),
             **rates(candidate, time.median),
             "kind": "summary",

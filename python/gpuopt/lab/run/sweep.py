@@ -88,8 +88,9 @@ def sweep(  # long: half of it is its arguments and what users read of them
     cache
         None: as runs leave the caches (rows say ``hot`` or ``large``); ``"cold"``: flushed before each sample.
     store, progress
-        A JSON-lines file. Stored rows are not measured again while kernel, options, device, driver, problem and
-        environment are the same: an interrupted sweep goes on. And whether to say how far it is; None: in notebooks.
+        A JSON-lines file. Stored rows stand, with the errors of their own check, while kernel, options, device, driver,
+        problem and environment are the same: an interrupted sweep goes on. And whether to say how far it is; None: in
+        notebooks.
     tunable_only
         Whether the search skips configurations that the problem excludes from plain calls.
     energy, objective
