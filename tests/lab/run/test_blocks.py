@@ -303,3 +303,19 @@ def test_another_baseline_measures_its_own_blocks(monkeypatch: pytest.MonkeyPatc
     assert found["basic"]["ratio"] == pytest.approx(1.6)
     assert found["cached"]["ratio"] == pytest.approx(1.0)
     assert {row["baseline"] for row in recorder.rows} == {"cached"}
+
+
+def test_what_was_taken_over_is_told_as_its_blocks_found_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The batches, the clock's step and the errors of a later sitting that takes no block are not told."""
+
+    def of_sitting(number: int) -> dict[str, Row]:
+        made = [target("basic", "variant", 2.0, max_abs=0.5 * number, tol=1.0), target("cached", "variant", 1.0)]
+        for each in made:
+            each.sampler.batch_n, each.sampler.step_ns = 100 + number, 10.0 * number
+        return summaries(compare(made, monkeypatch, Recorder(tmp_path / "rows.jsonl")))
+
+    first, second = of_sitting(1), of_sitting(2)
+    told = ("batch_n", "timer_ns", "max_abs", "tol", "median_ms", "ci_lo_ms", "ci_hi_ms")
+    assert [first["basic"][name] for name in told[:4]] == [101, 10.0, 0.5, 1.0]
+    for label, row in first.items():
+        assert [second[label][name] for name in told] == [row[name] for name in told]

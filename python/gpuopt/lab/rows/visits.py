@@ -81,10 +81,10 @@ def noise_fields(blocks: Sequence[Row], sentinels: Mapping[int | None, Sequence[
     return {"var_within_pct": shares[0], "var_blocks_pct": shares[1]} if shares else {}
 
 
-def errors_of(blocks: Sequence[Row]) -> Row:
-    """The errors that the last of the blocks tells, as fields of their summary. A later sitting that took none of the
+def errors_of(last: Row) -> Row:
+    """The errors that the last of some blocks tells, as fields of their summary. A later sitting that took none of the
     blocks may have checked against another reference or tolerance, of which no block tells."""
-    last: Any = blocks[-1]
-    found: Any = {name: last[name] for name in GROUPS["correctness"]}
+    told: Any = last
+    found: Any = {name: told[name] for name in GROUPS["correctness"]}
     made: Row = found
     return made

@@ -336,9 +336,9 @@ class Comparison:
 
     def summary(self, candidate: Candidate, blocks: list[Row], verdict: Verdict | None) -> Row:
         """The median over blocks of what each block found, with its interval over blocks."""
-        sampler = candidate.sampler
-        times = [time_ms(row) for row in blocks]
-        time = statistics.median_ci(times, resolution=sampler.step_ns * 1e-6, batch=sampler.batch_n)
+        last = blocks[-1]  # of an earlier sitting perhaps, whose batches and clock's step were others
+        times, step_ns, batch = [time_ms(row) for row in blocks], last["timer_ns"] or 0.0, last["batch_n"] or 1
+        time = statistics.median_ci(times, resolution=step_ns * 1e-6, batch=batch)
         found = self.ratios_of(candidate)
         ratio = statistics.ratio_ci(found) if found else None
         reached = ratio is not None and ratio.reached
@@ -352,7 +352,7 @@ class Comparison:
             flags.append("over_bound")
         return {
             **candidate.fields,
-            **rows_of_visits.errors_of(blocks),
+            **rows_of_visits.errors_of(last),
             **self.code.get(candidate.label, {}),
             **rates(candidate, time.median),
             "kind": "summary",
@@ -360,14 +360,14 @@ class Comparison:
             "status": "ok",
             "time_utc": max(row["time_utc"] or "" for row in blocks),
             "n": sum(row["n"] or 0 for row in blocks),
-            "batch_n": sampler.batch_n,
+            "batch_n": batch,
             "median_ms": time.median,
             "ci_lo_ms": time.lo if time.reached else None,
             "ci_hi_ms": time.hi if time.reached else None,
             **row_interval(self.profile, self.bound_by if candidate.role == "ceiling" else bound.get("bound_by"), time),
             "min_ms": min(row["min_ms"] for row in blocks if row["min_ms"] is not None),
             "max_ms": max(row["max_ms"] for row in blocks if row["max_ms"] is not None),
-            "timer_ns": sampler.step_ns or None,
+            "timer_ns": step_ns or None,
             "baseline": self.baseline.label,
             "ratio": ratio.median if ratio else None,
             "ratio_lo": ratio.lo if ratio and reached else None,
