@@ -21,6 +21,7 @@ from gpuopt.io import FormatError
 from gpuopt.lab.device.bandwidth import BandwidthTest
 from gpuopt.lab.kernels.checks import WrongResultError
 from gpuopt.lab.rows.schema import ResultsError
+from made_up import told
 
 A = sparse.dia_array((np.ones((2, 8), np.float32), [0, 1]), shape=(8, 8))
 X = np.ones(8, np.float32)
@@ -292,3 +293,29 @@ def test_an_import_touches_no_device_and_is_quick() -> None:
 
 def test_completion_knows_the_modules() -> None:
     assert {"io", "molecule", "tomo"} <= set(dir(gpuopt))
+
+
+UNDER = """
+import os, numpy as np, gpuopt, gpuopt.tomo as gt
+os.chdir({folder!r})
+from gpuopt import lab
+np.seterr(all="raise")
+with open("points.ply", "w") as file:
+    words = ["ply", "format ascii 1.0", "element vertex 1"]
+    words += [f"property float {{name}}" for name in ("x", "y", "z", "nx", "ny", "nz")]
+    file.write("\\n".join([*words, "end_header", "0 0 0 1e-30 1e-30 1e-30", ""]))
+print(len(gpuopt.io.read_ply("points.ply")))
+print(float(gt.blob(1.0).project(gt.parallel2d(4, 90)).min()) >= 0)
+text = "kernel void twice(global float* x) {{ x[get_global_id(0)] *= 2; }}"
+launch = lab.launch(items="n", local=1)
+twice = lab.Kernel(text, "twice", arguments=[lab.inout("x", "n")], launch=launch, reference=lambda x: 2 * x)
+study = lab.sweep(twice.problem(n=64), protocol="quick", peers=(), calls=False, store="rows.jsonl")
+print(study.summary[0]["status"], lab.audit("rows.jsonl").ok, len(str(study)) > 0)
+print(np.geterr()["under"])
+"""
+
+
+def test_programs_that_take_underflow_for_an_error(any_device: gpuopt.Device, tmp_path: Path) -> None:
+    """Terms that vanish are zeros, as by NumPy's own settings."""
+    lines = told(UNDER.format(folder=str(tmp_path)))
+    assert lines == ["1", "True", "ok True True", "raise"]
