@@ -121,3 +121,24 @@ def test_whole_numbers_of_64_bits_are_compared_exactly(kind: str, number: int, o
         with pytest.raises(MismatchError, match=rf"4 of 4 .* is {result[0]} instead of {wrong[0]} "):
             verification.compare(result, wrong, np.full(4, off - 0.5))
         assert verification.compare(result, wrong, np.full(4, float(off)))["max_abs"] == off
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-300, 1e-170, 1e-160, 1.0, 1e150, 1e160, 1e300, 1.7e308])
+def test_the_mean_error_does_not_leave_float64(size: float) -> None:
+    """Squares of 1e-170 and 1e170 do."""
+    reference = np.full(3 * verification.PART, size)
+    result = reference * (1.0 if size < 1e-307 else 1 - 1e-3)
+    found = verification.compare(result, reference, np.full(reference.shape, size))
+    assert found["l2_rel"] == pytest.approx(0.0 if size < 1e-307 else 1e-3, rel=1e-9)
+
+
+def test_the_mean_error_of_parts_of_all_sizes_is_that_of_the_largest() -> None:
+    part = verification.PART
+    for sizes in ((1e-200, 1.0, 1e200), (1e200, 1e-200, 0.0), (0.0, 1e-200, np.inf), (np.nan, 1e200, 1e-320)):
+        reference = np.repeat(sizes, part)
+        result = reference * (1 - 1e-3)
+        found = verification.compare(result, reference, np.full(reference.shape, 1e200))
+        assert found["l2_rel"] == pytest.approx(1e-3, rel=1e-9)
+    far = verification.compare(np.full(4, 1e300), np.full(4, 1e-300), np.full(4, 1e301))
+    assert far["l2_rel"] == np.inf
+    assert verification.compare(np.full(4, 1e-300), np.zeros(4), np.ones(4))["l2_rel"] == 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) ->
         "max_rel": found.max_rel,
         "max_ulp": found.max_ulp,
         "max_of_tol": found.max_of_tol,
-        "l2_rel": (found.squares / found.scale) ** 0.5 if found.scale else 0.0,
+        "l2_rel": found.squares.root_over(found.scale),
         "tol": float(np.max(tolerance, initial=0.0)) if result.size else 0.0,
     }
 
@@ -65,7 +66,36 @@ def _shown(number: np.generic) -> str:
     return str(number) if number.dtype.kind in "iu" else f"{float(number):.9g}"
 
 
+TINY = 1e-140  # sums of squares from here to its inverse lose nothing, and neither do quotients of two of them
 PART = 1 << 16  # elements compared at once: a dozen fp64 temporaries of so many stay in a cache
+
+
+@dataclass
+class _Squares:
+    """A sum of squares, ``total`` times 4 to the power ``exponent``: squares of float64 may leave float64."""
+
+    total: float = 0.0
+    exponent: int = 0
+
+    def add(self, values: np.ndarray) -> None:
+        """Adds the squares of these, of which infinities and NaN count nothing."""
+        exponent, total = 0, _squares(values)
+        if not TINY < total < 1 / TINY:
+            largest = float(np.abs(values).max(initial=0.0, where=np.isfinite(values)))
+            if not largest:
+                return
+            exponent = math.frexp(largest)[1]
+            total = _squares(np.ldexp(values[np.isfinite(values)], -exponent))
+        common = max(exponent, self.exponent) if self.total else exponent
+        self.total = math.ldexp(self.total, 2 * (self.exponent - common)) + math.ldexp(total, 2 * (exponent - common))
+        self.exponent = common
+
+    def root_over(self, other: _Squares) -> float:
+        """The root of this sum over that of another; 0 where the other is."""
+        if not other.total:
+            return 0.0
+        with np.errstate(over="ignore"):  # errors of 1e300 where 1e-300 is right
+            return float(np.ldexp(math.sqrt(self.total / other.total), self.exponent - other.exponent))
 
 
 @dataclass
@@ -79,16 +109,14 @@ class _Errors:
     max_rel: float = 0.0
     max_ulp: float = 0.0
     max_of_tol: float = 0.0
-    squares: float = 0.0
-    scale: float = 0.0
+    squares: _Squares = field(default_factory=_Squares)
+    scale: _Squares = field(default_factory=_Squares)
 
     def add(self, start: int, result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> None:
         with np.errstate(invalid="ignore"):  # random bytes may be a NaN that signals
             alike = bool((result == reference).all())  # as most exact results of large problems are; none is a NaN then
         if alike:
-            wide = reference.astype(np.float64, copy=False)
-            squares = _squares(wide)
-            self.scale += squares if np.isfinite(squares) else _squares(wide[np.isfinite(wide)])
+            self.scale.add(reference.astype(np.float64, copy=False))
         elif not self._add_finite(result, reference, tolerance):
             self._add_any(start, result, reference, tolerance)
 
@@ -127,8 +155,8 @@ class _Errors:
         self.max_rel = max(self.max_rel, float(relative.max(initial=0.0)))
         self.max_ulp = max(self.max_ulp, float((error / _last_places(scale, dtype)).max()))
         self.max_of_tol = max(self.max_of_tol, float((error / np.maximum(tolerance, tiny)).max()))
-        self.squares += _squares(error)
-        self.scale += _squares(scale)
+        self.squares.add(error)
+        self.scale.add(scale)
 
 
 def _squares(values: np.ndarray) -> float:
