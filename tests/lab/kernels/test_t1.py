@@ -158,6 +158,9 @@ def test_a_file_that_states_its_result(any_device: gpuopt.Device, tmp_path: Path
     right["FillValue"] = 6.6
     with pytest.raises(gpuopt.MismatchError):
         lab.read_t1(put(tmp_path, told)).check(device=any_device)
+    right["ValidationThreshold"] = -1
+    with pytest.raises(ParameterError, match=r"ReferenceArguments\[0\]\.ValidationThreshold: it is -1\.0; give"):
+        lab.read_t1(put(tmp_path, told))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from gpuopt.lab.kernels.source import source_of
 from gpuopt.lab.kernels.space import Levels, Space, Told, levels_of
 from gpuopt.lab.kernels.stages import Launch, Rounds, parts_of
 from gpuopt.lab.kernels.task import Arrays, DeclaredWork, Numbers, Task, check_names
-from gpuopt.lab.kernels.tolerances import Reference, Tolerance, within
+from gpuopt.lab.kernels.tolerances import Reference, Tolerance, allowed
 from gpuopt.lab.timing import verification
 from gpuopt.lab.timing.fields import VerifiedErrors
 from gpuopt.problem import BoundPlan, Problem, nothing_ahead
@@ -107,7 +107,7 @@ class Kernel:
         if label in tables.built_in():
             raise ParameterError(f"name: {label!r} is a workload of gpuopt's; call the kernel otherwise")
         declared = check_names(arguments, levels)
-        limit = within(tolerance) if isinstance(tolerance, (int, float)) else tolerance
+        limit = allowed(tolerance, "tolerance") if isinstance(tolerance, (int, float)) else tolerance
         self.task = Task(label, declared, reference, limit, work)
         self.code = Code(
             text,

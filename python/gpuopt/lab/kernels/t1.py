@@ -371,7 +371,8 @@ def _stated(spec: Part, declared: Sequence[Argument]) -> tuple[Callable[..., Any
         shape = tuple(one.whole({}) for one in results[name].shape)
         right[name] = _fill(part, kind, shape, results[name].dtype)
         if part.has("ValidationThreshold") and part.text("ValidationMethod", "") == "SideBySideComparison":
-            tolerance = tolerances.within(float(part.number("ValidationThreshold")))
+            number = float(part.number("ValidationThreshold"))
+            tolerance = tolerances.allowed(number, part.at("ValidationThreshold"))
     if not right:
         return None, None
     if missing := [name for name in results if name not in right]:

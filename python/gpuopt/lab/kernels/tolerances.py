@@ -37,8 +37,13 @@ def within(absolute: float) -> Tolerance:
     >>> lab.within(1e-3).absolute
     0.001
     """
+    return allowed(absolute, "absolute")
+
+
+def allowed(absolute: float, what: str) -> Tolerance:
+    """The same of the argument ``what``, which the error names."""
     if not 0 <= absolute < float("inf"):
-        raise ParameterError(f"absolute: it is {absolute}; give a finite number of at least 0")
+        raise ParameterError(f"{what}: it is {absolute}; give a finite number of at least 0")
     return Tolerance(absolute=absolute)
 
 
