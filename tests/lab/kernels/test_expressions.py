@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+import gpuopt
+import own_kernels
 from gpuopt import ParameterError, lab
 from gpuopt.lab.kernels.expressions import Expression, each
 
@@ -154,3 +157,16 @@ def test_what_values_are_no_numbers(known: Any) -> None:
 def test_values_of_other_classes_are_numbers_too(given: Any) -> None:
     assert Expression("n * n / 3", "x").value({"n": given}) == Fraction(10_000, 3)
     assert Expression("n > 1", "x").value({"n": np.bool_(True)}) is False
+
+
+@pytest.mark.parametrize("part", ["flops", "read", "write"])
+def test_work_below_0_is_refused_where_it_is_measured(device: gpuopt.Device, part: str) -> None:
+    kernel = own_kernels.scaled(work=lab.work(**{part: "5 * (n - 2) / 2"}))
+    for n in (2, 3, 64):
+        assert kernel.problem(n=n).flops == (2.5 * (n - 2) if part == "flops" else None)
+    wrong = rf"^work\.{part}: '5 \* \(n - 2\) / 2' is -2\.5 for n=1; it must be at least 0$"
+    for call in (kernel.problem, kernel.check, partial(lab.search, kernel)):
+        with pytest.raises(ParameterError, match=wrong):
+            call(n=1)
+    assert kernel(x=np.ones(1, np.float32), device=device) == 3  # a call has no use for it
+    assert lab.judge(own_kernels.SCALE, kernel, device=device, level="full", n=64).ok  # of one element, too

@@ -121,6 +121,14 @@ class Expression:
             raise ParameterError(f"{self.what}: {self.text!r} is {found} for {_shown(known, self.names)}")
         return found
 
+    def amount(self, known: Mapping[str, Any]) -> float:
+        """The same, a fraction too. Raises ParameterError below 0."""
+        found = float(self.value(known))
+        if found < 0:
+            shown = f"{self.text!r} is {found:g} for {_shown(known, self.names)}"
+            raise ParameterError(f"{self.what}: {shown}; it must be at least 0")
+        return found
+
     def solved(self, name: str, value: int, known: Mapping[str, Any]) -> int | None:
         """The whole number of at least 0 that a name must be for this value, such as n = 6 of ``2 * n + 1`` and 13;
         None where the expression is not linear in it, or holds other unknown names."""

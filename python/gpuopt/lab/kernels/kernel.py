@@ -210,7 +210,7 @@ class Kernel:
             raise ParameterError(f"limit_s: it is {limit_s}; give seconds above 0")
         given = dict(data or {})
         numbers = self.task.numbers(sizes, given, [*self.code.space.levels])
-        arrays = self.task.data(numbers, given, seed)
+        flops, arrays = self.task.measured_flops(numbers), self.task.data(numbers, given, seed)
         exact, allowed = self.task.right(numbers, arrays)
         names, right = [one.name for one in self.task.results], Right(exact, allowed)
         rows = {name: kernel._row(self.name) for name, kernel in table.items()}
@@ -231,7 +231,7 @@ class Kernel:
             footprint_bytes=sum(a.nbytes for a in arrays.values()) + self.task.result_bytes(numbers),
             prepare=prepare,
             build_ahead=partial(plans.built_ahead, table, numbers) if isolated else nothing_ahead,
-            flops=self.task.flops_of(numbers),
+            flops=flops,
             calls={f"{self.name}(...)": partial(self._whole_call, prepare if isolated else None, numbers, arrays)},
             input_properties={"kernel": self.digest},
             notes=[note for kernel in table.values() for note in kernel.code.unused()],

@@ -40,7 +40,8 @@ class DeclaredWork:
 @checked
 def work(flops: int | str | None = None, read: int | str | None = None, write: int | str | None = None) -> DeclaredWork:
     """What a run does, by any algorithm: operations, and bytes that it must read and write at least; each an
-    expression of sizes. Bounds and rates are of these. Raises ParameterError for what is no expression.
+    expression of sizes. Bounds and rates are of these. Raises ParameterError for what is no expression; so does
+    ``problem`` of a kernel where one of them is below 0.
 
     Examples
     --------
@@ -363,6 +364,13 @@ class Task:
         if self.work is None or self.work.flops is None:
             return None
         return float(self.work.flops.value(numbers))
+
+    def measured_flops(self, numbers: Numbers) -> float | None:
+        """The same of what is measured. Raises ParameterError where any part of the work is below 0."""
+        for part in (self.work.flops, self.work.read, self.work.write) if self.work is not None else ():
+            if part is not None:
+                part.amount(numbers)
+        return self.flops_of(numbers)
 
 
 def _of_kind(values: np.ndarray, result: Array, what: str) -> np.ndarray:
