@@ -17,7 +17,7 @@ except ImportError:
     ) from None
 
 from gpuopt import interrupts
-from gpuopt.command_errors import INTERRUPT_EXIT, KindGroup, escape_names
+from gpuopt.command_errors import INTERRUPT_EXIT, KindGroup, ready_streams
 from gpuopt.command_paths import OutFile, OutFolder
 from gpuopt.files import under
 from gpuopt.workload_group import WorkloadGroup
@@ -391,8 +391,8 @@ def audit(ctx: click.Context, paths: tuple[Path, ...], profiles: tuple[Path, ...
 
 def main(args: Sequence[str] | None = None) -> None:
     """The entry point: runs the command line and exits with its code."""
+    ready_streams()
     interrupts.listen()
-    escape_names()
     try:
         app.main(args=list(args) if args is not None else None, prog_name="gpuopt")
     except SystemExit as end:

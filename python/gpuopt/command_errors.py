@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
-from io import TextIOWrapper
+from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Any
 
 import click
@@ -15,11 +16,30 @@ from gpuopt import files
 INTERRUPT_EXIT, ERROR_EXIT = 130, 2
 
 
-def escape_names() -> None:
-    """From now on, what the terminal cannot show of a file's name is written as an escape."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="backslashreplace")
+class _Lossy(FileIO):
+    """A descriptor that drops what it cannot take."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or len(data)  # None: of a pipe that is full and not waited for
+        except OSError:
+            return len(data)
+
+
+def ready_streams() -> None:
+    """From now on, what stderr cannot take is dropped, what the terminal cannot show of a file's name is written as an
+    escape, and no file that is opened takes the place of a standard stream that was closed: drivers write there."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number that is free
+    if sys.stderr is sys.__stderr__:
+        buffer = BufferedWriter(_Lossy(2, "w", closefd=False))
+        encoding = sys.stderr.encoding if sys.stderr is not None else "utf-8"
+        sys.stderr = TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=True)
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 class Failure(click.ClickException):

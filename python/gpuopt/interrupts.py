@@ -36,6 +36,7 @@ def leave(code: int) -> None:
     for it."""
     if _core.idle():
         return
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
     os._exit(code)

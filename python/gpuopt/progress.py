@@ -7,6 +7,8 @@ import sys
 import time
 from typing import Any
 
+from gpuopt.remarks import at_terminal, remark
+
 EVERY_S = 10.0  # between two lines where there is neither a terminal nor a notebook
 REDRAWN_S = 0.5  # between two states of a notebook's line
 EVEN = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
@@ -23,7 +25,7 @@ class Bar:
     """Steps with a label. ``wanted`` None: in a notebook alone; False: silent.
 
     Time left is told where steps are ``even``, of about one length. Where there is neither a terminal nor a notebook,
-    a line to stderr about every ten seconds says how far it is."""
+    a line to stderr about every ten seconds says how far it is; where nobody can read stderr, nothing does."""
 
     def __init__(self, wanted: bool | None, total: int, unit: str = "step", even: bool = True) -> None:
         self._bar: Any = None
@@ -36,14 +38,14 @@ class Bar:
         if wanted is not False and in_notebook():
             self._lines = False
             self._line = _Line()
-        elif wanted:
+        elif wanted and at_terminal():
             try:
                 from tqdm import tqdm
             except ImportError:
                 return
             how = EVEN if even else UNEVEN
-            self._bar = tqdm(total=total, leave=False, unit=unit, dynamic_ncols=True, disable=None, bar_format=how)
-            self._lines = bool(self._bar.disable)
+            self._bar = tqdm(total=total, leave=False, unit=unit, dynamic_ncols=True, bar_format=how)
+            self._lines = False
 
     def stage(self, total: int, unit: str, done: int = 0) -> None:
         """From here on steps are of another kind, of one length: count and time left begin anew. ``done`` of them cost
@@ -98,7 +100,7 @@ class Bar:
             self._line.show(self._state(now), self._done, self._total)
         elif self._lines and now - self._told >= EVERY_S:
             self._told = now
-            print(f"gpuopt: {self._state(now)}", file=sys.stderr, flush=True)
+            remark(f"gpuopt: {self._state(now)}")
 
     def _state(self, now: float) -> str:
         """`12 of 40 steps after 31 s, about 72 s left: block 3`."""

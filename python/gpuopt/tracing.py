@@ -7,7 +7,6 @@ import functools
 import html
 import json
 import os
-import sys
 import threading
 import time
 from collections import defaultdict
@@ -18,6 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from gpuopt import _core
+from gpuopt.remarks import remark
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -217,12 +217,12 @@ def _trace_process(wanted: str) -> None:
 
     def told() -> None:
         whole.__exit__(None, None, None)
-        print(whole, file=sys.stderr)
+        remark(str(whole))
         if wanted.endswith(".json"):
             try:
                 whole.save(wanted)
             except _core.Error as error:  # nobody is left to catch it
-                print(f"gpuopt: GPUOPT_TRACE: {error}", file=sys.stderr)
+                remark(f"gpuopt: GPUOPT_TRACE: {error}")
 
     atexit.register(told)
 

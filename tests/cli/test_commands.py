@@ -62,6 +62,34 @@ def test_the_module_is_the_command_line() -> None:
     assert done.stdout == f"gpuopt {gpuopt.__version__}\n"
 
 
+@pytest.mark.parametrize("closed", ["2>&-", "2</dev/null", "2>/dev/full", "<&- 2>&-"])
+def test_a_stderr_that_takes_nothing_changes_no_command(tmp_path: Path, closed: str) -> None:
+    rows = tmp_path / "rows.jsonl"
+    whole = Path(__file__).parents[1] / "lab/rows/first_generation.jsonl"
+    rows.write_text(f"{whole.read_text()}damaged\n")  # which a remark names
+
+    def run(how: str, *words: str) -> tuple[int, str]:
+        line = [*("bash", "-c", f'exec "$@" {how}', "bash"), *(sys.executable, "-m", "gpuopt", *words)]
+        done = subprocess.run(line, stdout=subprocess.PIPE, text=True, timeout=120, check=False)
+        return done.returncode, done.stdout
+
+    for code, words in ((0, ["compact", str(rows), str(tmp_path / "made")]), (2, ["compact", "none"]), (2, ["study"])):
+        usual = run("2>/dev/null", *words)
+        (tmp_path / "made").unlink(missing_ok=True)
+        assert run(closed, *words) == usual
+        assert usual[0] == code
+        assert (tmp_path / "made").exists() == (code == 0)
+
+
+def test_no_file_takes_the_place_of_a_closed_stream() -> None:
+    program = (
+        "import os, sys; from gpuopt import command_errors; command_errors.ready_streams(); print('unread');"
+        "print('unread', file=sys.stderr); sys.exit(os.open(os.devnull, os.O_RDONLY))"
+    )
+    line = ["bash", "-c", 'exec "$@" <&- >&- 2>&-', "bash", sys.executable, "-c", program]
+    assert subprocess.run(line, timeout=120, check=False).returncode == 3
+
+
 def test_a_full_disk_takes_no_help(tmp_path: Path) -> None:
     for words in (["--help"], ["--version"], ["tune", "--help"]):
         with open("/dev/full", "w") as full:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gpuopt import progress
+from gpuopt.remarks import remark
 
 
 def test_lines_without_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,6 +64,45 @@ def test_time_left_begins_with_steps_of_one_length(
         "gpuopt: 5 of 10 blocks after 20 s, about 100 s left",
         "gpuopt: 6 of 12 blocks after 40 s, about 120 s left",
     ]
+
+
+class Terminal(io.StringIO):
+    """A terminal that may have gone away."""
+
+    def isatty(self) -> bool:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+        return True
+
+
+@pytest.mark.parametrize("kind", ["none", "closed", "full", "only to read", "a terminal that goes away"])
+def test_where_nobody_can_read_it_nothing_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    with contextlib.ExitStack() as stack:
+        if kind in ("full", "only to read"):
+            descriptor = os.open(*(("/dev/full", os.O_WRONLY) if kind == "full" else (os.devnull, os.O_RDONLY)))
+            stack.callback(os.close, descriptor)
+            stream = io.TextIOWrapper(io.FileIO(descriptor, "w", closefd=False), line_buffering=True)
+            stack.callback(stream.detach)
+        else:
+            stream = Terminal()
+        if kind == "closed":
+            stream.close()
+        monkeypatch.setattr(sys, "stderr", None if kind == "none" else stream)
+        bar = progress.Bar(True, 3)
+        bar.say("one")
+        bar.step()
+        if kind == "a terminal that goes away":
+            stream.close()
+        bar.more(1)
+        bar.note("so far")
+        bar.stage(2, "block")
+        bar.step()
+        bar.close()
+        remark("and more")
+    assert capsys.readouterr().out == ""
 
 
 @pytest.fixture
