@@ -194,6 +194,22 @@ def test_a_worker_ends_with_its_parent(any_device: gpuopt.Device) -> None:
     pytest.fail(f"worker {pid} is still there")
 
 
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", "<&-", ">&- 2>&-"])
+def test_a_worker_starts_without_standard_streams(any_device: gpuopt.Device, tmp_path: Path, closed: str) -> None:
+    code = (
+        "import gpuopt, os, sys\nfrom gpuopt.lab.kernels.worker import WORKERS\n"
+        f"device = gpuopt.devices()[{any_device.index}]\n"
+        "free = lambda: [n for n in range(3) if not os.path.lexists(f'/proc/self/fd/{n}')]\n"
+        "before, worker = free(), WORKERS.of(device)\n"
+        "worker.ask({'do': 'drop', 'plan': 1}, 60, 'forgetting')\n"
+        "found = worker.is_alive, before == free()\n"
+        "with open(sys.argv[1], 'w') as told: print(*found, file=told)\n"
+    )
+    line = ["bash", "-c", f'exec "$@" {closed}', "bash", sys.executable, "-c", code, str(tmp_path / "told")]
+    assert subprocess.run(line, timeout=120, check=False).returncode == 0
+    assert (tmp_path / "told").read_text() == "True True\n"
+
+
 def test_what_kernels_print_is_kept_to_its_beginning(any_device: gpuopt.Device) -> None:
     body = 'z[get_global_id(0)] = 1; printf("result 123456789 %d\\n", (int)get_global_id(0));'
     text = f"__kernel void loud(__global int* z) {{ {body} }}"

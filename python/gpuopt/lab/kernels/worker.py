@@ -11,8 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,20 @@ class WorkerLostError(Error):
     """A worker could not be killed: its device is lost to this session."""
 
 
+@contextmanager
+def _standard_places_taken() -> Iterator[None]:
+    """Descriptors 0 to 2 are open in here, so nothing that is opened gets such a number: a child has its own standard
+    streams there, and drivers print there."""
+    held: list[int] = []
+    try:
+        while not held or held[-1] < 3:
+            held.append(os.open(os.devnull, os.O_RDWR))
+        yield
+    finally:
+        for number in held:
+            os.close(number)
+
+
 class Worker:
     """One process on one device. Use it from one thread at a time."""
 
@@ -73,6 +87,25 @@ class Worker:
         self.forgotten: list[int] = []  # plans that nobody holds any more
         self.output = bytearray()
         self._lock = threading.RLock()  # of one question and its answer
+        with _standard_places_taken():
+            ours, alive = self._started()
+        OWN_PROCESSES.add(self.process.pid)
+        self._channel = ours
+        self._alive: int | None = alive  # what tells the process that we live; None when it has ended
+        self._ending = threading.Lock()
+        self._reader = threading.Thread(target=self._drain, daemon=True)
+        self._reader.start()
+        try:
+            key = self.ask({"do": "open", "device": device.index}, START_S, "start")[0]
+        except BaseException:
+            self.kill()
+            raise
+        if key != device.key:
+            self.kill()
+            raise Error(f"the worker sees {key} where {device.key} should be; the devices have changed")
+
+    def _started(self) -> tuple[socket.socket, int]:
+        """Starts the process; our ends of the channel, and of what tells it that we live."""
         ours, theirs = socket.socketpair()
         end, alive = os.pipe()
         try:
@@ -92,20 +125,7 @@ class Worker:
         finally:
             theirs.close()
             os.close(end)
-        OWN_PROCESSES.add(self.process.pid)
-        self._channel = ours
-        self._alive: int | None = alive  # what tells the process that we live; None when it has ended
-        self._ending = threading.Lock()
-        self._reader = threading.Thread(target=self._drain, daemon=True)
-        self._reader.start()
-        try:
-            key = self.ask({"do": "open", "device": device.index}, START_S, "start")[0]
-        except BaseException:
-            self.kill()
-            raise
-        if key != device.key:
-            self.kill()
-            raise Error(f"the worker sees {key} where {device.key} should be; the devices have changed")
+        return ours, alive
 
     def _drain(self) -> None:
         """Reads what kernels print, so that they never wait for a reader, and keeps its beginning."""
