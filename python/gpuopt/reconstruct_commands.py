@@ -201,6 +201,8 @@ def _rows(text: str | None, count: int) -> range:
         found = range(count)[slice(first, *rest)] if rest else range(count)[slice(first, None)][:1]
     except (TypeError, ValueError):
         raise Failure(f"--rows: {text!r} is neither ROW nor FIRST:END[:STEP]; give one of them") from None
+    if not rest and first is not None and first < -count:
+        found = range(0)  # a slice would begin with the first row
     if rest and any(part is not None and abs(part) > count for part in (first, rest[0])):
         raise Failure(f"--rows: {text!r} reaches beyond the {count} rows, from 0; give an END of at most {count}")
     if not found or found.step < 0:

@@ -176,6 +176,7 @@ def test_a_truncated_scan_is_told_and_its_picture_shows_the_object(reconstruct: 
     ("words", "told"),
     [
         (("--rows", "9"), "--rows: '9' leaves none of the 4 rows"),
+        (("--rows", "-5"), "--rows: '-5' leaves none of the 4 rows"),
         (("--rows", "a:b"), "--rows: 'a:b' is neither"),
         (("--rows", ""), "--rows: '' is neither"),
         (("--rows", "3:0:-1"), "--rows: "),

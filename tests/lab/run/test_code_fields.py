@@ -9,6 +9,7 @@ import pytest
 
 import gpuopt
 from gpuopt.lab.compiled.listing import Listing
+from gpuopt.lab.compiled.tools import ToolError
 from gpuopt.lab.run import instructions
 
 
@@ -24,3 +25,20 @@ def test_the_drivers_own_registers_stand(
     found = instructions.code_fields(any_device, prepared)
     assert found.get("registers") == kept
     assert found["instructions_by"] == "another compiler"
+
+
+def test_a_tool_that_failed_is_asked_again(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel: dict[str, Any] = {"binary_sha256": "0", "entry_point": "f", "local_size": [64], "registers": None}
+    prepared: Any = SimpleNamespace(kernels=[kernel], main_step=0, code=lambda step: {"binary": b""}, run=None)
+    answers = iter([ToolError("objdump ended by signal 9"), (Listing("f", ()), "objdump")])
+
+    def read(*_: object) -> tuple[Listing, str]:
+        answer = next(answers)
+        if isinstance(answer, ToolError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(instructions, "_known", {})
+    monkeypatch.setattr(instructions.live, "read", read)
+    assert instructions.code_fields(any_device, prepared) == {"instructions_note": "objdump ended by signal 9"}
+    assert instructions.code_fields(any_device, prepared)["instructions_by"] == "objdump"

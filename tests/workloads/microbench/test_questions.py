@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import gpuopt
-from gpuopt import ParameterError, microbench
+from gpuopt import ParameterError, microbench, problems
 from gpuopt.lab.report import Study
 from gpuopt.lab.rows.schema import Row, complete
 from gpuopt.lab.show.points import element_name, rate_of, remarks, sheet
@@ -247,3 +247,10 @@ def test_nothing_is_no_standard_value(question: Callable[..., Study], given: dic
     """An empty list and 0 are refused, not taken for None, which measures minutes of standard sizes."""
     with pytest.raises(ParameterError, match=f"{named}: "):
         question(**given)
+
+
+def test_the_source_of_a_problem_is_everybodys(any_device: gpuopt.Device) -> None:
+    """It is kept for the next question of its seed."""
+    found = problems.microbenchmark("copy(AHEAD=1)", bytes=4096, seed=3, device=any_device).inputs["source"]
+    with pytest.raises(ValueError, match="read-only"):
+        found[:] = 7

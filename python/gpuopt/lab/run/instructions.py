@@ -18,6 +18,7 @@ from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry, How
 from gpuopt.lab.compiled.listing import Listing
 from gpuopt.lab.compiled.nvidia_gpu import with_occupancy
 from gpuopt.lab.compiled.targets import Target, compile_for, target
+from gpuopt.lab.compiled.tools import ToolError
 from gpuopt.lab.device.environment import device_label
 from gpuopt.lab.rows.names import names_of
 from gpuopt.lab.rows.schema import Row
@@ -98,13 +99,16 @@ def code_fields(device: Device, prepared: Prepared) -> Row:
     """What a row says of a plan's main kernel as the device's driver compiled it, or why it says nothing. Asked for
     outside of timing, once for a program, its kernel and the size of its work-groups."""
     kernel = prepared.kernels[prepared.main_step]
-    key = (device.key, kernel["binary_sha256"], kernel["entry_point"], *(kernel["local_size"] or ()))
+    local_bytes = kernel.get("local_bytes")  # given at the launch, too; occupancy follows from it
+    key = (device.key, kernel["binary_sha256"], kernel["entry_point"], local_bytes, *(kernel["local_size"] or ()))
     if key not in _known:
         try:
             code = prepared.code(prepared.main_step)
             if code is None:
                 return {"instructions_note": "its main step is a copy, no kernel"}
             _known[key] = _told(*live.read(device, code, kernel, prepared.run), kernel)
+        except ToolError as error:  # another time it may answer
+            return {"instructions_note": str(error)[:300]}
         except Error as error:
             _known[key] = {"instructions_note": str(error)[:300]}
     return _known[key]

@@ -177,7 +177,9 @@ def _source(variant: str, elements: int, width: int, dtype: np.dtype[Any], seed:
     key = (variant, elements, width if variant else 0, dtype, seed)
     if key not in _held_sources:
         _held_sources.clear()
-        _held_sources[key] = oracle.source(variant, elements, width, dtype, np.random.default_rng(seed))
+        made = oracle.source(variant, elements, width, dtype, np.random.default_rng(seed))
+        made.flags.writeable = False  # the next question may get it, too
+        _held_sources[key] = made
     return _held_sources[key]
 
 
