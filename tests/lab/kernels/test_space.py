@@ -61,6 +61,23 @@ def test_a_long_enumeration_tells_where_it_is(monkeypatch: pytest.MonkeyPatch) -
     assert told[0] == "16,384 levels looked at: A=9, B=39"
 
 
+@pytest.mark.parametrize(
+    ("constraint", "levels"),
+    [
+        ("A != 2.5", ["0.5", "1.0", "0.5f", 2]),
+        ("A == 0.5", ["0.5", "0.5f"]),
+        ("A in [1, 2]", ["1.0", 2]),
+        ("A not in [1, 2.5]", ["0.5", "0.5f", 2]),
+        ("2 * A == 5 or A / 2 == 0.25", ["0.5", "2.5", "0.5f"]),
+        ("1 / A > 1", ["0.5", "0.5f"]),
+        ("max(A, 2) == 2", ["0.5", "1.0", "0.5f", 2]),
+    ],
+)
+def test_levels_that_are_fractions_are_numbers_in_constraints(constraint: str, levels: list[object]) -> None:
+    found = space({"A": [0.5, 1.0, 2.5, "0.5f", 2]}, constraint)
+    assert [one["A"] for one in found] == levels
+
+
 def test_no_parameters_are_one_combination() -> None:
     assert list(space({})) == [{}]
 

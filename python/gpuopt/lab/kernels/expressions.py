@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, cast
@@ -22,6 +23,8 @@ MOST_CHARACTERS = 1000
 MOST_DEEP = 40
 MOST_POWER, MOST_BITS = 63, 512  # an exponent, and the bits of a power
 LARGEST = 2**63  # sizes are 64-bit numbers
+FRACTION = r"(-?\d{1,18}\.\d{1,18})[fh]?"  # a level that is no whole number, as a macro may stand for it
+_FRACTION = re.compile(FRACTION, re.ASCII)
 
 
 def _power(base: Number, exponent: Number) -> Number:
@@ -251,9 +254,12 @@ def _linear(node: ast.AST, name: str, known: Mapping[str, Any]) -> tuple[Fractio
 
 
 def _number(given: Any) -> Any:
-    """Fractions stay exact; a level that is a text is compared as it is. Raises TypeError for what is no number, and
-    ValueError for one that is not finite."""
-    if isinstance(given, (int, Fraction, str)):
+    """Fractions stay exact, also those of a level, such as 0.5f; one that is a word is compared as it is. Raises
+    TypeError for what is no number, and ValueError for one that is not finite."""
+    if isinstance(given, str):
+        written = _FRACTION.fullmatch(given)
+        return Fraction(written[1]) if written else given
+    if isinstance(given, (int, Fraction)):
         return given
     if isinstance(given, np.bool_):
         return bool(given)

@@ -60,7 +60,7 @@ class Kernel:
     stages
         Instead of ``launch``: ``lab.stage(kernel, "x y n", lab.launch(...))`` for each kernel, and ``lab.repeat``.
     constraints
-        Expressions of parameters and sizes that must hold, such as ``"n % WIDTH == 0"``.
+        Expressions of parameters and sizes that must hold, such as ``"n % WIDTH == 0"``; a level of 0.5 is a number.
     reference
         A function of values and arrays by name, floats as float64, that returns the result, or a dict of several. What
         else it takes keeps its default.

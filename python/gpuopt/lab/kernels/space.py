@@ -13,12 +13,12 @@ import numpy as np
 
 from gpuopt._core import ParameterError
 from gpuopt.lab.kernels.arguments import identifier
-from gpuopt.lab.kernels.expressions import Expression
+from gpuopt.lab.kernels.expressions import FRACTION, Expression
 
 Level = int | str
 Levels = dict[str, Level]
 Told = Callable[[str], None]
-_TEXT = re.compile(r"[A-Za-z_]\w{0,63}|-?\d{1,18}\.\d{1,18}[fh]?", re.ASCII)
+_TEXT = re.compile(rf"[A-Za-z_]\w{{0,63}}|{FRACTION}", re.ASCII)
 MOST_LEVELS = 10_000
 LOOKED_AT = 2**14  # levels between two looks at the clock
 TOLD_S = 2.0
