@@ -82,6 +82,12 @@ def test_no_parameters_are_one_combination() -> None:
     assert list(space({})) == [{}]
 
 
+def test_thousands_of_parameters() -> None:
+    names = [f"P{i}" for i in range(3000)]
+    many = space({name: [1, 2] for name in names}, *(f"{b} == {a}" for a, b in itertools.pairwise(names)))
+    assert [set(one.values()) for one in many] == [{1}, {2}]
+
+
 def test_levels_of_other_types() -> None:
     assert levels_of({"ON": [True, False], "R": ["float4"], "S": [2.5]}) == {
         "ON": (1, 0),

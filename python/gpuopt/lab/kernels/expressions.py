@@ -208,9 +208,9 @@ def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Constant):
         return _number(node.value)
     if isinstance(node, ast.BinOp):
-        return _OPERATIONS[type(node.op)](_value(node.left, known), _value(node.right, known))
+        return _OPERATIONS[type(node.op)](_no_word(node.left, known), _no_word(node.right, known))
     if isinstance(node, ast.UnaryOp):
-        return _OPERATIONS[type(node.op)](_value(node.operand, known))
+        return _OPERATIONS[type(node.op)](_no_word(node.operand, known))
     if isinstance(node, ast.BoolOp):
         for value in node.values:
             found = _value(value, known)
@@ -224,7 +224,15 @@ def _value(node: ast.AST, known: Mapping[str, Any]) -> Any:
         return all(_OPERATIONS[type(op)](a, b) for op, a, b in zip(node.ops, values, values[1:], strict=False))
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Name)
-    return _FUNCTIONS[node.func.id](*(_value(value, known) for value in node.args))
+    return _FUNCTIONS[node.func.id](*(_no_word(value, known) for value in node.args))
+
+
+def _no_word(node: ast.AST, known: Mapping[str, Any]) -> Any:
+    """What can be computed with. Raises TypeError for a word, which Python would repeat or put behind another."""
+    found = _value(node, known)
+    if isinstance(found, str):
+        raise TypeError(f"{found!r} is a word; compare it with another")
+    return found
 
 
 def _linear(node: ast.AST, name: str, known: Mapping[str, Any]) -> tuple[Fraction, Fraction] | None:

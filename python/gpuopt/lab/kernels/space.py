@@ -96,18 +96,25 @@ class Space:
         chosen = dict(known)
         tick = _ticker(chosen, names, told)
 
-        def below(depth: int) -> Iterator[Levels]:
+        if not all(one.holds(chosen) for one in after[0]):
+            return
+        if not names:
+            yield {}
+        open_levels = [iter(self.levels[name]) for name in names[:1]]  # of each parameter that is chosen, what is left
+        while open_levels:
+            depth = len(open_levels)
+            for level in open_levels[-1]:
+                chosen[names[depth - 1]] = level
+                tick()
+                if all(one.holds(chosen) for one in after[depth]):
+                    break
+            else:
+                open_levels.pop()
+                continue
             if depth == len(names):
                 yield {name: chosen[name] for name in names}
-                return
-            for level in self.levels[names[depth]]:
-                chosen[names[depth]] = level
-                tick()
-                if all(one.holds(chosen) for one in after[depth + 1]):
-                    yield from below(depth + 1)
-
-        if all(one.holds(chosen) for one in after[0]):
-            yield from below(0)
+            else:
+                open_levels.append(iter(self.levels[names[depth]]))
 
     def _hopeless(self) -> str:
         for one in self.constraints:
