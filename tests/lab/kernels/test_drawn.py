@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpuopt
-from gpuopt import ParameterError, lab
+from gpuopt import ArrayError, ParameterError, lab
 from own_kernels import saxpy, scaled
 
 
@@ -172,3 +172,48 @@ def test_a_store_gives_no_rows_of_other_stages(any_device: gpuopt.Device, brief_
     for stage in (DOUBLED, TWICE):
         kernel = staged(stage, parameters={"W": [1]})
         assert lab.search(kernel, device=any_device, store=tmp_path / "searched.jsonl", n=64).study.resumed is None
+
+
+class Subclass(np.ndarray):
+    """Somebody's own array."""
+
+
+@pytest.mark.parametrize("kind", ["plain", "every second", "subclass", "memory-mapped", "shared", "Series"])
+def test_data_of_any_class_are_copied(kind: str, tmp_path: Path) -> None:
+    """A memory-mapped file and a Series are views of memory that others write."""
+    values = np.ones(8, np.float32)
+    if kind == "every second":
+        values = np.ones(16, np.float32)[::2]
+    elif kind == "subclass":
+        values = values.view(Subclass)
+    elif kind == "memory-mapped":
+        values.tofile(tmp_path / "x.bin")
+        values = np.memmap(tmp_path / "x.bin", np.float32, "r+")
+    given: Any = memoryview(values) if kind == "shared" else values
+    if kind == "Series":
+        given = pytest.importorskip("pandas").Series(values, copy=False)
+    made = saxpy().problem(data={"x": given, "y": np.ones(8, np.float32)})
+    values[:] = 7
+    held = made.inputs["x"]
+    assert type(held) is np.ndarray
+    np.testing.assert_array_equal(held, np.ones(8))
+
+
+def test_data_that_a_function_keeps_are_copied() -> None:
+    kept = np.ones(4, np.float32)
+    made = scaled(arguments=[lab.input("x", "n", data=lambda g: kept), lab.output("z", "n"), lab.value("n")])
+    problem = made.problem(n=4)
+    kept[:] = 7
+    np.testing.assert_array_equal(problem.inputs["x"], np.ones(4))
+
+
+@pytest.mark.parametrize("made", [np.ndarray.tolist, lambda ones: ones.view(Subclass), memoryview])
+def test_declared_data_of_any_class_are_copied(made: Any) -> None:
+    given = made(np.ones(2))
+    argument = lab.input("x", 2, "float64", data=given)
+    before = np.array(argument.data)
+    given[0] = 99
+    assert type(argument.data) is np.ndarray
+    np.testing.assert_array_equal(argument.data, before)
+    with pytest.raises(ArrayError, match=r"^x\.data: it cannot be read as an array"):
+        lab.input("x", 2, data=[[1], [1, 2]])

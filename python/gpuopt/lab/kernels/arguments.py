@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gpuopt._core import ParameterError
-from gpuopt.checked import checked
+from gpuopt.checked import as_array, checked
 from gpuopt.lab.kernels.expressions import Expression, Number, each
 
 Role = Literal["input", "output", "inout", "scratch", "constant", "image"]
@@ -139,8 +139,8 @@ def _array(
     channels: int = 1,
 ) -> Array:
     identifier(name, "name")
-    if isinstance(data, np.ndarray):  # what was declared stays, whatever the caller does with theirs
-        data = data.copy()
+    if data is not None and not callable(data):  # what was declared stays, whatever the caller does with theirs
+        data = np.array(as_array(f"{name}.data", data, "an array"))
         data.flags.writeable = False
     first, end = (Expression(one, f"{name}.range") if isinstance(one, str) else one for one in (low, high))
     made = Array(name, role, each(shape, f"{name}.shape"), _dtype(dtype, f"{name}.dtype"), data, first, end, channels)
@@ -200,7 +200,8 @@ def input(  # people read it as lab.input
     Where no array is given, numbers are drawn from [low, high): by default [-1, 1) of floats and [0, 100) of whole
     numbers; an index array takes ``low=0, high="n"``. An empty range is refused at once where both ends are
     numbers; else, and where it holds no number of ``dtype`` or more than that does, when data are drawn. ``data`` is an
-    array, or a function of a seeded generator. Raises ParameterError, as :func:`value`.
+    array, which is copied, or a function of a seeded generator. Raises ParameterError, as :func:`value`, and ArrayError
+    for data of which NumPy makes no array.
 
     Examples
     --------

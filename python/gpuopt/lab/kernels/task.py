@@ -168,9 +168,9 @@ class Task:
                 if source is None and not draw:
                     raise ParameterError(f"{array.name}: {self.name} needs it; give an array")
                 shape = self.shape(array, numbers)
-                found[array.name] = self._fitting(array, self._source(array, source, shape, numbers, random), shape)
-                if draw and found[array.name] is source:
-                    found[array.name] = found[array.name].copy()
+                held = self._fitting(array, self._source(array, source, shape, numbers, random), shape)
+                theirs = draw and source is not None  # also a view of theirs, or what a function of theirs keeps
+                found[array.name] = np.array(held, order="C", copy=theirs or None)
         return found
 
     def _check_memory(self, numbers: Numbers) -> None:
@@ -247,7 +247,7 @@ class Task:
             raise ParameterError(
                 f"{array.name}: it is {found.dtype} of shape {found.shape}; give {array.dtype} of shape {shape}"
             )
-        return np.asarray(found, order="C")  # ascontiguousarray gives an array of shape () the shape (1,)
+        return found
 
     def right(self, numbers: Numbers, arrays: Arrays) -> tuple[Arrays, Arrays]:
         """The results in fp64 and what is allowed for each of their elements. Raises ParameterError for a reference
