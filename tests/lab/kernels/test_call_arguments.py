@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import gpuopt
 import own_kernels
 from gpuopt import lab
+from gpuopt.lab.kernels import frames
 
 
 def test_a_call_refuses_masks_and_numbers_that_its_types_cannot_hold() -> None:
@@ -83,6 +85,19 @@ def test_fields_of_a_struct_may_be_listed_in_any_order(kind: np.dtype[Any]) -> N
     s["a"], s["b"] = 7, 9
     assert kernel(s=s, many=many).tolist() == [7 - 18 + 3 * i - 5 * (i + 10) for i in range(4)]
     assert kernel.check(s=s, data={"many": many})["max_abs"] == 0
+
+
+@pytest.mark.parametrize("names", ["f0 f1", "f1 f0", "a b", "f2 f3"])
+def test_a_struct_with_bytes_between_fields_may_name_them_as_numpy_would(any_device: gpuopt.Device, names: str) -> None:
+    first, second = names.split()
+    kind = np.dtype([(first, "i1"), (second, "f4")], align=True)
+    assert frames.dtype_of(json.loads(json.dumps(frames.described(kind)))) == kind
+    text = "typedef struct { char a; float b; } P; kernel void k(P p, global float* x) { x[0] = p.a + p.b; }"
+    declared = [lab.value("p", kind), lab.output("x", 1)]
+    kernel = lab.Kernel(
+        text, "k", arguments=declared, launch=lab.launch(items=1, local=1), reference=lambda p: [p[first] + p[second]]
+    )
+    assert kernel.check(p=(1, 2.5), device=any_device)["max_abs"] == 0
 
 
 @pytest.mark.parametrize("offsets", [(0, 0), (0, 2), (3, 0)])

@@ -40,11 +40,16 @@ def described(dtype: np.dtype[Any]) -> Any:
 
 def dtype_of(text: Any) -> np.dtype[Any]:
     """The dtype that :func:`described` wrote."""
-    return np.dtype(text if isinstance(text, str) else [tuple(_field(part)) for part in text])
-
-
-def _field(part: list[Any]) -> list[Any]:
-    return [tuple(one) if isinstance(one, list) else one for one in part]
+    if isinstance(text, str):
+        return np.dtype(text)
+    fields, end = {}, 0
+    for name, *kind in text:
+        found: np.dtype[Any] = np.dtype((kind[0], tuple(kind[1]))) if kind[1:] else np.dtype(kind[0])
+        if name:  # what has none lies between fields; NumPy would give it one, which a field may have
+            fields[name if isinstance(name, str) else name[1]] = (found, end)  # with a title stands the title, too
+        end += found.itemsize
+    formats, offsets = [kind for kind, _ in fields.values()], [offset for _, offset in fields.values()]
+    return np.dtype({"names": [*fields], "formats": formats, "offsets": offsets, "itemsize": end})
 
 
 def send(to: socket.socket, message: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> None:
