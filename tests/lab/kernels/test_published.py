@@ -50,6 +50,25 @@ def test_samples_may_be_any_list_of_times() -> None:
         assert made(samples=samples).ms == 2
 
 
+@pytest.mark.parametrize(
+    ("names", "results", "says"),
+    [
+        (("A",), [made()], "results: number 0 has levels of W; give those of A"),
+        ((), [made()], "results: number 0 has levels of W; give those of none"),
+        (("W", "A"), [made()], "results: number 0 has levels of W; give those of W, A"),
+        (("W",), [made(), made(levels={"W": 1, "A": 2})], "results: number 1 has levels of W, A; give those of W"),
+        (("W",), [{"W": 1}], "results: it is a list; give a list of Result"),
+        (("W",), [made()] * 2000 + [None], "results: number 2000 is a NoneType; give a Result"),
+        (("W",), made(), "results: it is a Result; give a list of Result"),
+        ("W", [made()], "names: it is 'W'; give a list of text"),
+        (("W", 3), [], "names: it is a tuple; give a list of text"),
+    ],
+)
+def test_results_that_are_not_of_the_parameters_are_refused(names: Any, results: Any, says: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{re.escape(says)}"):
+        Results("d", "k", names, results)
+
+
 NUMBERS: list[Any] = [0.5, -1.25, 1e-7, 2.0, 1e22, 3, 0]
 WORDS: list[Any] = ["2.5f", "0.50", "float4", "nan", "inf", "1e5", "None"]
 
@@ -103,7 +122,7 @@ def test_levels_that_a_cache_writes_alike_are_refused(tmp_path: Path, levels: tu
 
 def test_a_mark_of_byte_order_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "t4.json"
-    write_t4(Results("k", "d", (), [made()]), path)
+    write_t4(Results("k", "d", ("W",), [made()]), path)
     path.write_text(path.read_text(), "utf-8-sig")
     assert read_results(path).results[0].ms == 2
 

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,10 +78,12 @@ class Result:
                 raise ParameterError(f"{name}: {list(times)} are no times; give finite ones above 0, or None for ms")
 
 
+@checked
 @dataclass(frozen=True)
 class Results:
     """The results of a tuning, with the device and kernel that the file names: what :func:`read_results` returns, and
-    ``results`` of a :func:`search`. Times are in ms.
+    ``results`` of a :func:`search`. Times are in ms. Each result has a level of each of ``names``, and no other. Raises
+    ParameterError for fields of another type, and for a result with other levels.
 
     Examples
     --------
@@ -94,14 +96,25 @@ class Results:
 
     device: str
     kernel: str
-    names: tuple[str, ...]
-    results: tuple[Result, ...]
+    names: Sequence[str]
+    results: Sequence[Result]
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "results", tuple(self.results))
+        for place, one in enumerate(self.results):
+            if not isinstance(one, Result):
+                raise ParameterError(f"results: number {place} is a {type(one).__name__}; give a Result")
+            if one.levels.keys() != set(self.names):
+                raise ParameterError(
+                    f"results: number {place} has levels of {_listed(one.levels)}; give those of {_listed(self.names)}"
+                )
 
     def table(self) -> tuple[Grid, list[float]]:
         """What a search can be tried on: the configurations and their times, infinite where one did not run."""
         points = tuple(tuple(one.levels[name] for name in self.names) for one in self.results)
-        return Grid(self.names, points), [math.inf if one.ms is None else one.ms for one in self.results]
+        return Grid(tuple(self.names), points), [math.inf if one.ms is None else one.ms for one in self.results]
 
 
 @checked
@@ -229,6 +242,10 @@ def _in_ms(unit: Any) -> float:
     if _spelling(unit) not in _IN_MS:
         raise _UnknownTimeError(f"a time is in {ascii(unit)[:40]}, which is no unit of time known here; give ms")
     return _IN_MS[_spelling(unit)]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
 
 
 def _level(value: Any) -> Level:
