@@ -18,7 +18,7 @@ from gpuopt.checked import checked
 from gpuopt.lab.kernels import arguments, stages, tolerances
 from gpuopt.lab.kernels.arguments import Argument, Array, identifier
 from gpuopt.lab.kernels.binding import checked_options
-from gpuopt.lab.kernels.expressions import MOST_CHARACTERS, Expression
+from gpuopt.lab.kernels.expressions import MOST_CHARACTERS, Expression, Number
 from gpuopt.lab.kernels.json_parts import Part, as_arithmetic
 from gpuopt.lab.kernels.kernel import Kernel
 from gpuopt.lab.kernels.listed_values import levels_in
@@ -65,12 +65,19 @@ class Fill:
 
     def _element(self, source: Expression, i: int) -> int | float:
         found = source.value({"i": i})
-        if self.dtype.kind == "f":
-            return float(found)
-        limits = np.iinfo(self.dtype)
-        if not limits.min <= int(found) <= limits.max:
-            raise ParameterError(f"{source.what}: {source.text!r} is {int(found)} for i={i}, which is no {self.dtype}")
-        return int(found)
+        if not _fits(found, self.dtype):
+            shown = found if isinstance(found, int) else f"{float(found):g}"
+            raise ParameterError(f"{source.what}: {source.text!r} is {shown} for i={i}, which is no {self.dtype}")
+        return float(found) if self.dtype.kind == "f" else int(found)
+
+
+def _fits(number: Number | float, dtype: np.dtype[Any]) -> bool:
+    """Whether a number lies in the range of a dtype."""
+    if dtype.kind == "f":
+        most = float(np.finfo(dtype).max)
+        return -most <= number <= most
+    limits = np.iinfo(dtype)
+    return limits.min <= int(number) <= limits.max
 
 
 @checked
@@ -309,13 +316,8 @@ def _fill(part: Part, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -
 def _fitting(part: Part, dtype: np.dtype[Any]) -> int | float:
     """The fill value, which the type must hold."""
     found = part.number("FillValue", 0)
-    value: int | float
-    if dtype.kind == "f":
-        value, fits = float(found), abs(found) <= float(np.finfo(dtype).max)
-    else:
-        value, limits = int(found), np.iinfo(dtype)
-        fits = found == value and limits.min <= value <= limits.max
-    if not fits:
+    value = float(found) if dtype.kind == "f" else int(found)
+    if (found != value and dtype.kind != "f") or not _fits(value, dtype):
         raise ParameterError(f"{part.at('FillValue')}: {found:g} is no {dtype}")
     return value
 
