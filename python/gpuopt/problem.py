@@ -130,6 +130,10 @@ class Peer(Generic[State, Result]):
         ``tolerance(problem)`` returns the largest allowed error of each element, for a peer that rounds more than the
         problem allows. None: the problem's own.
 
+    A sweep goes on with a file's rows of a peer while the code of these functions, and the values that they hold, are
+    the same. Where they hold what cannot be compared across processes, such as a queue or a lock, the peer is measured
+    anew, and a note says so; make such things in ``prepare``.
+
     Examples
     --------
     >>> numpy = lab.Peer("NumPy", prepare=lambda problem: problem.inputs, run=lambda inputs: inputs["v"] @ inputs["A"])

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import operator
+import os
+import subprocess
+import sys
+import threading
+import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,6 +80,134 @@ def test_equal_code_has_an_equal_hash() -> None:
     assert peer_code.plan(peer(functools.partial(double, by=3))) == peer_code.plan(
         peer(functools.partial(double, by=3))
     )
+
+
+class Settings:
+    """An object that holds itself, beside what its run is of."""
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.itself = {"by": [value]}, self
+
+    def run(self, inputs: dict[str, Any]) -> np.ndarray:
+        return double(inputs, self.value["by"][0])
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self, inputs: dict[str, Any]) -> np.ndarray:
+        return double(inputs, self.value)
+
+
+def through_global(inputs: dict[str, Any]) -> np.ndarray:
+    return double(inputs, GLOBAL["by"])
+
+
+def holding(value: Any) -> Callable[[Any], np.ndarray]:
+    return lambda inputs: double(inputs, value)
+
+
+GLOBAL = {"by": 2}
+HOLDS: dict[str, Callable[[int], Any]] = {
+    "dict": lambda by: holding({"of": {"by": by}}),
+    "tuple": lambda by: holding((by, "x")),
+    "list": lambda by: holding([[by]]),
+    "set": lambda by: holding({"a", "b", by}),
+    "array": lambda by: holding(np.array([by])),
+    "number of NumPy": lambda by: holding(np.float32(by)),
+    "bytes": lambda by: holding(bytes([by])),
+    "default": lambda by: types.FunctionType(double.__code__, {"np": np}, "double", (np.array([by]),)),
+    "partial": lambda by: functools.partial(double, by=np.array(by)),
+    "partial held": lambda by: holding(functools.partial(double, by=[by])),
+    "ordered": lambda by: holding(collections.OrderedDict(by=by)),
+    "method": lambda by: Settings(by).run,
+    "object": lambda by: holding(Settings(by)),
+    "slots": Slotted,
+    "method of an array": lambda by: np.full(3, by).dot,
+    "wrapped": lambda by: functools.lru_cache(holding((by,))),
+    "class": lambda by: holding(type("Made", (), {"by": by, "__module__": __name__})),
+}
+
+
+@pytest.mark.parametrize("kind", HOLDS)
+def test_what_functions_hold_counts(kind: str) -> None:
+    notes: list[str] = []
+    plans = [peer_code.plan(peer(HOLDS[kind](by)), notes) for by in (3, 3, 5)]
+    assert notes == []
+    assert plans[0] == plans[1] != plans[2]
+
+
+def test_what_functions_hold_is_the_same_in_another_process() -> None:
+    """Texts have another order in sets, and objects other addresses there."""
+    text = f"import sys; sys.path[:0] = {sys.path}\nimport {__name__} as t\n" + (
+        "print([t.peer_code.plan(t.peer(make(3))) for make in t.HOLDS.values()])"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", text], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert told[0] == told[1] != b""
+
+
+def test_values_of_global_names_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = peer_code.plan(peer(through_global))
+    assert peer_code.plan(peer(through_global)) == before
+    monkeypatch.setitem(GLOBAL, "by", 3)
+    assert peer_code.plan(peer(through_global)) != before
+
+
+@pytest.mark.parametrize("held", [threading.Lock(), {(1, 2)}, [0] * 300_000, np.lib.stride_tricks.as_strided])
+def test_what_cannot_be_told_is_another_each_time(held: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    if callable(held):  # an array that is too large to look at
+        monkeypatch.setattr(peer_code, "MOST_BYTES", 100)
+        held = np.zeros(1000)
+    notes: list[str] = []
+    plans = [peer_code.plan(peer(holding({"in": held})), notes) for _ in range(2)]
+    assert plans[0] != plans[1]
+    kind = type(held).__name__
+    assert notes[0].startswith(f"NumPy: its functions hold an object of type {kind}, of which it is not known")
+    monkeypatch.setitem(GLOBAL, "other", held)  # that a global name leads to it is no reason
+    assert peer_code.plan(peer(through_global), notes) is not None
+    assert len(notes) == 2
+    peer_code.plan(peer(functools.partial(through_global, held)), notes)  # but that it is held, too, is one
+    assert len(notes) == 3
+
+
+def test_rows_of_a_peer_that_cannot_be_told_are_measured_anew(
+    any_device: gpuopt.Device, brief_quick: None, tmp_path: Path
+) -> None:
+    lock, settings = threading.Lock(), {"by": 2}
+
+    def locked(inputs: dict[str, Any]) -> np.ndarray:
+        with lock:
+            return double(inputs)
+
+    def study(run: Callable[[Any], Any], store: Path | None = tmp_path / "rows.jsonl") -> lab.Study:
+        return lab.sweep(
+            problems.tmv(32),
+            ["naive"],
+            protocol="quick",
+            peers=[peer(run)],
+            calls=False,
+            progress=False,
+            store=store,
+            device=any_device,
+        )
+
+    told = [study(lambda inputs: double(inputs, settings["by"])).resumed is not None for _ in range(2)]
+    assert told == [False, True]
+    settings["by"] = 4
+    assert study(lambda inputs: double(inputs, settings["by"])).resumed is None
+    for _ in range(2):
+        found = study(locked)
+        assert found.resumed is None
+        assert [note for note in found.notes if "an object of type lock" in note]
+    assert not [note for note in study(locked, None).notes if "an object of type lock" in note]
 
 
 def test_what_is_called_counts(monkeypatch: pytest.MonkeyPatch) -> None:

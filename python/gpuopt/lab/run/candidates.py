@@ -234,13 +234,15 @@ def peer_candidate(
     flush: Callable[[], None] | None = None,
     clock_of: Callable[[Row], Clock | None] = lambda fields: None,
     inputs: PeerInputs | None = None,
+    notes: list[str] | None = None,
 ) -> Candidate:
     """A peer with its state made and its result verified; ``clock_of`` as in :func:`variant_candidate`. ``inputs`` are
-    shared with other peers, None makes a copy for this one.
+    shared with other peers, None makes a copy for this one. ``notes`` receive why no stored rows can be this peer's.
 
     Raises whatever the peer raises, MismatchError also where it changes its inputs.
     """
     own = PeerInputs(problem) if inputs is None else inputs
+    code = peer_code.plan(peer, notes)  # of what it holds before it runs
     with phases("build and upload"):
         state, result = peer_inputs.made(peer, own)
     own_clock = peer.sample
@@ -250,17 +252,10 @@ def peer_candidate(
             return samplers.wall_sampler(lambda: peer.run(state), flush)
         return samplers.queued_sampler(partial(own_clock, state), flush, clock)
 
-    common = common | {"platform": peer.platform, "options": peer.platform, "plan": peer_code.plan(peer)}
+    common = common | {"platform": peer.platform, "options": peer.platform, "plan": code}
     allowed = problem.tolerance if peer.tolerance is None else peer.tolerance(own.problem)
     made = _checked(
-        problem,
-        "peer",
-        peer.name,
-        result,
-        lambda fields: by_clock(clock_of(fields)),
-        common,
-        phases,
-        allowed,
+        problem, "peer", peer.name, result, lambda fields: by_clock(clock_of(fields)), common, phases, allowed
     )
     made.by_clock = None if own_clock is None else by_clock
     return made

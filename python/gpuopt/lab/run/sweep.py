@@ -273,8 +273,9 @@ class SweepRun:
     def peer(self, peer: AnyPeer) -> Candidate:
         if self.peer_inputs is None:
             self.peer_inputs = PeerInputs(self.problem)
+        notes = self.recorder.notes if self.recorder.store is not None else None
         return peer_candidate(
-            self.problem, peer, self.common, self.phases, self.flush, self.recorder.clock_of, self.peer_inputs
+            self.problem, peer, self.common, self.phases, self.flush, self.recorder.clock_of, self.peer_inputs, notes
         )
 
     def call(self, name: str) -> Candidate:
