@@ -170,7 +170,7 @@ class Task:
                 shape = self.shape(array, numbers)
                 held = self._fitting(array, self._source(array, source, shape, numbers, random), shape)
                 theirs = draw and source is not None  # also a view of theirs, or what a function of theirs keeps
-                found[array.name] = np.array(held, order="C", copy=theirs or None)
+                found[array.name] = (np.array if theirs else np.asarray)(held, order="C")
         return found
 
     def _check_memory(self, numbers: Numbers) -> None:
