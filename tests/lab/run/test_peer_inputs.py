@@ -98,6 +98,12 @@ def test_the_inputs_of_every_workload_can_be_copied_and_put_back(any_device: gpu
         inputs.check()
 
 
+def test_two_peers_of_one_name_are_refused(problem: Problem) -> None:
+    peers = [Peer("SciPy", product, lambda run: run()), Peer("SciPy", product, lambda run: run() + 1)]
+    with pytest.raises(gpuopt.ParameterError, match=r"^peers: two are called 'SciPy'; give each a name of its own"):
+        lab.sweep(problem, "basic", protocol="quick", peers=peers, calls=False)
+
+
 class Pair:
     """An input with a list of arrays."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from gpuopt._core import MismatchError
+from gpuopt._core import MismatchError, ParameterError
 from gpuopt.problem import AnyPeer, Problem
 
 PART = 1 << 24  # bytes compared at once
@@ -72,6 +72,13 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
     mine, theirs = (np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (one, other))
     parts = [slice(start, start + PART) for start in range(0, mine.size, PART)]
     return all(np.array_equal(mine[part], theirs[part]) for part in parts)
+
+
+def check_names(peers: Sequence[AnyPeer]) -> None:
+    """Raises ParameterError where two peers have one name: rows are told apart by it."""
+    names = [peer.name for peer in peers]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ParameterError(f"peers: two are called {twice!r}; give each a name of its own")
 
 
 class PeerInputs:

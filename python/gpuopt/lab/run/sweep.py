@@ -36,7 +36,7 @@ from gpuopt.lab.run.candidates import (
     variant_candidate,
 )
 from gpuopt.lab.run.energy import EnergyPass, Objective, asked_for
-from gpuopt.lab.run.peer_inputs import PeerInputs
+from gpuopt.lab.run.peer_inputs import PeerInputs, check_names
 from gpuopt.lab.run.search import search
 from gpuopt.lab.run.sentinels import baseline_of
 from gpuopt.lab.run.wanted import Named, Wanted, pick_finalists, what_to_measure
@@ -69,8 +69,8 @@ def sweep(  # long: half of it is its arguments and what users read of them
 
     A configuration that cannot run is a row with its reason. Ctrl-C ends the sweep: the study holds what was finished,
     and its ``interrupted`` is True. Ratios are of times against the first variant of the paper's ladder, or
-    the first given. Raises ParameterError for an unknown protocol, cache state or variant, ResultsError where ``store``
-    takes no row, UnsavedRowsError, which has the study, where it lacks some at the end.
+    the first given. Raises ParameterError for an unknown protocol, cache state or variant and for two peers of one
+    name, ResultsError where ``store`` takes no row, UnsavedRowsError, which has the study, where it lacks some.
 
     Parameters
     ----------
@@ -105,6 +105,7 @@ def sweep(  # long: half of it is its arguments and what users read of them
     [('tensor', 'gemm tensor: it splits float32')]
     """
     _check(protocol, cache, energy or objective == "energy")
+    check_names(peers or ())
     chosen = select(device)
     wanted = what_to_measure(problem, chosen, variants, PROTOCOLS[protocol].all_levels)
     run = SweepRun(problem, chosen, PROTOCOLS[protocol], Recorder(store), problem.tunable if tunable_only else _any)
