@@ -18,6 +18,8 @@ import pytest
 import gpuopt
 from gpuopt import lab, problems
 from gpuopt.lab.device import bandwidth, caches
+from gpuopt.lab.rows import groups
+from gpuopt.lab.rows.names import names_of
 from gpuopt.lab.rows.schema import GROUPS
 from gpuopt.lab.run import blocks as comparison
 from gpuopt.lab.timing import protocol, samplers, verification
@@ -263,6 +265,22 @@ def test_a_cold_sweep_flushes_before_each_sample(
     assert {"variant", "call", "ceiling"} <= {row["role"] for row in visits}
     assert {row["batch_n"] for row in visits} == {1}
     assert len(flushes) >= sum(row["n"] + 1 for row in visits)
+
+
+def test_a_peer_called_as_the_baseline_is_compared_with_it(
+    any_device: gpuopt.Device, problem: Problem, brief: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    peer = lab.Peer("basic(LOCAL=256)", lambda problem: problem.inputs, lambda inputs: inputs["A"] @ inputs["x"])
+    study = lab.sweep(problem, "basic", protocol=brief, device=any_device, peers=[peer], calls=False, store=path)
+    ours, theirs = study.summary
+    assert (ours["role"], ours["verdict"]) == ("variant", None)
+    assert (theirs["role"], theirs["ratio"] > 0) == ("peer", True)
+    assert theirs["verdict"] in ("FAST", "SLOW", "SAME", "AMBIGUOUS")
+    assert theirs["instructions"] is None
+    assert not groups.is_baseline(theirs, theirs)
+    assert names_of([ours, theirs | {"variant": "basic"}]) == ["basic", "basic(peer)"]
+    assert lab.audit(path).discrepancies == []
 
 
 def test_a_sweep_without_room_for_ceilings_goes_on(

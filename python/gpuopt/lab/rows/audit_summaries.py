@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from gpuopt.lab.rows import audit_rules
-from gpuopt.lab.rows.audit_comparisons import PLACE, Block, Comparison
+from gpuopt.lab.rows.audit_comparisons import PLACE, Block, Comparison, Who, who
 from gpuopt.lab.rows.audit_facts import Entry, Ledger, alike
 from gpuopt.lab.rows.audit_rows import RowAudit
 from gpuopt.lab.rows.audit_rules import COMPARED
@@ -139,16 +139,16 @@ class SummaryAudit:
         if row.get("var_within_pct") is not None:
             rest = 100 - row["var_within_pct"]
             self.ledger.same(entry, "var_blocks_pct", rest, "the variance that is not within visits")
-        wanted = self.verdicts.get(entry.label) if row["role"] in COMPARED else None
+        wanted = self.verdicts.get(who(row)) if row["role"] in COMPARED else None
         rule = f"Holm over the {len(self.verdicts)} compared"
         if wanted and row.get("refused"):
             wanted, rule = "AMBIGUOUS", f"verdicts are refused: {row.get('refused')}"
             self.ledger.findings["verdicts that were refused, for the machine was too busy or too noisy"] += 1
         self.ledger.same(entry, "verdict", wanted, rule)
 
-    def _verdicts(self) -> dict[str, str | None]:
-        """The verdict on each label that was compared with the baseline; None where no interval is reached."""
-        ratios: dict[str, list[float]] = {}
+    def _verdicts(self) -> dict[Who, str | None]:
+        """The verdict on each row that was compared with the baseline; None where no interval is reached."""
+        ratios: dict[Who, list[float]] = {}
         own: list[float] = []
         noise: list[float] = []
         for entry in self.comparison.summaries:
@@ -157,12 +157,12 @@ class SummaryAudit:
             if is_baseline:
                 own = values
             elif role in COMPARED and values:
-                ratios[entry.label] = values
+                ratios[who(entry.row)] = values
             elif role == self.rules.noise_role:
                 noise = values
         band = self.rules.band(noise or own)
-        found: Mapping[str, str] = self.rules.verdicts(ratios, 0.01 if band is None else band)
-        return {label: found[label] if self.rules.ratio_ci(ratios[label]).reached else None for label in ratios}
+        words = self.rules.verdicts({" ".join(each): ratios[each] for each in ratios}, 0.01 if band is None else band)
+        return {each: words[" ".join(each)] if self.rules.ratio_ci(ratios[each]).reached else None for each in ratios}
 
     def _ratios(self, visits: Visits) -> list[float]:
         """The ratios of the visits that have one; where the rules ask for one clock, of those beside which the baseline

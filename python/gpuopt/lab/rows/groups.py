@@ -168,9 +168,9 @@ def section(row: Row) -> str:
 
 
 def is_baseline(row: Row, of: Row) -> bool:
-    """Whether `row` is what the ratio of `of` was taken against."""
+    """Whether `row` is what the ratio of `of` was taken against: a variant, whatever a call or a peer is called."""
     names = [row["configuration"], row["preset"], None if row["params"] else row["variant"]]
-    return bool(of["baseline"]) and of["baseline"] in names
+    return (row["role"] or "variant") == "variant" and bool(of["baseline"]) and of["baseline"] in names
 
 
 def is_entry(row: Row) -> bool:

@@ -18,7 +18,7 @@ def step_name(workload: str, preset: str) -> str:
 def names_of(rows: Sequence[Row]) -> list[str]:
     """A name for each row. Rows without a preset that would share one are told apart by as few levels
     as do, of these those of :func:`told_of`; beside a step of its
-    name a variant at its standard levels is `naive(standard)`."""
+    name a variant at its standard levels is `naive(standard)`, a peer `naive(peer)`."""
     names = [_name(row) for row in rows]
     shared: dict[str, list[int]] = {}
     for index, name in enumerate(names):
@@ -29,7 +29,9 @@ def names_of(rows: Sequence[Row]) -> list[str]:
             for index in twins:
                 own = told_of(rows[index])
                 inside = ", ".join(f"{key}={own[key]}" for key in told if key in own)
-                if not rows[index]["preset"] and (inside or any(rows[twin]["preset"] for twin in twins)):
+                if rows[index]["role"] == "peer":
+                    names[index] = f"{name}(peer)"
+                elif not rows[index]["preset"] and (inside or any(rows[twin]["preset"] for twin in twins)):
                     names[index] = f"{name}({inside or 'standard'})"
     return names
 

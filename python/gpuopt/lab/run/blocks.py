@@ -97,6 +97,11 @@ def _median(values: Iterable[float | None]) -> float | None:
     return float(np.median(known)) if known else None
 
 
+def _who(candidate: Candidate) -> str:
+    """What tells a candidate from the others: a peer may be called as a variant is."""
+    return f"{candidate.role} {candidate.label}"
+
+
 class Comparison:
     """The blocks of one sweep.
 
@@ -125,7 +130,7 @@ class Comparison:
         self.host: Candidate | None = None
         self.placement = Placement(seed)
         self.band = statistics.BAND_FLOOR
-        self.code: dict[str, Row] = {}  # what candidates were compiled to, by label
+        self.code: dict[str, Row] = {}  # what variants were compiled to, by label
         self.conditions = circumstances.Sampler(device, lambda: device_state(device))
 
     def run(self, bar: Bar) -> None:
@@ -315,13 +320,13 @@ class Comparison:
     def summarise(self) -> None:
         """A summary row for each candidate that has blocks."""
         ratios = {
-            candidate.label: values
+            _who(candidate): values
             for candidate in self.candidates
             if candidate.role in COMPARED and (values := self.ratios_of(candidate))
         }
         # The ratio of the baseline's clone, which lies elsewhere in memory, shows how large a difference is mere noise.
         # Without a clone it is that of the baseline itself, which is visited as a variant too.
-        own = ratios.pop(self.baseline.label, [])
+        own = ratios.pop(_who(self.baseline), [])
         aa = self.ratios_of(self.clone) if self.clone else own
         self.band = statistics.aa_band(aa) or self.band
         verdicts = statistics.verdicts(ratios, self.band)
@@ -331,7 +336,7 @@ class Comparison:
         verdicts = dict.fromkeys(verdicts, "AMBIGUOUS") if held["refused"] else verdicts
         for candidate in self.candidates:
             if blocks := self.rows_of(candidate):
-                row = self.summary(candidate, blocks, verdicts.get(candidate.label))
+                row = self.summary(candidate, blocks, verdicts.get(_who(candidate)))
                 self.recorder.keep({**row, **rows_of_visits.noise_fields(blocks, sentinels), **held})
 
     def summary(self, candidate: Candidate, blocks: list[Row], verdict: Verdict | None) -> Row:
@@ -353,7 +358,7 @@ class Comparison:
         return {
             **candidate.fields,
             **rows_of_visits.errors_of(last),
-            **self.code.get(candidate.label, {}),
+            **(self.code.get(candidate.label, {}) if candidate.role in ("variant", "clone") else {}),
             **rates(candidate, time.median),
             "kind": "summary",
             "role": candidate.role,
