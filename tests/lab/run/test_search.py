@@ -128,3 +128,17 @@ def test_what_is_not_wanted_is_not_tried() -> None:
     assert fastest(found) == BEST | {"C": 4, "HALF": 0}
     assert all(seen.parameters["C"] < 8 for seen in clock.seen)
     assert search(made, Clock(separable), lambda configuration: False) == {}
+
+
+def test_a_standard_level_that_is_not_wanted_leaves_the_others() -> None:
+    clock = Clock(separable)
+    found = search(variant(*SMALL, half=True), clock, lambda c: c.parameters["B"] != 4)
+    assert len(found) == len(clock.seen) == 2 * 16
+    found = search(variant(*BIG), Clock(separable), lambda c: c.parameters["A"] > 1 and c.parameters["D"] != 2)
+    assert fastest(found) in (BEST | {"D": 1}, BEST | {"D": 4})
+    made = variant(*BIG, half=True)
+    made.parameters[-1].levels = list(range(MANY + 1))
+    clock = Clock(separable)
+    search(made, clock, lambda c: c.parameters["A"] > 1 and (c.parameters["A"] != 4 or c.parameters["HALF"] == 0))
+    others = [seen.parameters for seen in clock.seen if seen.parameters["HALF"] > 0]
+    assert others == [{"A": 2, "B": 1, "C": 1, "D": 1, "HALF": half} for half in range(1, MANY + 1)]

@@ -27,27 +27,35 @@ def search(
 
     ``measure`` takes configurations that are ``wanted``, none of them twice, and returns the times of those that ran.
     Each accuracy class (a level of the parameters that alter the accuracy) is searched by itself, the standard one
-    first. The other classes start at the best that was found there; where they are many, that alone is tried.
+    first. The other classes start at the best that was found there; where they are many, that alone is tried. A class
+    whose start is not ``wanted`` starts at the first of its configurations that is; one without any is left out.
     """
     free = [p for p in variant.parameters if not p.alters_accuracy]
     altering = [p for p in variant.parameters if p.alters_accuracy]
     trials = _Trials(variant.name, measure, wanted)
+    names = [p.name for p in free]
     start = {p.name: p.standard for p in free}
     # The standard level of each first, so that the first class is the one of standard accuracy.
     levels = itertools.product(*([p.standard, *(x for x in p.levels if x != p.standard)] for p in altering))
     classes = [dict(zip((p.name for p in altering), each, strict=True)) for each in levels]
-    classes = [fixed for fixed in classes if wanted(Configuration(variant.name, **start, **fixed))]
+
+    def begin(fixed: Levels) -> Levels | None:
+        every = itertools.product(*(p.levels for p in free))
+        choices = itertools.chain([start], (dict(zip(names, x, strict=True)) for x in every))
+        found = (fixed | levels for levels in choices)
+        return next((levels for levels in found if wanted(Configuration(variant.name, **levels))), None)
+
+    classes = [fixed for fixed in classes if begin(fixed) is not None]
     for number, fixed in enumerate(classes):
         if number > 0 and len(classes) > MANY:
-            trials.best([start | fixed])
+            trials.best([begin(fixed) or fixed])
             continue
         if prod(len(p.levels) for p in free) <= EXHAUSTIVE:
-            names = [p.name for p in free]
             trials.best(
                 [fixed | dict(zip(names, x, strict=True)) for x in itertools.product(*(p.levels for p in free))]
             )
             continue
-        found = _by_coordinates(free, start | fixed, trials)
+        found = _by_coordinates(free, begin(fixed) or fixed, trials)
         if number == 0:
             start = {p.name: found[p.name] for p in free}
     return trials.times
