@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,15 +75,16 @@ class Study(StudyRows):
 
     def save_plots(self, directory: str | Path) -> list[Path]:
         """Writes `ladder.png` into `directory` (made where missing), with several problems one `ladder-PROBLEM.png` for
-        each, and `energy.png` where energies were measured; returns the paths written. Needs matplotlib."""
+        each, `-` for what is no letter, digit, space or one of ._=+-, and `energy.png` where energies were measured;
+        returns the paths written. Needs matplotlib."""
         from gpuopt.lab.show import energy_picture, ladder
         from gpuopt.lab.show.style import drawable
 
         target = files.made_folder(directory)
         shown = drawable(self)
-        names = dict.fromkeys(group.problem for group in shown.groups())
+        names = _file_names(dict.fromkeys(group.problem for group in shown.groups()))
         parts: dict[str, StudyRows] = {
-            f"ladder-{name}.png": Study(shown.of_problem(name), self.problem_info) for name in names
+            f"ladder-{name}.png": Study(shown.of_problem(problem), self.problem_info) for problem, name in names.items()
         }
         parts = parts if len(parts) > 1 else {"ladder.png": self}
         for name, part in parts.items():
@@ -214,3 +216,13 @@ def _by_device(rows: list[Row]) -> list[list[Row]]:
     keys = ("device", "unit", "driver")
     places = dict.fromkeys(where(row, keys) for row in rows)
     return [[row for row in rows if where(row, keys) == place] for place in places]
+
+
+def _file_names(problems: Iterable[str]) -> dict[str, str]:
+    """What stands for each problem in a file's name, no two alike: rows may name a problem in any way."""
+    found: dict[str, str] = {}
+    for problem in problems:
+        name = re.sub(r"[^A-Za-z0-9 ._=+-]+", "-", problem)[:100]
+        numbered = (f"{name}-{number}" for number in range(2, len(found) + 3))
+        found[problem] = next(one for one in (name, *numbered) if one not in found.values())
+    return found

@@ -125,6 +125,20 @@ def test_pictures_of_several_problems_are_files_of_their_own(tmp_path: Path) -> 
     assert all(path.is_file() for path in made)
 
 
+def test_pictures_stay_in_their_folder_whatever_rows_call_a_problem(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    names = ["x/../../../kept", "x-..-..-..-kept", "x\0y", "..", "", "c" * 300, "image 5x5 r=2"]
+    (tmp_path / "kept.png").write_bytes(b"kept")
+    rows = [timed("summary", "basic", 1.0, problem=name) for name in names]
+    made = Study(rows).save_plots(tmp_path / "a" / "b")
+    assert [path.parent for path in made] == [tmp_path / "a" / "b"] * len(names)
+    assert sorted(path.name for path in (tmp_path / "a" / "b").iterdir()) == sorted(path.name for path in made)
+    assert made[0].name == "ladder-x-..-..-..-kept.png"
+    assert made[1].name == "ladder-x-..-..-..-kept-2.png"
+    assert made[-1].name == "ladder-image 5x5 r=2.png"
+    assert (tmp_path / "kept.png").read_bytes() == b"kept"
+
+
 def test_errors_stand_beside_speeds_of_products() -> None:
     facts = {"workload": "gemm", "l2_rel": 1.63e-6, "max_of_tol": 0.1234}
     text = Study(
