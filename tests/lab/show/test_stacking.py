@@ -97,6 +97,19 @@ def test_the_base_may_be_named() -> None:
     assert found.alone("B") == pytest.approx(1 / 1.7, abs=1e-2)
 
 
+def test_times_of_two_environments_are_not_held_against_each_other() -> None:
+    slow = [row | {"env_hash": "slow", "median_ms": 2 * row["median_ms"]} for row in study(GOLDEN, blocks=6).rows]
+    fast = [row | {"env_hash": "fast"} for row in study(GOLDEN, blocks=8, seed=1).rows]
+    both = [row for row in slow if row["params"]["A"] == 1] + [row for row in fast if row["params"]["A"] == 2]
+    with pytest.raises(ParameterError, match=r"^study: its combinations are of 2 environments, whose times are not"):
+        lab.stacking(StudyRows(both))
+    found = lab.stacking(StudyRows([*slow, *fast]))  # each block has its number twice
+    assert found.together == pytest.approx(1.8, abs=0.01)
+    summaries = [row | {"kind": "summary", "method": "rank"} for row in fast if row["block"] == 0]
+    found = lab.stacking(StudyRows([*slow, *fast, *summaries]))  # what the slow one has, no summary tells of
+    assert len(found.blocks[frozenset()]) == 8
+
+
 def test_what_is_off_is_off_in_the_baseline() -> None:
     """Blocks visit configurations in any order, so the first one says nothing."""
     rows = [row | {"baseline": "{'A': 2, 'B': 1}"} for row in study(GOLDEN).rows]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -263,8 +263,9 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
 
     ``variant`` is needed where the study has several. ``base`` names levels that count as off; what it leaves out is
     off at its level in the study's baseline, or without one in the first configuration. Raises ParameterError where a
-    parameter has more than two levels, below three blocks, and for a study of several devices or problems. Where the
-    study's rows are refused a verdict, for the machine was too busy or too noisy, all effects are undecided.
+    parameter has more than two levels, below three blocks, for a study of several devices or problems, and where no two
+    combinations were measured in one environment: only such times are held against each other. Where the study's rows
+    are refused a verdict, for the machine was too busy or too noisy, all effects are undecided.
 
     Examples
     --------
@@ -286,8 +287,10 @@ def stacking(study: StudyRows, variant: str | None = None, base: Mapping[str, in
         raise ParameterError(f"variant: the study has no blocks of {chosen!r}; it has {', '.join(found) or 'none'}")
     if len({where(row) for row in rows}) > 1:
         raise ParameterError("study: it is of several devices, problems or protocols; give a study of one")
-    factors = _factors(rows, dict(base or {}))
     group = next(one for one in study.groups() if where(one.first) == where(rows[0]))
+    environments = {row["env_hash"] for row in group.rows if row["variant"] == chosen}
+    rows = [row for row in rows if row["env_hash"] in environments]
+    factors = _factors(rows, dict(base or {}))
     about = header.dotted([header.title(group), group.device, group.first["protocol"]])
     made = _made(chosen, factors, _blocks(rows, factors))
     why = certainty.refusals(row for row in group.rows if row["variant"] == chosen)
@@ -321,13 +324,19 @@ def _factors(rows: Sequence[Row], base: Mapping[str, Any]) -> dict[str, tuple[An
 
 
 def _blocks(rows: Sequence[Row], factors: Mapping[str, tuple[Any, Any]]) -> list[dict[On, float]]:
-    """The time of each cell, a block."""
-    blocks: dict[Any, dict[On, float]] = {}
+    """The time of each cell, a block; blocks of two environments or baselines are two, whatever their numbers."""
+    blocks: dict[Hashable, dict[On, float]] = {}
     for row in rows:
         at = levels(row)
         on = frozenset(name for name, (_, level) in factors.items() if at.get(name) == level)
-        blocks.setdefault(row["block"], {})[on] = time_ms(row)
+        blocks.setdefault((row["block"], row["baseline"], row["env_hash"]), {})[on] = time_ms(row)
     common = set.intersection(*(set(block) for block in blocks.values())) if blocks else set()
+    environments = {row["env_hash"] for row in rows}
+    if len(environments) > 1 and (frozenset() not in common or len(common) < 2):
+        raise ParameterError(
+            f"study: its combinations are of {len(environments)} environments, whose times are not held against each "
+            "other; measure all of them in one"
+        )
     if frozenset() not in common:
         raise ParameterError("study: the configuration with all parameters off is not in each block; measure it too")
     if len(blocks) < LEAST_BLOCKS:
