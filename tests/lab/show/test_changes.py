@@ -70,7 +70,20 @@ def test_equal_ones_are_rarely_told_apart() -> None:
 def test_another_clock_is_named() -> None:
     both = study({"a": 1.0}, clock="event"), study({"a": 1.1}, clock="batch")
     old, new = (Study.joined([one, study({"b": 1.0})]) for one in both)
-    assert "measured otherwise (by another clock, or in another cache state): a" in str(lab.compare(old, new))
+    said = str(lab.compare(old, new))
+    assert "in another cache state, or by another version of a peer): a" in said
+
+
+def test_whole_calls_of_two_versions_are_compared() -> None:
+    old, new = (
+        study({"gpuopt.gemm(A, B)": time}, role="call", options=f"gpuopt {version}")
+        for version, time in (("0.1.0", 1.0), ("0.2.0", 3.0))
+    )
+    (change,) = lab.compare(old, new).changes
+    assert (change.ratio, change.word) == (pytest.approx(3.0), "slower")
+    old, new = (study({"NumPy": 1.0, "x": 1.0}, role="peer", options=f"NumPy {version}") for version in ("1", "2"))
+    with pytest.raises(ParameterError, match="nothing in common"):
+        lab.compare(old, new)
 
 
 def test_nothing_in_common() -> None:

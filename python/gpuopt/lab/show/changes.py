@@ -89,7 +89,8 @@ class Changes:
         lines += [f"NO VERDICTS on {count} of them: {why}" for why, count in whys.items()]
         both = [name for name in self.gone if name in self.added]
         gone, added = ([name for name in names if name not in both] for names in (self.gone, self.added))
-        otherwise = ("measured otherwise (by another clock, or in another cache state)", both)
+        ways = "by another clock or protocol, in another cache state, or by another version of a peer"
+        otherwise = (f"measured otherwise ({ways})", both)
         repeated = ("measured more than once in one study, of which the last counts", self.repeated)
         told = (("failed now", self.failed), ("only before", gone), ("only now", added), otherwise, repeated)
         for what, names in told:
@@ -105,10 +106,11 @@ class Changes:
 def compare(old: StudyRows, new: StudyRows) -> Changes:
     """What became faster or slower from one study to another of the same problems, on the same device.
 
-    Compared is what has the same configuration, problem, dtype, sizes, clock and cache state; drivers, versions and
-    sources may differ. Nothing is told where one of the two gives no verdicts, because its machine was too busy or too
-    noisy. Of what a study has more than once the last counts, and the result names it: keep several sittings in studies
-    of their own. Raises ParameterError where the two have nothing in common.
+    Compared is what has the same configuration, problem, dtype, sizes, clock, protocol and cache state, of peers the
+    same version; drivers, sources and versions of gpuopt may differ. Nothing is told where one of the two gives no
+    verdicts, because its machine was too busy or too noisy. Of what a study has more than once the last counts, and the
+    result names it: keep several sittings in studies of their own. Raises ParameterError where the two have nothing in
+    common.
 
     Examples
     --------
@@ -151,8 +153,10 @@ def _is_compared(row: Row) -> bool:
 
 
 def _key(row: Row) -> str:
-    """Rows that no store has seen have no key yet."""
-    return f"{row['role']} {row['comparison_key'] or comparison_key({name: row.get(name) for name in KEY_FIELDS})}"
+    """Rows that no store has seen have no key yet. Options of a whole call are the version of gpuopt alone."""
+    own = row["comparison_key"] if row["role"] != "call" else None
+    fields = {name: row.get(name) for name in KEY_FIELDS} | ({"options": None} if row["role"] == "call" else {})
+    return f"{row['role']} {own or comparison_key(fields)}"
 
 
 def _named(group: Group, row: Row) -> str:
