@@ -40,6 +40,32 @@ def test_rows_without_their_times_are_discrepancies(tmp_path: Path, role: str) -
     assert not audit(path).ok
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"ci95": ["a", "b"], "x": 1.0},
+        {"ci95": [None, 1], "x": 1.0},
+        {"ci95": [10**400, 1], "x": 1.0},
+        {"blocks_x": ["a"], "x": 1.0},
+        {"blocks_x": [{}], "x": 1.0},
+        {"blocks_x": [10**400], "x": 1.0},
+        {"blocks_x": [None, 1.0], "x": 1.0},
+        {"x_least": "1", "x_greatest": 3, "x": 2.0},
+    ],
+)
+def test_what_a_script_calls_so_and_is_no_number_is_not_audited(tmp_path: Path, own: dict[str, Any]) -> None:
+    path = tmp_path / "own.jsonl"
+    path.write_text(json.dumps(own) + "\n")
+    assert audit(path).ok
+
+
+@pytest.mark.parametrize("value", [None, "2", [2.0], 10**400], ids=["none", "text", "list", "beyond float64"])
+def test_a_scripts_value_that_is_none_is_no_median_and_within_no_ends(tmp_path: Path, value: Any) -> None:
+    path = tmp_path / "own.jsonl"
+    path.write_text(json.dumps({"x_least": 1, "x_greatest": 3, "blocks_x": [1.0, 3.0], "x": value}) + "\n")
+    assert [each.field for each in audit(path).discrepancies] == ["x", "x"]
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32-le"])
 @pytest.mark.parametrize("read", [Study.load, audit, Store, studies_of])
 def test_files_of_other_encodings_are_refused(tmp_path: Path, encoding: str, read: Callable[[Path], Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -84,20 +85,30 @@ def _audit_all(lines: Lines, ledger: Ledger, profiles: Sequence[KnownProfile], a
 
 def _own_row(ledger: Ledger, number: int, row: Mapping[str, Any]) -> None:
     """What the fields of a script's row say of each other: an interval holds a value of the row, a value whose blocks
-    are there is their median, a ratio lies between its least and its greatest."""
-    interval = row.get("ci95")
-    if isinstance(interval, list) and len(interval) == 2:
+    are there is their median, a ratio lies between its least and its greatest. An interval, blocks or ends that are no
+    numbers say nothing of the others."""
+    interval: Any = row.get("ci95")
+    if _are_numbers(interval) and len(interval) == 2:
         values = [value for value in row.values() if isinstance(value, float)]
         holds = any(interval[0] <= value <= interval[1] for value in values)
         _own_fact(ledger, number, "ci95", interval, "around a value of its row", holds)
     for name, value in row.items():
+        known = _are_numbers([value])
         kept = row.get(f"blocks_{name}")
-        if isinstance(kept, list) and kept:
-            made = audit_rules.median(kept)
-            _own_fact(ledger, number, name, value, made, alike(value, made))
-        least, most = row.get(f"{name}_least"), row.get(f"{name}_greatest")
-        if least is not None and most is not None:
-            _own_fact(ledger, number, name, value, [least, most], least <= value <= most)
+        there = [one for one in kept if one is not None] if isinstance(kept, list) else []
+        if there and _are_numbers(there):
+            made = audit_rules.median(there)
+            _own_fact(ledger, number, name, value, made, known and alike(value, made))
+        ends = [row.get(f"{name}_least"), row.get(f"{name}_greatest")]
+        if _are_numbers(ends):
+            _own_fact(ledger, number, name, value, ends, known and ends[0] <= value <= ends[1])
+
+
+def _are_numbers(values: Any) -> bool:
+    """Whether it is a list of numbers that a float64 holds."""
+    return isinstance(values, list) and all(
+        isinstance(one, int | float) and abs(one) <= sys.float_info.max for one in values
+    )
 
 
 def _own_fact(ledger: Ledger, number: int, name: str, stored: Any, wanted: Any, holds: bool) -> None:
