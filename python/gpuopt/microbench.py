@@ -19,13 +19,12 @@ from gpuopt.checked import checked
 from gpuopt.configuration import variants
 from gpuopt.lab.report import Study
 from gpuopt.selection import Selector, select
-from gpuopt.workloads.microbench.asking import ask, by_size, local, sizes_called, stream
+from gpuopt.workloads.microbench.asking import OF_TYPE, ask, by_size, called, local, stream, typed
 from gpuopt.workloads.microbench.points import Point
 from gpuopt.workloads.microbench.questions import (
     ACTIVATIONS,
     BLOCK_KERNELS,
     CACHES,
-    DATA_TYPES,
     PATTERNS,
     Levels,
     activation_points,
@@ -38,6 +37,7 @@ from gpuopt.workloads.microbench.questions import (
     shapes,
     some_sizes,
     sweep_sizes,
+    types_for,
     vias,
 )
 from gpuopt.workloads.microbench.rates import (
@@ -94,19 +94,21 @@ def copy_bandwidth(
     bytes
         Size of the source array in bytes; None takes several times the last-level cache.
     dtype
-        ``"float4"``, ``"char"``, ``"struct5"`` and so on; None measures all types, as in Figures 1 and 2 of Yang 2012.
+        ``"float4"``, ``"char"``, ``"struct5"`` and so on; None measures all types that the pattern has,
+        as in Figures 1 and 2 of Yang 2012: "packed" has scalars, "staged" structs, "chunks" no structs.
     pattern
         ``"coalesced"`` (neighbouring work-items copy neighbouring elements), ``"chunks"`` (few work-items, each with a
         contiguous part), ``"packed"`` and ``"staged"`` (the paper's remedies for narrow and wide types; staged as
         scalars and, where their number is even, as pairs); None takes what suits the device and the type.
     local_size
-        Work-items in a work-group; None takes what the pattern has: 256, of "staged" 128, of "chunks" 1.
+        Work-items in a work-group; None takes what the pattern has: 256, of "staged" 128, of "chunks" 1, which has no
+        other.
 
     Each work-item copies one element, as in the paper, but for "chunks"; through ``lab.survey`` several may be in
     flight (AHEAD).
 
-    Raises ParameterError for a type, pattern or size of work-groups that there is not and for bytes that do not fit the
-    memory, NoDeviceError.
+    Raises ParameterError for a type, pattern or size of work-groups that there is not, or that the pattern does not
+    have, and for bytes that do not fit the memory, NoDeviceError.
 
     Examples
     --------
@@ -114,16 +116,19 @@ def copy_bandwidth(
     >>> [row["gb_s"] for row in study.points]  # doctest: +SKIP
     """
     chosen = select(device)
-    types = DATA_TYPES if dtype is None else (dtype,)
+    types = types_for(pattern) if dtype is None else (dtype,)
     if dtype is None and pattern is None:
         pattern = "coalesced and mends"  # types are compared in one shape
     wanted = []
     for name in types:
         scalar, levels = element(name)
-        for variant in shapes("copy", by_size(local_size) if pattern is None else pattern, chosen, scalar, levels):
+        rows = shapes("copy", by_size(local_size) if pattern is None else pattern, chosen, scalar, levels)
+        typed(name, rows, local_size)
+        for variant in rows:
             via = vias(levels["WIDTH"]) if pattern == "staged" else 1
             given: Levels = {"AHEAD": 1, "BYTES": packs(scalar), "VIA": via, **levels, **local(local_size)}
-            wanted += points(chosen, [variant], scalar, bytes, given)
+            with called(width=OF_TYPE):
+                wanted += points(chosen, [variant], scalar, bytes, given)
     return ask(wanted, chosen, how)
 
 
@@ -203,7 +208,7 @@ def cache_bandwidth(
     uniform
         For constant memory: whether all work-items of a group read the same address at a time; None measures both.
 
-    Raises ParameterError for another kind.
+    Raises ParameterError for another kind, and for ``uniform`` of another memory.
 
     Examples
     --------
@@ -215,6 +220,8 @@ def cache_bandwidth(
         raise ParameterError(f"kind: {kind!r} is none; use one of {', '.join(CACHES)}")
     family, sizes, levels = CACHES[kind]
     if uniform is not None:
+        if "UNIFORM" not in levels:
+            raise ParameterError(f"uniform: it is of constant memory; leave it None for {kind!r}")
         levels = {**levels, "UNIFORM": int(uniform)}
     wanted: list[Point] = []
     for size in sizes[chosen.type == "cpu"]:
@@ -225,14 +232,15 @@ def cache_bandwidth(
 
 def working_sets(
     sizes: Iterable[int] | None = None,
-    dtype: str = "float4",
+    dtype: str | None = None,
     device: Selector = None,
     **how: Any,
 ) -> Study:
     """Measure the bandwidth of reading working sets of ``sizes`` bytes; None takes sizes from 16 KiB to beyond all
     caches.
 
-    ``dtype`` is a type's name as in :func:`copy_bandwidth`. The steps in the curve are the caches.
+    ``dtype`` is a type's name as in :func:`copy_bandwidth`; None takes ``"float4"``, on a CPU ``"float16"``. The steps
+    in the curve are the caches.
 
     Raises ParameterError for another type, and for a size that does not fit the memory.
 
@@ -243,10 +251,9 @@ def working_sets(
     [(16384, 'ok')]
     """
     chosen = select(device)
-    scalar, levels = element(dtype)
-    levels = {"WIDTH": 16 if chosen.type == "cpu" and scalar == "float32" else levels["WIDTH"]}
     asked, rows = sweep_sizes(chosen, 4) if sizes is None else some_sizes(sizes), fitting("cached", chosen)
-    with sizes_called("sizes"):
+    scalar, levels = typed(dtype or ("float16" if chosen.type == "cpu" else "float4"), rows)
+    with called(bytes="sizes: ", width=OF_TYPE):
         return ask([one for size in asked for one in points(chosen, rows, scalar, size, levels)], chosen, how)
 
 
@@ -286,7 +293,7 @@ def block_dimensions(kernel: str = "copy2d", width: int | None = None, device: S
     ``kernel`` is ``"copy2d"`` (no reuse, Fig. 5), ``"transpose"``, ``"tiled"`` (reuse through local memory, Fig. 7) or
     ``"cache_reuse"`` (reuse through the caches). ``width`` is the number of scalars in a line of the array.
 
-    Raises ParameterError for another kernel.
+    Raises ParameterError for another kernel, and for a width that does not fit the memory.
 
     Examples
     --------
@@ -296,7 +303,8 @@ def block_dimensions(kernel: str = "copy2d", width: int | None = None, device: S
     if kernel not in BLOCK_KERNELS:
         raise ParameterError(f"kernel: {kernel!r} is none; use one of {', '.join(BLOCK_KERNELS)}")
     chosen = select(device)
-    return ask(block_points(chosen, kernel, width), chosen, how)
+    with called(bytes="width: "):
+        return ask(block_points(chosen, kernel, width), chosen, how)
 
 
 def activation_matrix(
@@ -315,7 +323,7 @@ def activation_matrix(
 
     Rates count a difference, a square and an addition a pair of scalars, whatever the form.
 
-    Raises ParameterError for another form, and for a size below 1.
+    Raises ParameterError for another form, and for a size below 1 or that does not fit the memory.
 
     Examples
     --------
@@ -325,7 +333,8 @@ def activation_matrix(
     if form is not None and form not in ACTIVATIONS:
         raise ParameterError(f"form: {form!r} is none; use one of {', '.join(ACTIVATIONS)}")
     chosen = select(device)
-    return ask(activation_points(chosen, ACTIVATIONS if form is None else (form,), sizes), chosen, how)
+    with called(bytes="sizes: ", width="sizes: "):
+        return ask(activation_points(chosen, ACTIVATIONS if form is None else (form,), sizes), chosen, how)
 
 
 globals().update({name: checked(globals()[name]) for name in __all__})  # each function

@@ -35,10 +35,10 @@ HUGE: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "cube": ("case: 100000 x 496 x 960 x 1248 needs", lambda d: problems.back_projection("100000", device=d)),
     "views": ("case: I1:1000000000 needs", lambda d: problems.back_projection("I1:1000000000", device=d)),
     "microbench": (
-        "bytes: a source of 100,000,000,000,000 bytes needs",
+        "bytes: a source of 100,000,000",
         lambda d: problems.microbenchmark("copy", bytes=10**14, device=d),
     ),
-    "survey": ("bytes: 100,000,000,000,000 needs", lambda d: gpuopt.microbench.copy_bandwidth(bytes=10**14, device=d)),
+    "survey": ("bytes: a source of 100,000,000", lambda d: gpuopt.microbench.copy_bandwidth(bytes=10**14, device=d)),
 }
 
 

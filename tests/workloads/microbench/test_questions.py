@@ -129,8 +129,8 @@ def test_concurrency_asks_every_number_of_groups(any_device: gpuopt.Device, monk
         (lambda: microbench.transfer("sideways"), "use upload or download"),
         (lambda: microbench.transfer(bytes=0), "bytes: 0 is out of range"),
         (lambda: microbench.latency(working_set=-1), "working_set: -1; a size is at least 1"),
-        (lambda: microbench.latency(working_set=2**62), "working_set: 4,611,686,018,427,387,904 needs"),
-        (lambda: microbench.working_sets([2**60]), "sizes: 1,152,921,504,606,846,976 needs"),
+        (lambda: microbench.latency(working_set=2**62), "working_set: a source of 4,611,686,018,427,387,904 b"),
+        (lambda: microbench.working_sets([2**60]), "sizes: a source of 1,152,921,504,606,846,976 bytes needs"),
         (lambda: microbench.flops(speed="fast"), "speed: no such argument"),
     ],
 )
@@ -138,6 +138,78 @@ def test_unknown_names_list_the_valid_ones(ask: object, message: str) -> None:
     with pytest.raises(ParameterError) as caught:
         ask()  # type: ignore[operator]
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: microbench.block_dimensions("copy2d", width=10**6), "width: a source of 4,000,000,000,000 b"),
+        (lambda: microbench.activation_matrix("pow", [10**6]), "sizes: a source of 8,000,000,000,000 bytes needs"),
+        (lambda: microbench.activation_matrix("pow", [2**31]), "sizes: 2147483648; give the number of scalars"),
+        (lambda: microbench.working_sets([16384], "ulong3"), "dtype: width 3 is not one of its levels for reread"),
+        (lambda: microbench.copy_bandwidth("struct7"), "dtype: width 7 is not one of its levels for copy; use"),
+        (lambda: microbench.read_bandwidth("int3"), "dtype: width 3 is not one of its levels for read"),
+        (lambda: microbench.special("divide", "float2"), "dtype: width 2 is not one of its levels for divide"),
+        (lambda: microbench.flops("float3"), "dtype: width 3 is not one of its levels for fma"),
+        (lambda: microbench.flops("float", 3), "width: 3 is not one of its levels for fma"),
+    ],
+)
+def test_errors_name_an_argument_of_the_function(ask: Callable[[], Study], message: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        ask()
+    assert str(caught.value).startswith(message)
+
+
+CHUNKS = "local_size: {}_chunks has no choice of it; leave it out, or use pattern 'coalesced'"
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: microbench.read_bandwidth("float4", SMALL, "chunks", 64), CHUNKS.format("read")),
+        (lambda: microbench.copy_bandwidth("float4", SMALL, "chunks", 64), CHUNKS.format("copy")),
+        (lambda: microbench.copy_bandwidth("struct8", SMALL, "chunks"), "dtype: 'struct8' is a struct, and copy_"),
+        (lambda: microbench.copy_bandwidth("char4", SMALL, "packed"), "dtype: 'char4' is a vector, and copy_packed"),
+        (lambda: microbench.copy_bandwidth("struct5", SMALL, "packed"), "dtype: 'struct5' is a struct, and copy_p"),
+        (lambda: microbench.copy_bandwidth("float8", SMALL, "staged"), "dtype: 'float8' is no struct, and copy_staged"),
+        (lambda: microbench.working_sets([16384], "struct4"), "dtype: 'struct4' is a struct, and reread"),
+        (lambda: microbench.branches(2, 16, True, "float4"), "dtype: 'float4' is a vector, and branches takes none"),
+        (lambda: microbench.registers(8, dtype="struct5"), "dtype: 'struct5' is a struct, and registers takes none"),
+        (lambda: microbench.special("sqrt", "struct4"), "dtype: 'struct4' is a struct, and sqrt takes none; use"),
+        (lambda: microbench.flops("double4", 2), "width: 2, but 'double4' has 4; leave it out, or give the type of a"),
+        (lambda: microbench.cache_bandwidth("l1", uniform=True), "uniform: it is of constant memory; leave it None"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(ask: Callable[[], Study], message: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        ask()
+    assert str(caught.value).startswith(message)
+
+
+def test_the_width_of_a_type_is_used(any_device: gpuopt.Device) -> None:
+    def widths(study: Study) -> set[int | None]:
+        return {row["params"].get("WIDTH") for row in study.points}
+
+    how = {"device": any_device, "protocol": "quick"}
+    assert widths(microbench.special("native_rsqrt", "float4", **how)) == {4}
+    assert widths(microbench.integer("int_mad", "uint2", **how)) == {2}
+    assert widths(microbench.flops("float8", **how)) == widths(microbench.flops("float8", 8, **how)) == {8}
+    assert widths(microbench.working_sets([16384], "float4", **how)) == {4}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "has", "lacks"),
+    [("packed", "char", "char2"), ("staged", "struct5", "float8"), ("chunks", "float8", "float3")],
+)
+def test_all_types_are_those_that_the_pattern_has(
+    pattern: str, has: str, lacks: str, any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    types = questions.types_for(pattern)
+    assert has in types
+    assert lacks not in types
+    monkeypatch.setattr(microbench, "ask", lambda wanted, device, how: wanted)
+    points = microbench.copy_bandwidth(None, SMALL, pattern, device=any_device)
+    assert {point.configuration.variant for point in points} == {f"copy_{pattern}"}  # type: ignore[attr-defined]
 
 
 def test_element_names() -> None:

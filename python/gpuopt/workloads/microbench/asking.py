@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from gpuopt._core import Device, ParameterError
+from gpuopt._core import Device, ParameterError, Variant
 from gpuopt.lab.report import Study
 from gpuopt.lab.run.survey import survey
+from gpuopt.lab.show.points import OPENCL_NAMES
 from gpuopt.selection import Selector, select
 from gpuopt.workloads.common import memory
 from gpuopt.workloads.microbench.points import Point, TransferPoint
 from gpuopt.workloads.microbench.questions import Levels, element, family_rows, no_level, points, shapes, widest
+
+OF_TYPE = "dtype: width "  # how errors call the width of an element, for :func:`called`
 
 
 def ask(wanted: Sequence[Point | TransferPoint], device: Device, how: dict[str, Any]) -> Study:
@@ -23,19 +26,39 @@ def ask(wanted: Sequence[Point | TransferPoint], device: Device, how: dict[str, 
             f"{', '.join(sorted(unknown))}: no such argument; a question also takes protocol, store and progress"
         )
     for size in sorted({point.bytes for point in wanted}):
-        memory.check("bytes", f"{size:,}", memory.Needs(host=size, device=size, largest=size), device, share=1.0)
+        needs = memory.Needs(host=size, device=size, largest=size)
+        memory.check("bytes", f"a source of {size:,} bytes", needs, device, share=1.0)
     return survey(wanted, device=device, **how)
 
 
 @contextmanager
-def sizes_called(argument: str) -> Iterator[None]:
-    """Errors of sizes in the block name the caller's argument; points call them bytes."""
+def called(**names: str) -> Iterator[None]:
+    """Errors in the block name the caller's argument; points call it ``bytes`` or ``width``. Given is what takes the
+    place of that: ``bytes="sizes: "``."""
     try:
         yield
     except ParameterError as error:
-        if error.argument != "bytes":
+        if error.argument not in names:
             raise
-        raise type(error)(argument + str(error).removeprefix("bytes")) from error
+        raise type(error)(names[error.argument] + str(error).removeprefix(f"{error.argument}: ")) from error
+
+
+def typed(dtype: str, rows: Sequence[Variant], local_size: int | None = None) -> tuple[str, dict[str, int]]:
+    """What :func:`element` says of a type. Raises ParameterError where none of the variants ``rows`` has what the type
+    or a size of work-groups asks for: it would be left out in silence."""
+    scalar, levels = element(dtype)
+    names = ", ".join(row.name for row in rows)
+    known = {parameter.name for row in rows for parameter in row.parameters}
+    of_structs = "VIA" in known and "STRUCT" not in known
+    if of_structs and not levels["STRUCT"]:
+        raise ParameterError(f"dtype: {dtype!r} is no struct, and {names} takes these alone; use struct5 and so on")
+    if levels["STRUCT"] and not of_structs and "STRUCT" not in known:
+        raise ParameterError(f"dtype: {dtype!r} is a struct, and {names} takes none; use {OPENCL_NAMES[scalar]!r}")
+    if levels["WIDTH"] > 1 and "WIDTH" not in known:
+        raise ParameterError(f"dtype: {dtype!r} is a vector, and {names} takes none; use {OPENCL_NAMES[scalar]!r}")
+    if local_size is not None and "LOCAL" not in known:
+        raise ParameterError(f"local_size: {names} has no choice of it; leave it out, or use pattern 'coalesced'")
+    return scalar, levels
 
 
 def stream(
@@ -54,17 +77,24 @@ def stream(
         raise ParameterError(f"dtype: a {family} of structs is not offered; copy_bandwidth takes them")
     ahead = {"AHEAD": (4, 8) if chosen.type == "cpu" else (1, 4, 16)}
     rows = shapes(family, by_size(local_size) if pattern is None else pattern, chosen, scalar, {**levels, "WIDTH": 2})
-    return ask(points(chosen, rows, scalar, size, {**levels, **ahead, **local(local_size)}), chosen, how)
+    typed(dtype, rows, local_size)
+    with called(width=OF_TYPE):
+        wanted = points(chosen, rows, scalar, size, {**levels, **ahead, **local(local_size)})
+    return ask(wanted, chosen, how)
 
 
-def named(family: str, name: str | None, argument: str, scalar: str, device: Selector, how: dict[str, Any]) -> Study:
-    """Survey one variant of a family, or all where ``name`` is None. Raises ParameterError for an unknown one."""
+def named(family: str, name: str | None, argument: str, dtype: str, device: Selector, how: dict[str, Any]) -> Study:
+    """Survey one variant of a family, or all where ``name`` is None, in vectors of the type's width, for a scalar of
+    what may be best. Raises ParameterError for an unknown one."""
     rows = {row.name: row for row in family_rows(family)}
     if name is not None and name not in rows:
         raise ParameterError(f"{argument}: {name!r} is none; use one of {', '.join(rows)}")
     chosen = select(device)
-    wanted = points(chosen, [rows[name]] if name else list(rows.values()), scalar, 16384, {"WIDTH": widest(chosen)})
-    return ask(wanted, chosen, how)
+    asked = [rows[name]] if name else list(rows.values())
+    scalar, levels = typed(dtype, asked)
+    width = levels["WIDTH"] if levels["WIDTH"] > 1 else widest(chosen)
+    with called(width=OF_TYPE):
+        return ask(points(chosen, asked, scalar, 16384, {"WIDTH": width}), chosen, how)
 
 
 def execution(
@@ -79,7 +109,7 @@ def execution(
             if value not in parameter.levels:
                 raise no_level(parameter.name, value, family, parameter.levels)
     chosen = select(device)
-    return ask(points(chosen, rows, element(dtype)[0], 16384, {**levels, **given}), chosen, how)
+    return ask(points(chosen, rows, typed(dtype, rows)[0], 16384, {**levels, **given}), chosen, how)
 
 
 def by_size(local_size: int | None) -> str | None:

@@ -58,6 +58,16 @@ DATA_TYPES = (
 )
 
 
+def types_for(pattern: str | None) -> tuple[str, ...]:
+    """Return the types of which copies of a pattern are measured where none is named: those that it has."""
+    row = next((row for row in family_rows("copy") if row.name == f"copy_{pattern}"), None)
+    if row is None:
+        return DATA_TYPES
+    known = {parameter.name: parameter.levels for parameter in row.parameters}
+    widths, struct = known.get("WIDTH", [1]), int("VIA" in known)
+    return tuple(name for name in DATA_TYPES if (of := element(name)[1])["WIDTH"] in widths and of["STRUCT"] == struct)
+
+
 def packs(scalar: str) -> tuple[int, ...]:
     """Return the bytes of a load by which packed copies of a type are measured: a float's, the paper's, and 16."""
     return (4, 16) if np.dtype(scalar).itemsize < 4 else (16,)

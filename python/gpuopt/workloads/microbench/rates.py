@@ -11,9 +11,9 @@ from gpuopt.checked import whole_number
 from gpuopt.configuration import variants
 from gpuopt.lab.report import Study
 from gpuopt.selection import Selector, select
-from gpuopt.workloads.microbench.asking import ask, execution, named, sizes_called
+from gpuopt.workloads.microbench.asking import OF_TYPE, ask, called, execution, named, typed
 from gpuopt.workloads.microbench.points import TransferPoint
-from gpuopt.workloads.microbench.questions import BRANCHES, LIVE_VALUES, MIB, element, family_rows, memory_bytes, points
+from gpuopt.workloads.microbench.questions import BRANCHES, LIVE_VALUES, MIB, family_rows, memory_bytes, points
 
 
 def branches(
@@ -86,9 +86,9 @@ def registers(
 
 def flops(dtype: str = "float", width: int | None = None, device: Selector = None, **how: Any) -> Study:
     """Measure fused multiply-adds per second, two flop each, alone and beside as many additions, which some devices
-    issue at once, in vectors of ``width`` (None: what may be best).
+    issue at once, in vectors of ``width`` (None: the type's width, of a scalar what may be best).
 
-    Raises ParameterError for another type.
+    Raises ParameterError for another type, and for a width that is not the type's.
 
     Examples
     --------
@@ -96,36 +96,44 @@ def flops(dtype: str = "float", width: int | None = None, device: Selector = Non
     >>> max(row["gflop_s"] for row in study.points)  # doctest: +SKIP
     """
     chosen = select(device)
-    widths = (width,) if width is not None else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
+    rows = family_rows("flops")
+    scalar, levels = typed(dtype, rows)
+    own = levels["WIDTH"] if levels["WIDTH"] > 1 else None
+    if own is not None and width not in (None, own):
+        raise ParameterError(f"width: {width}, but {dtype!r} has {own}; leave it out, or give the type of a scalar")
+    given = own if width is None else width
+    widths = (given,) if given is not None else ((4, 8, 16) if chosen.type == "cpu" else (1, 2, 4))
     chains = (8, 16) if chosen.type != "cpu" else (4, 8)
-    wanted = points(chosen, family_rows("flops"), element(dtype)[0], 16384, {"WIDTH": widths, "CHAINS": chains})
-    return ask(wanted, chosen, how)
+    with called(width=OF_TYPE if width is None else "width: "):
+        return ask(points(chosen, rows, scalar, 16384, {"WIDTH": widths, "CHAINS": chains}), chosen, how)
 
 
 def special(function: str | None = None, dtype: str = "float", device: Selector = None, **how: Any) -> Study:
-    """Measure results of a special function per second: ``"native_rsqrt"``, ``"divide"`` ...; None: all.
+    """Measure results of a special function per second: ``"native_rsqrt"``, ``"divide"`` ...; None: all. ``dtype``
+    may be a vector's, ``"float4"``; of a scalar's name, the width is what may be best.
 
-    Raises ParameterError for another function.
+    Raises ParameterError for another function or type.
 
     Examples
     --------
     >>> study = microbench.special("native_rsqrt")  # doctest: +SKIP
     >>> [row["gop_s"] for row in study.points]  # doctest: +SKIP
     """
-    return named("special", function, "function", element(dtype)[0], device, how)
+    return named("special", function, "function", dtype, device, how)
 
 
 def integer(op: str | None = None, dtype: str = "uint", device: Selector = None, **how: Any) -> Study:
     """Measure integer operations per second: ``"int_mad"`` (a multiply-add) or ``"int_xorshift"``; None: both.
+    ``dtype`` is as in :func:`special`.
 
-    Raises ParameterError for another operation.
+    Raises ParameterError for another operation or type.
 
     Examples
     --------
     >>> study = microbench.integer("int_mad")  # doctest: +SKIP
     >>> print(study)  # doctest: +SKIP
     """
-    return named("integer", op, "op", element(dtype)[0], device, how)
+    return named("integer", op, "op", dtype, device, how)
 
 
 def tensor(instruction: str | None = None, device: Selector = None, **how: Any) -> Study:
@@ -163,7 +171,7 @@ def latency(memory: str = "global", working_set: int | None = None, device: Sele
     several = (16384, MIB, 8 * MIB, memory_bytes(chosen)) if memory == "global" else (16384,)
     rows = [v for v in variants("microbench") if v.name == names[memory]]
     sizes = several if working_set is None else (working_set,)
-    with sizes_called("working_set"):
+    with called(bytes="working_set: "):
         return ask([one for size in sizes for one in points(chosen, rows, "uint32", size, {})], chosen, how)
 
 
