@@ -196,6 +196,11 @@ def read_scan(
         checks.unit(units)  # of no use here, but not to be misspelt
         angles, units = source.angles, "rad"
     found = checks.angles("angles", angles, math.pi, units=units)
+    return ScanFile(source, found, _levels(source, flat, dark), integrals)
+
+
+def _levels(source: Source, flat: float | AnyPath | None, dark: float | AnyPath | None) -> dict[str, Level]:
+    """What is counted with the beam on, "white", and off, where it is not what the scan's file holds."""
     levels: dict[str, Level] = {}
     for name, argument, given in (("white", "flat", flat), ("dark", "dark", dark)):
         if given is None:
@@ -208,7 +213,7 @@ def read_scan(
             raise ParameterError(
                 f"{argument}: {given} is {fields.shape[1:]} pixels, a view {source.shape[1:]}; give one of a kind"
             )
-    return ScanFile(source, found, levels, integrals)
+    return levels
 
 
 @checked

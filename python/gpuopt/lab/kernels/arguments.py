@@ -337,3 +337,20 @@ def sampler(
     if address in ("repeat", "mirror") and not normalized:
         raise ParameterError(f"{name}.normalized: {address} wants coordinates from 0 to 1; give normalized=True")
     return Sampler(identifier(name, "name"), address, filter, normalized)
+
+
+def check_names(arguments: Sequence[object], parameters: Mapping[str, Any]) -> tuple[Argument, ...]:
+    """The arguments, each of another name. Raises ParameterError."""
+    seen: set[str] = set(parameters)
+    for number, one in enumerate(arguments, 1):
+        if not isinstance(one, Argument):
+            raise ParameterError(
+                f"arguments: number {number} is of type {type(one).__name__}; declare what the kernel takes by "
+                "lab.value, lab.input, lab.output and their like, and give arrays to problem(data={...})"
+            )
+        if one.name in seen:
+            raise ParameterError(f"{one.name}: the name stands twice among arguments and parameters")
+        if isinstance(one, Array) and one.is_given and one.name in OF_CALLS:
+            raise ParameterError(f"{one.name}: calls have an argument of this name; call the array otherwise")
+        seen.add(one.name)
+    return tuple(one for one in arguments if isinstance(one, Argument))

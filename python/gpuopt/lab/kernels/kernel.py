@@ -17,14 +17,14 @@ from gpuopt._core import Device, MismatchError, ParameterError, is_recording
 from gpuopt.checked import as_array, checked
 from gpuopt.configuration import Configuration, OwnParameter, OwnVariant
 from gpuopt.lab.kernels import binding, identity, plans
-from gpuopt.lab.kernels.arguments import TAKEN, Array, identifier
+from gpuopt.lab.kernels.arguments import TAKEN, Array, check_names, identifier
 from gpuopt.lab.kernels.binding import Code, Plan
 from gpuopt.lab.kernels.checks import Right, flat
 from gpuopt.lab.kernels.expressions import each
 from gpuopt.lab.kernels.source import source_of
 from gpuopt.lab.kernels.space import Levels, Space, Told, levels_of
 from gpuopt.lab.kernels.stages import Launch, Rounds, parts_of
-from gpuopt.lab.kernels.task import Arrays, DeclaredWork, Numbers, Task, check_names
+from gpuopt.lab.kernels.task import Arrays, DeclaredWork, Numbers, Task
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance, allowed
 from gpuopt.lab.timing import verification
 from gpuopt.lab.timing.fields import VerifiedErrors

@@ -16,7 +16,7 @@ from gpuopt._core import ParameterError
 from gpuopt.annotations import is_masked
 from gpuopt.checked import as_array, checked
 from gpuopt.lab.kernels import tolerances
-from gpuopt.lab.kernels.arguments import OF_CALLS, Argument, Array, Value, check_range, range_text
+from gpuopt.lab.kernels.arguments import Argument, Array, Value, check_range, range_text
 from gpuopt.lab.kernels.expressions import Expression
 from gpuopt.lab.kernels.tolerances import Reference, Tolerance
 from gpuopt.lab.kernels.values import checked_value
@@ -383,20 +383,3 @@ def _of_kind(values: np.ndarray, result: Array, what: str) -> np.ndarray:
     if values.size and not limits.min <= int(values.min()) <= int(values.max()) <= limits.max:
         raise ParameterError(f"{what}: {result.name} does not fit {result.dtype}; declare a larger dtype")
     return values.astype(result.dtype)
-
-
-def check_names(arguments: Sequence[object], parameters: Mapping[str, Any]) -> tuple[Argument, ...]:
-    """The arguments, each of another name. Raises ParameterError."""
-    seen: set[str] = set(parameters)
-    for number, one in enumerate(arguments, 1):
-        if not isinstance(one, Argument):
-            raise ParameterError(
-                f"arguments: number {number} is of type {type(one).__name__}; declare what the kernel takes by "
-                "lab.value, lab.input, lab.output and their like, and give arrays to problem(data={...})"
-            )
-        if one.name in seen:
-            raise ParameterError(f"{one.name}: the name stands twice among arguments and parameters")
-        if isinstance(one, Array) and one.is_given and one.name in OF_CALLS:
-            raise ParameterError(f"{one.name}: calls have an argument of this name; call the array otherwise")
-        seen.add(one.name)
-    return tuple(one for one in arguments if isinstance(one, Argument))

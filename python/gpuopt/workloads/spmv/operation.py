@@ -76,8 +76,7 @@ def spmv(
     """
     if not isinstance(A, DiaMatrix):
         refuse_other("A", A)
-    if device is None and isinstance(x, DeviceArray) and not isinstance(A, DiaMatrix):
-        device = x.device
+        device = x.device if device is None and isinstance(x, DeviceArray) else device
     once = variant is None and _may_be_read_in_place(A, x, out)
     matrix = as_matrix(A, device, once=once)
     if once and matrix.device.type == "cpu":
