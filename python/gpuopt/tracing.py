@@ -6,6 +6,7 @@ import atexit
 import functools
 import html
 import json
+import math
 import os
 import threading
 import time
@@ -22,6 +23,8 @@ from gpuopt.remarks import remark
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PARTS = ("checks", "records", "plan", "build", "allocation", "upload", "kernels", "download")
+MOST_SPANS = 1_000_000  # that the core notes, and that are noted here
+_CUT = f"later calls are left out: {MOST_SPANS:,} steps were noted"
 _CALL = "call"  # the kind of a span that is a public function's
 
 TRACING: list[trace] = []  # those that are open; empty: nothing is noted
@@ -41,12 +44,17 @@ class Span:
     thread: int
     call: bool = False
 
+    @property
+    def end_us(self) -> float:
+        return self.begin_us + self.took_us
+
 
 def note(name: str, begin_ns: int, kind: str = _CALL) -> None:
     """Notes that a step of this name, which began then, ends now."""
     span = Span(name, begin_ns / 1e3, (clock() - begin_ns) / 1e3, threading.get_native_id(), kind == _CALL)
     with _lock:
-        _noted.append(span)
+        if len(_noted) < MOST_SPANS:
+            _noted.append(span)
 
 
 def traced(part: str) -> Callable[[Function], Function]:
@@ -79,7 +87,8 @@ class trace:
 
     With the environment variable GPUOPT_TRACE=1, the whole process is traced and the table printed to the standard
     error output at its end; with GPUOPT_TRACE=FILE.json, that file is written as well. When nothing is traced, a call
-    costs one look at a list more.
+    costs one look at a list more. After a million steps in the core, some 300,000 small calls, nothing more is noted,
+    and ``cut`` is true; the table says so.
 
     Examples
     --------
@@ -92,6 +101,7 @@ class trace:
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
+        self.cut = False
 
     def __enter__(self) -> trace:
         with _lock:
@@ -105,19 +115,22 @@ class trace:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        core = (
+        core = [
             Span(name, begin / 1e3, (end - begin) / 1e3, thread) for name, begin, end, thread in _core.trace_spans()
-        )
+        ]
         with _lock:
             if self not in TRACING:
                 raise _core.ParameterError("trace: its block never began; use `with gpuopt.trace() as t:`")
+            full = [list(some) for some in (_noted, core) if len(some) >= MOST_SPANS]
             all_of_them = [*_noted, *core]
             TRACING.remove(self)
             if not TRACING:
                 _core.set_tracing(False)
                 _noted.clear()
+        ends = [max(span.end_us for span in some) for some in full]
+        self.cut, end_us = bool(full), min(ends, default=math.inf)
         self.spans = sorted(
-            (span for span in all_of_them if span.begin_us >= self._begin_us),
+            (span for span in all_of_them if self._begin_us <= span.begin_us and span.end_us <= end_us),
             key=lambda span: (span.begin_us, -span.took_us),
         )
 
@@ -141,19 +154,21 @@ class trace:
             return "<gpuopt.trace: no call was traced>"
         cells = self._cells()
         widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-        return "\n".join(
+        lines = [
             "  ".join(
                 f"{cell:>{width}}" if i else f"{cell:<{width}}"
                 for i, (cell, width) in enumerate(zip(row, widths, strict=True))
             )
             for row in cells
-        )
+        ]
+        return "\n".join([*lines, _CUT] if self.cut else lines)
 
     def _repr_html_(self) -> str:
         head, *body = ([html.escape(cell) for cell in row] for row in self._cells())
         rows = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body)
         names = "".join(f"<th>{cell}</th>" for cell in head)
-        return f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
+        told = f"<p>{_CUT}</p>" if self.cut else ""
+        return f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>{told}"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the spans in Chrome's trace format (JSON, times in us) and returns the file's path. Raises WriteError,

@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 
+#include "runtime/compiler_settings.hpp"
 #include "runtime/fork.hpp"
 
 namespace gpuopt {
@@ -246,6 +247,7 @@ Discovery run_discovery() {
                 if (!found.prefix_dir_used && !file.prefix.empty() && file.status == "used")
                     file.status = "left out: the loader could not be shown it";
         }
+        compiler_settings();  // drivers read theirs now
         try {
             cl::Platform::get(&platforms);
         } catch (const cl::Error& error) {

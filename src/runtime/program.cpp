@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 
+#include "runtime/compiler_settings.hpp"
 #include "runtime/pocl_cache.hpp"
 #include "runtime/private_folder.hpp"
 #include "runtime/sha256.hpp"
@@ -171,7 +172,7 @@ std::shared_ptr<Program> ProgramCache::from_binary(const std::string& path, cons
 
 std::shared_ptr<const Program> ProgramCache::build(const KernelSource& source, const std::string& options) {
     const auto key = sha256_hex(source.expanded + '\0' + options + '\0' + device_->key + '\0' + device_->version +
-                                '\0' + device_->driver);
+                                '\0' + device_->driver + '\0' + compiler_settings());
     if (const auto found = built_.find(key); found != built_.end()) return found->second;
 
     require_pocl_cache_space(*device_);

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import gpuopt
 
 CODE = """
@@ -22,8 +24,8 @@ print(all(k["from_disk"] for k in plan.kernels))
 """
 
 
-def start(device: gpuopt.Device, cache: Path) -> subprocess.Popen[str]:
-    environment = os.environ | {"GPUOPT_CACHE_DIR": str(cache)}
+def start(device: gpuopt.Device, cache: Path, **more: str) -> subprocess.Popen[str]:
+    environment = os.environ | {"GPUOPT_CACHE_DIR": str(cache)} | more
     return subprocess.Popen(
         [sys.executable, "-c", CODE.format(index=device.index)], env=environment, stdout=subprocess.PIPE, text=True
     )
@@ -42,6 +44,18 @@ def test_two_processes_at_once_then_a_third(device: gpuopt.Device, tmp_path: Pat
     assert files
     assert all(file.suffix == ".bin" for file in files)
     assert finish(start(device, tmp_path)) == "True"
+
+
+@pytest.mark.parametrize("name", ["CL_CONFIG_CPU_VECTORIZER_MODE", "POCL_WORK_GROUP_METHOD", "CUDA_FORCE_PTX_JIT"])
+def test_programs_of_another_setting_of_the_compiler_are_not_taken(
+    device: gpuopt.Device, tmp_path: Path, name: str
+) -> None:
+    """Intel's compiler makes other vectors: a program of theirs ran ten times slower in all later processes."""
+    setting = {name: "loopvec" if name.startswith("POCL") else "1"}
+    assert [finish(start(device, tmp_path, **setting)) for _ in range(2)] == ["False", "True"]
+    assert [finish(start(device, tmp_path)) for _ in range(2)] == ["False", "True"]
+    cuda = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0")}
+    assert finish(start(device, tmp_path, **cuda)) == "True"
 
 
 def test_a_damaged_entry_is_built_again(device: gpuopt.Device, tmp_path: Path) -> None:

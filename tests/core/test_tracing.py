@@ -97,3 +97,22 @@ def test_a_trace_that_cannot_be_written_is_said_in_a_line(tmp_path: Path) -> Non
 def test_a_block_that_never_began_does_not_end() -> None:
     with pytest.raises(gpuopt.ParameterError, match="trace: its block never began"):
         gpuopt.trace().__exit__(None, None, None)
+
+
+def test_a_trace_that_is_full_ends_there(any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the core's steps was told as checks."""
+    A, v = gpuopt.to_device(np.ones((3, 2), np.float32), any_device), np.ones(3, np.float32)
+    gpuopt.tmv(A, gpuopt.to_device(v, any_device))
+    monkeypatch.setattr(tracing, "MOST_SPANS", 50)
+    with gpuopt.trace() as trace:
+        for _ in range(100):
+            gpuopt.to_device(v, any_device)
+    assert trace.cut
+    (row,) = trace.rows()
+    assert 20 < row["calls"] <= 50
+    assert repr(trace).endswith("later calls are left out: 1,000,000 steps were noted")
+    assert "left out" in trace._repr_html_()
+    with gpuopt.trace() as trace:
+        gpuopt.to_device(v, any_device)
+    assert not trace.cut
+    assert "left out" not in repr(trace)
