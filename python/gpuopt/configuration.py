@@ -108,8 +108,15 @@ def _is_word(value: object) -> bool:
     return isinstance(value, str) and _WORD.fullmatch(value) is not None
 
 
+_NUMBER = re.compile(r"0|-?[1-9][0-9]*")  # as it is printed
+
+
 def _level(text: str) -> int | str:
-    return text if _is_word(text) else int(text)
+    if _is_word(text):
+        return text
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return int(text)
 
 
 def _rebuild(variant: str, parameters: dict[str, int]) -> Configuration:

@@ -19,10 +19,10 @@ class Molecule(ReadOnly):
     """N charged atoms: ``xyz`` (N, 3) A, ``charge`` (N,) e, ``radius`` (N,) A, ``depth`` (N,) A.
 
     :func:`electrostatic_size` and :func:`surface_points` need ``radius``. Potentials inside the molecule need
-    ``depth``, each atom's distance to the surface (:func:`with_depth`). The arrays are read-only: writable ones are
-    copied, C-contiguous read-only ones kept; lists become float64. Raises ArrayError for a dtype other than native
-    float32 or float64, for two dtypes, shapes that do not fit, no atom, NaN, infinity, negative radii or depths, and
-    coordinates or radii beyond 1e30 A.
+    ``depth``, each atom's distance to the surface (:func:`with_depth`). The arrays are read-only: those that somebody
+    may write to are copied, C-contiguous others kept; lists become float64. Raises ArrayError for a dtype other than
+    native float32 or float64, for two dtypes, shapes that do not fit, no atom, NaN, infinity, negative radii or depths,
+    and coordinates or radii beyond 1e30 A.
 
     Examples
     --------

@@ -29,19 +29,35 @@ class ReadOnly:
 def kept(given: Any, array: np.ndarray) -> np.ndarray:
     """``array``, which was made of ``given``, C-contiguous and read-only: a copy where anybody else can write to it."""
     held = np.ascontiguousarray(array)
-    if held.flags.writeable and np.may_share_memory(held, array) and not isinstance(given, list | tuple):
+    theirs = np.may_share_memory(held, array) and not isinstance(given, list | tuple | _Lent)
+    if theirs and _is_written(held):
         held = held.copy()
     held.flags.writeable = False
     return held
 
 
+def _is_written(array: np.ndarray) -> bool:
+    """Whether somebody may write to an array's memory: through it, what it is a view of, or what owns the memory."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return True
+        owner = owner.base
+    if owner is None:
+        return False
+    try:
+        return not memoryview(owner).readonly
+    except TypeError:  # it does not say
+        return True
+
+
+class _Lent(np.ndarray):
+    """An array that nobody writes to for the time of one call."""
+
+
 def lent(given: Any) -> Any:
-    """``given``, an array as a read-only view, which is kept without a copy: for the time of one call."""
-    if type(given) is not np.ndarray:
-        return given
-    view = given.view()
-    view.flags.writeable = False
-    return view
+    """``given``, an array that is kept without a copy: for the time of one call."""
+    return given.view(_Lent) if type(given) is np.ndarray else given
 
 
 def array_of(

@@ -332,7 +332,18 @@ def test_a_configuration_is_read_as_it_prints() -> None:
     assert Configuration.parse("sliced( )") == Configuration("sliced")
     twice = ["sliced(SLICE=64, SLICE=32)", "sliced(SLICE=64,SLICE = 64)"]
     commas = ["sliced(,)", "sliced(SLICE=64,)", "sliced(SLICE=64,,ITEMS=8)", "sliced(=64)"]
-    wrong = ["", "sliced(", "sliced(SLICE)", "sliced(SLICE=x y)", "two words", "sliced(SLICE=1=2)", *twice, *commas]
+    digits = [f"sliced(SLICE={text})" for text in ("6_4", "+64", "064", "-0", "\uff16\uff14")]
+    wrong = [
+        *digits,
+        "",
+        "sliced(",
+        "sliced(SLICE)",
+        "sliced(SLICE=x y)",
+        "two words",
+        "sliced(SLICE=1=2)",
+        *twice,
+        *commas,
+    ]
     for text in wrong:
         with pytest.raises(gpuopt.ParameterError, match=r"is no configuration.*each parameter once"):
             Configuration.parse(text)

@@ -95,3 +95,22 @@ def test_a_problem_keeps_arrays_of_its_own() -> None:
     made = gpuopt.problems.gem((XYZ, charge, RADIUS), points)
     assert not np.shares_memory(made.inputs["molecule"].charge, charge)
     assert not np.shares_memory(made.inputs["surface"].points, points)
+
+
+def test_views_whose_owner_may_write_are_copied() -> None:
+    """As columns of a data frame are, or what a bytearray holds."""
+    xyz, charge = np.zeros((2, 3)), np.ones(2)
+    view, raw = charge.view(), bytearray(charge.tobytes())
+    view.flags.writeable = False
+    of_bytes = np.frombuffer(raw)
+    of_bytes.flags.writeable = False
+    for given in (view, of_bytes):
+        molecule = gpuopt.Molecule(xyz, given)
+        charge[0] = 5
+        raw[:] = bytes(16)
+        np.testing.assert_array_equal(molecule.charge, [1, 1])
+        charge[0], raw[:] = 1, charge.tobytes()
+    never = np.frombuffer(bytes(charge.tobytes()))
+    assert np.shares_memory(gpuopt.Molecule(xyz, never).charge, never)
+    again = gpuopt.Molecule(molecule.xyz, molecule.charge)
+    assert np.shares_memory(again.charge, molecule.charge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -279,3 +280,24 @@ def test_scans_that_have_no_filter_are_named() -> None:
     ):
         with pytest.raises(ParameterError, match=word):
             algorithm(gt.NumpyProjector(scan, volume), np.ones(scan.shape))
+
+
+@dataclasses.dataclass(unsafe_hash=True)
+class Labelled(gt.NumpyProjector):
+    """An operator whose equality is of a field of its own."""
+
+    label: str
+
+    def __init__(self, geometry: gt.Geometry, volume: gt.Volume, label: str) -> None:
+        super().__init__(geometry, volume)
+        self.label = label
+
+
+def test_filters_are_kept_by_the_operator_itself() -> None:
+    volume, ball = gt.Volume((8, 8)), gt.sphere(3.0)
+    scans = [gt.parallel2d(12, 8, pixel=pixel) for pixel in (1.0, 2.0)]
+    operators = [Labelled(scan, volume, "mine") for scan in scans]
+    assert operators[0] == operators[1]
+    for scan, operator in zip(scans, operators, strict=True):
+        p = ball.project(scan, 4)
+        np.testing.assert_array_equal(gt.fbp(operator, p), gt.fbp(gt.NumpyProjector(scan, volume), p))

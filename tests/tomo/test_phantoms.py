@@ -304,3 +304,46 @@ def test_one_origin_of_all_lines(body: gt.Body, count: int) -> None:
     want = [body.integral(origin, one) for one in direction.T]
     np.testing.assert_allclose(body.integral(origin, direction), want)
     np.testing.assert_allclose(body.integral(origin[:, np.newaxis], direction), want)
+
+
+class Cube(gt.Body):
+    """A body of somebody's own."""
+
+    def __init__(self, corners: Any, density: Any = None, integral: Any = None) -> None:
+        self.corners, self.density, self.along = corners, density, integral
+
+    def density_at(self, points: np.ndarray) -> Any:
+        return np.ones(points.shape[1:]) if self.density is None else self.density
+
+    def integral(self, origin: np.ndarray, direction: np.ndarray) -> Any:
+        return self.along
+
+    def box(self) -> Any:
+        return self.corners
+
+
+CORNERS = np.full(3, -3.0), np.full(3, 3.0)
+
+
+def test_any_two_opposite_corners_are_a_box() -> None:
+    low, high = CORNERS
+    for corners in ((low, high), (high, low), (np.array([-3, 3, -3]), np.array([3, -3, 3]))):
+        assert gt.Phantom(Cube(corners)).sample(gt.Volume((4, 4, 4))).sum() == 64
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (Cube(None), r"Cube.box: its shape is \(\); return \(2, 3\)"),
+        (Cube(([-3, -3], [3, 3])), r"Cube.box: its shape is \(2, 2\)"),
+        (Cube((np.full(3, np.nan), np.ones(3))), "Cube.box: it returned NaN"),
+        (Cube(CORNERS, np.ones(4)), r"Cube.density_at: its shape is \(4,\); return \(1, 4, 4\)"),
+        (Cube(CORNERS, "dense"), "Cube.density_at: it cannot be read"),
+        (Cube(CORNERS, None, np.ones(7)), r"Cube.integral: its shape is \(7,\)"),
+        (Cube(CORNERS, None, [np.nan] * 6), "Cube.integral: it returned NaN"),
+    ],
+)
+def test_answers_of_bodies_are_looked_at(body: gt.Body, said: str) -> None:
+    phantom, asks_for_rays = gt.Phantom(body), "integral" in said
+    with pytest.raises(ArrayError, match=said):
+        phantom.project(gt.parallel2d(2, 3)) if asks_for_rays else phantom.sample(gt.Volume((4, 4, 4)))

@@ -189,13 +189,16 @@ class _Way(NamedTuple):
     """What each call warns of."""
 
 
-_ways: weakref.WeakKeyDictionary[GeometricOperator, dict[Any, _Way]] = weakref.WeakKeyDictionary()
+_ways: dict[int, dict[Any, _Way]] = {}  # by the operator itself: equality may be a subclass's own
 _MOST_WAYS = 4  # of an operator are kept
 
 
 def _way(A: GeometricOperator, key: Any, make: Callable[[], _Way]) -> _Way:
     """What was made for an operator before, or is made now."""
-    known = _ways.setdefault(A, {})
+    known = _ways.get(id(A))
+    if known is None:
+        known = _ways[id(A)] = {}
+        weakref.finalize(A, _ways.pop, id(A), None).atexit = False
     found = known.get(key)
     if found is None:
         found = make()

@@ -8,6 +8,7 @@ arrays or over buffers of a device. The caller's arrays come in by ``take`` and 
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -197,6 +198,14 @@ class Operator(ABC, Generic[Kept]):
     """Whether ``back`` is the transpose of ``forward`` to rounding; CGLS refuses others."""
     _sums: Sums[Kept] | None = None
     """None: each call computes the sums anew, for the operator may have changed, or they would take too much memory."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("image_shape", "data_shape"):
+            try:
+                value = tuple(operator.index(length) for length in value)
+            except TypeError as error:
+                raise ParameterError(f"{name}: it is {value!r}; give a tuple of whole numbers") from error
+        object.__setattr__(self, name, value)
 
     @abstractmethod
     def forward(self, x: Kept, out: Kept | None = None) -> Kept:

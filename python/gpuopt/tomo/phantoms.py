@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from gpuopt._core import ArrayError, Device, ParameterError
-from gpuopt.checked import checked, real_dtype, unsupported
+from gpuopt.checked import checked, real, real_dtype, unsupported
 from gpuopt.selection import Selector, select
 from gpuopt.tomo import bodies_on_device, checks
 from gpuopt.tomo.bodies import Blob, Body, Ellipsoid, shapes_of
@@ -69,14 +70,14 @@ class Phantom:
             z = fine.z if flat else fine.z[k * times : (k + 1) * times]
             total = np.zeros((len(z), len(fine.y), len(fine.x)))
             for body in self.bodies:
-                low, high = body.box()
+                low, high = _box(body)
                 if z[-1] < low[2] or z[0] > high[2]:
                     continue
                 ends = zip((fine.x, fine.y), low, high, strict=False)
                 cut = [np.searchsorted(axis, edges) for axis, *edges in ends]
                 columns, rows = (slice(first, last + 1) for first, last in cut)
                 grid = np.stack(np.broadcast_arrays(fine.x[columns], fine.y[rows, None], z[:, None, None]))
-                total[:, rows, columns] += body.density_at(grid)
+                total[:, rows, columns] += _answer(body, "density_at", body.density_at(grid), grid.shape[1:])
             coarse = total.reshape(len(z), len(volume.y), times, len(volume.x), times).mean(axis=(0, 2, 4))
             image[... if flat else k] = coarse
         return image
@@ -143,8 +144,28 @@ class Phantom:
             some = slice(first, first + _POINTS_AT_ONCE)
             here = start if start.shape[1] == 1 else start[:, some]
             for body in self.bodies:
-                found[some] += body.integral(here, along[:, some])
+                found[some] += _answer(body, "integral", body.integral(here, along[:, some]), found[some].shape)
         return found.reshape(shape)
+
+
+def _box(body: Body) -> tuple[Float64Array, Float64Array]:
+    """The least and the greatest coordinates of a body's box, whichever opposite corners it names."""
+    found = _answer(body, "box", body.box(), (2, 3))
+    return found.min(axis=0), found.max(axis=0)
+
+
+def _answer(body: Body, method: str, given: Any, shape: tuple[int, ...]) -> Float64Array:
+    """What a body's method returned; of a class of the caller's own, raises ArrayError for another shape, and for
+    NaN."""
+    if type(body) in (Blob, Ellipsoid) and method != "box":
+        return given
+    name = f"{type(body).__name__}.{method}"
+    found = real(name, given, f"numbers of shape {shape}")
+    if found.shape != shape:
+        raise ArrayError(f"{name}: its shape is {found.shape}; return {shape}")
+    if np.isnan(found).any():
+        raise ArrayError(f"{name}: it returned NaN; return numbers")
+    return found
 
 
 @checked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -300,7 +301,10 @@ def queued_sampler(
             if isinstance(part, PeerTimes):
                 told.start_s += part.start_s
                 told.add_flags(*part.flags)
-        return [value for part in parts for value in part]
+        times = [float(value) for part in parts for value in part]
+        if len(times) != count or not all(0 <= value < math.inf for value in times):
+            raise ValueError(f"its clock gave {times[:4]} ms for {count} runs")
+        return times
 
     return Sampler(take, chosen, batch, CUDA_STEP_NS, flush is not None, told)
 

@@ -26,6 +26,7 @@ def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) ->
     ``result``'s dtype, ``max_of_tol`` the largest error as a part of what is allowed there. What must agree exactly and
     has the same dtype is compared bit by bit.
     """
+    result = _native(result)
     if result.shape != reference.shape:
         raise MismatchError(f"the result's shape is {result.shape}, the reference's {reference.shape}")
     if not tolerance.any() and result.dtype == reference.dtype and _same_bits(result, reference):
@@ -51,6 +52,13 @@ def compare(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) ->
         "l2_rel": found.squares.root_over(found.scale),
         "tol": float(np.max(tolerance, initial=0.0)) if result.size else 0.0,
     }
+
+
+def _native(values: np.ndarray) -> np.ndarray:
+    """In the machine's byte order, and at most as wide as the reference."""
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        return values.astype(np.float64)
+    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
 
 
 def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:

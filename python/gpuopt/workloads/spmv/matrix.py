@@ -263,7 +263,7 @@ class DiaMatrix(ThroughScipy):
         columns = x.shape[1] if x.ndim == 2 else 1
 
         def product(configuration: Configuration) -> _core.HostProduct:
-            key = (configuration, columns, alpha, beta)
+            key = (configuration, columns, repr(alpha), beta)  # 0.0 == -0.0
             with self._lock:
                 found = self._products.get(key)
             if found is None:
