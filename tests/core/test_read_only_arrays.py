@@ -109,7 +109,8 @@ def test_views_whose_owner_may_write_are_copied() -> None:
         charge[0] = 5
         raw[:] = bytes(16)
         np.testing.assert_array_equal(molecule.charge, [1, 1])
-        charge[0], raw[:] = 1, charge.tobytes()
+        charge[0] = 1
+        raw[:] = charge.tobytes()
     never = np.frombuffer(bytes(charge.tobytes()))
     assert np.shares_memory(gpuopt.Molecule(xyz, never).charge, never)
     again = gpuopt.Molecule(molecule.xyz, molecule.charge)

@@ -340,7 +340,7 @@ def test_any_two_opposite_corners_are_a_box() -> None:
         (Cube(CORNERS, np.ones(4)), r"Cube.density_at: its shape is \(4,\); return \(1, 4, 4\)"),
         (Cube(CORNERS, "dense"), "Cube.density_at: it cannot be read"),
         (Cube(CORNERS, None, np.ones(7)), r"Cube.integral: its shape is \(7,\)"),
-        (Cube(CORNERS, None, [np.nan] * 6), "Cube.integral: it returned NaN"),
+        (Cube(CORNERS, None, [np.nan] * 3), "Cube.integral: it returned NaN"),
     ],
 )
 def test_answers_of_bodies_are_looked_at(body: gt.Body, said: str) -> None:
