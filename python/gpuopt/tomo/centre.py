@@ -37,8 +37,10 @@ def find_centre(
     largest -m/2 ln(1 - r^2), where r is the correlation of the m pixels in which they overlap, over up to 64 pairs and
     16 rows; a parabola through the mean squared differences at the shifts beside it gives the part of a pixel. In a
     scan of half a turn the only pair are its ends, extrapolated linearly over the last step. There, what overlaps must
-    show both edges of the object, or structure. Of a head with 1 % of noise, seen by pixels that take means, the error
-    is below 0.03 pixels; line integrals of pixel centres alone jump at edges, and half a turn of them is off by 0.14.
+    show both edges of the object, or structure. Of a head of Shepp and Logan with 1 % of noise, 180 views of 64
+    to 256 pixels that take means, the median and the largest error of 75 offsets within 5 % of the columns are 0.01 and
+    0.06 pixels in half a turn, 0.003 and 0.01 in a full one; of a detector displaced by 10 to 24 %, 0.06 and 0.2. Line
+    integrals of pixel centres alone jump at edges, and half a turn of them is off by 0.14.
 
     Parameters
     ----------
