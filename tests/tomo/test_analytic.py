@@ -301,3 +301,15 @@ def test_filters_are_kept_by_the_operator_itself() -> None:
     for scan, operator in zip(scans, operators, strict=True):
         p = ball.project(scan, 4)
         np.testing.assert_array_equal(gt.fbp(operator, p), gt.fbp(gt.NumpyProjector(scan, volume), p))
+
+
+def test_slices_beyond_the_outer_rows_are_told() -> None:
+    scan, column = gt.parallel3d(60, (4, 64)), gt.Phantom(gt.Ellipsoid(1.0, (20.0, 20.0, math.inf)))
+    p = column.project(scan, 2)
+    whole = gt.fbp(gt.NumpyProjector(scan, gt.Volume((4, 32, 32))), p)
+    np.testing.assert_allclose(whole.mean(axis=(1, 2)), whole.mean(), rtol=1e-6)
+    fine = gt.NumpyProjector(scan, gt.Volume((8, 32, 32), voxel=(0.5, 1.0, 1.0)))
+    for _ in range(2):
+        with pytest.warns(gt.TruncationWarning, match=r"volume: 2 slices of 8 lie beyond .* z = -1.5 to 1.5 mm"):
+            found = gt.fbp(fine, p)
+    np.testing.assert_allclose(found.mean(axis=(1, 2)), whole.mean() * np.array([0.75, *[1] * 6, 0.75]), rtol=1e-5)

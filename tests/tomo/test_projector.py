@@ -266,6 +266,7 @@ def test_means_of_one_step(any_device: gpuopt.Device) -> None:
     assert gt.fbp(A, body.project(parallel).astype(np.float32))[inside].mean() == pytest.approx(0.99983, abs=2e-3)
 
 
+@pytest.mark.filterwarnings("ignore:volume. .* slices of 12 lie beyond")
 @pytest.mark.parametrize("parallel", [True, False])
 def test_scans_that_are_filtered_as_others(any_device: gpuopt.Device, parallel: bool) -> None:
     """Vectors about an axis beside the origin, of a displaced detector, which is widened: as in NumPy, on the device

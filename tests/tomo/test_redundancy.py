@@ -305,6 +305,7 @@ def test_a_displaced_detector_must_see_both_sides_of_the_axis(kind: str) -> None
             (gt.fbp if kind == "parallel" else gt.fdk)(A, DISC.project(A.geometry, dtype=np.float64))
 
 
+@pytest.mark.filterwarnings("ignore:volume. 2 slices of 4 lie beyond")
 def test_a_detector_above_the_volume_is_told() -> None:
     """As where the offsets (v, u) were swapped."""
     volume = gt.Volume((4, 16, 16))

@@ -19,7 +19,15 @@ from gpuopt.tomo.filtering import RowFilter
 from gpuopt.tomo.filters import ramp, require_window
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.kinds import Given
-from gpuopt.tomo.limits import LimitedAngleWarning, check_centre, check_edges, check_rows, warn
+from gpuopt.tomo.limits import (
+    LimitedAngleWarning,
+    TruncationWarning,
+    check_centre,
+    check_edges,
+    check_rows,
+    outer_slices,
+    warn,
+)
 from gpuopt.tomo.operators import GeometricOperator
 from gpuopt.tomo.redundancy import Redundancy, fan_angles, fan_weights, parallel_weights
 from gpuopt.tomo.rotation import Rotation, rotation_of
@@ -60,10 +68,10 @@ def fbp(
     angle around them; they cover half a turn, or a full turn if the detector is displaced. Free vectors are taken where
     they are a plain rotation. Of a hole of more than 5 degrees a LimitedAngleWarning tells; one of more than 22.5 is
     refused. With ``limited_angle`` less will do: views count so that the mean of a round object stays, and edges along
-    the missing rays are blurred. Objects that reach
-    beyond the detector get a TruncationWarning, NumPy arrays of parallel beams that turn about another column than the
-    geometry says a CentreWarning. ``window`` smooths the ramp filter: "ram-lak" (not at all),
-    "shepp-logan", "cosine", "hann" or "hamming". A GPU filters rows of up to some
+    the missing rays are blurred. Objects that reach beyond the detector get a TruncationWarning, and so do slices
+    beyond the centres of its outer rows, where what is read between rows falls to zero. NumPy arrays of parallel beams
+    that turn about another column than the geometry says get a CentreWarning. ``window`` smooths the ramp filter:
+    "ram-lak" (not at all), "shepp-logan", "cosine", "hann" or "hamming". A GPU filters rows of up to some
     6000 pixels itself, and device arrays stay there; a CPU's rows are filtered by threads. ``interpolation`` between
     pixels is "linear"; what other toolboxes have besides, "nearest" and "cubic", is refused.
 
@@ -185,7 +193,7 @@ class _Way(NamedTuple):
     scan: Geometry
     """The given scan by angles."""
     redundant: bool
-    told: tuple[str, ...]
+    told: tuple[tuple[str, type[Warning]], ...]
     """What each call warns of."""
 
 
@@ -205,8 +213,8 @@ def _way(A: GeometricOperator, key: Any, make: Callable[[], _Way]) -> _Way:
         if len(known) >= _MOST_WAYS:
             known.clear()
         known[key] = found
-    for message in found.told:
-        warn(message, LimitedAngleWarning)
+    for message, category in found.told:
+        warn(message, category)
     return found
 
 
@@ -235,7 +243,9 @@ def _way_of(A: GeometricOperator, turn: Rotation, kernel: _Kernel, by: Redundanc
         offset = detector.u_offset - math.copysign(by.added * detector.du / 2, detector.u_offset)
         wider = replace(scan, detector=replace(detector, columns=columns, u_offset=offset))
     operator = None if wider is A.geometry else A.with_scan(wider, volume)
-    return _Way(rows, operator, scan, by.redundant, by.told)
+    told = [(message, LimitedAngleWarning) for message in by.told]
+    dark = [(message, TruncationWarning) for message in outer_slices(scan, volume)]
+    return _Way(rows, operator, scan, by.redundant, (*told, *dark))
 
 
 def _filtered(A: GeometricOperator, projections: Any, axes: str, way: _Way) -> Any:

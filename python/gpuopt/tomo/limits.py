@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 
 from gpuopt._core import ParameterError
+from gpuopt.tomo import checks
 from gpuopt.tomo.detector import Detector
 from gpuopt.tomo.geometry import Geometry
 from gpuopt.tomo.scans import Parallel
@@ -62,6 +63,22 @@ def check_rows(scan: Geometry, volume: Volume) -> None:
         f"offset: the detector reaches from v = {low:.4g} to {high:.4g} mm, where no view sees the volume; give offset "
         "as (v, u), or move the volume"
     )
+
+
+def outer_slices(scan: Geometry, volume: Volume) -> list[str]:
+    """What to say of slices of parallel beams that lie beyond the centres of the detector's outer rows."""
+    if scan.dimensions == 2 or not scan.parallel:
+        return []
+    low, high = scan.detector.v[[0, -1]]
+    slack = 1e-6 * scan.detector.dv
+    beyond = int(((volume.z < low - slack) | (volume.z > high + slack)).sum())
+    if not beyond:
+        return []
+    lie = "lies" if beyond == 1 else "lie"
+    return [
+        f"volume: {checks.counted(beyond, 'slice')} of {volume.shape[0]} {lie} beyond the centres of the detector's "
+        f"outer rows, z = {low:.4g} to {high:.4g} mm; values fall to zero there, over a row"
+    ]
 
 
 def check_edges(facts: np.ndarray, detector: Detector, redundant: bool) -> None:

@@ -104,3 +104,24 @@ def test_devices_without_verdicts_are_named() -> None:
     assert found.refused == {"two": "it was busy"}
     assert "NO VERDICTS on B: it was busy" in repr(found).splitlines()
     assert "two (no verdicts)" in found.picture().legends[0].get_title().get_text()
+
+
+ROW = {"kind": "summary", "role": "variant", "variant": "v", "problem": "p", "status": "ok", "cache_state": "hot"}
+
+
+def made(device: str, **more: object) -> lab.Study:
+    of_device = ROW | {"device": device} | more
+    return lab.Study(
+        [of_device | {"configuration": name, "median_ms": ms} for name, ms in (("one", 1.0), ("two", 2.0))]
+    )
+
+
+def test_a_device_on_which_nothing_ran_is_not_left_out() -> None:
+    with pytest.raises(ParameterError, match="studies: on C no configuration has a time; leave its study out"):
+        lab.portability([made("A"), made("B"), made("C", status="wrong", reason="3 results differ")])
+
+
+def test_times_of_two_states_of_caches_are_refused() -> None:
+    assert lab.portability([made("A"), made("B")]).score("two") == 0.5
+    with pytest.raises(ParameterError, match="studies: their times are of cold and hot caches"):
+        lab.portability([made("A"), made("B"), made("B", cache_state="cold")])

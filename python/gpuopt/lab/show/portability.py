@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
+from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.schema import Row, time_ms
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.show.certainty import refusals
@@ -174,7 +175,7 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
     """How well configurations carry over between the devices of studies of one problem, two devices at least.
 
     Configurations are compared by their text, so measure the same ones everywhere. Raises ParameterError for studies of
-    several problems, or of a single device.
+    several problems, states of caches, of a single device, or of one on which nothing has a time.
 
     Examples
     --------
@@ -191,16 +192,19 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
         names = sorted(str(problem[1]) for problem in problems)
         told = ", ".join(names if len(set(names)) > 1 else [*names[:1], *("other data" for _ in names[1:])]) or "none"
         raise ParameterError(f"studies: they are of {told}; give studies of one problem")
+    _refuse_states(groups)
     times: dict[str, dict[str, float]] = {}
     refused: dict[str, str] = {}
     for group in groups:
         where = str(group.first["device"]) + (f" · {group.first['platform']}" if group.first["platform"] else "")
+        held = times.setdefault(where, {})
         for row in _timed(group.rows):
-            held = times.setdefault(where, {})
             one = str(row["configuration"])
             held[one] = min(held.get(one, float("inf")), time_ms(row))
         if why := refusals(group.rows):
             refused[where] = why
+    for where in [where for where, held in times.items() if not held]:
+        raise ParameterError(f"studies: on {where} no configuration has a time; leave its study out")
     if len(times) < 2:
         raise ParameterError("studies: they are of a single device; give studies of at least two")
     fastest = {device: min(held, key=held.__getitem__) for device, held in times.items()}
@@ -209,6 +213,13 @@ def portability(studies: Iterable[StudyRows]) -> Portability:
         for one, time in held.items():
             found.setdefault(one, {})[device] = held[fastest[device]] / time
     return Portability(str(groups[0].first["problem"]), tuple(times), found, fastest, refused)
+
+
+def _refuse_states(groups: Sequence[Group]) -> None:
+    """Raises ParameterError for times of several states of the caches, which say nothing of each other."""
+    states = sorted({row["cache_state"] for group in groups for row in _timed(group.rows) if row["cache_state"]})
+    if len(states) > 1:
+        raise ParameterError(f"studies: their times are of {' and '.join(states)} caches; give those of one state")
 
 
 def _timed(rows: Sequence[Row]) -> list[Row]:
