@@ -111,9 +111,8 @@ ROW = {"kind": "summary", "role": "variant", "variant": "v", "problem": "p", "st
 
 def made(device: str, **more: object) -> lab.Study:
     of_device = ROW | {"device": device} | more
-    return lab.Study(
-        [of_device | {"configuration": name, "median_ms": ms} for name, ms in (("one", 1.0), ("two", 2.0))]
-    )
+    times = [("one", 1.0), ("two", 2.0)]
+    return lab.Study([of_device | {"configuration": name, "median_ms": ms} for name, ms in times])
 
 
 def test_a_device_on_which_nothing_ran_is_not_left_out() -> None:
