@@ -58,8 +58,8 @@ def workload_command(workload: Workload) -> click.Command:
         **options: Any,
     ) -> None:
         _check_out(out, subjects)
+        lab_commands.check_subjects(workload, subjects, one_problem=True)
         chosen = select(device)
-        workload.refuse_sets(subjects)
         (each, *_) = workload.problems(subjects or workload.default)
         problem = workload.problem(each, dtype, chosen, **options)
         wanted = list(variants) or ["all"]

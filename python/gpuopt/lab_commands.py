@@ -72,11 +72,7 @@ def _subcommand(workload: Workload, run: Callable[..., bool], *options: Callable
 
     @click.pass_context
     def command(ctx: click.Context, subjects: tuple[str, ...], **given: Any) -> None:
-        if run is run_tune:
-            workload.refuse_sets(subjects)
-        most = 1 if workload.several and run is run_tune else workload.most
-        if len(subjects) > most:
-            raise click.UsageError(f"at most {most} of {workload.subject}, not {len(subjects)}")
+        check_subjects(workload, subjects, one_problem=run is run_tune)
         if not run(workload, subjects or workload.default, **given):
             ctx.exit(INTERRUPT_EXIT)
 
@@ -85,6 +81,16 @@ def _subcommand(workload: Workload, run: Callable[..., bool], *options: Callable
     return click.command(workload.name, help=f"{workload.summary}\n\n{workload.subject}: {workload.subject_help}.")(
         command
     )
+
+
+def check_subjects(workload: Workload, subjects: Sequence[str], *, one_problem: bool) -> None:
+    """Raises click's UsageError for more subjects than the workload takes; if ``one_problem``, for those of several,
+    and ParameterError for a set."""
+    if one_problem:
+        workload.refuse_sets(subjects)
+    most = 1 if workload.several and one_problem else workload.most
+    if len(subjects) > most:
+        raise click.UsageError(f"at most {most} of {workload.subject}, not {len(subjects)}")
 
 
 def study_command(workload: Workload) -> click.Command:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,14 @@ def test_sizes_that_are_none(tmp_path: Path, words: str, said: str) -> None:
     result = CliRunner().invoke(cli.app, ["study", *words.split(), "--out", str(tmp_path)])
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("words", ["tmv 64 128", "gemm 64 128 256"])
+def test_isa_takes_one_size(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    monkeypatch.setattr("gpuopt.lab.isa", lambda *_, **__: pytest.fail("compiled"))
+    result = CliRunner().invoke(cli.app, ["isa", *words.split()])
+    assert result.exit_code == 2, result.output
+    assert re.search(rf"at most 1 of SIZE .*, not {len(words.split()) - 1}", result.stderr)
 
 
 @pytest.mark.parametrize(
