@@ -13,12 +13,14 @@ from gpuopt import files, lab, lab_commands, program_commands, programs
 from gpuopt._core import ParameterError
 from gpuopt.command_errors import Failure
 from gpuopt.command_paths import OutFile, refuse_read
-from gpuopt.lab.compiled.entries import LIVE, Compiled
+from gpuopt.lab.compiled.entries import LIVE, Compiled, Entry
 from gpuopt.lab.compiled.targets import TARGETS
 from gpuopt.lab.kernels.source import source_of
+from gpuopt.lab.run.instructions import planned
 from gpuopt.lab.workload import Workload
+from gpuopt.problem import Problem
 from gpuopt.registry import records
-from gpuopt.selection import select
+from gpuopt.selection import Selector, select
 
 FILE_HELP = """Show what the kernels of an OpenCL file are compiled to.
 
@@ -62,8 +64,7 @@ def workload_command(workload: Workload) -> click.Command:
         chosen = select(device)
         (each, *_) = workload.problems(subjects or workload.default)
         problem = workload.problem(each, dtype, chosen, **options)
-        wanted = list(variants) or ["all"]
-        show(lab.isa(problem, wanted, targets=list(targets), device=chosen, progress=True), diff, out)
+        _run(problem, variants, targets, chosen, diff, out)
 
     decorators: list[Callable[[Any], Any]] = [
         click.argument("subjects", metavar=f"[{workload.subject}]", nargs=-1),
@@ -103,8 +104,7 @@ def program_command(path: str) -> click.Command:
             _check_out(out, programs.files_of(Path(path), found))
             own = programs.chosen(found, kernel)
             problem = own.problem(**programs.sizes_of(sizes, own))
-            wanted = list(variants) or ["all"]
-            show(lab.isa(problem, wanted, targets=list(targets), device=device, progress=True), diff, out)
+            _run(problem, variants, targets, device, diff, out)
 
     return command
 
@@ -133,22 +133,46 @@ def _check_out(out: Path | None, read: Iterable[str | Path]) -> None:
         refuse_read("--out", out, read)
 
 
+def _run(
+    problem: Problem,
+    variants: Sequence[str],
+    targets: Sequence[str],
+    device: Selector,
+    diff: Sequence[str] | None,
+    out: Path | None,
+) -> None:
+    """Compile a problem's kernels and show them. Raises Failure before that where ``diff`` names none of them."""
+    wanted = list(variants) or ["all"]
+    if diff:
+        _two(planned(problem, wanted, targets, device), diff, targets[0])
+    show(lab.isa(problem, wanted, targets=list(targets), device=device, progress=True), diff, out)
+
+
 def show(found: Compiled, diff: Sequence[str] | None, out: Path | None) -> None:
-    """Print the table, and the comparison of two kernels on each target where that was asked for; write the rows.
-    Raises Failure where nothing was compiled."""
+    """Print the table, write the rows, and print the comparison of two kernels on each target where that was asked for.
+    Raises Failure where nothing was compiled, or ``diff`` names no kernel."""
     click.echo(repr(found))
-    targets = list(dict.fromkeys(each.target for each in found))
-    for target in targets if diff else ():
-        one, other = (found.entry(name, target) for name in diff or ())
-        try:
-            click.echo(f"\n{lab.isa_diff(one, other)!r}")
-        except ParameterError as error:
-            click.echo(f"\ngpuopt: {error}", err=True)
     if out is not None:
         files.write(out, [(json.dumps(found.rows, indent=1) + "\n").encode()])
         click.echo(f"\nwritten: {out}")
-    if all(each.entry_point is None and each.listing is None for each in found):
+    built = [each.target for each in found if each.entry_point is not None or each.listing is not None]
+    if not built:
         raise Failure("nothing was compiled; the table says why")
+    for target in dict.fromkeys(built) if diff else ():
+        one, other = _two(found, diff or (), target)
+        try:
+            click.echo(f"\n{lab.isa_diff(one, other)!r}")
+        except ParameterError as error:
+            click.echo(f"\ngpuopt: --diff{str(error).removeprefix(error.argument)}", err=True)
+
+
+def _two(found: Compiled, names: Sequence[str], target: str) -> tuple[Entry, Entry]:
+    """The entries that --diff names."""
+    try:
+        one, other = (found.entry(name, target) for name in names)
+    except ParameterError as error:
+        raise Failure(f"--diff{str(error).removeprefix(error.argument)}") from error
+    return one, other
 
 
 COMMANDS = {record.name: workload_command(record) for record in records() if isinstance(record, Workload)}

@@ -135,6 +135,23 @@ def test_rows_over_the_kernel_that_is_compiled_are_refused(file: Path, name: str
     assert target.read_text() == held
 
 
+def test_a_comparison_of_no_kernel_is_refused(
+    file: Path, any_device: gpuopt.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is compiled where the names are known by then; else the rows are written first."""
+    (text := file.with_suffix(".cl")).write_text(own_kernels.SAXPY)
+    for subjects in ((text, "--options", "-D WIDTH=1"), (file, "n=500"), ("tmv", "64")):
+        out = file.with_name("rows.json")
+        words = ["isa", *subjects, "--device", any_device.index, "--out", out, "--diff"]
+        if subjects[0] != text:
+            out.unlink(missing_ok=True)
+            monkeypatch.setattr("gpuopt.lab.isa", lambda *_, **__: pytest.fail("compiled"))
+        result = run(*words, "nonsense", "none")
+        assert result.exit_code == 2, result.output
+        assert "gpuopt: --diff: 'nonsense' is none of these: " in said(result)
+        assert out.exists() == (subjects[0] == text)
+
+
 @pytest.mark.usefixtures("brief_quick")
 @pytest.mark.parametrize(("old", "new"), [("a * x[i + k]", "a - x[i + k]"), ("a * x[i + k]", "a * nothing")])
 def test_a_study_of_which_nothing_is_right_exits_with_2(

@@ -60,24 +60,50 @@ def isa(
     >>> lab.isa(problems.gemm(256), ["naive", "vectorized"], targets=["gfx90a", "cypress"])  # doctest: +SKIP
     """
     chosen = select(device)
-    names = [targets] if isinstance(targets, str) else list(targets)
-    if not names:
-        raise ParameterError("targets: none is given; use live, or names of chips")
-    chips = [None if name == LIVE else target(name) for name in dict.fromkeys(names)]
-    wanted = what_to_measure(problem, chosen, variants, False)
-    configurations = [item for item in wanted.items if isinstance(item, Configuration)]
-    names = names_of([_named_row(problem, wanted, each) for each in configurations])
+    chips = _chips(targets)
+    wanted = _asked(problem, chosen, variants)
     found: list[list[Entry]] = []
-    bar = Bar(progress, len(configurations), "kernel")
+    bar = Bar(progress, len(wanted), "kernel")
     try:
-        for configuration, name in zip(configurations, names, strict=True):
-            bar.say(name)
-            found.append(_entries(_Asked(problem, configuration, name, chosen), chips))
+        for each in wanted:
+            bar.say(each.name)
+            found.append(_entries(each, chips))
             bar.step()
     finally:
         bar.close()
-    about = f"{problem.workload} {problem.name}: machine code; source and options as for {device_label(chosen)}"
-    return Compiled(about, [row[at] for at in range(len(chips)) for row in found])
+    return _together(problem, chosen, found)
+
+
+def planned(
+    problem: Problem, variants: Iterable[str | Configuration], targets: Sequence[str], device: Selector
+) -> Compiled:
+    """The entries that :func:`isa` would return, by their names alone: nothing is compiled."""
+    chosen = select(device)
+    chips = _chips(targets)
+    return _together(
+        problem, chosen, [[each.entry(chip) for chip in chips] for each in _asked(problem, chosen, variants)]
+    )
+
+
+def _chips(targets: str | Sequence[str]) -> list[Target | None]:
+    """None stands for the device at hand."""
+    names = [targets] if isinstance(targets, str) else list(targets)
+    if not names:
+        raise ParameterError("targets: none is given; use live, or names of chips")
+    return [None if name == LIVE else target(name) for name in dict.fromkeys(names)]
+
+
+def _asked(problem: Problem, device: Device, variants: str | Iterable[str | Configuration]) -> list[_Asked]:
+    wanted = what_to_measure(problem, device, variants, False)
+    configurations = [item for item in wanted.items if isinstance(item, Configuration)]
+    names = names_of([_named_row(problem, wanted, each) for each in configurations])
+    return [_Asked(problem, each, name, device) for each, name in zip(configurations, names, strict=True)]
+
+
+def _together(problem: Problem, device: Device, found: Sequence[Sequence[Entry]]) -> Compiled:
+    """The entries of each configuration, by target."""
+    about = f"{problem.workload} {problem.name}: machine code; source and options as for {device_label(device)}"
+    return Compiled(about, [each for of_target in zip(*found, strict=True) for each in of_target])
 
 
 def _named_row(problem: Problem, wanted: Wanted, configuration: Configuration) -> Row:
