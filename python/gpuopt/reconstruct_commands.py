@@ -38,7 +38,9 @@ ALGORITHMS: dict[str, Callable[..., Any]] = {
 _NONNEGATIVE = ("mlem", "os_em")  # what takes no projections below 0
 _AT_ONCE = 1 << 30  # bytes of rows and slices that are worked on at a time
 _CENTRE_ROWS = 8
-_OPTIONS = {name: f"--{name}" for name in ("window", "iterations", "rows", "flat", "dark")} | {"size": "--rings"}
+_OPTIONS = {name: f"--{name}" for name in ("window", "iterations", "rows", "angles", "flat", "dark")}
+_OPTIONS |= {"size": "--rings"}
+_WORDS = {"limited_angle=True": "--limited-angle"}  # what errors say to give, as an option
 _FLOAT, _COPIES = 4, 6  # arrays that an iteration keeps on a device that is the host
 
 
@@ -63,13 +65,16 @@ class Wanted:
 
 @contextmanager
 def _naming_options() -> Iterator[None]:
-    """Errors of an argument that an option gave name the option."""
+    """Errors of an argument that an option gives name the option."""
     try:
         yield
     except (ArrayError, ParameterError) as error:
         if (option := _OPTIONS.get(error.argument)) is None:
             raise
-        raise Failure(f"{option}{str(error).removeprefix(error.argument)}") from error
+        told = str(error).removeprefix(error.argument)
+        for word, as_option in _WORDS.items():
+            told = told.replace(word, as_option)
+        raise Failure(f"{option}{told}") from error
 
 
 @_naming_options()
@@ -222,7 +227,7 @@ def _offset(scan: gt.ScanFile, rows: range, wanted: Wanted) -> float:
     """Of the detector's middle from the axis, in pixels."""
     middle, centre = (scan.shape[2] - 1) / 2, wanted.centre
     if centre is not None:
-        if not math.isfinite(centre) or (wanted.algorithm == "fbp" and abs(middle - centre) >= middle + 0.5):
+        if not abs(middle - centre) < middle + 0.5:
             raise Failure(f"--centre: {centre:g} is none of the columns, 0 to {scan.shape[2] - 1}; give one of them")
         return middle - centre
     looked_at = scan.projections(_slice(rows[:: max(1, math.ceil(len(rows) / _CENTRE_ROWS))]))

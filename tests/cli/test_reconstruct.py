@@ -23,6 +23,8 @@ import gpuopt.tomo as gt  # noqa: E402
 from gpuopt import cli, reconstruct_commands  # noqa: E402
 from gpuopt.tomo import tiff_stacks  # noqa: E402
 
+ITERATIVE = [name for name in reconstruct_commands.ALGORITHMS if name != "fbp"]
+
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -82,7 +84,7 @@ def test_fbp_of_some_rows(here: Path, reconstruct: Callable[..., Result]) -> Non
         assert (picture.size, picture.mode) == ((64, 64), "L")
 
 
-@pytest.mark.parametrize("algorithm", [name for name in reconstruct_commands.ALGORITHMS if name != "fbp"])
+@pytest.mark.parametrize("algorithm", ITERATIVE)
 def test_each_algorithm(here: Path, reconstruct: Callable[..., Result], algorithm: str) -> None:
     result = reconstruct(
         here, "--algorithm", algorithm, "--iterations", 3, "--rows", 1, "--centre", 31.5 - exchange.OFFSET,
@@ -198,6 +200,9 @@ def test_a_truncated_scan_is_told_and_its_picture_shows_the_object(reconstruct: 
         (("--centre", "nan"), "--centre: nan is none of the columns, 0 to 63"),
         (("--centre", "64"), "--centre: 64 is none of the columns, 0 to 63"),
         (("--centre", "-0.5"), "--centre: -0.5 is none of the columns"),
+        *((("--centre", "1000", "--algorithm", name), "--centre: 1000 is none of the columns") for name in ITERATIVE),
+        (("--centre", "26", "--angles", "0,0"), "--angles: no view lies in 180 degrees of the half turn"),
+        (("--centre", "26", "--angles", "0,0"), "; use sirt, or give --limited-angle\n"),
         (("--out", "a.png"), "--out: a.png has no suffix .tif or .npy"),
         (("--out", "none/a.tif"), "make the folder none"),
         (("--flat", "none.tif"), "none.tif"),
