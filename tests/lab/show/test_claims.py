@@ -141,6 +141,24 @@ def test_cpus_are_called_by_their_runtimes_and_stand_in_one_order() -> None:
     assert "Xeon: 5 claims" in twice.to_text(120)
 
 
+@pytest.mark.parametrize(
+    ("devices", "called"),
+    [
+        (["H100 80GB HBM3, no. 1", "H100 80GB HBM3, no. 2"], ["H100 80…3, no. 1", "H100 80…3, no. 2"]),
+        (["A card in the first slot", "A card in the fifth slot"], ["A card …rst slot", "A card …fth slot"]),
+        (["A card of the old kind, left", "A card of the odd kind, left"], ["A card …nd, left", "A card …nd, left #2"]),
+        (["NVIDIA H200", "H200"], ["H200", "H200 #2"]),
+    ],
+)
+def test_devices_of_like_names_are_told_apart(devices: list[str], called: list[str]) -> None:
+    text = made(*(made_up.pair(2.0, device=name) for name in devices)).to_text(160)
+    heading = next(line for line in text.splitlines() if line.startswith("claim"))
+    for device, name in zip(devices, called, strict=True):
+        assert name in heading
+        assert f"{name}: 5 claims" in text
+        assert device in text
+
+
 def test_how_long_a_command_takes_is_told() -> None:
     paper = made_up.paper(*ENTRIES, takes={"sizes": "an hour on a CPU"})
     assert "(measures 4 claims; an hour on a CPU)" in Claims([paper], {}).to_text(110)

@@ -13,18 +13,25 @@ POCL, INTEL = "Portable Computing Language", "Intel(R) OpenCL"  # platforms whos
 Findings = Mapping[str, Mapping[Any, Finding]]  # by device and claim
 
 
-def short_name(device: str) -> str:
-    """`H200`, `Xeon CPU`: a device's own name in the heading of a column."""
+def short_name(device: str, ending: int = 0) -> str:
+    """`H200`, `Xeon CPU`: a device's own name in the heading of a column. Of a long one the beginning, and as many
+    letters of its end."""
     name = device.removeprefix("NVIDIA ").removesuffix(" Processor").replace("(R)", "").replace("(TM)", "").strip()
-    return name if len(name) <= SHORT_NAME else f"{name[: SHORT_NAME - 1]}…"
+    return name if len(name) <= SHORT_NAME else f"{name[: SHORT_NAME - 1 - ending]}…{name[len(name) - ending :]}"
 
 
 def labels(found: Findings) -> dict[str, str]:
     """What each device is called: `H200`, or `PoCL` and `Intel` of CPUs by their runtimes. Of two that would have one
     name, each has its own."""
     made = {device: _runtime(_any(of)) or short_name(device) for device, of in found.items()}
-    twice = Counter(made.values())
-    return {device: name if twice[name] == 1 else short_name(device) for device, name in made.items()}
+    for ending in (0, SHORT_NAME // 2):
+        many = Counter(made.values())
+        made = {device: name if many[name] == 1 else short_name(device, ending) for device, name in made.items()}
+    seen: Counter[str] = Counter()
+    for device, name in made.items():
+        seen[name] += 1
+        made[device] = name if seen[name] == 1 else f"{name} #{seen[name]}"
+    return made
 
 
 def ordered(found: Findings) -> list[str]:
