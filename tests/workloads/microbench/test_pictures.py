@@ -306,6 +306,16 @@ def test_roofline_has_every_ceiling_and_point() -> None:
     assert (pytest.approx(1 / 2.2), pytest.approx(1200)) in dots
 
 
+def test_a_roofline_of_several_problems_has_the_points_of_each() -> None:
+    images = ("affinity_astronaut_512x512_r5", "affinity_camera_512x512_r5")
+    figure = device_plots.roofline([made | {"problem": name} for name in images for made in ladder()], CEILINGS)
+    said = words(figure)
+    for name in images:
+        assert f"symmetric_sliced, {name}  " in said
+    assert "Roofline · Diagonal sparse matrix times vector ·" not in said
+    test_texts_stay_inside_and_off_each_other(figure)
+
+
 @pytest.mark.parametrize("count", [1, 2, 30])
 def test_a_roofline_of_few_or_many_points_keeps_its_labels_apart(count: int) -> None:
     rows = [ladder()[0] | {"variant": f"variant_{i}", "gflop_s": 1000.0 + i} for i in range(count)]

@@ -77,11 +77,12 @@ def rows_of_families(rows: Rows, families: set[str]) -> list[Row]:
 
 
 def measured_points(rows: list[Row]) -> tuple[list[Row], list[Row]]:
-    """What was measured and what failed, a row a configuration: its summary, else the last good row, else a failure."""
+    """What was measured and what failed, a row a configuration of a problem: its summary, else the last good row, else
+    a failure."""
     last: dict[Hashable, Row] = {}
     for row in rows:
         parts = (row["params"] or {}, row["sizes"] or {})
-        key = (row["variant"], row["dtype"], *(tuple(sorted(part.items())) for part in parts))
+        key = (row["problem"], row["variant"], row["dtype"], *(tuple(sorted(part.items())) for part in parts))
         rank = (row["status"] == "ok" and has_rate(row), row["kind"] == "summary")
         before = last.get(key)
         if before is None or rank >= (before["status"] == "ok" and has_rate(before), before["kind"] == "summary"):

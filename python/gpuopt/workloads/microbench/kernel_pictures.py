@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
-from gpuopt import papers
+from gpuopt import labels, papers
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import Group, section
@@ -171,7 +171,8 @@ ROOFS: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1)))
 
 @checked
 def roofline(rows_of_workload: Rows, ceilings: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """GFLOP/s over flop per byte: measured ceilings as roofs, the configurations of one workload as points.
+    """GFLOP/s over flop per byte: measured ceilings as roofs, the configurations of one workload as points; of
+    several problems each, by its name.
 
     ``ceilings`` maps names to ``{"rate": ..., "unit": ...}``: units of bytes ("GB/s", "TB/s") are slopes, units of
     flop ("GFLOP/s", "TFLOP/s") flat roofs. A point's flop per byte are the compulsory bytes from memory that its
@@ -188,14 +189,18 @@ def roofline(rows_of_workload: Rows, ceilings: Mapping[str, Mapping[str, Any]]) 
     note = "Flop per byte: of the compulsory traffic, each byte once. Ceilings were measured on this device."
     height = max(5.2, 1.8 + 0.2 * len(points))
     lines = [note, skipped_text(failed), provenance(group.rows)]
-    figure, part = captioned_picture(dotted(["Roofline", title(group)]), height, lines)
+    several = len({row["problem"] for row, _ in points}) > 1
+    about = labels.of(group.first["workload"]).title or group.first["workload"] if several else title(group)
+    figure, part = captioned_picture(dotted(["Roofline", about]), height, lines)
     ax = part.subplots()
     ax.set_xscale("log")
     ax.set_yscale("log")
     handles = _roofs(ax, slopes, roofs, [at for _, at in points], [number_of(row, "gflop_s") for row, _ in points])
     for row, at in points:
         ax.plot(at, number_of(row, "gflop_s"), color=COLOURS[section(row)], zorder=5, mec="white", mew=0.6, **DOT)
-    _label_points(ax, points, [group.label(row) for row, _ in points], height)
+    short = [textwrap.shorten(group.label(row).replace(", ", ","), 40, placeholder="…") for row, _ in points]
+    names = [f"{name}, {row['problem']}" if several else name for name, (row, _) in zip(short, points, strict=True)]
+    _label_points(ax, points, names, height)
     used = [name for name in COLOURS if name in {section(row) for row, _ in points}]
     marks = [Line2D([], [], color=COLOURS[name], linestyle="none", label=name, **DOT) for name in used]
     decorate(ax)
@@ -283,7 +288,7 @@ def _label_points(ax: Axes, points: list[tuple[Row, float]], names: list[str], h
         y[i] = min(y[i], y[i + 1] - apart)
     for (row, at), name, place in zip(points, names, y, strict=True):
         ax.annotate(
-            f"{textwrap.shorten(name.replace(', ', ','), 40, placeholder='…')}  {significant(row['gflop_s'])}",
+            f"{name}  {significant(row['gflop_s'])}",
             (at, number_of(row, "gflop_s")), (1.025, place), "data", "axes fraction", fontsize=8.5, color=INK,
             va="center", ha="left", annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": FAINT, "lw": 0.6, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)},
