@@ -9,6 +9,7 @@ import pytest
 
 from gpuopt import Configuration, Error, ParameterError, _core, labels, papers
 from gpuopt.configuration import complete
+from gpuopt.papers import findings
 
 SPMV = ["basic", "aligned", "local_offsets", "vectorized", "cpu", "image", "cpu_coarse"]
 
@@ -116,6 +117,7 @@ def test_parsed_text_is_the_shipped_one():
         (lambda d: d["steps"][0]["figures"].update(gflops=1), "unknown figures"),
         (lambda d: d["steps"][0]["figures"].update(gflop_s="13.1"), "positive number"),
         (lambda d: d["steps"][0]["figures"].update(gflop_s=float("nan")), "positive number"),
+        (lambda d: d["steps"][0]["figures"].update(gflop_s=10**400), "positive number"),
         (lambda d: d["steps"][0]["parameters"].update(SLICE="64"), "SLICE"),
         (lambda d: d["steps"].append(d["steps"][0]), "twice"),
         (lambda d: d["devices"]["HD 5870"].update(colour="red"), "facts"),
@@ -136,6 +138,9 @@ def test_what_is_not_json_is_named():
         papers.parse("{", "torn")
     with pytest.raises(Error, match="keys"):
         papers.parse("[]", "list")
+    for parse in (papers.parse, findings.parse):
+        with pytest.raises(Error, match=r"deep.*recursion"):
+            parse("[" * 100_000, "deep")
 
 
 @pytest.mark.parametrize("workload", _core.workload_names())

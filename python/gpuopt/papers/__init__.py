@@ -194,7 +194,7 @@ def parse(text: str, key: str) -> dict[str, Paper]:
         notes = checks.texts("notes", document["notes"])
         if not isinstance(ladder := document["ladder"], bool):
             raise ValueError(f"ladder is {ladder!r}, neither true nor false")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise Error(f"{key}.json: {error}") from error
     return {
         workload: Paper(

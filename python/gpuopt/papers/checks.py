@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Collection
-from typing import Any
+from typing import Any, TypeGuard
 
 
 def keys(what: str, value: Any, expected: Collection[str], optional: Collection[str] = ()) -> None:
@@ -28,16 +28,21 @@ def texts(what: str, value: object) -> tuple[str, ...]:
     return tuple(text(what, item) for item in value)
 
 
+def _is_finite(value: object) -> TypeGuard[float]:
+    """Whether it is a number that float64 holds, neither infinite nor NaN."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
 def finite(what: str, value: object) -> float:
     """A number, neither infinite nor NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not _is_finite(value):
         raise ValueError(f"{what} is {value!r}, not a number")
     return value
 
 
 def positive(what: str, value: object) -> float:
     """A finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+    if not _is_finite(value) or value <= 0:
         raise ValueError(f"{what} is {value!r}, not a positive number")
     return value
 

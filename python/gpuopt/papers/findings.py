@@ -58,7 +58,7 @@ def parse(text: str, name: str) -> dict[str, Finding]:
         if set(document) != {"schema", "findings"} or document["schema"] != SCHEMA:
             raise ValueError(f"it has {sorted(document)}, not findings of schema {SCHEMA}")
         return {key: _finding(key, entry) for key, entry in document["findings"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError, ParameterError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, ParameterError) as error:
         raise Error(f"{name}: {error}") from error
 
 

@@ -139,6 +139,7 @@ def test_files_without_a_checksum_are_read_where_they_are_valid(any_device: gpuo
     [
         {"ceilings": {"dram.read": {"rate": True, "unit": "GB/s", "configuration": "a"}}},
         {"ceilings": {"dram.read": {"rate": 1.0, "unit": "GB/s", "configuration": "a", "lo": "x"}}},
+        {"ceilings": {"dram.read": {"rate": 10**400, "unit": "GB/s", "configuration": "a"}}},
         {"ceilings": {"dram.read": {"rate": 1.0, "unit": 5, "configuration": "a"}}},
         {"refused": {"dram.read": 5}},
         {"sittings": [{"time_utc": "2026", "driver": "1", "rates": {"dram.read": "fast"}}]},

@@ -115,6 +115,13 @@ def test_what_cannot_run_is_a_finding_and_the_rest_goes_on(any_device: gpuopt.De
     assert str(book).count("not measured") == 3
 
 
+def test_findings_are_asked_of_one_entry(any_device: gpuopt.Device) -> None:
+    book = lab.casebook([], quick=True, device=any_device)
+    for wrong in (None, ["A1", "A2"]):
+        with pytest.raises(gpuopt.ParameterError, match=r"^entry: "):
+            book.of(wrong)  # type: ignore[arg-type]
+
+
 def test_whole_calls_stand_beside_kernels(any_device: gpuopt.Device) -> None:
     others = [version("made_up_same"), dataclasses.replace(version("made_up_alone"), alone=True)]
     entry = made_up(*others, program="numbers go up and come back doubled")

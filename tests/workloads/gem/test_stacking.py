@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations, product
 from math import factorial, prod
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from study_rows import Row
 pytest.importorskip("matplotlib")
 
 from figures import outside, overlaps, words
+from gpuopt import ParameterError
 from gpuopt.lab.report import Study
 from gpuopt.workloads.gem import pictures as gem_plots
 from gpuopt.workloads.gem.optimizations import AXES, configuration, levels_of, names_of, together
@@ -162,6 +164,25 @@ def test_a_cell_that_cannot_run_is_no_end(whole: Study) -> None:
     found = gem_plots.replay(Study(rows))
     assert found.cells == 503
     assert best.names not in [found.best.names, *(end.found.names for end in found.climbing.ends)]
+
+
+@pytest.mark.parametrize(
+    ("axes", "says"),
+    [
+        ({"splitting": ("KS",)}, "axes: 'splitting' lacks the basic kernel's own level"),
+        ({"splitting": ()}, "axes: 'splitting' lacks"),
+        ({"splitting": ("", "FOO")}, "axes: 'splitting' has 'FOO', which is no optimization; give some of MT, KS"),
+    ],
+)
+def test_axes_of_other_names_are_refused(study: Study, axes: Any, says: str) -> None:
+    for ask in (gem_plots.replay, gem_plots.ways):
+        with pytest.raises(ParameterError, match=f"^{says}"):
+            ask(study, axes)
+
+
+def test_no_optimizations_do_not_stack(study: Study) -> None:
+    with pytest.raises(ParameterError, match=r"^size: 0 is no number of optimizations"):
+        gem_plots.stacking(study, 0)
 
 
 def test_a_design_with_gaps_is_refused(study: Study) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip("matplotlib")
@@ -11,8 +13,9 @@ from matplotlib.figure import Figure
 
 from figures import colour_of
 from figures import words as lines_of
+from gpuopt.lab.rows.schema import ResultsError
 from gpuopt.workloads.microbench import pictures as device_plots
-from workloads.microbench.made_rows import activation, paths, values, xs, ys
+from workloads.microbench.made_rows import activation, paths, row, values, xs, ys
 
 
 def words(figure: Figure) -> str:
@@ -34,6 +37,22 @@ def test_branches_show_the_loss_and_what_a_branch_costs() -> None:
     assert "80 cycles an instruction" in said
     assert "costs up to 30 % on AMD" in said
     assert any(ys(line) == [30, 30] for line in right.lines)
+
+
+@pytest.mark.parametrize(
+    ("draw", "given", "says"),
+    [
+        ("branches", {"params": {"PATHS": 2}}, "rows: that of branches has no level LENGTH; leave it out"),
+        ("registers", {"params": None}, "rows: that of registers has no level CHAINED"),
+        ("registers", {"params": {"CHAINED": 0, "LIVE": "4"}}, "rows: that of registers has no level LIVE"),
+        ("working_set", {"variant": "read", "sizes": {"bytes": "4"}}, "rows: the sizes of row 0 is"),
+        ("cache_types", {"variant": "local", "params": {"A": [1, 2]}}, "rows: the params of row 0 is"),
+    ],
+)
+def test_a_row_that_a_picture_cannot_read_is_named(draw: str, given: dict[str, Any], says: str) -> None:
+    made = row(draw, 1.0) | {"gflop_s": 1.0} | given
+    with pytest.raises(ResultsError, match=f"^{says}"):
+        getattr(device_plots, draw)([made])
 
 
 def test_a_line_of_branches_has_one_colour_in_both_panels() -> None:

@@ -47,6 +47,11 @@ def test_tensor_cores_need_ptx(device: gpuopt.Device, variant: str) -> None:
     assert device.name in str(caught.value)
 
 
+def test_lines_that_are_too_long_are_refused(any_device: gpuopt.Device) -> None:
+    with pytest.raises(gpuopt.ParameterError, match=r"^width: whole lines of 4611686018427387905 scalars make"):
+        problems.microbenchmark("copy", bytes=4096, width=2**62 + 1, device=any_device)
+
+
 @pytest.mark.parametrize("variant", TENSOR)
 def test_every_step_of_tensor_cores_adds_the_same_whole_numbers(variant: str) -> None:
     source = oracle.source("", 128, 0, np.dtype(np.float32), np.random.default_rng(0))

@@ -325,7 +325,14 @@ def test_a_roofline_of_few_or_many_points_keeps_its_labels_apart(count: int) -> 
 
 @pytest.mark.parametrize(
     ("ceiling", "says"),
-    [({"rate": 3.0, "unit": "W"}, "unit 'W'"), ({"rate": None, "unit": "GB/s"}, "rate None"), ({}, "unit ''")],
+    [
+        ({"rate": 3.0, "unit": "W"}, "unit 'W'"),
+        ({}, "unit ''"),
+        *(
+            ({"rate": rate, "unit": "GB/s"}, f"^ceilings.'odd'.: rate {rate!r}".replace("[]", r"\[\]"))
+            for rate in (None, "abc", [], float("inf"), 10**400)
+        ),
+    ],
 )
 def test_a_ceiling_without_rate_or_unit_is_named(ceiling: Row, says: str) -> None:
     with pytest.raises(ValueError, match=says):

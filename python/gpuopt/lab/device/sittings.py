@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -33,8 +33,8 @@ class Sitting:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a finite number, and no boolean."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+    """Whether it is a finite number that float64 holds, and no boolean."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def kind_of(name: str) -> str:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.patheffects import withStroke
 
 from gpuopt._core import ParameterError
+from gpuopt.lab.rows.given_rows import usable
 from gpuopt.lab.rows.groups import PAPER
-from gpuopt.lab.rows.schema import Row, complete, field, levels
+from gpuopt.lab.rows.schema import ResultsError, Row, field, levels
 from gpuopt.lab.rows.study_rows import StudyRows
 from gpuopt.lab.rows.table import joined, quantity, significant
 from gpuopt.lab.show.fitting import legend_columns, width_of, wrapped
@@ -53,8 +54,9 @@ REASON = 84  # characters of a failure's reason in a caption
 
 
 def variant_rows(rows: Rows) -> list[Row]:
-    """The rows of variants, with every field. Raises ParameterError where they are of several devices."""
-    given = rows.rows if isinstance(rows, StudyRows) else [complete(row) for row in rows]
+    """The rows of variants, with every field. Raises ParameterError where they are of several devices, ResultsError for
+    a value of another type than its field's."""
+    given = rows.rows if isinstance(rows, StudyRows) else [usable(row, number) for number, row in enumerate(rows)]
     mine = [row for row in given if row["kind"] not in ("environment", "energy") and row["role"] in (None, "variant")]
     devices = {str(row["device"] or "") for row in mine}
     if len(devices) > 1:
@@ -114,8 +116,12 @@ def working_set_bytes(row: Row) -> int:
     return (row["sizes"] or {}).get("bytes") or 0
 
 
-def level_of(row: Row, name: str, default: int) -> int:
-    return int(levels(row).get(name, default))
+def level_of(row: Row, name: str, default: int | None = None) -> int:
+    """A level of the row. Raises ResultsError where it is no whole number, or neither there nor by default."""
+    level = levels(row).get(name, default)
+    if not isinstance(level, int):
+        raise ResultsError(f"rows: that of {row['configuration'] or row['variant']} has no level {name}; leave it out")
+    return level
 
 
 # ---------------------------------------------------------------- the sheet

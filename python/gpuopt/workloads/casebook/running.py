@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas
 
 
+@checked
 @dataclass(repr=False)
 class Casebook(Shown):
     """What was found. ``findings`` are a version each, ``studies`` the sweeps by the entries' ids, ``notes`` for the

@@ -51,8 +51,11 @@ def stacking(study: Study, size: int = 2) -> list[Stack]:
     """For each ``size`` optimizations that were measured together and each alone: whether their gains multiply.
 
     Paired over the blocks that all of them have, the least of the promised first; verdicts count how many are compared.
-    Raises ParameterError for a study without a good row of ``paper:basic``, or of several devices or problems.
+    Raises ParameterError for a study without a good row of ``paper:basic``, or of several devices or problems, and for
+    a ``size`` below 1.
     """
+    if size < 1:
+        raise ParameterError(f"size: {size} is no number of optimizations; give 1 or more")
     group, basic = group_with_basic(study)
     measured = kernels(group, basic)
     found: dict[str, tuple[Row, list[Row], list[float]]] = {}

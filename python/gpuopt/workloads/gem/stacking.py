@@ -20,7 +20,7 @@ from gpuopt.lab.rows.groups import Group
 from gpuopt.lab.rows.schema import Row
 from gpuopt.lab.rows.table import significant
 from gpuopt.workloads.gem.gains import changes_from, gain_over_basic, group_with_basic, kernels
-from gpuopt.workloads.gem.optimizations import AXES, NONE, names_of, together
+from gpuopt.workloads.gem.optimizations import AXES, NONE, OPTIMIZATIONS, names_of, together
 
 Point = tuple[str, ...]  # an optimization, or NONE, for each axis
 Axes = Mapping[str, tuple[str, ...]]
@@ -145,11 +145,23 @@ def replay(study: Study, axes: Axes = AXES) -> Replay:
     ``axes``, such as that of ``gpuopt study gem --design factorial``.
 
     Gains are over the paper's basic kernel, paired over blocks. A combination that cannot run is one that no way
-    reaches. Raises ParameterError where combinations were not asked for, and as :func:`gpuopt.lab.gem_plots.stacking`.
+    reaches. Raises ParameterError where combinations were not asked for, for an axis of other names than optimizations
+    and ``""``, or without ``""``, and as :func:`gpuopt.lab.gem_plots.stacking`.
     """
+    _check(axes)
     group, basic = group_with_basic(study)
     gains = gains_of(group, basic, axes)
     return replayed(gains, axes, group.band)
+
+
+def _check(axes: Axes) -> None:
+    for axis, names in axes.items():
+        if NONE not in names:
+            raise ParameterError(f"axes: {axis!r} lacks the basic kernel's own level; give '' beside the optimizations")
+        if unknown := [name for name in names if name not in (NONE, *OPTIMIZATIONS)]:
+            raise ParameterError(
+                f"axes: {axis!r} has {unknown[0]!r}, which is no optimization; give some of {', '.join(OPTIMIZATIONS)}"
+            )
 
 
 def gains_of(group: Group, basic: Row, axes: Axes = AXES) -> dict[Point, float]:

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 
 from gpuopt._core import ParameterError
 from gpuopt.checked import checked
-from gpuopt.lab.rows.schema import Row, levels, number_of
+from gpuopt.lab.rows.schema import Row, number_of
 from gpuopt.lab.rows.table import quantity
 from gpuopt.lab.show.canvas import (
     CYCLE,
@@ -70,9 +70,8 @@ def branches(rows: Rows) -> Figure:
     good, failed, doubted = _trusted(rows, "branches")
     rates: dict[str, dict[tuple[int, int], float]] = {}
     for row in good:
-        own = levels(row)
-        label = f"{own['LENGTH']} multiply-adds a path, {row['dtype']}"
-        key = (own["PATHS"], own["DIVERGENT"])
+        label = f"{level_of(row, 'LENGTH')} multiply-adds a path, {row['dtype']}"
+        key = (level_of(row, "PATHS"), level_of(row, "DIVERGENT"))
         rates.setdefault(label, {})[key] = max(rates.get(label, {}).get(key, 0.0), _gflop_s(row))
     apart: dict[str, dict[int, float]] = {}
     branch: dict[str, dict[int, float]] = {}
@@ -160,11 +159,11 @@ def registers(rows: Rows) -> Figure:
     good, failed, doubted = _trusted(rows, "registers")
     lines: dict[str, dict[int, Row]] = {}
     for row in good:
-        own = levels(row)
-        what = "each waits for the one before" if own["CHAINED"] else "independent"
+        what = "each waits for the one before" if level_of(row, "CHAINED") else "independent"
         label = f"{what}, {level_of(row, 'LOCAL', 256)} work-items, {row['dtype']}"
-        before = lines.setdefault(label, {}).get(own["LIVE"], row)
-        lines[label][own["LIVE"]] = max(before, row, key=_gflop_s)
+        live = level_of(row, "LIVE")
+        before = lines.setdefault(label, {}).get(live, row)
+        lines[label][live] = max(before, row, key=_gflop_s)
     if not lines:
         return empty_picture(title, failed, doubted)
     printed = findings.of("microbench")
@@ -206,7 +205,7 @@ def _told(rows: list[Row]) -> str:
     """What the compiler told of registers and memory."""
     counted = [row["registers"] for row in rows if row["registers"]]
     most = f"at most {max(counted)} registers a work-item" if counted else "no registers told"
-    spilled = sorted({levels(row)["LIVE"] for row in rows if spills(row)})
+    spilled = sorted({level_of(row, "LIVE") for row in rows if spills(row)})
     told = any(row["spill_bytes"] is not None for row in rows)
     words = f"spilled from {spilled[0]} on" if spilled else "nothing spilled" if told else "no spilling told"
     return f"The compiler: {most}, {words}."
@@ -226,9 +225,8 @@ def activation_matrix(rows: Rows) -> Figure:
     good, failed, doubted = ([row for row in some if _form(row)] for some in (good, failed, doubted))
     lines: dict[tuple[str, int], dict[tuple[int, int], float]] = {}
     for row in good:
-        own = levels(row)
         key = (_form(row), (row["sizes"] or {}).get("width", 0))
-        lines.setdefault(key, {})[own["LOCAL_X"], own["LOCAL_Y"]] = _gflop_s(row)
+        lines.setdefault(key, {})[level_of(row, "LOCAL_X"), level_of(row, "LOCAL_Y")] = _gflop_s(row)
     lines = {key: line for key, line in lines.items() if (16, 16) in line}
     if not lines:
         return empty_picture(title, failed, doubted)
@@ -266,8 +264,8 @@ def activation_matrix(rows: Rows) -> Figure:
 def _form(row: Row) -> str:
     """The name of a row's form, empty for the product alone."""
     names = {level: name for name, level in ACTIVATIONS.items()}
-    level = levels(row).get("MATH", 0)
-    return names[level] if level else ""
+    level = level_of(row, "MATH", 0)
+    return names.get(level, "") if level else ""
 
 
 def _by_form(item: tuple[tuple[str, int], Any]) -> tuple[int, int]:

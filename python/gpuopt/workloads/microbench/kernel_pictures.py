@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from gpuopt import labels, papers
 from gpuopt._core import ParameterError
+from gpuopt.annotations import is_number
 from gpuopt.checked import checked
 from gpuopt.lab.rows.groups import Group, section
 from gpuopt.lab.rows.schema import Row, levels, number_of
@@ -224,7 +226,7 @@ def _ceilings(ceilings: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, floa
             raise ParameterError(
                 f"ceilings[{name!r}]: unit {unit!r} is neither of bytes nor of flop; give GB/s or GFLOP/s"
             )
-        if rate is None or not float(rate) > 0:
+        if rate is None or not is_number(rate) or not 0 < rate < math.inf:
             raise ParameterError(f"ceilings[{name!r}]: rate {rate!r}; give a positive number, or leave the ceiling out")
         (slopes if ending == "B/s" else roofs)[name] = float(rate) * scales[prefix]
     return _descending(slopes), _descending(roofs)

@@ -119,6 +119,9 @@ def plan(
     )
 
 
+_MOST = 2**62  # scalars of a source
+
+
 @dataclass(frozen=True)
 class _Asked:
     """A microbenchmark at one size on one device: the configuration in full, and how many scalars it reads and
@@ -150,6 +153,8 @@ class _Asked:
                 raise ParameterError(f"{name}: it is {value}; give a whole number of at least {least}")
         grain = math.lcm(128, max(width, 1), 2 * exact.parameters.get("WIDTH", 1))
         elements = max(int(bytes // kind.itemsize // grain), 1) * grain
+        if elements > _MOST:
+            raise ParameterError(f"width: whole lines of {width} scalars make a source of {elements}; give fewer")
         chosen = select(device)
         variant, parameters = exact.variant, exact.parameters
         facts = _core.microbench_facts(
