@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -217,6 +218,25 @@ def test_rows_are_not_walked(any_device: gpuopt.Device) -> None:
     """Each would copy the matrix."""
     with pytest.raises(TypeError):
         list(both(any_device)[0])
+
+
+@pytest.mark.parametrize("dtype", ["foo", "U3", "i4,f4"])
+def test_a_dtype_of_no_numbers_is_told_as_such(any_device: gpuopt.Device, dtype: str) -> None:
+    ours, _ = both(any_device)
+    for use in (ours.sum, partial(ours.sum, 0, out=np.ones(6, np.float32)), partial(ours.power, 2)):
+        with pytest.raises(ParameterError, match=r"^dtype: "):
+            use(dtype=dtype)
+    with pytest.raises(ParameterError, match=r"^dtype: "):
+        ours.mean(dtype="foo")  # of others SciPy takes the mean
+
+
+def test_a_casting_that_is_none_is_told_as_such(any_device: gpuopt.Device) -> None:
+    ours, _ = both(any_device)
+    for casting in ("foo", None):
+        with pytest.raises(ParameterError, match=r"^casting: "):
+            ours.astype(np.int8, casting=casting)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=r"^dtype: "):
+        ours.astype(np.int8, casting="no")
 
 
 def test_an_out_of_the_wrong_shape_is_told_as_such(any_device: gpuopt.Device) -> None:

@@ -80,10 +80,28 @@ def _told(name: str, shape: tuple[int, int], error: Exception) -> Exception:
     return kind(f"{name}: SciPy does not take this ({error}); give what dia_array does")
 
 
-def _named(axis: Any, out: Any) -> str:
-    """Which argument SciPy refuses, as far as that is known: an axis that it takes leaves ``out``."""
+def _named(axis: Any, out: Any, dtype: Any = None) -> str:
+    """Which argument SciPy refuses, as far as that is known: a dtype that it takes, and an axis, leave ``out``."""
+    if not _of_numbers(dtype):
+        return "dtype"
     taken = axis is None or (isinstance(axis, (int, np.integer)) and -2 <= axis <= 1)
     return "out" if out is not None and taken else "axis"
+
+
+def _of_numbers(dtype: Any) -> bool:
+    """Whether it is a dtype that SciPy computes in; None is the matrix's own."""
+    try:
+        return dtype is None or np.dtype(dtype).kind in "biufcO"
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_casting(given: Any) -> bool:
+    """Whether it is one of NumPy's words."""
+    try:
+        return np.can_cast(np.float32, np.float32, given)
+    except (TypeError, ValueError):
+        return False
 
 
 def _converted(matrix: ThroughScipy, x: Any) -> np.ndarray:
@@ -186,15 +204,16 @@ class ThroughScipy:
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
         """Return the matrix in ``dtype``; SciPy's ``dia_array`` for another than float32 and float64. ``copy`` is
         SciPy's, and means nothing for what never changes."""
-        return self._by_scipy("dtype", lambda A: A.astype(dtype, casting=casting))
+        name = "dtype" if _is_casting(casting) else "casting"
+        return self._by_scipy(name, lambda A: A.astype(dtype, casting=casting))
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return the sum of all entries, of each column (``axis`` 0) or of each row (1)."""
-        return self._by_scipy(_named(axis, out), lambda A: A.sum(axis, dtype=dtype, out=out))
+        return self._by_scipy(_named(axis, out, dtype), lambda A: A.sum(axis, dtype=dtype, out=out))
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         """Return the mean of all elements, zeros included, of each column (``axis`` 0) or of each row (1)."""
-        return self._by_scipy(_named(axis, out), lambda A: A.mean(axis, dtype=dtype, out=out))
+        return self._by_scipy(_named(axis, out, dtype), lambda A: A.mean(axis, dtype=dtype, out=out))
 
     def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Return the largest element, with ``explicit`` the largest entry: of all, of each column (``axis``
@@ -251,7 +270,7 @@ class ThroughScipy:
 
     def power(self, n: Any, dtype: Any = None) -> Any:
         """Return each entry to the power ``n``, as ``M ** n`` does."""
-        return self._by_scipy("n", lambda A: A.power(n, dtype=dtype))
+        return self._by_scipy("n" if _of_numbers(dtype) else "dtype", lambda A: A.power(n, dtype=dtype))
 
     __iter__ = None  # each row would be a copy of the matrix
 
