@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuopt._core import Error, ParameterError
 from gpuopt.checked import checked
-from gpuopt.files import refuse_irregular, under
+from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere, refuse_irregular, under
 from gpuopt.lab.device import bounds
 from gpuopt.lab.device.profile import Profile
 from gpuopt.lab.rows import audit_rules
@@ -90,6 +90,8 @@ def _several(argument: str, paths: str | Path | Iterable[str | Path]) -> list[st
 
 def _files(path: Path) -> list[Path]:
     """The path itself, or the results files and profiles at any depth of a folder."""
+    if leads_nowhere(path):
+        raise ResultsError(f"cannot read {path}: {NO_WORKING_DIRECTORY}; {ELSEWHERE}")
     if os.path.isdir(path):
         found = under(path, ROWS) + [file for file in under(path, PROFILES) if file.suffix == ".json"]
         if not found:

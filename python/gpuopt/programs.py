@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuopt._core import ParameterError
+from gpuopt.files import ELSEWHERE, NO_WORKING_DIRECTORY, leads_nowhere
 from gpuopt.lab.kernels.kernel import Kernel
 
 RUN_NAME = "gpuopt_program"  # its __name__, so that what stands below `if __name__ == "__main__"` is left out
@@ -23,6 +24,8 @@ def opened(path: Path) -> Iterator[dict[str, Kernel]]:
     """The kernels of a Python file by the names that it gives them. It is run as `python FILE` would run it, with its
     folder first on sys.path, which ends with the context. Raises ParameterError where there is no such file, it raises,
     or it has no kernel."""
+    if leads_nowhere(path):
+        raise ParameterError(f"{path}: {NO_WORKING_DIRECTORY}; {ELSEWHERE}")
     if not os.path.isfile(path):
         raise ParameterError(f"{path}: there is no such file; name a Python file that defines a lab.Kernel")
     searched, words = list(sys.path), list(sys.argv)

@@ -16,7 +16,7 @@ click = pytest.importorskip("click")
 
 from click.testing import CliRunner, Result  # noqa: E402
 
-from gpuopt import cli, program_commands, records  # noqa: E402
+from gpuopt import cli, program_commands, programs, records  # noqa: E402
 
 FILE = f'''
 from gpuopt import lab
@@ -133,6 +133,14 @@ def test_rows_over_the_kernel_that_is_compiled_are_refused(file: Path, name: str
     assert result.exit_code == 2, result.output
     assert f"--out: {target} is what is studied; name another file" in said(result)
     assert target.read_text() == held
+
+
+def test_a_program_above_a_working_directory_that_was_removed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (gone := file.with_name("gone")).mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(gpuopt.ParameterError, match=r"^\.\./mine\.py: the working directory was removed; change to"):
+        programs.opened(Path("../mine.py")).__enter__()
 
 
 def test_a_comparison_of_no_kernel_is_refused(

@@ -189,3 +189,13 @@ def test_folders_are_searched_for_files_alone(tmp_path: Path) -> None:
     (tmp_path / "folder.jsonl").mkdir()
     assert [Path(each.path) for each in audit(tmp_path).files] == [written]
     assert len(studies_of(tmp_path)) == 1
+
+
+def test_the_working_directory_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rows.jsonl").write_text("{}\n")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for path in ("../rows.jsonl", ".."):
+        with pytest.raises(ResultsError, match=rf"^cannot read {path}: the working directory was removed; change to"):
+            lab.audit(path)
