@@ -284,6 +284,15 @@ def test_what_rounding_may_make_is_inexact_and_the_rest_is_wrong(factor: float, 
     assert caught.value.word == word
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+@pytest.mark.parametrize(("factor", "word"), [(1 + 1e-4, "inexact"), (-1.0, "wrong")])
+def test_results_of_any_size_are_inexact_or_wrong(size: float, factor: float, word: str) -> None:
+    exact = np.linspace(-size, size, 1000)
+    with pytest.raises(WrongResultError) as caught:
+        judged({"y": exact * factor}, {"y": exact}, {"y": np.full(1000, 1e-15 * size)})
+    assert caught.value.word == word
+
+
 @pytest.mark.parametrize(
     ("got", "reference", "word"),
     [

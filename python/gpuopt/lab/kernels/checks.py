@@ -237,7 +237,9 @@ def _wrong(result: np.ndarray, reference: np.ndarray, tolerance: np.ndarray) -> 
     with np.errstate(all="ignore"):
         error = np.abs(result.astype(np.float64) - reference)[finite]
         most = float((error / np.maximum(np.broadcast_to(tolerance, finite.shape)[finite], 1e-300)).max(initial=0.0))
-        usual = float(np.sqrt(np.mean(np.square(reference[finite], dtype=np.float64)))) if finite.any() else 0.0
+        sizes = np.abs(reference[finite].astype(np.float64))
+        largest = float(sizes.max(initial=0.0))
+        usual = largest * float(np.sqrt(np.mean(np.square(sizes / largest)))) if largest else 0.0  # squares fit float64
     if most <= CLOSE:
         hint = "; long sums in another order cost so much: where the task has them, give tolerance=lab.rounding(...)"
         return "inexact", hint
