@@ -310,6 +310,12 @@ def _read(content: bytes) -> Profile:
     return Profile.from_json(content)
 
 
+def absent(device: Device) -> str:
+    """What to say where this device and driver have no profile."""
+    aside = f" (a damaged one was set aside as {found[-1].name})" if (found := damaged(device)) else ""
+    return f"this device has no profile{aside}: bounds are those of memory alone; `gpuopt profile` measures the others"
+
+
 def damaged(device: Device) -> list[Path]:
     """Profiles of this device and driver that were set aside."""
     path = path_of(device)

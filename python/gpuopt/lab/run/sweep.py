@@ -174,12 +174,7 @@ class SweepRun:
         self.recorder.notes += timer_notes(self.device) + sealed.unused()
         self.profile = profiles.stored(self.device)
         if self.profile is None:
-            damaged = profiles.damaged(self.device)
-            aside = f" (a damaged one was set aside as {damaged[-1].name})" if damaged else ""
-            self.recorder.notes.append(
-                f"this device has no profile{aside}: bounds are those of memory alone; `gpuopt profile` measures the "
-                "others"
-            )
+            self.recorder.notes.append(profiles.absent(self.device))
         with self.phases("ceilings"):
             footprint = self.problem.footprint_bytes
             notes = self.recorder.notes
