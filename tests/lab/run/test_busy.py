@@ -188,3 +188,17 @@ def test_the_row_names_unit_and_commit(again: Callable[[], tuple[Study, int]], a
     assert {row["commit"] for row in study.rows} == {source.commit()}
     assert source.commit() or not shutil.which("git")
     assert any(row["load1"] is not None for row in study.rows if row["kind"] == "block")
+
+
+def test_comparisons_of_two_environments_that_did_not_end_have_no_verdict() -> None:
+    def blocks(variant: str, ms: float, environment: str) -> list[dict[str, Any]]:
+        alike = {"kind": "block", "status": "ok", "role": "variant", "baseline": "a", "configuration": variant}
+        own: dict[str, Any] = alike | {"variant": variant, "env_hash": environment, "median_ms": ms}
+        return [own | {"block": number, "ratio": ms * (1 + 0.001 * (number % 3))} for number in range(10)]
+
+    together = Study([*blocks("b", 2.0, "e1"), *blocks("c", 1.0, "e1")]).speedup("c", "b")
+    assert (together.verdict, together.blocks) == ("FAST", 10)
+    apart = Study([*blocks("b", 2.0, "e1"), *blocks("c", 1.0, "e2")]).speedup("c", "b")
+    assert (apart.mid, apart.lo, apart.verdict, apart.blocks) == (0.5, None, None, 0)
+    continued = Study([*blocks("b", 2.0, "e1"), *blocks("b", 4.0, "e2")[:4], *blocks("c", 1.0, "e1")])
+    assert continued.speedup("c", "b").lo == pytest.approx(0.5, rel=0.01)

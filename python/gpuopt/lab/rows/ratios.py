@@ -60,10 +60,10 @@ def ratio_between(group: Group, row: Row, reference: Row) -> Ratio:
 
     Both ratios of a block are held against the same sentinels, so their quotient is paired. Without common blocks the
     intervals of the rows are divided, which is wider than the truth. Two rows by different clocks have no ratio, but
-    for the stored one of a comparison in which the baseline was timed by the other's clock too. Rows of before
+    for the stored one of a comparison in which the baseline was timed by the other's clock too. Summaries of before
     ``method`` was a field have one, without a verdict: it holds the host's launches on one side alone.
     """
-    earlier = row["method"] is None and reference["method"] is None
+    earlier = row["method"] is None and reference["method"] is None and (_is_earlier(row) or _is_earlier(reference))
     across = other_clock(row, reference)
     if has_ratio_to(row, reference):
         limits = (row["ratio_lo"], row["ratio_hi"]) if row["verdict"] else (None, None)
@@ -139,6 +139,11 @@ def inverse(ratio: Ratio) -> Ratio:
     return Ratio(1 / ratio.mid, lo, hi, turned.get(ratio.verdict, ratio.verdict), ratio.blocks, ratio.refused)
 
 
+def _is_earlier(row: Row) -> bool:
+    """Whether it is a summary of before ``method`` was a field; rows that are none never have it."""
+    return row["kind"] == "summary" and row["method"] is None
+
+
 def _interval_ms(row: Row) -> tuple[float, float] | None:
     lo, hi = row["ci_lo_ms"], row["ci_hi_ms"]
     return None if lo is None or hi is None else (lo, hi)
@@ -150,6 +155,6 @@ def by_block(group: Group, row: Row, key: PairedField) -> dict[tuple[int, str], 
     return {
         (int(block["block"] or 0), str(block["baseline"])): value
         for block in mine
-        if row["env_hash"] in (block["env_hash"], None) or row["method"] is None
+        if row["env_hash"] in (block["env_hash"], None) or _is_earlier(row)
         if (value := block[key]) and value > 0
     }
