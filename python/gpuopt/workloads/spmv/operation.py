@@ -75,14 +75,19 @@ def spmv(
     array([ 5.,  8., 11.], dtype=float32)
     """
     if not isinstance(A, DiaMatrix):
-        refuse_other("A", A)
-        device = x.device if device is None and isinstance(x, DeviceArray) else device
+        device = _device_of_other(A, x, device)
     once = variant is None and _may_be_read_in_place(A, x, out)
     matrix = as_matrix(A, device, once=once)
     if once and matrix.device.type == "cpu":
         variant = UNPACKED
         _log.debug("spmv %s on %s: %s (it is read in place)", matrix.dtype, matrix.device.name, variant)
     return (matrix.T if transpose else matrix).product(x, y, alpha=alpha, beta=beta, out=out, variant=variant)
+
+
+def _device_of_other(A: Any, x: Any, device: Selector) -> Selector:
+    """Where a product of what is no DiaMatrix runs. Raises ArrayError for what is no matrix."""
+    refuse_other("A", A)
+    return x.device if device is None and isinstance(x, DeviceArray) else device
 
 
 def _may_be_read_in_place(A: Any, x: Any, out: Any) -> bool:
