@@ -20,19 +20,21 @@ bool is_of_a_driver(std::string_view entry) {
            !has("CACHE") && !has("VISIBLE");  // where programs are kept, and which devices there are
 }
 
+std::string present() {
+    std::vector<std::string> entries;
+    for (char** entry = environ; entry && *entry; ++entry)
+        if (is_of_a_driver(*entry)) entries.emplace_back(*entry);
+    std::sort(entries.begin(), entries.end());
+    std::string all;
+    for (const auto& entry : entries) all += entry + '\0';
+    return all;
+}
+
 }  // namespace
 
-const std::string& compiler_settings() {
-    static const std::string found = [] {
-        std::vector<std::string> entries;
-        for (char** entry = environ; entry && *entry; ++entry)
-            if (is_of_a_driver(*entry)) entries.emplace_back(*entry);
-        std::sort(entries.begin(), entries.end());
-        std::string all;
-        for (const auto& entry : entries) all += entry + '\0';
-        return all;
-    }();
-    return found;
+std::string compiler_settings() {
+    static const std::string at_first = present();
+    return at_first + '\0' + present();
 }
 
 }  // namespace gpuopt

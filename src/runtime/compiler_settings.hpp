@@ -5,7 +5,8 @@
 
 namespace gpuopt {
 
-// Names and values, sorted, as drivers see them when they are loaded: read at the first call and never again.
-const std::string& compiler_settings();
+// Names and values, sorted, as they were at the first call, when drivers are loaded, and as they are: some drivers read
+// theirs once, others whenever they compile.
+std::string compiler_settings();
 
 }  // namespace gpuopt
