@@ -24,7 +24,8 @@ def from_skimage(theta: Angles, shape: Counts, circle: bool = True) -> tuple[Par
     scikit-image turns about the pixel n // 2 of n (with ``circle`` about that of the square that it crops, one further
     where n is odd and the shorter side even), counts rows downwards, and has views as columns: its sinograms are
     ``A(image).T`` here, and a slice comes back by ``gt.fbp(A, np.ascontiguousarray(sinogram.T, np.float32))`` as by
-    ``iradon``, which writes 0 outside the circle; of even sides pixels at its rim may differ by a tenth. One pixel is 1 mm. Raises ParameterError, ArrayError.
+    ``iradon``, which writes 0 outside the circle; of even sides pixels at its rim may differ by a tenth. One pixel is
+    1 mm. Raises ParameterError, ArrayError.
 
     Examples
     --------
