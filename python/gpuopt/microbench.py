@@ -252,7 +252,7 @@ def working_sets(
     """
     chosen = select(device)
     asked, rows = sweep_sizes(chosen, 4) if sizes is None else some_sizes(sizes), fitting("cached", chosen)
-    scalar, levels = typed(dtype or ("float16" if chosen.type == "cpu" else "float4"), rows)
+    scalar, levels = typed(("float16" if chosen.type == "cpu" else "float4") if dtype is None else dtype, rows)
     with called(bytes="sizes: ", width=OF_TYPE):
         return ask([one for size in asked for one in points(chosen, rows, scalar, size, levels)], chosen, how)
 

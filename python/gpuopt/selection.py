@@ -169,8 +169,8 @@ class use:
     def __init__(self, device: Selector) -> None:
         self.device = select(device)
         with _lock:
-            settled = [number for number, one in enumerate(_statements) if one.settled()]
-            _statements[:] = [*_statements[settled[-1] if settled else 0 :], _Statement(self)]
+            ended = [number for number, one in enumerate(_statements) if one.made() is None]  # these begin no block
+            _statements[:] = [*_statements[ended[-1] if ended else 0 :], _Statement(self)]
 
     def __enter__(self) -> Device:
         with _lock:  # it was entered with `with`, so it is no process-wide statement

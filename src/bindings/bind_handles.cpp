@@ -24,7 +24,7 @@ PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject* named) {
 }
 
 // Python's own for the oldest pickles makes an object of pybind11's base class, which ends the process.
-py::object refuse_pickle(const py::object& self, const py::object&) {
+py::object refuse_pickle(const py::object& self, const py::args&) {
     PyErr_Format(handle_error, "%s: it is of this process and can be neither copied nor pickled",
                  Py_TYPE(self.ptr())->tp_name);
     throw py::error_already_set();
@@ -40,8 +40,8 @@ void bind_handles(py::module_& module) {
         make_bare = type->tp_new;
         type->tp_new = make;
         const py::handle cls(item.second);
-        py::setattr(cls, "__reduce_ex__",
-                    py::cpp_function(refuse_pickle, py::name("__reduce_ex__"), py::is_method(cls)));
+        for (const char* const name : {"__reduce_ex__", "__reduce__"})
+            py::setattr(cls, name, py::cpp_function(refuse_pickle, py::name(name), py::is_method(cls)));
         type->tp_flags &= ~Py_TPFLAGS_BASETYPE;  // the check above is of the classes themselves
         PyType_Modified(type);
     }

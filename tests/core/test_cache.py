@@ -24,11 +24,10 @@ print(all(k["from_disk"] for k in plan.kernels))
 """
 
 
-def start(device: gpuopt.Device, cache: Path, **more: str) -> subprocess.Popen[str]:
+def start(device: gpuopt.Device, cache: Path, late: str = "", **more: str) -> subprocess.Popen[str]:
     environment = os.environ | {"GPUOPT_CACHE_DIR": str(cache)} | more
-    return subprocess.Popen(
-        [sys.executable, "-c", CODE.format(index=device.index)], env=environment, stdout=subprocess.PIPE, text=True
-    )
+    code = f"import os, gpuopt\ngpuopt.devices()\n{late}" + CODE.format(index=device.index)
+    return subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
 
 
 def finish(process: subprocess.Popen[str]) -> str:
@@ -54,6 +53,8 @@ def test_programs_of_another_setting_of_the_compiler_are_not_taken(
     setting = {name: "loopvec" if name.startswith("POCL") else "1"}
     assert [finish(start(device, tmp_path, **setting)) for _ in range(2)] == ["False", "True"]
     assert [finish(start(device, tmp_path)) for _ in range(2)] == ["False", "True"]
+    late = f"os.environ[{name!r}] = {setting[name]!r}"  # some compilers read theirs whenever they compile
+    assert [finish(start(device, tmp_path, late)) for _ in range(2)] == ["False", "True"]
     cuda = {"CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0")}
     assert finish(start(device, tmp_path, **cuda)) == "True"
 

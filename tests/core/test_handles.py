@@ -74,7 +74,7 @@ def test_copies_are_refused(any_device: gpuopt.Device) -> None:
     array = gpuopt.to_device(np.zeros(3, np.float32), any_device)
     protocols = [partial(pickle.dumps, protocol=each) for each in range(pickle.HIGHEST_PROTOCOL + 1)]
     for thing in (any_device, array, gpuopt.variants("spmv")[0]):
-        for duplicate in (copy.copy, copy.deepcopy, *protocols):
+        for duplicate in (copy.copy, copy.deepcopy, *protocols, lambda one: one.__reduce__()):
             with pytest.raises(_core.HandleError, match=f"{type(thing).__name__}: .* neither copied nor pickled"):
                 duplicate(thing)
 

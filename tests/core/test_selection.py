@@ -145,3 +145,11 @@ def test_an_empty_name_fits_no_device(any_device: gpuopt.Device, monkeypatch: py
         select(name)
     with pytest.raises(gpuopt.ParameterError, match="device: no device fits"):
         gpuopt.use(name)
+
+
+def test_a_statement_outlasts_blocks_that_were_made_before_they_began(named: list[Named]) -> None:
+    gpuopt.use(1)
+    first, second = gpuopt.use(0), gpuopt.use(0)
+    with first, second:
+        assert select().index == 0
+    assert select().index == in_thread(lambda: select().index) == 1

@@ -10,6 +10,7 @@ import pytest
 from scipy.sparse.linalg import lsqr
 
 import gpuopt.tomo as gt
+from gpuopt import ParameterError
 from iterations import TABLE, B, MatrixOperator, trail
 from rays import apart
 
@@ -119,3 +120,44 @@ def test_cgls_stops_where_nothing_is_left() -> None:
     np.testing.assert_allclose(result.image, [1, 2], atol=1e-14)
     nothing = gt.cgls(A, np.zeros(3), 5)
     assert (nothing.ended, nothing.iterations, nothing.image.tolist()) == ("converged", 0, [0, 0])
+
+
+PLAIN = gt.NumpyProjector(gt.parallel2d(4, 8), gt.Volume((8, 8)))
+
+
+class Mine(gt.Operator):
+    """An operator of somebody's own, with lists for shapes."""
+
+    backend, exact, image_shape, data_shape = PLAIN.backend, True, [8, 8], [4, 8]  # type: ignore[assignment]
+
+    def forward(self, x: Any, out: Any = None) -> Any:
+        return PLAIN.forward(x, out)
+
+    def back(self, p: Any, out: Any = None) -> Any:
+        return PLAIN.back(p, out)
+
+    def subset(self, views: np.ndarray) -> Any:
+        return PLAIN.subset(views)
+
+
+class Asked(Mine):
+    image_shape = property(lambda self: [8, 8])  # type: ignore[assignment]
+    data_shape = property(lambda self: np.array([4, 8]))  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("kind", [Mine, Asked])
+def test_shapes_of_ones_own_operators_may_be_lists(kind: type[Mine]) -> None:
+    A, p = kind(), np.random.default_rng(1).random((4, 8))
+    np.testing.assert_array_equal(A(np.ones((8, 8))), PLAIN(np.ones((8, 8))))
+    np.testing.assert_array_equal(A.T(p), PLAIN.T(p))
+    for algorithm in (gt.sirt, gt.cgls, gt.mlem):
+        np.testing.assert_array_equal(algorithm(A, p, 3).image, algorithm(PLAIN, p, 3).image)
+    mine = Mine()
+    with pytest.raises(ParameterError, match="image_shape: it is 'wide'; give a tuple of whole numbers"):
+        mine.image_shape = "wide"  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("name", ["geometry", "volume", "pair"])
+def test_an_operator_is_of_one_scan(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"{name}: an operator is of one; make another operator"):
+        setattr(PLAIN, name, getattr(PLAIN, name))

@@ -304,6 +304,7 @@ def test_one_origin_of_all_lines(body: gt.Body, count: int) -> None:
     want = [body.integral(origin, one) for one in direction.T]
     np.testing.assert_allclose(body.integral(origin, direction), want)
     np.testing.assert_allclose(body.integral(origin[:, np.newaxis], direction), want)
+    np.testing.assert_allclose(body.integral(origin[:, np.newaxis], direction[:, 0]), want[0])
 
 
 class Cube(gt.Body):

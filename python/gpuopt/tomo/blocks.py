@@ -41,8 +41,8 @@ class Blocks:
         for block in blocks:
             some = A if whole else A.subset(block)
             self.parts.append(Block(some, run.b if whole else backend.views(run.b, block)))
-            if some.data_shape not in self.work:
-                self.work[some.data_shape] = backend.full(some.data_shape, 0.0)
+            if (shape := tuple(some.data_shape)) not in self.work:
+                self.work[shape] = backend.full(shape, 0.0)
         kept = math.prod(A.image_shape) * backend.dtype.itemsize * len(blocks) <= backend.cache_bytes
         self._computed = None if kept or whole else backend.full(A.image_shape, 0.0)
         if whole:
@@ -71,7 +71,7 @@ class Blocks:
         return self._inverse(part, self._computed) if part.columns is None else part.columns
 
     def _inverse(self, part: Block, out: Array | None) -> Array:
-        ones = self.work[part.A.data_shape]
+        ones = self.work[tuple(part.A.data_shape)]
         self._backend.fill(ones, 1.0)
         columns = part.A.back(ones, out=out)
         self._backend.reciprocal(columns, NOTHING)

@@ -202,7 +202,7 @@ def _rays(origin: Float64Array, direction: Float64Array) -> tuple[Float64Array, 
             f"direction: its shape is {along.shape}, that of origin {begin.shape}; give (3, n) both, or one origin "
             "(3, 1) of all"
         )
-    return begin.reshape(3, *[1] * (along.ndim - 1)) if begin.ndim < along.ndim else begin, along
+    return begin.reshape(3, *[1] * (along.ndim - 1)) if begin.size == 3 else begin, along
 
 
 def _from(points: Float64Array, centre: Float64Array) -> Float64Array:

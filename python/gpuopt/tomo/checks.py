@@ -185,6 +185,7 @@ def frozen(array: np.ndarray) -> Float64Array:
 
 def shape(name: str, given: Any, expected: tuple[int, ...], axes: Sequence[str], of: str) -> None:
     """Refuses an array whose shape is not ``expected``; the message names the axis."""
+    expected = tuple(expected)  # an operator of the caller's own may have a list
     found = getattr(given, "shape", None)
     if not isinstance(found, tuple):
         found = real(name, given, f"({', '.join(axes)})").shape

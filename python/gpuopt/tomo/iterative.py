@@ -245,7 +245,7 @@ def _sweeps(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray],
             for i in order():
                 part = visited.parts[i]
                 columns = visited.columns(part)
-                ax = visited.work[part.A.data_shape]
+                ax = visited.work[tuple(part.A.data_shape)]
                 if zeros:
                     backend.fill(ax, 0.0)
                 else:
@@ -368,14 +368,14 @@ def _maximise(run: Run, blocks: list[np.ndarray], order: Callable[[], np.ndarray
         if not flat:  # else b / A x - 1 would be -1 to rounding where x0 is large
             run.rescale(spare, work)
         visited = Blocks(run, blocks)
-        inverses = {shape: work if shape == A.data_shape else backend.full(shape, 0.0) for shape in visited.work}
+        inverses = {shape: work if shape == tuple(A.data_shape) else backend.full(shape, 0.0) for shape in visited.work}
         del work
         for _ in range(run.iterations):
             began, norms, source = time.perf_counter(), list[Norms](), run.image
             for part in (visited.parts[i] for i in order()):
                 columns = visited.columns(part)
-                ax = part.A.forward(source, out=visited.work[part.A.data_shape])
-                inverse = inverses[part.A.data_shape]
+                ax = part.A.forward(source, out=visited.work[tuple(part.A.data_shape)])
+                inverse = inverses[tuple(part.A.data_shape)]
                 backend.axpy(0.0, ax, ax, out=inverse)
                 backend.reciprocal(inverse, _ROUNDING)
                 norms.append(backend.residual(part.b, ax, inverse))

@@ -243,3 +243,15 @@ def test_rows_of_two_peers_of_one_name_have_two_keys(any_device: gpuopt.Device) 
     keys = [resume_key(row) for row in rows]
     assert keys[0] == keys[1] != keys[2]
     assert len({comparison_key(row) for row in rows}) == 1
+
+
+def test_a_module_of_ones_own_is_known_by_its_text(tmp_path: Path) -> None:
+    """Which of its functions a peer calls is not looked for."""
+    path, found = tmp_path / "own_helpers.py", []
+    for factor in (1, 2, 1):
+        path.write_text(f"def product(inputs):\n    return {factor} * (inputs['v'] @ inputs['A'])\n")
+        helpers = types.ModuleType("own_helpers")
+        helpers.__file__ = str(path)
+        exec(compile(path.read_text(), path, "exec"), vars(helpers))
+        found.append(peer_code.plan(peer(lambda inputs, own=helpers: own.product(inputs))))
+    assert found[0] == found[2] != found[1]

@@ -304,6 +304,8 @@ def test_the_activation_matrix_is_timed(any_device: gpuopt.Device, monkeypatch: 
     [
         (microbench.working_sets, {"sizes": []}, "sizes"),
         (microbench.working_sets, {"sizes": [0]}, "sizes"),
+        (microbench.working_sets, {"sizes": [4096] * 100_001 + ["x"]}, "sizes"),
+        (microbench.working_sets, {"dtype": ""}, "dtype"),
         (microbench.activation_matrix, {"sizes": []}, "sizes"),
         (microbench.block_dimensions, {"width": 0}, "width"),
         (microbench.latency, {"working_set": 0}, "working_set"),

@@ -142,7 +142,7 @@ class _Words:
         elif isinstance(one, types.FunctionType):
             self._function(one, held)
         elif isinstance(one, types.ModuleType):
-            self.said.append(one.__name__)
+            self._module(one)
         elif isinstance(one, type):
             self._class(one)
         elif isinstance(one, _NAMED):
@@ -168,6 +168,14 @@ class _Words:
             self.said += [str(one.dtype), str(one.shape), str(one.strides), hashlib.sha256(values.data).hexdigest()]
         else:
             self._object(one, held)
+
+    def _module(self, one: types.ModuleType) -> None:
+        """Of the caller's own, its text: which of its functions are called is not known."""
+        self.said.append(one.__name__)
+        file = getattr(one, "__file__", None)
+        if isinstance(file, str) and not _is_installed(file) and not _is_ours(one):
+            with suppress(OSError):
+                self.said.append(hashlib.sha256(Path(file).read_bytes()).hexdigest())
 
     def _set(self, one: set[Any] | frozenset[Any], held: bool) -> None:
         """Of plain values: others are in no order that lasts."""
