@@ -75,8 +75,8 @@ class Study(StudyRows):
 
     def save_plots(self, directory: str | Path) -> list[Path]:
         """Writes `ladder.png` into `directory` (made where missing), with several problems one `ladder-PROBLEM.png` for
-        each, `-` for what is no letter, digit, space or one of ._=+-, and `energy.png` where energies were measured;
-        returns the paths written. Needs matplotlib."""
+        each, `-` for what is no ASCII letter, digit, space or one of ._=+-, and `energy.png` where energies were
+        measured; returns the paths written. Needs matplotlib."""
         from gpuopt.lab.show import energy_picture, ladder
         from gpuopt.lab.show.style import drawable
 
