@@ -31,7 +31,7 @@ inline REALV literal_term(const REALV dx, const REALV dy, const REALV dz, const 
     } else {
         const REAL a2 = model[SIZE] * model[SIZE];
         const REALV root = sqrt((a2 - depth * depth) * ((model[SIZE] - r) * (model[SIZE] + r)) + a2 * d * d);
-        reaction = -charge * (1 / model[EPS_IN] - 1 / model[EPS_OUT]) / ((1 + alpha * beta) * model[SIZE]) *
+        reaction = -charge * ((model[EPS_OUT] - model[EPS_IN]) / (model[EPS_IN] * model[EPS_OUT])) / ((1 + alpha * beta) * model[SIZE]) *
                    (a2 / root + model[IMAGE]);
         if (salt)
             reaction += share * charge *

@@ -16,13 +16,16 @@ GemKind minimal_kind(const GemModel& model, int region) {
     kind.salt = model.salt();
     kind.number = region == 1 ? 3 : !kind.salt ? 0 : region == 2 ? 1 : 2;
     // The coefficients of 1/d and of the other terms; the first is taken out of the sum where there is one.
-    const double inside = (1 / model.epsilon_in - 1 / model.epsilon_out) / (1 + model.alpha * model.beta());
+    // 1/epsilon_in - 1/epsilon_out without its rounding where they are near to each other; what is left of c1 without
+    // Coulomb's coefficient is its negative.
+    const double inside = (model.epsilon_out - model.epsilon_in) / (model.epsilon_in * model.epsilon_out) /
+                          (1 + model.alpha * model.beta());
     double of_d = kind.number == 3 ? coulomb : c1;
     if (kind.number == 2) {
         kind.minus_coulomb = reaction;
         kind.with_d = coulomb / c1;
     } else if (reaction) {
-        of_d -= coulomb;
+        of_d = kind.number == 3 ? 0 : -inside;
     }
     kind.direct = kind.number == 0 || of_d != 0;
     kind.scale = kind.direct ? of_d : 1;

@@ -25,7 +25,7 @@ struct GemModel {
     bool salt() const { return kappa > 0; }
     double beta() const { return epsilon_in / epsilon_out; }
     double share() const { return 1 / (epsilon_out * (1 + alpha * beta())); }  // P
-    double outside() const { return alpha * (1 - beta()) * share(); }
+    double outside() const { return alpha * (epsilon_out - epsilon_in) / epsilon_out * share(); }
     // 1 inside, 2 Stern layer, 3 bulk. On the surface the forms of 1 and 2 agree but for the constant that compat adds;
     // 2 is the cheaper, and does not lose digits in a difference.
     int region(double r, GemForm form) const {

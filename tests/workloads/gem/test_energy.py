@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -232,3 +233,13 @@ def test_directions_that_cancel_point_away_from_the_centre() -> None:
         atoms, Surface(np.concatenate([ring, ring + np.array([0, 0, 9])]), np.concatenate([ring, ring]))
     ).normals
     np.testing.assert_allclose(normals, [[0, 0, -1], [0, 0, 1]], atol=1e-12)
+
+
+@pytest.mark.parametrize("beyond", [1e-2, 1e-6, 1e-12])
+def test_the_error_is_a_bound_where_water_is_like_the_molecule(any_device: gpuopt.Device, beyond: float) -> None:
+    """The difference of the inverse permittivities is made of their own, so that no digits are lost."""
+    outside = 1 + beyond
+    ion = Molecule(np.zeros((1, 3)), np.ones(1), np.full(1, 2.0), np.full(1, 2.0))
+    found = solvation_energy(ion, epsilon_out=outside, electrostatic_size=2.0, device=any_device)
+    exact = -Fraction(332.06371) / 4 * (1 - 1 / Fraction(outside))
+    assert abs(Fraction(found.kcal_per_mol) - exact) <= found.error < 1e-11 * abs(exact)

@@ -196,8 +196,8 @@ def _error(molecule: Molecule, depth: np.ndarray, model: Model, dtype: str) -> f
     images = float(terms.sum())
     relative = max(_RELATIVE[dtype], _OF_SUMS * float(np.finfo(dtype).eps) / 2 * math.sqrt(len(charge)))
     lost = float(np.finfo(dtype).eps) * model.size * float((terms / np.maximum(below, reach)).sum())
-    image = abs(1 / model.epsilon_in - 1 / model.epsilon_out) / (1 + ALPHA * model.beta)
-    outer = ALPHA * abs(1 - model.beta) * model.prefactor / model.size
+    image = abs(model.contrast) / (1 + ALPHA * model.beta)
+    outer = ALPHA * abs(model.contrast) * model.epsilon_in * model.prefactor / model.size
     ions = (1 + ALPHA) * model.prefactor * model.kappa
     whole = float(charge.sum())
     rest = relative * (outer + ions) * whole * whole  # too large: infinite, where ** 2 is an OverflowError

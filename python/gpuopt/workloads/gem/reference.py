@@ -120,7 +120,7 @@ def _published(
 ) -> Float64Array:
     """Return the (m, N) terms of m points of one region; ``d``, ``ions`` (m, N) are d and d', ``r`` is (m, 1)."""
     q, r_i, al, be, p = given.charge, given.atom_r, ALPHA, model.beta, model.prefactor
-    ei, eo, k, a, r_ions = model.epsilon_in, model.epsilon_out, model.kappa, model.size, model.ion_radius
+    ei, k, a, r_ions = model.epsilon_in, model.kappa, model.size, model.ion_radius
     if model.phi_type == "coulomb":
         return q / (ei * d)
     reaction = model.phi_type == "reaction"
@@ -129,7 +129,7 @@ def _published(
         salt: Any = al * (1 - be) / r_ions * (1 - 1 / (1 + k * r_ions))
         if k:
             salt = salt + (1 + al) / ions * (1 / (1 + k * ions) - 1)
-        own = -q * (1 / ei - 1 / eo) / ((1 + al * be) * a) * image + p * q * salt
+        own = -q * model.contrast / ((1 + al * be) * a) * image + p * q * salt
         return own if reaction else q / (ei * d) + own  # no difference of two infinite terms on an atom
     if region == 3:
         total = (1 + al) * np.exp(-k * (d - ions)) / (d * (1 + k * ions))
@@ -156,14 +156,14 @@ def _minimal(
         return [coulomb / d], 0.0
     unscreened = coulomb if model.phi_type == "reaction" else 0.0
     c1 = (1 + ALPHA) * model.prefactor
-    outer = ALPHA * (1 - model.beta) * model.prefactor
+    outer = ALPHA * model.contrast * model.epsilon_in * model.prefactor
     if form == 3 and k:  # K2
         terms = [c1 * np.exp(k * (ions - d)) / (d * (1 + k * ions))]
         if unscreened:
             terms.append(-unscreened / d)
         return terms, -outer * np.exp(-k * (r - r_ions)) / (r * (1 + k * r_ions))
     if form == 1:  # K3
-        image = (coulomb - 1 / model.epsilon_out) / (1 + ALPHA * model.beta)
+        image = model.contrast / (1 + ALPHA * model.beta)
         g = 1 - (given.atom_r / a) ** 2
         h = (a**2 - r**2)[:, np.newaxis]
         terms = [-image / np.sqrt(g * h + d**2)]
@@ -171,7 +171,7 @@ def _minimal(
             terms.append(coulomb / d)
         constant = np.full(len(rows), 1 / a)
     else:  # K0, and K1 with salt
-        terms = [(c1 - unscreened) / d]
+        terms = [(-model.contrast / (1 + ALPHA * model.beta) if unscreened else c1) / d]  # c1 - unscreened
         constant = 1 / r
     if k:
         terms.append(-c1 * k / (1 + k * ions))

@@ -114,6 +114,11 @@ class Model:
         return 1 / (self.epsilon_out * (1 + ALPHA * self.beta))
 
     @property
+    def contrast(self) -> float:
+        """1 / epsilon_in - 1 / epsilon_out, to rounding where they are near to each other."""
+        return (self.epsilon_out - self.epsilon_in) / (self.epsilon_in * self.epsilon_out)
+
+    @property
     def ion_radius(self) -> float:
         """r' = size + ion_exclusion in A, the distance from the centre at which the ions begin."""
         return self.size + self.ion_exclusion
