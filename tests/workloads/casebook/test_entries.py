@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,19 @@ def test_ids_and_names_are_single() -> None:
     assert chosen(["a2", "row_sum", "A2"]) == chosen("A2")
     with pytest.raises(gpuopt.ParameterError, match=r"entries: the casebook has no 'Z9'; it has .*A2 row_sum"):
         chosen("Z9")
+
+
+def test_two_entries_of_one_id_are_refused() -> None:
+    (shipped,) = chosen("A2")
+    own = dataclasses.replace(shipped, name="row_sum_small", sizes=shipped.awkward)
+    for wanted in (["A2", own], [own, "A2"], [own, dataclasses.replace(own, quick=own.awkward)]):
+        with pytest.raises(
+            gpuopt.ParameterError, match=r"^entries: row_sum\w* and row_sum\w* both have the id A2; give"
+        ):
+            chosen(wanted)
+    assert chosen([own, own]) == [own]
+    other = dataclasses.replace(own, id="A98")
+    assert chosen(["A2", other]) == [shipped, other]
 
 
 def test_folders_of_kernels_are_those_of_entries(root: Path) -> None:

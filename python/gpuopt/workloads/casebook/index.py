@@ -21,17 +21,22 @@ def entries() -> tuple[Entry, ...]:
 
 
 def chosen(wanted: str | Entry | Sequence[str | Entry] | None) -> list[Entry]:
-    """The entries of these ids or names, all for None; entries that are no folder's are taken as they are. Raises
-    ParameterError, which lists what there is."""
+    """The entries of these ids or names, each once, all for None; entries that are no folder's are taken as they are.
+    Raises ParameterError for an unknown one, which lists what there is, and for two entries of one id."""
     if wanted is None:
         return list(entries())
     listed = [wanted] if isinstance(wanted, (str, Entry)) else list(wanted)
     known = {key.casefold(): entry for entry in entries() for key in (entry.id, entry.name)}
-    found = []
+    found: dict[str, Entry] = {}
     for each in listed:
         if isinstance(each, str) and each.casefold() not in known:
             raise ParameterError(
                 f"entries: the casebook has no {each!r}; it has {', '.join(f'{e.id} {e.name}' for e in entries())}"
             )
-        found.append(known[each.casefold()] if isinstance(each, str) else each)
-    return list({entry.id: entry for entry in found}.values())
+        entry = known[each.casefold()] if isinstance(each, str) else each
+        if (other := found.setdefault(entry.id, entry)) != entry:
+            raise ParameterError(
+                f"entries: {other.name} and {entry.name} both have the id {entry.id}; give one of them another, by "
+                "dataclasses.replace(entry, id=...)"
+            )
+    return list(found.values())

@@ -75,12 +75,13 @@ def casebook(
     """Run entries of the casebook on one device: each bug beside its fixes, checked, timed and judged by a sweep.
 
     What cannot run is a finding with its reason. Ctrl-C ends it early and keeps what is finished. Raises
-    ParameterError for an unknown entry, and ResultsError where ``store`` takes no row at all.
+    ParameterError for an unknown entry and for two entries of one id, and ResultsError where ``store`` takes no row at
+    all.
 
     Parameters
     ----------
     entries
-        Ids or names, such as ``"A2"`` or ``["row_sum", "E1"]``; None for all.
+        Ids or names, such as ``"A2"`` or ``["row_sum", "E1"]``, or entries of your own; None for all.
     quick
         A fixed budget, a second or two an entry, and on CPUs smaller sizes.
     store
