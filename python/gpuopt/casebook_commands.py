@@ -15,9 +15,12 @@ from gpuopt.workloads.casebook import index, lessons, stories, tables
 from gpuopt.workloads.casebook.running import casebook
 
 
-def run_list() -> None:
-    """Print the entries that there are."""
-    click.echo(tables.listing(index.entries()).text())
+def run_list(names: Sequence[str], *, is_alone: bool) -> None:
+    """Print the named entries, or all. Raises ParameterError for an unknown name, UsageError where options of a run are
+    given beside the list."""
+    if not is_alone:
+        raise click.UsageError("--list runs nothing: leave out --quick, --device, --out and --fresh")
+    click.echo(tables.listing(index.chosen(names or None)).text())
 
 
 def run_casebook(names: Sequence[str], quick: bool, device: str | None, out: Path | None, resume: bool) -> bool:

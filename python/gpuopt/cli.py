@@ -293,7 +293,7 @@ def papers(words: tuple[str, ...], out: Path | None, picture: bool, measured: bo
 
 @app.command()
 @click.argument("names", metavar="[ENTRY]...", nargs=-1)
-@click.option("--list", "listed", is_flag=True, help="Name all entries; run nothing.")
+@click.option("--list", "listed", is_flag=True, help="Name the entries, those given or all; run nothing.")
 @click.option("--quick", is_flag=True, help="A fixed budget, some seconds an entry; smaller sizes on CPUs.")
 @click.option("--device", metavar="D", help="An index, a type (gpu, cpu) or part of a name; see `gpuopt devices`.")
 @click.option(
@@ -318,7 +318,7 @@ def casebook(
     from gpuopt import casebook_commands
 
     if listed:
-        casebook_commands.run_list()
+        casebook_commands.run_list(names, is_alone=resume and not (quick or device or out))
     elif not casebook_commands.run_casebook(names, quick, device, out, resume):
         ctx.exit(INTERRUPT_EXIT)
 

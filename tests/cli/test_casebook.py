@@ -39,6 +39,23 @@ def test_the_list_names_every_entry() -> None:
         assert entry.name in shown.stdout
 
 
+def test_the_list_of_named_entries() -> None:
+    shown = CliRunner().invoke(cli.app, ["casebook", "a2", "dust_charge", "--list"])
+    assert shown.exit_code == 0, shown.output
+    names = {entry.name for entry in entries() if entry.name in shown.stdout.split()}
+    assert names == {"row_sum", "dust_charge"}
+    shown = CliRunner().invoke(cli.app, ["casebook", "Z9", "--list"])
+    assert shown.exit_code == 2
+    assert "the casebook has no 'Z9'" in shown.output
+
+
+@pytest.mark.parametrize("more", [["--quick"], ["--device", "0"], ["--out", "rows"], ["--fresh"]])
+def test_the_list_takes_no_options_of_a_run(more: list[str]) -> None:
+    shown = CliRunner().invoke(cli.app, ["casebook", "--list", *more])
+    assert shown.exit_code == 2
+    assert "--list runs nothing: leave out --quick, --device, --out and --fresh" in shown.output
+
+
 def test_all_entries_are_a_table(asked: dict[str, Any], tmp_path: Path) -> None:
     shown = CliRunner().invoke(cli.app, ["casebook", "--quick", "--out", str(tmp_path)])
     assert shown.exit_code == 0, shown.output
