@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpuopt.lab.compiled import amdgcn, r600
-from gpuopt.lab.compiled.columns import columns
+from gpuopt.lab.compiled.columns import Columns, columns
 from gpuopt.lab.compiled.listing import MOST_BYTES, Instruction, Listing, ListingError, Loop
 from gpuopt.lab.compiled.loops import loops_of
 
@@ -52,6 +52,30 @@ def test_a_gcn_listing() -> None:
     assert told["groups"] is None
     assert told["utilization"] is None
     assert kernel.inside(kernel.innermost)[-1].opcode == "s_cbranch_scc0"
+
+
+def after_the_fma(*lines: str) -> Columns:
+    """Of the loop's multiply-add, these lines behind it."""
+    (fma,) = (line for line in GCN.splitlines() if "v_fmac" in line)
+    (kernel,) = amdgcn.read(GCN.replace(fma, "\n\t".join([fma, *lines])), "gfx90a")
+    return columns(kernel)
+
+
+def test_instructions_that_issue_in_pairs_count_as_two() -> None:
+    whole = after_the_fma()
+    told = after_the_fma(
+        "v_dual_fmaak_f32 v7, v7, v6, 0x3e800000 :: v_dual_fmamk_f32 v8, v8, 0x3e800000, v9",
+        "v_dual_mul_f32 v7, v7, v6 :: v_dual_fmac_f32 v9, v7, v5",
+    )
+    assert (told["loop_alu"], told["loop_fma"]) == (whole["loop_alu"] + 4, whole["loop_fma"] + 3)
+    assert told["loop_instructions"] == whole["loop_instructions"] + 4
+    for damaged in ("v_dual_mul_f32 ::", ":: v_dual_mul_f32", "v_dual_mul_f32 ::  :: "):
+        assert after_the_fma(damaged)["loop_fma"] == whole["loop_fma"]
+
+
+@pytest.mark.parametrize("opcode", ["v_madak_f32", "v_madmk_f16", "v_mad_legacy_f32", "v_fmamk_f32", "v_pk_fma_f32"])
+def test_multiply_adds_of_all_generations(opcode: str) -> None:
+    assert after_the_fma(f"{opcode} v7, v7, v6, v5")["fma"] == after_the_fma()["fma"] + 1
 
 
 def test_what_lies_in_another_kernel_is_not_counted() -> None:

@@ -25,7 +25,7 @@ _SYMBOL = re.compile(r"([A-Za-z_]\w*)@(?:gotpc)?rel32@lo")
 _REGISTERS = re.compile(r"s(?:(\d{1,3})|\[(\d{1,3}):(\d{1,3})\])$")
 _MEMORY = ("global_", "flat_", "buffer_", "image_", "scratch_", "tbuffer_")
 _SPECIAL = ("v_rcp_", "v_rsq_", "v_sqrt_", "v_exp_", "v_log_", "v_sin_", "v_cos_", "v_div_")
-_FUSED = ("v_fma", "v_fmac", "v_mac_f", "v_mad_f", "v_mad_mix", "v_pk_fma", "v_dot2", "v_dual_fmac")
+_FUSED = re.compile(r"v_(?:dual_)?(?:fma|pk_fma|dot2|(?:mac|mad)(?:_legacy)?_f|mad_mix|mad[am]k)")
 _WAITS = (
     *("s_waitcnt", "s_nop", "s_barrier", "s_inst_prefetch", "s_delay_alu", "s_clause", "s_sendmsg", "s_sleep"),
     *("s_setprio", "s_code_end", "s_icache", "s_dcache", "buffer_gl", "buffer_wb", "buffer_inv", "s_waitcnt_depctr"),
@@ -127,13 +127,19 @@ def _split(text: str) -> tuple[list[_Kernel], set[str], set[str]]:
 
 
 def _add(kernel: _Kernel, line: str, place: str | None) -> None:
+    """A line's instruction, or the two of a pair, which RDNA 3 issues at once."""
+    for text in line.split(" :: ", 1):
+        _add_one(kernel, text.strip(), place)
+
+
+def _add_one(kernel: _Kernel, text: str, place: str | None) -> None:
     if len(kernel.instructions) >= MOST_INSTRUCTIONS:
         raise ListingError(f"the listing of {kernel.name} has more than {MOST_INSTRUCTIONS:,} instructions")
-    words = line.replace(",", " ").split()
+    words = text.replace(",", " ").split()
     opcode = words[0]
     if opcode.startswith(("s_branch", "s_cbranch")) and len(words) > 1:
         kernel.jumps.append((len(kernel.instructions), words[1]))
-    kernel.instructions.append(Instruction(line, opcode, _kind(opcode), _traits(opcode, words), place=place))
+    kernel.instructions.append(Instruction(text, opcode, _kind(opcode), _traits(opcode, words), place=place))
 
 
 def _kind(opcode: str) -> Kind:
@@ -163,7 +169,7 @@ def _traits(opcode: str, words: list[str]) -> frozenset[Trait]:
     traits: list[Trait] = []
     if opcode.startswith(("v_mfma", "v_wmma", "v_smfmac")):
         traits.append("matrix")
-    elif opcode.startswith(_FUSED):
+    elif _FUSED.match(opcode):
         traits.append("fma")
     if opcode.startswith("v_") and "_f64" in opcode:
         traits.append("double")
