@@ -78,6 +78,35 @@ def test_multiply_adds_of_all_generations(opcode: str) -> None:
     assert after_the_fma(f"{opcode} v7, v7, v6, v5")["fma"] == after_the_fma()["fma"] + 1
 
 
+@pytest.mark.parametrize(
+    ("opcode", "kind"),
+    [
+        *(("ds_read_b32", "local"), ("ds_write2st64_b64", "local"), ("ds_load_u8", "local"), ("ds_store_b8", "local")),
+        *(("ds_bpermute_b32", "local"), ("ds_add_u32", "atomic"), ("ds_add_rtn_f32", "atomic")),
+        *(("ds_wrxchg_rtn_b32", "atomic"), ("ds_storexchg_rtn_b32", "atomic"), ("ds_cmpst_b32", "atomic")),
+        *(("ds_cmpstore_rtn_b64", "atomic"), ("ds_pk_add_f16", "atomic"), ("ds_min_i32", "atomic")),
+    ],
+)
+def test_atomic_operations_on_local_memory(opcode: str, kind: str) -> None:
+    whole, told = after_the_fma(), after_the_fma(f"{opcode} v7, v5")
+    for name in ("local", "atomic"):
+        assert told[f"loop_{name}"] == whole[f"loop_{name}"] + (name == kind)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "kind"),
+    [
+        *(("LDS_READ_RET", "local"), ("LDS_UBYTE_READ_RET", "local"), ("LDS_WRITE", "local")),
+        *(("LDS_BYTE_WRITE", "local"), ("LDS_ADD", "atomic"), ("LDS_WRXCHG_RET", "atomic"), ("LDS_CMPST", "atomic")),
+    ],
+)
+def test_atomic_operations_on_local_memory_of_vliw_chips(opcode: str, kind: str) -> None:
+    line = next(line for line in VLIW.splitlines() if "MULADD" in line)
+    (kernel,) = r600.read(VLIW.replace(line, f"{line}\n\t{opcode} * T4.W, T2.W,"))
+    told = columns(kernel)
+    assert (told["loop_local"], told["loop_atomic"]) == (kind == "local", kind == "atomic")
+
+
 def test_what_lies_in_another_kernel_is_not_counted() -> None:
     second = GCN.replace("naive", "other")
     code, metadata = GCN.split("\t.amdgpu_metadata")

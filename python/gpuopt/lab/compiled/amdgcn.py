@@ -26,6 +26,10 @@ _REGISTERS = re.compile(r"s(?:(\d{1,3})|\[(\d{1,3}):(\d{1,3})\])$")
 _MEMORY = ("global_", "flat_", "buffer_", "image_", "scratch_", "tbuffer_")
 _SPECIAL = ("v_rcp_", "v_rsq_", "v_sqrt_", "v_exp_", "v_log_", "v_sin_", "v_cos_", "v_div_")
 _FUSED = re.compile(r"v_(?:dual_)?(?:fma|pk_fma|dot2|(?:mac|mad)(?:_legacy)?_f|mad_mix|mad[am]k)")
+_LOCAL_ATOMIC = re.compile(
+    r"ds_(?:(?:pk_)?add|cond_sub|sub|rsub|inc|dec|min|max|and|or|xor|mskor|wrap|cmpst|wrxchg|storexchg|condxchg"
+    r"|append|consume)"
+)
 _WAITS = (
     *("s_waitcnt", "s_nop", "s_barrier", "s_inst_prefetch", "s_delay_alu", "s_clause", "s_sendmsg", "s_sleep"),
     *("s_setprio", "s_code_end", "s_icache", "s_dcache", "buffer_gl", "buffer_wb", "buffer_inv", "s_waitcnt_depctr"),
@@ -148,7 +152,7 @@ def _kind(opcode: str) -> Kind:
     if opcode.startswith(_JUMPS):
         return "branch"
     if opcode.startswith("ds_"):
-        return "local"
+        return "atomic" if _LOCAL_ATOMIC.match(opcode) else "local"
     if opcode.startswith(("s_load", "s_buffer_load", "s_scratch_load")):
         return "fetch"
     if opcode.startswith(_MEMORY):

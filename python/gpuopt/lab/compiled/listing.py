@@ -11,7 +11,7 @@ from gpuopt._core import Error
 
 Kind = Literal["alu", "fetch", "store", "local", "atomic", "branch", "other"]
 """What an instruction does: arithmetic, moves and comparisons; reads of memory that work-items share; writes to it;
-reads and writes of local memory; atomic operations; jumps; and the rest (waits, barriers, nothing)."""
+reads and writes of local memory; atomic operations, on any memory; jumps; and the rest (waits, barriers, nothing)."""
 
 Trait = Literal["fma", "double", "special", "matrix", "private", "scalar"]
 """More of an instruction: a multiplication and addition in one; 64-bit floats; a special function (reciprocal, root,

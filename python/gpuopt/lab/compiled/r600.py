@@ -99,9 +99,14 @@ def _add(clause: list[Instruction], line: str, place: str | None) -> None:
     words = line.split()
     opcode = words[0]
     fetches = opcode.startswith(("VTX_", "TEX_"))
-    kind: Kind = "fetch" if fetches else "local" if opcode.startswith("LDS_") else "alu"
+    kind: Kind = "fetch" if fetches else _local_kind(opcode) if opcode.startswith("LDS_") else "alu"
     ends = not fetches and words[1:2] == ["*"]
     clause.append(Instruction(line, opcode, kind, _traits(opcode), ends, place=place))
+
+
+def _local_kind(opcode: str) -> Kind:
+    """Of an instruction of local memory: what neither reads alone nor writes alone is an atomic operation."""
+    return "local" if "READ" in opcode or "WRITE" in opcode else "atomic"
 
 
 def _traits(opcode: str) -> frozenset[Trait]:
