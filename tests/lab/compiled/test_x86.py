@@ -103,6 +103,10 @@ def test_both_tools_say_the_same(tool: str) -> None:
         ("vextractf128 XMMWORD PTR [rdi],ymm1,0x1", "store"),
         ("vmovdqa ymm1,YMMWORD PTR [rip+0x10]", "alu"),
         ("setb BYTE PTR [rdi]", "store"),
+        ("fld QWORD PTR [rdi]", "fetch"),
+        ("fild DWORD PTR [rdi]", "fetch"),
+        ("fiadd DWORD PTR [rdi]", "fetch alu"),
+        ("fstp TBYTE PTR [rdi]", "store"),
     ],
 )
 def test_kinds(text: str, kinds: str) -> None:
@@ -126,6 +130,14 @@ def test_kinds(text: str, kinds: str) -> None:
         ("vbroadcastss ymm1,xmm2", set(), 256),
         ("vpermpd ymm1,ymm2,0x4e", set(), 256),
         ("vcvtsi2sd xmm1,xmm2,eax", {"double"}, 64),
+        ("vcvtsd2ss xmm1,xmm2,xmm3", {"double"}, 64),
+        ("cvttsd2si rax,xmm1", {"double"}, 64),
+        ("vcvttpd2dq ymm1,zmm2", {"double"}, 512),
+        ("vcvtpd2ps ymm1,zmm2", {"double"}, 512),
+        ("vcvttps2dq ymm1,ymm2", set(), 256),
+        ("vscalefpd zmm1,zmm2,zmm3", {"double"}, 512),
+        ("vgetexpsd xmm1,xmm2,xmm3", {"double"}, 64),
+        ("vrangeps zmm1,zmm2,zmm3,0x0", set(), 512),
         ("vmovd xmm1,eax", set(), 32),
         ("vxorps xmm1,xmm1,xmm1", set(), 0),
         ("vmovaps xmm1,xmm2", set(), 0),
@@ -136,6 +148,13 @@ def test_kinds(text: str, kinds: str) -> None:
 def test_traits_and_widths(text: str, traits: set[str], bits: int) -> None:
     (only,) = parts(text)
     assert (only.kind, set(only.traits), only.bits) == ("alu", traits, bits)
+
+
+def test_a_conversion_of_a_double_in_memory() -> None:
+    assert [(each.kind, set(each.traits)) for each in parts("cvttsd2si eax,QWORD PTR [rdi]")] == [
+        ("fetch", set()),
+        ("alu", {"double"}),
+    ]
 
 
 def test_the_stack_is_private_and_a_base_pointer_only_where_it_is_one() -> None:

@@ -18,8 +18,9 @@ _MOVE = re.compile(
 )
 _FLOAT = re.compile(
     r"v?(?:add|sub|mul|div|sqrt|min|max|round|rndscale|rcp(?:14|28)?|rsqrt(?:14|28)?|cmp[a-z_]*?|u?comi|hadd|hsub"
-    r"|addsub|dp|f[a-z]+\d{3}|cvt[a-z0-9]*?)[ps]([sdh])x?$"
+    r"|addsub|dp|scalef|getexp|getmant|range|reduce|fixupimm|fpclass|f[a-z]+\d{3}|cvt[a-z0-9]*?)[ps]([sdh])x?$"
 )
+_FROM_DOUBLE = re.compile(r"v?cvtt?[ps]d2")
 _FUSED = re.compile(r"vf(?:n?m(?:add|sub)|maddsub|msubadd)")
 _SPECIAL = re.compile(r"v?(?:div|sqrt|rcp|rsqrt)[0-9]*[ps][sdh]$")
 _CONVERSION = re.compile(r"v?cvtt?(ss|sd|u?si2ss|u?si2sd)")
@@ -29,7 +30,10 @@ _SERVES_ONE = re.compile(
 )
 _VECTOR = re.compile(r"\b([xyz])mm\d")
 _REGISTER = re.compile(r"\b[a-z][a-z0-9]{1,4}\b")
-_READS_FIRST = ("cmp", "test", "bt", "push", "mul", "imul", "div", "idiv", "fadd", "fmul", "fsub", "fdiv", "ldmxcsr")
+_READS_FIRST = (
+    *("cmp", "test", "bt", "push", "mul", "imul", "div", "idiv", "ldmxcsr", "fld", "fild", "fbld", "fcom", "ficom"),
+    *("fadd", "fmul", "fsub", "fdiv", "fiadd", "fimul", "fisub", "fidiv"),
+)
 _WRITES_FIRST = ("mov", "set", "pop", "fst", "fist", "stos", "stmxcsr")
 _BITS = {"x": 128, "y": 256, "z": 512}
 
@@ -111,6 +115,7 @@ def read(said: Statement, frames: Collection[str], constants: Collection[str]) -
         return [Instruction(said.text, opcode, "branch")]
     if said.is_nothing:
         return [Instruction(said.text, opcode, "other")]
+    traits |= {"double"} if _FROM_DOUBLE.match(opcode) else set()
     if (found := _FLOAT.match(opcode)) and bits:
         traits |= {"double"} if found[1] == "d" else set()
         traits |= {"fma"} if _FUSED.match(opcode) else set()
