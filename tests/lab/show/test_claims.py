@@ -46,6 +46,11 @@ def test_without_rows_every_claim_is_told_with_its_command() -> None:
     assert f"[sizes]: {made_up.COMMAND} (measures 4 claims)" in text
 
 
+def test_a_paper_given_twice_is_told_once() -> None:
+    told = lab.claims(paper=["jang2009", "daga2011", "jang2009"])
+    assert [paper.key for paper in told.papers] == ["jang2009", "daga2011"]
+
+
 @pytest.mark.parametrize("test", [{}, {"over": None, "quantity": "gflop_s", "direction": None}])
 def test_a_study_without_verdicts_decides_nothing(test: dict[str, Any]) -> None:
     def of(*studies: list[dict[str, Any]]) -> Claims:

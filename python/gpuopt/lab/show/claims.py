@@ -36,7 +36,7 @@ def claims(*sources: Source, paper: str | Sequence[str] | None = None) -> Claims
         Studies, rows, results files (raw or compact), folders of them; of several devices, in any order. Without any,
         the claims stand alone, with the commands that measure them.
     paper
-        The key of a paper, such as ``"jang2009"``, or several; without it, all of them.
+        The key of a paper, such as ``"jang2009"``, or several, each told once; without it, all of them.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def claims(*sources: Source, paper: str | Sequence[str] | None = None) -> Claims
         if source is None or isinstance(source, bool | int | float):
             raise ParameterError(f"claims: {source!r} is no study, rows, file or folder; without rows, give no source")
     keys = data.known() if paper is None else (paper,) if isinstance(paper, str) else tuple(paper)
-    chosen = [data.load(key) for key in keys]
+    chosen = [data.load(key) for key in dict.fromkeys(keys)]
     studies = [study for source in sources for study in studies_of(source)]
     measured = sittings(studies)
     found = {
