@@ -50,6 +50,23 @@ def test_presets_and_figures():
         papers.load("nothing")
 
 
+def test_what_is_handed_out_is_the_callers_to_change():
+    printed = papers.figures("spmv")
+    for handed in (
+        papers.load("spmv"),
+        papers.of("spmv")[0],
+        papers.of_key("catanzaro2010"),
+        papers.paper_of("spmv", "paper:basic"),
+    ):
+        assert handed == papers.load("spmv")
+        handed.steps[0].figures["gflop_s"] = 1e6
+        handed.devices["HD 5870"]["type"] = "cpu"
+        handed.devices.clear()
+    papers.steps("spmv")["paper:basic"].figures.clear()
+    papers.figure("spmv", "basic").figures.clear()
+    assert papers.figures("spmv") == printed
+
+
 def test_several_papers_of_one_workload():
     keys = [paper.key for paper in papers.of("gemm")]
     assert keys == ["jang2009", "jang2009_textures", "yang2012"]

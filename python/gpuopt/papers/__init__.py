@@ -1,6 +1,6 @@
 """What the papers printed: one JSON file a paper, one step for each of its measured configurations, keyed by preset.
 
-The files are read and checked at the first question.
+The files are read and checked at the first question. Papers and steps that are handed out are copies.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
@@ -62,7 +62,7 @@ class Paper:
 @checked
 def of(workload: str) -> tuple[Paper, ...]:
     """Return the papers that measured ``workload``, by key; none where none did."""
-    return _papers().get(workload, ())
+    return tuple(_copy(paper) for paper in _papers().get(workload, ()))
 
 
 @checked
@@ -87,13 +87,14 @@ def of_key(key: str) -> Paper:
     found = {paper.key: paper for papers in reversed(_papers().values()) for paper in papers}
     if key not in found:
         raise ParameterError(f"paper: there is none called {key!r}; use one of {', '.join(sorted(found))}")
-    return found[key]
+    return _copy(found[key])
 
 
 @checked
 def paper_of(workload: str, preset: str) -> Paper | None:
     """Return the paper that a preset is of, None for what is no preset of the workload."""
-    return next((paper for paper in of(workload) if any(step.preset == preset for step in paper.steps)), None)
+    papers = _papers().get(workload, ())
+    return next((_copy(paper) for paper in papers if any(step.preset == preset for step in paper.steps)), None)
 
 
 @checked
@@ -114,7 +115,7 @@ def steps(workload: str) -> dict[str, Step]:
 @checked
 def preset(workload: str, name: str) -> Configuration:
     """Return the configuration that a preset names. Raises ParameterError for an unknown one."""
-    known = steps(workload)
+    known = {step.preset: step for paper in _papers().get(workload, ()) for step in paper.steps}
     if not known:
         load(workload)  # which says so
     if name not in known:
@@ -135,7 +136,7 @@ def figures(workload: str) -> dict[str, dict[str, Any]]:
             "variant": step.configuration.variant,
             "paper": paper.key,
         }
-        for paper in of(workload)
+        for paper in _papers().get(workload, ())
         for step in paper.steps
     }
 
@@ -154,6 +155,12 @@ def figure(workload: str, variant: str, device_type: str = "gpu") -> Step | None
             if step.configuration.variant == variant and paper.devices[step.device]["type"] == device_type:
                 return step
     return None
+
+
+def _copy(paper: Paper) -> Paper:
+    """The paper with mappings of its own: who changes them changes no later figure."""
+    steps = tuple(replace(step, figures={**step.figures}) for step in paper.steps)
+    return replace(paper, devices={name: {**facts} for name, facts in paper.devices.items()}, steps=steps)
 
 
 @functools.cache
