@@ -63,7 +63,8 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 
 
 def _asked_first(args: Sequence[str]) -> list[str]:
-    """``args`` with --show, --reset and the device that is asked for in front of all others."""
+    """``args`` with --show, --reset and the device that is asked for in front of all others.
+    Raises UsageError for options of a tuning, which these would not heed."""
     if not set(args) & set(_ASKING):
         return [*args]
     first: list[str] = []
@@ -75,6 +76,12 @@ def _asked_first(args: Sequence[str]) -> list[str]:
             first, rest = (first, [*rest, one]) if value is None else ([*first, one, value], rest)
         else:
             (first if one in _ASKING or one.startswith("--device=") else rest).append(one)
+    asking = next(one for one in _ASKING if one in first)
+    for option in (one.partition("=")[0] for one in rest if one.startswith("-")):
+        if option not in ("--device", "--help", "-h"):
+            raise click.UsageError(
+                f"{asking} takes a device and one name, of a workload or a kernel: leave out {option}"
+            )
     return first + rest
 
 

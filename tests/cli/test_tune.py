@@ -116,6 +116,18 @@ def test_reset_forgets_one_workload_or_all_of_this_device(recorded: Bench) -> No
     assert recorded.subjects == []
 
 
+@pytest.mark.parametrize("asking", ["--show", "--reset"])
+@pytest.mark.parametrize("more", [["--dtype", "float64"], ["--dtype=float64"], ["--kernel", "one"]])
+def test_show_and_reset_take_no_options_of_a_tuning(recorded: Bench, asking: str, more: list[str]) -> None:
+    before = recorded.run("tune", "--show").output
+    for words in (["gemm", *more, asking], [asking, "gemm", *more]):
+        told = recorded.run("tune", *words)
+        assert told.exit_code == 2
+        option = more[0].partition("=")[0]
+        assert f"{asking} takes a device and one name, of a workload or a kernel: leave out {option}" in told.output
+    assert recorded.run("tune", "--show").output == before
+
+
 def test_show_and_reset_stand_alone(recorded: Bench) -> None:
     assert "not both" in recorded.run("tune", "--show", "--reset").output
     assert recorded.run("tune", "--device", "gpu", "spmv").exit_code == 2
